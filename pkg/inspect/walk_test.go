@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,38 +30,52 @@ type walk struct {
 	*world
 	t      *rapid.T
 	names  map[keyspace.Kind]string
-	keeper *citizen // claims nothing, and lives for ever
+	kinds  []keyspace.Kind // that are used: of one alone, more happens at once
+	keeper *citizen        // claims nothing, and lives for ever
 	folk   []*citizen
 	claims []*walked
 	tokens []func(ctx context.Context, c *citizen) error // each resumes a hold that was detached
 	told   map[string]int                                // how often what was foreseen
+	leaves map[string]time.Time                          // when a resource leaves the pool, if by itself
 }
 
 // citizen is a process.
 type citizen struct {
 	*process
-	pool *allocator.Pool[string]
-	died time.Time // zero: it lives
+	label string
+	pool  *allocator.Pool[string]
+	died  time.Time // zero: it lives
 }
+
+// GoString is how a story names it.
+func (c *citizen) GoString() string { return c.label }
 
 func (c *citizen) nodes() []string { return []string{c.sems.Node(), c.locks.Node(), c.pools.Node()} }
 
 // walked is a claim: its number is in its Meta.
 type walked struct {
+	n    int
 	by   *citizen
 	kind keyspace.Kind
 	call *testkit.Wait[berth.Hold]
+}
+
+// GoString is how a story names it.
+func (c *walked) GoString() string {
+	return fmt.Sprintf("claim %d of %s, of a %s", c.n, c.by.label, c.kind)
 }
 
 // TestWhatComesNextIsWhatHappens: at any moment of a random history, what Explain says comes next by itself
 // is what then happens if nobody calls, and not before.
 func TestWhatComesNextIsWhatHappens(t *testing.T) {
 	require.NoError(t, model.Checks(6))
+	require.NoError(t, flag.Set("rapid.v", "true")) // into the story
 	inWorld(t, func(w *world) {
-		runs, told := 0, map[string]int{}
-		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
-		rapid.Check(struct{ testing.TB }{w.T}, func(rt *rapid.T) {
+		runs, told, story := 0, map[string]int{}, &story{TB: w.T}
+		rapid.Check(story, func(rt *rapid.T) {
 			runs++
+			story.begin()
+			defer story.end(rt)
 			k := newWalk(w, rt, runs)
 			k.told = told
 			defer k.close()
@@ -79,10 +95,37 @@ func TestWhatComesNextIsWhatHappens(t *testing.T) {
 	})
 }
 
+// story keeps what rapid tells of a history, and tells it once that has failed: ids and goroutines are not rapid's to
+// draw, so it may find no such history again. It is a TB, because rapid asks a T for what bubbles do not have.
+type story struct {
+	testing.TB
+	lines []string
+	ended bool // what is told now is of no history
+}
+
+func (s *story) begin() { s.lines, s.ended = nil, false }
+
+func (s *story) end(t *rapid.T) {
+	if t.Failed() {
+		s.TB.Logf("what has failed:\n%s", strings.Join(s.lines, "\n"))
+	}
+	s.ended = true
+}
+
+func (s *story) Logf(format string, args ...any) {
+	if !s.ended {
+		s.lines = append(s.lines, fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *story) Log(args ...any) { s.Logf("%s", fmt.Sprint(args...)) }
+
 func newWalk(w *world, rt *rapid.T, run int) *walk {
-	k := &walk{world: w, t: rt, names: map[keyspace.Kind]string{
+	k := &walk{world: w, t: rt, leaves: map[string]time.Time{}, names: map[keyspace.Kind]string{
 		keyspace.Sem: fmt.Sprint("gpu-", run), keyspace.Lock: fmt.Sprint("nightly-", run), keyspace.Pool: fmt.Sprint("proxies-", run),
 	}}
+	all := []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
+	k.kinds = rapid.SampledFrom([][]keyspace.Kind{all, all, all[:1], all[1:2], all[2:], all[2:]}).Draw(rt, "kinds")
 	cfg := allocator.PoolConfig[string]{
 		Cooldown: k.duration("cooldown", 0, 0, 3*time.Second), MaxSharers: k.number("sharers", 1, 2),
 	}
@@ -96,7 +139,7 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 }
 
 func (k *walk) citizen(label string, cfg allocator.PoolConfig[string]) *citizen {
-	c := &citizen{process: k.process(label)}
+	c := &citizen{process: k.process(label), label: label}
 	var err error
 	c.pool, err = allocator.NewPool(c.pools, k.names[keyspace.Pool], cfg)
 	require.NoError(k.t, err)
@@ -126,7 +169,7 @@ func (k *walk) number(label string, least, most int) int {
 func (k *walk) once(label string, outOf int) bool { return k.number(label, 1, outOf) == outOf }
 
 func (k *walk) kind() keyspace.Kind {
-	return rapid.SampledFrom([]keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}).Draw(k.t, "kind")
+	return rapid.SampledFrom(k.kinds).Draw(k.t, "kind")
 }
 
 func (k *walk) resource() string {
@@ -173,7 +216,7 @@ func (k *walk) acquire(*rapid.T) {
 		}
 		acquire = func(ctx context.Context) (berth.Hold, error) { return c.pool.Allocate(ctx, opts) }
 	}
-	k.claims = append(k.claims, &walked{by: c, kind: kind, call: testkit.Queue(of(owner), k.World, acquire)})
+	k.claims = append(k.claims, &walked{n: len(k.claims), by: c, kind: kind, call: testkit.Queue(of(owner), k.World, acquire)})
 }
 
 // held is a hold of a process that lives, nil for none.
@@ -302,7 +345,9 @@ func (k *walk) change(*rapid.T) {
 	if k.once("remove", 4) {
 		_, err = k.keeper.pool.Remove(context.Background(), key)
 	} else {
-		_, err = k.keeper.pool.Add(context.Background(), key, &allocator.AddOptions{Expiry: k.duration("expiry", 0, 0, 4*time.Second, 13*time.Second)})
+		lasts := k.duration("expiry", 0, 0, 4*time.Second, 13*time.Second)
+		_, err = k.keeper.pool.Add(context.Background(), key, &allocator.AddOptions{Expiry: lasts})
+		k.leaves[key[0]] = time.Now().Add(lasts)
 	}
 	require.NoError(k.t, err)
 }
@@ -352,6 +397,7 @@ type stand struct {
 	holds    bool
 	resource string // that it has, or waits for alone
 	hold     berth.Holder
+	first    bool // of those who wait for the same
 }
 
 // view is where the claims of a name stand that live by the server's clock, by their IDs.
@@ -359,13 +405,13 @@ func (k *walk) view(kind keyspace.Kind) (all []stand) {
 	holds, err := k.look.Holders(context.Background(), kind, k.names[kind], "", 0)
 	require.NoError(k.t, err)
 	for _, h := range holds.Items {
-		all = append(all, stand{k.of(h.Meta), h.ID, h.Node, true, h.Resource, h})
+		all = append(all, stand{k.of(h.Meta), h.ID, h.Node, true, h.Resource, h, false})
 	}
 	waits, err := k.look.Waiters(context.Background(), kind, k.names[kind], "", 0)
 	require.NoError(k.t, err)
 	for _, w := range waits.Items {
 		if w.Alive > 0 {
-			all = append(all, stand{k.of(w.Meta), w.ID, w.Node, false, w.Resource, berth.Holder{}})
+			all = append(all, stand{k.of(w.Meta), w.ID, w.Node, false, w.Resource, berth.Holder{}, w.Ahead == 0})
 		}
 	}
 	slices.SortFunc(all, func(a, b stand) int { return cmp.Compare(a.id, b.id) })
