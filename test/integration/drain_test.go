@@ -91,7 +91,7 @@ func TestADrainReachesProcessesThatHearNoPush(t *testing.T) {
 // A process that stands still hears nothing: at the deadline its hold ends by force.
 func TestADrainEndsWhatAStoppedProcessHolds(t *testing.T) {
 	w := private(t)
-	c := w.spawnAs(spec{Label: worker + "1", Lease: 2 * safe})
+	c := w.spawnAs(spec{Label: worker + "1", Lease: time.Minute}) // it does not end before the deadline
 	claim := c.acquire("gpu", 1).Claim
 	c.stop()
 	next := w.queue(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1), nil, 1) // it hears by a heartbeat

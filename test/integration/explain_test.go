@@ -4,6 +4,7 @@ import (
 	"net"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
@@ -15,7 +16,7 @@ import (
 )
 
 // durations are what of a sentence depends on the machine.
-var durations = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b|\b\d+m\d\ds\b`)
+var durations = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b|\b\d+m\d\ds\b|\b\d+h\d\dm\b`)
 
 // explains fails unless that is said of the semaphore "gpu" by a server, with T for each duration.
 func (w *world) explains(server *harness.Server, says string, codes ...inspect.Code) {
@@ -44,8 +45,8 @@ func (w *world) explains(server *harness.Server, says string, codes ...inspect.C
 // alphaHolds has one process hold the only place, and another one wait for it. No heartbeat comes.
 func (w *world) alphaHolds() {
 	w.Helper()
-	w.take(w.sem(w.client(semaphore.Config{Label: "alpha"}), "gpu", 1), nil)
-	w.queue(w.sem(w.client(semaphore.Config{Label: "beta"}), "gpu", 1), nil, 1)
+	w.take(w.sem(w.client(semaphore.Config{Label: "alpha", Lease: time.Hour}), "gpu", 1), nil)
+	w.queue(w.sem(w.client(semaphore.Config{Label: "beta", Lease: time.Hour}), "gpu", 1), nil, 1)
 }
 
 const (
