@@ -303,7 +303,7 @@ func (s *snap) end() {
 	}
 	for key, k := range s.pool.met {
 		if item, known := s.s.Items[key]; known {
-			item.Item = k.now
+			item.Item, item.Unbegun = k.now, k.was.Pending > 0 && k.now.Pending == 0
 			item.Absent = item.Absent || k.now.Leaving && len(k.now.Claims) == 0
 			s.s.Items[key] = item
 		}

@@ -61,6 +61,9 @@ type Item struct {
 	state.Item
 	Cooldown        int64 // its own, or the pool's (ms)
 	Damaged, Absent bool
+	// Unbegun says that a rest that was asked for has not begun: it does when somebody sweeps, so Ends is its end at the
+	// earliest.
+	Unbegun bool
 }
 
 // Asked is the claim that was asked for. Word is "hold", "wait", "damaged", what a tombstone says, or "" where

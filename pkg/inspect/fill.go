@@ -111,7 +111,7 @@ func itemOf(i reader.Item) item {
 	return item{
 		Max: int(i.Max), Holders: i.Claims, Expiry: moment(i.Expiry), RestEnd: moment(i.Ends), Forever: i.Ends == state.Forever,
 		RestPend: state.Millis(i.Pending), Cooldown: state.Millis(i.Cooldown), Reason: i.Reason, Leaving: i.Leaving,
-		Damaged: i.Damaged, Absent: i.Absent,
+		Damaged: i.Damaged, Absent: i.Absent, Unbegun: i.Unbegun,
 	}
 }
 

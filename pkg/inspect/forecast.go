@@ -133,6 +133,11 @@ func (f *future) horizon() time.Time {
 	if s.Pool != nil {
 		bound(s.Pool.Leaves)
 	}
+	for _, i := range f.items {
+		if i.Unbegun && !i.RestEnd.IsZero() {
+			bound(i.RestEnd.Add(-time.Millisecond))
+		}
+	}
 	if s.LanesLeft > 0 {
 		bound(s.At)
 	}

@@ -94,6 +94,13 @@ func TestForecast(t *testing.T) {
 				s.Pause = &pause{Until: after(6 * sec)}
 			}), &comes{horizon: 5 * sec},
 		},
+		"one that is to begin by now may begin later": {
+			poolOf(nil, map[string]item{"r": {RestEnd: after(9 * sec), Unbegun: true}}).in(waits("x")), &comes{horizon: 9*sec - time.Millisecond},
+		},
+		"what comes before it comes": {
+			poolOf([]hold{dead("a", 5*sec, of("s"))}, map[string]item{"r": {RestEnd: after(9 * sec), Unbegun: true}}).in(waits("x")),
+			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 9*sec - time.Millisecond},
+		},
 		"one that has no end": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 1<<63 - 1}}).in(waits("x")), nil},
 		"a shared hold frees nothing": {
 			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {

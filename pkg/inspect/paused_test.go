@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -51,6 +53,37 @@ func (w *world) sortedNames() []string {
 	names := w.names(inspect.NameFilter{}, 100)
 	slices.Sort(names)
 	return names
+}
+
+// The rest that was asked for of a leased resource begins when somebody finds the lease over, and during a pause
+// nobody need look: at its end the resource may rest still.
+func TestDuringAPauseARestMayBeginLater(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		alpha, beta := w.process("alpha"), w.process("beta")
+		pool := beta.filled("a")
+		alpha.take(alpha.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{NoRenew: true})
+		require.NoError(w.T, pool.Rest(ctx, "a", 2*time.Second, "banned"))
+		alpha.Die()
+		w.Advance(testkit.Lease - ms)
+		require.NoError(w.T, beta.pools.Operator().Pause(ctx, "proxies", 2100*ms, ""))
+		beta.await(pool, nil)
+		w.Advance(ms)
+		over := time.Now()
+
+		e, err := w.look.Explain(ctx, keyspace.Pool, "proxies", "")
+		require.NoError(w.T, err)
+		require.Nil(w.T, e.Next, "%s", e)
+		require.Equal(w.T, over.Add(2*time.Second-ms).UTC(), e.Horizon.UTC())
+		w.Advance(500 * ms)
+		_, err = beta.pools.Operator().Sweep(ctx, "proxies")
+		require.NoError(w.T, err)
+		e, err = w.look.Explain(ctx, keyspace.Pool, "proxies", "")
+		require.NoError(w.T, err)
+		require.Equal(w.T, inspect.RestEnds, e.Next.What, "%s", e)
+		require.Equal(w.T, over.Add(2500*ms).UTC(), e.Next.At.UTC(), "it has begun now")
+		require.Zero(w.T, e.Horizon)
+	})
 }
 
 // All names are paused, those too that nobody has come upon since, unless an operator has set one apart.

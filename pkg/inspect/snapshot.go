@@ -104,6 +104,7 @@ type item struct {
 	Leaving  bool
 	Damaged  bool
 	Absent   bool // it is not in the pool
+	Unbegun  bool // its rest begins when somebody looks, and ends no sooner than RestEnd
 }
 
 func (i *item) rests() bool { return i.Forever || !i.RestEnd.IsZero() }
