@@ -126,7 +126,8 @@ func (s *source) uses(defined string) bool {
 // the server time, whenever the script runs.
 //
 //   - A literal value stands in the place of its name, and so does another name.
-//   - What a function returns that does nothing else stands in the place of its calls, see formula.
+//   - What a function returns that does nothing else stands in the place of its calls, see formula. Where that
+//     writes a whole number that is known, the text stands there.
 //   - A function stands in the function, the part of the script and there in the branch of an if
 //     that have in them all that need it, before the first statement that does.
 //   - What is left stands right before the first part of the script that needs it.

@@ -47,7 +47,8 @@
 //     something, as in local b = a, is not made either.
 //   - A function that does nothing but return what is reckoned of its parameters, as int of
 //     the example may be, is not made where its calls can do without: what it returns stands
-//     in their place, with the arguments in it.
+//     in their place, with the arguments in it. Of string.format("%d", n), where n is known, the
+//     text stands there.
 //   - A function that only one other function needs is made inside of that one, each time
 //     when that one runs.
 //   - What is left is made right before the first part of the script that needs it; the

@@ -240,5 +240,9 @@ func (m *member) valueOf(caller *member, c *calling, outer []string) string {
 	for i, a := range c.args {
 		args[i] = "(" + caller.text(a.from, a.to, outer) + ")"
 	}
-	return "(" + m.text(m.formula.from, m.formula.to, args) + ")"
+	value := m.text(m.formula.from, m.formula.to, args)
+	if number, ok := written(value); ok {
+		value = number
+	}
+	return "(" + value + ")"
 }

@@ -218,6 +218,13 @@ func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
 			"xy x4 xx",
 		},
 		{
+			"a number that is known is written down",
+			include + "local x = 3\nok = {b(), a(x), a(2 - 3 * (n + 1)), a(1.5), a(m * 4), a(n / 2), a(0x10), c(1)}",
+			"local n = 2 + 2\nlocal m = 9007199254740992\nlocal function a(n) return string.format('%d', n) end\nlocal function b() return string.format(\"%d\", n * 5 - 1) end\nlocal function c(n) return string.format('%d,', n) end",
+			"local x = 3\nok = {(\"19\"), (string.format('%d', (x))), (\"-13\"), (string.format('%d', (1.5))), (string.format('%d', ((9007199254740992) * 4))), (string.format('%d', ((2 + 2) / 2))), (string.format('%d', (0x10))), (string.format('%d,', (1)))}\n",
+			"19 3 -13 1 36028797018963968 2 16 1,",
+		},
+		{
 			"what an argument does is done once, and before the rest",
 			include + "local x = 'x'\nlocal function f() x = x .. 'y' return x end\nok = {a(f()), b(f()), c(x, f()), d(f())}",
 			"local function a(s) return s .. 'a' end\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end",
