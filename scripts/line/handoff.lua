@@ -12,6 +12,8 @@ local function handoff(at, st, budget, head_left)
   if st.pause > 0 then
     notify(at, st, head_left or st.moved)
     return
+  elseif st.waiting <= 0 then
+    return
   end
   while st.waiting > 0 and budget.left > 0 do
     local waiting = st.waiting
