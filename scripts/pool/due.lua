@@ -39,8 +39,15 @@ end
 
 local due_what = "[opwtexu]"
 
--- due_first says what stands first in the line from a score on: what may be due is due_what; d and - are behind.
+-- due_last says what stands last in the line, before its mark.
+local function due_last(at)
+  local member = redis.call("ZRANGE", at.line, "-2", "-2")[1]
+  return string.sub(member or "", 1, 1)
+end
+
+-- due_first says what stands first in the line from a score on, which is a text: what may be due is due_what; d
+-- and - are behind.
 local function due_first(at, from)
-  local member = redis.call("ZRANGEBYSCORE", at.line, int(from), "+inf", "LIMIT", "0", "1")[1]
+  local member = redis.call("ZRANGEBYSCORE", at.line, from, "+inf", "LIMIT", "0", "1")[1]
   return string.sub(member or "", 1, 1)
 end
