@@ -44,7 +44,7 @@ local function holding_end(at, st, claim, r, deadline, wish)
   local heard = wish and deadline and deadline > at.ms and r.fence == wish.fence
   local rest = heard and wish.rest or 0
   local from, reason = math.min(at.ms, deadline or at.ms), rest > 0 and wish.reason or ""
-  local stays, rests = release_resource(at, st, claim, key, wants_read(r.terms), from, rest, reason,
+  local stays, rests = release_resource(at, st, claim, key, wants_back(r.terms), from, rest, reason,
     heard and wish.expiry or 0)
   return stays and 1 or 0, nil, rests
 end
@@ -56,6 +56,6 @@ local function holding_expire(at, st, claim, r, deadline)
   if not key then
     return nil
   end
-  local _, rests = release_resource(at, st, claim, key, r and wants_read(r.terms) or nil, deadline, 0, "", 0)
+  local _, rests = release_resource(at, st, claim, key, r and wants_back(r.terms) or nil, deadline, 0, "", 0)
   return rests
 end

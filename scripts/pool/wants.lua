@@ -12,6 +12,12 @@ local wants_plain = "^([os]) %d+ (%S+) %d+ 0:(.*)$" -- kind, bindfor, bind
 local wants_any = "^%a %d+ %S+ %d+ 0:$" -- of a claim that names no resource and no binding
 local wants_cools = "^(%a) (%d+) " -- kind, cooldown
 
+-- wants_back reads what counts once a hold ends: a part of the fields of wants_read.
+local function wants_back(terms)
+  local kind, cooldown = string.match(record_extra(terms), wants_cools)
+  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
+end
+
 -- wants_read reads it. These are all the fields: other is a resource that will not do; bound,
 -- until_then and policy are what the name is bound to, for how long (ms), and the pool's policy, once pick
 -- has looked them up; resource is nil for any, and bindfor as the settings say.
