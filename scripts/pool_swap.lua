@@ -83,8 +83,7 @@ local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), A
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = int(st.fence)
 -- Nobody stands in line: of a rest only those have to know who wait for that resource.
-redis.call("HSET", at.state, "c:" .. claim, record_write(r), "r:" .. claim, chosen.key)
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
 publish(at)
 return swapped(chosen.key, (more or st.met) and 2 or 0, kept and 1 or 0)
