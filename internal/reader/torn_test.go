@@ -2,6 +2,7 @@ package reader_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -180,5 +181,37 @@ func TestAClockThatIsAnotherOnesIsNoticed(t *testing.T) {
 		require.True(t, w.row().Moving)
 		w.reader.Between(func() { w.Advance(time.Second / 2) })
 		require.False(t, w.row().Moving)
+	})
+}
+
+// Its place, in a lane, and its record are read in two trips. It waits all the time.
+func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
+	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
+		bound := func(patience int) func(*state.Record) {
+			return func(r *state.Record) { r.Extra = fmt.Sprintf("o 0 0 %d 0:customer", patience) }
+		}
+		require.Equal(t, "added", w.write("add", "0", "1", "0", "1", "", "a"))
+		require.Equal(t, "granted", w.ask("a.1", []string{"", ""}, bound(0)))
+		const many = 20
+		for n := range many {
+			w.ask(id("w", n), []string{"", ""}, bound(500*(n+1)))
+		}
+		w.reader.Between(func() {
+			w.Advance(500 * ms)
+			w.write("sweep", "n", "0")
+		})
+		page, err := w.reader.WaitersPage(context.Background(), w.kind, name, "", 100)
+		require.NoError(t, err)
+		require.True(t, page.Moving)
+		require.Len(t, page.Found, many)
+		for _, f := range page.Found {
+			require.NoError(t, f.Err, f.Entry.ID)
+		}
+		found, err := w.reader.Snapshots(context.Background(), nil, 1, "", reader.Ref{Kind: w.kind, Name: name})
+		require.NoError(t, err)
+		require.Empty(t, found[0].Damaged)
+		for _, wait := range found[0].Apart {
+			require.Equal(t, 254, wait.Lane, wait.ID)
+		}
 	})
 }

@@ -85,13 +85,21 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 		if !alive.IsZero() && !alive.After(w.at()) {
 			continue
 		}
-		if err == nil && m.score > state.LastLane {
+		if err == nil && m.score > state.LastLane && !elsewhere(m, records[i]) {
 			one.BindWait, one.Resource, err = w.bindWait(apart[i])
 		}
 		one.Ahead = w.ahead
 		w.ahead++
 		w.found = append(w.found, Found[berth.Waiter]{one, err, m})
 	}
+}
+
+// elsewhere says that a claim stands at another place than where it was met: one that has waited long enough for a
+// resource stands in the line.
+func elsewhere(met member, record string) bool {
+	place, _, _ := state.PlaceOf(met.name)
+	r, err := state.ParseRecord(record)
+	return err == nil && r.Place != place
 }
 
 // bindWait is for how much longer a claim waits for one resource alone, and for which.
