@@ -10,7 +10,7 @@ type DrainTarget struct {
 
 // Drained is what a drain came to. The numbers are of claims.
 type Drained struct {
-	// Asked is how many holds were asked for back.
+	// Asked is how many holds were asked for back. A process that hears of the drain by itself gives back unasked.
 	Asked int
 	// Cancelled is how many waits were ended.
 	Cancelled int
