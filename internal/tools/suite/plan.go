@@ -30,6 +30,7 @@ type step struct {
 
 	after  []string // steps that must have ended, passed or not
 	vital  bool     // what comes after it is not run if it fails
+	yields bool     // no clock decides it: it gives way to those that go by the real one
 	always bool     // runs when all others have ended, or were ended
 }
 
@@ -102,7 +103,7 @@ func plans(at places) map[string]plan {
 	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy", "build")
 	docs.env = racing
 	lint := target("lint", "golangci-lint, go vet among it, in all modules; luacheck", 75*time.Second, "check-docs")
-	lint.env = racing
+	lint.env, lint.yields = racing, true
 	// What the modules of tests stand on, and nothing else needs, takes as long to build as
 	// all the rest.
 	lintSome := lint
@@ -110,6 +111,7 @@ func plans(at places) map[string]plan {
 	lintSome.command = append(slices.Clone(lint.command), "MODULES=. cmd/berth")
 	// It builds all that the library stands on for each system: more than a commit is worth.
 	vet := target("vet", "the library and the command for macOS and Windows", 3*time.Minute, "lint")
+	vet.yields = true
 
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
 	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
@@ -121,6 +123,7 @@ func plans(at places) map[string]plan {
 		command: []string{"tools/docker.sh", "stop"}, env: dockerd.env, always: true,
 	}
 	consumer := target("check-consumer", "an application can add Berth, and nothing else is upgraded", 30*time.Second, "vet")
+	consumer.yields = true
 
 	return map[string]plan{
 		"check": {

@@ -267,7 +267,13 @@ func (s *suite) execute(ctx context.Context, step step, r *result, command []str
 			}
 		}
 	})
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if step.yields {
+			giveWay(cmd.Process.Pid)
+		}
+		err = cmd.Wait()
+	}
 	_ = w.Close()
 	read.Wait()
 	if state := cmd.ProcessState; state != nil {
@@ -280,6 +286,16 @@ func (s *suite) execute(ctx context.Context, step step, r *result, command []str
 		return errors.New("interrupted")
 	}
 	return err
+}
+
+// behind is how nice a step is that gives way.
+const behind = 10
+
+// giveWay has all processes of a session get a processor after others: by being nice, and where Linux shares the
+// processors among sessions, by their autogroup.
+func giveWay(session int) {
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, session, behind)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", session), []byte(strconv.Itoa(behind)), 0o600)
 }
 
 // end sends a signal to all processes of a session: to the group that has its number, and

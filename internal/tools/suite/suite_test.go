@@ -60,6 +60,15 @@ failed; .*
 $`, end)
 }
 
+func TestAStepThatYieldsGivesWay(t *testing.T) {
+	t.Parallel()
+	yields := sh("yields", `until [ "$(nice)" -ge 10 ]; do sleep 0.01; done; echo behind`)
+	yields.yields = true
+	passed, said := try(t.Context(), t, yields)
+	require.True(t, passed)
+	require.Contains(t, said, "yields | behind\n")
+}
+
 func TestAllPassed(t *testing.T) {
 	t.Parallel()
 	passed, said := try(t.Context(), t, sh("first", "exit 0"), sh("second", "exit 0"))
