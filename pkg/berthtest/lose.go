@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -49,13 +50,16 @@ func (s *Server) LoseAll(name string) {
 	s.forget("LoseAll", name, "")
 }
 
+// patience is how long a call of a test's own may take: no slow machine ends the test.
+const patience = time.Minute
+
 // forget releases a claim of a name, "" for all that hold it, behind its holder's back: what
 // it had goes where it belongs, and nothing remains that says what became of it. If there
 // is none, the test ends.
 func (s *Server) forget(what, name, claim string) {
 	s.t.Helper()
 	s.direct(what, func(ctx context.Context, client rueidis.Client) error {
-		f := forgetting{name: name, claim: claim, run: scriptkit.NewRunner(client, scriptkit.Options{})}
+		f := forgetting{name: name, claim: claim, run: scriptkit.NewRunner(client, scriptkit.Options{CallTimeout: patience})}
 		keys, err := client.Do(ctx, client.B().Keys().Pattern("*").Build()).AsStrSlice()
 		for _, key := range keys {
 			if err == nil {
