@@ -134,9 +134,7 @@ func (f *fat) look() error {
 		return err
 	}
 	found := f.holders(claims, p.texts(records), p.at(scores))
-	for _, h := range found {
-		f.n.Oldest = max(f.n.Oldest, h.Entry.Held)
-	}
+	f.n.longest(found)
 	switch f.kind {
 	case keyspace.Sem:
 		f.weigh(p.texts(weights))

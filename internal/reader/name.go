@@ -21,7 +21,8 @@ type Name struct {
 	Waiting  int // how many wait; dead ones that no script has met yet may be among them
 	Expired  int // holds, and resources, that have ended and are not dropped yet; the other counts leave them out
 	// Oldest is how long the longest of the holds that were read is held.
-	Oldest time.Duration
+	Oldest  time.Duration
+	Longest *berth.Holder // who holds since then, nil for nobody
 	// First are the first in line of each priority, the highest first; with Random and LIFO others may
 	// have waited longer.
 	First []First
@@ -62,6 +63,15 @@ type Pool struct {
 	Free, Resting, Leaving int
 	Apart                  int // how many of Waiting wait for one resource
 	Settings               state.Settings
+}
+
+// longest notes who has held longest.
+func (n *Name) longest(found []Found[berth.Holder]) {
+	for i := range found {
+		if h := &found[i]; h.Err == nil && (n.Longest == nil || h.Entry.Held > n.Oldest) {
+			n.Oldest, n.Longest = h.Entry.Held, &h.Entry
+		}
+	}
 }
 
 // Ref is a name of a kind.
@@ -134,8 +144,8 @@ func (t *turn) slight(text string) (n Name, err error) {
 	}
 	n.Held, n.Holders = 1, 1
 	h, err := Holder(t.name, thin.Claim, t.at(), thin.Ends, thin.Record)
-	n.Oldest = h.Held
 	n.entries = []Found[berth.Holder]{{Entry: h, Err: err}}
+	n.longest(n.entries)
 	if t.kind == keyspace.Lock {
 		n.Lock = lockOf(nil, n.entries)
 	}

@@ -114,7 +114,9 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 				want := c.want
 				want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
 				want.Revision, want.At = n.Revision, n.At
-				want.Oldest, want.First = 1500*ms, waiters
+				want.Oldest, want.Longest, want.First = 1500*ms, n.Longest, waiters
+				require.Equal(w.T, holder.ID, n.Longest.ID)
+				require.Equal(w.T, 1500*ms, n.Longest.Held)
 				if want.Lock != nil {
 					want.Lock.Claim, want.Lock.Label = h.ID(), "worker 7"
 				}

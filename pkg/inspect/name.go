@@ -31,6 +31,8 @@ type Name struct {
 	// Oldest is how long the longest of the holds that were read is held; of Reader.Name these are up to
 	// 100.
 	Oldest time.Duration
+	// Longest is who holds since then, nil for nobody.
+	Longest *berth.Holder
 	// First are the first in line of each priority, the highest first, at most 8. With LIFO and
 	// Random others may have waited longer. One whose Alive is 0 is dead.
 	First []berth.Waiter
@@ -118,7 +120,7 @@ func paused(own reader.Pause, all notice.Field, now int64) *berth.Pause {
 func nameOf(n *reader.Name, all notice.Field) Name {
 	found := Name{
 		Kind: n.Kind, Name: n.Name, Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
-		Expired: n.Expired, Oldest: n.Oldest, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
+		Expired: n.Expired, Oldest: n.Oldest, Longest: n.Longest, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
 		At: n.At, Replica: n.Replica, Moving: n.Moving, Err: n.Err,
 	}
 	if n.Err == nil {

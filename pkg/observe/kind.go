@@ -109,6 +109,10 @@ const (
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
+	// Acted: somebody has acted from a page or a terminal of Berth; the call itself has events of its
+	// own. Detail is what was done, by whom, and why.
+	// Fills: Resource, Detail, Err. Level: info.
+	Acted Kind = "acted"
 	// WantedBack: an operator's call on this client asked for a hold of another one. Count is how
 	// many, 1.
 	// Fills: Count. Level: info.

@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
+		[]Kind{ForceReleased, Acted, WantedBack, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},

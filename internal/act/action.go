@@ -1,0 +1,149 @@
+package act
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Verb is what is done.
+type Verb string
+
+// The verbs.
+const (
+	Release Verb = "release" // of a claim: it ends, whether it holds or waits
+	Pause   Verb = "pause"   // of a name, for a time
+	Unpause Verb = "unpause" // of a name
+	Resize  Verb = "resize"  // of a semaphore
+	Rest    Verb = "rest"    // of a resource of a pool, for a time; for 0 its rest ends
+	Drain   Verb = "drain"   // of a node, or of a label
+	Undrain Verb = "undrain" // likewise
+)
+
+// Action is one thing to do. Its verb says which fields count.
+type Action struct {
+	Verb     Verb
+	Kind     keyspace.Kind // not of a drain
+	Name     string        // likewise
+	Claim    string        // Release
+	Resource string        // Rest
+	Capacity int           // Resize
+	Keep     bool          // Resize: for good
+	For      time.Duration // Pause, Rest; berth.Forever of a rest
+	Node     string        // Drain, Undrain; or Label
+	Label    string        // likewise
+	Within   time.Duration // Drain: after how long the rest is ended by force, 0 never
+	Reason   string        // why, up to 512 bytes
+}
+
+// MaxPause is how long a pause may last.
+const MaxPause = 8784 * time.Hour
+
+// Check says what is wrong with an action before it is told or done: a berth.ConfigError for the field.
+func (a *Action) Check() error {
+	if a.Verb == Drain || a.Verb == Undrain {
+		return cmp.Or(a.checkDrain(), settings.Text("reason", a.Reason))
+	}
+	return cmp.Or(a.checkName(), a.checkVerb(), settings.Text("reason", a.Reason))
+}
+
+func (a *Action) checkName() error {
+	switch a.Kind {
+	case keyspace.Sem, keyspace.Lock, keyspace.Pool:
+		return keyspace.CheckName(a.Name)
+	}
+	return berth.Invalid("kind", "%q is none of sem, lock and pool", string(a.Kind))
+}
+
+func (a *Action) checkVerb() error {
+	switch {
+	case a.Verb == Unpause:
+		return nil
+	case a.Verb == Release && a.Claim == "":
+		return berth.Invalid("claim", "it is empty")
+	case a.Verb == Release:
+		return nil
+	case a.Verb == Pause && (a.For <= 0 || a.For > MaxPause):
+		return berth.Invalid("for", "a pause lasts above 0, at most %s", text.Human(MaxPause))
+	case a.Verb == Pause:
+		return nil
+	case a.Verb == Resize && a.Kind != keyspace.Sem:
+		return berth.Invalid("kind", "only a semaphore has a capacity that can be set")
+	case a.Verb == Resize && a.Capacity < 1:
+		return berth.Invalid("capacity", "%d is below 1", a.Capacity)
+	case a.Verb == Resize:
+		return nil
+	case a.Verb == Rest && a.Kind != keyspace.Pool:
+		return berth.Invalid("kind", "only a pool has resources")
+	case a.Verb == Rest && a.Resource == "":
+		return berth.Invalid("resource", "it is empty")
+	case a.Verb == Rest && a.For < 0:
+		return berth.Invalid("for", "%s is below 0; 0 ends a rest", a.For)
+	case a.Verb == Rest && a.For > 0 && a.Reason == "":
+		return berth.Invalid("reason", "a rest needs one: whoever looks at the pool sees it")
+	case a.Verb == Rest:
+		return nil
+	}
+	return berth.Invalid("verb", "%q is none that there is", string(a.Verb))
+}
+
+func (a *Action) checkDrain() error {
+	switch {
+	case (a.Node == "") == (a.Label == ""):
+		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
+	case a.Within < 0:
+		return berth.Invalid("within", "%s is below 0", a.Within)
+	}
+	return nil
+}
+
+// nouns are what one of a kind is called.
+var nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
+
+// Will says to a person what the action will do. What strangers have written stands in quotation marks.
+func (a *Action) Will() string {
+	of := fmt.Sprintf("%s %s", nouns[a.Kind], text.Quoted(a.Name))
+	switch a.Verb {
+	case Release:
+		return fmt.Sprintf("Release claim %s of %s by force. The first in line gets what comes free. The process that has it is told; "+
+			"until it has heard, two may be inside.", text.Quoted(a.Claim), of)
+	case Pause:
+		return fmt.Sprintf("Pause %s for %s. Nothing is granted; who holds goes on, who waits keeps its place.", of, text.Human(a.For))
+	case Unpause:
+		return fmt.Sprintf("End the pause of %s. The first in line gets what is free at once.", of)
+	case Resize:
+		return fmt.Sprintf("Set the capacity of %s to %d%s. Less than is held takes nothing away: nothing is granted until enough is given back.",
+			of, a.Capacity, map[bool]string{true: " for good"}[a.Keep])
+	case Rest:
+		if a.For == 0 {
+			return fmt.Sprintf("End the rest of resource %s of %s.", text.Quoted(a.Resource), of)
+		}
+		span := "until somebody ends it"
+		if a.For != berth.Forever {
+			span = "for " + text.Human(a.For)
+		}
+		return fmt.Sprintf("Let resource %s of %s rest %s: nobody gets it. If it is leased, the rest begins with its release.",
+			text.Quoted(a.Resource), of, span)
+	case Undrain:
+		return fmt.Sprintf("End the drain of %s. Its processes work again within 5 s.", a.who())
+	}
+	ends := "This goes on until nothing is left."
+	if a.Within > 0 {
+		ends = fmt.Sprintf("What is left after %s is ended by force.", text.Human(a.Within))
+	}
+	return fmt.Sprintf("Drain %s. Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. %s",
+		a.who(), ends)
+}
+
+// who is whom a drain is of.
+func (a *Action) who() string {
+	if a.Node != "" {
+		return "node " + text.Quoted(a.Node)
+	}
+	return "label " + text.Quoted(a.Label)
+}

@@ -1,0 +1,89 @@
+package watch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth/pkg/inspect"
+)
+
+const (
+	// samplesMost is how many counts of a name are kept. When there are as many, every other one is left out, and from then
+	// on only every other one is added.
+	samplesMost = 600
+	// spansMost is how many holds of a name are kept: those that have ended longest ago are left out.
+	spansMost = 200
+)
+
+// Sample are the counts of a name at a moment.
+type Sample struct {
+	At                      time.Time
+	Held, Waiting, Capacity int
+}
+
+// Span is a hold as it was seen: from its grant to when it was seen last.
+type Span struct {
+	Claim, Label, Owner, Resource string
+	From, To                      time.Time
+	// Ended says that it was not there any more at the next look.
+	Ended bool
+}
+
+// seen is what was seen of a name. It belongs to the loop of its topic.
+type seen struct {
+	since   time.Time
+	samples []Sample
+	step    time.Duration // the least time between two samples
+	spans   []Span
+}
+
+// add adds a look, and returns all that was seen. What it returns is not written to again.
+func (s *seen) add(l *inspect.Look) Name {
+	if s.since.IsZero() {
+		s.since = l.At
+	}
+	if n := len(s.samples); n == 0 || l.At.Sub(s.samples[n-1].At) >= s.step {
+		s.samples = append(slices.Clone(s.samples), Sample{l.At, l.Held, l.Waiting, l.Capacity})
+	}
+	if len(s.samples) >= samplesMost {
+		s.step = max(2*s.step, 2*NameEvery-NameEvery/2)
+		var kept []Sample
+		for i := 0; i < len(s.samples); i += 2 {
+			kept = append(kept, s.samples[i])
+		}
+		s.samples = kept
+	}
+	s.spans = s.held(l)
+	return Name{Look: *l, Since: s.since, History: s.samples, Spans: s.spans}
+}
+
+// held is the spans with what a look says of them.
+func (s *seen) held(l *inspect.Look) []Span {
+	spans := slices.Clone(s.spans)
+	at := map[string]int{}
+	for i, span := range spans {
+		at[span.Claim] = i
+	}
+	there := map[string]bool{}
+	for _, h := range l.Holds {
+		there[h.ID] = true
+		i, known := at[h.ID]
+		if !known {
+			spans = append(spans, Span{Claim: h.ID, Label: h.Label, Owner: h.Owner, From: h.Granted})
+			i = len(spans) - 1
+		}
+		spans[i].Resource, spans[i].To, spans[i].Ended = h.Resource, l.At, false
+	}
+	for i := range spans {
+		spans[i].Ended = spans[i].Ended || !there[spans[i].Claim] && l.HoldsLeft == 0
+	}
+	slices.SortStableFunc(spans, func(a, b Span) int { return a.From.Compare(b.From) })
+	for i := 0; len(spans) > spansMost && i < len(spans); {
+		if spans[i].Ended {
+			spans = slices.Delete(spans, i, i+1)
+		} else {
+			i++
+		}
+	}
+	return spans
+}
