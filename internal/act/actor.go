@@ -150,11 +150,11 @@ func (a *Actor) with(kind keyspace.Kind, f func(client, operator) error) (err er
 func (a *Actor) one(ctx context.Context, what *Action, c client, ops operator) (string, error) {
 	switch what.Verb {
 	case Release:
-		n, err := ops.Release(ctx, berth.Target{Name: what.Name, Claim: what.Claim})
+		_, err := ops.Release(ctx, berth.Target{Name: what.Name, Claim: what.Claim})
 		if errors.Is(err, berth.ErrNotHeld) {
 			return "", fmt.Errorf("the claim has ended by itself: %w", err)
 		}
-		return fmt.Sprintf("%d claims released", n), err
+		return "the claim is released", err
 	case Pause:
 		return "paused for " + text.Human(what.For), ops.Pause(ctx, what.Name, what.For, what.Reason)
 	case Unpause:

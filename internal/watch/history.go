@@ -37,13 +37,13 @@ type seen struct {
 	spans   []Span
 }
 
-// add adds a look, and returns all that was seen. What it returns is not written to again.
+// add adds a look, and returns all that was seen. What it returns is not written to again: samples are only appended.
 func (s *seen) add(l *inspect.Look) Name {
 	if s.since.IsZero() {
 		s.since = l.At
 	}
 	if n := len(s.samples); n == 0 || l.At.Sub(s.samples[n-1].At) >= s.step {
-		s.samples = append(slices.Clone(s.samples), Sample{l.At, l.Held, l.Waiting, l.Capacity})
+		s.samples = append(s.samples, Sample{l.At, l.Held, l.Waiting, l.Capacity})
 	}
 	if len(s.samples) >= samplesMost {
 		s.step = max(2*s.step, 2*NameEvery-NameEvery/2)

@@ -1,0 +1,112 @@
+package act
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestWhatCannotBeDoneIsRefusedByTheNameOfItsField(t *testing.T) {
+	for field, a := range map[string]Action{
+		"verb":     {Verb: "sweep", Kind: keyspace.Sem, Name: "gpu"},
+		"kind":     {Verb: Pause, Kind: "queue", Name: "gpu", For: time.Second},
+		"name":     {Verb: Pause, Kind: keyspace.Sem, For: time.Second},
+		"claim":    {Verb: Release, Kind: keyspace.Sem, Name: "gpu"},
+		"for":      {Verb: Pause, Kind: keyspace.Sem, Name: "gpu"},
+		"for ":     {Verb: Pause, Kind: keyspace.Sem, Name: "gpu", For: MaxPause + 1},
+		"for  ":    {Verb: Rest, Kind: keyspace.Pool, Name: "gpu", Resource: "a", For: -1, Reason: "x"},
+		"kind ":    {Verb: Resize, Kind: keyspace.Lock, Name: "gpu", Capacity: 2},
+		"kind  ":   {Verb: Rest, Kind: keyspace.Sem, Name: "gpu", Resource: "a"},
+		"capacity": {Verb: Resize, Kind: keyspace.Sem, Name: "gpu"},
+		"resource": {Verb: Rest, Kind: keyspace.Pool, Name: "gpu"},
+		"reason":   {Verb: Rest, Kind: keyspace.Pool, Name: "gpu", Resource: "a", For: time.Second},
+		"reason ":  {Verb: Unpause, Kind: keyspace.Sem, Name: "gpu", Reason: strings.Repeat("x", 513)},
+		"reason  ": {Verb: Drain, Node: "n", Reason: strings.Repeat("x", 513)},
+		"node":     {Verb: Drain},
+		"node ":    {Verb: Undrain, Node: "n", Label: "l"},
+		"within":   {Verb: Drain, Node: "n", Within: -1},
+	} {
+		err := a.Check()
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, field)
+		var wrong *berth.ConfigError
+		require.ErrorAs(t, err, &wrong, field)
+		require.Equal(t, strings.TrimSpace(field), wrong.Field, err)
+	}
+}
+
+func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T) {
+	sem := Action{Kind: keyspace.Sem, Name: "gpu"}
+	with := func(f func(*Action)) Action {
+		a := sem
+		f(&a)
+		return a
+	}
+	for _, test := range []struct {
+		action     Action
+		will, told string
+	}{
+		{
+			with(func(a *Action) { a.Verb, a.Claim, a.Reason = Release, "n.1", "it hangs" }),
+			`Release claim "n.1" of semaphore "gpu" by force. The first in line gets what comes free. The process that has it is told; until it has heard, two may be inside.`,
+			`release by "ann": "it hangs"`,
+		},
+		{
+			with(func(a *Action) { a.Verb, a.For = Pause, 10*time.Minute }),
+			`Pause semaphore "gpu" for 10m00s. Nothing is granted; who holds goes on, who waits keeps its place.`, `pause for 10m00s by "ann"`,
+		},
+		{
+			with(func(a *Action) { a.Verb = Unpause }),
+			`End the pause of semaphore "gpu". The first in line gets what is free at once.`, `unpause by "ann"`,
+		},
+		{
+			with(func(a *Action) { a.Verb, a.Capacity = Resize, 4 }),
+			`Set the capacity of semaphore "gpu" to 4. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
+		},
+		{
+			with(func(a *Action) { a.Verb, a.Capacity, a.Keep = Resize, 4, true }),
+			`Set the capacity of semaphore "gpu" to 4 for good. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
+		},
+		{
+			Action{Verb: Rest, Kind: keyspace.Pool, Name: "mail", Resource: "a@\n", For: time.Minute, Reason: "429"},
+			`Let resource "a@\n" of pool "mail" rest for 1m00s: nobody gets it. If it is leased, the rest begins with its release.`, `rest for 1m00s by "ann": "429"`,
+		},
+		{
+			Action{Verb: Rest, Kind: keyspace.Pool, Name: "mail", Resource: "a", For: berth.Forever, Reason: "429"},
+			`Let resource "a" of pool "mail" rest until somebody ends it: nobody gets it. If it is leased, the rest begins with its release.`, `rest without end by "ann": "429"`,
+		},
+		{
+			Action{Verb: Rest, Kind: keyspace.Pool, Name: "mail", Resource: "a"}, `End the rest of resource "a" of pool "mail".`, `rest ends by "ann"`,
+		},
+		{
+			Action{Verb: Drain, Label: "worker/*", Within: time.Minute},
+			`Drain label "worker/*". Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. What is left after 1m00s is ended by force.`,
+			`drain label "worker/*" by "ann"`,
+		},
+		{
+			Action{Verb: Drain, Node: "abc"},
+			`Drain node "abc". Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
+			`drain node "abc" by "ann"`,
+		},
+		{Action{Verb: Undrain, Node: "abc"}, `End the drain of node "abc". Its processes work again within 5 s.`, `undrain node "abc" by "ann"`},
+	} {
+		require.NoError(t, test.action.Check())
+		require.Equal(t, test.will, test.action.Will())
+		require.Equal(t, test.told, test.action.Told("ann"))
+	}
+}
+
+func TestWhatStrangersHaveWrittenCannotBeTakenForMoreOfTheSentence(t *testing.T) {
+	a := Action{Verb: Rest, Kind: keyspace.Pool, Name: "gpu\" by force.", Resource: "n\n\x1b[2J\u202e\x00\xff", For: time.Second, Reason: "\u202e\x00\x1b"}
+	require.NoError(t, a.Check())
+	for _, line := range []string{a.Will(), a.Told("\x1b")} {
+		for _, bad := range []string{"\x1b", "\n", "\u202e", "\x00", "\xff"} {
+			require.NotContains(t, line, bad)
+		}
+	}
+	require.Contains(t, a.Will(), `"gpu\" by force."`)
+}

@@ -1,0 +1,183 @@
+package act_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a server with a process that holds, and an operator.
+type world struct {
+	*testkit.World
+	actor  *act.Actor
+	told   *testkit.Process // has the operator's events
+	look   *inspect.Reader
+	permit *semaphore.Permit
+	leased *allocator.Allocation[string]
+	node   string
+}
+
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	testkit.In(t, "gpu", "berth:sem:{gpu}:state", "berth:sem:{gpu}:line", func(t *testing.T, base *testkit.World) {
+		w := &world{World: base, told: base.Process()}
+		var err error
+		w.look, err = inspect.New(base.Redis, inspect.Config{})
+		require.NoError(t, err)
+		w.actor, err = act.New(act.Config{Redis: w.told.Redis, Observer: w.told.Observer(nil)})
+		require.NoError(t, err)
+
+		p := base.Process()
+		sems, err := semaphore.New(p.Redis, semaphore.Config{Label: "worker/1", Lease: testkit.Lease})
+		require.NoError(t, err)
+		w.node = sems.Node()
+		s, err := sems.Semaphore("gpu", 1, nil)
+		require.NoError(t, err)
+		w.permit, err = s.Acquire(context.Background(), nil)
+		require.NoError(t, err)
+
+		pools, err := allocator.New(p.Redis, allocator.Config{Label: "worker/1", Lease: testkit.Lease})
+		require.NoError(t, err)
+		p.Closes(func(ctx context.Context) error { return errors.Join(sems.Close(ctx), pools.Close(ctx)) })
+		pool, err := allocator.NewPool(pools, "mail", allocator.PoolConfig[string]{})
+		require.NoError(t, err)
+		_, err = pool.Add(context.Background(), []string{"a", "b"}, nil)
+		require.NoError(t, err)
+		w.leased, err = pool.Allocate(context.Background(), nil)
+		require.NoError(t, err)
+		test(w)
+	})
+}
+
+// do does an action, and returns the events of kind observe.Acted.
+func (w *world) do(a act.Action) (string, []observe.Event, error) {
+	w.T.Helper()
+	before := len(w.told.Told(observe.Acted))
+	done, err := w.actor.Do(context.Background(), a, "ann")
+	return done, w.told.Told(observe.Acted)[before:], err
+}
+
+// did does an action that succeeds with one event.
+func (w *world) did(a act.Action) (string, observe.Event) {
+	w.T.Helper()
+	done, told, err := w.do(a)
+	require.NoError(w.T, err)
+	require.Len(w.T, told, 1)
+	require.NoError(w.T, told[0].Err)
+	require.Equal(w.T, []string{string(a.Kind), a.Name, a.Claim, a.Resource, a.Told("ann"), "berth"},
+		[]string{told[0].Primitive, told[0].Name, told[0].Claim, told[0].Resource, told[0].Detail, told[0].Namespace})
+	require.NotEmpty(w.T, told[0].Node)
+	return done, told[0]
+}
+
+func (w *world) name(kind keyspace.Kind, name string) inspect.Name {
+	w.T.Helper()
+	n, err := w.look.Name(context.Background(), kind, name)
+	require.NoError(w.T, err)
+	return n
+}
+
+func TestEachActionIsDoneAndTold(t *testing.T) {
+	inWorld(t, func(w *world) {
+		sem := act.Action{Kind: keyspace.Sem, Name: "gpu", Reason: "it is late"}
+		with := func(f func(*act.Action)) act.Action {
+			a := sem
+			f(&a)
+			return a
+		}
+		done, _ := w.did(with(func(a *act.Action) { a.Verb, a.For = act.Pause, time.Minute }))
+		require.Equal(w.T, "paused for 1m00s", done)
+		require.Equal(w.T, "it is late", w.name(keyspace.Sem, "gpu").Pause.Reason)
+
+		w.did(with(func(a *act.Action) { a.Verb = act.Unpause }))
+		require.Nil(w.T, w.name(keyspace.Sem, "gpu").Pause)
+
+		done, _ = w.did(with(func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 5 }))
+		require.Equal(w.T, "the capacity is 5", done)
+		require.Equal(w.T, 5, w.name(keyspace.Sem, "gpu").Capacity)
+
+		done, _ = w.did(with(func(a *act.Action) { a.Verb, a.Claim = act.Release, w.permit.ID() }))
+		require.Equal(w.T, "the claim is released", done)
+		require.Zero(w.T, w.name(keyspace.Sem, "gpu").Held)
+		w.Advance(testkit.Lease)
+		require.ErrorIs(w.T, w.permit.Err(), berth.ErrReleased)
+
+		rest := act.Action{Verb: act.Rest, Kind: keyspace.Pool, Name: "mail", Resource: "b", For: time.Minute, Reason: "429"}
+		w.did(rest)
+		require.Equal(w.T, 1, w.name(keyspace.Pool, "mail").Pool.Resting)
+		rest.For = 0
+		w.did(rest)
+		require.Zero(w.T, w.name(keyspace.Pool, "mail").Pool.Resting)
+	})
+}
+
+func TestWhatFailedIsToldToo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, told, err := w.do(act.Action{Verb: act.Release, Kind: keyspace.Sem, Name: "gpu", Claim: "0000000000000000.00000000000000000000"})
+		require.ErrorIs(w.T, err, berth.ErrNotHeld)
+		require.ErrorContains(w.T, err, "the claim has ended by itself")
+		require.Len(w.T, told, 1)
+		require.ErrorIs(w.T, told[0].Err, berth.ErrNotHeld)
+
+		_, told, err = w.do(act.Action{Verb: act.Rest, Kind: keyspace.Pool, Name: "mail", Resource: "none", For: time.Second, Reason: "x"})
+		require.ErrorIs(w.T, err, berth.ErrAbsent)
+		require.Len(w.T, told, 1)
+	})
+}
+
+func TestWhatIsRefusedIsNotSentAndNotTold(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_, told, err := w.do(act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"})
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		require.Empty(w.T, told)
+		require.Empty(w.T, w.told.Scripts())
+	})
+}
+
+func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
+	inWorld(t, func(w *world) {
+		target := act.Action{Verb: act.Drain, Label: "worker/*", Within: 30 * time.Second, Reason: "a new release"}
+		done, told, err := w.do(target) // the process does not heed it: its holds are ended
+		require.NoError(w.T, err)
+		require.Equal(w.T, `label "worker/*": 2 holds asked for, 0 waits cancelled, 2 holds ended by force, 0 left, 0 detached`, done)
+		require.Len(w.T, told, 3, "one for each kind")
+		require.Equal(w.T, `drain label "worker/*" by "ann": "a new release"`, told[0].Detail)
+		require.GreaterOrEqual(w.T, w.Now(), 30*time.Second)
+
+		target.Verb = act.Undrain
+		done, told, err = w.do(target)
+		require.NoError(w.T, err)
+		require.Equal(w.T, `label "worker/*" drains no more`, done)
+		require.Len(w.T, told, 3)
+	})
+}
+
+func TestADrainThatIsLeftGoesOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		_, err := w.actor.Do(ctx, act.Action{Verb: act.Drain, Node: w.node}, "")
+		require.ErrorIs(w.T, err, context.DeadlineExceeded)
+		require.Equal(w.T, 1, w.name(keyspace.Sem, "gpu").Held, "nothing is ended by force without a limit")
+	})
+}
+
+func TestAnActorIsRefusedALoggerThatIsNone(t *testing.T) {
+	_, err := act.New(act.Config{Logger: 7})
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+}

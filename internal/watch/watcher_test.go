@@ -1,0 +1,235 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// source is what a topic is read from.
+type source struct {
+	mu    sync.Mutex
+	reads int
+	takes time.Duration
+	err   error
+}
+
+// set has what follows take so long, or fail.
+func (s *source) set(takes time.Duration, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.takes, s.err = takes, err
+}
+
+// count is how often it was read.
+func (s *source) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+func (s *source) begin() (func(context.Context) (int, error), error) {
+	return func(ctx context.Context) (int, error) {
+		s.mu.Lock()
+		s.reads++
+		reads, takes, err := s.reads, s.takes, s.err
+		s.mu.Unlock()
+		select {
+		case <-time.After(takes):
+		case <-ctx.Done():
+		}
+		return reads, err
+	}, nil
+}
+
+// inBubble runs a test in virtual time.
+func inBubble(t *testing.T, test func(t *testing.T, w *Watcher)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := New(nil)
+		defer w.Close()
+		test(t, w)
+	})
+}
+
+func advance(d time.Duration) {
+	time.Sleep(d) //nolint:forbidigo // the time of a bubble
+	synctest.Wait()
+}
+
+func TestHoweverManyLookTheServerIsReadOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s source
+		for range 50 {
+			defer look(w, "a", time.Second, s.begin).Close()
+		}
+		advance(9500 * time.Millisecond)
+		require.Equal(t, 10, s.count(), "once a second, the first at once")
+	})
+}
+
+func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		s := source{takes: 700 * time.Millisecond}
+		f := look(w, "a", time.Second, s.begin)
+		defer f.Close()
+		advance(2800 * time.Millisecond)
+		require.Equal(t, 3, s.count())
+		s.set(3*time.Second, nil)
+		advance(500 * time.Millisecond) // the fourth begins at 3 s
+		require.Equal(t, 4, s.count())
+		advance(2800 * time.Millisecond) // and ends at 6 s: the fifth begins at once
+		require.Equal(t, 5, s.count())
+		last, _ := f.Last()
+		require.Equal(t, 4, last.Value)
+		require.Equal(t, 100*time.Millisecond, time.Since(last.At))
+	})
+}
+
+func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s source
+		f, g := look(w, "a", time.Second, s.begin), look(w, "a", time.Second, s.begin)
+		f.Close()
+		f.Close()
+		advance(20 * time.Second)
+		require.Equal(t, 21, s.count(), "another one looks yet")
+		g.Close()
+		advance(linger + 2*time.Second)
+		n := s.count()
+		advance(time.Hour)
+		require.Equal(t, n, s.count())
+		require.LessOrEqual(t, n, 21+int(linger/time.Second)+1)
+		require.Empty(t, w.topics)
+	})
+}
+
+func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s source
+		f := look(w, "a", time.Second, s.begin)
+		first, err := f.First(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, first.Value)
+		f.Close()
+		advance(linger - time.Second)
+		defer look(w, "a", time.Second, func() (func(context.Context) (int, error), error) { panic("a second topic") }).Close()
+		n := s.count()
+		advance(3 * time.Second)
+		require.Equal(t, n+3, s.count())
+	})
+}
+
+func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s source
+		f := look(w, "a", time.Second, s.begin)
+		defer f.Close()
+		advance(500 * time.Millisecond)
+		before, news := f.Last()
+		s.set(0, errors.New("it is away"))
+		advance(time.Second)
+		select {
+		case <-news:
+		default:
+			require.Fail(t, "who looks is not told")
+		}
+		now, _ := f.Last()
+		require.EqualError(t, now.Err, "it is away")
+		require.Equal(t, []any{before.Value, before.At, before.Seq + 1}, []any{now.Value, now.At, now.Seq})
+		s.set(0, nil)
+		advance(time.Second)
+		now, _ = f.Last()
+		require.NoError(t, now.Err)
+		require.Equal(t, 3, now.Value)
+	})
+}
+
+func TestThereAreOnlySoManyTopics(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [most]source
+		for i := range s {
+			defer look(w, strconv.Itoa(i), time.Second, s[i].begin).Close()
+		}
+		over := look(w, "one more", time.Second, func() (func(context.Context) (int, error), error) {
+			return func(context.Context) (int, error) { panic("it is read") }, nil
+		})
+		defer over.Close()
+		last, err := over.First(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, last.Err, ErrMany)
+		advance(5 * time.Second)
+	})
+}
+
+func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [3 * atOnce]source
+		for i := range s {
+			s[i].takes = time.Second
+			defer look(w, strconv.Itoa(i), time.Minute, s[i].begin).Close()
+		}
+		for n := 1; n <= 3; n++ {
+			advance(500 * time.Millisecond)
+			reads := 0
+			for i := range s {
+				reads += s[i].count()
+			}
+			require.Equal(t, n*atOnce, reads)
+			advance(500 * time.Millisecond)
+		}
+	})
+}
+
+func TestCloseEndsWhatIsReadAndWhoWaits(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		s := source{takes: time.Hour}
+		f := look(w, "a", time.Second, s.begin)
+		advance(time.Second)
+		w.Close()
+		last, err := f.First(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, last.Err, ErrClosed)
+		late := look(w, "b", time.Second, s.begin)
+		last, err = late.First(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, last.Err, ErrClosed)
+		f.Close()
+		late.Close()
+		w.Close()
+	})
+}
+
+func TestFirstEndsWithItsContext(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		s := source{takes: time.Hour}
+		f := look(w, "a", time.Second, s.begin)
+		defer f.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := f.First(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	})
+}
+
+func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		no := errors.New("there is none of this kind")
+		f := look(w, "a", time.Second, func() (func(context.Context) (int, error), error) { return nil, no })
+		defer f.Close()
+		last, err := f.First(t.Context())
+		require.NoError(t, err)
+		require.ErrorIs(t, last.Err, no)
+		require.Empty(t, w.topics)
+	})
+}
