@@ -27,8 +27,8 @@ type world struct {
 	actor  *act.Actor
 	told   *testkit.Process // has the operator's events
 	look   *inspect.Reader
+	sem    *semaphore.Semaphore
 	permit *semaphore.Permit
-	leased *allocator.Allocation[string]
 	node   string
 }
 
@@ -46,9 +46,9 @@ func inWorld(t *testing.T, test func(w *world)) {
 		sems, err := semaphore.New(p.Redis, semaphore.Config{Label: "worker/1", Lease: testkit.Lease})
 		require.NoError(t, err)
 		w.node = sems.Node()
-		s, err := sems.Semaphore("gpu", 1, nil)
+		w.sem, err = sems.Semaphore("gpu", 1, nil)
 		require.NoError(t, err)
-		w.permit, err = s.Acquire(context.Background(), nil)
+		w.permit, err = w.sem.Acquire(context.Background(), nil)
 		require.NoError(t, err)
 
 		pools, err := allocator.New(p.Redis, allocator.Config{Label: "worker/1", Lease: testkit.Lease})
@@ -58,7 +58,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		require.NoError(t, err)
 		_, err = pool.Add(context.Background(), []string{"a", "b"}, nil)
 		require.NoError(t, err)
-		w.leased, err = pool.Allocate(context.Background(), nil)
+		_, err = pool.Allocate(context.Background(), nil)
 		require.NoError(t, err)
 		test(w)
 	})
@@ -73,7 +73,7 @@ func (w *world) do(a act.Action) (string, []observe.Event, error) {
 }
 
 // did does an action that succeeds with one event.
-func (w *world) did(a act.Action) (string, observe.Event) {
+func (w *world) did(a act.Action) string {
 	w.T.Helper()
 	done, told, err := w.do(a)
 	require.NoError(w.T, err)
@@ -82,7 +82,7 @@ func (w *world) did(a act.Action) (string, observe.Event) {
 	require.Equal(w.T, []string{string(a.Kind), a.Name, a.Claim, a.Resource, a.Told("ann"), "berth"},
 		[]string{told[0].Primitive, told[0].Name, told[0].Claim, told[0].Resource, told[0].Detail, told[0].Namespace})
 	require.NotEmpty(w.T, told[0].Node)
-	return done, told[0]
+	return done
 }
 
 func (w *world) name(kind keyspace.Kind, name string) inspect.Name {
@@ -100,18 +100,18 @@ func TestEachActionIsDoneAndTold(t *testing.T) {
 			f(&a)
 			return a
 		}
-		done, _ := w.did(with(func(a *act.Action) { a.Verb, a.For = act.Pause, time.Minute }))
+		done := w.did(with(func(a *act.Action) { a.Verb, a.For = act.Pause, time.Minute }))
 		require.Equal(w.T, "paused for 1m00s", done)
 		require.Equal(w.T, "it is late", w.name(keyspace.Sem, "gpu").Pause.Reason)
 
 		w.did(with(func(a *act.Action) { a.Verb = act.Unpause }))
 		require.Nil(w.T, w.name(keyspace.Sem, "gpu").Pause)
 
-		done, _ = w.did(with(func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 5 }))
+		done = w.did(with(func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 5 }))
 		require.Equal(w.T, "the capacity is 5", done)
 		require.Equal(w.T, 5, w.name(keyspace.Sem, "gpu").Capacity)
 
-		done, _ = w.did(with(func(a *act.Action) { a.Verb, a.Claim = act.Release, w.permit.ID() }))
+		done = w.did(with(func(a *act.Action) { a.Verb, a.Claim = act.Release, w.permit.ID() }))
 		require.Equal(w.T, "the claim is released", done)
 		require.Zero(w.T, w.name(keyspace.Sem, "gpu").Held)
 		w.Advance(testkit.Lease)
@@ -159,11 +159,17 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		require.Equal(w.T, `drain label "worker/*" by "ann": "a new release"`, told[0].Detail)
 		require.GreaterOrEqual(w.T, w.Now(), 30*time.Second)
 
+		_, err = w.sem.TryAcquire(context.Background(), nil)
+		require.ErrorIs(w.T, err, berth.ErrDraining)
+
 		target.Verb = act.Undrain
 		done, told, err = w.do(target)
 		require.NoError(w.T, err)
 		require.Equal(w.T, `label "worker/*" drains no more`, done)
 		require.Len(w.T, told, 3)
+		w.Advance(6 * time.Second)
+		_, err = w.sem.TryAcquire(context.Background(), nil)
+		require.NoError(w.T, err, "the process has heard of it")
 	})
 }
 

@@ -63,7 +63,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *Watcher)) {
 }
 
 func advance(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // the time of a bubble
+	time.Sleep(d)
 	synctest.Wait()
 }
 
