@@ -1,0 +1,116 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"html/template"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// DefaultMaxStreams is how many pages are live at once unless Config says otherwise.
+const DefaultMaxStreams = 100
+
+// Config is what a Console works with. Redis is required.
+type Config struct {
+	// Redis is the client that reads and acts. It stays the caller's.
+	Redis rueidis.Client
+	// Namespace is the first part of every key. Default "berth".
+	Namespace string
+	// CallTimeout bounds one attempt of a call. Default 3 s.
+	CallTimeout time.Duration
+	// AllowActions lets those act to whom Access says so. Default: it is read-only.
+	AllowActions bool
+	// Access says who asks, and what they may do. It must be safe for concurrent use. A live page is asked for again
+	// every 15 minutes. Default: everybody may look, and act if AllowActions is set; that is for a loopback address, or
+	// behind an authentication of the host program.
+	Access func(*http.Request) Access
+	// Hosts are the names, without a port, by which a request may ask for it: "localhost", "127.0.0.1". It keeps off other
+	// sites whose name was made to lead here. Default: any.
+	Hosts []string
+	// MaxStreams is how many pages are live at once. Default 100.
+	MaxStreams int
+	// Logger and Observer get the events of actions: one of kind observe.Acted for each, and those of its calls.
+	Logger   observe.Logger
+	Observer observe.Observer
+}
+
+// Access is who asks, and what they may do.
+type Access struct {
+	// User is who asks, "" for nobody that is known. It stands in the event of an action.
+	User string
+	// Look says that they may see the pages, Act that they may act, too, if Config.AllowActions is set.
+	Look, Act bool
+}
+
+// Console is the page, an http.Handler to mount under any prefix with http.StripPrefix. It is safe for concurrent use.
+type Console struct {
+	cfg    Config
+	space  string // the namespace
+	watch  *watch.Watcher
+	boards *boards
+	health *health
+	pages  *template.Template
+	mux    *http.ServeMux
+	secret [32]byte
+
+	ctx     context.Context // ends with Close
+	end     context.CancelFunc
+	mu      sync.Mutex
+	streams int            // guarded by mu
+	running sync.WaitGroup // streams
+}
+
+// New returns a Console. It does no I/O and starts nothing before somebody looks. Close it. Its errors are
+// *berth.ConfigError.
+func New(cfg Config) (*Console, error) {
+	read, err := inspect.New(cfg.Redis, inspect.Config{Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case cfg.MaxStreams < 0:
+		return nil, berth.Invalid("MaxStreams", "%d is negative", cfg.MaxStreams)
+	case cfg.MaxStreams == 0:
+		cfg.MaxStreams = DefaultMaxStreams
+	}
+	pages, err := parsed()
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), watch: watch.New(read), pages: pages, health: &health{redis: cfg.Redis}}
+	c.boards = &boards{console: c, open: map[string]*board{}}
+	c.ctx, c.end = context.WithCancel(context.Background())
+	_, _ = rand.Read(c.secret[:]) // it never fails
+	c.mux = c.routes()
+	return c, nil
+}
+
+// Close ends the live pages and all reading, and waits for it until ctx ends. Pages that are asked for afterwards are
+// refused.
+func (c *Console) Close(ctx context.Context) error {
+	c.mu.Lock() // no stream begins behind it
+	c.end()
+	c.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.running.Wait()
+		c.boards.wait()
+		c.watch.Close()
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

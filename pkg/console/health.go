@@ -1,0 +1,64 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// healthEvery is how often the server is asked at the most.
+	healthEvery = 2 * time.Second
+	// healthWithin is how soon it must answer.
+	healthWithin = 2 * time.Second
+)
+
+var errSilent = errors.New("the server does not answer")
+
+// health asks whether the server answers, once for all who want to know.
+type health struct {
+	redis rueidis.Client
+
+	mu    sync.Mutex
+	asked time.Time // guarded by mu
+	err   error     // guarded by mu
+}
+
+// check asks, unless that was a moment ago.
+func (h *health) check() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.asked.IsZero() && time.Since(h.asked) < healthEvery {
+		return h.err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
+	defer cancel()
+	err := h.redis.Do(ctx, h.redis.B().Ping().Build()).Error()
+	if _, answered := rueidis.IsRedisErr(err); answered {
+		err = nil // a refusal is an answer
+	}
+	if h.err = nil; err != nil {
+		h.err = errSilent // and not where it is
+	}
+	h.asked = time.Now()
+	return h.err
+}
+
+func (c *Console) healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	err := c.health.check()
+	if c.ctx.Err() != nil {
+		err = errClosed
+	}
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, err.Error()+"\n")
+		return
+	}
+	_, _ = io.WriteString(w, "ok\n")
+}

@@ -1,0 +1,76 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/console"
+)
+
+func TestAHandOffAppears(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		first, second := w.process("first"), w.process("second")
+		held := first.permit("anna", "gpu", 1)
+		waits := second.awaitPermit("bert", "gpu", 1)
+		w.Advance(time.Second)
+
+		page := s.see("name?kind=sem&name=gpu")
+		require.Contains(t, page, "1 of 1")
+		live := s.open("page=name&kind=sem&name=gpu")
+		w.Advance(time.Second)
+		html, _ := live.region("holders")
+		require.Contains(t, html, "anna")
+		require.NotContains(t, html, "bert")
+
+		require.NoError(t, held.Release(context.Background()))
+		waits.Granted(w.Now())
+		w.Advance(time.Second)
+		html, _ = live.region("holders")
+		require.Contains(t, html, "bert")
+		require.NotContains(t, html, "anna")
+		html, _ = live.region("line")
+		require.Contains(t, html, "Nobody waits.")
+	})
+}
+
+func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		w.process("first").permit("anna", "gpu", 2)
+		live := s.open("page=name&kind=sem&name=gpu")
+		w.Advance(10 * time.Second)
+		_, times := live.region("line")
+		require.Equal(t, 1, times)
+		require.GreaterOrEqual(t, live.beats, 10)
+	})
+}
+
+func TestStreamsAreBounded(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{MaxStreams: 2})
+		first := s.open("page=overview")
+		s.open("page=overview")
+		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview").code)
+		require.Equal(t, http.StatusOK, s.get("").code, "the page is there, if not live")
+		first.close()
+		w.Advance(time.Second)
+		require.Equal(t, http.StatusOK, s.open("page=overview").code)
+	})
+}
+
+func TestCloseEndsTheStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		live := s.open("page=overview")
+		w.Advance(time.Second)
+		require.NoError(t, s.page.Close(context.Background()))
+		<-live.ended
+		require.Equal(t, http.StatusServiceUnavailable, s.get("").code)
+		require.Equal(t, http.StatusServiceUnavailable, s.get("healthz").code)
+	})
+}

@@ -1,0 +1,110 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// page is a page that is live.
+type page struct {
+	name    string   // of its address, and of its templates
+	asks    []string // what of its query counts
+	regions []string // what of it changes
+	title   func(q url.Values) string
+	open    func(c *Console, q url.Values) (source, error)
+}
+
+// pages are those that are live.
+var pages = []*page{overviewPage, namePage, claimPage}
+
+var overviewPage = &page{
+	name: "overview", asks: []string{"kind"}, regions: []string{"names"},
+	title: func(url.Values) string { return "Overview" },
+	open: func(c *Console, q url.Values) (source, error) {
+		kind := q.Get("kind")
+		if kind != "" && !slices.Contains(kinds, keyspace.Kind(kind)) {
+			return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", kind)
+		}
+		return fed[inspect.Page[inspect.Name]]{
+			c.watch.Overview(),
+			func(p inspect.Page[inspect.Name]) (any, time.Time) { return overviewOf(p, keyspace.Kind(kind)), p.At },
+		}, nil
+	},
+}
+
+var namePage = &page{
+	name: "name", asks: []string{"kind", "name"}, regions: []string{"state", "chart", "resources", "holders", "line", "holds"},
+	title: func(q url.Values) string { return text.Plain(q.Get("name")) + " (" + kindWord(q.Get("kind")) + ")" },
+	open:  openName,
+}
+
+var claimPage = &page{
+	name: "claim", asks: []string{"kind", "name", "id"}, regions: []string{"state", "blockers"},
+	title: func(q url.Values) string { return "Claim of " + text.Plain(q.Get("name")) },
+	open:  openName,
+}
+
+// kinds are those of names.
+var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
+
+func openName(c *Console, q url.Values) (source, error) {
+	kind, name := keyspace.Kind(q.Get("kind")), q.Get("name")
+	if !slices.Contains(kinds, kind) {
+		return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", string(kind))
+	}
+	if err := keyspace.CheckName(name); err != nil {
+		return nil, err
+	}
+	return fed[watch.Name]{
+		c.watch.Name(kind, name, q.Get("id")),
+		func(n watch.Name) (any, time.Time) { return nameOf(n, q.Get("id")), n.At },
+	}, nil
+}
+
+// fed is a source that the server is read for.
+type fed[T any] struct {
+	*watch.Feed[T]
+	view func(T) (any, time.Time)
+}
+
+func (f fed[T]) last() (reading, <-chan struct{}) {
+	last, news := f.Last()
+	r := reading{at: last.At, err: last.Err, seq: last.Seq}
+	if !last.At.IsZero() {
+		r.view, r.clock = f.view(last.Value)
+	}
+	return r, news
+}
+
+// topicOf is what a request for a page asks for.
+func (c *Console) topicOf(name string, r *http.Request, a Access) (topic, error) {
+	i := slices.IndexFunc(pages, func(p *page) bool { return p.name == name })
+	if i < 0 {
+		return topic{}, errNoPage
+	}
+	t := topic{page: pages[i], query: url.Values{}, act: a.Act}
+	asked := r.URL.Query()
+	for _, key := range t.page.asks {
+		if v := asked.Get(key); v != "" {
+			t.query.Set(key, v)
+		}
+	}
+	return t, nil
+}
+
+// withPage is a query that says of which page it is.
+func withPage(name string, q url.Values) url.Values {
+	with := url.Values{"page": {name}}
+	for key, values := range q {
+		with[key] = values
+	}
+	return with
+}

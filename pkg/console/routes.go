@@ -1,0 +1,173 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"html/template"
+	"net"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// firstWithin is how long a page waits for its first reading.
+const firstWithin = 5 * time.Second
+
+// policy is what a page may do: nothing but its own files.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+func namespaceOf(ns string) string { return cmp.Or(ns, keyspace.DefaultNamespace) }
+
+// routes are the addresses.
+func (c *Console) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", static())
+	mux.HandleFunc("GET /healthz", c.healthz)
+	mux.HandleFunc("GET /events", c.asked(c.events))
+	for _, p := range pages {
+		address := "GET /" + p.name
+		if p == overviewPage {
+			address = "GET /{$}"
+		}
+		mux.HandleFunc(address, c.asked(func(w http.ResponseWriter, r *http.Request, a Access) { c.live(w, r, a, p) }))
+	}
+	mux.HandleFunc("/", c.asked(func(w http.ResponseWriter, r *http.Request, _ Access) { c.refuse(w, r, errNoPage) }))
+	return mux
+}
+
+// ServeHTTP answers a request whose path is without the prefix under which the Console is mounted.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer a form would have no Origin
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Cache-Control", "no-store")
+	switch {
+	case !c.knownHost(r.Host):
+		http.Error(w, "This host name is not one by which this page may be asked for.", http.StatusForbidden)
+		return
+	case r.URL.Path == "":
+		// Its links are relative to a folder. The address is relative, too: the prefix is not known here.
+		whole, _, _ := strings.Cut(r.RequestURI, "?")
+		h.Set("Location", "./"+path.Base(whole)+"/")
+		w.WriteHeader(http.StatusPermanentRedirect)
+		return
+	case !strings.HasPrefix(r.URL.Path, "/"):
+		r = r.Clone(r.Context())
+		r.URL.Path, r.URL.RawPath = "/"+r.URL.Path, ""
+	}
+	if c.ctx.Err() != nil {
+		http.Error(w, "The console is closed.", http.StatusServiceUnavailable)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// knownHost says whether a request may ask by this name.
+func (c *Console) knownHost(host string) bool {
+	if len(c.cfg.Hosts) == 0 {
+		return true
+	}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	return slices.ContainsFunc(c.cfg.Hosts, func(known string) bool { return strings.EqualFold(strings.Trim(known, "[]"), host) })
+}
+
+// asked gives a handler who asks, if that one may look.
+func (c *Console) asked(handle func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a := Access{Look: true, Act: true}
+		if c.cfg.Access != nil {
+			a = c.cfg.Access(r)
+		}
+		a.Act = a.Act && a.Look && c.cfg.AllowActions
+		if !a.Look {
+			c.refuse(w, r, errNoLook)
+			return
+		}
+		handle(w, r, a)
+	}
+}
+
+// live answers with a page that shows how things stand.
+func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page) {
+	t, err := c.topicOf(p.name, r, a)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	b, err := c.boards.look(t)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	defer b.Close()
+	ctx, cancel := context.WithTimeoutCause(r.Context(), firstWithin, errSilent)
+	defer cancel()
+	s, err := b.first(ctx)
+	if err == nil && s.reading.view == nil {
+		err = s.reading.err
+	}
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	f := c.frame(a, p.name, p.title(t.query))
+	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat()
+	f.Read = s.reading.clock
+	f.Live = map[string]template.HTML{}
+	for name, piece := range s.pieces {
+		f.Live[name] = piece.html
+	}
+	q := t.query
+	f.Events = "events?" + withPage(p.name, q).Encode()
+	c.render(w, http.StatusOK, p.name, f)
+}
+
+// What is refused.
+var (
+	errNoPage = errors.New("there is no such page")
+	errNoLook = errors.New("you may not look at this page")
+)
+
+// refusals are the codes of what is refused.
+func codeOf(err error) int {
+	switch {
+	case errors.Is(err, errNoPage):
+		return http.StatusNotFound
+	case errors.Is(err, errNoLook), errors.Is(err, errRefused):
+		return http.StatusForbidden
+	case errors.Is(err, berth.ErrInvalidConfig):
+		return http.StatusBadRequest
+	case errors.Is(err, errStreams), errors.Is(err, errClosed), errors.Is(err, watch.ErrMany), errors.Is(err, watch.ErrClosed), errors.Is(err, errSilent):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusBadGateway
+}
+
+// errRefused is that of an action that is refused.
+var errRefused = errors.New("refused")
+
+// refuse answers with a page that says why.
+func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	code := codeOf(err)
+	if r.Context().Err() != nil {
+		return // nobody waits for it
+	}
+	f := c.frame(Access{}, "", http.StatusText(code))
+	f.Error = problem(err)
+	c.render(w, code, "refused", f)
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/berth-go/berth/internal/text"
+)
+
+const (
+	// beatEvery is how often a page hears that its stream is there, when nothing is read.
+	beatEvery = 15 * time.Second
+	// writeWithin bounds each write: who reads slower is dropped.
+	writeWithin = 10 * time.Second
+	// streamFor is how long a stream lasts. The browser then asks again, and so does the console whether it may.
+	streamFor = 15 * time.Minute
+)
+
+var (
+	errClosed  = errors.New("the console is closed")
+	errStreams = errors.New("as many pages are live as may be: close some, or reload this one to see the newest")
+)
+
+// beat is what a page hears with each reading.
+type beat struct {
+	Now   int64   `json:"now"`             // by the server's clock, ms
+	Read  int64   `json:"read"`            // when it was read, likewise; 0: it was not
+	Reads []int64 `json:"reads,omitempty"` // likewise, of each row, where they differ
+	Error string  `json:"error,omitempty"`
+}
+
+// rows is a view whose rows were read at moments of their own.
+type rows interface{ readAt() []time.Time }
+
+func (s *shown) beat() beat {
+	r := &s.reading
+	b := beat{Now: r.now().UnixMilli(), Error: problem(r.err)}
+	if r.view != nil {
+		b.Read = r.clock.UnixMilli()
+	}
+	if of, ok := r.view.(rows); ok {
+		differ := false
+		for _, at := range of.readAt() {
+			b.Reads = append(b.Reads, at.UnixMilli())
+			differ = differ || at.UnixMilli() != b.Read
+		}
+		if !differ {
+			b.Reads = nil
+		}
+	}
+	return b
+}
+
+// problem is an error as a page shows it.
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return text.Escaped(err.Error())
+}
+
+// begin counts a stream, if one more may be.
+func (c *Console) begin() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ctx.Err() != nil:
+		return errClosed
+	case c.streams >= c.cfg.MaxStreams:
+		return errStreams
+	}
+	c.streams++
+	c.running.Add(1)
+	return nil
+}
+
+func (c *Console) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams--
+	c.running.Done()
+}
+
+// events is the stream of a page.
+func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) {
+	t, err := c.topicOf(r.URL.Query().Get("page"), r, a)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	if err := c.begin(); err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	defer c.over()
+	b, err := c.boards.look(t)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	defer b.Close()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return
+	}
+	c.follow(w, r, b)
+}
+
+// follow sends what is new until the page, the stream or the console ends.
+func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) {
+	out := http.NewResponseController(w)
+	if err := errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Now().Add(writeWithin))); err != nil {
+		c.refuse(w, r, errors.New("this server's connections have no deadlines: nothing is live"))
+		return
+	}
+	defer func() { _ = out.SetWriteDeadline(time.Time{}) }()
+	beats := time.NewTicker(beatEvery)
+	defer beats.Stop()
+	end := time.NewTimer(streamFor)
+	defer end.Stop()
+	for seq := 0; ; {
+		s, news := b.last()
+		if !sent(w, out, s.since(seq, b.topic.page.regions)) {
+			return
+		}
+		seq = s.seq
+		select {
+		case <-news:
+		case <-beats.C:
+		case <-end.C:
+			return
+		case <-r.Context().Done():
+			return
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// since are the events that a page needs that has seen up to seq.
+func (s *shown) since(seq int, regions []string) []byte {
+	var out bytes.Buffer
+	if s.seq == 0 {
+		out.WriteString(": nothing was read yet\n\n")
+		return out.Bytes()
+	}
+	for _, name := range regions {
+		if p := s.pieces[name]; p.since > seq {
+			event(&out, "region", struct {
+				Name string `json:"name"`
+				HTML string `json:"html"`
+			}{name, string(p.html)})
+		}
+	}
+	event(&out, "beat", s.beat())
+	return out.Bytes()
+}
+
+func event(out *bytes.Buffer, name string, data any) {
+	out.WriteString("event: " + name + "\ndata: ")
+	e := json.NewEncoder(out) // ends with a newline, and has none inside
+	e.SetEscapeHTML(false)
+	_ = e.Encode(data)
+	out.WriteString("\n")
+}
+
+// sent writes events, and says whether they have gone.
+func sent(w http.ResponseWriter, out *http.ResponseController, events []byte) bool {
+	if out.SetWriteDeadline(time.Now().Add(writeWithin)) != nil {
+		return false
+	}
+	if _, err := w.Write(events); err != nil {
+		return false
+	}
+	return out.Flush() == nil
+}

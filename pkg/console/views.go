@@ -1,0 +1,212 @@
+package console
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// overview is what the first page shows.
+type overview struct {
+	Names    []nameRow
+	Kind     keyspace.Kind // "" for all
+	More     bool          // there are more than are shown
+	Partial  bool
+	Problems []string
+	Replica  bool
+}
+
+// nameRow is a name as a row.
+type nameRow struct {
+	inspect.Name
+	State    state
+	LongWait time.Time // since when the first in line waits, zero for nobody
+	Who      string    // who holds longest
+}
+
+// state is a word for how something stands, and how it looks.
+type state struct {
+	Word string
+	Look string // "good", "busy", "bad", "quiet"
+}
+
+func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
+	o := overview{Kind: kind, More: p.Next != "", Partial: p.Partial, Replica: p.Replica}
+	for _, n := range p.Items {
+		if kind == "" || n.Kind == kind {
+			o.Names = append(o.Names, rowOf(n))
+		}
+	}
+	o.Problems = problemsOf(p.Problems)
+	return o
+}
+
+func problemsOf(errs []error) (all []string) {
+	for _, err := range errs {
+		all = append(all, problem(err))
+	}
+	return all
+}
+
+func (o overview) readAt() (all []time.Time) {
+	for i := range o.Names {
+		all = append(all, o.Names[i].At)
+	}
+	return all
+}
+
+func rowOf(n inspect.Name) nameRow {
+	r := nameRow{Name: n, State: stateOf(&n)}
+	for _, first := range n.First {
+		if r.LongWait.IsZero() || first.Since.Before(r.LongWait) {
+			r.LongWait = first.Since
+		}
+	}
+	if h := n.Longest; h != nil {
+		r.Who = whoOf(h.Owner, h.Label, h.ID)
+	}
+	return r
+}
+
+// whoOf is how somebody is called in short.
+func whoOf(owner, label, id string) string { return text.Plain(cmp.Or(owner, label, id)) }
+
+// stateOf is how a name stands.
+func stateOf(n *inspect.Name) state {
+	switch {
+	case n.Err != nil:
+		return state{"unreadable", "bad"}
+	case n.Capacity == 0 && n.Waiting == 0:
+		return state{"not there", "quiet"}
+	case n.Pause != nil:
+		return state{"paused", "bad"}
+	case n.Waiting > 0 && n.Held >= n.Capacity:
+		return state{"contended", "busy"}
+	case n.Waiting > 0:
+		return state{"waiting", "busy"}
+	case n.Held >= n.Capacity:
+		return state{"full", "good"}
+	case n.Held > 0:
+		return state{"held", "good"}
+	}
+	return state{"idle", "quiet"}
+}
+
+// name is what the page of a name, and that of a claim, show.
+type name struct {
+	watch.Name
+	State   state
+	Claim   string // that the page is about, "" for the name
+	Hold    *inspect.Hold
+	Wait    *inspect.Wait
+	Chart   chart
+	Lanes   timeline
+	holders map[string]inspect.Hold
+}
+
+func nameOf(n watch.Name, claim string) *name {
+	v := &name{Name: n, State: stateOf(&n.Name), Claim: claim, holders: map[string]inspect.Hold{}}
+	for i, h := range n.Holds {
+		v.holders[h.ID] = h
+		if h.ID == claim {
+			v.Hold = &n.Holds[i]
+		}
+	}
+	for i, w := range n.Waits {
+		if w.ID == claim {
+			v.Wait = &n.Waits[i]
+		}
+	}
+	if claim == "" {
+		v.Chart, v.Lanes = chartOf(&n), timelineOf(&n)
+	}
+	return v
+}
+
+// ResourceState is how a resource stands.
+func (v *name) ResourceState(r inspect.Resource) state {
+	switch {
+	case r.Damaged:
+		return state{"damaged", "bad"}
+	case r.Absent:
+		return state{"not in the pool", "bad"}
+	case len(r.Claims) > 0 && r.Leaving:
+		return state{"leased, leaves then", "busy"}
+	case len(r.Claims) > 0 && r.RestsThen != 0:
+		return state{"leased, rests then", "busy"}
+	case len(r.Claims) > 0:
+		return state{"leased", "good"}
+	case r.Rests != 0:
+		return state{"rests", "busy"}
+	case r.Leaving:
+		return state{"leaving", "busy"}
+	}
+	return state{"free", "quiet"}
+}
+
+// HolderOf is who holds by a claim, as far as it was read.
+func (v *name) HolderOf(claim string) string {
+	if h, ok := v.holders[claim]; ok {
+		return whoOf(h.Owner, h.Label, h.ID)
+	}
+	return text.Plain(claim)
+}
+
+// ProcessState is how a holder's process stands.
+func (v *name) ProcessState(p inspect.Process) state {
+	looks := map[inspect.Process]string{
+		inspect.Renewing: "good", inspect.Overdue: "bad", inspect.Condemned: "bad", inspect.Unconfirmed: "busy", inspect.Detached: "busy",
+	}
+	return state{string(p), cmp.Or(looks[p], "quiet")}
+}
+
+// WaitState is how a waiting claim stands.
+func (v *name) WaitState(w inspect.Wait) state {
+	if w.Alive <= 0 {
+		return state{"dead", "bad"}
+	}
+	return state{"waits", "busy"}
+}
+
+// LongWait is since when the first in line waits.
+func (v *name) LongWait() (first time.Time) {
+	for _, w := range v.Waits {
+		if first.IsZero() || w.Since.Before(first) {
+			first = w.Since
+		}
+	}
+	return first
+}
+
+// Pairs are metadata in the order of their keys.
+func (v *name) Pairs(meta map[string]string) (pairs [][2]string) { return pairsOf(meta) }
+
+func pairsOf(meta map[string]string) (pairs [][2]string) {
+	for key, value := range meta {
+		pairs = append(pairs, [2]string{text.Plain(key), text.Plain(value)})
+	}
+	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	return pairs
+}
+
+// RestsLeft is a rest as a span: since when is not stored.
+func (v *name) RestsLeft(r inspect.Resource) time.Duration {
+	if len(r.Claims) > 0 && r.RestsThen != 0 {
+		return 0
+	}
+	return r.Rests
+}
+
+// Left is what a hold has left.
+func (v *name) Left(h inspect.Hold) time.Duration {
+	if h.Lease == berth.Forever {
+		return berth.Forever
+	}
+	return h.Left
+}
