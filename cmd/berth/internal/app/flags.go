@@ -77,7 +77,7 @@ func (f timeFlag) Set(text string) (err error) {
 		*f.span = berth.Forever
 		return nil
 	}
-	*f.span, err = parseTime(text)
+	*f.span, err = ParseTime(text)
 	return err
 }
 
@@ -91,8 +91,8 @@ func (f timeFlag) String() string {
 // Type is that of pflag's own flags for times: help and errors go by it.
 func (timeFlag) Type() string { return "duration" }
 
-// parseTime is time.ParseDuration, with days of 24 hours before the hours.
-func parseTime(text string) (time.Duration, error) {
+// ParseTime is time.ParseDuration, with days of 24 hours before the hours.
+func ParseTime(text string) (time.Duration, error) {
 	const day = 24
 	parts := days.FindStringSubmatch(text)
 	if parts == nil {

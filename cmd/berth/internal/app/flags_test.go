@@ -19,7 +19,7 @@ func TestATimeMayHaveDays(t *testing.T) {
 		"+2d1ms": 48*time.Hour + time.Millisecond, "-1d12h": -36 * time.Hour, "1.5d": 36 * time.Hour, ".5d30m": 12*time.Hour + 30*time.Minute,
 		"106751d": 106751 * 24 * time.Hour, berth.Forever.String(): berth.Forever,
 	} {
-		got, err := parseTime(text)
+		got, err := ParseTime(text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}

@@ -139,7 +139,7 @@ func (a *App) root() *cobra.Command {
 	flags.StringVar(&a.files.key, "redis-key", "", "`FILE` with the key of that certificate, in PEM")
 	flags.StringVar(&a.Namespace, "namespace", cmp.Or(os.Getenv(namespaceVariable), keyspace.DefaultNamespace),
 		"first part of all keys, also $"+namespaceVariable+"; only one namespace is seen")
-	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, ps, explain, pause, unpause, drain, check and version)")
+	flags.BoolVar(&a.JSON, "json", false, "print one JSON document (sem, lock, pool, swarm, ps, top, explain, pause, unpause, drain, check and version)")
 	root.SetUsageTemplate(root.UsageTemplate() + "{{if not .HasParent}}\n" + redisHelp + "{{end}}")
 	root.AddCommand(a.checkCommand(), a.explainCommand(), a.versionCommand(), a.pauseAllCommand(), a.unpauseAllCommand(), a.drainCommand(), a.psCommand())
 	return root

@@ -12,12 +12,13 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/pool"
 	"github.com/berth-go/berth/cmd/berth/internal/run"
 	"github.com/berth-go/berth/cmd/berth/internal/sem"
+	"github.com/berth-go/berth/cmd/berth/internal/top"
 	"github.com/berth-go/berth/cmd/berth/internal/web"
 )
 
 // Execute runs the program, and returns its exit code.
 func Execute(args []string, in io.Reader, out, errs io.Writer) int {
 	return app.Execute(args, in, out, errs, func(a *app.App) []*cobra.Command {
-		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), web.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), demo.Command(a), demo.WorkerCommand(a)}
 	})
 }

@@ -1,0 +1,167 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// circleScreen shows claims that wait for each other.
+type circleScreen struct {
+	seen
+	found inspect.Circles
+	known bool
+	rows  rows[link]
+}
+
+// link is a row of a circle: a heading, a claim that waits, or a hold whose end would free all.
+type link struct {
+	says        string
+	kind        keyspace.Kind
+	name, claim string
+	node        string
+	resource    string
+}
+
+func (s *circleScreen) subject() subject { return subject{view: circles} }
+
+func (s *circleScreen) read(_ *model, r reading) {
+	found, ok := r.value.(inspect.Circles)
+	if !ok {
+		return
+	}
+	s.found = found
+	var all []entry[link]
+	for i, c := range found.Circles {
+		all = append(all, linksOf(i+1, c)...)
+	}
+	s.rows.set(all, s.known)
+	s.known = true
+}
+
+// linksOf are the rows of a circle.
+func linksOf(number int, c inspect.Circle) []entry[link] {
+	says := "possible: a process may wait in one goroutine and hold in another"
+	switch {
+	case c.Certain:
+		says = "certain, as far as each owner does one thing after another"
+	case c.By == "owner":
+		says = "possible: an owner may do several things at once"
+	}
+	head := func(says string) entry[link] {
+		return entry[link]{key: fmt.Sprint(number, says), value: link{says: says}, head: true}
+	}
+	all := []entry[link]{head(fmt.Sprintf("Circle %d, by %s: %s.", number, text.Plain(c.By), says))}
+	for _, l := range c.Links {
+		all = append(all, entry[link]{key: "wait " + string(l.Kind) + " " + l.Wait.Claim, value: link{
+			says: app.LinkSays(l) + ".", kind: l.Kind, name: l.Name, claim: l.Wait.Claim, node: l.Wait.Node,
+		}})
+	}
+	end := app.EndSays(c)
+	if c.Behind > 0 {
+		end += fmt.Sprintf(" Behind it: %s more.", count(c.Behind, "claim"))
+	}
+	all = append(all, head(end))
+	if len(c.Release) > 0 {
+		all = append(all, head(map[bool]string{true: "To end it, release this hold, the youngest:", false: "To end it, release all of these holds:"}[len(c.Release) == 1]))
+	}
+	for _, h := range c.Release {
+		says := fmt.Sprintf("%s, held for %s by %s", h, text.Human(h.Hold.For), text.Word(first(h.Hold.Owner, h.Hold.Label, h.Hold.Claim)))
+		all = append(all, entry[link]{key: "hold " + string(h.Kind) + " " + h.Hold.Claim, value: link{
+			says: says + ".", kind: h.Kind, name: h.Name, claim: h.Hold.Claim, node: h.Hold.Node, resource: h.Hold.Resource,
+		}})
+	}
+	return all
+}
+
+// first is the first text that is not empty.
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+func (s *circleScreen) target() target {
+	e, ok := s.rows.selected()
+	if !ok {
+		return target{}
+	}
+	l := e.value
+	return target{kind: l.kind, name: l.name, claim: l.claim, node: l.node, resource: l.resource, gone: e.gone}
+}
+
+func (s *circleScreen) press(m *model, key string) tea.Cmd {
+	if s.rows.press(key, m.room()/2) {
+		return nil
+	}
+	switch key {
+	case "esc", "backspace", "left", "h":
+		return m.back()
+	case "enter", "right", "l":
+		if e, ok := s.rows.selected(); ok {
+			return m.open(newName(e.value.kind, e.value.name, e.value.claim))
+		}
+	case "n":
+		if t := s.target(); t.node != "" {
+			return m.open(&nodeScreen{node: t.node})
+		}
+	}
+	return nil
+}
+
+func (s *circleScreen) title(*model) string { return "Circles: claims that wait for each other" }
+
+func (s *circleScreen) keys(*model) string {
+	return "enter opens   r release   d drain   n node   esc back   ? help"
+}
+
+func (s *circleScreen) draw(m *model, height int) []string {
+	p := m.paper
+	if !s.known {
+		return p.wrap("Reading ...", p.width)
+	}
+	says := []string{fmt.Sprintf("%s found among %s that somebody waits for, %s ago",
+		count(len(s.found.Circles), "circle"), count(s.found.Names, "name"), age(m.now.Sub(s.at)))}
+	if s.found.Skipped > 0 {
+		says = append(says, count(s.found.Skipped, "owner")+" with several waits at once left out")
+	}
+	if s.found.Partial {
+		says = append(says, "there is more that was not read")
+	}
+	lines := p.few(p.wrap(strings.Join(says, "; "), p.width), 2, p.width)
+	return append(lines, s.rows.draw(height-len(lines), func(e entry[link], selected bool) []string {
+		return linkLines(p, e, selected)
+	})...)
+}
+
+// linkLines draws a row, in as many lines as it takes.
+func linkLines(p paper, e entry[link], selected bool) []string {
+	if e.head {
+		lines := p.wrap(e.value.says, p.width)
+		for i := range lines {
+			lines[i] = p.in(strong, lines[i])
+		}
+		return lines
+	}
+	says, look, mark := e.value.says, plain, "  "
+	if e.gone {
+		says, look = "No longer of a circle: "+says, faint
+	}
+	if selected {
+		look, mark = reversed, marker
+	}
+	lines := p.wrap(says, p.width-len(marker))
+	for i := range lines {
+		lines[i] = p.in(look, mark+p.fill(lines[i], p.width-len(marker)))
+	}
+	return lines
+}

@@ -1,0 +1,118 @@
+// Package top is berth top: what contends, live on a terminal, and acted on from where it is seen. A model takes in
+// messages and draws; all that it asks for is done by its world, which is the terminal's or a test's.
+package top
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// kindWords are what --kind may be.
+var kindWords = []string{"sem", "lock", "pool"}
+
+// Command is berth top.
+func Command(a *app.App) *cobra.Command {
+	var kind string
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch what contends, live, and act on it",
+		Long: `Watch the semaphores, locks and pools that somebody waits for, the most contended first: how
+much is held, who waits and for how long, who has held longest. A row opens into its holders
+and waiters, each with its explanation. Keys release, pause, unpause, resize, rest and
+drain; each first says what it will do, and asks. ? shows all keys.
+
+It needs a terminal. Where the output is none, or one that cannot move its cursor, and with
+--json, one page is printed, and that is all. The server is read at most once in 2 s for the
+list and once a second for a name that is open.`,
+		Example: "  berth top\n  berth top --kind lock\n  berth top --json",
+		Args:    app.Arguments(),
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if kind != "" && !slices.Contains(kindWords, kind) {
+				return berth.Invalid("--kind", "%q is none of %s", kind, strings.Join(kindWords, ", "))
+			}
+			if a.JSON || !terminal(a, cmd) {
+				return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
+					return onePage(ctx, a, read, keyspace.Kind(kind))
+				})
+			}
+			return watching(cmd, a, keyspace.Kind(kind))
+		}),
+	}
+	cmd.Flags().StringVar(&kind, "kind", "", "only of `KIND`: sem, lock or pool")
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	return cmd
+}
+
+// terminal reports whether somebody looks at a terminal that can move its cursor, and can type.
+func terminal(a *app.App, cmd *cobra.Command) bool {
+	in, ok := cmd.InOrStdin().(*os.File)
+	capable := runtime.GOOS == "windows" || !slices.Contains([]string{"", "dumb"}, os.Getenv("TERM"))
+	return capable && ok && app.IsTerminal(in) && a.Out.File() != nil && app.IsTerminal(a.Out.File())
+}
+
+// watching shows the terminal until somebody ends it.
+func watching(cmd *cobra.Command, a *app.App, kind keyspace.Kind) error {
+	signals := app.Interrupts()
+	ctx, cancel := context.WithCancelCause(cmd.Context())
+	defer cancel(nil)
+	return app.UntilSignal(signals, cancel, func() error {
+		return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error { return show(ctx, cmd, a, c, kind) })
+	})
+}
+
+func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection, kind keyspace.Kind) error {
+	read, err := c.Reader()
+	if err != nil {
+		return err
+	}
+	actor, err := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call})
+	if err != nil {
+		return err
+	}
+	watcher := watch.New(read)
+	defer watcher.Close()
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	world := newLive(inner, watcher, actor)
+	model := newModel(world, a.Namespace, kind, os.Getenv("NO_COLOR") == "", time.Now())
+	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(cmd.InOrStdin()), tea.WithOutput(a.Out.File()),
+		tea.WithoutSignalHandler(), tea.WithFPS(30)).Run()
+	cancel()
+	for _, o := range world.end() {
+		if stopped(o) {
+			fmt.Fprintf(a.Err, "berth: the drain of node %s stays in force; 'berth drain --node %s --stop' ends it\n",
+				text.Plain(o.action.Node), app.Shell(o.action.Node))
+			continue
+		}
+		fmt.Fprintln(a.Err, app.OneLine(told(o)))
+	}
+	if ctx.Err() != nil {
+		return nil // the signal is told
+	}
+	if errors.Is(err, tea.ErrProgramPanic) {
+		return app.Exit(app.ExitFailed, errors.New("it has failed: this is a fault of berth top"))
+	}
+	if err != nil {
+		return app.Exit(app.ExitFailed, fmt.Errorf("the terminal: %w", err))
+	}
+	return nil
+}
+
+func nodeFilter(node string) inspect.ClaimFilter { return inspect.ClaimFilter{Node: node} }

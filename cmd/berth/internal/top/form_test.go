@@ -1,0 +1,174 @@
+package top
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// atPool is a model that shows a pool with a hold, a waiting claim and two resources.
+func atPool(t *testing.T) *play {
+	t.Helper()
+	p := begin(t, 80, 24)
+	pool := of(keyspace.Pool, contended("proxies", 1))
+	pool.Pool = &inspect.Pool{}
+	p.names(pool)
+	p.keys("enter")
+	p.reads(looked(pool, []string{"n1.a"}, []string{"n3.c"}, inspect.Resource{Key: "p1", Claims: []string{"n1.a"}, Max: 1}, inspect.Resource{Key: "p2", Rests: time.Minute}))
+	return p
+}
+
+func TestEachActionIsAskedForToldAndConfirmed(t *testing.T) {
+	sem := act.Action{Kind: keyspace.Sem, Name: "gpu"}
+	pool := act.Action{Kind: keyspace.Pool, Name: "proxies"}
+	with := func(a act.Action, change func(a *act.Action)) act.Action {
+		change(&a)
+		return a
+	}
+	for _, tt := range []struct {
+		name, keys, will string
+		pool             bool
+		want             act.Action
+	}{
+		{"release", "down r 'a b' enter", `Release claim "n2.b"`, false, with(sem, func(a *act.Action) { a.Verb, a.Claim, a.Reason = act.Release, "n2.b", "a b" })},
+		{"pause", "p '1h30m' enter enter", `Pause semaphore "gpu" for 1h30m.`, false, with(sem, func(a *act.Action) { a.Verb, a.For = act.Pause, 90*time.Minute })},
+		{"pause for days", "p '1d' enter 'new disk' enter", `The reason: "new disk"`, false, with(sem, func(a *act.Action) { a.Verb, a.For, a.Reason = act.Pause, 24*time.Hour, "new disk" })},
+		{"unpause", "u enter", `End the pause of semaphore "gpu".`, false, with(sem, func(a *act.Action) { a.Verb = act.Unpause })},
+		{"resize", "z '4' enter enter enter", `Set the capacity of semaphore "gpu" to 4.`, false, with(sem, func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 4 })},
+		{"resize for good", "z '4' enter 'y' enter 'more' enter", `to 4 for good.`, false, with(sem, func(a *act.Action) { a.Verb, a.Capacity, a.Keep, a.Reason = act.Resize, 4, true, "more" })},
+		{"rest of a hold's resource", "t '10m' enter 'banned' enter", `Let resource "p1" of pool "proxies" rest for 10m00s`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource, a.For, a.Reason = act.Rest, "p1", 10*time.Minute, "banned" })},
+		{"rest of a resource", "G t 'forever' enter 'banned' enter", `Let resource "p2" of pool "proxies" rest until somebody ends it`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource, a.For, a.Reason = act.Rest, "p2", berth.Forever, "banned" })},
+		{"end of a rest", "G t '0' enter enter", `End the rest of resource "p2"`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource = act.Rest, "p2" })},
+		{"drain", "down d enter enter", `Drain node "n2".`, false, act.Action{Verb: act.Drain, Node: "n2"}},
+		{"drain by force", "down d '5m' enter 'down' enter", "ended by force", false, act.Action{Verb: act.Drain, Node: "n2", Within: 5 * time.Minute, Reason: "down"}},
+		{"undrain", "down D enter", `End the drain of node "n2".`, false, act.Action{Verb: act.Undrain, Node: "n2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			at := func() *play {
+				if tt.pool {
+					return atPool(t)
+				}
+				return atName(t, 80, 24)
+			}
+			p := at()
+			p.keys(tt.keys)
+			p.shows(tt.will, "Do this? Type y to do it.")
+			require.Empty(t, p.fake.done)
+			p.keys("y")
+			require.Equal(t, []act.Action{tt.want}, p.fake.done)
+			p.shows("1 action under way", "under way")
+			p.send(outcome{action: tt.want, done: "so it is"})
+			p.shows(string(tt.want.Verb)+" ", ": so it is")
+			p.showsNot("action under way")
+			p.send(tick(noon.Add(time.Second)))
+			p.shows(": so it is")
+			p.keys("down")
+			p.showsNot(": so it is")
+			for _, no := range []string{"n", "esc", "enter", "f1", "'x'"} {
+				p := at()
+				p.keys(tt.keys + " " + no)
+				require.Empty(t, p.fake.done)
+				p.shows("nothing was done")
+				p.keys("y")
+				require.Empty(t, p.fake.done)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeIsAskedForAgain(t *testing.T) {
+	for _, tt := range []struct {
+		keys, says string
+		pool       bool
+	}{
+		{"p enter", "! this is not a time such as 90s", false},
+		{"p 'soon' enter", "! this is not a time such as 90s", false},
+		{"p '0' enter", "! it is above 0", false},
+		{"p '-5m' enter", "! it is above 0", false},
+		{"p 'forever' enter", "! this is not a time", false},
+		{"p '400d' enter enter", "! a pause lasts above 0, at most 366d00h", false},
+		{"z 'four' enter", "! this is not a whole number", false},
+		{"z '0' enter enter enter", "! 0 is below 1", false},
+		{"z '4' enter 'maybe' enter", "! type y or n", false},
+		{"d '-5m' enter", "! it is above 0; enter alone is never", false},
+		{"t '5m' enter enter", "! a rest needs one", true},
+	} {
+		t.Run(tt.keys, func(t *testing.T) {
+			p := atName(t, 80, 24)
+			if tt.pool {
+				p = atPool(t)
+			}
+			p.keys(tt.keys)
+			p.shows(tt.says)
+			p.keys("y")
+			require.Empty(t, p.fake.done)
+		})
+	}
+}
+
+func TestAnOutcomeIsToldWhateverIsShown(t *testing.T) {
+	p := atName(t, 80, 24)
+	p.keys("d enter enter y")
+	p.shows("drain of node n1 is under way; it stays in force until it is ended by D", "1 action under way")
+	p.keys("esc p")
+	drain := act.Action{Verb: act.Drain, Node: "n1"}
+	p.send(outcome{action: drain, done: `node "n1": 1 hold left`, err: errors.New("broken\x1b[2J")})
+	p.shows("To pause", `drain n1: node "n1": 1 hold left; broken\x1b[2J`)
+	p.keys("'5m'")
+	p.shows(`broken\x1b[2J`, "> 5m_")
+	p.keys("esc")
+	p.showsNot("broken")
+	p.send(outcome{action: act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "a\nb"}, err: context.DeadlineExceeded})
+	p.shows(`pause "a\nb": not done: context deadline exceeded`)
+}
+
+func TestPastedTextIsMadeHarmless(t *testing.T) {
+	p := atName(t, 80, 24)
+	p.send(tea.PasteMsg{Content: "y"})
+	p.keys("r")
+	p.send(tea.PasteMsg{Content: "up\x1b[2J\nenter\u202ey"})
+	p.shows("> up[2Jentery_")
+	p.send(tea.PasteMsg{Content: strings.Repeat("é", 400)})
+	p.keys("enter")
+	require.Len(t, p.form.asks, 1)
+	p.shows("Do this?")
+	p.send(tea.PasteMsg{Content: "y"})
+	require.Empty(t, p.fake.done, "a confirmation is typed")
+	p.keys("y")
+	require.LessOrEqual(t, len(p.fake.done[0].Reason), 512)
+	require.True(t, strings.HasPrefix(p.fake.done[0].Reason, "up[2Jenteryéé"))
+}
+
+func TestNothingIsDoneThatIsNotShown(t *testing.T) {
+	p := atName(t, 80, 24)
+	p.keys("p '5m' enter enter")
+	p.send(tea.WindowSizeMsg{Width: 39, Height: 24})
+	p.shows("The window is too small")
+	p.keys("y")
+	require.Empty(t, p.fake.done)
+	p.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	p.keys("y")
+	require.Len(t, p.fake.done, 1)
+
+	p = begin(t, 80, 24)
+	long := contended(strings.Repeat("name ", 100), 1)
+	p.names(long)
+	p.keys("p '5m' enter enter")
+	p.send(tea.WindowSizeMsg{Width: 40, Height: 10})
+	p.keys("y")
+	require.Empty(t, p.fake.done)
+	p.shows("make the window larger")
+	p.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	p.keys("y")
+	require.Len(t, p.fake.done, 1)
+}

@@ -1,0 +1,395 @@
+package top
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// list shows names: those that contend most or, page by page, all that are in use.
+type list struct {
+	seen
+	kind   keyspace.Kind // "" for all
+	filter string        // what a row has, or, of all names, what they begin with
+	typing bool          // the filter is being typed
+	order  int           // of orders
+	got    inspect.Page[inspect.Name]
+	rows   rows[inspect.Name]
+
+	all     bool // all names
+	ask     namesAsk
+	waiting bool     // for the answer
+	before  []string // the cursors of the pages before this one
+}
+
+func newList(kind keyspace.Kind) *list { return &list{kind: kind} }
+
+func (l *list) subject() subject {
+	if l.all {
+		return subject{}
+	}
+	return subject{view: overview}
+}
+
+func (l *list) target() target {
+	e, ok := l.rows.selected()
+	if !ok {
+		return target{}
+	}
+	return target{kind: e.value.Kind, name: e.value.Name, capacity: e.value.Capacity}
+}
+
+func (l *list) read(_ *model, r reading) {
+	if page, ok := r.value.(inspect.Page[inspect.Name]); ok {
+		l.got = page
+		l.arrange(true)
+	}
+}
+
+// page takes in a page of all names.
+func (l *list) page(p namesPage) {
+	if !l.all || p.ask.number != l.ask.number {
+		return
+	}
+	l.waiting, l.err = false, p.err
+	if p.err == nil {
+		l.got, l.at = p.page, p.now
+		l.rows = rows[inspect.Name]{}
+		l.arrange(false)
+	}
+}
+
+// arrange makes the rows of what was read.
+func (l *list) arrange(keep bool) {
+	all := make([]entry[inspect.Name], 0, len(l.got.Items))
+	for _, n := range l.got.Items {
+		if l.fits(n) {
+			all = append(all, entry[inspect.Name]{key: string(n.Kind) + " " + n.Name, value: n})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b entry[inspect.Name]) int { return orders[l.order].compare(a.value, b.value) })
+	e, ok := l.rows.selected()
+	l.rows.set(all, keep && ok && l.rows.moved && l.fits(e.value))
+}
+
+// fits reports whether a name is to be shown.
+func (l *list) fits(n inspect.Name) bool {
+	if l.kind != "" && n.Kind != l.kind {
+		return false
+	}
+	if l.all || l.filter == "" {
+		return true
+	}
+	who := ""
+	if h := n.Longest; h != nil {
+		who = h.Label + "\n" + h.Owner + "\n" + h.Node
+	}
+	return strings.Contains(strings.ToLower(n.Name+"\n"+who+"\n"+state(n)), strings.ToLower(l.filter))
+}
+
+// orders are how the list may be sorted.
+var orders = []struct {
+	name    string
+	compare func(a, b inspect.Name) int
+}{
+	{"most waiting", func(a, b inspect.Name) int {
+		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(waited(b), waited(a)), byName(a, b))
+	}},
+	{"longest wait", func(a, b inspect.Name) int { return cmp.Or(cmp.Compare(waited(b), waited(a)), byName(a, b)) }},
+	{"longest hold", func(a, b inspect.Name) int { return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), byName(a, b)) }},
+	{"name", byName},
+}
+
+func byName(a, b inspect.Name) int {
+	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
+}
+
+// waited is how long the first ones in line have waited at most.
+func waited(n inspect.Name) (longest time.Duration) {
+	for _, w := range n.First {
+		if w.Alive > 0 {
+			longest = max(longest, w.Waited)
+		}
+	}
+	return longest
+}
+
+// state is how a name stands, in a word.
+func state(n inspect.Name) string {
+	free := n.Capacity - n.Held
+	if n.Pool != nil {
+		free = n.Pool.Free
+	}
+	switch {
+	case n.Err != nil:
+		return "unread"
+	case n.Pause != nil:
+		return "paused"
+	case n.Capacity == 0 && n.Kind == keyspace.Pool:
+		return "empty"
+	case n.Capacity == 0:
+		return "gone"
+	case free > 0:
+		return "free"
+	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
+		return "resting"
+	case n.Held > n.Capacity:
+		return "over"
+	case n.Kind == keyspace.Lock:
+		return "held"
+	}
+	return "full"
+}
+
+func (l *list) press(m *model, key string) tea.Cmd {
+	if l.rows.press(key, m.room()-2) {
+		return nil
+	}
+	switch key {
+	case "enter", "right", "l":
+		if e, ok := l.rows.selected(); ok {
+			l.rows.moved = true
+			return m.open(newName(e.value.Kind, e.value.Name, ""))
+		}
+	case "tab":
+		kinds := []keyspace.Kind{"", keyspace.Sem, keyspace.Lock, keyspace.Pool}
+		l.kind = kinds[(slices.Index(kinds, l.kind)+1)%len(kinds)]
+		return l.again(m)
+	case "s":
+		l.order = (l.order + 1) % len(orders)
+		l.arrange(true)
+	case "/":
+		l.typing = true
+	case "esc":
+		if l.filter != "" {
+			l.filter = ""
+			return l.again(m)
+		}
+	case "a":
+		l.all, l.filter, l.before = !l.all, "", nil
+		l.rows, l.got, l.seen = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, seen{}
+		if l.all {
+			return tea.Batch(m.look(), l.first(m))
+		}
+		return m.look()
+	case ">", "<", ".":
+		return l.turn(m, key)
+	case "c":
+		return m.open(&circleScreen{})
+	}
+	return nil
+}
+
+// again shows what the filter means now.
+func (l *list) again(m *model) tea.Cmd {
+	if l.all {
+		l.before = nil
+		return l.first(m)
+	}
+	l.arrange(false)
+	return nil
+}
+
+// first asks for the first page of all names.
+func (l *list) first(m *model) tea.Cmd {
+	l.ask.filter = inspect.NameFilter{Prefix: l.filter}
+	if l.kind != "" {
+		l.ask.filter.Kinds = []keyspace.Kind{l.kind}
+	}
+	l.ask.cursor = ""
+	return l.send(m)
+}
+
+func (l *list) send(m *model) tea.Cmd {
+	l.ask.number++
+	l.waiting, l.since = true, m.now
+	return m.world.names(l.ask)
+}
+
+// turn turns the pages of all names.
+func (l *list) turn(m *model, key string) tea.Cmd {
+	switch {
+	case !l.all:
+		return m.say(false, "all names have pages: a shows them")
+	case l.waiting:
+		return nil
+	case key == ".":
+	case key == ">" && l.got.Next == "":
+		return m.say(false, "this is the last page")
+	case key == ">":
+		l.before = append(l.before, l.ask.cursor)
+		l.ask.cursor = l.got.Next
+	case len(l.before) == 0:
+		return m.say(false, "this is the first page")
+	default:
+		l.ask.cursor = l.before[len(l.before)-1]
+		l.before = l.before[:len(l.before)-1]
+	}
+	return l.send(m)
+}
+
+// edit takes in a key, or what was typed or pasted, while the filter is typed.
+func (l *list) edit(m *model, key, typed string) tea.Cmd {
+	switch key {
+	case "enter":
+		l.typing = false
+		return l.again(m)
+	case "esc":
+		l.typing, l.filter = false, ""
+		return l.again(m)
+	default:
+		l.filter = edited(l.filter, key, typed)
+	}
+	if !l.all {
+		l.arrange(false)
+	}
+	return nil
+}
+
+func (l *list) title(*model) string {
+	what := "names"
+	if l.kind != "" {
+		what = nouns[l.kind] + "s"
+	}
+	title := "The most contended " + what
+	if l.all {
+		title = fmt.Sprintf("All %s in use, page %d", what, len(l.before)+1)
+	}
+	title += ", " + orders[l.order].name + " first"
+	if orders[l.order].name == "name" {
+		title = strings.TrimSuffix(title, ", name first") + ", by name"
+	}
+	return title
+}
+
+// nouns are what one of a kind is called.
+var nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
+
+func (l *list) keys(*model) string {
+	switch {
+	case l.typing:
+		return "enter keeps the filter   esc drops it   ctrl+u empties it"
+	case l.all:
+		return "enter opens  > < page  . again  tab kind  s order  / filter  a contended  ? help"
+	}
+	return "enter opens  tab kind  s order  / filter  a all  c circles  ? help  q ends"
+}
+
+// columns are those of the list.
+var listColumns = []column{
+	{head: "KIND", width: 4},
+	{head: "NAME", share: 3},
+	{head: "HELD", width: 7, right: true},
+	{head: "WAIT", width: 5, right: true},
+	{head: "OLDEST", width: 6, right: true, from: 56},
+	{head: "HELD BY", share: 3, from: 70},
+	{head: "FOR", width: 6, right: true, from: 70},
+	{head: "SINCE, UTC", width: 12, from: 120},
+	{head: "OWNER", share: 2, from: 140},
+	{head: "STATE", width: 7},
+	{head: "AGE", width: 4, right: true, from: 48},
+}
+
+func (l *list) draw(m *model, height int) []string {
+	p := m.paper
+	t := p.table(p.width, listColumns)
+	lines := []string{t.heading(listColumns)}
+	foot := l.about(p)
+	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[inspect.Name], selected bool) []string {
+		cells, s := l.cells(m, e)
+		return t.row(cells, selected, s)
+	})
+	if len(drawn) == 0 {
+		drawn = p.wrap(l.none(), p.width)
+	}
+	lines = append(lines, drawn...)
+	for len(lines) < height-len(foot) {
+		lines = append(lines, "")
+	}
+	return append(lines, foot...)
+}
+
+// about says what of it is shown.
+func (l *list) about(p paper) []string {
+	var says []string
+	switch where := "with"; {
+	case l.all:
+		where = "that begin with"
+		fallthrough
+	case l.typing || l.filter != "":
+		if l.typing || l.filter != "" {
+			mark := ""
+			if l.typing {
+				mark = "_"
+			}
+			says = append(says, fmt.Sprintf("only those %s: %s%s", where, text.Escaped(l.filter), mark))
+		}
+	}
+	if n := len(l.rows.all); n > 0 {
+		at := fmt.Sprintf("%d of %d", l.rows.cursor+1, n)
+		switch {
+		case l.got.Next != "" && l.all:
+			at += ", > for more"
+		case l.got.Partial:
+			at += ", and more that were not read"
+		}
+		says = append(says, at)
+	}
+	if len(l.got.Problems) > 0 {
+		says = append(says, words(l.got.Problems[0]))
+	}
+	if l.got.Replica {
+		says = append(says, "from a replica")
+	}
+	return []string{p.in(faint, p.cut(strings.Join(says, "; "), p.width))}
+}
+
+// none says why there are no rows.
+func (l *list) none() string {
+	switch {
+	case l.at.IsZero() || l.waiting:
+		return "Reading ..."
+	case l.filter != "":
+		return "None of them matches the filter; esc drops it."
+	case l.all:
+		return "No name is in use here."
+	}
+	return "Nobody waits for anything. a shows all names in use."
+}
+
+func (l *list) cells(m *model, e entry[inspect.Name]) ([]string, style) {
+	n := e.value
+	held, by, owner, long, since := fmt.Sprintf("%d/%d", n.Held, n.Capacity), "-", "-", "-", "-"
+	if h := n.Longest; h != nil {
+		by, owner = text.Plain(cmp.Or(h.Label, h.Owner, h.Node)), text.Plain(h.Owner)
+		long, since = span(n.Oldest), moment(h.Granted, n.At)
+	}
+	oldest := "-"
+	if d := waited(n); d > 0 {
+		oldest = span(d)
+	}
+	says, s := state(n), plain
+	switch {
+	case e.gone:
+		says, s = "left", faint
+	case n.Err != nil:
+		s = alarming
+	case n.Pause != nil:
+		s = warning
+	}
+	if n.Err != nil {
+		held, by = "?", words(n.Err)
+	}
+	old := age(m.now.Sub(l.at) + l.got.At.Sub(n.At))
+	return []string{
+		string(n.Kind), text.Plain(n.Name), held, fmt.Sprint(n.Waiting), oldest, by, long, since, owner, says, old,
+	}, s
+}

@@ -1,0 +1,214 @@
+package top
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestTheListHasTheMostContendedFirst(t *testing.T) {
+	p := begin(t, 80, 24)
+	require.Equal(t, []subject{{view: overview}}, p.fake.looks)
+	p.shows("Reading ...")
+	paused := contended("paused", 3)
+	paused.Pause = &berth.Pause{Left: time.Minute}
+	p.names(contended("few", 2), paused, of(keyspace.Lock, contended("most", 7)))
+	require.Equal(t, []int{1}, p.fake.nexts)
+	require.Regexp(t, `(?s)most .*paused .*few `, p.screen())
+	p.shows("The most contended names, most waiting first", "namespace berth", "1 of 3")
+	p.shows("> lock most 2/2 7 1m00s host-7/1 3m00s held 0s", " sem paused 2/2 3 1m00s host-7/1 3m00s paused 0s")
+	p.names()
+	p.shows("Nobody waits for anything.")
+}
+
+func TestEachRowSaysItsAge(t *testing.T) {
+	p := begin(t, 80, 24)
+	old := contended("old", 1)
+	old.At = noon.Add(-7 * time.Second)
+	p.names(contended("new", 2), old)
+	p.send(tick(noon.Add(4 * time.Second)))
+	require.Regexp(t, `new .*full +4s\n`, p.screen())
+	require.Regexp(t, `old .*full +11s\n`, p.screen())
+}
+
+func TestKeysOfTheList(t *testing.T) {
+	for _, tt := range []struct{ keys, row, shows string }{
+		{"", "> sem a", "1 of 4"},
+		{"down", "> lock b", "2 of 4"},
+		{"j j", "> pool c", "3 of 4"},
+		{"j j k", "> lock b", "2 of 4"},
+		{"down up up", "> sem a", "1 of 4"},
+		{"G", "> sem d", "4 of 4"},
+		{"end home", "> sem a", "1 of 4"},
+		{"end g", "> sem a", "1 of 4"},
+		{"pgdown", "> sem d", "4 of 4"},
+		{"pgdown pgup", "> sem a", "1 of 4"},
+		{"tab", "> sem a", "The most contended semaphores"},
+		{"tab tab", "> lock b", "The most contended locks"},
+		{"tab tab tab", "> pool c", "1 of 1"},
+		{"tab tab tab tab", "> sem a", "1 of 4"},
+		{"s", "> sem d", "longest wait first"},
+		{"s s", "> lock b", "longest hold first"},
+		{"s s s", "> sem a", "by name"},
+		{"s s s s", "> sem a", "most waiting first"},
+		{"/ 'c'", "> pool c", "only those with: c_"},
+		{"/ 'c' enter", "> pool c", "only those with: c; 1 of 1"},
+		{"/ 'q' enter", "", "None of them matches the filter"},
+		{"/ 'q' esc", "> sem a", "1 of 4"},
+		{"/ 'q' enter esc", "> sem a", "1 of 4"},
+		{"/ 'cx' backspace", "> pool c", "only those with: c_"},
+		{"/ 'cx' ctrl+u f1 'b'", "> lock b", "only those with: b_"},
+		{"/ 'HOST-7' enter", "> sem a", "1 of 4"},
+		{"?", "", "r release the selected claim"},
+		{"? q", "> sem a", "1 of 4"},
+		{">", "> sem a", "all names have pages"},
+		{"r", "> sem a", "release: select a claim"},
+		{"t", "> sem a", "rest: only a pool has resources"},
+		{"d", "> sem a", "drain: select a claim"},
+		{"f1", "> sem a", "1 of 4"},
+	} {
+		t.Run(tt.keys, func(t *testing.T) {
+			p := begin(t, 80, 24)
+			b, d := of(keyspace.Lock, contended("b", 3)), contended("d", 1)
+			b.Oldest, d.First[0].Waited = time.Hour, time.Hour
+			p.names(contended("a", 4), b, of(keyspace.Pool, contended("c", 2)), d)
+			require.Nil(t, p.keys(tt.keys))
+			if tt.row == "" {
+				require.Empty(t, p.row())
+			} else {
+				require.Regexp(t, "^"+tt.row+" ", p.row()+" ")
+			}
+			p.shows(tt.shows)
+		})
+	}
+}
+
+func TestTheCursorStaysWithWhatWasSelected(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.names(contended("a", 3), contended("b", 2), contended("c", 1))
+	p.names(contended("a", 3), contended("b", 2), contended("c", 9))
+	require.Contains(t, p.row(), "c ", "nobody has selected anything yet")
+	p.keys("down")
+	require.Contains(t, p.row(), "a ")
+	p.names(contended("a", 3), contended("b", 12), contended("c", 9))
+	require.Contains(t, p.row(), "a ")
+	p.shows("3 of 3")
+	p.names(contended("b", 12), contended("c", 9))
+	require.Regexp(t, "^> sem a .* left", p.row(), "it is not contended any more, and no other row takes its place")
+	p.keys("down")
+	require.Contains(t, p.row(), "c ")
+	p.names(contended("b", 12))
+	p.keys("up")
+	require.Contains(t, p.row(), "b ")
+	p.names()
+	p.names(contended("b", 1))
+	require.Contains(t, p.row(), "b ")
+	p.showsNot("left")
+}
+
+func TestAllNamesComeInPages(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.names(contended("a", 1))
+	p.keys("a")
+	p.shows("All names in use, page 1", "Reading ...")
+	require.Equal(t, subject{}, p.fake.looks[1], "the overview is read no more")
+	answer := func(next string, names ...inspect.Name) {
+		p.send(namesPage{ask: p.fake.asks[len(p.fake.asks)-1], page: inspect.Page[inspect.Name]{Items: names, Next: next, At: noon}, now: noon})
+	}
+	answer("second", contended("x", 0))
+	p.shows("x ", "> for more")
+	p.keys(">")
+	require.Equal(t, "second", p.fake.asks[1].cursor)
+	p.keys(">")
+	require.Len(t, p.fake.asks, 2, "a page is on its way")
+	answer("", contended("y", 0))
+	p.shows("page 2", "y ")
+	p.keys(">")
+	p.shows("this is the last page")
+	p.keys(".")
+	require.Equal(t, "second", p.fake.asks[2].cursor)
+	answer("", contended("y", 0))
+	p.keys("<")
+	require.Empty(t, p.fake.asks[3].cursor)
+	answer("second", contended("x", 0))
+	p.keys("<")
+	p.shows("page 1", "this is the first page")
+	p.keys("tab / 'pre' enter")
+	require.Equal(t, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}, Prefix: "pre"}, p.fake.asks[5].filter)
+	p.send(namesPage{ask: p.fake.asks[4], page: inspect.Page[inspect.Name]{Items: []inspect.Name{contended("late", 1)}}, now: noon})
+	p.showsNot("late")
+	p.send(namesPage{ask: p.fake.asks[5], err: errors.New("no such server"), now: noon})
+	p.shows("cannot be read anew: no such server")
+	p.keys("a")
+	require.Equal(t, subject{view: overview}, p.fake.looks[len(p.fake.looks)-1])
+	p.shows("The most contended")
+}
+
+func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.send(tick(noon.Add(8 * time.Second)))
+	p.shows("! the server has not answered for 8s")
+	p.send(reading{subject: subject{view: overview}, seq: 1, err: errors.New("redis://u:secret@h: broken\x1b[2J"), now: p.now})
+	p.shows(`! nothing could be read: redis://***@h: broken\x1b[2J`)
+	p.names(contended("a", 1))
+	p.showsNot("!")
+	at := p.now
+	p.send(tick(at.Add(8 * time.Second)))
+	p.shows("! this is 8s old: the server has not answered since")
+	p.send(reading{
+		subject: subject{view: overview}, seq: 2, err: errors.New("refused"), at: at, now: p.now,
+		value: inspect.Page[inspect.Name]{Items: []inspect.Name{contended("a", 1)}, At: noon},
+	})
+	p.shows("! this is 8s old, and cannot be read anew: refused", "> sem a", " 8s\n")
+	require.Equal(t, []int{1, 1, 2}, p.fake.nexts)
+	p.names(contended("a", 1))
+	p.showsNot("!")
+}
+
+func TestOnlyRowsThatAreSeenAreDrawn(t *testing.T) {
+	var r rows[int]
+	all := make([]entry[int], 10_000)
+	for i := range all {
+		all[i] = entry[int]{key: fmt.Sprint(i), value: i}
+	}
+	r.set(all, false)
+	drawn := 0
+	draw := func() []string {
+		drawn = 0
+		return r.draw(20, func(e entry[int], _ bool) []string {
+			drawn++
+			return []string{e.key}
+		})
+	}
+	for _, tt := range []struct {
+		by          int
+		first, last string
+	}{{0, "0", "19"}, {19, "0", "19"}, {1, "1", "20"}, {10_000, "9980", "9999"}, {-5, "9980", "9999"}, {-20, "9974", "9993"}, {-10_000, "0", "19"}} {
+		r.move(tt.by)
+		lines := draw()
+		require.Len(t, lines, 20)
+		require.Equal(t, tt.first, lines[0])
+		require.Equal(t, tt.last, lines[19])
+		require.LessOrEqual(t, drawn, 20)
+	}
+}
+
+func TestQEndsAndSoDoesCtrlC(t *testing.T) {
+	for keys, ends := range map[string]bool{"q": true, "ctrl+c": true, "enter q": true, "/ 'q'": false, "/ ctrl+c": true, "? ctrl+c": true, "p 'q'": false, "p ctrl+c": true} {
+		p := begin(t, 80, 24)
+		p.names(contended("a", 1))
+		cmd := p.keys(keys)
+		require.Equal(t, ends, cmd != nil, keys)
+		if ends {
+			require.Equal(t, tea.QuitMsg{}, cmd(), keys)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package top
+
+import (
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// subject is what is looked at.
+type subject struct {
+	view  view
+	kind  keyspace.Kind // of ofName
+	name  string
+	claim string // a claim that is to be explained beside the name, "" for none
+	node  string // of ofNode
+}
+
+type view int
+
+const (
+	nothing view = iota
+	overview
+	ofName
+	ofNode
+	circles
+)
+
+// world is all that a model asks for. Its commands deliver messages.
+type world interface {
+	look(at subject) tea.Cmd            // at this, and no longer at what was looked at before: a reading
+	next(at subject, after int) tea.Cmd // the reading after that one
+	names(ask namesAsk) tea.Cmd         // a page of all names: a namesPage
+	do(action act.Action) tea.Cmd       // an outcome
+	tick() tea.Cmd                      // a tick, in a second
+}
+
+// The messages, beside those of the terminal.
+type (
+	// reading is what was read of a subject.
+	reading struct {
+		subject subject
+		seq     int
+		value   any       // as of the last reading that succeeded, nil for none
+		at      time.Time // when that was
+		err     error     // why the last one has failed
+		now     time.Time
+	}
+	tick time.Time
+	// namesAsk asks for a page of names in use.
+	namesAsk struct {
+		number int // of the question
+		filter inspect.NameFilter
+		cursor string
+	}
+	namesPage struct {
+		ask  namesAsk
+		page inspect.Page[inspect.Name]
+		err  error
+		now  time.Time
+	}
+	// outcome is what has come of an action.
+	outcome struct {
+		action act.Action
+		done   string
+		err    error
+	}
+)
+
+// screen is one thing that is shown.
+type screen interface {
+	subject() subject
+	read(m *model, r reading)
+	press(m *model, key string) tea.Cmd
+	draw(m *model, height int) []string
+	title(m *model) string
+	keys(m *model) string
+	target() target // what the keys that act are about
+	fresh() *seen
+}
+
+// seen is how fresh is what a screen shows.
+type seen struct {
+	at    time.Time // of the last reading that succeeded, zero for none
+	err   error     // of the last reading
+	since time.Time // when the looking began
+}
+
+func (s *seen) fresh() *seen { return s }
+
+// model is all that there is to be shown. It does nothing itself: it asks its world.
+type model struct {
+	world     world
+	paper     paper
+	namespace string
+	now       time.Time
+	screens   []screen // the last one is shown
+	form      *form    // nil while nobody is asked for anything
+	help      bool
+	status    string // until the next key
+	bad       bool   // the status is an error
+	running   []act.Action
+}
+
+func newModel(w world, namespace string, kind keyspace.Kind, colors bool, now time.Time) *model {
+	m := &model{world: w, namespace: namespace, now: now, paper: paper{method: ansi.WcWidth, colors: colors}}
+	m.screens = []screen{newList(kind)}
+	return m
+}
+
+// Init begins to look.
+func (m *model) Init() tea.Cmd { return tea.Batch(m.look(), m.world.tick()) }
+
+func (m *model) top() screen { return m.screens[len(m.screens)-1] }
+
+// look looks at what is shown.
+func (m *model) look() tea.Cmd {
+	s := m.top().fresh()
+	s.since, s.err = m.now, nil
+	return m.world.look(m.top().subject())
+}
+
+// open shows another screen, back the one before it.
+func (m *model) open(s screen) tea.Cmd {
+	m.screens = append(m.screens, s)
+	return m.look()
+}
+
+func (m *model) back() tea.Cmd {
+	if len(m.screens) == 1 {
+		return nil
+	}
+	m.screens = m.screens[:len(m.screens)-1]
+	return m.look()
+}
+
+// Update takes a message in.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.paper.width, m.paper.height = msg.Width, msg.Height
+	case tea.ModeReportMsg: // the library measures by it, too
+		if msg.Mode == ansi.ModeUnicodeCore && (msg.Value == ansi.ModeReset || msg.Value == ansi.ModeSet || msg.Value == ansi.ModePermanentlySet) {
+			m.paper.method = ansi.GraphemeWidth
+		}
+	case tick:
+		m.now = time.Time(msg)
+		return m, m.world.tick()
+	case reading:
+		return m, m.read(msg)
+	case namesPage:
+		m.later(msg.now)
+		if l, ok := m.screens[0].(*list); ok {
+			l.page(msg)
+		}
+	case outcome:
+		m.ended(msg)
+	case tea.PasteMsg:
+		return m, m.typed(msg.Content)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	}
+	return m, nil
+}
+
+func (m *model) later(now time.Time) {
+	if now.After(m.now) {
+		m.now = now
+	}
+}
+
+func (m *model) read(r reading) tea.Cmd {
+	if r.subject != m.top().subject() {
+		return nil
+	}
+	m.later(r.now)
+	s := m.top().fresh()
+	if s.at, s.err = r.at, r.err; r.value != nil {
+		m.top().read(m, r)
+	}
+	return m.world.next(r.subject, r.seq)
+}
+
+// ended tells what has come of an action.
+func (m *model) ended(o outcome) {
+	for i := range m.running {
+		if m.running[i] == o.action {
+			m.running = append(m.running[:i:i], m.running[i+1:]...)
+			break
+		}
+	}
+	m.status, m.bad = told(o), o.err != nil
+}
+
+// told is an outcome in a line.
+func told(o outcome) string {
+	about := text.Plain(o.action.Name)
+	if o.action.Name == "" {
+		about = text.Plain(o.action.Node)
+	}
+	line := string(o.action.Verb) + " " + about + ": "
+	switch {
+	case o.err != nil && o.done != "" && o.action.Verb == act.Drain:
+		return line + text.Escaped(o.done) + "; " + words(o.err)
+	case o.err != nil:
+		return line + "not done: " + words(o.err)
+	}
+	return line + text.Escaped(o.done)
+}
+
+// words is an error for a person, in one line.
+func words(err error) string { return strings.TrimPrefix(app.OneLine(err.Error()), "berth: ") }
+
+// say shows a line until the next key.
+func (m *model) say(bad bool, line string) tea.Cmd {
+	m.status, m.bad = line, bad
+	return nil
+}
+
+// press does what a key does.
+func (m *model) press(msg tea.KeyPressMsg) tea.Cmd {
+	key := msg.String()
+	switch {
+	case key == "ctrl+c":
+		return tea.Quit
+	case key == "ctrl+z":
+		return tea.Suspend
+	case m.tiny():
+		if key == "q" {
+			return tea.Quit
+		}
+		return nil
+	case m.form != nil:
+		return m.form.press(m, key, msg.Text)
+	}
+	m.status = ""
+	switch {
+	case m.help:
+		m.help = false
+		return nil
+	case m.asking():
+		return m.top().(*list).edit(m, key, msg.Text)
+	case key == "q":
+		return tea.Quit
+	case key == "?":
+		m.help = true
+		return nil
+	case m.act(key):
+		return nil
+	}
+	return m.top().press(m, key)
+}
+
+// asking reports whether what is typed is text for the list's filter.
+func (m *model) asking() bool {
+	l, ok := m.top().(*list)
+	return ok && l.typing
+}
+
+// typed takes in pasted text, where text is asked for.
+func (m *model) typed(content string) tea.Cmd {
+	switch {
+	case m.tiny():
+	case m.form != nil:
+		m.form.typed(content)
+	case m.asking():
+		return m.top().(*list).edit(m, "", content)
+	}
+	return nil
+}

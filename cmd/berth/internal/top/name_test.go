@@ -1,0 +1,174 @@
+package top
+
+import (
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestANameOpensIntoItsClaims(t *testing.T) {
+	p := atName(t, 80, 24)
+	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[1])
+	p.shows("semaphore gpu", "full: 2 of 2 held, 2 waiting, the oldest for 1m00s; 0s ago", "All of it is held. Nothing ends by itself.",
+		"Held by 2 claims", "In line 2 claims", "> holds 1m00s 8s host/n1.a", " waits 1m00s 8s host/n4.d",
+		"host/n1.a has held it for 1m00s, since 11:59:00 UTC; its process renews it")
+	p.keys("down down")
+	p.shows("> waits 1m00s 8s host/n3.c", "Claim n3.c waits for the others.")
+	p.keys("enter")
+	p.shows("Claim n3.c waits for the others.", "claim     n3.c", "node      n3", "priority  0")
+	p.showsNot("Held by")
+	p.keys("esc x")
+	p.shows("All of it is held. Nothing ends by itself.")
+	p.showsNot("Held by", "n3.c")
+	p.keys("esc n")
+	require.Equal(t, subject{view: ofNode, node: "n3"}, p.fake.looks[2])
+	p.shows("Claims of node n3", "Reading ...")
+	p.keys("esc")
+	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[3])
+	p.shows("> waits 1m00s 8s host/n3.c")
+	p.keys("esc esc")
+	p.shows("The most contended")
+}
+
+func TestOfAPoolTheResourcesAreShown(t *testing.T) {
+	p := begin(t, 80, 24)
+	pool := of(keyspace.Pool, contended("proxies", 1))
+	pool.Pool = &inspect.Pool{Resting: 1, Leaving: 1}
+	p.names(pool)
+	p.keys("enter")
+	p.reads(looked(pool, []string{"n1.a"}, []string{"n3.c"},
+		inspect.Resource{Key: "p1", Claims: []string{"n1.a"}, Max: 1, RestsThen: time.Minute, Leaving: true},
+		inspect.Resource{Key: "p2\x1b[2J", Rests: berth.Forever, Reason: "banned\n"},
+		inspect.Resource{Key: "p3", Damaged: true}, inspect.Resource{Key: "p4", Absent: true}))
+	p.shows("0 free, 1 at rest, 1 leaving", "Resources that are held, waited for, at rest or leaving", " rests - forever ", `"p2\x1b[2J"`)
+	p.keys("G k k k")
+	p.shows("Resource p1 is held by 1 claim, of at most 1 at once. It then rests for 1m00s.", "It leaves the pool")
+	p.keys("j")
+	p.shows(`Resource "p2\x1b[2J" rests until somebody ends that. The reason: "banned\n".`)
+	p.keys("j")
+	p.shows("Resource p3 is damaged")
+	p.keys("j")
+	p.shows("Resource p4 is not in the pool.")
+}
+
+func TestBesideWideRowsStandsTheExplanation(t *testing.T) {
+	p := atName(t, 200, 50)
+	require.Regexp(t, `Held by 2 claims +\| host/n1.a has held it for 1m00s`, p.screen())
+	require.Regexp(t, `> holds .*n1\.a +\| It ends in 8s`, p.screen())
+}
+
+// An action is about what was selected, however the list has moved since, and whatever stands in its row now.
+func TestAListThatMovesUnderTheCursorChangesNoTarget(t *testing.T) {
+	gpu := contended("gpu", 2)
+	p := atName(t, 80, 24)
+	p.keys("down")
+	require.Contains(t, p.row(), "n2.b")
+	p.reads(looked(gpu, []string{"n2.b", "n5.e"}, []string{"n3.c", "n4.d"})) // n1.a has ended, n5.e has come
+	require.Contains(t, p.row(), "n2.b")
+	p.keys("r")
+	p.shows(`release claim "n2.b" of semaphore "gpu"`)
+	p.reads(looked(gpu, []string{"n5.e"}, []string{"n3.c", "n4.d"})) // it ends while somebody types
+	p.keys("'stuck' enter")
+	p.shows(`Release claim "n2.b" of semaphore "gpu" by force.`, `The reason: "stuck"`)
+	p.reads(looked(gpu, []string{"n6.f", "n5.e"}, nil))
+	p.keys("y")
+	require.Equal(t, []act.Action{{Verb: act.Release, Kind: keyspace.Sem, Name: "gpu", Claim: "n2.b", Reason: "stuck"}}, p.fake.done)
+}
+
+func TestAClaimThatHasEndedIsNotActedOn(t *testing.T) {
+	gpu := contended("gpu", 2)
+	p := atName(t, 80, 24)
+	p.reads(looked(gpu, []string{"n2.b", "n5.e"}, []string{"n3.c"}))
+	require.Regexp(t, `^> ended .*n1\.a`, p.row())
+	p.shows("This is not there any more")
+	for key, verb := range map[string]string{"r": "release", "d": "drain"} {
+		p.keys(key)
+		p.shows(verb + ": the selected one is not there any more; select another")
+		require.Nil(t, p.form)
+	}
+	p.keys("down")
+	require.Contains(t, p.row(), "n2.b", "what stands there now")
+	p.showsNot("n1.a")
+	p.keys("r enter y")
+	require.Equal(t, "n2.b", p.fake.done[0].Claim)
+}
+
+func TestAClaimThatIsGrantedStaysSelected(t *testing.T) {
+	p := atName(t, 80, 24)
+	p.keys("down down")
+	p.reads(looked(contended("gpu", 2), []string{"n2.b", "n3.c"}, []string{"n4.d"}))
+	require.Regexp(t, `^> holds .*n3\.c`, p.row())
+}
+
+func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.names(contended("gpu", 1))
+	p.open(&nodeScreen{node: "n3"})
+	p.reads(watch.Claims{At: noon, Items: []inspect.Claim{
+		{Kind: keyspace.Sem, Name: "gpu", Waiter: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
+		{Kind: keyspace.Lock, Name: "nightly", Holder: &berth.Holder{ID: "n3.x", Label: "host", Granted: noon.Add(-time.Hour), Held: time.Hour, Left: berth.Forever}},
+		{Kind: keyspace.Sem, Name: "gpu", Waiter: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
+	}})
+	p.shows("3 claims, 0s ago", "> lock nightly", "forever")
+	p.keys("down enter")
+	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu", claim: "n3.c"}, p.fake.looks[len(p.fake.looks)-1])
+	p.reads(looked(contended("gpu", 1), []string{"n1.a"}, []string{"n2.b", "n3.c"}))
+	require.Contains(t, p.row(), "n3.c")
+	p.keys("esc esc")
+
+	p.open(newName(keyspace.Sem, "gpu", "n8.far"))
+	far := looked(contended("gpu", 1), []string{"n1.a"}, nil)
+	far.WaitsLeft, far.Asked = 7, &inspect.Explanation{Claim: "n8.far", Why: "It is the 300th in line.", Reasons: []inspect.Reason{{Code: inspect.Full}}}
+	p.reads(far)
+	p.shows("In line 0 claims, and 7 more that were not read", "The claim that you came from", "It is the 300th in line.")
+	p.keys("r enter y")
+	require.Equal(t, "n8.far", p.fake.done[0].Claim)
+	far.Asked = &inspect.Explanation{Claim: "n8.far", Why: "It is not known.", Reasons: []inspect.Reason{{Code: inspect.Absent}}}
+	p.reads(far)
+	p.keys("r")
+	require.Nil(t, p.form)
+}
+
+func TestCirclesAreShownAndOpened(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.keys("c")
+	p.reads(inspect.Circles{At: noon, Names: 2})
+	p.shows("0 circles found among 2 names")
+	a := inspect.Held{Kind: keyspace.Lock, Name: "a", Hold: inspect.Blocker{What: "hold", Claim: "n1.a", Node: "n1", Label: "one", Owner: "jane", For: time.Minute}}
+	b := inspect.Held{Kind: keyspace.Lock, Name: "b", Hold: inspect.Blocker{What: "hold", Claim: "n2.b", Node: "n2", Label: "two", Owner: "bob", For: time.Second}}
+	p.reads(inspect.Circles{At: noon, Names: 2, Circles: []inspect.Circle{{
+		By: "owner", Certain: true, Behind: 3, Release: []inspect.Held{b},
+		Links: []inspect.Link{
+			{Actor: "jane", Kind: keyspace.Lock, Name: "b", Wait: inspect.Blocker{What: "wait", Claim: "n1.w", Node: "n1", Label: "one"}, For: []inspect.Held{b}, Holds: []inspect.Held{a}},
+			{Actor: "bob", Kind: keyspace.Lock, Name: "a", Wait: inspect.Blocker{What: "wait", Claim: "n2.w", Node: "n2", Label: "two"}, For: []inspect.Held{a}, Holds: []inspect.Held{b}},
+		},
+	}}})
+	p.shows("Circle 1, by owner: certain", `> jane (one) has held lock "a" for 1m00s`, "Nothing of it ends by itself. Behind it: 3 claims more.",
+		"To end it, release this hold, the youngest:", "held for 1s by bob")
+	p.keys("end r enter")
+	p.shows(`Release claim "n2.b" of lock "b" by force.`)
+	p.keys("y")
+	require.Equal(t, act.Action{Verb: act.Release, Kind: keyspace.Lock, Name: "b", Claim: "n2.b"}, p.fake.done[0])
+	p.reads(inspect.Circles{At: noon, Names: 2})
+	p.shows("No longer of a circle: ")
+	p.keys("n")
+	require.Equal(t, subject{view: ofNode, node: "n2"}, p.fake.looks[len(p.fake.looks)-1])
+	p.keys("esc enter")
+	require.Equal(t, subject{view: ofName, kind: keyspace.Lock, name: "b", claim: "n2.b"}, p.fake.looks[len(p.fake.looks)-1])
+}
+
+func TestAReadingOfWhatIsNoLongerShownIsDropped(t *testing.T) {
+	p := atName(t, 80, 24)
+	p.keys("esc")
+	p.send(reading{subject: subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, seq: 9, value: looked(contended("gpu", 1), nil, nil), now: noon})
+	require.Equal(t, []int{1, 2}, p.fake.nexts)
+	require.Nil(t, p.send(tea.FocusMsg{}))
+}

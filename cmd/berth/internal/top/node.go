@@ -1,0 +1,123 @@
+package top
+
+import (
+	"fmt"
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+)
+
+// nodeScreen shows the claims of a node, of all names.
+type nodeScreen struct {
+	seen
+	node   string
+	claims watch.Claims
+	known  bool
+	rows   rows[inspect.Claim]
+}
+
+func (s *nodeScreen) subject() subject { return subject{view: ofNode, node: s.node} }
+
+func (s *nodeScreen) read(_ *model, r reading) {
+	claims, ok := r.value.(watch.Claims)
+	if !ok {
+		return
+	}
+	s.claims = claims
+	sorted := slices.Clone(claims.Items)
+	slices.SortStableFunc(sorted, func(a, b inspect.Claim) int { return a.Since().Compare(b.Since()) })
+	all, there := make([]entry[inspect.Claim], 0, len(sorted)), map[string]bool{}
+	for _, c := range sorted {
+		if key := string(c.Kind) + " " + c.ID(); !there[key] { // one that was granted meanwhile is there twice
+			there[key] = true
+			all = append(all, entry[inspect.Claim]{key: key, value: c})
+		}
+	}
+	s.rows.set(all, s.known)
+	s.known = true
+}
+
+func (s *nodeScreen) target() target {
+	t := target{node: s.node}
+	if e, ok := s.rows.selected(); ok {
+		t.kind, t.name, t.claim, t.gone = e.value.Kind, e.value.Name, e.value.ID(), e.gone
+		if h := e.value.Holder; h != nil {
+			t.resource = h.Resource
+		}
+	}
+	return t
+}
+
+func (s *nodeScreen) press(m *model, key string) tea.Cmd {
+	if s.rows.press(key, m.room()/2) {
+		return nil
+	}
+	switch key {
+	case "esc", "backspace", "left", "h":
+		return m.back()
+	case "enter", "right", "l":
+		if e, ok := s.rows.selected(); ok {
+			return m.open(newName(e.value.Kind, e.value.Name, e.value.ID()))
+		}
+	case "c":
+		return m.open(&circleScreen{})
+	}
+	return nil
+}
+
+func (s *nodeScreen) title(*model) string { return "Claims of node " + text.Plain(s.node) }
+
+func (s *nodeScreen) keys(*model) string {
+	return "enter opens   r release   d drain   D end drain   c circles   esc back   ? help"
+}
+
+var nodeColumns = []column{
+	{head: "KIND", width: 4},
+	{head: "NAME", share: 3},
+	{head: "DOES", width: 6},
+	{head: "FOR", width: 6, right: true},
+	{head: "LEFT", width: 7, right: true},
+	{head: "OWNER", share: 2, from: 56},
+	{head: "LABEL", share: 3, from: 64},
+	{head: "CLAIM", share: 4, from: 120},
+}
+
+func (s *nodeScreen) draw(m *model, height int) []string {
+	p := m.paper
+	if !s.known {
+		return p.wrap("Reading ...", p.width)
+	}
+	says := fmt.Sprintf("%s, %s ago", count(len(s.claims.Items), "claim"), age(m.now.Sub(s.at)))
+	if s.claims.Partial {
+		says += "; there is more that was not read"
+	}
+	if len(s.claims.Problems) > 0 {
+		says += ": " + words(s.claims.Problems[0])
+	}
+	t := p.table(p.width, nodeColumns)
+	lines := []string{p.cut(says, p.width), t.heading(nodeColumns)}
+	return append(lines, s.rows.draw(height-len(lines), func(e entry[inspect.Claim], selected bool) []string {
+		cells, look := claimCells(e.value), plain
+		if e.gone {
+			cells[2], look = "ended", faint
+		}
+		return t.row(cells, selected, look)
+	})...)
+}
+
+func claimCells(c inspect.Claim) []string {
+	cells := []string{string(c.Kind), text.Plain(c.Name), "waits", span(c.For())}
+	if h := c.Holder; h != nil {
+		cells[2] = "holds"
+		return append(cells, span(h.Left), text.Plain(h.Owner), text.Plain(h.Label), text.Plain(h.ID))
+	}
+	w := c.Waiter
+	if c.Paused > 0 {
+		cells[2] = "paused"
+	}
+	return append(cells, span(w.Alive), text.Plain(w.Owner), text.Plain(w.Label), text.Plain(w.ID))
+}

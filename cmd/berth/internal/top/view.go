@@ -1,0 +1,138 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+)
+
+// leastWidth and leastHeight are of the smallest window that shows anything.
+const (
+	leastWidth  = 40
+	leastHeight = 10
+)
+
+func (m *model) tiny() bool { return m.paper.width < leastWidth || m.paper.height < leastHeight }
+
+// View draws all.
+func (m *model) View() tea.View {
+	v := tea.NewView(strings.Join(m.lines(), "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "berth top"
+	return v
+}
+
+// lines are those of the window, none of them longer than it is wide.
+func (m *model) lines() []string {
+	p := m.paper
+	switch {
+	case p.width < 1 || p.height < 1:
+		return make([]string, max(p.height, 0))
+	case m.tiny():
+		lines := p.few(p.wrap(fmt.Sprintf("The window is too small: it has %dx%d of at least %dx%d. q ends.", p.width, p.height, leastWidth, leastHeight), p.width),
+			p.height, p.width)
+		return append(lines, make([]string, p.height-len(lines))...)
+	}
+	var body []string
+	title, keys := m.top().title(m), m.top().keys(m)
+	foot, room := m.foot(), m.room()
+	switch {
+	case m.form != nil:
+		title, keys = m.form.title(), m.form.keys()
+		body = m.form.draw(p, room)
+	case m.help:
+		title, keys = "Keys", "any key goes back"
+		body = help(p, room)
+	default:
+		body = m.top().draw(m, room)
+	}
+	lines := []string{m.header(title)}
+	for i := range room {
+		line := ""
+		if i < len(body) {
+			line = body[i]
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, foot...)
+	return append(lines, p.in(faint, p.cut(keys, p.width)))
+}
+
+// room is how many lines there are between the header and the foot.
+func (m *model) room() int { return max(m.paper.height-2-len(m.foot()), 1) }
+
+// header is the first line: what is shown, and whose it is.
+func (m *model) header(title string) string {
+	p, right := m.paper, "namespace "+text.Plain(m.namespace)
+	if n := len(m.running); n > 0 {
+		right = fmt.Sprintf("%s under way, %s", count(n, "action"), right)
+	}
+	room := p.width - p.method.StringWidth(right) - 2
+	if room < p.width/2 {
+		right = p.cut(right, p.width/2-2)
+		room = p.width - p.method.StringWidth(right) - 2
+	}
+	return p.in(strong, p.fill(title, room)+"  "+right)
+}
+
+// foot is what is to be said: that nothing comes from the server, and the status.
+func (m *model) foot() []string {
+	var foot []string
+	if line := m.trouble(); line != "" {
+		foot = append(foot, m.paper.in(alarming, m.paper.cut(line, m.paper.width)))
+	}
+	if m.status == "" {
+		return append(foot, "")
+	}
+	s := plain
+	if m.bad {
+		s = alarming
+	}
+	for _, line := range m.paper.few(m.paper.wrap(m.status, m.paper.width), 3, m.paper.width) {
+		foot = append(foot, m.paper.in(s, line))
+	}
+	return foot
+}
+
+// silence is after how many missed readings somebody is told.
+const silence = 3
+
+// trouble says that what is shown is not fresh, and why.
+func (m *model) trouble() string {
+	s := m.top().fresh()
+	every, live := everyOf[m.top().subject().view]
+	from := s.at
+	if from.IsZero() {
+		from = s.since
+	}
+	old := m.now.Sub(from)
+	switch {
+	case s.err != nil && s.at.IsZero():
+		return "! nothing could be read: " + words(s.err)
+	case s.err != nil:
+		return fmt.Sprintf("! this is %s old, and cannot be read anew: %s", age(old), words(s.err))
+	case live && old > silence*every+time.Second && s.at.IsZero():
+		return fmt.Sprintf("! the server has not answered for %s", age(old))
+	case live && old > silence*every+time.Second:
+		return fmt.Sprintf("! this is %s old: the server has not answered since", age(old))
+	}
+	return ""
+}
+
+// everyOf is how often each view is read.
+var everyOf = map[view]time.Duration{
+	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, circles: watch.CirclesEvery,
+}
+
+// count is a number of things.
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
