@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/observe"
@@ -57,6 +58,8 @@ type Console struct {
 	space  string // the namespace
 	watch  *watch.Watcher
 	boards *boards
+	actor  *act.Actor
+	deeds  *deeds
 	health *health
 	pages  *template.Template
 	mux    *http.ServeMux
@@ -66,7 +69,7 @@ type Console struct {
 	end     context.CancelFunc
 	mu      sync.Mutex
 	streams int            // guarded by mu
-	running sync.WaitGroup // streams
+	running sync.WaitGroup // streams, and drains that are waited for
 }
 
 // New returns a Console. It does no I/O and starts nothing before somebody looks. Close it. Its errors are
@@ -82,11 +85,18 @@ func New(cfg Config) (*Console, error) {
 	case cfg.MaxStreams == 0:
 		cfg.MaxStreams = DefaultMaxStreams
 	}
+	actor, err := act.New(act.Config{
+		Redis: cfg.Redis, Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
+	})
+	if err != nil {
+		return nil, err
+	}
 	pages, err := parsed()
 	if err != nil {
 		return nil, err
 	}
 	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), watch: watch.New(read), pages: pages, health: &health{redis: cfg.Redis}}
+	c.actor, c.deeds = actor, newDeeds()
 	c.boards = &boards{console: c, open: map[string]*board{}}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	_, _ = rand.Read(c.secret[:]) // it never fails
@@ -94,8 +104,8 @@ func New(cfg Config) (*Console, error) {
 	return c, nil
 }
 
-// Close ends the live pages and all reading, and waits for it until ctx ends. Pages that are asked for afterwards are
-// refused.
+// Close ends the live pages, all reading, and the waiting for drains, which stay in force; it waits for that until ctx
+// ends. Pages that are asked for afterwards are refused.
 func (c *Console) Close(ctx context.Context) error {
 	c.mu.Lock() // no stream begins behind it
 	c.end()

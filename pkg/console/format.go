@@ -63,6 +63,7 @@ type frame struct {
 	Live                            map[string]template.HTML // the regions
 	Events                          string                   // the address of the stream, "" for none
 	Error                           string
+	Done                            *deed // what was done before, nil for nothing
 }
 
 func (c *Console) frame(a Access, page, title string) *frame {

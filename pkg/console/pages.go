@@ -23,7 +23,7 @@ type page struct {
 }
 
 // pages are those that are live.
-var pages = []*page{overviewPage, namePage, claimPage}
+var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, circlesPage, actionsPage}
 
 var overviewPage = &page{
 	name: "overview", asks: []string{"kind"}, regions: []string{"names"},

@@ -33,12 +33,19 @@ func (c *Console) routes() *http.ServeMux {
 	mux.HandleFunc("GET /healthz", c.healthz)
 	mux.HandleFunc("GET /events", c.asked(c.events))
 	for _, p := range pages {
+		answer := func(w http.ResponseWriter, r *http.Request, a Access) { c.live(w, r, a, p) }
 		address := "GET /" + p.name
-		if p == overviewPage {
+		switch p {
+		case overviewPage:
 			address = "GET /{$}"
+		case searchPage:
+			answer = c.search
 		}
-		mux.HandleFunc(address, c.asked(func(w http.ResponseWriter, r *http.Request, a Access) { c.live(w, r, a, p) }))
+		mux.HandleFunc(address, c.asked(answer))
 	}
+	mux.HandleFunc("GET /names", c.asked(c.names))
+	mux.HandleFunc("GET /act", c.asked(c.ask))
+	mux.HandleFunc("POST /act", c.asked(c.do))
 	mux.HandleFunc("/", c.asked(func(w http.ResponseWriter, r *http.Request, _ Access) { c.refuse(w, r, errNoPage) }))
 	return mux
 }
@@ -127,13 +134,12 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	}
 	f := c.frame(a, p.name, p.title(t.query))
 	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat()
-	f.Read = s.reading.clock
+	f.Read, f.Done = s.reading.clock, c.deeds.of(r.URL.Query().Get("done"))
 	f.Live = map[string]template.HTML{}
 	for name, piece := range s.pieces {
 		f.Live[name] = piece.html
 	}
-	q := t.query
-	f.Events = "events?" + withPage(p.name, q).Encode()
+	f.Events = "events?" + withPage(p.name, t.query).Encode()
 	c.render(w, http.StatusOK, p.name, f)
 }
 

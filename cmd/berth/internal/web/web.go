@@ -5,21 +5,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 const webHelp = `Serve a page that shows, live, what contends: names, claims, nodes, pools, circles. However
 many browsers look, the server is read once, and only what somebody looks at.
 
-It listens on the loopback unless told otherwise, and is read-only. It speaks no TLS and knows no
-passwords: to show it to others put a proxy in front of it that does both.
+It listens on the loopback unless told otherwise, and is read-only. With --allow-actions a page also
+releases, pauses, resizes, rests and drains, each after a confirmation and with a reason; each action is
+a line on standard error.
+
+It speaks no TLS and knows no passwords: to show it to others put a proxy in front of it that does both,
+passes on the Host that it was asked for, and says in a header who asks (--user-header). The header is
+believed only from --trusted-proxy; whoever comes from elsewhere, or without it, sees nothing. /healthz
+needs no user.
 
 Ctrl-C ends it.`
 
@@ -27,11 +37,12 @@ Ctrl-C ends it.`
 func Command(a *app.App) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "web [--listen ADDRESS]",
-		Short:   "Serve a page that shows live who holds and who waits",
-		Long:    webHelp,
-		Example: "  berth web\n  berth web --listen 127.0.0.1:9000",
-		Args:    cobra.NoArgs,
+		Use:   "web [--listen ADDRESS] [--allow-actions]",
+		Short: "Serve a page that shows live who holds and who waits",
+		Long:  webHelp,
+		Example: "  berth web\n  berth web --listen 127.0.0.1:9000 --allow-actions\n" +
+			"  berth web --listen 10.0.0.5:8080 --user-header X-Forwarded-User --trusted-proxy 10.0.0.2",
+		Args: cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := a.NoJSON(cmd); err != nil {
 				return err
@@ -42,20 +53,12 @@ func Command(a *app.App) *cobra.Command {
 			return web(cmd.Context(), a, &o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on, as host:port; port 0 takes a free one")
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:8080", "`ADDRESS` to listen on, as host:port; port 0 takes a free one")
+	flags.BoolVar(&o.actions, "allow-actions", false, "let those who may look act, too")
+	flags.StringVar(&o.userHeader, "user-header", "", "`NAME` of the header in which a trusted proxy says who asks")
+	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "`ADDRESS` or range, as 10.0.0.0/24, of a proxy whose header is believed; repeatable")
 	return cmd
-}
-
-// options are the flags.
-type options struct {
-	listen string
-}
-
-func (o *options) check() error {
-	if _, _, err := net.SplitHostPort(o.listen); err != nil {
-		return app.Usage("--listen: %w", err)
-	}
-	return nil
 }
 
 func web(ctx context.Context, a *app.App, o *options) error {
@@ -68,29 +71,47 @@ func web(ctx context.Context, a *app.App, o *options) error {
 			if err != nil {
 				return app.Exit(app.ExitFailed, err)
 			}
-			page, err := console.New(console.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Hosts: o.hosts()})
+			page, err := console.New(console.Config{
+				Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Hosts: o.hosts(), Access: o.access(),
+				AllowActions: o.actions, Observer: Acts(a.Err),
+			})
 			if err != nil {
 				return errors.Join(err, listener.Close())
 			}
-			fmt.Fprintf(a.Err, "berth: namespace %s at http://%s/, read-only\n", c.Namespace, listener.Addr())
+			mode := "read-only"
+			if o.actions {
+				mode = "with actions"
+			}
+			fmt.Fprintf(a.Err, "berth: namespace %s at http://%s/, %s\n", text.Plain(c.Namespace), listener.Addr(), mode)
 			return Serve(ctx, listener, page)
 		})
 	})
 }
 
-// hosts are the names by which the page may be asked for. On the loopback there are no others: a name of another site
-// that leads here is refused.
-func (o *options) hosts() []string {
-	host, _, _ := net.SplitHostPort(o.listen)
-	if !loopback(host) {
-		return nil
-	}
-	return []string{"localhost", "127.0.0.1", "::1", host}
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+// Acts writes a line for each action.
+func Acts(to io.Writer) observe.Observer {
+	var mu sync.Mutex
+	return observe.Func(func(e observe.Event) {
+		if e.Kind != observe.Acted {
+			return
+		}
+		line := fmt.Sprintf("%s %s", e.At.UTC().Format(time.RFC3339), e.Primitive)
+		if e.Name != "" {
+			line += " " + text.Quoted(e.Name)
+		}
+		for _, of := range []string{e.Claim, e.Resource} {
+			if of != "" {
+				line += " " + text.Word(of)
+			}
+		}
+		line += ": " + e.Detail
+		if e.Err != nil {
+			line += "; failed: " + e.Err.Error()
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(to, app.OneLine(line))
+	})
 }
 
 // ending bounds how long requests are waited for at the end.

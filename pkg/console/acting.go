@@ -1,0 +1,273 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// actWithin bounds an action that is waited for.
+const actWithin = 20 * time.Second
+
+var actionsPage = &page{
+	name: "actions", regions: []string{"deeds"},
+	title: func(url.Values) string { return "Actions" },
+	open:  func(c *Console, _ url.Values) (source, error) { return looked{c.deeds}, nil },
+}
+
+// deedForm is what asks whether an action is to be done.
+type deedForm struct {
+	act.Action
+	Address string // of the form, with what the action is about: any bytes
+	Back    string // where the action was asked for
+	Token   string
+	Will    string // what it will do, "" while something is wrong
+	Wrong   string // what is wrong
+	Changed bool   // what it will do is not what was read before
+	// What is asked for, as it was entered.
+	For, Capacity, Within, Reason string
+	Keep                          bool
+	ends                          bool // it is about the end of a rest
+}
+
+// Title is what it is called.
+func (f *deedForm) Title() string {
+	switch {
+	case f.Verb == act.Undrain:
+		return "Stop a drain"
+	case f.EndsRest():
+		return "End a rest"
+	}
+	verb := string(f.Verb)
+	return strings.ToUpper(verb[:1]) + verb[1:]
+}
+
+// EndsRest says that it is about the end of a rest.
+func (f *deedForm) EndsRest() bool { return f.ends }
+
+// Asks says whether something is asked for.
+func (f *deedForm) Asks(what string) bool {
+	switch what {
+	case "for":
+		return f.Verb == act.Pause || f.Verb == act.Rest && !f.EndsRest()
+	case "capacity":
+		return f.Verb == act.Resize
+	case "within":
+		return f.Verb == act.Drain
+	}
+	return false
+}
+
+// about are the fields of an action's address.
+var about = []string{"verb", "kind", "name", "claim", "resource", "node", "label"}
+
+// deedOf is the form of an action: what it is about stands in the address, the rest in values.
+func deedOf(q, values url.Values) *deedForm {
+	f := &deedForm{Action: act.Action{
+		Verb: act.Verb(q.Get("verb")), Kind: keyspace.Kind(q.Get("kind")), Name: q.Get("name"), Claim: q.Get("claim"),
+		Resource: q.Get("resource"), Node: q.Get("node"), Label: q.Get("label"),
+	}}
+	address := url.Values{}
+	for _, key := range about {
+		if v := q.Get(key); v != "" {
+			address.Set(key, v)
+		}
+	}
+	if f.For = values.Get("for"); q.Get("for") == "0" && f.Verb == act.Rest {
+		f.ends = true // which asks for nothing
+		address.Set("for", "0")
+	}
+	f.Address, f.Back = "act?"+address.Encode(), f.back()
+	f.Capacity, f.Within, f.Reason, f.Keep = values.Get("capacity"), values.Get("within"), values.Get("reason"), values.Get("keep") != ""
+	return f
+}
+
+// back is the page of what the action is about.
+func (f *deedForm) back() string {
+	switch {
+	case f.Node != "":
+		return to("node", "id", f.Node)
+	case f.Label != "":
+		return to("search", "by", "label", "q", f.Label)
+	case f.Name != "":
+		return to("name", "kind", f.Kind, "name", f.Name)
+	}
+	return "./"
+}
+
+// filled takes what was entered into the action. Its errors are *berth.ConfigError.
+func (f *deedForm) filled() (err error) {
+	span := func(field, entered string) (time.Duration, error) {
+		d, err := time.ParseDuration(strings.ReplaceAll(entered, " ", ""))
+		if err != nil {
+			return 0, berth.Invalid(field, "%q is no time; write 90s, 10m or 2h30m", entered)
+		}
+		return d, nil
+	}
+	if f.Asks("for") && strings.EqualFold(strings.TrimSpace(f.For), "forever") && f.Verb == act.Rest {
+		f.Action.For = berth.Forever
+	} else if f.Asks("for") {
+		if f.Action.For, err = span("for", f.For); err == nil && f.Action.For <= 0 {
+			err = berth.Invalid("for", "it is not above 0")
+		}
+	}
+	if err == nil && f.Asks("capacity") {
+		if f.Action.Capacity, err = strconv.Atoi(strings.TrimSpace(f.Capacity)); err != nil {
+			err = berth.Invalid("capacity", "%q is no whole number", f.Capacity)
+		}
+		f.Action.Keep = f.Keep
+	}
+	if err == nil && f.Asks("within") && strings.TrimSpace(f.Within) != "" {
+		f.Action.Within, err = span("within", f.Within)
+	}
+	return err
+}
+
+// told makes the form say what the action will do. The reason is no part of that.
+func (f *deedForm) told() error {
+	err := f.filled()
+	if err == nil {
+		check := f.Action
+		check.Reason = "-"
+		err = check.Check()
+	}
+	if err == nil {
+		f.Will = f.Action.Will()
+	}
+	return err
+}
+
+// ask answers with the page that asks whether an action is to be done.
+func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) {
+	if err := c.mayAct(a); err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	q := r.URL.Query()
+	f := deedOf(q, q)
+	if f.Asks("for") && f.For == "" {
+		f.For = "10m"
+	}
+	err := f.told()
+	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("within") {
+		c.refuse(w, r, err)
+		return
+	}
+	if err != nil && f.Capacity != "" {
+		f.Wrong = problem(err)
+	}
+	c.form(w, r, a, http.StatusOK, f)
+}
+
+// mayAct says why somebody may not.
+func (c *Console) mayAct(a Access) error {
+	switch {
+	case !c.cfg.AllowActions:
+		return refusal("this page is read-only")
+	case !a.Act:
+		return refusal("you may look, but not act")
+	}
+	return nil
+}
+
+func (c *Console) form(w http.ResponseWriter, r *http.Request, a Access, code int, f *deedForm) {
+	f.Token = c.token(session(w, r), a.User, f.Address)
+	page := c.frame(a, "act", f.Title())
+	page.View = f
+	c.render(w, code, "act", page)
+}
+
+// do does what a form asks for.
+func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
+	err := cmp.Or(c.mayAct(a), sameSite(r))
+	var values url.Values
+	if err == nil {
+		values, err = form(w, r)
+	}
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	f := deedOf(r.URL.Query(), values)
+	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(cookieOf(r), a.User, f.Address))) {
+		c.refuse(w, r, refusal("the form is old, or not of this session: go back to the page and ask again"))
+		return
+	}
+	f.Action.Reason = strings.TrimSpace(strings.ToValidUTF8(f.Reason, "�"))
+	if err = f.told(); err == nil && f.Action.Reason == "" {
+		err = berth.Invalid("reason", "say why: it becomes a part of the event")
+	}
+	if err = cmp.Or(err, f.Check()); err != nil {
+		f.Wrong = problem(err)
+		c.form(w, r, a, http.StatusBadRequest, f)
+		return
+	}
+	if values.Get("will") != f.Will {
+		f.Changed = true
+		c.form(w, r, a, http.StatusOK, f)
+		return
+	}
+	c.done(w, r, a, f)
+}
+
+func cookieOf(r *http.Request) string {
+	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == 64 {
+		return c.Value
+	}
+	return "none" // of which there is no token
+}
+
+// done does it, and leads to where its outcome is seen. A drain goes on behind it.
+func (c *Console) done(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) {
+	id := c.deeds.begin(f.Action, a.User)
+	if f.Verb == act.Drain {
+		if !c.behind(func() { c.work(c.ctx, id, f.Action, a.User) }) {
+			c.deeds.end(id, "", errClosed)
+		}
+		seeOther(w, to("actions", "done", id))
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actWithin)
+	defer cancel()
+	if err := c.work(ctx, id, f.Action, a.User); err != nil {
+		f.Wrong = "It was not done. " + problem(err)
+		c.form(w, r, a, http.StatusConflict, f)
+		return
+	}
+	address, _ := url.Parse(f.Back)
+	q := address.Query()
+	q.Set("done", id)
+	address.RawQuery = q.Encode()
+	seeOther(w, address.String())
+}
+
+// behind runs what goes on when a request has ended, unless the console is closed.
+func (c *Console) behind(f func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.running.Go(f)
+	return true
+}
+
+func (c *Console) work(ctx context.Context, id string, what act.Action, by string) error {
+	outcome, err := c.actor.Do(ctx, what, by)
+	if err != nil && what.Verb == act.Drain && ctx.Err() != nil {
+		err = fmt.Errorf("the console has ended; the drain is still in force: %w", err)
+	}
+	c.deeds.end(id, text.Escaped(outcome), err)
+	return err
+}

@@ -1,0 +1,183 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+var nodePage = &page{
+	name: "node", asks: []string{"id"}, regions: []string{"claims"},
+	title: func(q url.Values) string { return "Node " + text.Plain(q.Get("id")) },
+	open: func(c *Console, q url.Values) (source, error) {
+		if q.Get("id") == "" {
+			return nil, berth.Invalid("id", "it is empty")
+		}
+		return c.claims(inspect.ClaimFilter{Node: q.Get("id")}), nil
+	},
+}
+
+var searchPage = &page{
+	name: "search", asks: []string{"by", "q"}, regions: []string{"claims"},
+	title: func(q url.Values) string { return "Claims of " + q.Get("by") + " " + text.Plain(q.Get("q")) },
+	open: func(c *Console, q url.Values) (source, error) {
+		switch of := q.Get("q"); q.Get("by") {
+		case "owner":
+			return c.claims(inspect.ClaimFilter{Owner: of}), nil
+		case "label":
+			return c.claims(inspect.ClaimFilter{Label: of}), nil
+		}
+		return nil, berth.Invalid("by", "%q is none of name, owner, label and node", q.Get("by"))
+	},
+}
+
+var circlesPage = &page{
+	name: "circles", regions: []string{"circles"},
+	title: func(url.Values) string { return "Circles" },
+	open: func(c *Console, _ url.Values) (source, error) {
+		return fed[inspect.Circles]{
+			c.watch.Circles(), func(found inspect.Circles) (any, time.Time) { return circlesOf(found), found.At },
+		}, nil
+	},
+}
+
+// claimList is a listing of claims.
+type claimList struct {
+	Claims   []claimRow
+	Holds    int
+	Waits    int
+	Labels   []string // of the claims
+	Partial  bool
+	Problems []string
+}
+
+// claimRow is a claim as a row.
+type claimRow struct {
+	inspect.Claim
+	State                        state
+	Node, Label, Owner, Resource string
+	Left                         time.Duration
+}
+
+func (c *Console) claims(f inspect.ClaimFilter) source {
+	return fed[watch.Claims]{
+		c.watch.Claims(f), func(found watch.Claims) (any, time.Time) { return claimListOf(found), found.At },
+	}
+}
+
+func claimListOf(found watch.Claims) claimList {
+	l := claimList{Partial: found.Partial, Problems: problemsOf(found.Problems)}
+	for _, c := range found.Items {
+		r := claimRow{Claim: c}
+		if h := c.Holder; h != nil {
+			l.Holds++
+			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"holds", "good"}, h.Node, h.Label, h.Owner, h.Resource, h.Left
+		} else {
+			w := c.Waiter
+			l.Waits++
+			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"waits", "busy"}, w.Node, w.Label, w.Owner, w.Resource, w.Alive
+			if c.Paused > 0 {
+				r.State = state{"waits, paused", "bad"}
+			}
+		}
+		if r.Label != "" && !slices.Contains(l.Labels, r.Label) {
+			l.Labels = append(l.Labels, r.Label)
+		}
+		l.Claims = append(l.Claims, r)
+	}
+	slices.SortStableFunc(l.Claims, func(a, b claimRow) int { return a.Since().Compare(b.Since()) })
+	return l
+}
+
+// circleList is what the page of circles shows.
+type circleList struct {
+	inspect.Circles
+	Problems []string
+}
+
+func circlesOf(found inspect.Circles) circleList {
+	return circleList{found, problemsOf(found.Problems)}
+}
+
+// Frees is the first end that comes by itself and frees a circle, nil for none.
+func (circleList) Frees(c inspect.Circle) *inspect.End {
+	if i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees }); i >= 0 {
+		return &c.Ends[i]
+	}
+	return nil
+}
+
+// nameList is a page of names in use.
+type nameList struct {
+	Names    []nameRow
+	Prefix   string
+	Kind     keyspace.Kind
+	Idle     bool
+	Next     string // cursor
+	From     string // likewise, of this page
+	Partial  bool
+	Problems []string
+}
+
+// IdleValue is Idle as an address has it.
+func (l nameList) IdleValue() string {
+	if l.Idle {
+		return "1"
+	}
+	return ""
+}
+
+// names answers with a page of names in use, which is not live.
+func (c *Console) names(w http.ResponseWriter, r *http.Request, a Access) {
+	q := r.URL.Query()
+	l := nameList{Prefix: q.Get("prefix"), Kind: keyspace.Kind(q.Get("kind")), Idle: q.Get("idle") != "", From: q.Get("cursor")}
+	f := inspect.NameFilter{Prefix: l.Prefix, Idle: l.Idle}
+	if l.Kind != "" {
+		f.Kinds = []keyspace.Kind{l.Kind}
+	}
+	ctx, cancel := context.WithTimeoutCause(r.Context(), firstWithin, errSilent)
+	defer cancel()
+	found, err := c.watch.Names(ctx, f, l.From)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	for _, n := range found.Items {
+		l.Names = append(l.Names, rowOf(n))
+	}
+	l.Next, l.Partial, l.Problems = found.Next, found.Partial, problemsOf(found.Problems)
+	page := c.frame(a, "names", "Names in use")
+	page.View, page.Now, page.Read, page.Query = l, found.At, found.At, q
+	page.Beat = beat{Now: found.At.UnixMilli(), Read: found.At.UnixMilli()}
+	c.render(w, http.StatusOK, "names", page)
+}
+
+// search leads to what is searched for.
+func (c *Console) search(w http.ResponseWriter, r *http.Request, a Access) {
+	q := r.URL.Query()
+	of := q.Get("q")
+	switch by := q.Get("by"); {
+	case of == "" || by == "":
+		c.render(w, http.StatusOK, "find", c.frame(a, "search", "Search"))
+	case by == "name":
+		seeOther(w, to("names", "prefix", of))
+	case by == "node":
+		seeOther(w, to("node", "id", of))
+	default:
+		c.live(w, r, a, searchPage)
+	}
+}
+
+// seeOther leads to an address that is relative to this one.
+func seeOther(w http.ResponseWriter, address string) {
+	w.Header().Set("Location", address)
+	w.WriteHeader(http.StatusSeeOther)
+}
