@@ -232,7 +232,7 @@ func cookieOf(r *http.Request) string {
 func (c *Console) done(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) {
 	id := c.deeds.begin(f.Action, a.User)
 	if f.Verb == act.Drain {
-		if !c.behind(func() { c.work(c.ctx, id, f.Action, a.User) }) {
+		if !c.behind(func() { _ = c.work(c.ctx, id, f.Action, a.User) }) {
 			c.deeds.end(id, "", errClosed)
 		}
 		seeOther(w, to("actions", "done", id))

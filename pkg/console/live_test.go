@@ -3,9 +3,11 @@ package console_test
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/console"
@@ -72,5 +74,47 @@ func TestCloseEndsTheStreams(t *testing.T) {
 		<-live.ended
 		require.Equal(t, http.StatusServiceUnavailable, s.get("").code)
 		require.Equal(t, http.StatusServiceUnavailable, s.get("healthz").code)
+	})
+}
+
+// counted counts what is asked of the server.
+type counted struct {
+	rueidis.Client
+	commands *atomic.Int64
+}
+
+func (c counted) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	c.commands.Add(1)
+	return c.Client.Do(ctx, cmd)
+}
+
+func (c counted) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
+	c.commands.Add(int64(len(cmds)))
+	return c.Client.DoMulti(ctx, cmds...)
+}
+
+func TestTwoHundredBrowsersAreOneReader(t *testing.T) {
+	commandsOf := func(t *testing.T, browsers int) (n int64) {
+		inWorld(t, func(w *world) {
+			w.process("first").permit("anna", "gpu", 1)
+			var commands atomic.Int64
+			s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}, MaxStreams: 200})
+			for range browsers {
+				s.see("name?kind=sem&name=gpu")
+				s.open("page=name&kind=sem&name=gpu")
+			}
+			w.Advance(10 * time.Second)
+			n = commands.Load()
+		})
+		return n
+	}
+	t.Run("both", func(t *testing.T) { // a world is parallel to others
+		var one, many int64
+		t.Run("one", func(t *testing.T) { one = commandsOf(t, 1) })
+		t.Run("many", func(t *testing.T) { many = commandsOf(t, 200) })
+		t.Cleanup(func() {
+			require.Positive(t, one)
+			require.Equal(t, one, many)
+		})
 	})
 }

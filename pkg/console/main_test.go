@@ -112,7 +112,7 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 		require.NoError(w.T, page.Close(context.Background()))
 		transport.CloseIdleConnections()
 		require.NoError(w.T, server.Close())
-		<-served
+		_ = <-served
 		synctest.Wait()
 	})
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -165,9 +165,8 @@ func (s *site) do(r *http.Request) answer {
 	s.w.T.Helper()
 	resp, err := s.client.Do(r)
 	require.NoError(s.w.T, err)
-	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(s.w.T, err)
+	require.NoError(s.w.T, errors.Join(err, resp.Body.Close()))
 	return answer{resp.StatusCode, resp.Header, string(body)}
 }
 
@@ -216,8 +215,8 @@ func (s *site) open(query string) *stream {
 	l.close = func() { cancel(); <-l.ended }
 	go func() {
 		defer close(l.ended)
-		defer resp.Body.Close()
 		l.read(resp.Body)
+		_ = resp.Body.Close()
 	}()
 	s.w.T.Cleanup(l.close)
 	return l

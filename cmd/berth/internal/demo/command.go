@@ -3,15 +3,20 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
 const demoHelp = `Show what Berth does, with real processes, in a quarter of a minute: a semaphore,
@@ -21,11 +26,15 @@ which only this machine can reach, and which ends with it.
 On a terminal it is a picture that moves, else a line for everything that
 happens. At its end it checks what it has shown.
 
+With --web it plays all acts beside each other, again and again, and shows the page of
+'berth web' on its own server, until Ctrl-C.
+
 Exit codes: 0 all is as promised, 1 it is not, or the demo could not be played.`
 
 // Command is berth demo.
 func Command(a *app.App) *cobra.Command {
-	var plain bool
+	var plain, page bool
+	var listen string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch processes share a semaphore, a lock and a pool; needs no server",
@@ -35,10 +44,15 @@ func Command(a *app.App) *cobra.Command {
 			if err := a.NoJSON(cmd); err != nil {
 				return err
 			}
+			if page {
+				return showPage(cmd.Context(), a, listen)
+			}
 			return play(cmd.Context(), a, plain)
 		}),
 	}
 	cmd.Flags().BoolVar(&plain, "plain", false, "print lines on a terminal too")
+	cmd.Flags().BoolVar(&page, "web", false, "go on until Ctrl-C, and show a page")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "`ADDRESS` on this machine of that page, as host:port; port 0 takes a free one")
 	return cmd
 }
 
@@ -58,6 +72,57 @@ func WorkerCommand(a *app.App) *cobra.Command {
 			return nil
 		}),
 	}
+}
+
+// showPage plays the acts for a page that shows them.
+func showPage(ctx context.Context, a *app.App, listen string) error {
+	if !app.Loopback(listen) {
+		return app.Usage("--listen: the page of the demo is for this machine alone: 127.0.0.1:port")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return app.Exit(app.ExitFailed, err)
+	}
+	signals := app.Interrupts()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return app.UntilSignal(signals, cancel, func() error {
+		if err := watched(ctx, a, listen, demoOptions(a, self, true)); err != nil {
+			return app.Exit(app.ExitFailed, err)
+		}
+		return nil
+	})
+}
+
+func watched(ctx context.Context, a *app.App, listen string, opts Options) error {
+	server, err := embedded.StartListening("127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		return err
+	}
+	defer redis.Close()
+	page, err := console.New(console.Config{
+		Redis: redis, Namespace: namespace, AllowActions: true, Hosts: app.LoopbackHosts(), Observer: app.Acts(a.Err),
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", listen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Out, "The page is at http://%s/; the acts go on until Ctrl-C. Its server: %s\n\n", listener.Addr(), server.URL())
+	ctx, cancel := context.WithCancel(ctx)
+	var playing sync.WaitGroup
+	playing.Go(func() { Watched(ctx, opts, server) })
+	err = app.ServeConsole(ctx, listener, page)
+	cancel()
+	playing.Wait()
+	return err
 }
 
 func play(ctx context.Context, a *app.App, plain bool) error {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -114,7 +115,7 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pool.Add(ctx, proxyKeys, nil); err != nil {
+	if err := fresh(ctx, pool); err != nil {
 		return nil, err
 	}
 	on, err := s.onServer(redis, keyspace.Pool, proxies)
@@ -130,6 +131,18 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	return e.poolFacts(found), nil
+}
+
+// fresh gives a pool its resources, and takes away what an act before has left.
+func fresh(ctx context.Context, pool *allocator.Pool[string]) error {
+	for worker := 1; worker <= poolPlan.workers; worker++ {
+		if err := pool.Unbind(ctx, poolPlan.order(worker).Bind); err != nil {
+			return err
+		}
+	}
+	_, gone := pool.Remove(ctx, proxyKeys)
+	_, added := pool.Add(ctx, proxyKeys, nil)
+	return errors.Join(gone, added)
 }
 
 // joinPool is what a worker of this act is on its side.

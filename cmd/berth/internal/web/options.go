@@ -21,8 +21,7 @@ type options struct {
 }
 
 func (o *options) check() error {
-	host, _, err := net.SplitHostPort(o.listen)
-	if err != nil {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
 		return app.Usage("--listen: %w", err)
 	}
 	for _, proxy := range o.proxies {
@@ -35,7 +34,7 @@ func (o *options) check() error {
 	switch {
 	case (o.userHeader == "") != (len(o.trusted) == 0):
 		return app.Usage("--user-header and --trusted-proxy go together: the header is believed only from there")
-	case o.actions && !loopback(host) && o.userHeader == "":
+	case o.actions && !app.Loopback(o.listen) && o.userHeader == "":
 		return app.Usage("--allow-actions on %s, which others reach, needs --user-header and --trusted-proxy", o.listen)
 	}
 	return nil
@@ -53,16 +52,10 @@ func prefixOf(text string) (netip.Prefix, error) {
 // hosts are the names by which the page may be asked for. On the loopback there are no others: a name of another site
 // that leads here is refused. A proxy passes on whichever it has.
 func (o *options) hosts() []string {
-	host, _, _ := net.SplitHostPort(o.listen)
-	if !loopback(host) || o.userHeader != "" {
+	if !app.Loopback(o.listen) || o.userHeader != "" {
 		return nil
 	}
-	return []string{"localhost", "127.0.0.1", "::1", host}
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return app.LoopbackHosts()
 }
 
 // access is who asks: with --user-header whoever a trusted proxy says, and nobody else may look.

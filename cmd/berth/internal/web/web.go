@@ -5,18 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/console"
-	"github.com/berth-go/berth/pkg/observe"
 )
 
 const webHelp = `Serve a page that shows, live, what contends: names, claims, nodes, pools, circles. However
@@ -73,7 +68,7 @@ func web(ctx context.Context, a *app.App, o *options) error {
 			}
 			page, err := console.New(console.Config{
 				Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Hosts: o.hosts(), Access: o.access(),
-				AllowActions: o.actions, Observer: Acts(a.Err),
+				AllowActions: o.actions, Observer: app.Acts(a.Err),
 			})
 			if err != nil {
 				return errors.Join(err, listener.Close())
@@ -83,62 +78,7 @@ func web(ctx context.Context, a *app.App, o *options) error {
 				mode = "with actions"
 			}
 			fmt.Fprintf(a.Err, "berth: namespace %s at http://%s/, %s\n", text.Plain(c.Namespace), listener.Addr(), mode)
-			return Serve(ctx, listener, page)
+			return app.ServeConsole(ctx, listener, page)
 		})
 	})
-}
-
-// Acts writes a line for each action.
-func Acts(to io.Writer) observe.Observer {
-	var mu sync.Mutex
-	return observe.Func(func(e observe.Event) {
-		if e.Kind != observe.Acted {
-			return
-		}
-		line := fmt.Sprintf("%s %s", e.At.UTC().Format(time.RFC3339), e.Primitive)
-		if e.Name != "" {
-			line += " " + text.Quoted(e.Name)
-		}
-		for _, of := range []string{e.Claim, e.Resource} {
-			if of != "" {
-				line += " " + text.Word(of)
-			}
-		}
-		line += ": " + e.Detail
-		if e.Err != nil {
-			line += "; failed: " + e.Err.Error()
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintln(to, app.OneLine(line))
-	})
-}
-
-// ending bounds how long requests are waited for at the end.
-const ending = 3 * time.Second
-
-// Serve serves a page until ctx ends, and closes it.
-func Serve(ctx context.Context, listener net.Listener, page *console.Console) error {
-	server := &http.Server{
-		Handler: page, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	var err error
-	select {
-	case err = <-served:
-		err = app.Exit(app.ExitFailed, err)
-	case <-ctx.Done():
-	}
-	within, cancel := context.WithTimeout(context.Background(), ending)
-	defer cancel()
-	_ = page.Close(within) // the streams end, and with them what the server waits for
-	if server.Shutdown(within) != nil {
-		_ = server.Close()
-	}
-	if err == nil {
-		_ = <-served // http.ErrServerClosed
-	}
-	return err
 }

@@ -1,0 +1,281 @@
+package console_test
+
+import (
+	"context"
+	"encoding/xml"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// deed is a form that asks whether an action is to be done.
+type deed struct {
+	s       *site
+	address string
+	values  url.Values
+	cookie  *http.Cookie
+	body    string
+}
+
+// ask asks for the form of an action.
+func (s *site) ask(address string) *deed {
+	s.w.T.Helper()
+	a := s.get(address)
+	require.Equal(s.w.T, http.StatusOK, a.code, a.body)
+	cookies := (&http.Response{Header: a.head}).Cookies()
+	require.Len(s.w.T, cookies, 1)
+	d := &deed{s: s, cookie: cookies[0]}
+	d.read(a.body)
+	return d
+}
+
+// read takes the form of a page.
+func (d *deed) read(page string) {
+	d.s.w.T.Helper()
+	d.body, d.values = page, url.Values{}
+	for _, e := range elementsOf(d.s.w.T, page) {
+		switch {
+		case e.Name.Local == "form" && attr(e, "method") == "post":
+			d.address = attr(e, "action")
+		case e.Name.Local == "input" && d.address != "" && attr(e, "type") != "checkbox":
+			d.values.Set(attr(e, "name"), attr(e, "value"))
+		}
+	}
+	require.NotEmpty(d.s.w.T, d.address)
+}
+
+func attr(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// post sends the form, as a browser does; what are changes of the request.
+func (d *deed) post(what ...func(*http.Request)) answer {
+	d.s.w.T.Helper()
+	r, err := http.NewRequest(http.MethodPost, d.s.base+"/"+d.address, strings.NewReader(d.values.Encode()))
+	require.NoError(d.s.w.T, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", "http://console.test")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.AddCookie(d.cookie)
+	for _, change := range what {
+		change(r)
+	}
+	return d.s.do(r)
+}
+
+// do confirms an action with a reason, and returns where that leads.
+func (d *deed) do(changes ...string) string {
+	d.s.w.T.Helper()
+	d.values.Set("reason", "because <b>")
+	for i := 0; i < len(changes); i += 2 {
+		d.values.Set(changes[i], changes[i+1])
+	}
+	a := d.post()
+	if a.code == http.StatusOK { // it says what it will do now
+		d.read(a.body)
+		require.Equal(d.s.w.T, "because <b>", d.values.Get("reason"))
+		a = d.post()
+	}
+	require.Equal(d.s.w.T, http.StatusSeeOther, a.code, a.body)
+	return a.head.Get("Location")
+}
+
+// acting is a console for somebody who may act.
+func (w *world) acting(told *testkit.Process) *site {
+	return w.serve("/berth", console.Config{
+		AllowActions: true, Observer: told.Observer(nil),
+		Access: func(r *http.Request) console.Access {
+			return console.Access{User: r.Header.Get("User"), Look: true, Act: r.Header.Get("Guest") == ""}
+		},
+	})
+}
+
+func TestActionsOfAName(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s, look := w.acting(told), testkit.Patient{T: w.T}.Reader(w.Redis, "")
+		p := w.process("worker")
+		held := p.permit("anna", "gpu", 1)
+		waits := p.awaitPermit("bert", "gpu", 1)
+
+		d := s.ask("act?verb=pause&kind=sem&name=gpu")
+		require.Contains(t, d.body, "for 10m00s", "it says what it will do")
+		to := d.do("for", "1h")
+		require.Equal(t, time.Hour, look.Look(keyspace.Sem, "gpu").Pause.Left)
+		page := s.see(to)
+		require.Contains(t, page, "because &lt;b&gt;")
+		require.Contains(t, page, "paused for 1h00m")
+		require.Contains(t, linksOf(t, page, "act?"), "act?kind=sem&name=gpu&verb=unpause")
+
+		s.ask("act?verb=unpause&kind=sem&name=gpu").do()
+		require.Nil(t, look.Look(keyspace.Sem, "gpu").Pause)
+		s.ask("act?verb=resize&kind=sem&name=gpu&capacity=1").do("capacity", "2")
+		require.Equal(t, 2, look.Look(keyspace.Sem, "gpu").Capacity)
+		waits.Granted(w.Now())
+		s.ask("act?verb=release&kind=sem&name=gpu&claim=" + held.ID()).do()
+		<-held.Done()
+		require.ErrorIs(t, held.Err(), berth.ErrReleased)
+
+		var details []string
+		for _, e := range told.Told(observe.Acted) {
+			details = append(details, e.Detail)
+		}
+		require.Equal(t, []string{
+			`pause for 1h00m: "because <b>"`, `unpause: "because <b>"`, `resize to 2: "because <b>"`, `release: "because <b>"`,
+		}, details)
+		page = s.see("actions")
+		requireHarmless(t, page)
+		require.Equal(t, 4, strings.Count(page, ">done<"))
+	})
+}
+
+func TestAResourceOfAnyBytesRests(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s, p := w.acting(told), w.process("worker")
+		pool, err := allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
+		require.NoError(t, err)
+		const key = "\xff\n<i>\"&"
+		_, err = pool.Add(context.Background(), []string{key}, nil)
+		require.NoError(t, err)
+		held, err := pool.Allocate(context.Background(), nil)
+		require.NoError(t, err)
+
+		page := s.see("name?kind=pool&name=proxies")
+		requireHarmless(t, page)
+		s.ask(linksOf(t, page, "act?kind=pool&name=proxies&resource=")[0]).do("for", "forever")
+		require.NoError(t, held.Release(context.Background()))
+		w.Advance(2 * time.Second)
+		page = s.see("name?kind=pool&name=proxies")
+		require.Contains(t, page, "because &lt;b&gt;")
+		s.ask(linksOf(t, page, "act?for=0&kind=pool&name=proxies&resource=")[0]).do()
+		_, err = pool.TryAllocate(context.Background(), nil)
+		require.NoError(t, err)
+	})
+}
+
+func TestADrainGoesOnBehindThePage(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.acting(w.Process()), w.process("worker/1")
+		p.permit("anna", "gpu", 1)
+		w.Advance(time.Second)
+		to := s.ask("act?verb=drain&label=worker/*").do()
+		require.Contains(t, s.see(to), "it goes on")
+		w.Advance(10 * time.Second)
+		_, err := p.sems.Semaphore("other", 1, nil)
+		require.NoError(t, err)
+		require.Contains(t, s.see("actions"), "goes on", "a hold is left")
+		s.ask("act?verb=undrain&label=worker/*").do()
+		require.NoError(t, s.page.Close(context.Background()), "it waits for no drain")
+	})
+}
+
+func TestItIsReadOnly(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		w.process("worker").permit("anna", "gpu", 1)
+		require.Empty(t, linksOf(t, s.see("name?kind=sem&name=gpu"), "act?"))
+		for _, verb := range []string{"release", "pause", "unpause", "resize", "rest", "drain", "undrain"} {
+			address := "act?verb=" + verb + "&kind=sem&name=gpu&claim=x&node=y"
+			a := s.get(address)
+			require.Equal(t, http.StatusForbidden, a.code)
+			require.Contains(t, a.body, "read-only")
+			d := &deed{s: s, address: address, values: url.Values{"reason": {"x"}}, cookie: &http.Cookie{Name: "x", Value: "y"}}
+			require.Equal(t, http.StatusForbidden, d.post().code)
+		}
+	})
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s := w.acting(told)
+		w.process("worker").permit("anna", "gpu", 1)
+		const address = "act?verb=pause&kind=sem&name=gpu"
+		head := func(name, value string) func(*http.Request) {
+			return func(r *http.Request) { r.Header.Set(name, value) }
+		}
+		for what, change := range map[string]func(*http.Request){
+			"another site":          head("Sec-Fetch-Site", "cross-site"),
+			"another host":          head("Sec-Fetch-Site", "same-site"),
+			"by itself":             head("Sec-Fetch-Site", "none"),
+			"another origin":        head("Origin", "http://evil.test"),
+			"an origin of no name":  head("Origin", "null"),
+			"no origin":             func(r *http.Request) { r.Header.Del("Origin") },
+			"an old browser's":      func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "http://evil.test") },
+			"text":                  head("Content-Type", "text/plain"),
+			"without a session":     head("Cookie", ""),
+			"of another session":    head("Cookie", "berth-console="+strings.Repeat("0", 64)),
+			"of another user":       head("User", "bert"),
+			"of a guest":            head("Guest", "yes"),
+			"about something else":  func(r *http.Request) { r.URL.RawQuery = "verb=pause&kind=sem&name=other" },
+			"without what it is of": func(r *http.Request) { r.URL.RawQuery = "" },
+		} {
+			d := s.ask(address)
+			d.values.Set("reason", "x")
+			a := d.post(change)
+			require.Equal(t, http.StatusForbidden, a.code, what)
+			require.Contains(t, a.body, "refused: ", what)
+		}
+		d := s.ask(address)
+		d.values.Set("reason", strings.Repeat("x", 20<<10))
+		require.Equal(t, http.StatusForbidden, d.post().code)
+		d = s.ask(address)
+		d.values.Set("token", strings.Repeat("0", 64))
+		require.Equal(t, http.StatusForbidden, d.post().code)
+		require.Empty(t, told.Told(observe.Acted))
+	})
+}
+
+func TestWhatIsMissingIsAskedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s := w.acting(told)
+		for _, wrong := range []struct{ address, field, value, says string }{
+			{"act?verb=pause&kind=sem&name=gpu", "reason", " ", "say why"},
+			{"act?verb=pause&kind=sem&name=gpu", "for", "soon", "is no time"},
+			{"act?verb=pause&kind=sem&name=gpu", "for", "-1m", "not above 0"},
+			{"act?verb=resize&kind=sem&name=gpu", "capacity", "many", "no whole number"},
+			{"act?verb=resize&kind=sem&name=gpu", "capacity", "0", "below 1"},
+			{"act?verb=drain&node=x", "within", "-5m", "below 0"},
+		} {
+			d := s.ask(wrong.address)
+			d.values.Set("reason", "x")
+			d.values.Set(wrong.field, wrong.value)
+			a := d.post()
+			require.Equal(t, http.StatusBadRequest, a.code, wrong)
+			require.Contains(t, a.body, wrong.says)
+		}
+		require.Equal(t, http.StatusBadRequest, s.get("act?verb=release&kind=sem&name=gpu").code)
+		require.Equal(t, http.StatusBadRequest, s.get("act?verb=jump").code)
+		require.Empty(t, told.Told(observe.Acted))
+	})
+}
+
+func TestWhatCannotBeDoneIsSaid(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.acting(w.Process())
+		d := s.ask("act?verb=release&kind=sem&name=gpu&claim=none.such")
+		d.values.Set("reason", "x")
+		a := d.post()
+		require.Equal(t, http.StatusConflict, a.code)
+		require.Contains(t, a.body, "It was not done.")
+		require.Contains(t, s.see("actions"), ">failed<")
+	})
+}
