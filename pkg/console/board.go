@@ -84,6 +84,9 @@ type piece struct {
 func (b *boards) look(t topic) (*board, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.console.ctx.Err() != nil {
+		return nil, errClosed
+	}
 	key := t.key()
 	if there := b.open[key]; there != nil {
 		there.looks++
@@ -101,7 +104,11 @@ func (b *boards) look(t topic) (*board, error) {
 }
 
 // wait waits until nothing is rendered any more. The console's context has ended.
-func (b *boards) wait() { b.running.Wait() }
+func (b *boards) wait() {
+	b.mu.Lock()   // nothing begins behind it
+	b.mu.Unlock() //nolint:staticcheck // empty on purpose
+	b.running.Wait()
+}
 
 // Close ends one look.
 func (b *board) Close() {

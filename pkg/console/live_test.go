@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -116,5 +117,43 @@ func TestTwoHundredBrowsersAreOneReader(t *testing.T) {
 			require.Positive(t, one)
 			require.Equal(t, one, many)
 		})
+	})
+}
+
+func TestWhoDoesNotReadIsDropped(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{MaxStreams: 1})
+		slow, err := s.pipes.dial(context.Background(), "", "")
+		require.NoError(t, err)
+		defer slow.Close()
+		_, err = slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))
+		require.NoError(t, err)
+		w.Advance(time.Second)
+		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview").code)
+		w.Advance(20 * time.Second)
+		require.Equal(t, http.StatusOK, s.open("page=overview").code)
+	})
+}
+
+func TestAStreamIsAskedForAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		live := w.serve("", console.Config{}).open("page=overview")
+		w.Advance(14 * time.Minute)
+		select {
+		case <-live.ended:
+			require.Fail(t, "it has ended early")
+		default:
+		}
+		w.Advance(time.Minute)
+		<-live.ended
+	})
+}
+
+func TestNoStreamWithoutDeadlines(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, out := w.serve("", console.Config{}), httptest.NewRecorder()
+		s.page.ServeHTTP(out, httptest.NewRequest(http.MethodGet, "/events?page=overview", nil))
+		require.Equal(t, http.StatusBadGateway, out.Code)
+		require.Contains(t, out.Body.String(), "nothing is live")
 	})
 }

@@ -88,6 +88,7 @@ func (p *process) awaitPermit(owner, name string, capacity int) *testkit.Wait[*s
 // site is a console that is served in virtual time.
 type site struct {
 	w      *world
+	pipes  *pipes
 	page   *console.Console
 	client *http.Client
 	base   string // with the prefix, without a slash at its end
@@ -105,18 +106,21 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	mux.Handle(prefix+"/", http.StripPrefix(prefix, page))
 	pipes := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: mux}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(pipes) }()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(pipes) // until it is closed
+	}()
 	transport := &http.Transport{DialContext: pipes.dial}
 	w.T.Cleanup(func() {
 		require.NoError(w.T, page.Close(context.Background()))
 		transport.CloseIdleConnections()
 		require.NoError(w.T, server.Close())
-		_ = <-served
+		<-served
 		synctest.Wait()
 	})
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &site{w, page, client, "http://console.test" + prefix}
+	return &site{w, pipes, page, client, "http://console.test" + prefix}
 }
 
 // pipes is a listener without a network: time stays virtual.

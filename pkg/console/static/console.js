@@ -82,9 +82,10 @@
       if (r.status === 403) why = 'you may not look any more';
     } catch { why = 'the console cannot be reached'; }
     if (!stream) show('Not live: ' + why + '. Reload the page to see the newest.', 'off');
+    setTimeout(start, 20000);
   };
   const start = () => {
-    if (stream || !body.dataset.events || !('EventSource' in window)) return;
+    if (stream || document.hidden || !body.dataset.events || !('EventSource' in window)) return;
     stream = new EventSource(body.dataset.events);
     if (others) others.postMessage('live');
     stream.addEventListener('region', (e) => region(JSON.parse(e.data)));

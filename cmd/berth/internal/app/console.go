@@ -31,15 +31,19 @@ func ServeConsole(ctx context.Context, listener net.Listener, page *console.Cons
 		Handler: page, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	var failed error
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		failed = server.Serve(listener)
+	}()
 	select {
-	case err := <-served:
+	case <-served:
 		closeConsole(server, page)
-		return Exit(ExitFailed, err)
+		return Exit(ExitFailed, failed)
 	case <-ctx.Done():
 		closeConsole(server, page)
-		_ = <-served // http.ErrServerClosed
+		<-served
 		return nil
 	}
 }

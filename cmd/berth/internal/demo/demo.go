@@ -29,7 +29,7 @@ const limit = time.Minute
 // ErrFailed says that a fact turned out to be none. What failed is printed.
 var ErrFailed = errors.New("demo: what it shows is not so")
 
-// Options say how the demo is shown. All fields are required, but Lease.
+// Options say how the demo is shown. All fields are required, but Lease and Slow.
 type Options struct {
 	// Out takes the text.
 	Out io.Writer
@@ -42,6 +42,8 @@ type Options struct {
 	Width int
 	// Lease is that of the worker that dies, 0 for that of the act.
 	Lease time.Duration
+	// Slow makes every span of an act so many times as long, but leases; 0 for 1.
+	Slow int
 	// Worker makes the command of a worker process, which calls Work.
 	Worker func() *exec.Cmd
 }
@@ -53,7 +55,7 @@ type act struct {
 	about string // some lines: what will be seen
 	next  string // some lines: what to try next
 	play  func(ctx context.Context, s *stage) ([]fact, error)
-	join  func(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) // in a worker
+	join  func(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) // in a worker
 }
 
 // acts are played one after the other. All together end within the limit.

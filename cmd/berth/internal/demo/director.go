@@ -80,9 +80,25 @@ type director struct {
 	late    lateness // of this machine's timers since the victim was killed
 }
 
+// slower is a plan whose spans are so many times as long. Leases stay.
+func (p plan) slower(times time.Duration) plan {
+	quick := p.order
+	p.length, p.askEvery, p.killAfter = times*p.length, times*p.askEvery, times*p.killAfter
+	if quick == nil {
+		return p
+	}
+	p.order = func(worker int) order {
+		o := quick(worker)
+		o.Work, o.Again, o.Rest = times*o.Work, times*o.Again, times*o.Rest
+		return o
+	}
+	return p
+}
+
 // direct plays an act by its plan.
 func (s *stage) direct(ctx context.Context, p plan, thing thing) (*evidence, error) {
 	p.lease = cmp.Or(s.opts.Lease, p.lease)
+	p = p.slower(time.Duration(max(1, s.opts.Slow)))
 	d := &director{plan: p, stage: s, story: newStory(p), thing: thing, next: 1}
 	if err := d.play(ctx); err != nil {
 		return nil, err

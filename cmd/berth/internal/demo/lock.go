@@ -71,8 +71,8 @@ func playLock(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // joinLock is what a worker of this act is on its side.
-func joinLock(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
-	locks, err := qlock.New(redis, qlock.Config{Namespace: namespace, Lease: lease, Observer: observer})
+func joinLock(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
+	locks, err := qlock.New(redis, qlock.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

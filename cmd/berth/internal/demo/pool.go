@@ -146,8 +146,8 @@ func fresh(ctx context.Context, pool *allocator.Pool[string]) error {
 }
 
 // joinPool is what a worker of this act is on its side.
-func joinPool(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
-	client, err := allocator.New(redis, allocator.Config{Namespace: namespace, Lease: lease, Observer: observer})
+func joinPool(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
+	client, err := allocator.New(redis, allocator.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,9 @@ const urlVariable = "BERTH_DEMO_URL"
 // actVariable tells it the name of the act in which it plays.
 const actVariable = "BERTH_DEMO_ACT"
 
+// labelVariable tells it its label.
+const labelVariable = "BERTH_DEMO_LABEL"
+
 // leaseVariable tells it its lease.
 const leaseVariable = "BERTH_DEMO_LEASE"
 

@@ -73,8 +73,8 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // joinSemaphore is what a worker of this act is on its side.
-func joinSemaphore(redis rueidis.Client, observer observe.Observer, lease time.Duration) (*desk, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Lease: lease, Observer: observer})
+func joinSemaphore(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
 	if err != nil {
 		return nil, err
 	}

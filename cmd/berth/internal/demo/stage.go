@@ -57,7 +57,8 @@ func (s *stage) hire(p plan) (<-chan report, error) {
 
 func (s *stage) start(number int, lease time.Duration, reports chan<- report) (*member, error) {
 	cmd := s.opts.Worker()
-	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL(), actVariable+"="+s.act, leaseVariable+"="+lease.String())
+	cmd.Env = append(cmd.Environ(), urlVariable+"="+s.server.URL(), actVariable+"="+s.act, leaseVariable+"="+lease.String(),
+		labelVariable+"="+fmt.Sprintf("%s worker %d", s.act, number))
 	said := &tail{}
 	cmd.Stderr = said
 	orders, err := cmd.StdinPipe()

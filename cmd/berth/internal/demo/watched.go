@@ -14,11 +14,14 @@ import (
 // between is how long there is nothing to see between two rounds of an act.
 const between = time.Second
 
+// slow is how much slower than by themselves the acts are played, so that somebody can read what there is to see.
+const slow = 4
+
 // Watched plays all acts beside each other on one server, again and again until ctx ends, for somebody who looks at that
 // server. Of each round it prints a line. Whoever looks may act, and so spoil a round: the next one comes.
 func Watched(ctx context.Context, opts Options, server *embedded.Server) {
 	out := &shared{out: opts.Out}
-	opts.Out, opts.Live, opts.Color = io.Discard, false, false
+	opts.Out, opts.Live, opts.Color, opts.Slow = io.Discard, false, false, slow
 	var playing sync.WaitGroup
 	for _, a := range acts() {
 		playing.Go(func() {

@@ -74,7 +74,7 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	defer redis.Close()
 	w := &worker{out: json.NewEncoder(out)}
-	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe), lease); err != nil {
+	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe), lease, os.Getenv(labelVariable)); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.desk.close(context.WithoutCancel(ctx))) }()

@@ -1,0 +1,182 @@
+package console_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestEachStateOfANameIsNamed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker")
+		state := func(name string) string {
+			_, page, _ := strings.Cut(s.see("name?kind=sem&name="+name), "<dt>State</dt><dd>")
+			_, page, _ = strings.Cut(page, ">")
+			word, _, _ := strings.Cut(page, "<")
+			return word
+		}
+		require.Equal(t, "not there", state("gpu"))
+		held := p.permit("", "gpu", 1)
+		w.Advance(time.Second)
+		require.Equal(t, "full", state("gpu"))
+		p.permit("", "half", 2)
+		require.Equal(t, "held", state("half"))
+		waits := p.awaitPermit("", "gpu", 1)
+		w.Advance(time.Second)
+		require.Equal(t, "contended", state("gpu"))
+		require.NoError(t, p.sems.Operator().Pause(context.Background(), "gpu", time.Hour, "deploy <b>"))
+		w.Advance(time.Second)
+		require.Equal(t, "paused", state("gpu"))
+		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Reason: <q>deploy &lt;b&gt;</q>")
+		require.NoError(t, held.Release(context.Background()))
+		require.NoError(t, p.sems.Operator().Unpause(context.Background(), "gpu"))
+		require.NoError(t, waits.Granted(w.Now()).Release(context.Background()))
+		w.Advance(time.Second)
+		require.Equal(t, "idle", state("gpu"))
+	})
+}
+
+func TestADeadProcessIsSeen(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p, q := w.serve("", console.Config{}), w.process("holder"), w.process("waiter")
+		p.permit("anna", "gpu", 1)
+		q.awaitPermit("bert", "gpu", 1)
+		p.Die()
+		w.Advance(5 * time.Second)
+		require.Contains(t, s.see("name?kind=sem&name=gpu"), `<span class="state bad">overdue</span>`)
+		w.Advance(5 * time.Second)
+		page := s.see("name?kind=sem&name=gpu")
+		require.NotContains(t, page, "overdue")
+		require.Contains(t, page, "Nobody waits.", "the next one has it")
+	})
+}
+
+func TestThePagesOfAPool(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker")
+		pool, err := allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
+		require.NoError(t, err)
+		_, err = pool.Add(context.Background(), []string{"a", "b", "c"}, nil)
+		require.NoError(t, err)
+		_, err = pool.Allocate(of("anna"), nil)
+		require.NoError(t, err)
+		require.NoError(t, pool.Rest(context.Background(), "b", time.Hour, "429"))
+		require.NoError(t, pool.Rest(context.Background(), "a", time.Hour, "tired"))
+		w.Advance(time.Second)
+		page := s.see("name?kind=pool&name=proxies")
+		require.Contains(t, page, ">leased, rests then<")
+		require.Contains(t, page, ">rests<")
+		require.Contains(t, page, ">429<")
+		requireHarmless(t, page)
+	})
+}
+
+func TestACircleIsShown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{AllowActions: true})
+		p, q := w.process("alpha"), w.process("beta")
+		lock := func(p *process, owner, name string) func(context.Context) (*qlock.Lock, error) {
+			return func(context.Context) (*qlock.Lock, error) { return p.locks.Lock(of(owner), name, nil) }
+		}
+		_, err := lock(p, "order-1", "a")(context.Background())
+		require.NoError(t, err)
+		w.Advance(time.Second)
+		held, err := lock(q, "order-2", "b")(context.Background())
+		require.NoError(t, err)
+		first := testkit.Queue(context.Background(), w.World, lock(p, "order-1", "b"))
+		testkit.Queue(context.Background(), w.World, func(ctx context.Context) (*qlock.Lock, error) {
+			return q.locks.Lock(of("order-2"), "a", &qlock.LockOptions{MaxWait: time.Minute})
+		})
+		w.Advance(3 * time.Second)
+		page := s.see("circles")
+		requireHarmless(t, page)
+		require.Contains(t, page, ">certain<")
+		require.Contains(t, page, "order-1")
+		release := linksOf(t, page, "act?")
+		require.Len(t, release, 1, "the youngest hold")
+		s.ask(release[0]).do()
+		<-held.Done()
+		first.Granted(w.Now())
+	})
+}
+
+func TestWhatIsSearchedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker/1")
+		w.process("worker/2").permit("\xff'", "other", 1)
+		p.permit("anna", "gpu", 1)
+		p.awaitPermit("bert", "gpu", 1)
+		w.Advance(time.Second)
+		for address, claims := range map[string]int{
+			"search?by=owner&q=anna": 1, "search?by=owner&q=%ff'": 1, "search?by=owner&q=nobody": 0,
+			"search?by=label&q=worker/1": 2, "search?by=label&q=worker/*": 3, "node?id=" + p.sems.Node(): 2,
+		} {
+			page := s.see(address)
+			requireHarmless(t, page)
+			require.Len(t, linksOf(t, page, "claim?"), claims, address)
+		}
+		a := s.get("search?by=name&q=g%26")
+		require.Equal(t, http.StatusSeeOther, a.code)
+		require.Equal(t, "names?prefix=g%26", a.head.Get("Location"))
+		require.Equal(t, "node?id=x", s.get("search?by=node&q=x").head.Get("Location"))
+		require.Contains(t, s.see("search"), "Search")
+		require.Equal(t, http.StatusBadRequest, s.get("search?by=colour&q=x").code)
+	})
+}
+
+func TestNamesInUseHavePages(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker")
+		const many = 450
+		for i := range many {
+			p.permit("", fmt.Sprintf("gpu/%d", i), 1)
+		}
+		p.permit("", "other", 1)
+		seen := map[string]bool{}
+		for next := []string{"names?prefix=gpu"}; len(next) > 0; {
+			page := s.see(next[0])
+			for _, link := range linksOf(t, page, "name?") {
+				seen[link] = true
+			}
+			if next = linksOf(t, page, "names?cursor="); len(next) > 0 {
+				require.Contains(t, page, "there are more")
+			}
+		}
+		require.Len(t, seen, many)
+	})
+}
+
+func TestAServerThatDoesNotAnswer(t *testing.T) {
+	inWorld(t, func(w *world) {
+		way := w.Process()
+		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Second})
+		w.process("worker").permit("anna", "gpu", 1)
+		require.Equal(t, "ok\n", s.get("healthz").body)
+		live := s.open("page=name&kind=sem&name=gpu")
+		w.Advance(3 * time.Second)
+		way.Cut()
+		w.Advance(time.Minute)
+		require.NotEqual(t, "-", live.err, "the page says so")
+		html, _ := live.region("holders")
+		require.Contains(t, html, "anna", "and keeps what it had")
+		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Not read: ")
+		require.GreaterOrEqual(t, s.get("name?kind=sem&name=none").code, 502)
+		a := s.get("healthz")
+		require.Equal(t, http.StatusServiceUnavailable, a.code)
+		require.Equal(t, "the server does not answer\n", a.body)
+		way.Mend()
+		w.Advance(time.Minute)
+		require.Equal(t, "-", live.err)
+		require.Equal(t, "ok\n", s.get("healthz").body)
+	})
+}
