@@ -14,6 +14,8 @@ import (
 // keys of a Read lie in one slot.
 type Command struct {
 	Verb, Keys, Args []string
+	// Optional says that its error is told with its result, and fails nothing else: the user may not be allowed to send it.
+	Optional bool
 }
 
 // From says whom a Read asks.
@@ -22,6 +24,9 @@ type From struct {
 	Node rueidis.Client
 	// Primary refuses the answer of a replica: what is read leads to a write.
 	Primary bool
+	// Unasked leaves HELLO out, so Answers.Replica is false; not with Primary. Untimed leaves TIME out, so Answers.Now is 0.
+	// Both are for whoever was told already.
+	Unasked, Untimed bool
 }
 
 // Answers are what a Read was told.
@@ -38,8 +43,8 @@ type Answers struct {
 // errReplica is the answer of a replica where only the primary may decide.
 var errReplica = errors.New("a replica answered, and this needs the primary")
 
-// Read sends commands that only read in one pipeline, which begins with HELLO and TIME: they tell
-// who answered, and when. It is repeated by Options.Retry, each attempt within CallTimeout, if the server
+// Read sends commands that only read in one pipeline, which begins with HELLO and TIME unless From leaves them out: they
+// tell who answered, and when. It is repeated by Options.Retry, each attempt within CallTimeout, if the server
 // did not answer or did not run a command for now; and with From.Primary if a replica answered. what
 // names the read in errors, which are those of Run.
 //
@@ -48,7 +53,7 @@ var errReplica = errors.New("a replica answered, and this needs the primary")
 func (r *Runner) Read(ctx context.Context, what string, from From, commands ...Command) (Answers, error) {
 	c := call{runner: r, script: &Script{Name: what}, pace: newPace(r.opts.Retry)}
 	for _, command := range commands {
-		if verb := command.Verb[0]; !slices.Contains(c.script.Commands, verb) {
+		if verb := command.Verb[0]; !command.Optional && !slices.Contains(c.script.Commands, verb) {
 			c.script.Commands = append(c.script.Commands, verb)
 		}
 		c.keys = append(c.keys, command.Keys...)
@@ -83,30 +88,48 @@ func (c *call) read(ctx context.Context, now time.Time, from From, commands []Co
 	if client == nil {
 		client = c.runner.client
 	}
-	all := []rueidis.Completed{client.B().Arbitrary("HELLO").Build(), client.B().Arbitrary("TIME").Build()}
+	hello, timed := from.Primary || !from.Unasked, !from.Untimed
+	var all []rueidis.Completed
+	if hello {
+		all = append(all, client.B().Arbitrary("HELLO").Build())
+	}
+	if timed {
+		all = append(all, client.B().Arbitrary("TIME").Build())
+	}
+	first := len(all)
 	for _, command := range commands {
 		all = append(all, client.B().Arbitrary(command.Verb...).Keys(command.Keys...).Args(command.Args...).Build())
 	}
 	results := multi(ctx, client, all)
-	for _, result := range results[2:] {
-		if err := result.Error(); err != nil && !isOfCommand(err) {
+	answers := Answers{Results: results[first:]}
+	for i, result := range answers.Results {
+		if err := result.Error(); err != nil && !isOfCommand(err) && (!commands[i].Optional || !isAnswer(err)) {
 			return Answers{}, err
 		}
 	}
-	answers := Answers{Results: results[2:]}
-	var err error
-	if answers.Replica, err = isReplica(results[0]); err != nil {
-		return Answers{}, err
+	if hello {
+		var err error
+		if answers.Replica, err = isReplica(results[0]); err != nil {
+			return Answers{}, err
+		}
+		if answers.Replica && from.Primary {
+			return Answers{}, errReplica
+		}
 	}
-	if answers.Replica && from.Primary {
-		return Answers{}, errReplica
+	if timed {
+		t, err := results[first-1].AsIntSlice()
+		if err != nil {
+			return Answers{}, err
+		}
+		answers.Now = t[0]*1000 + t[1]/1000
 	}
-	t, err := results[1].AsIntSlice()
-	if err != nil {
-		return Answers{}, err
-	}
-	answers.Now = t[0]*1000 + t[1]/1000
 	return answers, nil
+}
+
+// isAnswer says that a server answered with an error.
+func isAnswer(err error) bool {
+	_, ok := rueidis.IsRedisErr(err)
+	return ok
 }
 
 // multi sends a pipeline. On a connection with nothing else on it rueidis would write all before it

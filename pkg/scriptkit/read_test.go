@@ -142,6 +142,39 @@ func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
 	})
 }
 
+func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hello := 0
+		server := newFakeServer(t, served(func(_ int, command []string) string {
+			if command[0] == "ZCARD" {
+				return "-NOPERM no\r\n"
+			}
+			return ":7\r\n"
+		}))
+		server.hello = func() string { hello++; return table("server", "redis", "role", "replica") }
+		r := NewRunner(server.client(t), exact())
+		optional := Command{Verb: []string{"ZCARD"}, Keys: []string{"{gpu}:line"}, Optional: true}
+		hello = 0
+		got, err := r.Read(t.Context(), "holders", From{Unasked: true, Untimed: true}, Command{Verb: []string{"HLEN"}, Keys: []string{"{gpu}:state"}}, optional)
+		require.NoError(t, err)
+		require.Zero(t, hello)
+		require.Zero(t, got.Now)
+		require.False(t, got.Replica)
+		n, err := got.Results[0].AsInt64()
+		require.NoError(t, err)
+		require.EqualValues(t, 7, n)
+		require.ErrorContains(t, got.Results[1].Error(), "NOPERM", "it is told with its result")
+		require.Equal(t, []string{"HLEN", "ZCARD"}, server.seen())
+
+		_, err = r.Read(t.Context(), "holders", From{Unasked: true, Primary: true}, optional)
+		require.ErrorContains(t, err, "a replica answered", "who decides always asks")
+		optional.Optional = false
+		_, err = r.Read(t.Context(), "holders", From{Unasked: true}, optional)
+		require.ErrorContains(t, err, "NOPERM")
+	})
+}
+
 // seen is a client that looks at what is sent.
 type seenClient struct {
 	rueidis.Client
