@@ -3,7 +3,6 @@ package inspect
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -32,6 +31,7 @@ func (f *future) due(t time.Time) bool { return !t.IsZero() && !t.After(f.now) }
 // pass has everything end whose time has come, in the order in which a sweep does.
 func (f *future) pass() {
 	f.change, f.own = nil, false
+	f.work += len(f.holds) + len(f.line) + len(f.lanes) + len(f.items)
 	f.passHolds()
 	f.passItems()
 	if p := f.s.Pause; p != nil && p.Until.Equal(f.now) {
@@ -113,7 +113,7 @@ func (f *future) listed(key string, i *item) {
 }
 
 func (f *future) passItems() {
-	for _, key := range slices.Sorted(maps.Keys(f.items)) {
+	for _, key := range f.keys {
 		i := f.items[key]
 		if f.due(i.RestEnd) {
 			end := i.RestEnd
@@ -154,11 +154,19 @@ func (f *future) passLanes() {
 func (f *future) moves(w *wait) {
 	f.lanes = without(f.lanes, w)
 	f.line = append(f.line, w)
-	slices.SortStableFunc(f.line, func(a, b *wait) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortStableFunc(f.line, (*wait).compare)
 }
 
 // order is by what the line, and lanes with it, are sorted.
 func (w *wait) order() string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
+
+// compare is by order.
+func (w *wait) compare(other *wait) int {
+	if len(w.Place) != len(other.Place) || min(w.Lane, other.Lane) < 0 || max(w.Lane, other.Lane) > 999 {
+		return cmp.Compare(w.order(), other.order())
+	}
+	return cmp.Or(cmp.Compare(w.Lane, other.Lane), cmp.Compare(w.Place, other.Place), cmp.Compare(w.ID, other.ID))
+}
 
 func without(waits []*wait, w *wait) []*wait {
 	return slices.DeleteFunc(waits, func(other *wait) bool { return other == w })

@@ -103,6 +103,7 @@ type explaining struct {
 
 // explain says why a name, or a claim of it, stands still. It is pure.
 func explain(s *snapshot, claim string) Explanation {
+	s = s.sharing()
 	e := Explanation{
 		Kind: s.Kind, Name: s.Name, Claim: claim, At: s.At, Replica: s.Replica, Partial: s.partial(), Moving: s.Moving,
 	}
@@ -141,6 +142,10 @@ func (x *explaining) waiting() {
 	x.wanted()
 	x.placed()
 	for i := range x.holds {
+		if len(e.Blockers) == blockers {
+			e.More += len(x.holds) - i
+			break
+		}
 		x.blocks(s.holding(&x.holds[i]))
 	}
 	e.More += s.HoldsLeft
@@ -149,43 +154,92 @@ func (x *explaining) waiting() {
 	}
 }
 
+// blockers is how many an explanation names.
+const blockers = 10
+
 func (x *explaining) blocks(b Blocker) {
-	if len(x.e.Blockers) == 10 {
+	if len(x.e.Blockers) == blockers {
 		x.e.More++
 		return
 	}
 	x.e.Blockers = append(x.e.Blockers, b)
 }
 
-// comes finds out what comes next by itself, if anybody is there to see it.
+// coming is what comes next by itself.
+type coming struct {
+	next, ifSilent *Event
+	horizon        time.Time
+	first          *hold // whose process ifSilent is about, nil for nobody's
+}
+
+// enough is how much is looked at for all explanations of one snapshot: a few ms. What comes to the others is not known.
+const enough = 100_000
+
+// comes finds out what comes next by itself, if anybody is there to see it. To all those whose own waits do not end, the
+// same comes.
 func (x *explaining) comes() {
-	s, e := x.s, x.e
-	e.Next, e.Horizon = forecast(s, e.Claim, x.silent)
+	w, shared := x.self, x.s.shared
+	alike := w == nil || x.s.alive(w) && !x.silent(w.Node) && x.s.stays(w)
+	if alike && shared.coming == nil {
+		c := x.come("")
+		shared.coming = &c
+	}
+	var c coming
+	switch {
+	case alike && (w == nil || shared.coming.first == nil || shared.coming.first.Node != w.Node):
+		c = *shared.coming
+	case shared.work > enough:
+		c.horizon = x.s.At
+	default:
+		c = x.come(x.e.Claim)
+	}
+	x.e.Next, x.e.Horizon, x.e.IfSilent = c.next, c.horizon, c.ifSilent
+}
+
+// stays says that a claim waits on where it stands, whatever ends.
+func (s *snapshot) stays(w *wait) bool {
+	i, known := s.Items[w.Resource]
+	leaves := known && (i.Leaving || i.Absent || !i.Expiry.IsZero())
+	return w.Resource == "" || w.Until.IsZero() && !leaves
+}
+
+// come is what comes by itself to a claim, "" for the name.
+func (x *explaining) come(claim string) (c coming) {
+	s := x.s
+	c.next, c.horizon = forecast(s, claim, x.silent)
 	if !x.watched(x.silent) {
-		if e.Next != nil && e.Next.What != SweepDue {
-			e.Next = nil
+		if c.next != nil && c.next.What != SweepDue {
+			c.next = nil
 		}
-		return
+		return c
 	}
 	first := x.renewing(x.silent)
 	if first == nil || s.Replica {
-		return
+		return c
 	}
+	c.first = first
 	silent := func(node string) bool { return node == first.Node || x.silent(node) }
 	if !x.watched(silent) {
-		return
+		return c
 	}
-	e.IfSilent, _ = forecast(s, e.Claim, silent)
-	if e.IfSilent != nil && e.Next != nil && !e.IfSilent.At.Before(e.Next.At) {
-		e.IfSilent = nil
+	c.ifSilent, _ = forecast(s, claim, silent)
+	if c.ifSilent != nil && c.next != nil && !c.ifSilent.At.Before(c.next.At) {
+		c.ifSilent = nil
 	}
+	return c
 }
 
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
 func (x *explaining) watched(silent func(node string) bool) bool {
-	waits := slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), func(w wait) bool { return x.s.alive(&w) && !silent(w.Node) })
-	return waits || x.renewing(silent) != nil
+	for _, waits := range [][]wait{x.s.Line, x.s.Lanes} {
+		for i := range waits {
+			if w := &waits[i]; x.s.alive(w) && !silent(w.Node) {
+				return true
+			}
+		}
+	}
+	return x.renewing(silent) != nil
 }
 
 // renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
@@ -221,13 +275,29 @@ func (x *explaining) first() *wait {
 // inTheWay are the holds of what the first one waits for: those that end first by themselves are the
 // first; of a lock the outermost entry.
 func (x *explaining) inTheWay() []hold {
+	resource := ""
+	if x.head != nil {
+		resource = x.head.Resource
+	}
+	holds, known := x.s.shared.inTheWay[resource]
+	if !known {
+		holds = x.holdsOf(resource)
+		x.s.shared.inTheWay[resource] = holds
+	}
+	return holds
+}
+
+// holdsOf are the holds of a resource, "" for all.
+func (x *explaining) holdsOf(resource string) (holds []hold) {
 	s := x.s
-	holds := slices.DeleteFunc(slices.Clone(s.Holds), func(h hold) bool {
-		i, known := s.Items[h.Resource]
-		return s.Kind == keyspace.Pool && (h.Shared || known && !slices.Contains(i.Holders, h.ID) ||
-			x.head != nil && x.head.Resource != "" && x.head.Resource != h.Resource)
-	})
-	if s.Kind == keyspace.Lock {
+	for i := range s.Holds {
+		h := &s.Holds[i]
+		item, known := s.Items[h.Resource]
+		if s.Kind != keyspace.Pool || !h.Shared && (!known || slices.Contains(item.Holders, h.ID)) && (resource == "" || resource == h.Resource) {
+			holds = append(holds, *h)
+		}
+	}
+	if s.Kind == keyspace.Lock || len(holds) < 2 {
 		return holds
 	}
 	f := begin(s, "", x.silent)

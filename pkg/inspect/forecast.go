@@ -55,18 +55,23 @@ type future struct {
 	line    []*wait
 	lanes   []*wait
 	items   map[string]*item
+	keys    []string          // of them, in order
 	by      map[string]string // resource -> the claim whose end made it rest
 	unnamed int               // free resources that were not read
 	order   []string          // the free resources that were read, as they came free
 	ifs     []string
 	change  *Event // of this moment, the first one
 	own     bool   // the explained claim ended, left or moved
+	work    int    // how much was looked at
 }
 
 // forecast is the first change that somebody in line notices, nil for none, and until when that is all
 // that there is to say (zero: for ever). silent says of which nodes nothing is to be expected.
 func forecast(s *snapshot, claim string, silent func(node string) bool) (*Event, time.Time) {
 	f := begin(s, claim, silent)
+	if s.shared != nil {
+		defer func() { s.shared.work += f.work }()
+	}
 	f.pass()
 	f.limit = f.horizon()
 	if e := f.notice(); e != nil {
@@ -100,7 +105,8 @@ func begin(s *snapshot, claim string, silent func(node string) bool) *future {
 	if s.Pool != nil {
 		f.unnamed = s.Pool.Free
 	}
-	for _, key := range slices.Sorted(maps.Keys(s.Items)) {
+	f.keys = slices.Sorted(maps.Keys(s.Items))
+	for _, key := range f.keys {
 		i := s.Items[key]
 		i.Holders = slices.Clone(i.Holders)
 		if f.items[key] = &i; i.free() {

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -91,38 +90,56 @@ func (s *snapshot) bounded(heard Heard) Heard {
 
 // nodeHeard says when a node was last heard of: by all its claims, and in the swarm.
 func (s *snapshot) nodeHeard(id string) Heard {
-	var last Heard
-	s.eachOf(id, func(heard Heard, _ time.Duration) {
-		if heard.At.After(last.At) {
-			last = Heard{At: heard.At, Exact: true, By: "claim"}
-		}
-	})
+	last := s.node(id).last
 	if n := s.Nodes[id]; n.Probed.After(last.At) {
 		last = s.bounded(Heard{At: n.Probed, Exact: !s.Replica, By: "probe"})
 	}
 	return last
 }
 
-// eachOf visits what is exactly known of a node's claims, with the pace of each.
-func (s *snapshot) eachOf(id string, visit func(Heard, time.Duration)) {
+// told is what the claims of a node tell of it.
+type told struct {
+	last      Heard
+	some, all bool // some claim tells when the node should have called; each that does says that it is overdue
+}
+
+// tells has of each node what its claims tell.
+func (s *snapshot) tells() map[string]told {
+	nodes := make(map[string]told)
+	tell := func(id string, heard Heard, pace time.Duration) {
+		if !heard.Exact {
+			return
+		}
+		n, known := nodes[id]
+		if heard.At.After(n.last.At) {
+			n.last = Heard{At: heard.At, Exact: true, By: "claim"}
+		}
+		n.some, n.all = true, (!known || n.all) && s.late(heard, pace)
+		nodes[id] = n
+	}
 	for i := range s.Holds {
-		if h := &s.Holds[i]; h.Node == id {
-			if heard := s.heardOf(h); heard.Exact {
-				visit(heard, h.pace())
-			}
+		h := &s.Holds[i]
+		tell(h.Node, s.heardOf(h), h.pace())
+	}
+	for _, waits := range [][]wait{s.Line, s.Lanes} {
+		for i := range waits {
+			w := &waits[i]
+			tell(w.Node, s.waits(w), w.WaitLease)
 		}
 	}
-	waiting := slices.Concat(s.Line, s.Lanes)
 	if s.Claim != nil && s.Claim.Wait != nil {
-		waiting = append(waiting, *s.Claim.Wait)
+		w := s.Claim.Wait
+		tell(w.Node, s.waits(w), w.WaitLease)
 	}
-	for i := range waiting {
-		if w := &waiting[i]; w.Node == id {
-			if heard := s.waits(w); heard.Exact {
-				visit(heard, w.WaitLease)
-			}
-		}
+	return nodes
+}
+
+// node is what the claims of a node tell of it.
+func (s *snapshot) node(id string) told {
+	if s.shared != nil {
+		return s.shared.nodes[id]
 	}
+	return s.tells()[id]
 }
 
 // late says whether a process that calls three times within a pace should have been heard of: one
@@ -133,11 +150,8 @@ func (s *snapshot) late(heard Heard, pace time.Duration) bool {
 
 // overdue says whether each claim of a node that tells it says that the node should have been heard of.
 func (s *snapshot) overdue(id string) bool {
-	some, all := false, true
-	s.eachOf(id, func(heard Heard, pace time.Duration) {
-		some, all = true, all && s.late(heard, pace)
-	})
-	return some && all
+	n := s.node(id)
+	return n.some && n.all
 }
 
 // silent says whether nothing is to be expected of a node.

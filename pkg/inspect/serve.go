@@ -90,7 +90,7 @@ func (f *future) deal(choices []int) *deal {
 	for {
 		apart := d.first(lanes)
 		switch {
-		case apart != nil && (len(line) == 0 || apart.order() < line[0].order()):
+		case apart != nil && (len(line) == 0 || apart.compare(line[0]) < 0):
 			d.grant(apart, apart.Resource)
 			lanes = without(lanes, apart)
 		case len(line) > 0 && len(d.free)+d.unnamed > 0:
@@ -107,7 +107,7 @@ func (f *future) deal(choices []int) *deal {
 // first is the first of those who wait for one resource alone, and can get it.
 func (d *deal) first(lanes []*wait) (best *wait) {
 	for _, w := range lanes {
-		if slices.Contains(d.free, w.Resource) && (best == nil || w.order() < best.order()) {
+		if slices.Contains(d.free, w.Resource) && (best == nil || w.compare(best) < 0) {
 			best = w
 		}
 	}

@@ -37,6 +37,33 @@ type snapshot struct {
 	Damaged []string        // claims and resources that cannot be read
 	Nodes   map[string]node // what else was asked about nodes
 	Server  *server         // nil: not known
+
+	shared *shared // of several explanations, nil for none
+}
+
+// shared is what explanations of one snapshot have in common: a snapshot that has it does not change any more.
+type shared struct {
+	nodes    map[string]told
+	coming   *coming           // of the name, and of those who wait in the line
+	inTheWay map[string][]hold // of those who wait for a resource, "" for the line
+	work     int               // of what comes; see enough
+}
+
+// sharing is a snapshot of which several explanations are made, all of them about the same claim or none.
+func (s *snapshot) sharing() *snapshot {
+	if s.shared != nil {
+		return s
+	}
+	same := *s
+	same.shared = &shared{nodes: s.tells(), inTheWay: map[string][]hold{}}
+	return &same
+}
+
+// about is a snapshot that was asked for another claim, one that was read with it, or for none.
+func (s *snapshot) about(c *found) *snapshot {
+	other := *s
+	other.Claim = c
+	return &other
 }
 
 // hold is a granted claim.
