@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -15,34 +17,39 @@ type Server struct {
 	Refuses bool // it refuses all writes
 }
 
+// info asks a server about itself. Not every user may.
+var info = scriptkit.Command{Verb: []string{"INFO", "memory", "replication", "persistence"}, Optional: true}
+
 // Server asks the server that has a name about itself. Not every user may.
-func (r *Reader) Server(ctx context.Context, kind keyspace.Kind, name string) (Server, error) {
-	info := func(section string) scriptkit.Command { return scriptkit.Command{Verb: []string{"INFO", section}} }
-	answers, err := r.run.Read(ctx, "info", scriptkit.From{},
-		scriptkit.Command{Verb: []string{"MGET"}, Keys: []string{r.space.State(kind, name)}}, // goes to that server, and the others with it
-		info("memory"), info("replication"), info("persistence"))
+func (r *Reader) Server(ctx context.Context, kind keyspace.Kind, name string) (*Server, error) {
+	answers, err := r.run.Read(ctx, "info", scriptkit.From{Unasked: true, Untimed: true},
+		scriptkit.Command{Verb: []string{"MGET"}, Keys: []string{r.space.State(kind, name)}}, // goes to that server, and the other with it
+		info)
 	if err != nil {
-		return Server{}, err
+		return nil, err
+	}
+	return serverOf(answers.Results[1]), nil
+}
+
+// serverOf is what an answer to info says, nil for an error.
+func serverOf(result rueidis.RedisResult) *Server {
+	text, err := result.ToString()
+	if err != nil {
+		return nil
 	}
 	said := map[string]string{}
-	for _, result := range answers.Results[1:] {
-		text, err := result.ToString()
-		if err != nil {
-			return Server{}, err
-		}
-		for line := range strings.Lines(text) {
-			field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			said[field] = value
-		}
+	for line := range strings.Lines(text) {
+		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		said[field] = value
 	}
 	number := func(field string) int64 {
 		n, _ := strconv.ParseInt(said[field], 10, 64)
 		return n
 	}
 	most := number("maxmemory")
-	return Server{
+	return &Server{
 		Full: most > 0 && said["maxmemory_policy"] == "noeviction" && number("used_memory")-number("mem_not_counted_for_evict") >= most,
 		// How many replicas are good is told only where writes need some.
 		Refuses: said["min_slaves_good_slaves"] == "0" || said["aof_last_write_status"] == "err",
-	}, nil
+	}
 }

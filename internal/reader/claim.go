@@ -89,7 +89,7 @@ func (t *turn) waiting(id string, texts []string, before marks) (c Claim, still 
 	var p trip
 	line, place := t.key(keyspace.LinePart), r.Place+"-"+id
 	rank, lane := p.add("ZRANK", line, place), p.scores(line, "", place)
-	values := p.marks(t)
+	values := p.marksLast(t)
 	if err := t.ask(&p); err != nil {
 		return c, false, err
 	}

@@ -68,9 +68,12 @@ type turn struct {
 	name string
 	do   func() error
 
-	now     int64 // of the first trip (ms)
-	replica bool  // some trip was answered by a replica
-	torn    bool  // the clocks of the trips do not fit: another server answered
+	memory *Memory // what is known of the name from the last reading, nil for nothing
+
+	now     int64     // of the first trip (ms)
+	began   time.Time // when that was answered, by the local clock: for one that remembers
+	replica bool      // some trip was answered by a replica
+	torn    bool      // the clocks of the trips do not fit: another server answered
 	results []rueidis.RedisResult
 	yield   func([]scriptkit.Command) bool
 	err     error
@@ -112,7 +115,7 @@ func (r *Reader) together(ctx context.Context, what string, node rueidis.Client,
 		if !first && r.between != nil {
 			r.between()
 		}
-		answers, err := r.run.Read(ctx, what, scriptkit.From{Node: node, Primary: r.decide}, all...)
+		answers, err := r.run.Read(ctx, what, turns[0].from(node), all...)
 		if err != nil {
 			return err
 		}
@@ -127,11 +130,22 @@ func (r *Reader) together(ctx context.Context, what string, node rueidis.Client,
 
 // hear takes the answers to a trip.
 func (t *turn) hear(answers scriptkit.Answers, results []rueidis.RedisResult) {
-	if t.now == 0 {
-		t.now = answers.Now
+	switch m := t.memory; {
+	case m == nil:
+		if t.now == 0 {
+			t.now = answers.Now
+		}
+		t.torn = t.torn || answers.Now < t.now || answers.Now > t.now+time.Second.Milliseconds()
+		t.replica = t.replica || answers.Replica
+	case answers.Now > 0: // the first trip
+		t.now, t.began = answers.Now, time.Now()
+		if m.Greet {
+			m.Replica = answers.Replica
+		}
+		t.replica = m.Replica
+	default:
+		t.torn = t.torn || time.Since(t.began) > time.Second
 	}
-	t.torn = t.torn || answers.Now < t.now || answers.Now > t.now+time.Second.Milliseconds()
-	t.replica = t.replica || answers.Replica
 	t.results = results
 }
 
@@ -205,7 +219,8 @@ func (t *turn) again(most int, try func() (still bool, err error)) (moving bool,
 		t.now, t.torn = 0, false
 		still, err := try()
 		switch {
-		case scriptkit.IsWrongType(err) && wrong == 0:
+		case (scriptkit.IsWrongType(err) || errors.Is(err, errMore)) && wrong == 0:
+			t.forget()
 			wrong, n = 1, n-1
 		case err != nil:
 			return false, err
@@ -253,10 +268,13 @@ func (t *turn) mistyped(ctx context.Context) error {
 
 // ask makes a trip.
 func (t *turn) ask(p *trip) error {
-	if !t.yield(p.commands) {
+	if t.memory != nil {
+		return t.brief(p)
+	}
+	if !t.yield(p.sent()) {
 		return errLeft
 	}
-	p.results = t.results
+	p.hear(t.results)
 	return nil
 }
 

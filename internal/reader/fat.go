@@ -57,55 +57,55 @@ type fat struct {
 	state, line   string // keys
 	before, after marks
 
-	live  int64
-	holds []member // that live, up to k; of a lock the first
-	over  []member // of a semaphore or a pool those that have expired, up to k
-	lane  member   // the first of the next lane of the line, none if it has no name
-	pool  *dues    // of a pool
-	told  []int64  // the lanes whose first was told
-	snap  *snap    // what else is read, nil for nothing
+	asking asking
+	bands  bands
+	live   int64
+	holds  []member // that live, up to k; of a lock the first
+	over   []member // of a semaphore or a pool those that have expired, up to k
+	lane   member   // the first of the next lane of the line, none if it has no name
+	pool   *dues    // of a pool
+	told   []int64  // the lanes whose first was told
+	snap   *snap    // what else is read, nil for nothing
 }
 
 // begin reads the values and what the line says without records. there is false for a name that is not
 // there.
 func (f *fat) begin() (there bool, err error) {
 	var p trip
-	now, forever := state.Holds+f.now, int64(state.Holds+state.Forever)
-	values, top := p.marks(f.turn), p.ranks(f.line, 0, 1)
-	expired, live := p.count(f.line, state.Holds, now), p.count(f.line, now+1, forever)
-	most, over := f.k, -1
-	if f.kind == keyspace.Lock {
-		most = 1 // the group says who else holds
-	} else {
-		over = p.ranged(f.line, state.Holds, now, f.k)
-	}
-	holds, pause := p.ranged(f.line, now+1, forever, most), p.fields(f.state, "", "pause")
-	if f.pool != nil {
-		f.pool.ask(&p)
-	}
+	values, pause := p.marks(f.turn), p.fields(f.state, "", "pause")
 	if f.snap != nil {
 		f.snap.ask(&p)
 	}
+	f.askLine(&p)
 	if err := f.ask(&p); err != nil {
 		return false, err
 	}
 	if f.before, there, err = f.read(&p, values); err != nil || !there {
+		if f.memory != nil {
+			f.memory.fat = false
+		}
 		return there, err
 	}
-	v, first := &f.before.values, p.members(top)
-	if len(first) == 0 { // somebody has deleted the line: what it had is gone
-		v.Used, v.Waiting, f.before.counts.Parked = 0, 0, 0
-	} else if first[0].score <= state.LastLane {
-		f.lane = first[0]
+	v, c := &f.before.values, &f.before.counts
+	if f.bands, err = f.hearLine(&p, v, c); err != nil {
+		return false, err
 	}
-	f.live, f.holds, f.over = p.int(live), p.members(holds), p.members(over)
+	if b := &f.bands; b.gone { // what it had is gone
+		v.Used, v.Waiting, c.Parked = 0, 0, 0
+	} else if b.first.name != "" && b.first.score <= state.LastLane {
+		f.lane = b.first
+	}
+	f.live, f.holds, f.over = int64(f.bands.liveAll), f.bands.live, f.bands.over
+	if f.kind == keyspace.Lock {
+		f.holds, f.over = f.holds[:min(len(f.holds), 1)], nil // the group says who else holds
+	}
 	n := f.n
-	n.Capacity, n.Waiting, n.Expired = int(v.Capacity), int(max(v.Waiting, 0)), int(p.int(expired))
+	n.Capacity, n.Waiting, n.Expired = int(v.Capacity), int(max(v.Waiting, 0)), f.bands.overAll
 	n.Fence, n.Revision, n.Holders = v.Fence, v.Revision, int(f.live)
 	n.Partial = f.kind != keyspace.Lock && f.live > int64(f.k)
 	n.Pause = f.pauseOf(v, p.texts(pause)[0])
 	if f.pool != nil {
-		f.pool.hear(&p)
+		f.pool.hear()
 	}
 	if f.snap != nil {
 		f.snap.hear(&p)
@@ -129,7 +129,7 @@ func (f *fat) look() error {
 		f.snap.look(&p)
 	}
 	wait := f.askLane(&p)
-	values := p.marks(f.turn)
+	values := p.marksLast(f.turn)
 	if err := f.ask(&p); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f *fat) lookOn() error {
 		f.snap.lookOn(&p)
 	}
 	wait := f.askLane(&p)
-	values := p.marks(f.turn)
+	values := p.marksLast(f.turn)
 	if err := f.ask(&p); err != nil {
 		return err
 	}
@@ -246,8 +246,34 @@ func (f *fat) askLane(p *trip) lanePlaces {
 	return lanePlaces{p.fields(f.state, "c:", claim), p.ranged(f.line, f.lane.score+1, state.LastLane, 1)}
 }
 
-// hearLane notes the lane's first, and goes on to the next lane. Two lanes are one priority: of the second
-// one its first is told where the first has nobody.
+// tellFirst notes the first of a lane. Two lanes are one priority: of the second one its first is told where the first
+// has nobody.
+func (f *fat) tellFirst(lane int64, claim, text string) {
+	again := len(f.told) > 0 && f.told[len(f.told)-1]/2 == lane/2
+	if w, ends, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
+		f.n.First = append(f.n.First, First{Waiter: w, Dead: !ends.After(f.at())})
+		f.told = append(f.told, lane)
+	}
+}
+
+// tellFirsts notes the first of each lane, of a line that was read with its records.
+func (f *fat) tellFirsts(line []member, records []string, left bool) {
+	f.n.Partial = f.n.Partial || left
+	for i, m := range line {
+		if i > 0 && line[i-1].score == m.score {
+			continue
+		}
+		if len(f.n.First) >= lanes {
+			f.n.Partial = true
+			return
+		}
+		if _, claim, ok := state.PlaceOf(m.name); ok {
+			f.tellFirst(m.score, claim, records[i])
+		}
+	}
+}
+
+// hearLane notes the lane's first, and goes on to the next lane.
 func (f *fat) hearLane(p *trip, at lanePlaces) {
 	lane := f.lane
 	f.lane = member{}
@@ -255,12 +281,7 @@ func (f *fat) hearLane(p *trip, at lanePlaces) {
 		return
 	}
 	_, claim, _ := state.PlaceOf(lane.name)
-	text := p.texts(at.record)[0]
-	again := len(f.told) > 0 && f.told[len(f.told)-1]/2 == lane.score/2
-	if w, ends, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
-		f.n.First = append(f.n.First, First{Waiter: w, Dead: !ends.After(f.at())})
-		f.told = append(f.told, lane.score)
-	}
+	f.tellFirst(lane.score, claim, p.texts(at.record)[0])
 	next := p.members(at.next)
 	if len(next) > 0 && len(f.n.First) >= lanes {
 		f.n.Partial = true

@@ -68,7 +68,7 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 	if t.kind == keyspace.Pool {
 		resources = p.fields(f.state, "r:", claims...)
 	}
-	values := p.marks(t)
+	values := p.marksLast(t)
 	if err := t.ask(&p); err != nil {
 		return found, false, err
 	}

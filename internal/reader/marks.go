@@ -19,7 +19,14 @@ var extras = map[keyspace.Kind]string{keyspace.Sem: "stem", keyspace.Lock: "stem
 
 // marks adds what asks for them.
 func (p *trip) marks(t *turn) int {
-	return p.add("HMGET", t.key(keyspace.StatePart), "v", "fmt", extras[t.kind])
+	return p.fields(t.key(keyspace.StatePart), "", "v", "fmt", extras[t.kind])
+}
+
+// marksLast adds what asks for them, and for all else of that hash, behind all other commands.
+func (p *trip) marksLast(t *turn) int {
+	i := p.marks(t)
+	p.last = p.parts[i].command + 1
+	return i
 }
 
 // read reads marks. there is false for a name that is not there. The error says that the name must not be

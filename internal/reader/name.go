@@ -114,14 +114,17 @@ func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...R
 	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} })
 }
 
-// text asks for the text of a thin name.
+// text asks for the text of a thin name, unless the name is known to be none.
 func (t *turn) text() (text string, thin bool, err error) {
+	if t.knows() {
+		return "", false, nil
+	}
 	var p trip
 	mget := p.add("MGET", t.key(keyspace.StatePart))
 	if err := t.ask(&p); err != nil {
 		return "", false, err
 	}
-	all, err := p.results[mget].ToArray()
+	all, err := p.result(mget).ToArray()
 	if err != nil || all[0].IsNil() {
 		return "", false, err
 	}

@@ -13,7 +13,7 @@ type dues struct {
 	resting         int64
 	met             map[string]*known
 	ended           []ending // holds that have expired, of which the resource is still to be read
-	places          [5]int   // of the answers
+	places          [3]int   // of the answers
 	looked          []string // the resources that a trip asks for
 }
 
@@ -27,25 +27,14 @@ type ending struct {
 	wants           *state.Wants
 }
 
-// ask asks the line what has ended.
-func (d *dues) ask(p *trip) {
-	d.places = [5]int{
-		p.ranged(d.line, state.Rests, state.Rests+d.now, d.k),
-		p.ranged(d.line, state.Expiries, state.Expiries+d.now, d.k),
-		p.count(d.line, state.Rests+d.now+1, state.Rests+state.Forever),
-		p.count(d.line, state.Expiries, state.Expiries+d.now),
-	}
-}
-
-// hear takes the answers to ask.
-func (d *dues) hear(p *trip) {
-	d.rests, d.expiries = p.members(d.places[0]), p.members(d.places[1])
-	d.resting = p.int(d.places[2])
-	expiries := p.int(d.places[3])
-	for _, n := range []int{d.n.Expired, int(expiries), len(d.rests) + 1} { // of rests as many as are read may be all
+// hear takes what the line says of it.
+func (d *dues) hear() {
+	b := &d.bands
+	d.rests, d.expiries, d.resting = b.rests, b.expiries, int64(b.restingAll)
+	for _, n := range []int{d.n.Expired, b.expiriesAll, len(d.rests) + 1} { // of rests as many as are read may be all
 		d.n.Partial = d.n.Partial || n > d.k
 	}
-	d.n.Expired += int(expiries)
+	d.n.Expired += b.expiriesAll
 }
 
 // look asks for the items, and for what the expired holds held.
@@ -55,7 +44,7 @@ func (d *dues) look(p *trip) {
 		d.looked = append(d.looked, m.name[2:])
 	}
 	claims := claimsOf(d.over)
-	d.places = [5]int{
+	d.places = [3]int{
 		p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "r:", claims...), p.fields(d.state, "c:", claims...),
 	}
 }
@@ -97,7 +86,7 @@ func (d *dues) lookOn(p *trip) {
 	for _, e := range d.ended {
 		d.looked = append(d.looked, e.resource)
 	}
-	d.places = [5]int{p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "s:", d.looked...)}
+	d.places = [3]int{p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "s:", d.looked...)}
 }
 
 // heedOn takes the answers, and gives back what the expired holds held.

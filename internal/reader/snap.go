@@ -17,48 +17,39 @@ type snap struct {
 
 	live, line, apart []member
 	rests, leave      []string
-	resources, binds  []string // that the next trip asks for
+	resources, binds  []string // that are wanted, and still to be read
+	looked            guess    // what a trip asks for
+	used              guess    // what was read
 	asked             []string // the texts of the claim that was asked for
 	askedEnds         int64
 	tomb              int64
 	ranked            *Place // that one, where it stands behind those that were read
 }
 
-// ask asks for who holds and who waits.
+// ask asks for what is not in the line.
 func (s *snap) ask(p *trip) {
-	line := s.fat.line
-	s.places["live"] = p.ranged(line, state.Holds+s.now+1, state.Holds+state.Forever, s.k)
-	s.places["line"], s.places["waits"] = p.ranged(line, 0, state.LastLane, s.k), p.count(line, 0, state.LastLane)
-	s.places["asked"], s.places["ends"] = p.fields(s.state, "", "c:"+s.claim, "r:"+s.claim, "q:"+s.claim), p.scores(line, "", "h:"+s.claim, "t:"+s.claim)
 	if s.pool != nil {
-		s.places["apart"], s.places["lanes"] = p.ranged(line, state.LastLane+1, state.Holds-1, s.k), p.count(line, state.LastLane+1, state.Holds-1)
-		s.places["rests"] = p.ranged(line, state.Rests+s.now+1, state.Rests+state.Forever, snapRests)
-		s.places["leave"] = p.ranged(line, state.Expiries+s.now+1, state.Expiries+state.Forever-1, snapLeave)
 		s.places["refresh"] = p.fields(s.state, "", "refresh")
 	}
 }
 
-// hear takes the answers to ask.
+// hear takes what the line says, and the answers to ask.
 func (s *snap) hear(p *trip) {
+	b := &s.bands
 	s.s.Known, s.s.Group = true, s.before.group
 	s.lane = member{} // the line is read as a whole
-	s.live, s.line = p.members(s.places["live"]), p.members(s.places["line"])
-	s.s.LineLeft = int(p.int(s.places["waits"])) - len(s.line)
-	s.asked = p.texts(s.places["asked"])
-	scores := p.at(s.places["ends"])
-	s.askedEnds, s.tomb = deadline(scores[0]), scores[1]
+	s.live, s.line, s.apart = b.live, b.waits, b.apart
+	s.s.LineLeft, s.s.ApartLeft = b.waitsAll-len(s.line), b.apartAll-len(s.apart)
 	if s.pool == nil {
 		return
 	}
 	s.s.Items, s.s.Bindings = map[string]Item{}, map[string]state.Binding{}
 	s.s.Filled = s.before.counts.Filled
-	s.apart = p.members(s.places["apart"])
-	s.s.ApartLeft = int(p.int(s.places["lanes"])) - len(s.apart)
-	for _, m := range p.members(s.places["rests"]) {
+	for _, m := range b.resting {
 		s.rests = append(s.rests, m.name[2:])
 	}
-	s.s.RestsLeft = int(s.pool.resting) - len(s.rests)
-	for _, m := range p.members(s.places["leave"]) {
+	s.s.RestsLeft = b.restingAll - len(s.rests)
+	for _, m := range b.leaving {
 		s.leave = append(s.leave, m.name[2:])
 		s.s.Leaves = m.score - state.Expiries
 	}
@@ -73,11 +64,20 @@ func (s *snap) hear(p *trip) {
 func (s *snap) look(p *trip) {
 	holds, waits, apart := claimsOf(s.live), placed(s.line), placed(s.apart)
 	s.places["holds"], s.places["scores"] = p.fields(s.state, "c:", holds...), p.scores(s.fat.line, "h:", holds...)
+	s.places["asked"], s.places["ends"] = -1, -1
+	if s.claim != "" {
+		s.places["asked"] = p.fields(s.state, "", "c:"+s.claim, "r:"+s.claim, "q:"+s.claim)
+		s.places["ends"] = p.scores(s.fat.line, "", state.Hold(s.claim), "t:"+s.claim)
+	}
 	s.places["waits"] = p.fields(s.state, "c:", waits...)
 	s.places["lanes"], s.places["until"] = p.fields(s.state, "c:", apart...), p.fields(s.state, "q:", apart...)
 	s.places["held"] = -1
 	if s.pool != nil {
 		s.places["held"] = p.fields(s.state, "r:", holds...)
+		if s.memory != nil {
+			s.looked = s.memory.guessed
+		}
+		s.askItems(p, s.looked)
 	}
 }
 
@@ -92,8 +92,14 @@ func placed(members []member) []string {
 
 // heed takes the answers to look.
 func (s *snap) heed(p *trip) {
+	s.asked = p.texts(s.places["asked"])
+	if scores := p.at(s.places["ends"]); scores != nil {
+		s.askedEnds, s.tomb = deadline(scores[0]), scores[1]
+	}
 	s.heedHolds(p)
-	s.s.Line = s.heedWaits(s.line, p.texts(s.places["waits"]), nil)
+	records := p.texts(s.places["waits"])
+	s.tellFirsts(s.line, records, s.s.LineLeft > 0)
+	s.s.Line = s.heedWaits(s.line, records, nil)
 	s.s.Apart = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
 	s.heedAsked()
 	if s.pool == nil {
@@ -119,6 +125,7 @@ func (s *snap) heed(p *trip) {
 			s.binds = append(s.binds, wants.Bind)
 		}
 	}
+	s.heedItems(p, s.looked)
 }
 
 // wants has the next trip ask for a resource.
@@ -200,6 +207,9 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []Pla
 
 // heedAsked is the claim that was asked for, among those that were read or by its own texts.
 func (s *snap) heedAsked() {
+	if s.claim == "" {
+		return
+	}
 	record := s.asked[0]
 	for _, waits := range [][]Place{s.s.Line, s.s.Apart} {
 		for i := range waits {
@@ -216,7 +226,7 @@ func (s *snap) heedAsked() {
 		}
 	}
 	switch {
-	case s.claim == "" || record == "":
+	case record == "":
 	case record[0] == '!':
 		if s.tomb-tombs > s.now {
 			s.s.Asked.Word = record[1:]
@@ -242,8 +252,8 @@ func (s *snap) more() bool { return len(s.resources) > 0 || len(s.binds) > 0 || 
 
 // lookOn asks for resources, bindings, and for where the claim stands.
 func (s *snap) lookOn(p *trip) {
-	s.places["items"], s.places["own"] = p.fields(s.key(keyspace.ItemsPart), "i", s.resources...), p.fields(s.state, "s:", s.resources...)
-	s.places["binds"] = p.fields(s.key(keyspace.BindingsPart), "b", s.binds...)
+	s.looked = guess{slices.Clone(s.resources), slices.Clone(s.binds)}
+	s.askItems(p, s.looked)
 	s.places["rank"] = -1
 	if s.ranked != nil {
 		at := s.ranked.Record.Place + "-" + s.claim
@@ -251,11 +261,40 @@ func (s *snap) lookOn(p *trip) {
 	}
 }
 
+// askItems asks for resources, and for bindings.
+func (s *snap) askItems(p *trip, of guess) {
+	s.places["items"], s.places["own"] = p.fields(s.key(keyspace.ItemsPart), "i", of.resources...), p.fields(s.state, "s:", of.resources...)
+	s.places["binds"] = p.fields(s.key(keyspace.BindingsPart), "b", of.binds...)
+}
+
 // heedOn takes the answers to lookOn.
 func (s *snap) heedOn(p *trip) {
+	s.heedItems(p, s.looked)
+	s.heedRank(p)
+}
+
+// heedItems takes those of the answers to askItems that are wanted.
+func (s *snap) heedItems(p *trip, of guess) {
+	texts := p.texts(s.places["binds"])
+	for i, name := range of.binds {
+		if !slices.Contains(s.binds, name) {
+			continue
+		}
+		s.binds = slices.DeleteFunc(s.binds, func(other string) bool { return other == name })
+		s.used.binds = append(s.used.binds, name)
+		if b, err := state.ParseBinding(texts[i]); err == nil {
+			s.s.Bindings[name] = b
+			s.wants(b.Resource)
+		}
+	}
 	settings, _ := state.ParseSettings(s.before.counts.Settings)
 	items, owns := p.texts(s.places["items"]), p.texts(s.places["own"])
-	for i, key := range s.resources {
+	for i, key := range of.resources {
+		if !slices.Contains(s.resources, key) {
+			continue
+		}
+		s.resources = slices.DeleteFunc(s.resources, func(other string) bool { return other == key })
+		s.used.resources = append(s.used.resources, key)
 		item, err := state.ParseItem(items[i])
 		found := Item{Item: item, Cooldown: max(settings.Cooldown, 0), Absent: items[i] == "", Damaged: err != nil && items[i] != ""}
 		if own, err := state.ParseOwn(owns[i]); err == nil && item.Own && own.Cooldown != state.Unset {
@@ -266,15 +305,6 @@ func (s *snap) heedOn(p *trip) {
 			s.s.Damaged = append(s.s.Damaged, key)
 		}
 	}
-	binds, texts := s.binds, p.texts(s.places["binds"])
-	s.resources, s.binds = nil, nil
-	for i, name := range binds {
-		if b, err := state.ParseBinding(texts[i]); err == nil {
-			s.s.Bindings[name] = b
-			s.wants(b.Resource)
-		}
-	}
-	s.heedRank(p)
 }
 
 // heedRank takes the place of the claim that was asked for. In a lane it counts from the lane's first, which a
@@ -300,6 +330,9 @@ func (s *snap) heedRank(p *trip) {
 func (s *snap) end() {
 	if s.pool == nil {
 		return
+	}
+	if s.memory != nil {
+		s.memory.guessed = s.used
 	}
 	for key, k := range s.pool.met {
 		if item, known := s.s.Items[key]; known {

@@ -97,6 +97,30 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, c
 	}, func(i int, t *turn, err error) { found[i] = Snapshot{Name: Name{Err: err}.of(t, false)} })
 }
 
+// Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a
+// bad name; after one the next reading knows nothing.
+func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claim string, of Ref) (Snapshot, error) {
+	var found Snapshot
+	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory}
+	var moving bool
+	t.do = func() (err error) {
+		moving, err = t.again(most, func() (still bool, err error) {
+			found, still, err = t.snapshot(claim)
+			return still, err
+		})
+		return err
+	}
+	if err := r.together(ctx, "snapshot", nil, t); err != nil {
+		*memory = Memory{Greet: true, Ask: true}
+		return Snapshot{}, err
+	}
+	if t.err != nil {
+		found = Snapshot{Name: Name{Err: t.err}}
+	}
+	found.Name = found.of(t, moving)
+	return found, nil
+}
+
 func (t *turn) snapshot(claim string) (s Snapshot, still bool, err error) {
 	text, thin, err := t.text()
 	if err != nil {

@@ -155,7 +155,7 @@ func (p *trip) scan(key, cursor, match string, count int) int {
 
 // scanned are the fields and the values of its answer, in turn, and where the next one begins.
 func (p *trip) scanned(i int) (fields []string, next string) {
-	entry, err := p.results[i].AsScanEntry()
+	entry, err := p.result(i).AsScanEntry()
 	if p.fail(err) {
 		return nil, "0"
 	}

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,36 +14,85 @@ import (
 // trip is what is sent together for one name, and what is answered.
 type trip struct {
 	commands []scriptkit.Command
+	parts    []part
+	known    map[word]int // where the arguments stand that parts share; see merged
+	last     int          // which command is sent behind the others, from 1 on; 0 for none
 	results  []rueidis.RedisResult
 	err      error // the first error of those answers that were looked at
+}
+
+// part is an answer that is asked for: that of a command, or some elements of it.
+type part struct {
+	command  int
+	elements []int // nil for all
+}
+
+// word is an argument of a command.
+type word struct {
+	command int
+	text    string
 }
 
 // add adds a command, and returns where its answer will be.
 func (p *trip) add(verb, key string, args ...string) int {
 	p.commands = append(p.commands, scriptkit.Command{Verb: []string{verb}, Keys: []string{key}, Args: args})
-	return len(p.commands) - 1
+	p.parts = append(p.parts, part{command: len(p.commands) - 1})
+	return len(p.parts) - 1
 }
 
-// fields adds an HMGET of fields that begin alike; -1 without any.
-func (p *trip) fields(key, prefix string, of ...string) int {
+// merged adds arguments that begin alike to the command of a verb and a key, of which there is one; -1 without any. What was
+// asked for before is not asked again.
+func (p *trip) merged(verb, key, prefix string, of []string) int {
 	if len(of) == 0 {
 		return -1
 	}
-	args := make([]string, len(of))
+	at := slices.IndexFunc(p.commands, func(c scriptkit.Command) bool { return c.Verb[0] == verb && c.Keys[0] == key })
+	if at < 0 {
+		at = len(p.commands)
+		p.commands = append(p.commands, scriptkit.Command{Verb: []string{verb}, Keys: []string{key}})
+	}
+	if p.known == nil {
+		p.known = map[word]int{}
+	}
+	command, elements := &p.commands[at], make([]int, len(of))
 	for i, field := range of {
-		args[i] = prefix + field
+		arg := prefix + field
+		n, known := p.known[word{at, arg}]
+		if !known {
+			n = len(command.Args)
+			p.known[word{at, arg}], command.Args = n, append(command.Args, arg)
+		}
+		elements[i] = n
 	}
-	return p.add("HMGET", key, args...)
+	p.parts = append(p.parts, part{at, elements})
+	return len(p.parts) - 1
 }
 
-// scores adds a ZMSCORE of members that begin alike; -1 without any.
+// fields adds an HMGET of fields that begin alike; -1 without any. All of one hash are asked in one command.
+func (p *trip) fields(key, prefix string, of ...string) int {
+	return p.merged("HMGET", key, prefix, of)
+}
+
+// scores adds a ZMSCORE of members that begin alike, likewise.
 func (p *trip) scores(key, prefix string, of ...string) int {
-	if len(of) == 0 {
-		return -1
+	return p.merged("ZMSCORE", key, prefix, of)
+}
+
+// sent are the commands in the order in which they are sent.
+func (p *trip) sent() []scriptkit.Command {
+	if p.last == 0 {
+		return p.commands
 	}
-	i := p.fields(key, prefix, of...)
-	p.commands[i].Verb = []string{"ZMSCORE"}
-	return i
+	n := p.last - 1
+	return append(slices.Concat(p.commands[:n], p.commands[n+1:]), p.commands[n])
+}
+
+// hear takes the answers to what was sent.
+func (p *trip) hear(results []rueidis.RedisResult) {
+	if p.results = results; p.last > 0 {
+		end := len(results) - 1
+		p.results = slices.Insert(slices.Clone(results[:end]), p.last-1, results[end])
+	}
 }
 
 // count adds a ZCOUNT of the scores from one to another.
@@ -70,18 +120,37 @@ func (p *trip) fail(err error) bool {
 	return err != nil
 }
 
+// elements are the messages of an array that is answered; after an error as many as were asked for, and all nil.
+func (p *trip) elements(i int) (of []rueidis.RedisMessage, failed bool) {
+	at := p.parts[i]
+	all, err := p.results[at.command].ToArray()
+	if p.fail(err) {
+		n := max(len(p.commands[at.command].Args), 1)
+		if at.elements != nil {
+			n = len(at.elements)
+		}
+		return make([]rueidis.RedisMessage, n), true
+	}
+	if at.elements == nil {
+		return all, false
+	}
+	of = make([]rueidis.RedisMessage, len(at.elements))
+	for n, element := range at.elements {
+		of[n] = all[element]
+	}
+	return of, false
+}
+
 // texts are the strings of an answer, "" for nil; none for -1.
 func (p *trip) texts(i int) []string {
 	if i < 0 {
 		return nil
 	}
-	all, err := p.results[i].ToArray()
-	if p.fail(err) {
-		return make([]string, max(len(p.commands[i].Args), 1))
-	}
+	all, failed := p.elements(i)
 	texts := make([]string, len(all))
 	for n := range all {
-		if !all[n].IsNil() {
+		if !failed && !all[n].IsNil() {
+			var err error
 			texts[n], err = all[n].ToString()
 			p.fail(err)
 		}
@@ -91,21 +160,24 @@ func (p *trip) texts(i int) []string {
 
 // isNil says that an element of an answer is nil.
 func (p *trip) isNil(i, n int) bool {
-	all, err := p.results[i].ToArray()
-	return !p.fail(err) && all[n].IsNil()
+	all, failed := p.elements(i)
+	return !failed && all[n].IsNil()
 }
 
 // all are the strings of all answers one after the other, "" for nil and for an error.
 func (p *trip) all() (texts []string) {
-	for i := range p.results {
+	for i := range p.parts {
 		texts = append(texts, p.texts(i)...)
 	}
 	return texts
 }
 
+// result is the answer to a command that is added.
+func (p *trip) result(i int) rueidis.RedisResult { return p.results[p.parts[i].command] }
+
 // int is a number.
 func (p *trip) int(i int) int64 {
-	n, err := p.results[i].AsInt64()
+	n, err := p.result(i).AsInt64()
 	p.fail(err)
 	return n
 }
@@ -121,7 +193,7 @@ func (p *trip) members(i int) []member {
 	if i < 0 {
 		return nil
 	}
-	scores, err := p.results[i].AsZScores()
+	scores, err := p.result(i).AsZScores()
 	if p.fail(err) {
 		return nil
 	}
@@ -140,11 +212,11 @@ func (p *trip) at(i int) []int64 {
 	if i < 0 {
 		return nil
 	}
-	all, err := p.results[i].ToArray()
-	if p.fail(err) {
-		return make([]int64, len(p.commands[i].Args))
-	}
+	all, failed := p.elements(i)
 	scores := make([]int64, len(all))
+	if failed {
+		return scores
+	}
 	for n := range all {
 		scores[n] = absent
 		if !all[n].IsNil() {

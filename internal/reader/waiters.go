@@ -42,7 +42,7 @@ func (t *turn) waitersPage(after *member, most int) (found Page[berth.Waiter], s
 	if places[len(places)-1].score > state.LastLane {
 		apart, ranks = p.fields(fields, "q:", claims...), p.add("ZCOUNT", line, "-inf", "("+number(places[0].score))
 	}
-	values := p.marks(t)
+	values := p.marksLast(t)
 	if err := t.ask(&p); err != nil {
 		return found, false, err
 	}

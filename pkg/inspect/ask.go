@@ -47,26 +47,26 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 		return nil, err
 	}
 	if said, err := r.read.Server(ctx, kind, name); err == nil {
-		s.Server = &server{Full: said.Full, Refuses: said.Refuses}
+		s.Server = serverOf(said)
 	}
 	return s, r.probed(ctx, s)
+}
+
+func serverOf(said *reader.Server) *server {
+	if said == nil {
+		return nil
+	}
+	return &server{Full: said.Full, Refuses: said.Refuses}
 }
 
 // probed asks the swarm about the nodes whose holds have no end, of which nothing else tells whether
 // they live.
 func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
-	var nodes []string
-	for _, s := range names {
-		for i := range s.Holds {
-			if h := &s.Holds[i]; h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
-				nodes = append(nodes, h.Node)
-			}
-		}
-	}
+	nodes := probable(names...)
 	if len(nodes) == 0 {
 		return nil
 	}
-	probed, now, err := r.read.Probed(ctx, nodes[:min(len(nodes), reader.Most/2)]...)
+	probed, now, err := r.read.Probed(ctx, nodes...)
 	if err != nil {
 		return err
 	}
@@ -80,4 +80,16 @@ func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
 		}
 	}
 	return nil
+}
+
+// probable are nodes of a swarm whose holds have no end.
+func probable(names ...*snapshot) (nodes []string) {
+	for _, s := range names {
+		for i := range s.Holds {
+			if h := &s.Holds[i]; h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
+				nodes = append(nodes, h.Node)
+			}
+		}
+	}
+	return nodes[:min(len(nodes), reader.Most/2)]
 }

@@ -96,7 +96,7 @@ var semStates = map[string]state{
 		w.look, err = inspect.New(reads.Redis, inspect.Config{})
 		require.NoError(w.T, err)
 		return ""
-	}, codes(inspect.Full, inspect.Moved), `1 waits for semaphore "gpu", beta first (0s): 10 of 16 are held and it asks for 10; alpha has held it for 0s and renews it (heard of 0s ago). It changed while it was read. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
+	}, codes(inspect.Full, inspect.Moved), `1 waits for semaphore "gpu", beta first (0s): 10 of 12 are held and it asks for 10; alpha has held it for 0s and renews it (heard of 0s ago). It changed while it was read. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"more hold, and more wait, than are read": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		for range 101 {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -16,7 +19,35 @@ type View struct {
 	kind   keyspace.Kind
 	name   string
 	claim  string
+
+	memory  reader.Memory
+	clock   clock.Clock
+	greeted aged // who answers
+	asked   aged // what the server says of itself
+	noticed aged
+	notice  notice.Field
+	probed  aged
+	nodes   map[string]node // what the swarm said of them
+	sought  []string        // which these are
 }
+
+// aged is something that is remembered for a while.
+type aged struct {
+	known bool
+	at    time.Duration
+}
+
+// due says that it is to be asked again, at once or if nothing else is asked.
+func (a aged) due(now, after time.Duration) bool { return !a.known || now-a.at >= after }
+
+// For how long a View remembers what is not of its name alone. While nothing else is asked in a reading, one of them is;
+// twice as old none gets.
+const (
+	noticeFor = 5 * time.Second
+	probesFor = 5 * time.Second
+	greetFor  = 10 * time.Second
+	serverFor = 10 * time.Second
+)
 
 // Look is a name as one reading of a View found it: its counts, who holds, who waits, and why.
 type Look struct {
@@ -77,31 +108,87 @@ func (r *Reader) View(kind keyspace.Kind, name, claim string) (*View, error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return nil, err
 	}
-	return &View{r, kind, name, claim}, nil
+	return &View{reader: r, kind: kind, name: name, claim: claim, clock: clock.New()}, nil
 }
 
-// Read reads the name. One that is not there has no Capacity; that is no error.
+// Read reads the name. One that is not there has no Capacity; that is no error. Beside berth.ErrIncompatible, and the error of a
+// name that is damaged or not Berth's, there is an Explanation of that.
+//
+// What a reading sends is bounded: of a semaphore or a lock, read each second, it is 6 commands at the most, as long as
+// together no more than 500 hold and wait: TIME and four others, and one of those that ask for what is remembered in
+// between: who answers and what the server says of itself for 10 s, a pause of all names for 5 s; what the swarm says of
+// nodes, 5 s, takes two. Of the thin form it is 2, of a larger name 7 or 8. A pool has one more for its resources, and one for
+// bindings; one of which more than 500 hold, wait, rest or expire up to 13. A name that has changed its form is read twice.
 func (v *View) Read(ctx context.Context) (Look, error) {
-	n, err := v.reader.Name(ctx, v.kind, v.name)
-	if err != nil {
-		return Look{Name: n}, err
+	now := v.clock.Now()
+	free := true // nothing else is asked in this reading
+	turn := func(a *aged, after time.Duration) bool {
+		ask := a.due(now, after) && (free || a.due(now, 2*after))
+		free = free && !ask
+		return ask
 	}
-	s, err := v.reader.snapshot(ctx, v.kind, v.name, v.claim)
-	if err != nil {
-		return Look{Name: n}, err
+	if turn(&v.noticed, noticeFor) {
+		all, err := v.reader.read.Notice(ctx, v.kind)
+		if err != nil {
+			return v.failed(err)
+		}
+		v.notice, v.noticed = all, aged{true, now}
 	}
-	return s.look(n, v.claim), nil
+	v.memory.Greet, v.memory.Ask = turn(&v.greeted, greetFor), turn(&v.asked, serverFor)
+	greets, asks := v.memory.Greet, v.memory.Ask
+	found, err := v.reader.read.Snapshot(ctx, &v.memory, tries, v.claim, reader.Ref{Kind: v.kind, Name: v.name})
+	if err != nil {
+		return v.failed(err)
+	}
+	if greets {
+		v.greeted = aged{true, now}
+	}
+	if asks {
+		v.asked = aged{true, now}
+	}
+	n := nameOf(&found.Name, v.notice)
+	s, err := v.reader.filled(&found, v.notice)
+	if err != nil {
+		return v.failed(err)
+	}
+	s.Server = serverOf(v.memory.Server)
+	if err := v.probe(ctx, s, func() bool { return turn(&v.probed, probesFor) }, now); err != nil {
+		return v.failed(err)
+	}
+	return s.look(n, v.claim), n.Err
+}
+
+// failed has the next reading know nothing: another server may answer it.
+func (v *View) failed(err error) (Look, error) {
+	*v = View{reader: v.reader, kind: v.kind, name: v.name, claim: v.claim, clock: v.clock}
+	return Look{Name: Name{Kind: v.kind, Name: v.name, Err: err}}, err
+}
+
+// probe tells what the swarm says of the nodes whose holds have no end.
+func (v *View) probe(ctx context.Context, s *snapshot, turn func() bool, now time.Duration) error {
+	nodes := probable(s)
+	if len(nodes) == 0 {
+		return nil
+	}
+	slices.Sort(nodes)
+	if !slices.Equal(nodes, v.sought) || turn() {
+		if err := v.reader.probed(ctx, s); err != nil {
+			return err
+		}
+		v.nodes, v.sought, v.probed = s.Nodes, nodes, aged{true, now}
+	}
+	s.Nodes = v.nodes
+	return nil
 }
 
 // look is what a View shows of a snapshot.
 func (s *snapshot) look(n Name, claim string) Look {
 	l := Look{Name: n, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
-	asked := s.Claim
 	if claim != "" {
 		e := explain(s, claim)
 		l.Asked = &e
 	}
-	s.Claim = nil
+	s = s.about(nil).sharing()
 	l.Explanation = explain(s, "")
 	for i := range s.Holds {
 		h := &s.Holds[i]
@@ -111,11 +198,10 @@ func (s *snapshot) look(n Name, claim string) Look {
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
 			w := &waits[i]
-			s.Claim = &found{Record: "wait", Wait: w, Rank: w.Ahead}
-			l.Waits = append(l.Waits, Wait{w.Waiter, explain(s, w.ID)})
+			about := s.about(&found{Record: "wait", Wait: w, Rank: w.Ahead})
+			l.Waits = append(l.Waits, Wait{w.Waiter, explain(about, w.ID)})
 		}
 	}
-	s.Claim = asked
 	for key := range s.Items {
 		l.Resources = append(l.Resources, s.resource(key))
 	}

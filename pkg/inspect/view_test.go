@@ -1,0 +1,237 @@
+package inspect_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// counted is a Reader whose commands are counted.
+func (w *world) counted() (look *inspect.Reader, sent func() []string) {
+	w.T.Helper()
+	reads := w.Process()
+	var (
+		mu       sync.Mutex
+		commands []string
+	)
+	reads.OnCommand(func(c link.Command) link.Fate {
+		mu.Lock()
+		defer mu.Unlock()
+		if c.Name == "CLIENT" { // a new connection, that has said HELLO
+			commands = slices.DeleteFunc(commands, func(name string) bool { return name == "HELLO" })
+		} else {
+			commands = append(commands, c.Name)
+		}
+		return link.Pass
+	})
+	look, err := inspect.New(reads.Redis, inspect.Config{})
+	require.NoError(w.T, err)
+	return look, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		all := commands
+		commands = nil
+		return all
+	}
+}
+
+func (w *world) view(look *inspect.Reader, kind keyspace.Kind, name, claim string) func() inspect.Look {
+	w.T.Helper()
+	v, err := look.View(kind, name, claim)
+	require.NoError(w.T, err)
+	return func() inspect.Look {
+		w.T.Helper()
+		l, err := v.Read(context.Background())
+		require.Equal(w.T, l.Err, err)
+		return l
+	}
+}
+
+// agrees has a View that has read before tell what one tells that has not.
+func (w *world) agrees(view func() inspect.Look, kind keyspace.Kind, name, claim string) inspect.Look {
+	w.T.Helper()
+	fresh := w.view(w.look, kind, name, claim)()
+	for range 2 { // the second one knows what the first one has found
+		require.Equal(w.T, fresh, view())
+	}
+	e, err := w.look.Explain(context.Background(), kind, name, claim)
+	require.NoError(w.T, err)
+	n, err := w.look.Name(context.Background(), kind, name)
+	require.Equal(w.T, fresh.Err, err)
+	if fresh.WaitsLeft > 0 {
+		require.True(w.T, fresh.Partial, "priorities may be missing")
+		fresh.Partial, fresh.First = n.Partial, n.First
+	}
+	if err == nil {
+		require.Equal(w.T, n, fresh.Name)
+	}
+	asked := fresh.Explanation
+	if claim != "" {
+		asked = *fresh.Asked
+	}
+	require.Equal(w.T, e, asked)
+	return fresh
+}
+
+var named = map[keyspace.Kind]string{keyspace.Lock: "nightly", keyspace.Sem: "gpu", keyspace.Pool: "proxies"}
+
+// budgets are how many commands a View sends at most of each kind, beside what it asks in turn.
+var budgets = map[keyspace.Kind]int{keyspace.Lock: 5, keyspace.Sem: 5, keyspace.Pool: 7}
+
+func TestAViewTellsOfEachStateWhatAFirstReadingTells(t *testing.T) {
+	for kind, states := range map[keyspace.Kind]map[string]state{
+		keyspace.Lock: lockStates, keyspace.Sem: semStates, keyspace.Pool: poolStates,
+	} {
+		for what, s := range states {
+			if what == "it changes whenever it is read" {
+				continue
+			}
+			t.Run(string(kind)+" "+what, func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					look, sent := w.counted()
+					of := w.view(look, kind, named[kind], "")
+					require.Zero(w.T, of().Capacity)
+					claim := s.make(w)
+					w.agrees(of, kind, named[kind], "")
+					own := w.view(look, kind, named[kind], claim)
+					w.agrees(own, kind, named[kind], claim)
+					for range 2 {
+						w.Advance(10 * time.Second) // for no longer it remembers what is of others
+						w.agrees(of, kind, named[kind], "")
+						w.agrees(own, kind, named[kind], claim)
+					}
+					for _, view := range []func() inspect.Look{of, own} {
+						for range 3 {
+							view() // what is due is asked, one thing at a time
+						}
+						sent()
+						view()
+						require.LessOrEqual(w.T, len(sent()), budgets[kind])
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		look, _ := w.counted()
+		of := w.view(look, keyspace.Sem, "gpu", "")
+		is := func(capacity, holders, waiting int) {
+			w.T.Helper()
+			l := w.agrees(of, keyspace.Sem, "gpu", "")
+			require.Equal(w.T, []int{capacity, holders, waiting}, []int{l.Capacity, l.Holders, l.Waiting})
+			require.Len(w.T, l.Holds, min(holders, 100))
+			require.Len(w.T, l.Waits, min(waiting, 100))
+			require.Equal(w.T, max(holders-100, 0), l.HoldsLeft)
+			require.Equal(w.T, max(waiting-100, 0), l.WaitsLeft)
+		}
+		is(0, 0, 0)
+		alpha, beta := w.process("alpha"), w.process("beta")
+		s, err := alpha.sems.Semaphore("gpu", 1, nil)
+		require.NoError(w.T, err)
+		permit, err := s.Acquire(ctx, nil)
+		require.NoError(w.T, err)
+		is(1, 1, 0) // thin
+		beta.awaitPermit("gpu", 1, nil)
+		is(1, 1, 1) // fat
+		require.NoError(w.T, permit.Release(ctx))
+		synctest.Wait()
+		is(1, 1, 0)
+		beta.Shut()
+		w.Advance(time.Hour)
+		is(0, 0, 0)
+		permit, err = s.Acquire(ctx, nil)
+		require.NoError(w.T, err)
+		is(1, 1, 0)
+		w.Do("FLUSHALL")
+		is(0, 0, 0)
+		require.Error(w.T, permit.Release(ctx))
+
+		gamma := w.process("gamma")
+		var permits []*semaphore.Permit
+		s, err = gamma.sems.Semaphore("gpu", 250, nil)
+		require.NoError(w.T, err)
+		for _, holders := range []int{1, 101, 200, 201, 250} {
+			for len(permits) < holders {
+				permit, err := s.Acquire(ctx, nil)
+				require.NoError(w.T, err)
+				permits = append(permits, permit)
+			}
+			is(250, holders, 0)
+		}
+		waiting := 0
+		for _, waits := range []int{1, 100, 101, 250, 251, 260} {
+			for ; waiting < waits; waiting++ {
+				gamma.awaitPermit("gpu", 250, &semaphore.AcquireOptions{Priority: waiting % 3})
+			}
+			is(250, 250, waits)
+		}
+	})
+}
+
+// What is sent is counted with HELLO and TIME, in each of 30 seconds but the first, in which nothing is known.
+func TestAViewSendsFewCommandsASecond(t *testing.T) {
+	for what, c := range map[string]struct {
+		kind keyspace.Kind
+		most int
+		make func(w *world)
+	}{
+		"a name that is not there": {keyspace.Sem, 5, func(*world) {}},
+		"a thin semaphore":         {keyspace.Sem, 3, func(w *world) { w.process("alpha").permit("gpu", 1, nil) }},
+		"a thin lock":              {keyspace.Lock, 3, func(w *world) { w.process("alpha").lock("nightly", "", nil) }},
+		"a semaphore": {keyspace.Sem, 6, func(w *world) {
+			alpha := w.process("alpha")
+			for range 20 {
+				alpha.permit("gpu", 20, nil)
+			}
+			for n := range 20 {
+				alpha.awaitPermit("gpu", 20, &semaphore.AcquireOptions{Priority: n % 5})
+			}
+		}},
+		"a lock": {keyspace.Lock, 6, func(w *world) {
+			alpha := w.process("alpha")
+			alpha.lock("nightly", "me", nil)
+			alpha.awaitLock("nightly", "you", nil)
+		}},
+		"a pool": {keyspace.Pool, 8, func(w *world) {
+			alpha, beta := w.process("alpha"), w.process("beta")
+			pool := alpha.filled("a", "b", "c")
+			require.NoError(w.T, pool.Rest(context.Background(), "c", time.Hour, ""))
+			alpha.take(pool, &allocator.AllocateOptions{Bind: "customer"})
+			alpha.take(pool, nil)
+			same := beta.pool(allocator.PoolConfig[string]{})
+			beta.await(same, &allocator.AllocateOptions{Bind: "customer"})
+			beta.await(same, nil)
+		}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				c.make(w)
+				look, sent := w.counted()
+				of := w.view(look, c.kind, named[c.kind], "")
+				of()
+				for n := range 30 {
+					w.Advance(time.Second)
+					sent()
+					of()
+					got := sent()
+					require.LessOrEqual(w.T, len(got), c.most, "%d: %v", n, got)
+				}
+			})
+		})
+	}
+}
