@@ -125,7 +125,7 @@ func TestWhoDoesNotReadIsDropped(t *testing.T) {
 		s := w.serve("", console.Config{MaxStreams: 1})
 		slow, err := s.pipes.dial(context.Background(), "", "")
 		require.NoError(t, err)
-		defer slow.Close()
+		defer func() { _ = slow.Close() }()
 		_, err = slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))
 		require.NoError(t, err)
 		w.Advance(time.Second)

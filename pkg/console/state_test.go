@@ -61,6 +61,24 @@ func TestADeadProcessIsSeen(t *testing.T) {
 	})
 }
 
+func TestAClaimBehindAHundredHasAPage(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{AllowActions: true}), w.process("worker")
+		p.permit("anna", "gpu", 1)
+		for i := range 101 {
+			p.awaitPermit(fmt.Sprint(i), "gpu", 1)
+		}
+		w.Advance(time.Second)
+		page := s.see("search?by=owner&q=100")
+		page = s.see(linksOf(t, page, "claim?")[0])
+		require.Contains(t, page, "100 ahead")
+		require.Len(t, linksOf(t, page, "act?"), 1)
+		page = s.see("claim?kind=sem&name=gpu&id=none.such")
+		require.Empty(t, linksOf(t, page, "act?"))
+		require.Contains(t, s.see("name?kind=sem&name=gpu"), "1 more not read")
+	})
+}
+
 func TestThePagesOfAPool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("worker")

@@ -129,6 +129,12 @@ func nameOf(n watch.Name, claim string) *name {
 	return v
 }
 
+// There says whether the claim that the page is about is there.
+func (v *name) There() bool {
+	gone := []inspect.Code{inspect.Incompatible, inspect.Foreign, inspect.Unknown, inspect.Gone, inspect.Absent}
+	return v.Asked != nil && !slices.ContainsFunc(v.Asked.Reasons, func(r inspect.Reason) bool { return slices.Contains(gone, r.Code) })
+}
+
 // ResourceState is how a resource stands.
 func (v *name) ResourceState(r inspect.Resource) state {
 	switch {
