@@ -237,6 +237,8 @@ func TestWhatIsRefused(t *testing.T) {
 		d.values.Set("reason", strings.Repeat("x", 20<<10))
 		require.Equal(t, http.StatusForbidden, d.post().code)
 		d = s.ask(address)
+		require.Contains(t, d.post(head("Content-Type", "text/plain")).body, "it is no form")
+		d = s.ask(address)
 		d.values.Set("token", strings.Repeat("0", 64))
 		require.Equal(t, http.StatusForbidden, d.post().code)
 		require.Empty(t, told.Told(observe.Acted))
@@ -265,6 +267,23 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, s.get("act?verb=release&kind=sem&name=gpu").code)
 		require.Equal(t, http.StatusBadRequest, s.get("act?verb=jump").code)
 		require.Empty(t, told.Told(observe.Acted))
+	})
+}
+
+func TestWhatItWillDoIsReadBeforeItIsDone(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told := w.Process()
+		s := w.acting(told)
+		d := s.ask("act?verb=pause&kind=sem&name=gpu")
+		d.values.Set("reason", "x")
+		d.values.Set("for", "2h")
+		a := d.post()
+		require.Equal(t, http.StatusOK, a.code)
+		require.Contains(t, a.body, "for 2h00m")
+		require.Empty(t, told.Told(observe.Acted))
+		d.read(a.body)
+		require.Equal(t, http.StatusSeeOther, d.post().code)
+		require.Len(t, told.Told(observe.Acted), 1)
 	})
 }
 
