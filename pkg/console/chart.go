@@ -18,8 +18,8 @@ const (
 	laneHigh = 16.0
 	// lanesMost is how many rows a timeline has.
 	lanesMost = 24
-	// leastShown is how much time a drawing shows at the least, holdsShown a timeline at the most.
-	leastShown, holdsShown = time.Minute, 15 * time.Minute
+	// chartShown is how much time a chart shows at the least, holdsLeast and holdsMost what a timeline shows.
+	chartShown, holdsLeast, holdsMost = 10 * time.Second, time.Minute, 15 * time.Minute
 )
 
 // chart is what was held and waiting over the time.
@@ -32,17 +32,17 @@ type chart struct {
 }
 
 // window is the time that a drawing shows.
-func window(n *watch.Name) (from, to time.Time) {
+func window(n *watch.Name, least time.Duration) (from, to time.Time) {
 	from, to = n.Since, n.At
-	if to.Sub(from) < leastShown {
-		from = to.Add(-leastShown)
+	if to.Sub(from) < least {
+		from = to.Add(-least)
 	}
 	return from, to
 }
 
 func chartOf(n *watch.Name) chart {
 	c := chart{Any: len(n.History) > 0}
-	c.From, c.To = window(n)
+	c.From, c.To = window(n, chartShown)
 	if !c.Any {
 		return c
 	}
@@ -55,8 +55,11 @@ func chartOf(n *watch.Name) chart {
 	c.Held = c.steps(n, func(s watch.Sample) int { return s.Held })
 	c.Waiting = c.steps(n, func(s watch.Sample) int { return s.Waiting })
 	c.Capacity = c.steps(n, func(s watch.Sample) int { return s.Capacity })
-	c.Says = fmt.Sprintf("Since %s UTC: held between %d and %d of %d, now %d; waiting at most %d, now %d.",
-		n.Since.UTC().Format("15:04:05"), least, most, n.Capacity, n.Held, waited, n.Waiting)
+	held := fmt.Sprintf("held between %d and %d of %d, now %d", least, most, n.Capacity, n.Held)
+	if least == most {
+		held = fmt.Sprintf("held %d of %d", most, n.Capacity)
+	}
+	c.Says = fmt.Sprintf("Since %s UTC: %s; waiting at most %d, now %d.", clock(n.Since), held, waited, n.Waiting)
 	return c
 }
 
@@ -121,8 +124,8 @@ func (b bar) TextX() float64 { return b.X + 4 }
 
 func timelineOf(n *watch.Name) timeline {
 	t := timeline{}
-	if t.From, t.To = window(n); t.To.Sub(t.From) > holdsShown {
-		t.From = t.To.Add(-holdsShown)
+	if t.From, t.To = window(n, holdsLeast); t.To.Sub(t.From) > holdsMost {
+		t.From = t.To.Add(-holdsMost)
 	}
 	shown := 0
 	for _, s := range n.Spans {
@@ -146,7 +149,7 @@ func timelineOf(n *watch.Name) timeline {
 		t.Lanes[i].Y = float64(i) * (laneHigh + 4)
 	}
 	t.Height = max(laneHigh, float64(len(t.Lanes))*(laneHigh+4))
-	t.Says = fmt.Sprintf("%d holds between %s and %s UTC, as they were seen.", shown, t.From.UTC().Format("15:04:05"), t.To.UTC().Format("15:04:05"))
+	t.Says = fmt.Sprintf("%s between %s and %s UTC, as they were seen.", count(shown, "hold"), clock(t.From), clock(t.To))
 	return t
 }
 
@@ -168,7 +171,7 @@ func (t *timeline) bar(s watch.Span) bar {
 	from, to := share(t.From, t.To, s.From), share(t.From, t.To, s.To)
 	who := whoOf(s.Owner, s.Label, s.Claim)
 	b := bar{X: from, Wide: max(2, to-from), Ended: s.Ended, Claim: s.Claim}
-	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, s.From.UTC().Format("15:04:05"), text.Human(s.To.Sub(s.From)))
+	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, clock(s.From), text.Human(s.To.Sub(s.From)))
 	if s.Resource != "" {
 		b.Says += ", " + text.Plain(s.Resource)
 	}

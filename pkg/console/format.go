@@ -48,7 +48,7 @@ func static() http.Handler {
 func parsed() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"plain": text.Plain, "quoted": text.Quoted, "human": text.Human, "kind": kindWord, "age": age, "until": until, "readAt": readAt, "utc": utc,
-		"to": to, "row": row, "problem": problem, "short": short, "clock": clock,
+		"to": to, "row": row, "problem": problem, "short": short, "count": count, "clock": clock,
 	}).ParseFS(files, "templates/*.html")
 }
 
@@ -145,6 +145,14 @@ func utc(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
+}
+
+// count is how many there are of something.
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprint(n, " ", what)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

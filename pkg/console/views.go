@@ -28,6 +28,7 @@ type nameRow struct {
 	State    state
 	LongWait time.Time // since when the first in line waits, zero for nobody
 	Who      string    // who holds longest
+	Overdue  bool      // and has not renewed for long: more than three fifths of its lease
 }
 
 // state is a word for how something stands, and how it looks.
@@ -70,6 +71,7 @@ func rowOf(n inspect.Name) nameRow {
 	}
 	if h := n.Longest; h != nil {
 		r.Who = whoOf(h.Owner, h.Label, h.ID)
+		r.Overdue = !h.NoRenew && !h.Detached && h.Lease != berth.Forever && h.MaxHold == 0 && (n.Kind != keyspace.Lock || n.Holders == 1) && h.Left < h.Lease*2/5
 	}
 	return r
 }
@@ -86,7 +88,9 @@ func stateOf(n *inspect.Name) state {
 		return state{"not there", "quiet"}
 	case n.Pause != nil:
 		return state{"paused", "bad"}
-	case n.Waiting > 0 && n.Held >= n.Capacity:
+	case n.Waiting > 0 && n.Pool != nil && n.Pool.Free == 0 && n.Held == 0 && n.Pool.Resting > 0:
+		return state{"at rest", "bad"}
+	case n.Waiting > 0 && (n.Held >= n.Capacity || n.Pool != nil && n.Pool.Free == 0):
 		return state{"contended", "busy"}
 	case n.Waiting > 0:
 		return state{"waiting", "busy"}

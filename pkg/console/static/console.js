@@ -21,16 +21,30 @@
     for (const e of document.querySelectorAll('time[data-left]')) say(e, span(e.dataset.left - now));
   };
 
+  // move keeps the focus, where the browser can.
+  const move = (parent, child, before) => {
+    if (parent.moveBefore) { parent.moveBefore(child, before); return; }
+    const focus = child.contains(document.activeElement) ? document.activeElement : null;
+    parent.insertBefore(child, before);
+    if (focus) focus.focus({ preventScroll: true });
+  };
+
   // morph makes an element like another one, and keeps what is the same: the focus and a selection stay.
   const morph = (to, from) => {
     for (const { name, value } of [...from.attributes]) if (to.getAttribute(name) !== value) to.setAttribute(name, value);
     for (const { name } of [...to.attributes]) if (!from.hasAttribute(name) && name !== 'open') to.removeAttribute(name);
+    // What is not wanted any more goes first: what stays in its order is then never moved, and a move loses the focus.
+    const wanted = new Set([...from.children].map((e) => e.id).filter(Boolean));
+    for (const e of [...to.children]) if (e.id && !wanted.has(e.id)) e.remove();
     let at = to.firstChild;
     for (const want of [...from.childNodes]) {
       let have = at;
       if (want.id) {
         have = [...to.children].find((e) => e.id === want.id) || null;
-        if (have && have !== at) { to.insertBefore(have, at); at = have; }
+        if (have && have !== at) {
+          while (at && at !== have && !at.id) { const next = at.nextSibling; at.remove(); at = next; }
+          if (have !== at) move(to, have, at);
+        }
       } else if (have && have.id) {
         have = null;
       }
