@@ -54,6 +54,7 @@ type claimList struct {
 	Claims   []claimRow
 	Holds    int
 	Waits    int
+	Overdue  int      // how many of them were not heard of as they should
 	Labels   []string // of the claims
 	Partial  bool
 	Problems []string
@@ -75,16 +76,22 @@ func (c *Console) claims(f inspect.ClaimFilter) source {
 
 func claimListOf(found watch.Claims) claimList {
 	l := claimList{Partial: found.Partial, Problems: problemsOf(found.Problems)}
+	leases := shortest(found.Items)
 	for _, c := range found.Items {
 		r := claimRow{Claim: c}
 		if h := c.Holder; h != nil {
 			l.Holds++
 			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"holds", "good"}, h.Node, h.Label, h.Owner, h.Resource, h.Left
+			if overdue(h, leases[c.Kind][c.Name]) {
+				r.State, l.Overdue = state{"holds, overdue", "bad"}, l.Overdue+1
+			}
 		} else {
 			w := c.Waiter
 			l.Waits++
 			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"waits", "busy"}, w.Node, w.Label, w.Owner, w.Resource, w.Alive
-			if c.Paused > 0 {
+			if w.Alive <= 0 {
+				r.State, l.Overdue = state{"waits, dead", "bad"}, l.Overdue+1
+			} else if c.Paused > 0 {
 				r.State = state{"waits, paused", "bad"}
 			}
 		}
@@ -95,6 +102,19 @@ func claimListOf(found watch.Claims) claimList {
 	}
 	slices.SortStableFunc(l.Claims, func(a, b claimRow) int { return a.Since().Compare(b.Since()) })
 	return l
+}
+
+// shortest are the shortest leases of the holds of each name.
+func shortest(all []inspect.Claim) map[keyspace.Kind]map[string]time.Duration {
+	leases := map[keyspace.Kind]map[string]time.Duration{keyspace.Sem: {}, keyspace.Lock: {}, keyspace.Pool: {}}
+	for _, c := range all {
+		if h := c.Holder; h != nil {
+			if least, ok := leases[c.Kind][c.Name]; !ok || h.Lease < least {
+				leases[c.Kind][c.Name] = h.Lease
+			}
+		}
+	}
+	return leases
 }
 
 // circleList is what the page of circles shows.

@@ -56,6 +56,8 @@ func TestADeadProcessIsSeen(t *testing.T) {
 		w.Advance(5 * time.Second)
 		require.Contains(t, s.see("name?kind=sem&name=gpu"), `<span class="state bad">overdue</span>`)
 		require.Contains(t, s.see(""), `<span class="state bad">overdue</span>`)
+		require.Contains(t, s.see("node?id="+p.sems.Node()), "1 claim should have been heard of by now")
+		require.NotContains(t, s.see("node?id="+q.sems.Node()), "should have been heard of")
 		w.Advance(5 * time.Second)
 		page := s.see("name?kind=sem&name=gpu")
 		require.NotContains(t, page, "overdue")

@@ -28,7 +28,7 @@ type nameRow struct {
 	State    state
 	LongWait time.Time // since when the first in line waits, zero for nobody
 	Who      string    // who holds longest
-	Overdue  bool      // and has not renewed for long: more than three fifths of its lease
+	Overdue  bool      // and should have renewed by now
 }
 
 // state is a word for how something stands, and how it looks.
@@ -71,9 +71,15 @@ func rowOf(n inspect.Name) nameRow {
 	}
 	if h := n.Longest; h != nil {
 		r.Who = whoOf(h.Owner, h.Label, h.ID)
-		r.Overdue = !h.NoRenew && !h.Detached && h.Lease != berth.Forever && h.MaxHold == 0 && (n.Kind != keyspace.Lock || n.Holders == 1) && h.Left < h.Lease*2/5
+		r.Overdue = overdue(h, h.Lease) && (n.Kind != keyspace.Lock || n.Holders == 1)
 	}
 	return r
+}
+
+// overdue says whether a hold has not been renewed for more than three fifths of a lease: its own or, of the entries of
+// a lock, which share a deadline, the shortest.
+func overdue(h *berth.Holder, lease time.Duration) bool {
+	return !h.NoRenew && !h.Detached && h.Lease != berth.Forever && h.MaxHold == 0 && h.Left < lease*2/5
 }
 
 // whoOf is how somebody is called in short.
