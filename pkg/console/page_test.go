@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -110,6 +111,21 @@ func TestItIsMountedAnywhere(t *testing.T) {
 			requireHarmless(t, page)
 			require.Equal(t, "public, max-age=31536000, immutable", s.get(linksOf(t, page, "static/console.css")[0]).head.Get("Cache-Control"))
 		}
+	})
+}
+
+func TestAMountWithoutItsSlashLeadsToTheFolder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		ask := func(prefix, address string) *httptest.ResponseRecorder {
+			out := httptest.NewRecorder()
+			http.StripPrefix(prefix, s.page).ServeHTTP(out, httptest.NewRequest(http.MethodGet, address, nil))
+			return out
+		}
+		out := ask("/a/berth", "/a/berth?kind=sem")
+		require.Equal(t, http.StatusPermanentRedirect, out.Code)
+		require.Equal(t, "./berth/", out.Header().Get("Location"), "relative to /a/")
+		require.Equal(t, http.StatusOK, ask("/a/berth/", "/a/berth/names").Code)
 	})
 }
 
