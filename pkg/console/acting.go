@@ -242,6 +242,9 @@ func (c *Console) done(w http.ResponseWriter, r *http.Request, a Access, f *deed
 	defer cancel()
 	if err := c.work(ctx, id, f.Action, a.User); err != nil {
 		f.Wrong = "It was not done. " + problem(err)
+		if f.Verb == act.Undrain {
+			f.Wrong = "It was not done for every kind. Do it again. " + problem(err)
+		}
 		c.form(w, r, a, http.StatusConflict, f)
 		return
 	}

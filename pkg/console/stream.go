@@ -122,6 +122,9 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) {
 	defer beats.Stop()
 	end := time.NewTimer(streamFor)
 	defer end.Stop()
+	if !sent(w, out, []byte("retry: 1000\n\n")) { // ms, after which a browser connects again
+		return
+	}
 	for seq := 0; ; {
 		s, news := b.last()
 		if !sent(w, out, s.since(seq, b.topic.page.regions)) {

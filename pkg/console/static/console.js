@@ -4,7 +4,6 @@
   const body = document.body;
   let ahead = Number(body.dataset.now) - Date.now(); // of the Redis server's clock
 
-
   const pad = (n) => String(n).padStart(2, '0');
   const span = (ms) => {
     const s = Math.floor(Math.max(0, ms) / 1000);
@@ -78,7 +77,7 @@
     ahead = b.now - Date.now();
     if (b.read) {
       for (const e of document.querySelectorAll('.standing time')) e.dataset.age = b.read;
-      document.querySelectorAll('[data-live] time[data-read]').forEach((e, i) => { e.dataset.read = b.reads ? b.reads[i] : b.read; });
+      document.querySelectorAll('[data-live] time[data-read]').forEach((e, i) => { e.dataset.read = (b.reads && b.reads[i]) || b.read; });
     }
     if (b.error) show('Not read: ' + b.error, 'off'); else show('Live', 'on');
     tick();

@@ -44,6 +44,9 @@ func Command(a *app.App) *cobra.Command {
 			if err := a.NoJSON(cmd); err != nil {
 				return err
 			}
+			if !page && cmd.Flags().Changed("listen") {
+				return app.Usage("--listen is for --web")
+			}
 			if page {
 				return showPage(cmd.Context(), a, listen)
 			}
