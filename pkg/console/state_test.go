@@ -166,7 +166,7 @@ func TestWhatIsSearchedFor(t *testing.T) {
 func TestNamesInUseHavePages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("worker")
-		const many = 450
+		const many = 250
 		for i := range many {
 			p.permit("", fmt.Sprintf("gpu/%d", i), 1)
 		}
