@@ -26,57 +26,92 @@ type Noted struct {
 	Replica bool
 }
 
+// Parts says of which names of each shard of the registry a reading is: how many it passes over.
+type Parts [state.Shards]int
+
 // Waits are names that somebody waits for, or did in the last minutes, as the registry knows them: those first that it
 // believes in for longest. Beside an error, of shards that do not answer, are the names of the others.
-func (r *Reader) Waits(ctx context.Context) (found Noted, err error) {
-	type noted struct {
-		ref   Ref
-		until int64
-	}
+func (r *Reader) Waits(ctx context.Context) (Noted, error) {
+	found, _, err := r.Registry(ctx, false, mostNoted, Parts{})
+	return found, err
+}
+
+// Registry is Waits of up to so many names of each shard behind some, and says where the next part of them begins. together
+// has one server asked for all shards at once, which a Cluster cannot.
+func (r *Reader) Registry(ctx context.Context, together bool, most int, from Parts) (found Noted, next Parts, err error) {
 	var (
-		mu     sync.Mutex
-		all    []noted
-		errs   []error
-		shards sync.WaitGroup
+		mu    sync.Mutex
+		reg   = registry{found: &found, next: &next, most: most}
+		errs  []error
+		reads sync.WaitGroup
 	)
+	each := [][]int{}
 	for shard := range state.Shards {
-		shards.Go(func() {
+		if together && shard > 0 {
+			each[0] = append(each[0], shard)
+		} else {
+			each = append(each, []int{shard})
+		}
+	}
+	for _, shards := range each {
+		reads.Go(func() {
 			var p trip
-			top := p.add("ZRANGE", r.space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart),
-				"0", strconv.Itoa(mostNoted), "REV", "WITHSCORES")
-			answers, err := r.run.Read(ctx, "waits", scriptkit.From{}, p.commands...)
-			p.results = answers.Results
-			var members []member
-			if err == nil {
-				members, err = p.members(top), p.err
+			for _, shard := range shards {
+				p.add("ZRANGE", r.space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart),
+					strconv.Itoa(from[shard]), strconv.Itoa(from[shard]+most), "REV", "WITHSCORES")
 			}
+			answers, err := r.run.Read(ctx, "waits", scriptkit.From{}, p.commands...)
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
-				errs = append(errs, err)
-				return
-			}
-			found.Now, found.Replica = max(found.Now, answers.Now), found.Replica || answers.Replica
-			if len(members) > mostNoted {
-				members, found.More = members[:mostNoted], true
-			}
-			for _, m := range members {
-				kind, name, ok := state.ParseMember(m.name)
-				ref := Ref{keyspace.Kind(kind), name}
-				if _, known := extras[ref.Kind]; ok && known && m.score > answers.Now && keyspace.CheckName(name) == nil {
-					all = append(all, noted{ref, m.score})
+			if err == nil {
+				p.results = answers.Results
+				for i, shard := range shards {
+					reg.take(shard, from[shard], p.members(i), answers)
 				}
+				err = p.err
 			}
+			errs = append(errs, err)
 		})
 	}
-	shards.Wait()
-	slices.SortFunc(all, func(a, b noted) int {
+	reads.Wait()
+	slices.SortFunc(reg.all, func(a, b noted) int {
 		return cmp.Or(cmp.Compare(b.until, a.until), cmp.Compare(a.ref.Kind, b.ref.Kind), cmp.Compare(a.ref.Name, b.ref.Name))
 	})
-	for _, n := range all {
+	for _, n := range reg.all {
 		found.Refs = append(found.Refs, n.ref)
 	}
-	return found, Joined(errs...)
+	return found, next, Joined(errs...)
+}
+
+// noted is a name of the registry, and until when it believes that somebody waits for it.
+type noted struct {
+	ref   Ref
+	until int64
+}
+
+// registry is what was read of it.
+type registry struct {
+	found *Noted
+	next  *Parts
+	most  int
+	all   []noted
+}
+
+// take takes the names of a shard behind some.
+func (r *registry) take(shard, from int, members []member, answers scriptkit.Answers) {
+	r.found.Now, r.found.Replica = max(r.found.Now, answers.Now), r.found.Replica || answers.Replica
+	r.found.More = r.found.More || from > 0
+	if len(members) > r.most {
+		members, r.found.More = members[:r.most], true
+		r.next[shard] = from + r.most
+	}
+	for _, m := range members {
+		kind, name, ok := state.ParseMember(m.name)
+		ref := Ref{keyspace.Kind(kind), name}
+		if _, known := extras[ref.Kind]; ok && known && m.score > answers.Now && keyspace.CheckName(name) == nil {
+			r.all = append(r.all, noted{ref, m.score})
+		}
+	}
 }
 
 // Joined joins errors, those once that say the same.

@@ -1,14 +1,64 @@
 package inspect
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
 
 // Overview reads again and again the names that somebody waits for, as a page does that stays open: of more than it may
-// read at once it reads those with the most waiting claims each time, and the others in turn. It is not safe for
-// concurrent use. There is nothing to close.
+// read at once it reads those with the most waiting claims each time, and the others in turn. While few are waited for, it
+// has names that are in use beside them. It is not safe for concurrent use. There is nothing to close.
 type Overview struct {
 	reader *Reader
 	filter NameFilter
+	clock  clock.Clock
+
+	parts   reader.Parts // of the registry, that the next pass reads
+	known   map[reader.Ref]*seen
+	notices map[keyspace.Kind]notice.Field
+	noticed aged
+	walked  aged   // when names were looked for that nobody waits for
+	cursor  string // where they are looked for next
+	passes  int
+	few     bool // fewer than fewNames are waited for
+	quiet   int  // how many names are shown that nobody waits for
 }
+
+// seen is a name that an Overview knows.
+type seen struct {
+	ref   reader.Ref
+	row   Name
+	read  int  // the pass that has read it, 0 for none
+	found int  // the pass that has found it
+	noted aged // the registry had it
+	quiet bool // it is in use, and shown though nobody waits for it
+}
+
+// shown says that a name is in the overview.
+func (s *seen) shown() bool { return s.read > 0 && (s.row.Waiting > 0 || s.row.Err != nil || s.quiet) }
+
+const (
+	passShard   = 50  // how many names of each shard of the registry a pass reads
+	passNames   = 200 // how many names it reads
+	passFirst   = 100 // how many of these are those with the most waiting claims
+	passHolds   = 20  // how many holds of each
+	passTrip    = 50  // how many names are read together
+	fewNames    = 20  // while fewer are waited for, others are shown
+	quietNames  = 100 // how many of these there are at most
+	quietEach   = 30 * time.Second
+	forgetAfter = time.Minute
+)
 
 // Overview returns what reads the names that a filter means; Idle and Waiting do not count.
 func (r *Reader) Overview(f NameFilter) (*Overview, error) {
@@ -16,12 +66,175 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 		return nil, err
 	}
 	f.Waiting, f.Idle = true, false
-	return &Overview{r, f}, nil
+	return &Overview{reader: r, filter: f, clock: clock.New(), known: map[reader.Ref]*seen{}, few: true}, nil
 }
 
-// Read makes one pass: it reads up to 50 names of each of the 16 parts of the registry, and of these up to 200. The
-// names with the most waiting claims are the first. One that this pass has not read again is as an earlier one has found
-// it: see its At.
-func (o *Overview) Read(ctx context.Context) (Page[Name], error) {
-	return o.reader.Names(ctx, o.filter, "", 200)
+// Read makes one pass: it reads up to 50 names of each of the 16 shards of the registry, and of all that it knows up to 200
+// names, 50 at once: the 100 with the most waiting claims, and others in turn, those first that it has not read yet. The names
+// with the most waiting claims are the first. One that this pass has not read is as an earlier one has found it: see
+// its At. One that nobody waits for any more is left out by the pass that finds that.
+//
+// While fewer than 20 names are waited for, up to 100 follow that are in use, and one that nobody waits for any more stays as
+// long as it is. They are looked for in a page of Names, at most once in 30 s, and then read in turn with the others. Partial says that the registry has more names than one pass
+// reads of it, or that some could not be read. A pause of all names is known for 5 s. The error is that of a pass that has read
+// nothing.
+func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
+	now := o.clock.Now()
+	o.passes++
+	noted, err := o.find(ctx, now)
+	page = Page[Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
+	if ctx.Err() != nil {
+		return Page[Name]{}, context.Cause(ctx)
+	} else if err != nil && noted.Now == 0 {
+		return Page[Name]{}, err
+	}
+	if o.noticed.due(now, noticeFor) {
+		all, err := o.reader.notices(ctx, o.filter.kinds())
+		if page.Problems = append(page.Problems, problems(err)...); err == nil {
+			o.notices, o.noticed = all, aged{true, now}
+		}
+	}
+	refs := o.turn()
+	read, failed := o.rows(ctx, refs)
+	page.Problems = append(page.Problems, problems(failed)...)
+	if o.few = o.contended() < fewNames; o.few {
+		page.Problems = append(page.Problems, o.fill(ctx, now, passNames-len(refs))...)
+	}
+	page.Partial = page.Partial || len(page.Problems) > 0
+	if ctx.Err() != nil {
+		return Page[Name]{}, context.Cause(ctx)
+	} else if failed != nil && read == 0 {
+		return Page[Name]{}, failed
+	}
+	o.forget(now)
+	for _, s := range o.known {
+		if s.shown() {
+			page.Items = append(page.Items, s.row)
+		}
+	}
+	slices.SortFunc(page.Items, func(a, b Name) int {
+		return rank{a.Waiting, a.Kind, a.Name}.compare(rank{b.Waiting, b.Kind, b.Name})
+	})
+	return page, nil
+}
+
+// find looks into the registry.
+func (o *Overview) find(ctx context.Context, now time.Duration) (reader.Noted, error) {
+	together := o.reader.redis.Mode() != rueidis.ClientModeCluster
+	noted, next, err := o.reader.read.Registry(ctx, together, passShard, o.parts)
+	o.parts = next
+	for _, ref := range noted.Refs {
+		if slices.Contains(o.filter.kinds(), ref.Kind) && strings.HasPrefix(ref.Name, o.filter.Prefix) {
+			o.know(ref).noted = aged{true, now}
+		}
+	}
+	return noted, err
+}
+
+// know is a name that is known from now on.
+func (o *Overview) know(ref reader.Ref) *seen {
+	s := o.known[ref]
+	if s == nil {
+		s = &seen{ref: ref, found: o.passes}
+		o.known[ref] = s
+	}
+	return s
+}
+
+// turn are the names that this pass reads.
+func (o *Overview) turn() (refs []reader.Ref) {
+	all := make([]*seen, 0, len(o.known))
+	for _, s := range o.known {
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b *seen) int {
+		return rank{a.row.Waiting, a.ref.Kind, a.ref.Name}.compare(rank{b.row.Waiting, b.ref.Kind, b.ref.Name})
+	})
+	n := 0
+	for n < min(passFirst, len(all)) && all[n].row.Waiting > 0 {
+		n++
+	}
+	slices.SortStableFunc(all[n:], func(a, b *seen) int { return cmp.Or(cmp.Compare(a.read, b.read), cmp.Compare(a.found, b.found)) })
+	for _, s := range all[:min(len(all), passNames)] {
+		refs = append(refs, s.ref)
+	}
+	return refs
+}
+
+// rows reads names, and says how many were.
+func (o *Overview) rows(ctx context.Context, refs []reader.Ref) (read int, err error) {
+	if len(refs) == 0 {
+		return 0, nil
+	}
+	var mu sync.Mutex
+	err = o.reader.batches(ctx, refs, func(reader.Ref) int { return reader.Most / passTrip }, func(node rueidis.Client, refs []reader.Ref) error {
+		rows, err := o.reader.read.Rows(ctx, node, passHolds, refs...)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range rows {
+			o.take(&rows[i])
+		}
+		read += len(rows)
+		return nil
+	})
+	return read, err
+}
+
+// take notes how a name was found. One that is in use is shown while few are waited for.
+func (o *Overview) take(n *reader.Name) {
+	s := o.know(reader.Ref{Kind: n.Kind, Name: n.Name})
+	s.row, s.read = nameOf(n, o.notices[n.Kind]), o.passes
+	used := n.Err != nil || n.Waiting+n.Holders > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0
+	o.quiets(s, used && o.few && (s.quiet || o.quiet < quietNames))
+}
+
+// quiets has a name be shown, or not, though nobody waits for it.
+func (o *Overview) quiets(s *seen, quiet bool) {
+	if s.quiet {
+		o.quiet--
+	}
+	if s.quiet = quiet; quiet {
+		o.quiet++
+	}
+}
+
+// contended is how many names somebody waits for.
+func (o *Overview) contended() (n int) {
+	for _, s := range o.known {
+		if s.row.Waiting > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// fill looks for names that are in use, up to so many.
+func (o *Overview) fill(ctx context.Context, now time.Duration, most int) []error {
+	if most = min(most, quietNames-o.quiet); most <= 0 || !o.walked.due(now, quietEach) {
+		return nil
+	}
+	found, err := o.reader.read.NamesPage(ctx, reader.Walk{Redis: o.reader.redis, Kinds: o.filter.kinds(), Prefix: o.filter.Prefix}, o.cursor, most)
+	if err != nil {
+		o.cursor = ""
+		return problems(err)
+	}
+	o.walked, o.cursor = aged{true, now}, found.Next
+	for i := range found.Names {
+		o.take(&found.Names[i])
+	}
+	return found.Problems
+}
+
+// forget forgets names that are not shown and that the registry does not have any more.
+func (o *Overview) forget(now time.Duration) {
+	o.few = o.contended() < fewNames
+	for ref, s := range o.known {
+		o.quiets(s, s.quiet && o.few)
+		if shown := s.row.Waiting > 0 || s.quiet; !shown && s.noted.due(now, forgetAfter) {
+			delete(o.known, ref)
+		}
+	}
 }

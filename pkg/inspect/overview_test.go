@@ -1,0 +1,189 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	stored "github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[inspect.Name] {
+	w.T.Helper()
+	o, err := look.Overview(f)
+	require.NoError(w.T, err)
+	return func() inspect.Page[inspect.Name] {
+		w.T.Helper()
+		page, err := o.Read(context.Background())
+		require.NoError(w.T, err)
+		require.Empty(w.T, page.Problems)
+		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b inspect.Name) int { return b.Waiting - a.Waiting }))
+		return page
+	}
+}
+
+// crowds has claims wait for a semaphore, and the registry know that.
+func (w *world) crowds(name string, claims ...string) {
+	w.T.Helper()
+	space, err := keyspace.New("berth")
+	require.NoError(w.T, err)
+	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
+	for _, claim := range claims {
+		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
+		w.Call("semaphore_acquire", "60000", "berth:wake:", name, r.Node, claim, "1", line.Lane(0), stored.FixedTerms(&r), "1", "stored")
+	}
+	member := stored.Member(string(keyspace.Sem), name)
+	shard := space.Key(keyspace.Waits, strconv.Itoa(stored.Shard(member)), keyspace.NamesPart)
+	w.Do("ZADD", shard, strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10), member)
+}
+
+// leaves has a claim give back.
+func (w *world) leaves(name, claim string) {
+	w.T.Helper()
+	space, err := keyspace.New("berth")
+	require.NoError(w.T, err)
+	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
+	w.Call("semaphore_release", "60000", "berth:wake:", name, "node", claim, "0")
+}
+
+func TestAnOverviewSeesAThousandNamesInAFewPasses(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const all = 1000
+		for n := range all {
+			claims := []string{"a.1", "b.1", "c.1"}
+			w.crowds(fmt.Sprintf("n%04d", n), claims[:2+n%2]...)
+		}
+		look, sent := w.counted()
+		read := w.overview(look, inspect.NameFilter{})
+		known, passes := 0, 0
+		for known < all {
+			w.Advance(2 * time.Second)
+			sent()
+			page := read()
+			passes++
+			require.True(w.T, page.Partial, "the registry has more")
+			commands := map[string]int{}
+			for _, c := range sent() {
+				commands[c]++
+			}
+			require.Equal(w.T, 16, commands["ZRANGE"]-commands["MGET"], "beside the first of each line")
+			require.LessOrEqual(w.T, commands["MGET"], 200)
+			var again int
+			for _, n := range page.Items {
+				if n.At.Equal(page.At) {
+					again++
+				}
+				require.Equal(w.T, "b.1", n.First[0].ID)
+			}
+			require.Equal(w.T, min(200, len(page.Items)), again, "what was not read has the time of when it was")
+			require.GreaterOrEqual(w.T, len(page.Items), known)
+			known = len(page.Items)
+			require.LessOrEqual(w.T, passes, 10)
+		}
+		w.crowds("n0000", "d.1", "e.1", "f.1")
+		for range 10 {
+			read()
+		}
+		require.Equal(w.T, "n0000", read().Items[0].Name)
+		w.leaves("n0000", "a.1")
+		require.Equal(w.T, 3, read().Items[0].Waiting, "the first ones are read each time")
+		w.leaves("n0999", "a.1")
+		w.leaves("n0999", "b.1")
+		w.leaves("n0999", "c.1")
+		gone := func() bool {
+			return !slices.ContainsFunc(read().Items, func(n inspect.Name) bool { return n.Name == "n0999" })
+		}
+		for n := 0; !gone(); n++ {
+			require.Less(w.T, n, 10)
+		}
+	})
+}
+
+func TestAnOverviewOfAQuietSystemHasWhatIsInUse(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		for n := range 30 {
+			alpha.lock(fmt.Sprintf("x%02d", n), "", nil)
+		}
+		alpha.filled("a")
+		look, sent := w.counted()
+		read := w.overview(look, inspect.NameFilter{})
+		names := func() (all []string) {
+			for _, n := range read().Items {
+				all = append(all, fmt.Sprintf("%s %s %d", n.Kind, n.Name, n.Waiting))
+			}
+			return all
+		}
+		require.Len(w.T, names(), 31)
+		beta.awaitLock("x20", "", nil)
+		late := beta.lock("late", "", nil)
+		w.Advance(2 * time.Second)
+		sent()
+		got := names()
+		require.NotContains(w.T, sent(), "SCAN", "once in 30 s")
+		require.Equal(w.T, []string{"lock x20 1", "lock x00 0"}, got[:2])
+		require.Len(w.T, got, 31)
+		w.Advance(28 * time.Second)
+		require.Contains(w.T, names(), "lock late 0")
+		require.Contains(w.T, sent(), "SCAN")
+		require.NoError(w.T, late.Release(context.Background()))
+		require.NotContains(w.T, names(), "lock late 0", "nobody uses it any more")
+
+		for n := range 19 {
+			w.crowds(fmt.Sprintf("n%02d", n), "a.1", "b.1")
+		}
+		require.Len(w.T, names(), 20, "so many are waited for")
+		w.leaves("n00", "a.1")
+		require.Len(w.T, names(), 19)
+		require.Contains(w.T, names(), "sem n00 0", "it is in use, and few are waited for")
+		w.leaves("n00", "b.1")
+		require.NotContains(w.T, names(), "sem n00 0")
+		w.Advance(30 * time.Second)
+		require.Len(w.T, names(), 19+30, "with those that are in use")
+	})
+}
+
+func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		for _, name := range []string{"a", "ab", "b"} {
+			alpha.lock(name, "", nil)
+			beta.awaitLock(name, "", nil)
+			alpha.permit(name, 1, nil)
+		}
+		w.Advance(time.Second)
+		only := w.overview(w.look, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}, Prefix: "a", Idle: true})
+		for range 3 {
+			page := only()
+			require.Len(w.T, page.Items, 2)
+			require.False(w.T, page.Partial)
+			require.Equal(w.T, []string{"a", "ab"}, []string{page.Items[0].Name, page.Items[1].Name})
+			n := page.Items[0]
+			require.Equal(w.T, []int{1, 1, 1}, []int{n.Capacity, n.Held, n.Waiting})
+			require.Equal(w.T, "alpha", n.Longest.Label)
+			require.Equal(w.T, "beta", n.First[0].Label)
+			require.Positive(w.T, n.First[0].Waited)
+		}
+		_, err := w.look.Overview(inspect.NameFilter{Kinds: []keyspace.Kind{"x"}})
+		require.Error(w.T, err)
+		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
+		page := only()
+		require.ErrorIs(w.T, page.Items[1].Err, berth.ErrIncompatible)
+		require.Equal(w.T, "a", page.Items[1].Name)
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		o, err := w.look.Overview(inspect.NameFilter{})
+		require.NoError(w.T, err)
+		_, err = o.Read(ended)
+		require.ErrorIs(w.T, err, context.Canceled)
+	})
+}
