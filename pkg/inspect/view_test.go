@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -234,4 +235,44 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		alpha := w.process("alpha")
+		look, sent := w.counted()
+		of := w.view(look, keyspace.Pool, "proxies", "")
+		pool := alpha.pool(allocator.PoolConfig[string]{})
+		var keys []string
+		for n := range 700 {
+			keys = append(keys, fmt.Sprintf("r%03d", n))
+		}
+		add := func(from, to int, opts *allocator.AddOptions) {
+			for ; from < to; from += 100 {
+				_, err := pool.Add(ctx, keys[from:from+100], opts)
+				require.NoError(w.T, err)
+			}
+		}
+		add(0, 500, nil)
+		add(500, 700, &allocator.AddOptions{Expiry: time.Hour})
+		for n := range 210 {
+			require.NoError(w.T, pool.Rest(ctx, keys[n], time.Duration(20+n)*time.Second, "busy"))
+			alpha.take(pool, &allocator.AllocateOptions{Resource: keys[210+n]})
+		}
+		for n := range 110 {
+			alpha.await(pool, &allocator.AllocateOptions{Resource: keys[210+n]})
+		}
+		for range 3 {
+			l := w.agrees(of, keyspace.Pool, "proxies", "")
+			require.Equal(w.T, []int{700, 210, 110}, []int{l.Capacity, l.Holders, l.Waiting})
+			require.Equal(w.T, []int{110, 10}, []int{l.HoldsLeft, l.WaitsLeft})
+			of()
+			sent()
+			of()
+			got := sent()
+			require.LessOrEqual(w.T, len(got), 13, got)
+			w.Advance(10 * time.Second) // some rests end
+		}
+	})
 }

@@ -252,6 +252,22 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 			names, claims := everything(w.Within(patience), t, look)
 			require.Equal(t, 1, names)
 			require.Equal(t, 2, claims)
+			view, err := look.View(keyspace.Sem, "gpu", "")
+			require.NoError(t, err)
+			overview, err := look.Overview(inspect.NameFilter{})
+			require.NoError(t, err)
+			for range 3 { // the second reading knows what the first one has found
+				l, err := view.Read(w.Within(patience))
+				require.NoError(t, err)
+				require.Equal(t, test.replica, l.Replica)
+				require.Len(t, l.Holds, 1)
+				require.Len(t, l.Waits, 1)
+				page, err := overview.Read(w.Within(patience))
+				require.NoError(t, err)
+				require.Empty(t, page.Problems)
+				require.Len(t, page.Items, 1)
+				require.Equal(t, []int{1, 1}, []int{page.Items[0].Held, page.Items[0].Waiting})
+			}
 		})
 	}
 }
