@@ -27,6 +27,7 @@ type list struct {
 	all     bool // all names
 	ask     namesAsk
 	waiting bool     // for the answer
+	number  int      // of the page that is shown, from 1
 	before  []string // the cursors of the pages before this one
 }
 
@@ -61,7 +62,7 @@ func (l *list) page(p namesPage) {
 	}
 	l.waiting, l.err = false, p.err
 	if p.err == nil {
-		l.got, l.at = p.page, p.now
+		l.got, l.at, l.number = p.page, p.now, len(l.before)+1
 		l.rows = rows[inspect.Name]{}
 		l.arrange(false)
 	}
@@ -175,7 +176,7 @@ func (l *list) press(m *model, key string) tea.Cmd {
 		}
 	case "a":
 		l.all, l.filter, l.before = !l.all, "", nil
-		l.rows, l.got, l.seen = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, seen{}
+		l.rows, l.got, l.seen, l.number = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, seen{}, 1
 		if l.all {
 			return tea.Batch(m.look(), l.first(m))
 		}
@@ -219,8 +220,8 @@ func (l *list) turn(m *model, key string) tea.Cmd {
 	switch {
 	case !l.all:
 		return m.say(false, "all names have pages: a shows them")
-	case l.waiting:
-		return nil
+	case l.waiting && key != "<":
+		return m.say(false, "the page is still being read")
 	case key == ".":
 	case key == ">" && l.got.Next == "":
 		return m.say(false, "this is the last page")
@@ -261,7 +262,7 @@ func (l *list) title(*model) string {
 	}
 	title := "The most contended " + what
 	if l.all {
-		title = fmt.Sprintf("All %s in use, page %d", what, len(l.before)+1)
+		title = fmt.Sprintf("All %s in use, page %d", what, max(l.number, 1))
 	}
 	title += ", " + orders[l.order].name + " first"
 	if orders[l.order].name == "name" {
@@ -336,6 +337,8 @@ func (l *list) about(p paper) []string {
 	if n := len(l.rows.all); n > 0 {
 		at := fmt.Sprintf("%d of %d", l.rows.cursor+1, n)
 		switch {
+		case l.all && l.waiting:
+			at += ", reading ..."
 		case l.got.Next != "" && l.all:
 			at += ", > for more"
 		case l.got.Partial:

@@ -72,12 +72,9 @@ func (m *model) header(title string) string {
 	if n := len(m.running); n > 0 {
 		right = fmt.Sprintf("%s under way, %s", count(n, "action"), right)
 	}
-	room := p.width - p.method.StringWidth(right) - 2
-	if room < p.width/2 {
-		right = p.cut(right, p.width/2-2)
-		room = p.width - p.method.StringWidth(right) - 2
-	}
-	return p.in(strong, p.fill(title, room)+"  "+right)
+	least := min(p.method.StringWidth(right), p.width/3) // of it, however long the title is
+	right = p.cut(right, max(p.width-p.method.StringWidth(title)-2, least))
+	return p.in(strong, p.fill(title, p.width-p.method.StringWidth(right)-2)+"  "+right)
 }
 
 // foot is what is to be said: that nothing comes from the server, and the status.
