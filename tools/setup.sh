@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind,
+# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux,
 # golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
@@ -108,6 +108,13 @@ setup_valgrind() {
   local hint="install valgrind yourself"
   if command -v valgrind >/dev/null && command -v callgrind_control >/dev/null; then return; fi
   apt_install valgrind
+}
+
+# berth top is tested on the terminals of a tmux.
+setup_tmux() {
+  local hint="install tmux yourself"
+  if command -v tmux >/dev/null; then return; fi
+  apt_install tmux
 }
 
 # A Docker that was not running is started, and goes on until tools/docker.sh stop.

@@ -96,6 +96,7 @@ func plans(at places) map[string]plan {
 	// Most of them wait most of the time: more at once than there are processors.
 	servers := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
 	servers.flags = []string{"-p=4"}
+	servers.env = []string{"BERTH_TEST_TMUX=required"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 	bench.flags = []string{"-p=1"} // one package has nearly all
 
@@ -116,7 +117,7 @@ func plans(at places) map[string]plan {
 	dockerd := target("setup-docker", "a Docker, if none answers", 10*time.Second, "setup")
 	dockerd.env = []string{"BERTH_DOCKER=" + at.docker}
 	contained := servers
-	contained.env = []string{"BERTH_TEST_DOCKER=required"}
+	contained.env = append(slices.Clone(servers.env), "BERTH_TEST_DOCKER=required")
 	contained.after = []string{"build", dockerd.name}
 	undocker := step{
 		name: "stop-docker", does: "ends the Docker that it started", takes: time.Second,
@@ -134,13 +135,13 @@ func plans(at places) map[string]plan {
 		"test": {
 			does: "all tests with the race detector, on real servers too",
 			cold: 9 * time.Minute, warm: 7 * time.Minute,
-			steps: []step{setup("cc", "redis", "valkey"), build, root, command, servers, bench},
+			steps: []step{setup("cc", "redis", "valkey", "tmux"), build, root, command, servers, bench},
 		},
 		"ci": {
 			does: "everything that a change must pass",
 			cold: 14 * time.Minute, warm: 8 * time.Minute,
 			steps: []step{
-				setup("cc", "redis", "valkey", "golangci-lint", "luacheck"),
+				setup("cc", "redis", "valkey", "tmux", "golangci-lint", "luacheck"),
 				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, undocker,
 			},
 		},
