@@ -28,6 +28,8 @@ type list struct {
 	ask     namesAsk
 	waiting bool     // for the answer
 	number  int      // of the page that is shown, from 1
+	begun   bool     // a part of the page that was asked for has come
+	from    string   // the cursor of the page that was asked for
 	before  []string // the cursors of the pages before this one
 }
 
@@ -55,25 +57,40 @@ func (l *list) read(_ *model, r reading) {
 	}
 }
 
-// page takes in a page of all names.
-func (l *list) page(p namesPage) {
+// fullPage is how many names a page has at least, unless it is the last.
+const fullPage = 100
+
+// page takes in a part of a page of all names, and asks for the next part while it is not full: a part is what was found
+// in a fifth of a second.
+func (l *list) page(m *model, p namesPage) tea.Cmd {
 	if !l.all || p.ask.number != l.ask.number {
-		return
+		return nil
 	}
 	l.waiting, l.err = false, p.err
-	if p.err == nil {
-		l.got, l.at, l.number = p.page, p.now, len(l.before)+1
-		l.rows = rows[inspect.Name]{}
-		l.arrange(false)
+	if p.err != nil {
+		return nil
 	}
+	if !l.begun {
+		l.rows, l.got, l.number, l.begun = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, len(l.before)+1, true
+	}
+	l.at = p.now
+	p.page.Items = append(l.got.Items, p.page.Items...)
+	l.got = p.page
+	l.arrange(true)
+	if p.page.Next == "" || len(l.got.Items) >= fullPage {
+		return nil
+	}
+	l.ask.cursor = p.page.Next
+	return l.send(m)
 }
 
 // arrange makes the rows of what was read.
 func (l *list) arrange(keep bool) {
-	all := make([]entry[inspect.Name], 0, len(l.got.Items))
+	all, there := make([]entry[inspect.Name], 0, len(l.got.Items)), map[string]bool{}
 	for _, n := range l.got.Items {
-		if l.fits(n) {
-			all = append(all, entry[inspect.Name]{key: string(n.Kind) + " " + n.Name, value: n})
+		if key := string(n.Kind) + " " + n.Name; l.fits(n) && !there[key] { // a name may be there twice
+			there[key] = true
+			all = append(all, entry[inspect.Name]{key: key, value: n})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b entry[inspect.Name]) int { return orders[l.order].compare(a.value, b.value) })
@@ -205,7 +222,12 @@ func (l *list) first(m *model) tea.Cmd {
 	if l.kind != "" {
 		l.ask.filter.Kinds = []keyspace.Kind{l.kind}
 	}
-	l.ask.cursor = ""
+	return l.begin(m, "")
+}
+
+// begin asks for a page.
+func (l *list) begin(m *model, cursor string) tea.Cmd {
+	l.from, l.begun, l.ask.cursor = cursor, false, cursor
 	return l.send(m)
 }
 
@@ -226,15 +248,15 @@ func (l *list) turn(m *model, key string) tea.Cmd {
 	case key == ">" && l.got.Next == "":
 		return m.say(false, "this is the last page")
 	case key == ">":
-		l.before = append(l.before, l.ask.cursor)
-		l.ask.cursor = l.got.Next
+		l.before = append(l.before, l.from)
+		l.from = l.got.Next
 	case len(l.before) == 0:
 		return m.say(false, "this is the first page")
 	default:
-		l.ask.cursor = l.before[len(l.before)-1]
+		l.from = l.before[len(l.before)-1]
 		l.before = l.before[:len(l.before)-1]
 	}
-	return l.send(m)
+	return l.begin(m, l.from)
 }
 
 // edit takes in a key, or what was typed or pasted, while the filter is typed.
@@ -341,7 +363,7 @@ func (l *list) about(p paper) []string {
 			at += ", reading ..."
 		case l.got.Next != "" && l.all:
 			at += ", > for more"
-		case l.got.Partial:
+		case l.got.Partial && !l.all:
 			at += ", and more that were not read"
 		}
 		says = append(says, at)

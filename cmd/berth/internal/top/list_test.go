@@ -120,11 +120,21 @@ func TestAllNamesComeInPages(t *testing.T) {
 	p.keys("a")
 	p.shows("All names in use, page 1", "Reading ...")
 	require.Equal(t, subject{}, p.fake.looks[1], "the overview is read no more")
+	var full []inspect.Name
+	for i := range fullPage {
+		full = append(full, contended(fmt.Sprintf("full-%03d", i), 0))
+	}
 	answer := func(next string, names ...inspect.Name) {
 		p.send(namesPage{ask: p.fake.asks[len(p.fake.asks)-1], page: inspect.Page[inspect.Name]{Items: names, Next: next, At: noon}, now: noon})
 	}
-	answer("second", contended("x", 0))
-	p.shows("x ", "> for more")
+	answer("rest")
+	p.shows("Reading ...") // it took long, and nothing was found yet
+	require.Equal(t, "rest", p.fake.asks[1].cursor)
+	answer("more", contended("x", 0), contended("x", 0))
+	p.shows("x ", "1 of 1, reading ...")
+	p.fake.asks = p.fake.asks[2:]
+	answer("second", full...)
+	p.shows("full-000 ", "1 of 101, > for more")
 	p.keys(">")
 	require.Equal(t, "second", p.fake.asks[1].cursor)
 	p.keys(">")
@@ -138,7 +148,7 @@ func TestAllNamesComeInPages(t *testing.T) {
 	answer("", contended("y", 0))
 	p.keys("<")
 	require.Empty(t, p.fake.asks[3].cursor)
-	answer("second", contended("x", 0))
+	answer("second", full...)
 	p.keys("<")
 	p.shows("page 1", "this is the first page")
 	p.keys("tab / 'pre' enter")

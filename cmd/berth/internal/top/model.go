@@ -158,7 +158,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case namesPage:
 		m.later(msg.now)
 		if l, ok := m.screens[0].(*list); ok {
-			l.page(msg)
+			return m, l.page(m, msg)
 		}
 	case outcome:
 		m.ended(msg)
