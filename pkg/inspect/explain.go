@@ -257,16 +257,17 @@ func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
 // first is the first claim that lives, of those who wait for the same as the explained one. A claim that
 // has become too heavy leaves when it is the first.
 func (x *explaining) first() *wait {
-	s := x.s
-	waits := s.Line
+	s, lists, resource := x.s, [][]wait{x.s.Line}, ""
 	if x.self != nil && x.self.Resource != "" {
-		waits = slices.DeleteFunc(slices.Clone(s.Lanes), func(w wait) bool { return w.Resource != x.self.Resource })
+		lists, resource = [][]wait{s.Lanes}, x.self.Resource
 	} else if x.self == nil {
-		waits = slices.Concat(s.Line, s.Lanes)
+		lists = append(lists, s.Lanes)
 	}
-	for i := range waits {
-		if w := &waits[i]; s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
-			return w
+	for _, waits := range lists {
+		for i := range waits {
+			if w := &waits[i]; (resource == "" || w.Resource == resource) && s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
+				return w
+			}
 		}
 	}
 	return x.self
