@@ -18,6 +18,9 @@ type Holder struct {
 	Resource string
 	// Lease is the lease, Forever for none; Left is what is left of it.
 	Lease, Left time.Duration
+	// WaitLease is the wait lease of its client: a process that renews is heard of more often than that. 0 where the
+	// lease is not longer.
+	WaitLease time.Duration
 	// NoRenew says that it does not renew by itself.
 	NoRenew bool
 	// MaxHold is the bound of the hold, 0 for none.

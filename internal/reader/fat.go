@@ -301,8 +301,12 @@ func Holder(name, id string, now time.Time, ends int64, text string) (berth.Hold
 	if ends < state.Forever {
 		left = state.Millis(max(ends-now.UnixMilli(), 0))
 	}
+	wait := r.Wait
+	if r.Lease <= wait {
+		wait = 0
+	}
 	return berth.Holder{
-		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Fence: r.Fence, Lease: r.Lease, Left: left,
+		ID: id, Node: r.Node, Label: r.Label, Owner: r.Owner, Weight: r.Weight, Fence: r.Fence, Lease: r.Lease, Left: left, WaitLease: wait,
 		NoRenew: r.NoRenew, MaxHold: r.MaxHold, Granted: r.Granted, Held: max(now.Sub(r.Granted), 0),
 		Wanted: r.WantedFor(now), Detached: r.Phase == 'd', ZombieAfter: r.ZombieAfter, Meta: r.Meta,
 	}, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/console"
 	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 func TestEachStateOfANameIsNamed(t *testing.T) {
@@ -62,6 +63,21 @@ func TestADeadProcessIsSeen(t *testing.T) {
 		page := s.see("name?kind=sem&name=gpu")
 		require.NotContains(t, page, "overdue")
 		require.Contains(t, page, "Nobody waits.", "the next one has it")
+	})
+}
+
+func TestALongLeaseIsOverdueByTheWaitLease(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("holder")
+		sem, err := p.sems.Semaphore("gpu", 1, nil)
+		require.NoError(t, err)
+		_, err = sem.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour})
+		require.NoError(t, err)
+		w.Advance(time.Minute)
+		require.NotContains(t, s.see("node?id="+p.sems.Node()), "overdue", "it renews")
+		p.Die()
+		w.Advance(30 * time.Second)
+		require.Contains(t, s.see("node?id="+p.sems.Node()), "overdue")
 	})
 }
 
