@@ -40,21 +40,21 @@ func wildPlay(t *testing.T, w string, width, height int) *play {
 
 func (p *play) wildName(w string) {
 	l := looked(of(keyspace.Pool, contended("x"+w, 1)), []string{"n1." + w}, []string{"n2." + w}, inspect.Resource{Key: "k" + w, Rests: berth.Forever, Reason: w})
-	l.Explanation.Why, l.Damaged = text.Escaped(w+" "+w), []string{w}
+	l.Explanation.Why, l.Damaged = w+" "+w, []string{w}
 	for i := range l.Holds {
 		h := &l.Holds[i].Holder
 		h.Label, h.Owner, h.Meta = w, w, map[string]string{w: w}
 	}
 	for i := range l.Waits {
 		l.Waits[i].Label, l.Waits[i].Owner = w, w
-		l.Waits[i].Explanation.Why = text.Escaped(w + " " + w)
+		l.Waits[i].Explanation.Why = w + " " + w
 	}
 	p.reads(l)
 }
 
 // Each screen fills each window exactly, whatever strangers have written; no text of theirs reaches the terminal as a command.
 func TestEveryScreenFitsEveryWindow(t *testing.T) {
-	sizes := [][2]int{{0, 0}, {1, 1}, {39, 10}, {40, 9}, {40, 10}, {41, 11}, {56, 12}, {64, 16}, {72, 20}, {79, 23}, {80, 24}, {100, 30}, {119, 31}, {120, 40}, {149, 50}, {150, 50}, {200, 50}, {300, 5}, {300, 12}}
+	sizes := [][2]int{{0, 0}, {1, 1}, {39, 10}, {40, 10}, {56, 12}, {80, 24}, {119, 31}, {150, 50}, {300, 12}}
 	for _, w := range wild {
 		for _, size := range sizes {
 			for _, keys := range []string{"", "a", "/ 'x'", "?", "p", "p '5m' enter", "p '5m' enter enter", "enter", "enter enter", "enter x", "enter G", "enter j n", "enter G t", "enter r enter", "c"} {
@@ -83,7 +83,7 @@ func TestEveryScreenFitsEveryWindow(t *testing.T) {
 // Whatever is pressed, read and resized in whatever order, all that is shown fits.
 func TestNoOrderOfKeysBreaksAnything(t *testing.T) {
 	keys := []string{"up", "down", "pgup", "pgdown", "home", "end", "enter", "enter", "esc", "tab", "s", "/", "a", ">", "<", ".", "c", "?", "n", "x", "r", "p", "u", "z", "t", "d", "D", "y", "5", "m", "backspace", "q"}
-	for seed := range uint64(200) {
+	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		p := begin(t, 80, 24)
 		for range 200 {
