@@ -109,10 +109,6 @@ const (
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
-	// Acted: somebody has acted from a page or a terminal of Berth; the call itself has events of its
-	// own. Detail is what was done, by whom, and why.
-	// Fills: Resource, Detail, Err. Level: info.
-	Acted Kind = "acted"
 	// WantedBack: an operator's call on this client asked for a hold of another one. Count is how
 	// many, 1.
 	// Fills: Count. Level: info.
@@ -263,4 +259,12 @@ const (
 	// Unhealthy: Healthy said no to a resource.
 	// Fills: Resource, Err. Level: info.
 	Unhealthy Kind = "unhealthy"
+)
+
+// What only a page of Berth sends, for an operator; see package console.
+const (
+	// Acted: somebody has acted from a page of Berth; the call that it made has events of its own. Detail is what
+	// was done, by whom, and why.
+	// Fills: Resource, Detail, Err. Level: info.
+	Acted Kind = "acted"
 )

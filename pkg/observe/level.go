@@ -13,11 +13,12 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, Acted, WantedBack, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
+		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
 		[]Kind{Rested, SettingsDiffer, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
+		[]Kind{Acted},
 	)
 }
 

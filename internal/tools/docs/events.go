@@ -20,6 +20,7 @@ var sentBy = []string{
 	"lock",
 	"lock", // a swarm
 	"pool",
+	"a page",
 }
 
 // eventKind is a constant of the type observe.Kind, and what its comment says.
