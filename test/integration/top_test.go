@@ -110,7 +110,7 @@ func TestTopInATerminal(t *testing.T) {
 // list presses the keys of the list. Where the cursor is to be in a row the rows are those of a page, which is not read anew.
 func (t *terminal) list(j *jam) {
 	t.Helper()
-	t.Log(t.shows("The most contended names, most waiting first", "> sem "+j.sem+" 2/2", "full", "/ 1 of [12]../", "q ends"))
+	t.Log(t.shows("The most contended names, most waiting first", "> sem "+j.sem+" 2/2", "full", "/ 1 of [0-9]+/", "q ends"))
 	t.press("Tab")
 	t.shows("The most contended semaphores")
 	t.press("Tab")
@@ -160,7 +160,7 @@ func (t *terminal) list(j *jam) {
 	t.types("no-such")
 	t.shows("None of them matches the filter")
 	t.press("Escape")
-	t.shows("> sem "+j.sem, "/ 1 of [12]../")
+	t.shows("> sem "+j.sem, "/ 1 of [0-9]+/")
 	t.press("/")
 	t.types(j.sem)
 	t.shows("only those with: "+j.sem, "> sem "+j.sem)
@@ -262,7 +262,7 @@ func (t *terminal) acts(j *jam) {
 func (t *terminal) rests(j *jam) {
 	t.Helper()
 	t.press("Escape")
-	t.shows("/ of (200|201|202) /")
+	t.shows("/ of [0-9]{2,} /")
 	t.press("/")
 	t.types(j.pool)
 	t.shows("> pool " + j.pool)
