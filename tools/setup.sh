@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux,
+# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, chromium,
 # golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
@@ -126,6 +126,17 @@ setup_docker() {
   fi
   command -v docker >/dev/null || apt_install docker-cli # newer Debians have it apart
   tools/docker.sh start
+}
+
+# What test/browser drives, and the letters that it draws: the package asks for none.
+setup_chromium() {
+  local hint="install Chromium, or have BERTH_TEST_BROWSER name one"
+  if [ -n "${BERTH_TEST_BROWSER-}" ]; then return; fi
+  local name
+  for name in chromium chromium-browser google-chrome google-chrome-stable; do
+    if command -v "$name" >/dev/null; then return; fi
+  done
+  apt_install chromium fonts-dejavu-core
 }
 
 setup_luacheck() {
