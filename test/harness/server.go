@@ -72,6 +72,14 @@ func Shared(t testing.TB) *Server {
 	return s
 }
 
+// Run is Start for a program that is no test. What it returns beside the server ends it.
+func Run(args ...string) (s *Server, end func() error, err error) {
+	if s, err = build(processFirst(), args); err != nil {
+		return nil, nil, err
+	}
+	return s, s.engine.remove, nil
+}
+
 // Private says whether the server is this test's own (or, from Shared, this test
 // binary's), so that it may be flushed, configured, stopped and killed.
 func (s *Server) Private() bool { return s.engine != nil }
