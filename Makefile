@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # Each is a Go module of its own, with its tests.
-MODULES := . cmd/berth test test/bench
+MODULES := . cmd/berth test test/bench test/browser
 
 .PHONY: help
 help: ## List the targets

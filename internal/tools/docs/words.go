@@ -27,7 +27,7 @@ var plainTerms = termsOf(
 	"allocator app backup berth caller clock command demo embedded engine fast harness heartbeat history job link lock model observe pool top",
 	"apptest probe report row script sem server supervise web",
 	// What proves a system of many machines, and what compares it with others.
-	"checker conformance contender integration rolling torture",
+	"browser checker chrome conformance contender integration jam rolling torture",
 )
 
 func termsOf(lists ...string) map[string]bool {

@@ -99,6 +99,8 @@ func plans(at places) map[string]plan {
 	servers.env = []string{"BERTH_TEST_TMUX=required"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 	bench.flags = []string{"-p=1"} // one package has nearly all
+	browser := tests("test/browser", "the console in a real browser, and what an open page costs", 2*time.Minute, "build")
+	browser.flags = []string{"-p=1"} // a browser fills the processors by itself
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")
 	docs := target("check-docs", "what is generated, links, anchors, names", 10*time.Second, "check-tidy", "build")
@@ -141,8 +143,8 @@ func plans(at places) map[string]plan {
 			does: "everything that a change must pass",
 			cold: 14 * time.Minute, warm: 8 * time.Minute,
 			steps: []step{
-				setup("cc", "redis", "valkey", "tmux", "golangci-lint", "luacheck"),
-				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, undocker,
+				setup("cc", "redis", "valkey", "tmux", "golangci-lint", "luacheck", "chromium"),
+				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, browser, undocker,
 			},
 		},
 	}

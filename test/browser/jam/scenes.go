@@ -1,0 +1,220 @@
+package jam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// full fills the semaphore. First in line is one that needs more than one place.
+func (j *Jam) full(ctx context.Context) error {
+	jobs := []string{"bert", "whisper", "resnet-152", "llama-ft", "yolo", "t5", "wav2vec"}
+	for i, job := range jobs {
+		c, err := j.sems(fmt.Sprintf("trainer-%d@rack-%d", i+1, i/3+1))
+		if err != nil {
+			return err
+		}
+		s, err := c.Semaphore(Full, 8, nil)
+		if err != nil {
+			return err
+		}
+		p, err := s.Acquire(berth.WithOwner(ctx, "train/"+job), &semaphore.AcquireOptions{
+			Meta: map[string]string{"ticket": fmt.Sprintf("ML-%d", 1041+i)},
+		})
+		if err != nil {
+			return err
+		}
+		j.Holds = append(j.Holds, p)
+		j.works(p)
+	}
+	waiting := 0
+	for i := range 8 {
+		c, err := j.sems(fmt.Sprintf("queue-runner-%d", i+1))
+		if err != nil {
+			return err
+		}
+		s, err := c.Semaphore(Full, 8, nil)
+		if err != nil {
+			return err
+		}
+		for n := range 5 {
+			opts := &semaphore.AcquireOptions{Weight: 1, Meta: map[string]string{"rate": fmt.Sprintf("1e-%d", n+2)}}
+			if waiting == 0 {
+				opts.Weight = 2
+			}
+			if i == 0 && n < 2 {
+				opts.Priority = 10
+			}
+			waiting++
+			if err := j.waits(ctx, keyspace.Sem, Full, waiting, owned(fmt.Sprintf("sweep/%d.%d", i+1, n+1), permit(s, opts))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// circle has three processes each hold what another one waits for.
+func (j *Jam) circle(ctx context.Context) error {
+	holds, clients := make([]hold, len(Circle)), make([]*qlock.Client, len(Circle))
+	owner := func(i int) string { return fmt.Sprintf("order-%d", 1042+i) }
+	for i, name := range Circle {
+		c, err := j.locks(fmt.Sprintf("checkout-%d", i+1))
+		if err != nil {
+			return err
+		}
+		clients[i] = c
+		if holds[i], err = owned(owner(i), locked(c, name, nil))(ctx); err != nil {
+			return err
+		}
+		held := holds[i]
+		j.work.Go(func() { // what waits with it gives it back too
+			<-j.ctx.Done()
+			_ = held.Release(context.WithoutCancel(ctx))
+		})
+		<-time.After(2 * time.Millisecond) // their ages differ
+	}
+	for i := range Circle {
+		next := Circle[(i+1)%len(Circle)]
+		if err := j.waits(ctx, keyspace.Lock, next, 1, owned(owner(i), locked(clients[i], next, nil)), holds[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resting has all resources of a pool rest, each for another reason.
+func (j *Jam) resting(ctx context.Context) error {
+	pool, err := j.pools("billing-sync", Resting)
+	if err != nil {
+		return err
+	}
+	keys := []string{"ana@example.org", "ben@example.org", "chi@example.org", "dov@example.org", "eve@example.org"}
+	if _, err := pool.Add(ctx, keys, nil); err != nil {
+		return err
+	}
+	for i, rest := range []struct {
+		lasts  time.Duration
+		reason string
+	}{
+		{25 * time.Minute, "429: too many requests"},
+		{2 * time.Hour, "asks for a captcha"},
+		{berth.Forever, "its password was changed; Eva asks the owner"},
+		{40 * time.Minute, "429: too many requests"},
+		{26 * time.Hour, "locked until tomorrow by the provider"},
+	} {
+		if err := pool.Rest(ctx, keys[i], rest.lasts, rest.reason); err != nil {
+			return err
+		}
+	}
+	for i := range 4 {
+		if err := j.waits(ctx, keyspace.Pool, Resting, i+1, owned(fmt.Sprintf("customer-%d", 7+i), allocated(pool, nil))); err != nil {
+			return err
+		}
+	}
+	return j.waits(ctx, keyspace.Pool, Resting, 5, owned("customer-3", allocated(pool, &allocator.AllocateOptions{Resource: "chi@example.org"})))
+}
+
+// proxies has a pool of which one resource is wanted, and others are free.
+func (j *Jam) proxies(ctx context.Context) error {
+	pool, err := j.pools("crawler", Proxies)
+	if err != nil {
+		return err
+	}
+	if _, err := pool.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128", "10.0.0.3:3128", "10.0.0.4:3128"}, nil); err != nil {
+		return err
+	}
+	for _, site := range []string{"news", "shop"} {
+		if err := j.takes(ctx, owned(site, allocated(pool, &allocator.AllocateOptions{Bind: site}))); err != nil {
+			return err
+		}
+	}
+	return j.waits(ctx, keyspace.Pool, Proxies, 1, owned("news/images", allocated(pool, &allocator.AllocateOptions{Resource: "10.0.0.1:3128"})))
+}
+
+// paused has a name stand still that has room, and one more wait for the process that was killed.
+func (j *Jam) paused(ctx context.Context) error {
+	c, err := j.sems("mailer")
+	if err != nil {
+		return err
+	}
+	s, err := c.Semaphore(Paused, 4, nil)
+	if err != nil {
+		return err
+	}
+	if err := j.takes(ctx, permit(s, nil)); err != nil {
+		return err
+	}
+	if err := c.Operator().Pause(ctx, Paused, 2*time.Hour, "the relay moves to another data centre"); err != nil {
+		return err
+	}
+	for i := range 3 {
+		if err := j.waits(ctx, keyspace.Sem, Paused, i+1, owned(fmt.Sprintf("newsletter-%d", i+1), permit(s, nil))); err != nil {
+			return err
+		}
+	}
+	locks, err := j.locks("reports")
+	if err != nil {
+		return err
+	}
+	return j.waits(ctx, keyspace.Lock, Endless, 1, locked(locks, Endless, nil))
+}
+
+// strangers has names and texts that only somebody who means ill, or nobody, would choose.
+func (j *Jam) strangers(ctx context.Context) error {
+	c, err := j.sems(closing)
+	if err != nil {
+		return err
+	}
+	locks, err := j.locks(backwards + broken)
+	if err != nil {
+		return err
+	}
+	meta := map[string]string{closing: broken, backwards: hidden, "wrong": wrong}
+	for i, name := range []string{Image, Escaped, Long, RightTo} {
+		s, err := c.Semaphore(name, 1, nil)
+		if err != nil {
+			return err
+		}
+		err = j.takes(ctx, owned(backwards, permit(s, &semaphore.AcquireOptions{Meta: meta})))
+		for n := range 1 + i%2 {
+			err = errors.Join(err, j.waits(ctx, keyspace.Sem, name, n+1, owned(broken+closing, permit(s, &semaphore.AcquireOptions{Meta: meta}))))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := c.Operator().Pause(ctx, Image, time.Hour, closing+broken); err != nil {
+		return err
+	}
+	for _, name := range []string{Script, Parent} {
+		err := errors.Join(
+			j.takes(ctx, owned(closing, locked(locks, name, &qlock.LockOptions{Meta: meta}))),
+			j.waits(ctx, keyspace.Lock, name, 1, owned(hidden, locked(locks, name, nil))),
+		)
+		if err != nil {
+			return err
+		}
+	}
+	pool, err := j.pools(Image, Location)
+	if err != nil {
+		return err
+	}
+	if _, err := pool.Add(ctx, []string{closing, Location, broken, wrong}, nil); err != nil {
+		return err
+	}
+	err = j.takes(ctx, owned(Script, allocated(pool, &allocator.AllocateOptions{Resource: closing})))
+	for _, key := range []string{Location, broken, wrong} {
+		err = errors.Join(err, pool.Rest(ctx, key, time.Hour, Image+closing+backwards+broken))
+	}
+	return errors.Join(err, j.waits(ctx, keyspace.Pool, Location, 1, owned(Image, allocated(pool, nil))),
+		j.Until(ctx, keyspace.Pool, Location, func(n inspect.Name) bool { return n.Held == 1 }))
+}
