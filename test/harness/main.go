@@ -8,12 +8,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, ends the server of [Shared], and fails if a
-// goroutine is left over. It is for TestMain:
+// Main runs the tests of a package, ends what they share, at last the server of [Shared], and
+// fails if a goroutine is left over. It is for TestMain:
 //
 //	func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
-func Main(m *testing.M) int {
+func Main(m *testing.M, ends ...func() error) int {
 	code := m.Run()
+	for _, end := range ends {
+		if err := end(); err != nil {
+			fmt.Fprintf(os.Stderr, "ending what the tests share: %v\n", err)
+			code = max(code, 1)
+		}
+	}
 	if err := shared.end(); err != nil {
 		fmt.Fprintf(os.Stderr, "ending the shared Redis: %v\n", err)
 		code = max(code, 1)

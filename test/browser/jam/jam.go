@@ -1,6 +1,7 @@
 package jam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,12 +24,11 @@ type Config struct {
 	URL string
 	// Namespace is where. Nothing else should be in it.
 	Namespace string
+	// Lease is the wait lease of what lives. Default 10 min: no pause of the machine ends it.
+	Lease time.Duration
 	// Work is after how long who is granted something gives it back: a jam that is solved flows. 0: never.
 	Work time.Duration
 }
-
-// lease is the wait lease of what lives: no pause of the machine ends it.
-const lease = 10 * time.Minute
 
 // Jam is what was made.
 type Jam struct {
@@ -54,6 +54,7 @@ func Make(ctx context.Context, cfg Config) (j *Jam, err error) {
 		return nil, err
 	}
 	option.DisableCache = true
+	cfg.Lease = cmp.Or(cfg.Lease, 10*time.Minute)
 	j = &Jam{cfg: cfg, made: make(chan struct{})}
 	if j.redis, err = rueidis.NewClient(option); err != nil {
 		return nil, err
@@ -158,7 +159,7 @@ func owned(owner string, get acquire) acquire {
 }
 
 func (j *Jam) sems(label string) (*semaphore.Client, error) {
-	c, err := semaphore.New(j.redis, semaphore.Config{Namespace: j.cfg.Namespace, Label: label, Lease: lease, WarnHeldLongerThan: -1})
+	c, err := semaphore.New(j.redis, semaphore.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
 	if err == nil {
 		j.closes = append(j.closes, c.Close)
 	}
@@ -166,7 +167,7 @@ func (j *Jam) sems(label string) (*semaphore.Client, error) {
 }
 
 func (j *Jam) locks(label string) (*qlock.Client, error) {
-	c, err := qlock.New(j.redis, qlock.Config{Namespace: j.cfg.Namespace, Label: label, Lease: lease, WarnHeldLongerThan: -1})
+	c, err := qlock.New(j.redis, qlock.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
 	if err == nil {
 		j.closes = append(j.closes, c.Close)
 	}
@@ -174,7 +175,7 @@ func (j *Jam) locks(label string) (*qlock.Client, error) {
 }
 
 func (j *Jam) pools(label, name string) (*allocator.Pool[string], error) {
-	c, err := allocator.New(j.redis, allocator.Config{Namespace: j.cfg.Namespace, Label: label, Lease: lease, WarnHeldLongerThan: -1})
+	c, err := allocator.New(j.redis, allocator.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
 	if err != nil {
 		return nil, err
 	}

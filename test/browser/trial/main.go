@@ -30,7 +30,7 @@ func main() {
 }
 
 func run(ctx context.Context) (err error) {
-	var cfg jam.Config
+	cfg := jam.Config{Lease: 10 * time.Second}
 	flag.StringVar(&cfg.URL, "redis", "", "the `URL` of the server; without one, a server of its own")
 	flag.StringVar(&cfg.Namespace, "namespace", "jam", "where the jam is made")
 	flag.DurationVar(&cfg.Work, "work", 3*time.Second, "after how long who is granted something gives it back; 0: never")

@@ -1,0 +1,127 @@
+package jam
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// View is one page of the console.
+type View struct {
+	Name string
+	// Path is its address, relative to that of the console.
+	Path string
+	// Code is what it is answered with, 0 for 200.
+	Code int
+	// Hostile says that it shows what only strangers write: it belongs to tests.
+	Hostile bool
+}
+
+// Views are all pages that the console has of the jam.
+func (j *Jam) Views(ctx context.Context) ([]View, error) {
+	holders, err := j.read.Holders(ctx, keyspace.Sem, Full, "", 100)
+	if err != nil {
+		return nil, err
+	}
+	dead := ""
+	for _, h := range holders.Items {
+		if h.Node == j.Dead {
+			dead = h.ID
+		}
+	}
+	waiters, err := j.read.Waiters(ctx, keyspace.Sem, Full, "", 100)
+	if err != nil {
+		return nil, err
+	}
+	resting, err := j.read.Waiters(ctx, keyspace.Pool, Resting, "", 100)
+	if err != nil {
+		return nil, err
+	}
+	strange, err := j.strange(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := waiters.Items[0]
+	return append([]View{
+		{Name: "overview", Path: "./"},
+		{Name: "overview-locks", Path: "./?kind=lock"},
+		{Name: "name", Path: NamePath(keyspace.Sem, Full)},
+		{Name: "lock", Path: NamePath(keyspace.Lock, Circle[0])},
+		{Name: "paused", Path: NamePath(keyspace.Sem, Paused)},
+		{Name: "endless", Path: NamePath(keyspace.Lock, Endless)},
+		{Name: "pool", Path: NamePath(keyspace.Pool, Resting)},
+		{Name: "proxies", Path: NamePath(keyspace.Pool, Proxies)},
+		{Name: "claim-waiting", Path: ClaimPath(keyspace.Sem, Full, first.ID)},
+		{Name: "claim-dead", Path: ClaimPath(keyspace.Sem, Full, dead)},
+		{Name: "claim-resting", Path: ClaimPath(keyspace.Pool, Resting, resting.Items[0].ID)},
+		{Name: "node", Path: path("node", "id", first.Node)},
+		{Name: "node-dead", Path: path("node", "id", j.Dead)},
+		{Name: "circles", Path: "circles"},
+		{Name: "names", Path: "names"},
+		{Name: "search-name", Path: path("search", "by", "name", "q", "a")},
+		{Name: "search-owner", Path: path("search", "by", "owner", "q", first.Owner)},
+		{Name: "search-label", Path: path("search", "by", "label", "q", first.Label)},
+		{Name: "search-node", Path: path("search", "by", "node", "q", first.Node)},
+		{Name: "search-nothing", Path: path("search", "by", "name", "q", "nothing has this name")},
+		{Name: "no-name", Path: NamePath(keyspace.Sem, "nobody/has/this")},
+		{Name: "no-claim", Path: ClaimPath(keyspace.Sem, Full, "nobody.has-this")},
+	}, strange...), nil
+}
+
+// strange are the pages of what strangers have written.
+func (j *Jam) strange(ctx context.Context) (views []View, err error) {
+	for _, n := range []inspect.Name{
+		{Kind: keyspace.Sem, Name: Image}, {Kind: keyspace.Sem, Name: Escaped}, {Kind: keyspace.Sem, Name: Long}, {Kind: keyspace.Sem, Name: RightTo},
+		{Kind: keyspace.Lock, Name: Script}, {Kind: keyspace.Lock, Name: Parent}, {Kind: keyspace.Pool, Name: Location},
+	} {
+		waiters, err := j.read.Waiters(ctx, n.Kind, n.Name, "", 1)
+		if err != nil {
+			return nil, err
+		}
+		holders, err := j.read.Holders(ctx, n.Kind, n.Name, "", 1)
+		if err != nil {
+			return nil, err
+		}
+		var w berth.Waiter
+		if len(waiters.Items) > 0 {
+			w = waiters.Items[0]
+		}
+		h := holders.Items[0]
+		views = append(views,
+			View{Name: "name " + n.Name, Path: NamePath(n.Kind, n.Name), Hostile: true},
+			View{Name: "hold of " + n.Name, Path: ClaimPath(n.Kind, n.Name, h.ID), Hostile: true},
+			View{Name: "wait for " + n.Name, Path: ClaimPath(n.Kind, n.Name, w.ID), Hostile: true},
+			View{Name: "node of " + n.Name, Path: path("node", "id", h.Node), Hostile: true},
+			View{Name: "owner of " + n.Name, Path: path("search", "by", "owner", "q", w.Owner), Hostile: true},
+			View{Name: "label of " + n.Name, Path: path("search", "by", "label", "q", h.Label), Hostile: true},
+			View{Name: "search for " + n.Name, Path: path("search", "by", "name", "q", n.Name), Hostile: true},
+		)
+	}
+	return append(views,
+		View{Name: "a kind of " + closing, Path: path("name", "kind", closing, "name", Image), Code: 400, Hostile: true},
+		View{Name: "a page of " + closing, Path: url.PathEscape(closing), Code: 404, Hostile: true},
+		View{Name: "a node of " + closing, Path: path("node", "id", closing+backwards+broken), Hostile: true},
+		View{Name: "a search by " + closing, Path: path("search", "by", closing, "q", Script+backwards+broken+wrong), Code: 400, Hostile: true},
+	), nil
+}
+
+// NamePath is the address of a name.
+func NamePath(kind keyspace.Kind, name string) string {
+	return path("name", "kind", string(kind), "name", name)
+}
+
+// ClaimPath is the address of a claim.
+func ClaimPath(kind keyspace.Kind, name, id string) string {
+	return path("claim", "kind", string(kind), "name", name, "id", id)
+}
+
+func path(page string, pairs ...string) string {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return page + "?" + q.Encode()
+}

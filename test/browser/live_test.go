@@ -1,0 +1,164 @@
+package browser
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/test/harness"
+)
+
+const (
+	holders = `[data-live="holders"]`
+	line    = `[data-live="line"]`
+	names   = `[data-live="names"]`
+)
+
+// A hold is released, and the page that is open shows who has it now; nobody loads it again.
+func TestAHandOffAppears(t *testing.T) {
+	s := newStage(t, console.Config{})
+	held, waits := s.turns("gpu", "alpha", "beta", "gamma")
+	l := s.open("name?kind=sem&name=gpu")
+	l.shows(holders, "alpha")
+	l.shows(line, "beta")
+	l.shows(line, "gamma")
+	loads := l.Loads()
+
+	require.NoError(t, held.Release(s.Within(patience)))
+	l.shows(holders, "beta")
+	l.hides(holders, "alpha")
+	l.hides(line, "beta has waited")
+	l.shows(line, "gamma")
+	next := waits[0].Wait(s)
+	require.NoError(t, next.Release(s.Within(patience)))
+	l.shows(holders, "gamma")
+	l.shows(line, "Nobody waits")
+	require.NoError(t, waits[1].Wait(s).Release(s.Within(patience)))
+	l.shows(holders, "Nobody holds it")
+	require.Equal(t, loads, l.Loads(), "it is the same document")
+	l.right()
+}
+
+// Two pages of one name, in browsers of their own, and one of the claim that waits, show the same.
+func TestAllWhoLookSeeTheHandOff(t *testing.T) {
+	s := newStage(t, console.Config{})
+	held, waits := s.turns("gpu", "alpha", "beta")
+	waiting := s.read.Waiters("sem", "gpu")[0]
+	pages := []*look{s.open("name?kind=sem&name=gpu"), s.open("name?kind=sem&name=gpu"), s.open("claim?kind=sem&name=gpu&id=" + waiting.ID)}
+	pages[2].shows("main", "beta-label has waited")
+	require.NoError(t, held.Release(s.Within(patience)))
+	for _, l := range pages[:2] {
+		l.shows(holders, "beta")
+	}
+	pages[2].shows("main", "Held for")
+	require.NoError(t, waits[0].Wait(s).Err())
+}
+
+// A name that comes to be waited for appears in the overview, and goes when nobody waits.
+func TestTheOverviewMoves(t *testing.T) {
+	s := newStage(t, console.Config{})
+	l := s.open("")
+	l.shows(names, "Nobody waits")
+	loads := l.Loads()
+	held, waits := s.turns("gpu", "alpha", "beta")
+	l.shows(names, "gpu")
+	l.shows(names, "alpha")
+	require.NoError(t, held.Release(s.Within(patience)))
+	require.NoError(t, waits[0].Wait(s).Err())
+	l.hides(names, "gpu")
+	require.Equal(t, loads, l.Loads())
+	l.right()
+}
+
+// What a person has reached with the keyboard stays where it is while the page moves.
+func TestTheFocusStays(t *testing.T) {
+	s := newStage(t, console.Config{})
+	held, waits := s.turns("gpu", "alpha", "beta", "gamma")
+	l := s.open("name?kind=sem&name=gpu")
+	const focus = `[...document.querySelectorAll('[data-live="line"] a')].find(a => a.textContent == "gamma")`
+	require.NoError(t, l.Eval(l.step(), focus+`.focus()`, nil))
+	require.NoError(t, held.Release(s.Within(patience)))
+	l.shows(holders, "beta")
+	require.True(t, is[bool](l, `document.activeElement == `+focus))
+	require.NoError(t, waits[0].Wait(s).Err())
+}
+
+// As many pages are live as may be; one more says so, and shows how things stand all the same.
+func TestMorePagesThanMayBeLive(t *testing.T) {
+	s := newStage(t, console.Config{MaxStreams: 1})
+	s.turns("gpu", "alpha", "beta")
+	s.open("name?kind=sem&name=gpu")
+	l := s.tab()
+	l.goes("name?kind=sem&name=gpu")
+	l.until(`document.querySelector(".live.off")`)
+	l.shows(holders, "alpha")
+	l.shows("#live", "as many pages are live as may be")
+	l.right(answered(503))
+}
+
+// A server that goes away and comes back: the page says so, keeps what it has, and goes on.
+func TestAServerThatIsAway(t *testing.T) {
+	server := harness.Start(t)
+	s := stageOn(t, server, console.Config{})
+	s.turns("gpu", "alpha", "beta")
+	l := s.open("name?kind=sem&name=gpu")
+	loads := l.Loads()
+	server.Kill(t)
+	l.until(`document.querySelector(".live.off")`)
+	l.shows("#live", "Not read")
+	l.shows(holders, "alpha")
+	server.Restart(t)
+	l.until(`document.querySelector(".live.on")`)
+	require.Equal(t, loads, l.Loads())
+	l.right()
+}
+
+// Without a mouse: Tab reaches the skip link, which leads to the content, each link, and the search, which Enter sends.
+func TestWithoutAMouse(t *testing.T) {
+	s := newStage(t, console.Config{AllowActions: true})
+	s.turns("gpu", "alpha", "beta")
+	l := s.open("name?kind=sem&name=gpu")
+	const active = `(e => e.matches(".skip") ? "skip" : e.id || e.textContent.trim() || e.tagName)(document.activeElement)`
+	l.presses(kb.Tab)
+	require.Equal(t, "skip", is[string](l, active))
+	require.True(t, is[bool](l, `(r => r.top >= 0 && r.left >= 0 && r.height > 0)(document.querySelector(".skip").getBoundingClientRect())`), "it is seen")
+	l.presses(kb.Enter)
+	require.Equal(t, "main", is[string](l, active))
+	l.presses(kb.Tab)
+	require.True(t, is[bool](l, `document.querySelector("main").contains(document.activeElement)`))
+
+	// All that can be reached with a mouse is reached, in the order of the page, and it is seen where one is.
+	l = s.open("name?kind=sem&name=gpu")
+	all := is[int](l, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter(e => e.offsetParent || e.matches(".skip")).length`)
+	require.Greater(t, all, 8)
+	for i := range all {
+		l.presses(kb.Tab)
+		require.True(t, is[bool](l, `document.activeElement != document.body`), "after %d of %d", i, all)
+		require.True(t, is[bool](l, `(s => s.outlineStyle != "none" && parseFloat(s.outlineWidth) > 0)(getComputedStyle(document.activeElement))`), is[string](l, active))
+		require.NoError(t, l.Eval(l.step(), `document.activeElement.dataset.reached = "yes"`, nil))
+	}
+	require.Empty(t, is[[]string](l, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter(e => e.dataset.reached != "yes").map(e => e.outerHTML)`))
+
+	require.NoError(t, l.Eval(l.step(), `document.querySelector("[role=search] input").focus()`, nil))
+	l.presses("gp" + kb.Enter)
+	l.until(`location.pathname == "/search"`)
+	l.shows("main", "gpu")
+	l.right()
+}
+
+// A page that is mounted under a prefix has all that it needs.
+func TestUnderAPrefix(t *testing.T) {
+	s := newStage(t, console.Config{})
+	s.turns("gpu", "alpha", "beta")
+	l := s.mounted("/ops/berth")
+	l.goes("name?kind=sem&name=gpu")
+	l.until(`document.querySelector(".live.on")`)
+	require.Equal(t, "/ops/berth/name", is[string](l, `location.pathname`))
+	for i := range is[int](l, `document.links.length`) {
+		require.Regexp(t, "^/ops/berth/", is[string](l, fmt.Sprintf(`document.links[%d].pathname`, i)))
+	}
+	l.right()
+}
