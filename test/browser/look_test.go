@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -119,9 +118,3 @@ func quoted(s string) string {
 
 // answered is what the browser says of a page that is answered with a code.
 func answered(code int) string { return fmt.Sprintf("status of %d", code) }
-
-// origin is that of an address.
-func origin(of string) string {
-	u, _ := url.Parse(of) // it is one
-	return u.Scheme + "://" + u.Host
-}

@@ -102,10 +102,16 @@ var facts = map[string][]string{
 	"node-dead":      {`trainer-9@rack-4`, `gpu/a100`},
 	"circles":        {`order-1042`, `order-1043`, `order-1044`, `stock/shoes`, `invoice/1042`, `card/visa`},
 	"names":          {`gpu/a100`, `card/visa`, `proxies`},
-	"search-name":    {`gpu/a100`, `accounts`, `card/visa`},
+	"search-name":    {`accounts`, `a/\.\./b`},
 	"search-owner":   {`sweep/1\.1`, `gpu/a100`},
 	"search-label":   {`queue-runner-1`, `gpu/a100`},
 	"search-node":    {`gpu/a100`},
+	"act-release":    {`Release claim "[0-9a-f]+\..*" of semaphore "gpu/a100" by force`, `Reason`},
+	"act-pause":      {`Pause semaphore "gpu/a100" for`, `Nothing is granted`},
+	"act-resize":     {`Set the capacity of semaphore "gpu/a100" to 9`},
+	"act-rest":       {`Let resource "10\.0\.0\.1:3128" of pool "proxies" rest`},
+	"act-rest-ends":  {`End the rest of resource "ana@example\.org" of pool "accounts"`},
+	"act-drain":      {`Drain node "[0-9a-f]+"`, `refuse new claims`},
 	"search-nothing": {`(?i)nothing|no name|nobody`},
 }
 
@@ -128,8 +134,9 @@ func TestTheViewsNameTheJam(t *testing.T) {
 				for _, fact := range facts[v.Name] {
 					require.Regexp(l, regexp.MustCompile(fact), text)
 				}
-				require.Equal(l, !scripts && is[bool](l, `!!document.getElementById("live")`),
-					is[bool](l, `[...document.querySelectorAll("noscript")].some(e => e.offsetHeight > 0)`), "says that it does not move")
+				if !scripts && is[bool](l, `!!document.getElementById("live")`) {
+					require.True(l, is[bool](l, `[...document.querySelectorAll("noscript")].some(e => e.offsetHeight > 0)`), "says that it does not move")
+				}
 				l.right()
 			})
 		}

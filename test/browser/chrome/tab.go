@@ -124,6 +124,18 @@ func (t *Tab) Loads() int {
 	return t.loads
 }
 
+// Loaded waits until the tab has loaded more documents than that, and the last one whole.
+func (t *Tab) Loaded(ctx context.Context, than int) error {
+	for t.Loads() <= than {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("nothing more was loaded: %w", context.Cause(ctx))
+		}
+	}
+	return t.Until(ctx, `document.readyState == "complete"`)
+}
+
 // limited bounds a step. The browser and the tab outlive it.
 func (t *Tab) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancelCause(t.ctx)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -66,6 +64,14 @@ func (j *Jam) Views(ctx context.Context) ([]View, error) {
 		{Name: "search-label", Path: path("search", "by", "label", "q", first.Label)},
 		{Name: "search-node", Path: path("search", "by", "node", "q", first.Node)},
 		{Name: "search-nothing", Path: path("search", "by", "name", "q", "nothing has this name")},
+		{Name: "actions", Path: "actions"},
+		{Name: "act-release", Path: actPath("release", keyspace.Sem, Full, "claim", dead)},
+		{Name: "act-pause", Path: actPath("pause", keyspace.Sem, Full)},
+		{Name: "act-unpause", Path: actPath("unpause", keyspace.Sem, Paused)},
+		{Name: "act-resize", Path: actPath("resize", keyspace.Sem, Full, "capacity", "9")},
+		{Name: "act-rest", Path: actPath("rest", keyspace.Pool, Proxies, "resource", "10.0.0.1:3128")},
+		{Name: "act-rest-ends", Path: actPath("rest", keyspace.Pool, Resting, "resource", "ana@example.org", "for", "0")},
+		{Name: "act-drain", Path: path("act", "verb", "drain", "node", first.Node)},
 		{Name: "no-name", Path: NamePath(keyspace.Sem, "nobody/has/this")},
 		{Name: "no-claim", Path: ClaimPath(keyspace.Sem, Full, "nobody.has-this")},
 	}, strange...), nil
@@ -73,38 +79,46 @@ func (j *Jam) Views(ctx context.Context) ([]View, error) {
 
 // strange are the pages of what strangers have written.
 func (j *Jam) strange(ctx context.Context) (views []View, err error) {
-	for _, n := range []inspect.Name{
-		{Kind: keyspace.Sem, Name: Image}, {Kind: keyspace.Sem, Name: Escaped}, {Kind: keyspace.Sem, Name: Long}, {Kind: keyspace.Sem, Name: RightTo},
-		{Kind: keyspace.Lock, Name: Script}, {Kind: keyspace.Lock, Name: Parent}, {Kind: keyspace.Pool, Name: Location},
+	for _, n := range []struct {
+		kind       keyspace.Kind
+		name, what string
+	}{
+		{keyspace.Sem, Image, "an image"},
+		{keyspace.Sem, Escaped, "an address"},
+		{keyspace.Sem, Long, "a long name"},
+		{keyspace.Sem, RightTo, "a name from right to left"},
+		{keyspace.Lock, Script, "a script"},
+		{keyspace.Lock, Parent, "a folder"},
+		{keyspace.Pool, Location, "a scheme"},
 	} {
-		waiters, err := j.read.Waiters(ctx, n.Kind, n.Name, "", 1)
+		waiters, err := j.read.Waiters(ctx, n.kind, n.name, "", 1)
 		if err != nil {
 			return nil, err
 		}
-		holders, err := j.read.Holders(ctx, n.Kind, n.Name, "", 1)
+		holders, err := j.read.Holders(ctx, n.kind, n.name, "", 1)
 		if err != nil {
 			return nil, err
 		}
-		var w berth.Waiter
-		if len(waiters.Items) > 0 {
-			w = waiters.Items[0]
-		}
-		h := holders.Items[0]
+		w, h := waiters.Items[0], holders.Items[0]
 		views = append(views,
-			View{Name: "name " + n.Name, Path: NamePath(n.Kind, n.Name), Hostile: true},
-			View{Name: "hold of " + n.Name, Path: ClaimPath(n.Kind, n.Name, h.ID), Hostile: true},
-			View{Name: "wait for " + n.Name, Path: ClaimPath(n.Kind, n.Name, w.ID), Hostile: true},
-			View{Name: "node of " + n.Name, Path: path("node", "id", h.Node), Hostile: true},
-			View{Name: "owner of " + n.Name, Path: path("search", "by", "owner", "q", w.Owner), Hostile: true},
-			View{Name: "label of " + n.Name, Path: path("search", "by", "label", "q", h.Label), Hostile: true},
-			View{Name: "search for " + n.Name, Path: path("search", "by", "name", "q", n.Name), Hostile: true},
+			View{Name: "name " + n.what, Path: NamePath(n.kind, n.name), Hostile: true},
+			View{Name: "hold of " + n.what, Path: ClaimPath(n.kind, n.name, h.ID), Hostile: true},
+			View{Name: "wait for " + n.what, Path: ClaimPath(n.kind, n.name, w.ID), Hostile: true},
+			View{Name: "node of " + n.what, Path: path("node", "id", h.Node), Hostile: true},
+			View{Name: "owner of " + n.what, Path: path("search", "by", "owner", "q", w.Owner), Hostile: true},
+			View{Name: "label of " + n.what, Path: path("search", "by", "label", "q", h.Label), Hostile: true},
+			View{Name: "act on " + n.what, Path: actPath("release", n.kind, n.name, "claim", w.ID), Hostile: true},
+			View{Name: "pause " + n.what, Path: actPath("pause", n.kind, n.name, "reason", closing+broken), Hostile: true},
+			View{Name: "search for " + n.what, Path: path("search", "by", "name", "q", n.name), Hostile: true},
 		)
 	}
 	return append(views,
-		View{Name: "a kind of " + closing, Path: path("name", "kind", closing, "name", Image), Code: 400, Hostile: true},
-		View{Name: "a page of " + closing, Path: url.PathEscape(closing), Code: 404, Hostile: true},
-		View{Name: "a node of " + closing, Path: path("node", "id", closing+backwards+broken), Hostile: true},
-		View{Name: "a search by " + closing, Path: path("search", "by", closing, "q", Script+backwards+broken+wrong), Code: 400, Hostile: true},
+		View{Name: "a kind of markup", Path: path("name", "kind", closing, "name", Image), Code: 400, Hostile: true},
+		View{Name: "a page of markup", Path: url.PathEscape(closing), Code: 404, Hostile: true},
+		View{Name: "a node of markup", Path: path("node", "id", closing+backwards+broken), Hostile: true},
+		View{Name: "a resource of markup", Path: actPath("rest", keyspace.Pool, Location, "resource", closing+wrong), Hostile: true},
+		View{Name: "a drain of markup", Path: path("act", "verb", "drain", "label", closing+backwards+broken), Hostile: true},
+		View{Name: "a search by markup", Path: path("search", "by", closing, "q", Script+backwards+broken+wrong), Code: 400, Hostile: true},
 	), nil
 }
 
@@ -116,6 +130,11 @@ func NamePath(kind keyspace.Kind, name string) string {
 // ClaimPath is the address of a claim.
 func ClaimPath(kind keyspace.Kind, name, id string) string {
 	return path("claim", "kind", string(kind), "name", name, "id", id)
+}
+
+// actPath is the address of the page that asks whether something is to be done.
+func actPath(verb string, kind keyspace.Kind, name string, pairs ...string) string {
+	return path("act", append([]string{"verb", verb, "kind", string(kind), "name", name}, pairs...)...)
 }
 
 func path(page string, pairs ...string) string {
