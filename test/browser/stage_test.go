@@ -3,6 +3,7 @@ package browser
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -34,6 +35,7 @@ type stage struct {
 	redis   rueidis.Client
 	read    testkit.Reader
 	console *httptest.Server
+	reads   string // the name of the newest console's connections
 
 	mu    sync.Mutex
 	acted []observe.Event // guarded by mu
@@ -56,7 +58,8 @@ func stageOn(t *testing.T, server *harness.Server, cfg console.Config) *stage {
 // serve serves a console of the stage.
 func (s *stage) serve(cfg console.Config) *httptest.Server {
 	s.Helper()
-	cfg.Redis, cfg.Namespace, cfg.Observer = s.redis, s.ns, observe.Func(s.observe)
+	s.reads = rand.Text()
+	cfg.Redis, cfg.Namespace, cfg.Observer = s.server.Client(s.T, named(s.reads)), s.ns, observe.Func(s.observe)
 	page, err := console.New(cfg)
 	require.NoError(s, err)
 	served := httptest.NewServer(page)
