@@ -33,15 +33,22 @@ torture: ## Break the network, the servers and the processes for DURATION=3m; pr
 		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)' \
 		-torture.faults '$(FAULTS)'
 
+# Rows of a benchmark, or pictures, by the beginnings of their names: contended,pool
+ONLY ?=
+
+.PHONY: pictures
+pictures: ## Take pictures of the console by a real browser: docs/pictures, and more in out/pictures
+	@tools/setup.sh redis chromium
+	@go -C test/browser run ./pictures -into '$(CURDIR)/docs/pictures' -all '$(CURDIR)/out/pictures' -only '$(ONLY)'
+
 .PHONY: endurance
 endurance: ## Three tests in their full size: 10 000 holds beside four busy loops, 2000 in slots that move, 10 000 dead in a line
 	@tools/setup.sh cc redis
 	@go -C test test -count=1 -timeout 0 -parallel 1 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
 		-run '^(TestHoldsOfManyNamesAreAllKept|TestSlotsThatMoveLoseNoHoldOfEitherForm|TestTheDeadInTheMiddleOfALine.*)$$'
 
-# The time of one measurement, and rows by the beginnings of their names: contended,pool
+# The time of one measurement
 FOR ?= 1s
-ONLY ?=
 
 .PHONY: bench
 bench: ## Measure Berth beside redsync, redislock and rueidislock, ROUNDS=7 times FOR=1s; into out

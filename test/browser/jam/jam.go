@@ -24,6 +24,8 @@ type Config struct {
 	URL string
 	// Namespace is where. Nothing else should be in it.
 	Namespace string
+	// Plain leaves out what only strangers write.
+	Plain bool
 	// Lease is the wait lease of what lives. Default 10 min: no pause of the machine ends it.
 	Lease time.Duration
 	// Work is after how long who is granted something gives it back: a jam that is solved flows. 0: never.
@@ -64,7 +66,11 @@ func Make(ctx context.Context, cfg Config) (j *Jam, err error) {
 		return nil, errors.Join(err, j.Close(ctx))
 	}
 	// What the one that dies holds is the oldest.
-	for _, scene := range []func(context.Context) error{j.dies, j.full, j.circle, j.resting, j.proxies, j.paused, j.strangers, j.overdue} {
+	scenes := []func(context.Context) error{j.dies, j.full, j.circle, j.resting, j.proxies, j.paused, j.overdue}
+	if !cfg.Plain {
+		scenes = append(scenes, j.strangers)
+	}
+	for _, scene := range scenes {
 		if err := scene(ctx); err != nil {
 			return nil, errors.Join(err, j.Close(ctx))
 		}

@@ -79,6 +79,9 @@ func (j *Jam) Views(ctx context.Context) ([]View, error) {
 
 // strange are the pages of what strangers have written.
 func (j *Jam) strange(ctx context.Context) (views []View, err error) {
+	if j.cfg.Plain {
+		return nil, nil
+	}
 	for _, n := range []struct {
 		kind       keyspace.Kind
 		name, what string

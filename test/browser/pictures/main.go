@@ -28,7 +28,10 @@ import (
 )
 
 // shown are the pictures that the docs show.
-var shown = []string{"overview-1280-light", "name-1280-dark", "pool-390-light", "circles-1280-light"}
+var shown = []string{"overview-1280-light", "overview-1280-dark", "name-1280-light", "circles-1280-light", "pool-390-dark"}
+
+// height is how much of a page the docs show at the most.
+const height = 900
 
 // options are the flags.
 type options struct {
@@ -53,15 +56,18 @@ func run(ctx context.Context) (err error) {
 	flag.StringVar(&o.into, "into", "", "the folder of those that the docs show; without one, they are not changed")
 	flag.StringVar(&o.all, "all", "out/pictures", "the folder of all")
 	flag.StringVar(&o.only, "only", "", "views whose names begin so")
-	flag.BoolVar(&o.hostile, "hostile", false, "those of what strangers write, too")
+	flag.BoolVar(&o.hostile, "hostile", false, "with what only strangers write; not for the docs")
 	flag.DurationVar(&o.moves, "moves", 40*time.Second, "for how long things move before the pictures are taken")
 	flag.Parse()
+	if o.hostile && o.into != "" {
+		return errors.New("-hostile is not for the docs")
+	}
 	server, end, err := harness.Run()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
-	made, err := jam.Make(ctx, jam.Config{URL: server.URL(), Namespace: "shop", Lease: 10 * time.Second})
+	made, err := jam.Make(ctx, jam.Config{URL: server.URL(), Namespace: "shop", Lease: 10 * time.Second, Plain: !o.hostile})
 	if err != nil {
 		return err
 	}
@@ -119,7 +125,7 @@ func take(ctx context.Context, browser *chrome.Browser, made *jam.Jam, address s
 	if err != nil {
 		return err
 	}
-	views = slices.DeleteFunc(views, func(v jam.View) bool { return v.Hostile && !o.hostile || !strings.HasPrefix(v.Name, o.only) })
+	views = slices.DeleteFunc(views, func(v jam.View) bool { return !strings.HasPrefix(v.Name, o.only) })
 	// What is drawn over the time begins when somebody looks.
 	tab, err := browser.Tab()
 	if err != nil {
@@ -179,7 +185,7 @@ func (o *options) pictures(ctx context.Context, browser *chrome.Browser, v jam.V
 			return err
 		}
 		name := fmt.Sprintf("%s-%d-%s", strings.Map(simple, v.Name), looks.Width, map[bool]string{false: "light", true: "dark"}[looks.Dark])
-		if err := o.keep(ctx, tab, name, looks); err != nil {
+		if err := o.keep(ctx, tab, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -190,7 +196,7 @@ func (o *options) pictures(ctx context.Context, browser *chrome.Browser, v jam.V
 }
 
 // keep takes one, and writes it where it belongs. The docs show the top of a page.
-func (o *options) keep(ctx context.Context, tab *chrome.Tab, name string, looks chrome.Looks) error {
+func (o *options) keep(ctx context.Context, tab *chrome.Tab, name string) error {
 	shot, err := tab.Picture(ctx)
 	if err != nil {
 		return err
@@ -198,7 +204,11 @@ func (o *options) keep(ctx context.Context, tab *chrome.Tab, name string, looks 
 	if err := write(o.all, name, shot); err != nil || o.into == "" || !slices.Contains(shown, name) {
 		return err
 	}
-	small, err := smaller(shot, looks.Height)
+	var below int // nothing is
+	if err := tab.Eval(ctx, `Math.ceil(document.querySelector("footer").getBoundingClientRect().bottom)`, &below); err != nil {
+		return err
+	}
+	small, err := smaller(shot, min(below, height))
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ func run(ctx context.Context) (err error) {
 	flag.StringVar(&cfg.URL, "redis", "", "the `URL` of the server; without one, a server of its own")
 	flag.StringVar(&cfg.Namespace, "namespace", "jam", "where the jam is made")
 	flag.DurationVar(&cfg.Work, "work", 3*time.Second, "after how long who is granted something gives it back; 0: never")
+	flag.BoolVar(&cfg.Plain, "plain", false, "without what only strangers write")
 	flag.Parse()
 	if cfg.URL == "" {
 		server, end, err := harness.Run()
