@@ -178,7 +178,7 @@ func (t *timeline) bar(s watch.Span) bar {
 	if !s.Ended {
 		b.Says += ", goes on"
 	}
-	if room := int(b.Wide / 6.6); room >= 4 {
+	if room := int((b.Wide - 8) / 6.6); room >= 4 {
 		b.Text = cut(who, room)
 	}
 	return b
