@@ -35,7 +35,8 @@ type stage struct {
 	redis   rueidis.Client
 	read    testkit.Reader
 	console *httptest.Server
-	reads   string // the name of the newest console's connections
+	reads   string                          // the name of the newest console's connections
+	ends    func(ctx context.Context) error // ends it
 
 	mu    sync.Mutex
 	acted []observe.Event // guarded by mu
@@ -62,6 +63,7 @@ func (s *stage) serve(cfg console.Config) *httptest.Server {
 	cfg.Redis, cfg.Namespace, cfg.Observer = s.server.Client(s.T, named(s.reads)), s.ns, observe.Func(s.observe)
 	page, err := console.New(cfg)
 	require.NoError(s, err)
+	s.ends = page.Close
 	served := httptest.NewServer(page)
 	s.Cleanup(func() {
 		require.NoError(s, page.Close(s.closing()))

@@ -22,6 +22,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/test/browser/chrome"
 	"github.com/berth-go/berth/test/browser/jam"
 	"github.com/berth-go/berth/test/harness"
@@ -121,27 +122,23 @@ func serve(ctx context.Context, url string) (address string, end func() error, e
 
 // take takes all pictures.
 func take(ctx context.Context, browser *chrome.Browser, made *jam.Jam, address string, o options) error {
-	views, err := made.Views(ctx)
-	if err != nil {
-		return err
-	}
-	views = slices.DeleteFunc(views, func(v jam.View) bool { return !strings.HasPrefix(v.Name, o.only) })
 	// What is drawn over the time begins when somebody looks.
 	tab, err := browser.Tab()
 	if err != nil {
 		return err
 	}
 	defer tab.Close()
-	for _, v := range views {
-		if strings.HasPrefix(v.Path, "name") && v.Name == "name" {
-			if err := tab.Open(ctx, address+v.Path); err != nil {
-				return err
-			}
-			if err := move(ctx, made, o.moves); err != nil {
-				return err
-			}
-		}
+	if err := tab.Open(ctx, address+jam.NamePath(keyspace.Sem, jam.Full)); err != nil {
+		return err
 	}
+	if err := move(ctx, made, o.moves); err != nil {
+		return err
+	}
+	views, err := made.Views(ctx)
+	if err != nil {
+		return err
+	}
+	views = slices.DeleteFunc(views, func(v jam.View) bool { return !strings.HasPrefix(v.Name, o.only) })
 	for _, v := range views {
 		if err := o.pictures(ctx, browser, v, address); err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
