@@ -13,6 +13,7 @@ type bands struct {
 	gone                              bool // the line is: somebody has deleted it
 	first                             member
 	waits, apart                      []member // who waits in the line, and for one resource
+	line, lanes                       []member // all of those, of a line that is read as a whole
 	over, live                        []member // holds that have expired, and those that live
 	rests, resting, expiries, leaving []member // of a pool: rests that have ended and those that go on; resources that have expired, and those that will
 	waitsAll, apartAll                int
@@ -154,6 +155,7 @@ func (f *fat) split(all []member) (b bands) {
 		return all[low:max(low, high)]
 	}
 	b.waits, b.apart = within(0, state.LastLane), within(state.LastLane+1, state.Holds-1)
+	b.line, b.lanes = b.waits, b.apart
 	b.over, b.live = within(state.Holds, state.Holds+f.now), within(state.Holds+f.now+1, state.Holds+state.Forever)
 	b.rests, b.resting = within(state.Rests, state.Rests+f.now), within(state.Rests+f.now+1, state.Rests+state.Forever)
 	b.expiries, b.leaving = within(state.Expiries, state.Expiries+f.now), within(state.Expiries+f.now+1, state.Expiries+state.Forever-1)

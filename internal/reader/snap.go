@@ -12,7 +12,7 @@ import (
 type snap struct {
 	*fat
 	s      *Snapshot
-	claim  string
+	claims []string       // that are asked for
 	places map[string]int // of the answers
 
 	live, line, apart []member
@@ -20,10 +20,8 @@ type snap struct {
 	resources, binds  []string // that are wanted, and still to be read
 	looked            guess    // what a trip asks for
 	used              guess    // what was read
-	asked             []string // the texts of the claim that was asked for
-	askedEnds         int64
-	tomb              int64
-	ranked            *Place // that one, where it stands behind those that were read
+	ranked            []*Place // claims that were asked for, of which it is not known how many stand before them
+	ranks             []int    // of the answers that say it
 }
 
 // ask asks for what is not in the line.
@@ -64,11 +62,11 @@ func (s *snap) hear(p *trip) {
 func (s *snap) look(p *trip) {
 	holds, waits, apart := claimsOf(s.live), placed(s.line), placed(s.apart)
 	s.places["holds"], s.places["scores"] = p.fields(s.state, "c:", holds...), p.scores(s.fat.line, "h:", holds...)
-	s.places["asked"], s.places["ends"] = -1, -1
-	if s.claim != "" {
-		s.places["asked"] = p.fields(s.state, "", "c:"+s.claim, "r:"+s.claim, "q:"+s.claim)
-		s.places["ends"] = p.scores(s.fat.line, "", state.Hold(s.claim), "t:"+s.claim)
+	var fields, ends []string
+	for _, claim := range s.claims {
+		fields, ends = append(fields, "c:"+claim, "r:"+claim, "q:"+claim), append(ends, state.Hold(claim), "t:"+claim)
 	}
+	s.places["asked"], s.places["ends"] = p.fields(s.state, "", fields...), p.scores(s.fat.line, "", ends...)
 	s.places["waits"] = p.fields(s.state, "c:", waits...)
 	s.places["lanes"], s.places["until"] = p.fields(s.state, "c:", apart...), p.fields(s.state, "q:", apart...)
 	s.places["held"] = -1
@@ -92,16 +90,15 @@ func placed(members []member) []string {
 
 // heed takes the answers to look.
 func (s *snap) heed(p *trip) {
-	s.asked = p.texts(s.places["asked"])
-	if scores := p.at(s.places["ends"]); scores != nil {
-		s.askedEnds, s.tomb = deadline(scores[0]), scores[1]
-	}
 	s.heedHolds(p)
 	records := p.texts(s.places["waits"])
 	s.tellFirsts(s.line, records, s.s.LineLeft > 0)
 	s.s.Line = s.heedWaits(s.line, records, nil)
 	s.s.Apart = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
-	s.heedAsked()
+	texts, scores := p.texts(s.places["asked"]), p.at(s.places["ends"])
+	for i, claim := range s.claims {
+		s.s.Asked[claim] = s.heedAsked(claim, texts[3*i:3*i+3], scores[2*i:2*i+2])
+	}
 	if s.pool == nil {
 		return
 	}
@@ -205,60 +202,84 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []Pla
 	return waits
 }
 
-// heedAsked is the claim that was asked for, among those that were read or by its own texts.
-func (s *snap) heedAsked() {
-	if s.claim == "" {
-		return
-	}
-	record := s.asked[0]
+// heedAsked is a claim that was asked for, among those that were read or by its own texts and scores.
+func (s *snap) heedAsked(claim string, texts []string, scores []int64) Asked {
 	for _, waits := range [][]Place{s.s.Line, s.s.Apart} {
 		for i := range waits {
-			if waits[i].ID == s.claim {
-				s.s.Asked = Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
-				return
+			if waits[i].ID == claim {
+				return Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
 			}
 		}
 	}
 	for i := range s.s.Holds {
-		if s.s.Holds[i].ID == s.claim {
-			s.s.Asked = askedOf(&s.s.Holds[i], nil, nil)
-			return
+		if s.s.Holds[i].ID == claim {
+			return askedOf(&s.s.Holds[i], nil, nil)
 		}
 	}
-	switch {
+	switch record := texts[0]; {
 	case record == "":
 	case record[0] == '!':
-		if s.tomb-tombs > s.now {
-			s.s.Asked.Word = record[1:]
+		if scores[1]-tombs > s.now {
+			return Asked{Word: record[1:]}
 		}
 	case isHold(record):
-		if h, err := s.held(s.claim, record, s.askedEnds); err != nil || s.askedEnds > s.now {
-			h.Resource = s.asked[1]
-			s.s.Asked = askedOf(&h, nil, err)
+		ends := deadline(scores[0])
+		if h, err := s.held(claim, record, ends); err != nil || ends > s.now {
+			h.Resource = texts[1]
+			return askedOf(&h, nil, err)
 		}
 	default:
 		r, _ := state.ParseRecord(record)
-		w, err := s.place(s.claim, record, r.Place, 0, s.asked[2])
-		s.s.Asked = askedOf(nil, &w, err)
-		s.ranked = s.s.Asked.Wait
+		w, err := s.place(claim, record, r.Place, 0, texts[2])
+		asked := askedOf(nil, &w, err)
+		if err == nil {
+			asked.Rank = s.rank(&w)
+		}
+		return asked
 	}
+	return Asked{}
 }
+
+// rank is how many stand before a claim. Where the line was not read as a whole, the next trip asks.
+func (s *snap) rank(w *Place) int {
+	name := spot(w)
+	for _, members := range [][]member{s.bands.line, s.bands.lanes} {
+		if i := slices.IndexFunc(members, func(m member) bool { return m.name == name }); i >= 0 {
+			first := 0
+			if score := members[i].score; score > state.LastLane {
+				first, _ = slices.BinarySearchFunc(members, score, byScore)
+			} else {
+				w.Lane = int(score)
+			}
+			return i - first
+		}
+	}
+	if s.asking.whole < 0 {
+		s.ranked = append(s.ranked, w)
+	}
+	return 0
+}
+
+// spot is the name of a claim's place in the line.
+func spot(w *Place) string { return w.Record.Place + "-" + w.ID }
 
 // tombs is where the scores of tombstones begin; see scripts/state/score.lua.
 const tombs = 260 * state.Width
 
 // more says that there is something to look at.
-func (s *snap) more() bool { return len(s.resources) > 0 || len(s.binds) > 0 || s.ranked != nil }
+func (s *snap) more() bool { return len(s.resources) > 0 || len(s.binds) > 0 || len(s.ranked) > 0 }
 
-// lookOn asks for resources, bindings, and for where the claim stands.
+// lookOn asks for resources, bindings, and for where claims stand.
 func (s *snap) lookOn(p *trip) {
 	s.looked = guess{slices.Clone(s.resources), slices.Clone(s.binds)}
 	s.askItems(p, s.looked)
-	s.places["rank"] = -1
-	if s.ranked != nil {
-		at := s.ranked.Record.Place + "-" + s.claim
-		s.places["rank"], s.places["lane"] = p.add("ZRANK", s.fat.line, at), p.scores(s.fat.line, "", at)
+	s.ranks = nil
+	var at []string
+	for _, w := range s.ranked {
+		at = append(at, spot(w))
+		s.ranks = append(s.ranks, p.add("ZRANK", s.fat.line, spot(w)))
 	}
+	s.places["ranked"] = p.scores(s.fat.line, "", at...)
 }
 
 // askItems asks for resources, and for bindings.
@@ -270,7 +291,7 @@ func (s *snap) askItems(p *trip, of guess) {
 // heedOn takes the answers to lookOn.
 func (s *snap) heedOn(p *trip) {
 	s.heedItems(p, s.looked)
-	s.heedRank(p)
+	s.heedRanks(p)
 }
 
 // heedItems takes those of the answers to askItems that are wanted.
@@ -307,23 +328,39 @@ func (s *snap) heedItems(p *trip, of guess) {
 	}
 }
 
-// heedRank takes the place of the claim that was asked for. In a lane it counts from the lane's first, which a
-// trip of its own has to find.
-func (s *snap) heedRank(p *trip) {
-	w := s.ranked
-	if s.ranked = nil; w == nil || s.places["rank"] < 0 {
+// heedRanks takes the places of claims that were asked for. In a lane they count from the lane's first, which a trip of
+// its own has to find.
+func (s *snap) heedRanks(p *trip) {
+	waits, scores := s.ranked, p.at(s.places["ranked"])
+	s.ranked = nil
+	var before trip
+	var apart []*Place
+	for i, w := range waits {
+		switch lane := scores[i]; {
+		case lane == absent:
+		case lane <= state.LastLane:
+			w.Lane = int(lane)
+			s.stands(w, p.int(s.ranks[i]))
+		default:
+			s.stands(w, p.int(s.ranks[i]))
+			before.add("ZCOUNT", s.fat.line, "-inf", "("+number(lane))
+			apart = append(apart, w)
+		}
+	}
+	if len(apart) == 0 || p.fail(s.turn.ask(&before)) {
 		return
 	}
-	lane := p.at(s.places["lane"])[0]
-	if lane == absent {
-		return
+	for i, w := range apart {
+		s.stands(w, int64(s.s.Asked[w.ID].Rank)-before.int(i))
 	}
-	s.s.Asked.Rank = int(p.int(s.places["rank"]))
-	if lane <= state.LastLane {
-		w.Lane = int(lane)
-	} else if rank, err := s.aheadApart(s.s.Asked.Rank, lane); !p.fail(err) {
-		s.s.Asked.Rank = rank
-	}
+	p.fail(before.err)
+}
+
+// stands notes how many stand before a claim that was asked for.
+func (s *snap) stands(w *Place, rank int64) {
+	asked := s.s.Asked[w.ID]
+	asked.Rank = int(rank)
+	s.s.Asked[w.ID] = asked
 }
 
 // end puts in what a sweep would leave of resources.

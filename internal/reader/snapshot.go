@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -34,7 +35,7 @@ type Snapshot struct {
 	Bindings  map[string]state.Binding // of Line, by their names
 	Damaged   []string                 // claims and resources that cannot be read
 
-	Asked Asked
+	Asked map[string]Asked // the claims that were asked for
 }
 
 // Held is a hold.
@@ -66,7 +67,7 @@ type Item struct {
 	Unbegun bool
 }
 
-// Asked is the claim that was asked for. Word is "hold", "wait", "damaged", what a tombstone says, or "" where
+// Asked is a claim that was asked for. Word is "hold", "wait", "damaged", what a tombstone says, or "" where
 // nothing is stored.
 type Asked struct {
 	Word string
@@ -82,14 +83,14 @@ const (
 	snapLeave = 10
 )
 
-// Snapshots reads names that lie on one server, all of one claim each if it is not "". node is that server's
+// Snapshots reads names that lie on one server, and the claims asked for of each. node is that server's
 // client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
 // its Err. An error is that of all.
-func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claim string, refs ...Ref) ([]Snapshot, error) {
+func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claims []string, refs ...Ref) ([]Snapshot, error) {
 	found := make([]Snapshot, len(refs))
 	return found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(most, func() (still bool, err error) {
-			found[i], still, err = t.snapshot(claim)
+			found[i], still, err = t.snapshot(claims)
 			return still, err
 		})
 		found[i].Name = found[i].of(t, moving)
@@ -99,13 +100,13 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, c
 
 // Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a
 // bad name; after one the next reading knows nothing.
-func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claim string, of Ref) (Snapshot, error) {
+func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims []string, of Ref) (Snapshot, error) {
 	var found Snapshot
 	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory}
 	var moving bool
 	t.do = func() (err error) {
 		moving, err = t.again(most, func() (still bool, err error) {
-			found, still, err = t.snapshot(claim)
+			found, still, err = t.snapshot(claims)
 			return still, err
 		})
 		return err
@@ -121,14 +122,15 @@ func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claim s
 	return found, nil
 }
 
-func (t *turn) snapshot(claim string) (s Snapshot, still bool, err error) {
+func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
 	text, thin, err := t.text()
 	if err != nil {
 		return s, false, err
 	} else if thin {
-		return s, true, t.thinSnapshot(&s, claim, text)
+		return s, true, t.thinSnapshot(&s, claims, text)
 	}
-	snap := &snap{s: &s, claim: claim, places: map[string]int{}}
+	s.Asked = map[string]Asked{}
+	snap := &snap{s: &s, claims: claims, places: map[string]int{}}
 	still, err = t.fat(&s.Name, snapLine, snap)
 	if err == nil && s.Known {
 		snap.end()
@@ -136,7 +138,7 @@ func (t *turn) snapshot(claim string) (s Snapshot, still bool, err error) {
 	return s, still, err
 }
 
-func (t *turn) thinSnapshot(s *Snapshot, claim, text string) (err error) {
+func (t *turn) thinSnapshot(s *Snapshot, claims []string, text string) (err error) {
 	s.Known = true
 	if s.Name, err = t.slight(text); err != nil || s.Held == 0 {
 		return err
@@ -149,8 +151,8 @@ func (t *turn) thinSnapshot(s *Snapshot, claim, text string) (err error) {
 		h.Since = thin.Since
 		s.Holds = []Held{h}
 	}
-	if claim == thin.Claim {
-		s.Asked = askedOf(&h, nil, err)
+	if slices.Contains(claims, thin.Claim) {
+		s.Asked = map[string]Asked{thin.Claim: askedOf(&h, nil, err)}
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 		for _, f := range page.Found {
 			require.NoError(t, f.Err, f.Entry.ID)
 		}
-		found, err := w.reader.Snapshots(context.Background(), nil, 1, "", reader.Ref{Kind: w.kind, Name: name})
+		found, err := w.reader.Snapshots(context.Background(), nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})
 		require.NoError(t, err)
 		require.Empty(t, found[0].Damaged)
 		for _, wait := range found[0].Apart {

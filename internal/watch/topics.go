@@ -42,22 +42,34 @@ type Claims struct {
 	At       time.Time
 }
 
-// Name looks at a name and, if claim is not "", at one claim of it.
+// Name looks at a name and, if claim is not "", at one claim of it: Asked has that one, and others at which somebody looks. A
+// name is read once, however many of its claims are looked at. A feed has no reading before the first that has its claim.
 func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
-	return look(w, keyOf("name", kind, name, claim), NameEvery, func() (func(context.Context) (Name, error), error) {
-		view, err := w.read.View(kind, name, claim)
+	key := keyOf("name", kind, name)
+	w.mu.Lock() // nothing is read before the claim is known
+	defer w.mu.Unlock()
+	f := join(w, key, NameEvery, func() (func(context.Context) (Name, error), error) {
+		view, err := w.read.View(kind, name)
 		if err != nil {
 			return nil, err
 		}
 		var seen seen
 		return func(ctx context.Context) (Name, error) {
-			l, err := view.Read(ctx)
+			l, err := view.Read(ctx, w.claims(key)...)
 			if err != nil {
 				return Name{}, err
 			}
 			return seen.add(&l), nil
 		}, nil
 	})
+	if claim != "" {
+		f.topic.join(claim)
+		f.claim, f.has = claim, func(n Name) bool {
+			_, asked := n.Asked[claim]
+			return asked
+		}
+	}
+	return f
 }
 
 // Overview looks at the names that contend most.
@@ -83,11 +95,11 @@ func (w *Watcher) Circles() *Feed[inspect.Circles] {
 // Claims looks at the claims of all names that a filter means: of a node, an owner, a label.
 func (w *Watcher) Claims(f inspect.ClaimFilter) *Feed[Claims] {
 	return look(w, keyOf("claims", f), ClaimsEvery, func() (func(context.Context) (Claims, error), error) {
-		return func(ctx context.Context) (Claims, error) { return w.claims(ctx, f) }, nil
+		return func(ctx context.Context) (Claims, error) { return w.listing(ctx, f) }, nil
 	})
 }
 
-func (w *Watcher) claims(ctx context.Context, f inspect.ClaimFilter) (all Claims, err error) {
+func (w *Watcher) listing(ctx context.Context, f inspect.ClaimFilter) (all Claims, err error) {
 	cursor := ""
 	for range claimsPages {
 		page, err := w.read.Claims(ctx, f, cursor, claimsMost-len(all.Items))

@@ -46,9 +46,10 @@ type topic struct {
 
 	// guarded by the watcher's mu
 	looking int
-	left    time.Time     // when the last one has gone
-	last    Reading[any]  // Seq 0: none yet
-	news    chan struct{} // closed with the next reading
+	claims  map[string]*asked // of a name: those that are looked at, or were shortly
+	left    time.Time         // when the last one has gone
+	last    Reading[any]      // Seq 0: none yet
+	news    chan struct{}     // closed with the next reading
 }
 
 // Reading is what was read last.
@@ -82,12 +83,19 @@ type Feed[T any] struct {
 	watcher *Watcher
 	topic   *topic
 	closed  sync.Once
+	has     func(T) bool // that a value is one for this feed, nil for each
+	claim   string       // of a name: at which it looks, "" for none
 }
 
 // look returns a feed of a topic, which is made by what make returns if there is none.
 func look[T any](w *Watcher, key string, every time.Duration, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	return join(w, key, every, begin)
+}
+
+// join is look with mu held.
+func join[T any](w *Watcher, key string, every time.Duration, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
 	t := w.topics[key]
 	if t == nil {
 		t = &topic{key: key, every: every, news: make(chan struct{})}
@@ -167,7 +175,13 @@ func (f *Feed[T]) Last() (Reading[T], <-chan struct{}) {
 	f.watcher.mu.Lock()
 	defer f.watcher.mu.Unlock()
 	last := f.topic.last
-	value, _ := last.Value.(T)
+	value, read := last.Value.(T)
+	if read && f.has != nil && !f.has(value) {
+		value, last.At = *new(T), time.Time{}
+		if last.Err == nil {
+			last.Seq = 0
+		}
+	}
 	return Reading[T]{value, last.At, last.Err, last.Seq}, f.topic.news
 }
 
@@ -191,6 +205,7 @@ func (f *Feed[T]) Close() {
 	f.closed.Do(func() {
 		f.watcher.mu.Lock()
 		defer f.watcher.mu.Unlock()
+		f.topic.leave(f.claim)
 		if f.topic.looking--; f.topic.looking == 0 {
 			f.topic.left = time.Now()
 		}

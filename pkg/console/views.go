@@ -119,6 +119,7 @@ type name struct {
 	Claim   string // that the page is about, "" for the name
 	Hold    *inspect.Hold
 	Wait    *inspect.Wait
+	Asked   *inspect.AskedClaim // the claim that the page is about, nil for none
 	Chart   chart
 	Lanes   timeline
 	holders map[string]inspect.Hold
@@ -126,16 +127,11 @@ type name struct {
 
 func nameOf(n watch.Name, claim string) *name {
 	v := &name{Name: n, State: stateOf(&n.Name), Claim: claim, holders: map[string]inspect.Hold{}}
-	for i, h := range n.Holds {
+	for _, h := range n.Holds {
 		v.holders[h.ID] = h
-		if h.ID == claim {
-			v.Hold = &n.Holds[i]
-		}
 	}
-	for i, w := range n.Waits {
-		if w.ID == claim {
-			v.Wait = &n.Waits[i]
-		}
+	if asked, ok := n.Asked[claim]; ok {
+		v.Asked, v.Hold, v.Wait = &asked, asked.Hold, asked.Wait
 	}
 	if claim == "" {
 		v.Chart, v.Lanes = chartOf(&n), timelineOf(&n)

@@ -34,7 +34,7 @@ func (r *Reader) Explain(ctx context.Context, kind keyspace.Kind, name, claim st
 
 // snapshot reads all that an explanation goes by.
 func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim string) (*snapshot, error) {
-	found, err := r.read.Snapshots(ctx, nil, tries, claim, reader.Ref{Kind: kind, Name: name})
+	found, err := r.read.Snapshots(ctx, nil, tries, claimed(claim), reader.Ref{Kind: kind, Name: name})
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +46,19 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 	if err != nil {
 		return nil, err
 	}
+	s.Claim = s.Asked[claim]
 	if said, err := r.read.Server(ctx, kind, name); err == nil {
 		s.Server = serverOf(said)
 	}
 	return s, r.probed(ctx, s)
+}
+
+// claimed are the claims that are asked for: one, or none for "".
+func claimed(claim string) []string {
+	if claim == "" {
+		return nil
+	}
+	return []string{claim}
 }
 
 func serverOf(said *reader.Server) *server {

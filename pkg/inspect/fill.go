@@ -43,7 +43,10 @@ func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error
 	for i := range of.Apart {
 		s.Lanes = append(s.Lanes, waitOf(of, &of.Apart[i]))
 	}
-	s.Claim = foundOf(of)
+	s.Asked = map[string]*found{}
+	for claim, asked := range of.Asked {
+		s.Asked[claim] = foundOf(of, &asked)
+	}
 	if of.Pool != nil {
 		s.Pool = &pool{
 			Resources: of.Capacity, Free: of.Pool.Free, Leased: of.Held, Resting: of.Pool.Resting, Leaving: of.Pool.Leaving,
@@ -93,8 +96,7 @@ func waitOf(of *reader.Snapshot, w *reader.Place) wait {
 	return found
 }
 
-func foundOf(of *reader.Snapshot) *found {
-	asked := &of.Asked
+func foundOf(of *reader.Snapshot, asked *reader.Asked) *found {
 	c := &found{Record: asked.Word, Rank: asked.Rank}
 	if asked.Hold != nil {
 		h := holdOf(of, asked.Hold)

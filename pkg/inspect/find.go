@@ -169,7 +169,7 @@ func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circl
 	tell.Problems = append(tell.Problems, problems(err)...)
 	var mu sync.Mutex
 	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
-		some, err := r.read.Snapshots(ctx, node, 1, "", refs...)
+		some, err := r.read.Snapshots(ctx, node, 1, nil, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {

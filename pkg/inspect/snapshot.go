@@ -31,7 +31,8 @@ type snapshot struct {
 	Line, Lanes         []wait
 	LineLeft, LanesLeft int
 
-	Claim   *found // the claim that was asked for
+	Claim   *found            // the claim that an explanation is about, nil for the name
+	Asked   map[string]*found // the claims that were asked for
 	Pool    *pool
 	Items   map[string]item // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
 	Damaged []string        // claims and resources that cannot be read
@@ -96,7 +97,7 @@ type wait struct {
 	Shared    bool
 }
 
-// found is the claim that was asked for.
+// found is a claim that was asked for.
 type found struct {
 	Record string // "": none; "gone", "released", "damaged"; else "hold" or "wait"
 	Hold   *hold

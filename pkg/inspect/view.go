@@ -18,7 +18,6 @@ type View struct {
 	reader *Reader
 	kind   keyspace.Kind
 	name   string
-	claim  string
 
 	memory  reader.Memory
 	clock   clock.Clock
@@ -27,8 +26,10 @@ type View struct {
 	noticed aged
 	notice  notice.Field
 	probed  aged
-	nodes   map[string]node // what the swarm said of them
-	sought  []string        // which these are
+	nodes   map[string]node   // what the swarm said of them
+	sought  []string          // which these are
+	reading int               // its number
+	recalls map[string]recall // of claims
 }
 
 // aged is something that is remembered for a while.
@@ -52,9 +53,10 @@ const (
 // Look is a name as one reading of a View found it: its counts, who holds, who waits, and why.
 type Look struct {
 	Name
-	// Explanation is of the name, Asked of the claim that the View was made for, nil without one.
+	// Explanation is of the name.
 	Explanation Explanation
-	Asked       *Explanation
+	// Asked are the claims that Read was asked for.
+	Asked map[string]AskedClaim
 	// Holds are up to 100, those that end first; of a lock the outermost entry is the first. HoldsLeft is how many were
 	// not read.
 	Holds     []Hold
@@ -100,18 +102,20 @@ type Resource struct {
 	Damaged, Absent bool
 }
 
-// View returns what reads a name, and explains beside it a claim of it if that is not "".
-func (r *Reader) View(kind keyspace.Kind, name, claim string) (*View, error) {
+// View returns what reads a name.
+func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 	if err := checkKind(kind); err != nil {
 		return nil, err
 	}
 	if err := keyspace.CheckName(name); err != nil {
 		return nil, err
 	}
-	return &View{reader: r, kind: kind, name: name, claim: claim, clock: clock.New()}, nil
+	return &View{reader: r, kind: kind, name: name, clock: clock.New()}, nil
 }
 
-// Read reads the name. One that is not there has no Capacity; that is no error. Beside berth.ErrIncompatible, and the error of a
+// Read reads the name, and explains beside it claims of it. In one reading it asks for 10 of them at the most: those of which
+// nothing was read yet, then those that were read the longest ago. The others, where they are not among Holds and Waits, are as
+// they were read last, which their At says. One that is not there has no Capacity; that is no error. Beside berth.ErrIncompatible, and the error of a
 // name that is damaged or not Berth's, there is an Explanation of that.
 //
 // What a reading sends is bounded: of a semaphore or a lock, read each second, it is 6 commands at the most, as long as
@@ -119,8 +123,8 @@ func (r *Reader) View(kind keyspace.Kind, name, claim string) (*View, error) {
 // between: who answers and what the server says of itself for 10 s, a pause of all names for 5 s; what the swarm says of
 // nodes, 5 s, takes two. Of the thin form it is 2, of a larger name 7 or 8. A pool has one more for its resources, and one for
 // bindings; one of which more than 500 hold, wait, rest or expire up to 13. A name that has changed its form is read twice.
-func (v *View) Read(ctx context.Context) (Look, error) {
-	now := v.clock.Now()
+func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
+	now, due := v.clock.Now(), v.claims(claims)
 	free := true // nothing else is asked in this reading
 	turn := func(a *aged, after time.Duration) bool {
 		ask := a.due(now, after) && (free || a.due(now, 2*after))
@@ -136,7 +140,7 @@ func (v *View) Read(ctx context.Context) (Look, error) {
 	}
 	v.memory.Greet, v.memory.Ask = turn(&v.greeted, greetFor), turn(&v.asked, serverFor)
 	greets, asks := v.memory.Greet, v.memory.Ask
-	found, err := v.reader.read.Snapshot(ctx, &v.memory, tries, v.claim, reader.Ref{Kind: v.kind, Name: v.name})
+	found, err := v.reader.read.Snapshot(ctx, &v.memory, tries, due, reader.Ref{Kind: v.kind, Name: v.name})
 	if err != nil {
 		return v.failed(err)
 	}
@@ -155,12 +159,14 @@ func (v *View) Read(ctx context.Context) (Look, error) {
 	if err := v.probe(ctx, s, func() bool { return turn(&v.probed, probesFor) }, now); err != nil {
 		return v.failed(err)
 	}
-	return s.look(n, v.claim), n.Err
+	l := s.look(n)
+	l.Asked = v.tell(s, due, claims)
+	return l, n.Err
 }
 
 // failed has the next reading know nothing: another server may answer it.
 func (v *View) failed(err error) (Look, error) {
-	*v = View{reader: v.reader, kind: v.kind, name: v.name, claim: v.claim, clock: v.clock}
+	*v = View{reader: v.reader, kind: v.kind, name: v.name, clock: v.clock, recalls: v.recalls, reading: v.reading}
 	return Look{Name: Name{Kind: v.kind, Name: v.name, Err: err}}, err
 }
 
@@ -182,24 +188,17 @@ func (v *View) probe(ctx context.Context, s *snapshot, turn func() bool, now tim
 }
 
 // look is what a View shows of a snapshot.
-func (s *snapshot) look(n Name, claim string) Look {
+func (s *snapshot) look(n Name) Look {
 	l := Look{Name: n, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
-	if claim != "" {
-		e := explain(s, claim)
-		l.Asked = &e
-	}
 	s = s.about(nil).sharing()
 	l.Explanation = explain(s, "")
 	for i := range s.Holds {
-		h := &s.Holds[i]
-		b := s.holding(h)
-		l.Holds = append(l.Holds, Hold{h.Holder, b.Process, b.Heard})
+		l.Holds = append(l.Holds, s.holder(&s.Holds[i]))
 	}
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
 			w := &waits[i]
-			about := s.about(&found{Record: "wait", Wait: w, Rank: w.Ahead})
-			l.Waits = append(l.Waits, Wait{w.Waiter, explain(about, w.ID)})
+			l.Waits = append(l.Waits, Wait{w.Waiter, explain(s.about(w.found()), w.ID)})
 		}
 	}
 	for key := range s.Items {

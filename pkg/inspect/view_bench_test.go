@@ -56,7 +56,7 @@ func BenchmarkLook(b *testing.B) {
 			b.Run(fmt.Sprintf("%s,bound=%t", kind, bound), func(b *testing.B) {
 				s := crowded(kind, bound)
 				for b.Loop() {
-					s.look(Name{}, "")
+					s.look(Name{})
 				}
 			})
 		}

@@ -49,11 +49,11 @@ func (w *world) counted() (look *inspect.Reader, sent func() []string) {
 
 func (w *world) view(look *inspect.Reader, kind keyspace.Kind, name, claim string) func() inspect.Look {
 	w.T.Helper()
-	v, err := look.View(kind, name, claim)
+	v, err := look.View(kind, name)
 	require.NoError(w.T, err)
 	return func() inspect.Look {
 		w.T.Helper()
-		l, err := v.Read(context.Background())
+		l, err := v.Read(context.Background(), claim)
 		require.Equal(w.T, l.Err, err)
 		return l
 	}
@@ -79,7 +79,7 @@ func (w *world) agrees(view func() inspect.Look, kind keyspace.Kind, name, claim
 	}
 	asked := fresh.Explanation
 	if claim != "" {
-		asked = *fresh.Asked
+		asked = fresh.Asked[claim].Explanation
 	}
 	require.Equal(w.T, e, asked)
 	return fresh

@@ -252,7 +252,7 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 			names, claims := everything(w.Within(patience), t, look)
 			require.Equal(t, 1, names)
 			require.Equal(t, 2, claims)
-			view, err := look.View(keyspace.Sem, "gpu", "")
+			view, err := look.View(keyspace.Sem, "gpu")
 			require.NoError(t, err)
 			overview, err := look.Overview(inspect.NameFilter{})
 			require.NoError(t, err)

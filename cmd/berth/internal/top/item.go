@@ -20,7 +20,7 @@ type item struct {
 	hold     *inspect.Hold
 	wait     *inspect.Wait
 	resource *inspect.Resource
-	asked    *inspect.Explanation // a claim that was asked for and is none of the rows
+	asked    *inspect.AskedClaim // a claim that was asked for and is none of the rows
 }
 
 func keyOfClaim(id string) string      { return "claim " + id }
@@ -47,9 +47,9 @@ func items(l *inspect.Look, claim string) []entry[item] {
 		found = found || l.Waits[i].ID == claim
 		all = append(all, entry[item]{key: keyOfClaim(l.Waits[i].ID), value: item{wait: &l.Waits[i]}})
 	}
-	if !found && l.Asked != nil {
+	if asked, ok := l.Asked[claim]; ok && !found {
 		head("The claim that you came from")
-		all = append(all, entry[item]{key: keyOfClaim(claim), value: item{asked: l.Asked}, gone: ended(l.Asked)})
+		all = append(all, entry[item]{key: keyOfClaim(claim), value: item{asked: &asked}, gone: ended(&asked.Explanation)})
 	}
 	if len(l.Resources) > 0 {
 		head("Resources that are held, waited for, at rest or leaving")

@@ -2,7 +2,6 @@ package top
 
 import (
 	"fmt"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -70,7 +69,11 @@ func (s *nameScreen) target() target {
 		t.resource = i.resource.Key
 	case i.asked != nil:
 		t.claim = i.asked.Claim
-		t.node, _, _ = strings.Cut(i.asked.Claim, ".")
+		if h, w := i.asked.Hold, i.asked.Wait; h != nil { // a claim that was taken over has another node than its id says
+			t.node, t.resource = h.Node, h.Resource
+		} else if w != nil {
+			t.node = w.Node
+		}
 	}
 	return t
 }

@@ -126,15 +126,20 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 
 	p.open(newName(keyspace.Sem, "gpu", "n8.far"))
 	far := looked(contended("gpu", 1), []string{"n1.a"}, nil)
-	far.WaitsLeft, far.Asked = 7, &inspect.Explanation{Claim: "n8.far", Why: "It is the 300th in line.", Reasons: []inspect.Reason{{Code: inspect.Full}}}
+	far.WaitsLeft, far.Asked = 7, askedFor(inspect.Explanation{Claim: "n8.far", Why: "It is the 300th in line.", Reasons: []inspect.Reason{{Code: inspect.Full}}})
 	p.reads(far)
 	p.shows("In line 0 claims, and 7 more that were not read", "The claim that you came from", "It is the 300th in line.")
 	p.keys("r enter y")
 	require.Equal(t, "n8.far", p.fake.done[0].Claim)
-	far.Asked = &inspect.Explanation{Claim: "n8.far", Why: "It is not known.", Reasons: []inspect.Reason{{Code: inspect.Absent}}}
+	far.Asked = askedFor(inspect.Explanation{Claim: "n8.far", Why: "It is not known.", Reasons: []inspect.Reason{{Code: inspect.Absent}}})
 	p.reads(far)
 	p.keys("r")
 	require.Nil(t, p.form)
+}
+
+// askedFor is a claim that was asked for, of which no record was read.
+func askedFor(e inspect.Explanation) map[string]inspect.AskedClaim {
+	return map[string]inspect.AskedClaim{e.Claim: {Explanation: e}}
 }
 
 func TestCirclesAreShownAndOpened(t *testing.T) {
