@@ -32,6 +32,7 @@ type deedForm struct {
 	Address string // of the form, with what the action is about: any bytes
 	Back    string // where the action was asked for
 	Token   string
+	Number  int    // each is done once
 	Will    string // what it will do, "" while something is wrong
 	Wrong   string // what is wrong
 	Changed bool   // what it will do is not what was read before
@@ -182,7 +183,8 @@ func (c *Console) mayAct(a Access) error {
 }
 
 func (c *Console) form(w http.ResponseWriter, r *http.Request, a Access, code int, f *deedForm) {
-	f.Token = c.token(session(w, r), a.User, f.Address)
+	f.Number = c.forms.next()
+	f.Token = c.token(session(w, r), a.User, f)
 	page := c.frame(a, "act", f.Title())
 	page.View = f
 	c.render(w, code, "act", page)
@@ -200,8 +202,9 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	f := deedOf(r.URL.Query(), values)
-	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(cookieOf(r), a.User, f.Address))) {
-		c.refuse(w, r, refusal("the form is old, or not of this session: go back to the page and ask again"))
+	f.Number, _ = strconv.Atoi(values.Get("form")) // of another number there is another token
+	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(cookieOf(r), a.User, f))) {
+		c.refuse(w, r, errOld)
 		return
 	}
 	f.Action.Reason = strings.TrimSpace(strings.ToValidUTF8(f.Reason, "�"))
@@ -218,7 +221,7 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
 		c.form(w, r, a, http.StatusOK, f)
 		return
 	}
-	c.done(w, r, a, f)
+	c.once(w, r, a, f)
 }
 
 func cookieOf(r *http.Request) string {
@@ -228,31 +231,36 @@ func cookieOf(r *http.Request) string {
 	return "none" // of which there is no token
 }
 
-// done does it, and leads to where its outcome is seen. A drain goes on behind it.
-func (c *Console) done(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) {
-	id := c.deeds.begin(f.Action, a.User)
+// done does it, and says where its outcome is seen. A drain goes on behind it. Close waits for its caller.
+func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
+	defer close(p.ended)
+	p.wrong = "It was not done." // unless it says otherwise
+	id, err := c.deeds.begin(f.Action, a.User)
+	if err != nil {
+		p.wrong += " " + problem(err)
+		return
+	}
 	if f.Verb == act.Drain {
 		if !c.behind(func() { _ = c.work(c.ctx, id, f.Action, a.User) }) {
 			c.deeds.end(id, "", errClosed)
 		}
-		seeOther(w, to("actions", "done", id))
+		p.leads, p.wrong = to("actions", "done", id), ""
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actWithin)
 	defer cancel()
 	if err := c.work(ctx, id, f.Action, a.User); err != nil {
-		f.Wrong = "It was not done. " + problem(err)
+		p.wrong = "It was not done. " + problem(err)
 		if f.Verb == act.Undrain {
-			f.Wrong = "It was not done for every kind. Do it again. " + problem(err)
+			p.wrong = "It was not done for every kind. Do it again. " + problem(err)
 		}
-		c.form(w, r, a, http.StatusConflict, f)
 		return
 	}
 	address, _ := url.Parse(f.Back)
 	q := address.Query()
 	q.Set("done", id)
 	address.RawQuery = q.Encode()
-	seeOther(w, address.String())
+	p.leads, p.wrong = address.String(), ""
 }
 
 // behind runs what goes on when a request has ended, unless the console is closed.

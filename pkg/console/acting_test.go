@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -120,7 +121,16 @@ func TestActionsOfAName(t *testing.T) {
 		require.Equal(t, time.Hour, look.Look(keyspace.Sem, "gpu").Pause.Left)
 		page := s.see(to)
 		require.Contains(t, page, "because &lt;b&gt;")
-		require.Contains(t, page, "paused for 1h00m")
+		require.Contains(t, page, "pause for 1h00m of semaphore &#34;gpu&#34;: paused for 1h00m")
+		_, query, _ := strings.Cut(to, "?")
+		for _, other := range []string{"name?kind=sem&name=other&done=1", "name?kind=lock&name=gpu&done=1", "node?id=gpu&done=1", "search?by=label&q=gpu&done=1"} {
+			require.NotContains(t, s.see(other), ": paused for 1h", other)
+		}
+		guest := func(r *http.Request) { r.Header.Set("Guest", "yes") }
+		require.NotContains(t, s.get("name?"+query, guest).body, ": paused for 1h00m", "who may only look does not see what others do")
+		require.Equal(t, http.StatusForbidden, s.get("actions", guest).code)
+		require.Equal(t, http.StatusForbidden, s.get("events?page=actions", guest).code)
+		require.Empty(t, linksOf(t, s.get("", guest).body, "actions"))
 		require.Contains(t, linksOf(t, page, "act?"), "act?kind=sem&name=gpu&verb=unpause")
 
 		s.ask("act?verb=unpause&kind=sem&name=gpu").do()
@@ -296,5 +306,125 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 		require.Equal(t, http.StatusConflict, a.code)
 		require.Contains(t, a.body, "It was not done.")
 		require.Contains(t, s.see("actions"), ">failed<")
+	})
+}
+
+// gate holds what an action tells until it is opened.
+type gate struct{ open chan struct{} }
+
+func (g gate) observer() observe.Observer {
+	return observe.Func(func(e observe.Event) {
+		if e.Kind == observe.Acted {
+			<-g.open
+		}
+	})
+}
+
+func TestCloseWaitsForAnAction(t *testing.T) {
+	inWorld(t, func(w *world) {
+		g := gate{make(chan struct{})}
+		s := w.serve("", console.Config{AllowActions: true, Observer: g.observer()})
+		d, late := s.ask("act?verb=pause&kind=sem&name=gpu"), s.ask("act?verb=pause&kind=sem&name=gpu")
+		d.values.Set("reason", "x")
+		late.values.Set("reason", "x")
+		acted, closed := make(chan answer, 1), make(chan error, 1)
+		go func() { acted <- d.post() }()
+		synctest.Wait()
+		go func() { closed <- s.page.Close(context.Background()) }()
+		synctest.Wait()
+		require.Empty(t, closed, "it waits")
+		require.Equal(t, http.StatusServiceUnavailable, late.post().code)
+		close(g.open)
+		require.NoError(t, <-closed)
+		require.Equal(t, http.StatusSeeOther, (<-acted).code)
+	})
+}
+
+func TestAFormIsDoneOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		told, g := w.Process(), gate{make(chan struct{})}
+		s := w.serve("", console.Config{AllowActions: true, Observer: observe.Multi(told.Observer(nil), g.observer())})
+		held := w.process("worker").permit("anna", "gpu", 1)
+		d := s.ask("act?verb=release&kind=sem&name=gpu&claim=" + held.ID())
+		d.values.Set("reason", "x")
+		answers := make(chan answer, 2)
+		for range 2 {
+			go func() { answers <- d.post() }()
+			synctest.Wait()
+		}
+		require.Empty(t, answers, "the second waits for the first")
+		close(g.open)
+		one, two := <-answers, <-answers
+		require.Equal(t, http.StatusSeeOther, one.code, one.body)
+		require.Equal(t, http.StatusSeeOther, two.code, two.body)
+		require.Equal(t, one.head.Get("Location"), two.head.Get("Location"))
+		require.Len(t, told.Told(observe.Acted), 1)
+
+		// What has failed is told as often, and done again by a form of its own.
+		d = s.ask("act?verb=release&kind=sem&name=gpu&claim=none.such")
+		d.values.Set("reason", "x")
+		var again deed
+		for range 2 {
+			a := d.post()
+			require.Equal(t, http.StatusConflict, a.code)
+			require.Contains(t, a.body, "It was not done.")
+			again = *d
+			again.read(a.body)
+		}
+		require.Len(t, told.Told(observe.Acted), 2)
+		require.Equal(t, http.StatusConflict, again.post().code)
+		require.Len(t, told.Told(observe.Acted), 3)
+	})
+}
+
+func TestAFormsNumberIsItsOwn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.acting(w.Process())
+		d := s.ask("act?verb=pause&kind=sem&name=gpu")
+		d.do()
+		d.values.Set("form", d.values.Get("form")+"0")
+		require.Equal(t, http.StatusForbidden, d.post().code, "no other number makes it a new one")
+	})
+}
+
+func TestTheEleventhDrainIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.acting(w.Process()), w.process("worker/1")
+		p.permit("anna", "gpu", 1)
+		w.Advance(time.Second)
+		const label = "worker/1"
+		s.ask("act?verb=drain&label=" + label).do()
+		for i := range 8 {
+			s.ask("act?verb=drain&label=" + label[:i+1] + "*").do()
+		}
+		s.ask("act?verb=drain&node=" + p.sems.Node()).do()
+		w.Advance(10 * time.Second)
+		require.Equal(t, 10, strings.Count(s.see("actions"), ">goes on<"))
+		d := s.ask("act?verb=drain&label=worke*")
+		d.values.Set("reason", "x")
+		a := d.post()
+		require.Equal(t, http.StatusConflict, a.code)
+		require.Contains(t, a.body, "10 drains go on from here already")
+	})
+}
+
+func TestACookieOfASecurePageIsSecure(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.acting(w.Process())
+		cookie := func(name, value string) *http.Cookie {
+			a := s.get("act?verb=pause&kind=sem&name=gpu", func(r *http.Request) { r.Header.Set(name, value) })
+			return (&http.Response{Header: a.head}).Cookies()[0]
+		}
+		require.True(t, cookie("Referer", "https://console.test/name?kind=sem&name=gpu").Secure)
+		require.True(t, cookie("X-Forwarded-Proto", "https").Secure)
+		require.False(t, cookie("Referer", "http://console.test/").Secure)
+	})
+}
+
+func TestALabelOfAllIsNotDrainedFromAPage(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.acting(w.Process())
+		require.NotEmpty(t, linksOf(t, s.see("search?by=label&q=w*"), "act?"))
+		require.Empty(t, linksOf(t, s.see("search?by=label&q=*"), "act?"))
 	})
 }

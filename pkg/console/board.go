@@ -4,16 +4,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/maphash"
 	"html/template"
 	"net/url"
-	"regexp"
+	"strings"
 	"sync"
 	"time"
 )
 
 // source is what a page shows, as it was read last.
 type source interface {
-	last() (reading, <-chan struct{})
+	// last is the last reading, without its view if its number is the one that is known, and what is closed when there is
+	// another one.
+	last(known int) (reading, <-chan struct{})
+	// never is why nothing will ever be read, nil if something may be.
+	never() error
 	Close()
 }
 
@@ -46,24 +51,22 @@ func (t *topic) key() string { return fmt.Sprintf("%s?%s %t", t.page.name, t.que
 // boards are the pages that are looked at.
 type boards struct {
 	console *Console
-	running sync.WaitGroup
+	seed    maphash.Seed // of what is compared
 
 	mu   sync.Mutex
 	open map[string]*board // guarded by mu
 }
 
-// board renders one topic for all who look at it.
+// board renders one topic for all who look at it. It has no goroutine: whoever looks first renders what was read.
 type board struct {
 	all    *boards
 	key    string
 	topic  topic
 	source source
-	end    context.CancelFunc
 	looks  int // guarded by the boards' mu
 
 	mu    sync.Mutex
-	shown shown         // guarded by mu
-	news  chan struct{} // closed with the next one; guarded by mu
+	shown shown // guarded by mu
 }
 
 // shown is what a board shows.
@@ -76,11 +79,12 @@ type shown struct {
 // piece is a part of a page.
 type piece struct {
 	html  template.HTML
-	bones string // what of it counts as a change
+	bones uint64 // what of it counts as a change
 	since int    // with which seq it came
 }
 
-// look returns the board of a topic. Close it.
+// look returns the board of a topic. Close it. Its error is that of a topic that cannot be looked at, now or ever: there
+// is no board of it.
 func (b *boards) look(t topic) (*board, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,18 +100,13 @@ func (b *boards) look(t topic) (*board, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, end := context.WithCancel(b.console.ctx)
-	made := &board{all: b, key: key, topic: t, source: from, end: end, looks: 1, news: make(chan struct{})}
+	if err := from.never(); err != nil {
+		from.Close()
+		return nil, err
+	}
+	made := &board{all: b, key: key, topic: t, source: from, looks: 1}
 	b.open[key] = made
-	b.running.Go(func() { made.run(ctx) })
 	return made, nil
-}
-
-// wait waits until nothing is rendered any more. The console's context has ended.
-func (b *boards) wait() {
-	b.mu.Lock()   // nothing begins behind it
-	b.mu.Unlock() //nolint:staticcheck // empty on purpose
-	b.running.Wait()
 }
 
 // Close ends one look.
@@ -116,53 +115,64 @@ func (b *board) Close() {
 	defer b.all.mu.Unlock()
 	if b.looks--; b.looks == 0 {
 		delete(b.all.open, b.key)
-		b.end()
+		b.source.Close()
 	}
 }
 
-// run renders what is read until nobody looks.
-func (b *board) run(ctx context.Context) {
-	defer b.source.Close()
-	for {
-		last, news := b.source.last()
-		if last.seq > 0 {
-			b.show(last)
-		}
-		select {
-		case <-news:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// times are the parts of a page that change with the time alone: a script moves them on.
-var times = regexp.MustCompile(`<time [^>]*data-read[^>]*>[^<]*</time>|(<time [^>]*>)[^<]*</time>`)
-
-// show renders a reading, and wakes who looks.
-func (b *board) show(r reading) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old := b.shown
-	next := shown{reading: r, seq: old.seq + 1, pieces: map[string]piece{}}
-	for _, name := range b.topic.page.regions {
-		html := b.all.console.region(b.topic, name, &r)
-		p := piece{html: html, bones: times.ReplaceAllString(string(html), "$1"), since: next.seq}
-		if was, ok := old.pieces[name]; ok && was.bones == p.bones {
-			p.since = was.since
-		}
-		next.pieces[name] = p
-	}
-	b.shown = next
-	close(b.news)
-	b.news = make(chan struct{})
-}
-
-// last is what is shown, and what is closed when there is something newer.
+// last is what is shown, rendered anew if there is a newer reading, and what is closed when there is another one.
 func (b *board) last() (shown, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.shown, b.news
+	r, news := b.source.last(b.shown.reading.seq)
+	if r.seq != b.shown.reading.seq {
+		b.shown = b.shown.with(&r, b.pieces)
+	}
+	return b.shown, news
+}
+
+// with is what is shown with a newer reading. One that has failed renders nothing: the page keeps what it has.
+func (s *shown) with(r *reading, render func(*reading) map[string]piece) shown {
+	next := shown{reading: *r, seq: s.seq + 1, pieces: s.pieces}
+	if r.view == nil || s.seq > 0 && r.at.Equal(s.reading.at) {
+		return next
+	}
+	next.pieces = render(r)
+	for name, p := range next.pieces {
+		if p.since = next.seq; s.pieces[name].bones == p.bones && s.pieces[name].since > 0 {
+			p.since = s.pieces[name].since
+		}
+		next.pieces[name] = p
+	}
+	return next
+}
+
+// pieces renders the regions of a page.
+func (b *board) pieces(r *reading) map[string]piece {
+	all := map[string]piece{}
+	for _, name := range b.topic.page.regions {
+		html := b.all.console.region(b.topic, name, r)
+		all[name] = piece{html: html, bones: bones(b.all.seed, string(html))}
+	}
+	return all
+}
+
+// bones is a hash of what counts as a change: without how long ago something was, which a script moves on, and without
+// when it was read. All <time> of a page are those of stamped: strangers' text has no "<".
+func bones(seed maphash.Seed, html string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for {
+		before, from, found := strings.Cut(html, "<time ")
+		_, _ = h.WriteString(before) // it never fails
+		if !found {
+			return h.Sum64()
+		}
+		tag, rest, _ := strings.Cut(from, ">")
+		if !strings.Contains(tag, " data-read=") {
+			_, _ = h.WriteString(tag)
+		}
+		_, html, _ = strings.Cut(rest, "</time>")
+	}
 }
 
 // first waits until something was read.

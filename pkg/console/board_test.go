@@ -1,18 +1,39 @@
 package console
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-func TestAViewIsRenderedOnceForAllWhoMayDoTheSame(t *testing.T) {
-	c, err := New(Config{Redis: berthtest.New(t).Client()})
+func newConsole(t *testing.T, cfg Config) *Console {
+	t.Helper()
+	cfg.Redis = berthtest.New(t).Client()
+	c, err := New(cfg)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, c.Close(t.Context())) }()
+	t.Cleanup(func() { require.NoError(t, c.Close(context.Background())) })
+	return c
+}
+
+func TestAViewIsRenderedOnceForAllWhoMayDoTheSame(t *testing.T) {
+	c := newConsole(t, Config{})
 	look := func(kind string, act bool) *board {
 		b, err := c.boards.look(topic{page: overviewPage, query: url.Values{"kind": {kind}}, act: act})
 		require.NoError(t, err)
@@ -31,4 +52,231 @@ func TestAViewIsRenderedOnceForAllWhoMayDoTheSame(t *testing.T) {
 func TestATextOfATimelineHasRoom(t *testing.T) {
 	require.Equal(t, "größe", cut("größe", 5))
 	require.Equal(t, "grö…", cut("größe 4", 4))
+}
+
+func TestBySomeNamesItIsAskedFor(t *testing.T) {
+	access := func(*http.Request) Access { return Access{} }
+	for _, tt := range []struct {
+		cfg         Config
+		known, evil []string
+	}{
+		{Config{}, []string{"localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:80", "10.0.0.5"}, []string{"", "evil.test", "evil.test:8080", "localhost.evil.test"}},
+		{Config{Access: access}, []string{"evil.test:8080", "localhost"}, nil},
+		{Config{Hosts: []string{"*"}}, []string{"evil.test:8080"}, nil},
+		{Config{Hosts: []string{"ops.test"}}, []string{"ops.test:8080", "10.0.0.5:80"}, []string{"localhost", "evil.test"}},
+		{Config{Access: access, Hosts: []string{"ops.test"}}, []string{"ops.test"}, []string{"evil.test"}},
+	} {
+		c := newConsole(t, tt.cfg)
+		for _, host := range tt.known {
+			require.True(t, c.knownHost(host), host)
+		}
+		for _, host := range tt.evil {
+			require.False(t, c.knownHost(host), host)
+		}
+	}
+}
+
+// told is a source that a test writes.
+type told struct {
+	reading
+	refused error
+	asked   int // how often its view was wanted
+	closed  bool
+}
+
+func (s *told) last(known int) (reading, <-chan struct{}) {
+	if known != s.seq {
+		s.asked++
+	}
+	return s.reading, nil
+}
+func (s *told) never() error { return s.refused }
+func (s *told) Close()       { s.closed = true }
+
+func (s *told) topic() topic {
+	p := *overviewPage
+	p.open = func(*Console, url.Values) (source, error) { return s, nil }
+	return topic{page: &p, query: url.Values{}}
+}
+
+func TestWhatCannotBeReadHasNoBoard(t *testing.T) {
+	c := newConsole(t, Config{})
+	for _, err := range []error{watch.ErrMany, watch.ErrClosed} {
+		s := &told{refused: err}
+		_, got := c.boards.look(s.topic())
+		require.Equal(t, err, got)
+		require.True(t, s.closed)
+		require.Empty(t, c.boards.open, "the next one asks again")
+		require.Equal(t, http.StatusServiceUnavailable, codeOf(got))
+	}
+}
+
+func TestAStreamOfWhatCannotBeReadIsRefused(t *testing.T) {
+	c := newConsole(t, Config{})
+	c.watch.Close() // so no feed can be
+	out := httptest.NewRecorder()
+	c.ServeHTTP(out, httptest.NewRequest(http.MethodGet, "http://localhost/events?page=overview", nil))
+	require.Equal(t, http.StatusServiceUnavailable, out.Code)
+}
+
+func TestAReadingIsRenderedOnceAndOnlyForWhoLooks(t *testing.T) {
+	c := newConsole(t, Config{})
+	now := time.Now()
+	s := &told{reading: reading{seq: 1, view: overview{}, at: now, clock: now}}
+	one, err := c.boards.look(s.topic())
+	require.NoError(t, err)
+	require.Zero(t, s.asked)
+	first, _ := one.last()
+	one.last()
+	require.Equal(t, 1, s.asked)
+	require.Equal(t, 1, first.pieces["names"].since)
+
+	s.reading = reading{seq: 2, view: overview{}, at: now, clock: now, err: errors.New("x")}
+	failed, _ := one.last()
+	require.Equal(t, first.pieces, failed.pieces, "it keeps what it had")
+	s.reading = reading{seq: 5, view: overview{Replica: true}, at: now.Add(time.Second), clock: now}
+	other, _ := one.last()
+	require.Equal(t, 3, other.pieces["names"].since)
+	one.Close()
+	require.True(t, s.closed)
+}
+
+func TestWithoutAReadingAPageKeepsWhatItHas(t *testing.T) {
+	c := newConsole(t, Config{})
+	s := &told{reading: reading{seq: 1, err: errors.New("x")}}
+	b, err := c.boards.look(s.topic())
+	require.NoError(t, err)
+	defer b.Close()
+	shown, _ := b.last()
+	require.NotContains(t, string(shown.since(0, overviewPage.regions)), "event: region")
+	require.Contains(t, string(shown.since(0, overviewPage.regions)), "event: beat")
+}
+
+func TestWhatCountsAsAChange(t *testing.T) {
+	c := newConsole(t, Config{})
+	now := time.Now()
+	html := func(parts ...any) uint64 { return bones(c.boards.seed, fmt.Sprint(parts...)) }
+	since, other := now.Add(-time.Minute), now.Add(-time.Hour)
+	plain := html("<p>", age(now, since), "</p>")
+	require.Equal(t, plain, html("<p>", age(now.Add(time.Second), since), "</p>"))
+	require.NotEqual(t, plain, html("<p>", age(now, other), "</p>"))
+	require.NotEqual(t, plain, html("<p>", age(now, since), "</p>x"))
+	require.NotEqual(t, plain, html("<p>x", age(now, since), "</p>"))
+	require.Equal(t, html(readAt(now, since), "x"), html(readAt(now, other), "x"))
+	require.NotEqual(t, html(readAt(now, since), "x"), html(readAt(now, since), "y"))
+}
+
+func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
+	c := newConsole(t, Config{})
+	render := func(p *page, region string, view any) string {
+		return string(c.region(topic{page: p, query: url.Values{}}, region, &reading{view: view, clock: time.Now()}))
+	}
+	var names inspect.Page[inspect.Name]
+	var claims watch.Claims
+	var circles inspect.Circles
+	var n watch.Name
+	for i := range rowsMost + 1 {
+		names.Items = append(names.Items, inspect.Name{Kind: keyspace.Sem, Name: fmt.Sprint(i)}, inspect.Name{Kind: keyspace.Lock, Name: fmt.Sprint(i)})
+		claims.Items = append(claims.Items, inspect.Claim{Name: fmt.Sprint(i), Waiter: &berth.Waiter{ID: fmt.Sprint(i)}})
+		circles.Circles = append(circles.Circles, inspect.Circle{Links: make([]inspect.Link, 1)})
+		n.Resources, n.Damaged = append(n.Resources, inspect.Resource{Key: fmt.Sprint(i)}), append(n.Damaged, "x")
+		names.Problems = append(names.Problems, errors.New("x"))
+	}
+	n.Kind = keyspace.Pool
+	for what, html := range map[string]string{
+		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock)),
+		"claims":   render(searchPage, "claims", claimListOf(claims)),
+		"circles":  render(circlesPage, "circles", circlesOf(circles)),
+		"links":    render(circlesPage, "circles", circlesOf(inspect.Circles{Circles: []inspect.Circle{{Links: make([]inspect.Link, rowsMost+1)}}})),
+		"resource": render(namePage, "resources", nameOf(n, "")),
+	} {
+		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)
+		require.Contains(t, strings.ToLower(html), "there are more", what)
+	}
+	require.Len(t, problemsOf(names.Problems), rowsMost+1)
+	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
+	require.False(t, overviewOf(inspect.Page[inspect.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
+}
+
+func TestWhatADeadOneHasWaitedDoesNotCount(t *testing.T) {
+	now := time.Now()
+	dead, live := berth.Waiter{Since: now.Add(-time.Hour)}, berth.Waiter{Since: now, Alive: time.Second}
+	require.Equal(t, now, rowOf(inspect.Name{First: []berth.Waiter{dead, live}}).LongWait)
+	require.Zero(t, rowOf(inspect.Name{First: []berth.Waiter{dead}}).LongWait)
+	var n watch.Name
+	n.Waits = []inspect.Wait{{Waiter: dead}, {Waiter: live}}
+	require.Equal(t, now, nameOf(n, "").LongWait())
+}
+
+func TestWhatCannotBeReadHasAWord(t *testing.T) {
+	require.Equal(t, "newer form", stateOf(&inspect.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}).Word)
+	require.Equal(t, "damaged", stateOf(&inspect.Name{Err: errors.New("x")}).Word)
+}
+
+func TestNobodyIsToldWhereTheServerIs(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 6379}, Err: io.EOF}
+	for _, tt := range []struct {
+		err  error
+		says string
+	}{
+		{nil, ""},
+		{fmt.Errorf("x: %w: %w", berth.ErrUnavailable, dial), "the server is unavailable: it does not answer, or refuses for now"},
+		{fmt.Errorf("x: %w", dial), "the server does not answer"},
+		{&net.DNSError{Name: "redis.internal"}, "the server does not answer"},
+		{errors.New("the server 10.0.0.7:6379 is gone"), "the server (a server) is gone"},
+		{errors.New("MOVED 3999 [fd00::7]:6379"), "MOVED 3999 (a server)"},
+		{errors.New("ask redis-1.internal:6379"), "ask (a server)"},
+		{errors.New(`script x on "gpu:80": WRONGTYPE`), `script x on "gpu:80": WRONGTYPE`},
+		{berth.Invalid("for", "%q is no time", "10:30"), berth.Invalid("for", "%q is no time", "10:30").Error()},
+	} {
+		require.Equal(t, tt.says, problem(tt.err))
+	}
+}
+
+func TestADrainThatGoesOnIsNotForgotten(t *testing.T) {
+	d := newDeeds()
+	drain, err := d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
+	require.NoError(t, err)
+	for range 2 * deedsMost {
+		id, err := d.begin(act.Action{Verb: act.Pause}, "")
+		require.NoError(t, err)
+		d.end(id, "", nil)
+	}
+	require.NotNil(t, d.about(drain, "actions", nil))
+	require.Len(t, d.all, deedsMost)
+	for range drainsMost - 1 {
+		_, err := d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
+		require.NoError(t, err)
+	}
+	_, err = d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
+	require.Equal(t, errDrains, err)
+	_, err = d.begin(act.Action{Verb: act.Undrain, Label: "x"}, "")
+	require.NoError(t, err)
+	d.end(drain, "", nil)
+	_, err = d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
+	require.NoError(t, err)
+}
+
+func TestAForgottenFormIsRefused(t *testing.T) {
+	f := &forms{posts: map[int]*post{}}
+	for range postsMost + 1 {
+		_, first, err := f.post(f.next())
+		require.NoError(t, err)
+		require.True(t, first)
+	}
+	_, _, err := f.post(1)
+	require.Equal(t, errOld, err)
+	_, first, err := f.post(2)
+	require.NoError(t, err)
+	require.False(t, first)
+}
+
+func TestAServerThatAnswersIsNotSilent(t *testing.T) {
+	c := newConsole(t, Config{})
+	require.Equal(t, errBusy, c.late())
+	for i := range walksMost {
+		c.walks.pages[fmt.Sprint(i)] = &walk{ended: make(chan struct{})}
+	}
+	_, err := c.walks.read(t.Context(), inspect.NameFilter{}, "")
+	require.Equal(t, errBusy, err)
 }

@@ -112,7 +112,6 @@ type bar struct {
 	X, Wide float64
 	Ended   bool
 	Says    string
-	Claim   string
 	Text    string // "" where there is no room
 }
 
@@ -170,7 +169,7 @@ func (t *timeline) lane(s watch.Span) *lane {
 func (t *timeline) bar(s watch.Span) bar {
 	from, to := share(t.From, t.To, s.From), share(t.From, t.To, s.To)
 	who := whoOf(s.Owner, s.Label, s.Claim)
-	b := bar{X: from, Wide: max(2, to-from), Ended: s.Ended, Claim: s.Claim}
+	b := bar{X: from, Wide: max(2, to-from), Ended: s.Ended}
 	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, clock(s.From), text.Human(s.To.Sub(s.From)))
 	if s.Resource != "" {
 		b.Says += ", " + text.Plain(s.Resource)

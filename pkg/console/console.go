@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/rand"
+	"hash/maphash"
 	"html/template"
 	"net/http"
 	"sync"
@@ -31,13 +32,15 @@ type Config struct {
 	// AllowActions lets those act to whom Access says so. Default: it is read-only.
 	AllowActions bool
 	// Access says who asks, and what they may do. It must be safe for concurrent use. A live page is asked for again
-	// every 15 minutes. Default: everybody may look, and act if AllowActions is set; that is for a loopback address, or
-	// behind an authentication of the host program.
+	// every 15 minutes. Default: whoever reaches the handler may look and, if AllowActions is set, act.
 	Access func(*http.Request) Access
-	// Hosts are the names, without a port, by which a request may ask for it: "localhost", "127.0.0.1". It keeps off other
-	// sites whose name was made to lead here. Default: any.
+	// Hosts are the names, without a port, by which a browser may ask for it: "localhost", "ops.example.org". They keep off
+	// a site whose name was made to lead here: to a browser its scripts are those of this page. IP addresses are always
+	// known; "*" is any name. Default: "localhost" without Access, any name with it. An Access that goes by anything but
+	// what this page's own name was given, as by the address or by a header that a script may set, needs Hosts.
 	Hosts []string
-	// MaxStreams is how many pages are live at once. Default 100.
+	// MaxStreams is how many pages are live at once; a quarter of them, at least 1, for one Access.User or, where Access
+	// names none, for one remote address. Default 100.
 	MaxStreams int
 	// Logger and Observer get the events of actions: one of kind observe.Acted for each, and those of its calls.
 	Logger   observe.Logger
@@ -61,6 +64,8 @@ type Console struct {
 	actor  *act.Actor
 	deeds  *deeds
 	health *health
+	forms  *forms
+	walks  *walks
 	pages  *template.Template
 	mux    *http.ServeMux
 	secret [32]byte
@@ -69,7 +74,8 @@ type Console struct {
 	end     context.CancelFunc
 	mu      sync.Mutex
 	streams int            // guarded by mu
-	running sync.WaitGroup // streams, and drains that are waited for
+	shares  map[string]int // likewise, of each who looks; guarded by mu
+	running sync.WaitGroup // what Close waits for; it grows only under mu, and not after the end of ctx
 }
 
 // New returns a Console. It does no I/O and starts nothing before somebody looks. Close it. Its errors are
@@ -85,6 +91,12 @@ func New(cfg Config) (*Console, error) {
 	case cfg.MaxStreams == 0:
 		cfg.MaxStreams = DefaultMaxStreams
 	}
+	switch {
+	case len(cfg.Hosts) == 0 && cfg.Access == nil:
+		cfg.Hosts = []string{"localhost"}
+	case len(cfg.Hosts) == 0:
+		cfg.Hosts = []string{anyHost}
+	}
 	actor, err := act.New(act.Config{
 		Redis: cfg.Redis, Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
 	})
@@ -96,25 +108,40 @@ func New(cfg Config) (*Console, error) {
 		return nil, err
 	}
 	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), watch: watch.New(read), pages: pages, health: &health{redis: cfg.Redis}}
-	c.actor, c.deeds = actor, newDeeds()
-	c.boards = &boards{console: c, open: map[string]*board{}}
+	c.actor, c.deeds, c.forms = actor, newDeeds(), &forms{posts: map[int]*post{}}
+	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}
+	c.walks, c.shares = &walks{console: c, pages: map[string]*walk{}}, map[string]int{}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	_, _ = rand.Read(c.secret[:]) // it never fails
 	c.mux = c.routes()
 	return c, nil
 }
 
-// Close ends the live pages, all reading, and the waiting for drains, which stay in force; it waits for that until ctx
-// ends. Pages that are asked for afterwards are refused.
+// anyHost is the name in Config.Hosts that stands for all.
+const anyHost = "*"
+
+// enter counts something for whose end Close waits: its caller ends it by c.running.Done. It is refused once Close was
+// called.
+func (c *Console) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return errClosed
+	}
+	c.running.Add(1)
+	return nil
+}
+
+// Close ends the live pages, all reading, and the waiting for drains, which stay in force. It waits for that, and for the
+// actions under way, until ctx ends. What is asked for afterwards is refused.
 func (c *Console) Close(ctx context.Context) error {
-	c.mu.Lock() // no stream begins behind it
+	c.mu.Lock() // nothing begins behind it
 	c.end()
 	c.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		c.running.Wait()
-		c.boards.wait()
 		c.watch.Close()
 	}()
 	select {

@@ -1,16 +1,25 @@
 package console
 
 import (
+	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/text"
 )
 
-// deedsMost is how many actions are remembered.
-const deedsMost = 50
+const (
+	// deedsMost is how many actions are remembered, beside those that go on.
+	deedsMost = 50
+	// drainsMost is how many drains go on at once behind pages: each looks at all names again and again.
+	drainsMost = 10
+)
+
+var errDrains = fmt.Errorf("%d drains go on from here already: wait until one has ended, or stop one", drainsMost)
 
 // deed is an action that was done here, or is being done.
 type deed struct {
@@ -34,8 +43,36 @@ func (d deed) State() state {
 	return state{"done", "good"}
 }
 
-// What says what was done.
+// What says what was done, without of what.
 func (d deed) What() string { what := d.Action; what.Reason = ""; return what.Told("") }
+
+// Whole says what was done, and of what.
+func (d deed) Whole() string {
+	whole := d.What()
+	if d.Claim != "" {
+		whole += " of claim " + short(d.Claim)
+	}
+	if d.Resource != "" {
+		whole += " of resource " + text.Quoted(d.Resource)
+	}
+	if d.Name != "" {
+		whole += " of " + kindWord(d.Kind) + " " + text.Quoted(d.Name)
+	}
+	return whole
+}
+
+// of says whether it is about what a page is about.
+func (d deed) of(page string, q url.Values) bool {
+	switch page {
+	case namePage.name:
+		return d.Name != "" && d.Name == q.Get("name") && string(d.Kind) == q.Get("kind")
+	case nodePage.name:
+		return d.Node != "" && d.Node == q.Get("id")
+	case searchPage.name:
+		return d.Label != "" && q.Get("by") == "label" && d.Label == q.Get("q")
+	}
+	return page == actionsPage.name
+}
 
 // deeds are the last actions, and a source of the page that shows them.
 type deeds struct {
@@ -48,18 +85,36 @@ type deeds struct {
 
 func newDeeds() *deeds { return &deeds{seq: 1, news: make(chan struct{})} }
 
-// begin notes that an action is done.
-func (d *deeds) begin(what act.Action, by string) (id string) {
+// begin notes that an action is done. It is refused where too many go on.
+func (d *deeds) begin(what act.Action, by string) (id string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	drains := 0
+	for i := range d.all {
+		if d.all[i].Running && d.all[i].Verb == act.Drain {
+			drains++
+		}
+	}
+	if what.Verb == act.Drain && drains >= drainsMost {
+		return "", errDrains
+	}
 	d.last++
 	id = strconv.Itoa(d.last)
 	d.all = append(d.all, deed{Action: what, ID: id, By: by, At: time.Now(), Running: true})
-	if n := len(d.all) - deedsMost; n > 0 {
-		d.all = slices.Clone(d.all[n:])
-	}
+	d.trim()
 	d.changed()
-	return id
+	return id, nil
+}
+
+// trim forgets the oldest that have ended; mu is held.
+func (d *deeds) trim() {
+	for i := 0; len(d.all) > deedsMost && i < len(d.all); {
+		if d.all[i].Running {
+			i++
+		} else {
+			d.all = slices.Delete(d.all, i, i+1)
+		}
+	}
 }
 
 // end notes what has come of it.
@@ -84,12 +139,12 @@ func (d *deeds) changed() {
 	d.news = make(chan struct{})
 }
 
-// of is an action by its id, nil if it is forgotten.
-func (d *deeds) of(id string) *deed {
+// about is an action by its id, nil if it is forgotten or is not about what a page is about.
+func (d *deeds) about(id, page string, q url.Values) *deed {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.all {
-		if d.all[i].ID == id {
+		if d.all[i].ID == id && d.all[i].of(page, q) {
 			found := d.all[i]
 			return &found
 		}
@@ -105,7 +160,9 @@ type looked struct{ *deeds }
 
 func (l looked) Close() {}
 
-func (l looked) last() (reading, <-chan struct{}) {
+func (looked) never() error { return nil }
+
+func (l looked) last(int) (reading, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := slices.Clone(l.all)

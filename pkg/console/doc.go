@@ -10,12 +10,19 @@
 //
 // # Who looks, who acts
 //
-// Without Config.Access everybody who reaches the handler may look. That is for a loopback address, or for a handler
-// that stands behind an authentication of its own. Nobody may act unless Config.AllowActions is set and Access says so.
-// An action is a form of the same site, with a token of the same session; what another site sends is refused.
+// Config.Access says of each request who asks, whether they may look, and whether they may act. Without it whoever reaches
+// the handler may look and, if Config.AllowActions is set, act: on a loopback address that is every user and every program
+// of the machine. That is for a machine of one's own, or for a handler that stands behind an authentication of the host
+// program. Without Access the page answers to "localhost" and to IP addresses alone: a site whose name was made to lead
+// here could act otherwise, in the browser of somebody who visits it. See Config.Hosts.
+//
+// An action is a form of the same site, with a token of the same session; what another site sends is refused. A form is
+// done once, however often it is sent. Whoever may act sees what the others have done, and why; whoever may only look
+// does not, nor where the server is.
 //
 // # What it does not do
 //
 // It knows no users and no passwords, and speaks no TLS: that is the host program's, or a proxy's. It keeps no history
-// beyond what was seen since somebody looks.
+// beyond what was seen since somebody looks. Its sessions, and what was done, are of one process: in front of several, a
+// balancer must lead a browser to the same one each time.
 package console

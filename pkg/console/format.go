@@ -56,6 +56,7 @@ func parsed() (*template.Template, error) {
 type frame struct {
 	scene
 	Page, Title, Namespace, Version string
+	Root                            string // the way from here to the console's folder, "" if it is this one
 	User                            string
 	Actions                         bool // they are allowed to some
 	Beat                            beat

@@ -18,7 +18,10 @@ const (
 	healthWithin = 2 * time.Second
 )
 
-var errSilent = errors.New("the server does not answer")
+var (
+	errSilent = errors.New("the server does not answer")
+	errBusy   = errors.New("so much is looked at that this was not read in time: ask again in a moment")
+)
 
 // health asks whether the server answers, once for all who want to know.
 type health struct {
@@ -49,13 +52,26 @@ func (h *health) check() error {
 	return h.err
 }
 
+// late is why something was not read in time.
+func (c *Console) late() error {
+	if err := c.answers(); err != nil {
+		return err
+	}
+	return errBusy
+}
+
+// answers says whether the server does.
+func (c *Console) answers() error {
+	if err := c.enter(); err != nil {
+		return err
+	}
+	defer c.running.Done()
+	return c.health.check()
+}
+
 func (c *Console) healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	err := c.health.check()
-	if c.ctx.Err() != nil {
-		err = errClosed
-	}
-	if err != nil {
+	if err := c.answers(); err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, err.Error()+"\n")
 		return

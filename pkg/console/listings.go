@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +51,7 @@ var circlesPage = &page{
 // claimList is a listing of claims.
 type claimList struct {
 	Claims   []claimRow
+	More     int // how many more were read than are shown
 	Holds    int
 	Waits    int
 	Overdue  int      // how many of them were not heard of as they should
@@ -101,6 +101,7 @@ func claimListOf(found watch.Claims) claimList {
 		l.Claims = append(l.Claims, r)
 	}
 	slices.SortStableFunc(l.Claims, func(a, b claimRow) int { return a.Since().Compare(b.Since()) })
+	l.Claims, l.More = first(l.Claims)
 	return l
 }
 
@@ -120,12 +121,30 @@ func shortest(all []inspect.Claim) map[keyspace.Kind]map[string]time.Duration {
 // circleList is what the page of circles shows.
 type circleList struct {
 	inspect.Circles
+	More     int // circles that are not shown
 	Problems []string
 }
 
 func circlesOf(found inspect.Circles) circleList {
-	return circleList{found, problemsOf(found.Problems)}
+	l := circleList{Circles: found, Problems: problemsOf(found.Problems)}
+	rows := 0
+	for i, c := range found.Circles {
+		if rows += len(c.Links); rows > rowsMost && i > 0 {
+			l.Circles.Circles, l.More = found.Circles[:i], len(found.Circles)-i
+			break
+		}
+	}
+	return l
 }
+
+// Rows are the first ones of a circle.
+func (circleList) Rows(c inspect.Circle) []inspect.Link {
+	rows, _ := first(c.Links)
+	return rows
+}
+
+// Left is how many more there are.
+func (circleList) Left(c inspect.Circle) int { return max(0, len(c.Links)-rowsMost) }
 
 // Frees is the first end that comes by itself and frees a circle, nil for none.
 func (circleList) Frees(c inspect.Circle) *inspect.End {
@@ -133,51 +152,6 @@ func (circleList) Frees(c inspect.Circle) *inspect.End {
 		return &c.Ends[i]
 	}
 	return nil
-}
-
-// nameList is a page of names in use.
-type nameList struct {
-	Names    []nameRow
-	Prefix   string
-	Kind     keyspace.Kind
-	Idle     bool
-	Next     string // cursor
-	From     string // likewise, of this page
-	Partial  bool
-	Problems []string
-}
-
-// IdleValue is Idle as an address has it.
-func (l nameList) IdleValue() string {
-	if l.Idle {
-		return "1"
-	}
-	return ""
-}
-
-// names answers with a page of names in use, which is not live.
-func (c *Console) names(w http.ResponseWriter, r *http.Request, a Access) {
-	q := r.URL.Query()
-	l := nameList{Prefix: q.Get("prefix"), Kind: keyspace.Kind(q.Get("kind")), Idle: q.Get("idle") != "", From: q.Get("cursor")}
-	f := inspect.NameFilter{Prefix: l.Prefix, Idle: l.Idle}
-	if l.Kind != "" {
-		f.Kinds = []keyspace.Kind{l.Kind}
-	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), firstWithin, errSilent)
-	defer cancel()
-	found, err := c.watch.Names(ctx, f, l.From)
-	if err != nil {
-		c.refuse(w, r, err)
-		return
-	}
-	for _, n := range found.Items {
-		l.Names = append(l.Names, rowOf(n))
-	}
-	l.Next, l.Partial, l.Problems = found.Next, found.Partial, problemsOf(found.Problems)
-	page := c.frame(a, "names", "Names in use")
-	page.View, page.Now, page.Read, page.Query = l, found.At, found.At, q
-	page.Beat = beat{Now: found.At.UnixMilli(), Read: found.At.UnixMilli()}
-	c.render(w, http.StatusOK, "names", page)
 }
 
 // search leads to what is searched for.

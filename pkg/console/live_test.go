@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -55,14 +56,69 @@ func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{MaxStreams: 2})
-		first := s.open("page=overview")
-		s.open("page=overview")
-		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview").code)
+		s := w.serve("", console.Config{MaxStreams: 2, Access: userOf})
+		first := s.open("page=overview&user=anna")
+		s.open("page=overview&user=bert")
+		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user=cleo").code)
 		require.Equal(t, http.StatusOK, s.get("").code, "the page is there, if not live")
 		first.close()
 		w.Advance(time.Second)
-		require.Equal(t, http.StatusOK, s.open("page=overview").code)
+		require.Equal(t, http.StatusOK, s.open("page=overview&user=cleo").code)
+	})
+}
+
+// userOf is an Access for which an address says who asks.
+func userOf(r *http.Request) console.Access {
+	return console.Access{User: r.URL.Query().Get("user"), Look: true}
+}
+
+func TestNobodyHasMoreThanAQuarterOfTheStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{MaxStreams: 8, Access: userOf})
+		for _, who := range []string{"anna", "bert", ""} { // the last one is an address
+			first := s.open("page=overview&user=" + who)
+			require.Equal(t, http.StatusOK, s.open("page=circles&user="+who).code)
+			require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user="+who).code, who)
+			first.close()
+			w.Advance(time.Second)
+			require.Equal(t, http.StatusOK, s.open("page=overview&user="+who).code)
+		}
+	})
+}
+
+func TestAPageOfNamesIsReadOnceForAll(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.process("first").permit("anna", "gpu", 1)
+		var commands atomic.Int64
+		s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}})
+		require.Contains(t, s.see("names"), "gpu")
+		one := commands.Load()
+		require.Positive(t, one)
+		for range 10 {
+			require.Contains(t, s.see("names"), "gpu")
+		}
+		require.Equal(t, one, commands.Load())
+		require.NotContains(t, s.see("names?prefix=x"), "gpu")
+		other := commands.Load()
+		require.Greater(t, other, one)
+		w.Advance(2 * time.Second)
+		s.see("names")
+		require.Greater(t, commands.Load(), other)
+	})
+}
+
+func TestCloseEndsAPageOfNames(t *testing.T) {
+	inWorld(t, func(w *world) {
+		way := w.Process()
+		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Minute})
+		s.see("names")
+		w.Advance(5 * time.Second)
+		way.Cut()
+		asked := make(chan answer)
+		go func() { asked <- s.get("names") }()
+		synctest.Wait()
+		require.NoError(t, s.page.Close(context.Background()))
+		require.Equal(t, http.StatusServiceUnavailable, (<-asked).code)
 	})
 }
 
@@ -99,7 +155,7 @@ func TestTwoHundredBrowsersAreOneReader(t *testing.T) {
 		inWorld(t, func(w *world) {
 			w.process("first").permit("anna", "gpu", 1)
 			var commands atomic.Int64
-			s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}, MaxStreams: 200})
+			s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}, MaxStreams: 800})
 			for range browsers {
 				s.see("name?kind=sem&name=gpu")
 				s.open("page=name&kind=sem&name=gpu")

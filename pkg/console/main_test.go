@@ -100,6 +100,9 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	if cfg.Redis == nil {
 		cfg.Redis = w.Redis
 	}
+	if cfg.Hosts == nil {
+		cfg.Hosts = []string{"console.test", "example.com"} // the second is that of httptest
+	}
 	page, err := console.New(cfg)
 	require.NoError(w.T, err)
 	mux := http.NewServeMux()

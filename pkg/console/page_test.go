@@ -131,11 +131,16 @@ func TestAMountWithoutItsSlashLeadsToTheFolder(t *testing.T) {
 
 func TestWhatCannotBeAskedFor(t *testing.T) {
 	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{Hosts: []string{"console.test", "::1"}})
+		s := w.serve("", console.Config{Hosts: []string{"console.test"}})
 		require.Equal(t, http.StatusBadRequest, s.get("name?kind=sem&name=%ff").code)
 		require.Equal(t, http.StatusBadRequest, s.get("name?kind=node&name=x").code)
 		require.Equal(t, http.StatusBadRequest, s.get("?kind=x").code)
 		require.Equal(t, http.StatusNotFound, s.get("nowhere").code)
+		deep := s.get("a/b")
+		require.Equal(t, http.StatusNotFound, deep.code)
+		require.NotEmpty(t, linksOf(t, deep.body, "../static/console.css"))
+		require.Empty(t, linksOf(t, deep.body, "static/"))
+		require.Len(t, linksOf(t, deep.body, "../"), 7)
 		as := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 		require.Equal(t, http.StatusForbidden, s.get("", as("evil.test")).code)
 		require.Equal(t, http.StatusForbidden, s.get("healthz", as("evil.test:8080")).code)

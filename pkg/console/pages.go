@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,13 +76,20 @@ type fed[T any] struct {
 	view func(T) (any, time.Time)
 }
 
-func (f fed[T]) last() (reading, <-chan struct{}) {
+func (f fed[T]) last(known int) (reading, <-chan struct{}) {
 	last, news := f.Last()
 	r := reading{at: last.At, err: last.Err, seq: last.Seq}
-	if !last.At.IsZero() {
+	if !last.At.IsZero() && last.Seq != known {
 		r.view, r.clock = f.view(last.Value)
 	}
 	return r, news
+}
+
+func (f fed[T]) never() error {
+	if last, _ := f.Last(); errors.Is(last.Err, watch.ErrMany) || errors.Is(last.Err, watch.ErrClosed) {
+		return last.Err
+	}
+	return nil
 }
 
 // topicOf is what a request for a page asks for.
@@ -89,6 +97,11 @@ func (c *Console) topicOf(name string, r *http.Request, a Access) (topic, error)
 	i := slices.IndexFunc(pages, func(p *page) bool { return p.name == name })
 	if i < 0 {
 		return topic{}, errNoPage
+	}
+	if pages[i] == actionsPage {
+		if err := c.mayAct(a); err != nil {
+			return topic{}, err
+		}
 	}
 	t := topic{page: pages[i], query: url.Values{}, act: a.Act}
 	asked := r.URL.Query()

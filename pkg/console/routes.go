@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net"
 	"net/http"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -62,7 +63,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	switch {
 	case !c.knownHost(r.Host):
-		http.Error(w, "This host name is not one by which this page may be asked for.", http.StatusForbidden)
+		http.Error(w, "This is not asked for by a name that it knows. Add the name to Config.Hosts, or to berth web as --host NAME; "+
+			"a proxy passes on its own.", http.StatusForbidden)
 		return
 	case r.URL.Path == "":
 		// Its links are relative to a folder. The address is relative, too: the prefix is not known here.
@@ -81,16 +83,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// knownHost says whether a request may ask by this name.
+// knownHost says whether a request may ask by this name. An address is no name: nobody can make it lead here.
 func (c *Console) knownHost(host string) bool {
-	if len(c.cfg.Hosts) == 0 {
-		return true
-	}
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.Trim(host, "[]")
-	return slices.ContainsFunc(c.cfg.Hosts, func(known string) bool { return strings.EqualFold(strings.Trim(known, "[]"), host) })
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return true
+	}
+	return slices.ContainsFunc(c.cfg.Hosts, func(known string) bool { return known == anyHost || strings.EqualFold(known, host) })
 }
 
 // asked gives a handler who asks, if that one may look.
@@ -122,10 +123,13 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 		return
 	}
 	defer b.Close()
-	ctx, cancel := context.WithTimeoutCause(r.Context(), firstWithin, errSilent)
+	ctx, cancel := context.WithTimeout(r.Context(), firstWithin)
 	defer cancel()
 	s, err := b.first(ctx)
-	if err == nil && s.reading.view == nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = c.late()
+	case err == nil && s.pieces == nil:
 		err = s.reading.err
 	}
 	if err != nil {
@@ -134,7 +138,10 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	}
 	f := c.frame(a, p.name, p.title(t.query))
 	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat()
-	f.Read, f.Done = s.reading.clock, c.deeds.of(r.URL.Query().Get("done"))
+	f.Read = s.reading.clock
+	if a.Act {
+		f.Done = c.deeds.about(r.URL.Query().Get("done"), p.name, t.query)
+	}
 	f.Live = map[string]template.HTML{}
 	for name, piece := range s.pieces {
 		f.Live[name] = piece.html
@@ -149,7 +156,7 @@ var (
 	errNoLook = errors.New("you may not look at this page")
 )
 
-// refusals are the codes of what is refused.
+// codeOf is the code of an error.
 func codeOf(err error) int {
 	switch {
 	case errors.Is(err, errNoPage):
@@ -158,8 +165,11 @@ func codeOf(err error) int {
 		return http.StatusForbidden
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return http.StatusBadRequest
-	case errors.Is(err, errStreams), errors.Is(err, errClosed), errors.Is(err, watch.ErrMany), errors.Is(err, watch.ErrClosed), errors.Is(err, errSilent):
-		return http.StatusServiceUnavailable
+	}
+	for _, later := range []error{errStreams, errShare, errClosed, errSilent, errBusy, watch.ErrMany, watch.ErrClosed} {
+		if errors.Is(err, later) {
+			return http.StatusServiceUnavailable
+		}
 	}
 	return http.StatusBadGateway
 }
@@ -175,5 +185,6 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	f := c.frame(Access{}, "", http.StatusText(code))
 	f.Error = problem(err)
+	f.Root = strings.Repeat("../", max(0, strings.Count(r.URL.EscapedPath(), "/")-1))
 	c.render(w, code, "refused", f)
 }

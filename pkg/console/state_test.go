@@ -26,15 +26,15 @@ func TestEachStateOfANameIsNamed(t *testing.T) {
 			word, _, _ := strings.Cut(page, "<")
 			return word
 		}
-		require.Equal(t, "not there", state("gpu"))
+		require.Equal(t, "gone", state("gpu"))
 		held := p.permit("", "gpu", 1)
 		w.Advance(time.Second)
 		require.Equal(t, "full", state("gpu"))
 		p.permit("", "half", 2)
-		require.Equal(t, "held", state("half"))
+		require.Equal(t, "free", state("half"))
 		waits := p.awaitPermit("", "gpu", 1)
 		w.Advance(time.Second)
-		require.Equal(t, "contended", state("gpu"))
+		require.Equal(t, "full", state("gpu"))
 		require.NoError(t, p.sems.Operator().Pause(context.Background(), "gpu", time.Hour, "deploy <b>"))
 		w.Advance(time.Second)
 		require.Equal(t, "paused", state("gpu"))
@@ -43,7 +43,7 @@ func TestEachStateOfANameIsNamed(t *testing.T) {
 		require.NoError(t, p.sems.Operator().Unpause(context.Background(), "gpu"))
 		require.NoError(t, waits.Granted(w.Now()).Release(context.Background()))
 		w.Advance(time.Second)
-		require.Equal(t, "idle", state("gpu"))
+		require.Equal(t, "free", state("gpu"))
 	})
 }
 
@@ -119,10 +119,10 @@ func TestThePagesOfAPool(t *testing.T) {
 		require.NoError(t, pool.Rest(context.Background(), "c", time.Hour, "429"))
 		testkit.Queue(context.Background(), w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, nil) })
 		w.Advance(2 * time.Second)
-		require.Contains(t, s.see(""), ">contended<")
+		require.Contains(t, s.see(""), ">full<")
 		require.NoError(t, held.Release(context.Background()))
 		w.Advance(2 * time.Second)
-		require.Contains(t, s.see(""), ">at rest<")
+		require.Contains(t, s.see(""), ">resting<")
 	})
 }
 
@@ -215,7 +215,11 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		html, _ := live.region("holders")
 		require.Contains(t, html, "anna", "and keeps what it had")
 		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Not read: ")
-		require.GreaterOrEqual(t, s.get("name?kind=sem&name=none").code, 502)
+		for _, address := range []string{"name?kind=sem&name=none", "names?prefix=none"} {
+			a := s.get(address)
+			require.Equal(t, http.StatusServiceUnavailable, a.code, address)
+			require.Contains(t, a.body, "the server does not answer")
+		}
 		a := s.get("healthz")
 		require.Equal(t, http.StatusServiceUnavailable, a.code)
 		require.Equal(t, "the server does not answer\n", a.body)

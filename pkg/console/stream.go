@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"time"
-
-	"github.com/berth-go/berth/internal/text"
 )
 
 const (
@@ -22,6 +21,7 @@ const (
 var (
 	errClosed  = errors.New("the console is closed")
 	errStreams = errors.New("as many pages are live as may be: close some, or reload this one to see the newest")
+	errShare   = errors.New("as many pages of yours are live as may be: close some, or reload this one to see the newest")
 )
 
 // beat is what a page hears with each reading.
@@ -54,16 +54,20 @@ func (s *shown) beat() beat {
 	return b
 }
 
-// problem is an error as a page shows it.
-func problem(err error) string {
-	if err == nil {
-		return ""
+// looker is for whom a stream counts: the user or, where none is known, the address.
+func looker(r *http.Request, a Access) string {
+	if a.User != "" {
+		return "user " + a.User
 	}
-	return text.Escaped(err.Error())
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		host = r.RemoteAddr
+	}
+	return "address " + host
 }
 
 // begin counts a stream, if one more may be.
-func (c *Console) begin() error {
+func (c *Console) begin(who string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -71,16 +75,22 @@ func (c *Console) begin() error {
 		return errClosed
 	case c.streams >= c.cfg.MaxStreams:
 		return errStreams
+	case c.shares[who] >= max(1, c.cfg.MaxStreams/4):
+		return errShare
 	}
 	c.streams++
+	c.shares[who]++
 	c.running.Add(1)
 	return nil
 }
 
-func (c *Console) over() {
+func (c *Console) over(who string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.streams--
+	if c.shares[who]--; c.shares[who] == 0 {
+		delete(c.shares, who)
+	}
 	c.running.Done()
 }
 
@@ -91,11 +101,12 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) {
 		c.refuse(w, r, err)
 		return
 	}
-	if err := c.begin(); err != nil {
+	who := looker(r, a)
+	if err := c.begin(who); err != nil {
 		c.refuse(w, r, err)
 		return
 	}
-	defer c.over()
+	defer c.over(who)
 	b, err := c.boards.look(t)
 	if err != nil {
 		c.refuse(w, r, err)
@@ -152,7 +163,7 @@ func (s *shown) since(seq int, regions []string) []byte {
 		return out.Bytes()
 	}
 	for _, name := range regions {
-		if p := s.pieces[name]; p.since > seq {
+		if p, there := s.pieces[name]; there && p.since > seq {
 			event(&out, "region", struct {
 				Name string `json:"name"`
 				HTML string `json:"html"`

@@ -17,6 +17,15 @@ import (
 // browser.
 const cookieName = "berth-console"
 
+// secure says whether a browser asks by https. A proxy that ends it says so, or the page from which a form is asked for: the
+// cookie is then sent by nothing else.
+func secure(r *http.Request) bool {
+	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
+		return true
+	}
+	return strings.HasPrefix(r.Header.Get("Origin"), "https://") || strings.HasPrefix(r.Referer(), "https://")
+}
+
 // session is that of a request. A new one is given to a browser that has none: for the folder of the page, as no path is
 // set.
 func session(w http.ResponseWriter, r *http.Request) string {
@@ -25,15 +34,15 @@ func session(w http.ResponseWriter, r *http.Request) string {
 	}
 	id := make([]byte, 32)
 	_, _ = rand.Read(id) // it never fails
-	c := &http.Cookie{Name: cookieName, Value: hex.EncodeToString(id), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}
+	c := &http.Cookie{Name: cookieName, Value: hex.EncodeToString(id), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure(r)}
 	http.SetCookie(w, c)
 	return c.Value
 }
 
-// token proves that a form was given to a session and a user, for one thing to do.
-func (c *Console) token(session, user, about string) string {
+// token proves that a form was given to a session and a user, for one thing to do once.
+func (c *Console) token(session, user string, f *deedForm) string {
 	mac := hmac.New(sha256.New, c.secret[:])
-	fmt.Fprintf(mac, "%q %q %q", session, user, about)
+	fmt.Fprintf(mac, "%q %q %q %d", session, user, f.Address, f.Number)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
@@ -54,6 +63,9 @@ func sameSite(r *http.Request) error {
 	}
 	return nil
 }
+
+// errOld is that of a form that is not taken any more.
+var errOld = refusal("the form is old, or not of this session: go back to the page and ask again")
 
 // formMost is how large a form is, in bytes.
 const formMost = 16 << 10

@@ -2,6 +2,8 @@ package console
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -22,11 +24,20 @@ type overview struct {
 	Replica  bool
 }
 
+// rowsMost is how many rows of a list are shown.
+const rowsMost = 200
+
+// first are the rows that are shown of a list, and how many more there are.
+func first[T any](all []T) (shown []T, more int) {
+	n := min(len(all), rowsMost)
+	return all[:n:n], len(all) - n
+}
+
 // nameRow is a name as a row.
 type nameRow struct {
 	inspect.Name
 	State    state
-	LongWait time.Time // since when the first in line waits, zero for nobody
+	LongWait time.Time // since when the one of the first in line waits that waits longest; zero for nobody who lives
 	Who      string    // who holds longest
 	Overdue  bool      // and should have renewed by now
 }
@@ -40,7 +51,11 @@ type state struct {
 func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
 	o := overview{Kind: kind, More: p.Next != "", Partial: p.Partial, Replica: p.Replica}
 	for _, n := range p.Items {
-		if kind == "" || n.Kind == kind {
+		switch {
+		case kind != "" && n.Kind != kind:
+		case len(o.Names) == rowsMost:
+			o.More = true
+		default:
 			o.Names = append(o.Names, rowOf(n))
 		}
 	}
@@ -49,8 +64,12 @@ func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
 }
 
 func problemsOf(errs []error) (all []string) {
-	for _, err := range errs {
+	shown, more := first(errs)
+	for _, err := range shown {
 		all = append(all, problem(err))
+	}
+	if more > 0 {
+		all = append(all, fmt.Sprintf("%d more", more))
 	}
 	return all
 }
@@ -64,9 +83,9 @@ func (o overview) readAt() (all []time.Time) {
 
 func rowOf(n inspect.Name) nameRow {
 	r := nameRow{Name: n, State: stateOf(&n)}
-	for _, first := range n.First {
-		if r.LongWait.IsZero() || first.Since.Before(r.LongWait) {
-			r.LongWait = first.Since
+	for _, w := range n.First {
+		if w.Alive > 0 && (r.LongWait.IsZero() || w.Since.Before(r.LongWait)) {
+			r.LongWait = w.Since
 		}
 	}
 	if h := n.Longest; h != nil {
@@ -89,49 +108,68 @@ func overdue(h *berth.Holder, lease time.Duration) bool {
 // whoOf is how somebody is called in short.
 func whoOf(owner, label, id string) string { return text.Plain(cmp.Or(owner, label, id)) }
 
-// stateOf is how a name stands.
+// stateOf is how a name stands, in the words of berth top. How it looks says whether somebody waits.
 func stateOf(n *inspect.Name) state {
+	free, look := n.Capacity-n.Held, "quiet"
+	if n.Pool != nil {
+		free = n.Pool.Free
+	}
 	switch {
+	case n.Waiting > 0:
+		look = "busy"
+	case n.Held > 0:
+		look = "good"
+	}
+	switch {
+	case errors.Is(n.Err, berth.ErrIncompatible):
+		return state{"newer form", "bad"}
 	case n.Err != nil:
-		return state{"unreadable", "bad"}
-	case n.Capacity == 0 && n.Waiting == 0:
-		return state{"not there", "quiet"}
+		return state{"damaged", "bad"}
 	case n.Pause != nil:
 		return state{"paused", "bad"}
-	case n.Waiting > 0 && n.Pool != nil && n.Pool.Free == 0 && n.Held == 0 && n.Pool.Resting > 0:
-		return state{"at rest", "bad"}
-	case n.Waiting > 0 && (n.Held >= n.Capacity || n.Pool != nil && n.Pool.Free == 0):
-		return state{"contended", "busy"}
-	case n.Waiting > 0:
-		return state{"waiting", "busy"}
-	case n.Held >= n.Capacity:
-		return state{"full", "good"}
-	case n.Held > 0:
-		return state{"held", "good"}
+	case n.Capacity == 0 && n.Kind == keyspace.Pool:
+		return state{"empty", look}
+	case n.Capacity == 0:
+		return state{"gone", look}
+	case free > 0:
+		return state{"free", look}
+	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0 && n.Waiting > 0:
+		return state{"resting", "bad"}
+	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
+		return state{"resting", "busy"}
+	case n.Held > n.Capacity:
+		return state{"over", "busy"}
+	case n.Kind == keyspace.Lock:
+		return state{"held", look}
 	}
-	return state{"idle", "quiet"}
+	return state{"full", look}
 }
 
 // name is what the page of a name, and that of a claim, show.
 type name struct {
 	watch.Name
-	State   state
-	Claim   string // that the page is about, "" for the name
-	Hold    *inspect.Hold
-	Wait    *inspect.Wait
-	Asked   *inspect.AskedClaim // the claim that the page is about, nil for none
-	Chart   chart
-	Lanes   timeline
+	State state
+	Claim string // that the page is about, "" for the name
+	Hold  *inspect.Hold
+	Wait  *inspect.Wait
+	Why   *inspect.Explanation // of that claim
+	Chart chart
+	Lanes timeline
+	// How many more there are than are shown.
+	MoreResources, MoreDamaged int
+
 	holders map[string]inspect.Hold
 }
 
 func nameOf(n watch.Name, claim string) *name {
 	v := &name{Name: n, State: stateOf(&n.Name), Claim: claim, holders: map[string]inspect.Hold{}}
+	v.Resources, v.MoreResources = first(n.Resources)
+	v.Damaged, v.MoreDamaged = first(n.Damaged)
 	for _, h := range n.Holds {
 		v.holders[h.ID] = h
 	}
 	if asked, ok := n.Asked[claim]; ok {
-		v.Asked, v.Hold, v.Wait = &asked, asked.Hold, asked.Wait
+		v.Why, v.Hold, v.Wait = &asked.Explanation, asked.Hold, asked.Wait
 	}
 	if claim == "" {
 		v.Chart, v.Lanes = chartOf(&n), timelineOf(&n)
@@ -142,7 +180,7 @@ func nameOf(n watch.Name, claim string) *name {
 // There says whether the claim that the page is about is there.
 func (v *name) There() bool {
 	gone := []inspect.Code{inspect.Incompatible, inspect.Foreign, inspect.Unknown, inspect.Gone, inspect.Absent}
-	return v.Asked != nil && !slices.ContainsFunc(v.Asked.Reasons, func(r inspect.Reason) bool { return slices.Contains(gone, r.Code) })
+	return v.Why != nil && !slices.ContainsFunc(v.Why.Reasons, func(r inspect.Reason) bool { return slices.Contains(gone, r.Code) })
 }
 
 // ResourceState is how a resource stands.
@@ -190,14 +228,14 @@ func (v *name) WaitState(w inspect.Wait) state {
 	return state{"waits", "busy"}
 }
 
-// LongWait is since when the first in line waits.
-func (v *name) LongWait() (first time.Time) {
+// LongWait is since when the one in line waits that waits longest, and lives.
+func (v *name) LongWait() (longest time.Time) {
 	for _, w := range v.Waits {
-		if first.IsZero() || w.Since.Before(first) {
-			first = w.Since
+		if w.Alive > 0 && (longest.IsZero() || w.Since.Before(longest)) {
+			longest = w.Since
 		}
 	}
-	return first
+	return longest
 }
 
 // Pairs are metadata in the order of their keys.

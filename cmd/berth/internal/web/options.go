@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/console"
@@ -16,6 +17,7 @@ type options struct {
 	actions    bool
 	userHeader string
 	proxies    []string
+	names      []string // by which it may be asked for
 
 	trusted []netip.Prefix // the proxies
 }
@@ -30,6 +32,11 @@ func (o *options) check() error {
 			return app.Usage("--trusted-proxy: %q is no address and no range of some", proxy)
 		}
 		o.trusted = append(o.trusted, prefix)
+	}
+	for _, name := range o.names {
+		if name == "" || strings.ContainsAny(name, ":/ ") {
+			return app.Usage("--host: %q is no name of a host; it has no port", name)
+		}
 	}
 	switch {
 	case (o.userHeader == "") != (len(o.trusted) == 0):
@@ -49,14 +56,9 @@ func prefixOf(text string) (netip.Prefix, error) {
 	return prefix.Masked(), err
 }
 
-// hosts are the names by which the page may be asked for. On the loopback there are no others: a name of another site
-// that leads here is refused. A proxy passes on whichever it has.
-func (o *options) hosts() []string {
-	if !app.Loopback(o.listen) || o.userHeader != "" {
-		return nil
-	}
-	return app.LoopbackHosts()
-}
+// hosts are the names by which the page may be asked for, beside IP addresses. A name of another site that was made to lead
+// here is refused: to a browser the scripts of that site are those of this page, and may set a header.
+func (o *options) hosts() []string { return append([]string{"localhost"}, o.names...) }
 
 // access is who asks: with --user-header whoever a trusted proxy says, and nobody else may look.
 func (o *options) access() func(*http.Request) console.Access {

@@ -21,10 +21,15 @@ It listens on the loopback unless told otherwise, and is read-only. With --allow
 releases, pauses, resizes, rests and drains, each after a confirmation and with a reason; each action is
 a line on standard error.
 
+It answers to localhost and to IP addresses. By another name only if --host says so: a site whose name
+was made to lead here could otherwise read and act, in the browser of somebody who visits it. On the
+loopback every user and every program of this machine may look and, with --allow-actions, act.
+
 It speaks no TLS and knows no passwords: to show it to others put a proxy in front of it that does both,
-passes on the Host that it was asked for, and says in a header who asks (--user-header). The header is
-believed only from --trusted-proxy; whoever comes from elsewhere, or without it, sees nothing. /healthz
-needs no user.
+passes on the Host that it was asked for, which needs --host, and says in a header who asks
+(--user-header). The header is believed only from --trusted-proxy; whoever comes from elsewhere, or
+without it, sees nothing. /healthz needs no user. Sessions are of one process: in front of several, the
+proxy must lead a browser to the same one each time.
 
 Ctrl-C ends it.`
 
@@ -36,7 +41,7 @@ func Command(a *app.App) *cobra.Command {
 		Short: "Serve a page that shows live who holds and who waits",
 		Long:  webHelp,
 		Example: "  berth web\n  berth web --listen 127.0.0.1:9000 --allow-actions\n" +
-			"  berth web --listen 10.0.0.5:8080 --user-header X-Forwarded-User --trusted-proxy 10.0.0.2",
+			"  berth web --listen 10.0.0.5:8080 --host ops.example.org --user-header X-Forwarded-User --trusted-proxy 10.0.0.2",
 		Args: cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
 			if err := a.NoJSON(cmd); err != nil {
@@ -53,6 +58,7 @@ func Command(a *app.App) *cobra.Command {
 	flags.BoolVar(&o.actions, "allow-actions", false, "let those who may look act, too")
 	flags.StringVar(&o.userHeader, "user-header", "", "`NAME` of the header in which a trusted proxy says who asks")
 	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "`ADDRESS` or range, as 10.0.0.0/24, of a proxy whose header is believed; repeatable")
+	flags.StringArrayVar(&o.names, "host", nil, "`NAME`, without a port, by which a browser may ask for it, beside localhost and IP addresses; \"*\" for any; repeatable")
 	return cmd
 }
 

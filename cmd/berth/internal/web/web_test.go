@@ -33,7 +33,7 @@ func get(t *testing.T, address string, change func(*http.Request)) (code int, bo
 func TestItServesUntilASignal(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	cmd := apptest.Command(t, s.URL(), "web", "--listen", "127.0.0.1:0")
+	cmd := apptest.Command(t, s.URL(), "web", "--listen", "127.0.0.1:0", "--host", "ops.test")
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -52,6 +52,8 @@ func TestItServesUntilASignal(t *testing.T) {
 	require.Contains(t, body, "Nobody waits for anything.")
 	code, _ = get(t, base, func(r *http.Request) { r.Host = "evil.test" })
 	require.Equal(t, http.StatusForbidden, code, "by a name of another site")
+	code, _ = get(t, base, func(r *http.Request) { r.Host = "ops.test" })
+	require.Equal(t, http.StatusOK, code)
 
 	apptest.Interrupt(t, cmd, time.Millisecond)
 	rest, err := io.ReadAll(said)
@@ -67,6 +69,7 @@ func TestItIsRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"web", "--listen", "0.0.0.0:0", "--allow-actions"},
 		{"web", "--json"},
+		{"web", "--host", "a:80"},
 		{"web", "x"},
 	} {
 		r := apptest.Call(t, s.URL(), args...)

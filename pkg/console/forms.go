@@ -1,0 +1,82 @@
+package console
+
+import (
+	"net/http"
+	"sync"
+)
+
+// postsMost is how many forms are remembered that were sent.
+const postsMost = 200
+
+// forms are those that were given to browsers: each has a number, and is done once.
+type forms struct {
+	mu    sync.Mutex
+	last  int           // the newest; guarded by mu
+	old   int           // forms up to this one are not taken any more; guarded by mu
+	posts map[int]*post // those that were sent; guarded by mu
+}
+
+// post is what has come of a form. Who has sent it first writes it, and closes ended.
+type post struct {
+	ended chan struct{}
+	leads string // where its outcome is seen, "" if it failed
+	wrong string // why it failed
+}
+
+// next is the number of a new form.
+func (f *forms) next() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last++
+	return f.last
+}
+
+// post is what has come of a form; first says that its caller is to do it.
+func (f *forms) post(number int) (p *post, first bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if p := f.posts[number]; p != nil {
+		return p, false, nil
+	}
+	if number <= f.old {
+		return nil, false, errOld
+	}
+	p = &post{ended: make(chan struct{})}
+	f.posts[number] = p
+	if len(f.posts) > postsMost {
+		oldest := number
+		for n := range f.posts {
+			oldest = min(oldest, n)
+		}
+		f.old = oldest
+		delete(f.posts, oldest)
+	}
+	return p, true, nil
+}
+
+// once does what a form asks for, or waits for the outcome of whoever was first to send the same form.
+func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) {
+	if err := c.enter(); err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	defer c.running.Done()
+	p, first, err := c.forms.post(f.Number)
+	if err != nil {
+		c.refuse(w, r, err)
+		return
+	}
+	if first {
+		c.done(r, a, f, p)
+	}
+	select {
+	case <-p.ended:
+	case <-r.Context().Done():
+		return
+	}
+	if f.Wrong = p.wrong; f.Wrong != "" {
+		c.form(w, r, a, http.StatusConflict, f)
+		return
+	}
+	seeOther(w, p.leads)
+}
