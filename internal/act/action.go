@@ -3,6 +3,7 @@ package act
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -110,15 +111,15 @@ func (a *Action) Will() string {
 	of := fmt.Sprintf("%s %s", nouns[a.Kind], text.Quoted(a.Name))
 	switch a.Verb {
 	case Release:
-		return fmt.Sprintf("Release claim %s of %s by force. The first in line gets what comes free. The process that has it is told; "+
-			"until it has heard, two may be inside.", text.Quoted(a.Claim), of)
+		return fmt.Sprintf("Release claim %s of %s by force. If it holds, the first in line gets what comes free; its process is told, and "+
+			"until it has heard, two may be inside. If it waits, it leaves the line.", text.Quoted(a.Claim), of)
 	case Pause:
 		return fmt.Sprintf("Pause %s for %s. Nothing is granted; who holds goes on, who waits keeps its place.", of, text.Human(a.For))
 	case Unpause:
 		return fmt.Sprintf("End the pause of %s. The first in line gets what is free at once.", of)
 	case Resize:
 		return fmt.Sprintf("Set the capacity of %s to %d%s. Less than is held takes nothing away: nothing is granted until enough is given back.",
-			of, a.Capacity, map[bool]string{true: " for good"}[a.Keep])
+			of, a.Capacity, map[bool]string{true: ", for good", false: ", until it is idle and forgotten"}[a.Keep])
 	case Rest:
 		if a.For == 0 {
 			return fmt.Sprintf("End the rest of resource %s of %s.", text.Quoted(a.Resource), of)
@@ -130,20 +131,25 @@ func (a *Action) Will() string {
 		return fmt.Sprintf("Let resource %s of %s rest %s: nobody gets it. If it is leased, the rest begins with its release.",
 			text.Quoted(a.Resource), of, span)
 	case Undrain:
-		return fmt.Sprintf("End the drain of %s. Its processes work again within 5 s.", a.who())
+		return fmt.Sprintf("End the drain of %s: they work again within 5 s.", a.who())
 	}
 	ends := "This goes on until nothing is left."
 	if a.Within > 0 {
 		ends = fmt.Sprintf("What is left after %s is ended by force.", text.Human(a.Within))
 	}
-	return fmt.Sprintf("Drain %s. Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. %s",
+	return fmt.Sprintf("Drain %s: new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. %s",
 		a.who(), ends)
 }
 
 // who is whom a drain is of.
 func (a *Action) who() string {
-	if a.Node != "" {
+	switch begins, many := strings.CutSuffix(a.Label, "*"); {
+	case a.Node != "":
 		return "node " + text.Quoted(a.Node)
+	case a.Label == "*":
+		return "all processes of the namespace"
+	case many:
+		return "all processes whose label begins with " + text.Quoted(begins)
 	}
 	return "label " + text.Quoted(a.Label)
 }

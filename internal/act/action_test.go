@@ -52,7 +52,7 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 	}{
 		{
 			with(func(a *Action) { a.Verb, a.Claim, a.Reason = Release, "n.1", "it hangs" }),
-			`Release claim "n.1" of semaphore "gpu" by force. The first in line gets what comes free. The process that has it is told; until it has heard, two may be inside.`,
+			`Release claim "n.1" of semaphore "gpu" by force. If it holds, the first in line gets what comes free; its process is told, and until it has heard, two may be inside. If it waits, it leaves the line.`,
 			`release by "ann": "it hangs"`,
 		},
 		{
@@ -65,11 +65,11 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 		},
 		{
 			with(func(a *Action) { a.Verb, a.Capacity = Resize, 4 }),
-			`Set the capacity of semaphore "gpu" to 4. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
+			`Set the capacity of semaphore "gpu" to 4, until it is idle and forgotten. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
 		},
 		{
 			with(func(a *Action) { a.Verb, a.Capacity, a.Keep = Resize, 4, true }),
-			`Set the capacity of semaphore "gpu" to 4 for good. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
+			`Set the capacity of semaphore "gpu" to 4, for good. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
 		},
 		{
 			Action{Verb: Rest, Kind: keyspace.Pool, Name: "mail", Resource: "a@\n", For: time.Minute, Reason: "429"},
@@ -84,15 +84,23 @@ func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T)
 		},
 		{
 			Action{Verb: Drain, Label: "worker/*", Within: time.Minute},
-			`Drain label "worker/*". Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. What is left after 1m00s is ended by force.`,
-			`drain label "worker/*" by "ann"`,
+			`Drain all processes whose label begins with "worker/": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. What is left after 1m00s is ended by force.`,
+			`drain all processes whose label begins with "worker/" by "ann"`,
 		},
 		{
 			Action{Verb: Drain, Node: "abc"},
-			`Drain node "abc". Its processes refuse new claims within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
+			`Drain node "abc": new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
 			`drain node "abc" by "ann"`,
 		},
-		{Action{Verb: Undrain, Node: "abc"}, `End the drain of node "abc". Its processes work again within 5 s.`, `undrain node "abc" by "ann"`},
+		{
+			Action{Verb: Drain, Label: "*"},
+			`Drain all processes of the namespace: new claims are refused within 5 s, what they wait for is cancelled, what they hold is asked back. This goes on until nothing is left.`,
+			`drain all processes of the namespace by "ann"`,
+		},
+		{
+			Action{Verb: Undrain, Label: "abc"}, `End the drain of label "abc": they work again within 5 s.`, `undrain label "abc" by "ann"`,
+		},
+		{Action{Verb: Undrain, Node: "abc"}, `End the drain of node "abc": they work again within 5 s.`, `undrain node "abc" by "ann"`},
 	} {
 		require.NoError(t, test.action.Check())
 		require.Equal(t, test.will, test.action.Will())

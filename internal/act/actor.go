@@ -26,7 +26,7 @@ type Config struct {
 	Namespace string
 	// CallTimeout is that of the clients, 0 for their default.
 	CallTimeout time.Duration
-	// Logger and Observer get the events: those of the calls, and one of kind observe.Acted for each action.
+	// Logger and Observer get the events: those of the calls, and those of kind observe.Acted.
 	Logger   observe.Logger
 	Observer observe.Observer
 }
@@ -64,19 +64,26 @@ type client interface {
 	Close(ctx context.Context) error
 }
 
-// Do does an action, and says what has come of it. by is who does it, "" for nobody that is known. A drain lasts until nothing is left, or until
-// ctx ends, which leaves it in force. The errors are those of the operators' calls, and of Check.
+// Do does an action, and says what has come of it. by is who does it, "" for nobody that is known. A drain lasts until
+// nothing is left, or until ctx ends, which leaves it in force; what has come of it is said beside an error, too. The
+// errors are those of the operators' calls, and of Check.
+//
+// An action leaves one event of kind observe.Acted when it has been done or has failed; a drain one of each kind when
+// it begins, and another one where it fails.
 func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, err error) {
 	if err := what.Check(); err != nil {
 		return "", err
 	}
 	if what.Verb != Drain && what.Verb != Undrain {
-		err := a.with(what.Kind, func(c client, ops operator) error {
+		err := a.with(what.Kind, func(c client, ops operator) (err error) {
 			done, err = a.one(ctx, &what, c, ops)
 			a.told(ctx, &what, by, what.Kind, c.Node(), err)
 			return err
 		})
-		return done, err
+		if err != nil {
+			return "", err
+		}
+		return done, nil
 	}
 	var mu sync.Mutex
 	var sum berth.Drained
@@ -85,8 +92,13 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	for i, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		calls.Go(func() {
 			errs[i] = a.with(kind, func(c client, ops operator) error {
+				if what.Verb == Drain { // which may last for hours
+					a.told(ctx, &what, by, kind, c.Node(), nil)
+				}
 				d, err := drain(ctx, &what, ops)
-				a.told(ctx, &what, by, kind, c.Node(), err)
+				if what.Verb == Undrain || err != nil {
+					a.told(ctx, &what, by, kind, c.Node(), err)
+				}
 				mu.Lock()
 				defer mu.Unlock()
 				sum.Asked, sum.Cancelled, sum.Ended = sum.Asked+d.Asked, sum.Cancelled+d.Cancelled, sum.Ended+d.Ended
@@ -97,7 +109,7 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	}
 	calls.Wait()
 	if what.Verb == Undrain {
-		return what.who() + " drains no more", cmp.Or(errs[:]...)
+		return what.who() + ": the drain has ended", cmp.Or(errs[:]...)
 	}
 	return fmt.Sprintf("%s: %d holds asked for, %d waits cancelled, %d holds ended by force, %d left, %d detached",
 		what.who(), sum.Asked, sum.Cancelled, sum.Ended, sum.Left, sum.Detached), cmp.Or(errs[:]...)

@@ -155,9 +155,9 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		target := act.Action{Verb: act.Drain, Label: "worker/*", Within: 10 * time.Second, Reason: "a new release"}
 		done, told, err := w.do(target) // nobody gives back what is asked for
 		require.NoError(w.T, err)
-		require.Equal(w.T, `label "worker/*": 2 holds asked for, 0 waits cancelled, 2 holds ended by force, 0 left, 0 detached`, done)
+		require.Equal(w.T, `all processes whose label begins with "worker/": 2 holds asked for, 0 waits cancelled, 2 holds ended by force, 0 left, 0 detached`, done)
 		require.Len(w.T, told, 3, "one for each kind")
-		require.Equal(w.T, `drain label "worker/*" by "ann": "a new release"`, told[0].Detail)
+		require.Equal(w.T, `drain all processes whose label begins with "worker/" by "ann": "a new release"`, told[0].Detail)
 		require.GreaterOrEqual(w.T, w.Now(), 10*time.Second)
 
 		_, err = w.sem.TryAcquire(context.Background(), nil)
@@ -166,7 +166,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		target.Verb = act.Undrain
 		done, told, err = w.do(target)
 		require.NoError(w.T, err)
-		require.Equal(w.T, `label "worker/*" drains no more`, done)
+		require.Equal(w.T, `all processes whose label begins with "worker/": the drain has ended`, done)
 		require.Len(w.T, told, 3)
 		w.Advance(6 * time.Second)
 		_, err = w.sem.TryAcquire(context.Background(), nil)
@@ -174,12 +174,16 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 	})
 }
 
-func TestADrainThatIsLeftGoesOn(t *testing.T) {
+func TestADrainThatIsLeftGoesOnAndWasToldWhenItBegan(t *testing.T) {
 	inWorld(t, func(w *world) {
+		begun := make(chan int, 1)
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
+		time.AfterFunc(time.Second, func() { begun <- len(w.told.Told(observe.Acted)) })
 		_, err := w.actor.Do(ctx, act.Action{Verb: act.Drain, Node: w.node}, "")
 		require.ErrorIs(w.T, err, context.DeadlineExceeded)
+		require.Equal(w.T, 3, <-begun)
+		require.Len(w.T, w.told.Told(observe.Acted), 4, "and that it was left with a permit")
 		require.Equal(w.T, 1, w.name(keyspace.Sem, "gpu").Held, "nothing is ended by force without a limit")
 	})
 }

@@ -39,6 +39,6 @@ func (w *Watcher) claims(key string) []string {
 	if t == nil {
 		return nil
 	}
-	maps.DeleteFunc(t.claims, func(_ string, a *asked) bool { return a.looking == 0 && time.Since(a.left) >= linger })
+	maps.DeleteFunc(t.claims, func(_ string, a *asked) bool { return a.looking == 0 && time.Since(a.left) >= unlooked })
 	return slices.Sorted(maps.Keys(t.claims))
 }

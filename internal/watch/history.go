@@ -11,7 +11,7 @@ const (
 	// samplesMost is how many counts of a name are kept. When there are as many, every other one is left out, and from then
 	// on only every other one is added.
 	samplesMost = 600
-	// spansMost is how many holds of a name are kept: those that have ended longest ago are left out.
+	// spansMost is how many holds of a name are kept: those that were seen longest ago are left out.
 	spansMost = 200
 )
 
@@ -39,6 +39,9 @@ type seen struct {
 
 // add adds a look, and returns all that was seen. What it returns is not written to again: samples are only appended.
 func (s *seen) add(l *inspect.Look) Name {
+	if n := len(s.samples); n > 0 && l.At.Before(s.samples[n-1].At) { // another server's clock
+		*s = seen{}
+	}
 	if s.since.IsZero() {
 		s.since = l.At
 	}
@@ -77,13 +80,10 @@ func (s *seen) held(l *inspect.Look) []Span {
 	for i := range spans {
 		spans[i].Ended = spans[i].Ended || !there[spans[i].Claim] && l.HoldsLeft == 0
 	}
-	slices.SortStableFunc(spans, func(a, b Span) int { return a.From.Compare(b.From) })
-	for i := 0; len(spans) > spansMost && i < len(spans); {
-		if spans[i].Ended {
-			spans = slices.Delete(spans, i, i+1)
-		} else {
-			i++
-		}
+	if over := len(spans) - spansMost; over > 0 { // a look has fewer holds
+		slices.SortStableFunc(spans, func(a, b Span) int { return a.To.Compare(b.To) })
+		spans = slices.Delete(spans, 0, over)
 	}
+	slices.SortStableFunc(spans, func(a, b Span) int { return a.From.Compare(b.From) })
 	return spans
 }

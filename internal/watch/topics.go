@@ -2,7 +2,7 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/berth-go/berth/pkg/inspect"
@@ -48,7 +48,7 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 	key := keyOf("name", kind, name)
 	w.mu.Lock() // nothing is read before the claim is known
 	defer w.mu.Unlock()
-	f := join(w, key, NameEvery, func() (func(context.Context) (Name, error), error) {
+	f := join(w, key, sort{every: NameEvery}, func() (func(context.Context) (Name, error), error) {
 		view, err := w.read.View(kind, name)
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 
 // Overview looks at the names that contend most.
 func (w *Watcher) Overview() *Feed[inspect.Page[inspect.Name]] {
-	return look(w, "overview", OverviewEvery, func() (func(context.Context) (inspect.Page[inspect.Name], error), error) {
+	return look(w, "overview", sort{every: OverviewEvery, shared: true}, func() (func(context.Context) (inspect.Page[inspect.Name], error), error) {
 		o, err := w.read.Overview(inspect.NameFilter{})
 		if err != nil {
 			return nil, err
@@ -85,51 +85,69 @@ func (w *Watcher) Overview() *Feed[inspect.Page[inspect.Name]] {
 
 // Circles looks for claims that wait for each other.
 func (w *Watcher) Circles() *Feed[inspect.Circles] {
-	return look(w, "circles", CirclesEvery, func() (func(context.Context) (inspect.Circles, error), error) {
+	return look(w, "circles", sort{every: CirclesEvery, walks: true, shared: true}, func() (func(context.Context) (inspect.Circles, error), error) {
 		return func(ctx context.Context) (inspect.Circles, error) {
 			return w.read.Circles(ctx, inspect.CircleOptions{Within: CirclesEvery / 2})
 		}, nil
 	})
 }
 
-// Claims looks at the claims of all names that a filter means: of a node, an owner, a label.
+// Claims looks at the claims of all names that a filter means: of a node, an owner, a label. Where there are many names
+// it takes several readings to come upon all: until then those are told that were found.
 func (w *Watcher) Claims(f inspect.ClaimFilter) *Feed[Claims] {
-	return look(w, keyOf("claims", f), ClaimsEvery, func() (func(context.Context) (Claims, error), error) {
-		return func(ctx context.Context) (Claims, error) { return w.listing(ctx, f) }, nil
+	return look(w, keyOf("claims", f), sort{every: ClaimsEvery, walks: true}, func() (func(context.Context) (Claims, error), error) {
+		k := walk{page: func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error) {
+			return w.read.Claims(ctx, f, cursor, most)
+		}}
+		return k.next, nil
 	})
 }
 
-func (w *Watcher) listing(ctx context.Context, f inspect.ClaimFilter) (all Claims, err error) {
-	cursor := ""
+// walk looks for claims. It belongs to the loop of its topic.
+type walk struct {
+	page   func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error)
+	cursor string  // where the next reading goes on, "" at the beginning
+	found  Claims  // since the beginning
+	whole  *Claims // what the last walk has found that came to its end
+}
+
+// next goes on for some pages.
+func (k *walk) next(ctx context.Context) (Claims, error) {
 	for range claimsPages {
-		page, err := w.read.Claims(ctx, f, cursor, claimsMost-len(all.Items))
+		page, err := k.page(ctx, k.cursor, claimsMost-len(k.found.Items))
 		if err != nil {
-			return all, err
+			k.cursor, k.found = "", Claims{}
+			return Claims{}, err
 		}
-		all.Items, all.Problems = append(all.Items, page.Items...), append(all.Problems, page.Problems...)
-		if all.At.IsZero() {
-			all.At = page.At
+		if k.found.At.IsZero() {
+			k.found.At = page.At
 		}
-		if cursor = page.Next; cursor == "" || len(all.Items) >= claimsMost {
-			break
+		k.found.Items, k.found.Problems = append(k.found.Items, page.Items...), append(k.found.Problems, page.Problems...)
+		if k.cursor = page.Next; k.cursor == "" || len(k.found.Items) >= claimsMost {
+			whole := k.found
+			whole.Partial = k.cursor != "" || len(whole.Problems) > 0
+			k.whole, k.cursor, k.found = &whole, "", Claims{}
+			return whole, nil
 		}
 	}
-	all.Partial = cursor != "" || len(all.Problems) > 0
-	return all, nil
+	if k.whole != nil {
+		return *k.whole, nil
+	}
+	soFar := k.found
+	soFar.Partial = true
+	return soFar, nil
 }
 
 // Names reads a page of names in use, up to 200, behind a cursor. Nobody else has part in it.
 func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string) (page inspect.Page[inspect.Name], err error) {
 	select {
-	case w.gate <- struct{}{}:
-		defer func() { <-w.gate }()
+	case w.slow <- struct{}{}:
+		defer func() { <-w.slow }()
 	case <-ctx.Done():
 		return page, context.Cause(ctx)
 	}
 	return w.read.Names(ctx, f, from, 200)
 }
 
-func keyOf(parts ...any) string {
-	text, _ := json.Marshal(parts) // texts and numbers
-	return string(text)
-}
+// keyOf is a text that differs where the parts do: they are texts of any bytes, and what is made of them.
+func keyOf(parts ...any) string { return fmt.Sprintf("%q", parts) }

@@ -11,12 +11,14 @@ import (
 )
 
 const (
-	// linger is for how long a topic is read at which nobody looks: a page that is opened looks twice.
-	linger = 5 * time.Second
-	// most is how many topics there may be.
-	most = 200
-	// atOnce is how many are read at the same time.
-	atOnce = 4
+	// unlooked is for how long a topic is read at which nobody looks: a page that is opened looks twice.
+	unlooked = 5 * time.Second
+	// most is how many names may be topics, walksMost how many walks over all names. The overview and the circles, which
+	// all share, do not count.
+	most, walksMost = 200, 20
+	// atOnce is how many names are read at the same time; slowAtOnce how many readings are under way of those that take
+	// long: walks over all names, and what the server did not answer last time. Names do not wait for these.
+	atOnce, slowAtOnce = 4, 2
 )
 
 var (
@@ -32,17 +34,26 @@ type Watcher struct {
 	ctx   context.Context
 	end   context.CancelCauseFunc
 	loops sync.WaitGroup
-	gate  chan struct{}
+	quick chan struct{} // has room for as many readings as may be under way
+	slow  chan struct{} // likewise
 
 	mu     sync.Mutex
 	topics map[string]*topic // guarded by mu
 }
 
+// sort says what a topic is like.
+type sort struct {
+	every  time.Duration // from the beginning of one reading to that of the next
+	walks  bool          // a reading takes long
+	shared bool          // it does not count
+}
+
 // topic is one thing that is looked at.
 type topic struct {
-	key   string
-	every time.Duration // from the beginning of one reading to that of the next
-	read  func(ctx context.Context) (any, error)
+	key string
+	sort
+	read func(ctx context.Context) (any, error)
+	gone chan struct{} // closed when it has given way to another topic
 
 	// guarded by the watcher's mu
 	looking int
@@ -65,7 +76,7 @@ type Reading[T any] struct {
 
 // New returns a Watcher, which reads only what somebody looks at. Close it.
 func New(read *inspect.Reader) *Watcher {
-	w := &Watcher{read: read, gate: make(chan struct{}, atOnce), topics: map[string]*topic{}}
+	w := &Watcher{read: read, quick: make(chan struct{}, atOnce), slow: make(chan struct{}, slowAtOnce), topics: map[string]*topic{}}
 	w.ctx, w.end = context.WithCancelCause(context.Background())
 	return w
 }
@@ -87,23 +98,23 @@ type Feed[T any] struct {
 	claim   string       // of a name: at which it looks, "" for none
 }
 
-// look returns a feed of a topic, which is made by what make returns if there is none.
-func look[T any](w *Watcher, key string, every time.Duration, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
+// look returns a feed of a topic. If there is none, begin makes what reads it.
+func look[T any](w *Watcher, key string, of sort, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return join(w, key, every, begin)
+	return join(w, key, of, begin)
 }
 
 // join is look with mu held.
-func join[T any](w *Watcher, key string, every time.Duration, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
+func join[T any](w *Watcher, key string, of sort, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
 	t := w.topics[key]
 	if t == nil {
-		t = &topic{key: key, every: every, news: make(chan struct{})}
+		t = &topic{key: key, sort: of, news: make(chan struct{}), gone: make(chan struct{})}
 		read, err := begin()
 		switch {
 		case w.ctx.Err() != nil:
 			err = ErrClosed
-		case err == nil && len(w.topics) >= most:
+		case err == nil && !of.shared && !w.room(of):
 			err = ErrMany
 		}
 		if err != nil {
@@ -118,24 +129,59 @@ func join[T any](w *Watcher, key string, every time.Duration, begin func() (func
 	return &Feed[T]{watcher: w, topic: t}
 }
 
+// room says whether there may be one more topic of a sort. If need be, the one gives way at which nobody has looked for
+// longest.
+func (w *Watcher) room(of sort) bool {
+	count, most := 0, most
+	if of.walks {
+		most = walksMost
+	}
+	var first *topic
+	for _, t := range w.topics {
+		if t.shared || t.walks != of.walks {
+			continue
+		}
+		count++
+		if t.looking == 0 && (first == nil || t.left.Before(first.left)) {
+			first = t
+		}
+	}
+	if count >= most && first != nil {
+		delete(w.topics, first.key)
+		close(first.gone)
+		count--
+	}
+	return count < most
+}
+
 // run reads a topic until nobody looks.
 func (w *Watcher) run(t *topic) {
-	for {
+	for failed := false; ; {
+		gate := w.quick
+		if t.walks || failed {
+			gate = w.slow
+		}
 		select {
-		case w.gate <- struct{}{}:
+		case gate <- struct{}{}:
+		case <-t.gone:
+			return
 		case <-w.ctx.Done():
 			w.tell(t, nil, ErrClosed)
 			return
 		}
 		next := time.NewTimer(t.every)
 		value, err := t.read(w.ctx)
-		<-w.gate
+		<-gate
 		if w.ctx.Err() != nil {
 			err = ErrClosed
 		}
 		w.tell(t, value, err)
+		failed = err != nil
 		select {
 		case <-next.C:
+		case <-t.gone:
+			next.Stop()
+			return
 		case <-w.ctx.Done():
 			next.Stop()
 			w.tell(t, nil, ErrClosed)
@@ -151,10 +197,12 @@ func (w *Watcher) run(t *topic) {
 func (w *Watcher) drop(t *topic) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t.looking > 0 || time.Since(t.left) < linger {
+	if t.looking > 0 || time.Since(t.left) < unlooked {
 		return false
 	}
-	delete(w.topics, t.key)
+	if w.topics[t.key] == t { // else it has given way to another one
+		delete(w.topics, t.key)
+	}
 	return true
 }
 

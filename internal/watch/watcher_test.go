@@ -71,7 +71,7 @@ func TestHoweverManyLookTheServerIsReadOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
 		for range 50 {
-			defer look(w, "a", time.Second, s.begin).Close()
+			defer look(w, "a", sort{every: time.Second}, s.begin).Close()
 		}
 		advance(9500 * time.Millisecond)
 		require.Equal(t, 10, s.count(), "once a second, the first at once")
@@ -81,7 +81,7 @@ func TestHoweverManyLookTheServerIsReadOnce(t *testing.T) {
 func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: 700 * time.Millisecond}
-		f := look(w, "a", time.Second, s.begin)
+		f := look(w, "a", sort{every: time.Second}, s.begin)
 		defer f.Close()
 		advance(2800 * time.Millisecond)
 		require.Equal(t, 3, s.count())
@@ -99,17 +99,17 @@ func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *test
 func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		f, g := look(w, "a", time.Second, s.begin), look(w, "a", time.Second, s.begin)
+		f, g := look(w, "a", sort{every: time.Second}, s.begin), look(w, "a", sort{every: time.Second}, s.begin)
 		f.Close()
 		f.Close()
 		advance(20 * time.Second)
 		require.Equal(t, 21, s.count(), "another one looks yet")
 		g.Close()
-		advance(linger + 2*time.Second)
+		advance(unlooked + 2*time.Second)
 		n := s.count()
 		advance(time.Hour)
 		require.Equal(t, n, s.count())
-		require.LessOrEqual(t, n, 21+int(linger/time.Second)+1)
+		require.LessOrEqual(t, n, 21+int(unlooked/time.Second)+1)
 		require.Empty(t, w.topics)
 	})
 }
@@ -117,13 +117,13 @@ func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		f := look(w, "a", time.Second, s.begin)
+		f := look(w, "a", sort{every: time.Second}, s.begin)
 		first, err := f.First(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, first.Value)
 		f.Close()
-		advance(linger - time.Second)
-		defer look(w, "a", time.Second, func() (func(context.Context) (int, error), error) { panic("a second topic") }).Close()
+		advance(unlooked - time.Second)
+		defer look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { panic("a second topic") }).Close()
 		n := s.count()
 		advance(3 * time.Second)
 		require.Equal(t, n+3, s.count())
@@ -133,7 +133,7 @@ func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		f := look(w, "a", time.Second, s.begin)
+		f := look(w, "a", sort{every: time.Second}, s.begin)
 		defer f.Close()
 		advance(500 * time.Millisecond)
 		before, news := f.Last()
@@ -159,9 +159,9 @@ func TestThereAreOnlySoManyTopics(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s [most]source
 		for i := range s {
-			defer look(w, strconv.Itoa(i), time.Second, s[i].begin).Close()
+			defer look(w, strconv.Itoa(i), sort{every: time.Second}, s[i].begin).Close()
 		}
-		over := look(w, "one more", time.Second, func() (func(context.Context) (int, error), error) {
+		over := look(w, "one more", sort{every: time.Second}, func() (func(context.Context) (int, error), error) {
 			return func(context.Context) (int, error) { panic("it is read") }, nil
 		})
 		defer over.Close()
@@ -172,12 +172,80 @@ func TestThereAreOnlySoManyTopics(t *testing.T) {
 	})
 }
 
+// Whoever may look can open any number of pages, of names that do not exist: others find theirs all the same.
+func TestATopicAtWhichNobodyLooksGivesWay(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [2 * most]source
+		for i := range s {
+			f := look(w, strconv.Itoa(i), sort{every: time.Hour}, s[i].begin)
+			advance(time.Millisecond)
+			f.Close()
+		}
+		require.Len(t, w.topics, most)
+		require.Nil(t, w.topics["0"], "the one that was left longest ago")
+		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, s[0].begin)
+		defer f.Close()
+		last, err := f.First(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, last.Err)
+	})
+}
+
+func TestWhatAllShareHasAlwaysRoom(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [most + 1]source
+		for i := range most {
+			defer look(w, strconv.Itoa(i), sort{every: time.Second}, s[i].begin).Close()
+		}
+		f := look(w, "overview", sort{every: time.Second, shared: true}, s[most].begin)
+		defer f.Close()
+		last, err := f.First(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, last.Err)
+	})
+}
+
+func TestWalksTakeNoRoomFromNames(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [walksMost + 1]source
+		for i := range walksMost {
+			defer look(w, strconv.Itoa(i), sort{every: time.Second, walks: true}, s[i].begin).Close()
+		}
+		over := look(w, "one more", sort{every: time.Second, walks: true}, s[walksMost].begin)
+		defer over.Close()
+		last, _ := over.Last()
+		require.ErrorIs(t, last.Err, ErrMany)
+		name := look(w, "gpu", sort{every: time.Second}, s[walksMost].begin)
+		defer name.Close()
+		last, err := name.First(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, last.Err)
+	})
+}
+
+// A walk takes long, and so does a server that does not answer. Names do not wait behind them.
+func TestWhatTakesLongHoldsUpNoName(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var s [10]source
+		away := errors.New("it is away")
+		for i := range s {
+			s[i].set(10*time.Second, away)
+			defer look(w, strconv.Itoa(i), sort{every: time.Second, walks: i%2 == 0}, s[i].begin).Close()
+		}
+		advance(time.Minute) // by now all have failed
+		var name source
+		defer look(w, "gpu", sort{every: time.Second}, name.begin).Close()
+		advance(10*time.Second + 500*time.Millisecond)
+		require.Equal(t, 11, name.count())
+	})
+}
+
 func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s [3 * atOnce]source
 		for i := range s {
 			s[i].takes = time.Second
-			defer look(w, strconv.Itoa(i), time.Minute, s[i].begin).Close()
+			defer look(w, strconv.Itoa(i), sort{every: time.Minute}, s[i].begin).Close()
 		}
 		for n := 1; n <= 3; n++ {
 			advance(500 * time.Millisecond)
@@ -194,13 +262,13 @@ func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
 func TestCloseEndsWhatIsReadAndWhoWaits(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: time.Hour}
-		f := look(w, "a", time.Second, s.begin)
+		f := look(w, "a", sort{every: time.Second}, s.begin)
 		advance(time.Second)
 		w.Close()
 		last, err := f.First(t.Context())
 		require.NoError(t, err)
 		require.ErrorIs(t, last.Err, ErrClosed)
-		late := look(w, "b", time.Second, s.begin)
+		late := look(w, "b", sort{every: time.Second}, s.begin)
 		last, err = late.First(t.Context())
 		require.NoError(t, err)
 		require.ErrorIs(t, last.Err, ErrClosed)
@@ -213,7 +281,7 @@ func TestCloseEndsWhatIsReadAndWhoWaits(t *testing.T) {
 func TestFirstEndsWithItsContext(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: time.Hour}
-		f := look(w, "a", time.Second, s.begin)
+		f := look(w, "a", sort{every: time.Second}, s.begin)
 		defer f.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
@@ -225,7 +293,7 @@ func TestFirstEndsWithItsContext(t *testing.T) {
 func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		no := errors.New("there is none of this kind")
-		f := look(w, "a", time.Second, func() (func(context.Context) (int, error), error) { return nil, no })
+		f := look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { return nil, no })
 		defer f.Close()
 		last, err := f.First(t.Context())
 		require.NoError(t, err)
