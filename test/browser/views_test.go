@@ -110,7 +110,7 @@ var facts = map[string][]string{
 	"act-resize":     {`Set the capacity of semaphore "gpu/a100" to 9`},
 	"act-rest":       {`Let resource "10\.0\.0\.1:3128" of pool "proxies" rest`},
 	"act-rest-ends":  {`End the rest of resource "ana@example\.org" of pool "accounts"`},
-	"act-drain":      {`Drain node "[0-9a-f]+"`, `refuse new claims`},
+	"act-drain":      {`Drain node "[0-9a-f]+"`, `new claims are refused`},
 	"search-nothing": {`(?i)nothing|no name|nobody`},
 }
 
