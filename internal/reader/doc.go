@@ -130,6 +130,9 @@ func (r *Reader) together(ctx context.Context, what string, node rueidis.Client,
 
 // hear takes the answers to a trip.
 func (t *turn) hear(answers scriptkit.Answers, results []rueidis.RedisResult) {
+	if t.memory != nil {
+		t.memory.Repeated = t.memory.Repeated || answers.Repeated
+	}
 	switch m := t.memory; {
 	case m == nil:
 		if t.now == 0 {

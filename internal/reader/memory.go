@@ -18,6 +18,9 @@ type Memory struct {
 	Greet, Ask bool
 	Replica    bool
 	Server     *Server
+	// Repeated says that an attempt of the last reading failed: another server may have answered, so who answers and what it
+	// says are to be asked anew.
+	Repeated bool
 
 	fat     bool // its form
 	plain   bool // the next reading asks for each band of the line by itself, when it knows the time

@@ -101,6 +101,7 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, c
 // Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a
 // bad name; after one the next reading knows nothing.
 func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims []string, of Ref) (Snapshot, error) {
+	memory.Repeated = false
 	var found Snapshot
 	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory}
 	var moving bool

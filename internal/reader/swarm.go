@@ -64,15 +64,33 @@ func (t *turn) nodes(ids ...string) (found []Node, err error) {
 // Probed reads what the swarm knows of nodes, and when that was (ms by the server's clock); of those that it does
 // not know, nothing.
 func (r *Reader) Probed(ctx context.Context, ids ...string) (found map[string]Node, now int64, err error) {
-	now, err = r.swarm(ctx, func(t *turn) error {
-		nodes, err := t.nodes(ids...)
-		found = make(map[string]Node, len(nodes))
-		for _, n := range nodes {
-			found[n.ID] = n
-		}
+	now, err = r.swarm(ctx, func(t *turn) (err error) {
+		found, err = t.probed(ids...)
 		return err
 	})
 	return found, now, err
+}
+
+// ProbedAt is Probed for whoever knows what time the swarm's server has: it asks neither for that nor who answers.
+func (r *Reader) ProbedAt(ctx context.Context, now int64, ids ...string) (found map[string]Node, err error) {
+	t := &turn{Reader: r, kind: keyspace.Swarm, name: swarmName, memory: &Memory{}, now: now}
+	t.do = func() (err error) {
+		found, err = t.probed(ids...)
+		return err
+	}
+	if err := r.together(ctx, "swarm", nil, t); err != nil {
+		return nil, err
+	}
+	return found, t.err
+}
+
+func (t *turn) probed(ids ...string) (map[string]Node, error) {
+	nodes, err := t.nodes(ids...)
+	found := make(map[string]Node, len(nodes))
+	for _, n := range nodes {
+		found[n.ID] = n
+	}
+	return found, err
 }
 
 // NodesPage reads some nodes of the swarm, in no order, and when that was (ms by the server's clock). A cursor of 0 is where

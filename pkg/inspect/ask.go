@@ -50,7 +50,8 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 	if said, err := r.read.Server(ctx, kind, name); err == nil {
 		s.Server = serverOf(said)
 	}
-	return s, r.probed(ctx, s)
+	_, err = r.probed(ctx, 0, s)
+	return s, err
 }
 
 // claimed are the claims that are asked for: one, or none for "".
@@ -69,15 +70,21 @@ func serverOf(said *reader.Server) *server {
 }
 
 // probed asks the swarm about the nodes whose holds have no end, of which nothing else tells whether
-// they live.
-func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
+// they live. now is the time of the swarm's server (ms), 0 where that is to be asked; it is returned.
+func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int64, error) {
 	nodes := probable(names...)
 	if len(nodes) == 0 {
-		return nil
+		return now, nil
 	}
-	probed, now, err := r.read.Probed(ctx, nodes...)
+	var probed map[string]reader.Node
+	var err error
+	if now == 0 {
+		probed, now, err = r.read.Probed(ctx, nodes...)
+	} else {
+		probed, err = r.read.ProbedAt(ctx, now, nodes...)
+	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, s := range names {
 		s.Nodes = map[string]node{}
@@ -88,7 +95,7 @@ func (r *Reader) probed(ctx context.Context, names ...*snapshot) error {
 			}
 		}
 	}
-	return nil
+	return now, nil
 }
 
 // probable are nodes of a swarm whose holds have no end.

@@ -191,7 +191,7 @@ func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circl
 	})
 	tell.Problems = append(tell.Problems, problems(failed)...)
 	tell.Partial = tell.Partial || len(tell.Problems) > 0
-	if err := r.probed(ctx, all...); err != nil {
+	if _, err := r.probed(ctx, 0, all...); err != nil {
 		tell.Problems = append(tell.Problems, err)
 	}
 	return all

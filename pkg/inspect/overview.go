@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,31 +32,42 @@ type Overview struct {
 	walked  aged   // when names were looked for that nobody waits for
 	cursor  string // where they are looked for next
 	passes  int
+	founds  int  // how many names were found
 	few     bool // fewer than fewNames are waited for
 	quiet   int  // how many names are shown that nobody waits for
 }
 
 // seen is a name that an Overview knows.
 type seen struct {
-	ref   reader.Ref
-	row   Name
-	read  int  // the pass that has read it, 0 for none
-	found int  // the pass that has found it
-	noted aged // the registry had it
-	quiet bool // it is in use, and shown though nobody waits for it
+	ref     reader.Ref
+	waiting int
+	row     *Name // as it was read last, nil where it was not among the first
+	read    int   // the pass that has read it, 0 for none
+	found   int   // the pass that has found it
+	place   int   // the how many-th of all that were found
+	noted   aged  // when the registry had it
+	quiet   bool  // it is in use, and shown though nobody waits for it
 }
 
-// shown says that a name is in the overview.
-func (s *seen) shown() bool { return s.read > 0 && (s.row.Waiting > 0 || s.row.Err != nil || s.quiet) }
+// shown says that a name belongs to the overview.
+func (s *seen) shown() bool { return s.waiting > 0 || s.quiet || s.row != nil && s.row.Err != nil }
+
+// compare ranks names: those with the most waiting claims first.
+func (s *seen) compare(other *seen) int {
+	return rank{s.waiting, s.ref.Kind, s.ref.Name}.compare(rank{other.waiting, other.ref.Kind, other.ref.Name})
+}
 
 const (
-	passShard   = 50  // how many names of each shard of the registry a pass reads
-	passNames   = 200 // how many names it reads
-	passFirst   = 100 // how many of these are those with the most waiting claims
-	passHolds   = 20  // how many holds of each
-	passTrip    = 50  // how many names are read together
-	fewNames    = 20  // while fewer are waited for, others are shown
-	quietNames  = 100 // how many of these there are at most
+	passShard   = 50     // how many names of each shard of the registry a pass reads
+	passNames   = 200    // how many names it reads
+	passFirst   = 100    // how many of these are those with the most waiting claims
+	passNew     = 50     // how many of the others are the newest that were not read yet
+	passHolds   = 20     // how many holds of each
+	passTrip    = 50     // how many names are read together
+	rowsMost    = 200    // how many names are told
+	knownMost   = 10_000 // how many names are remembered
+	fewNames    = 20     // while fewer are waited for, others are shown
+	quietNames  = 100    // how many of these there are at most
 	quietEach   = 30 * time.Second
 	forgetAfter = time.Minute
 )
@@ -69,15 +81,20 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 	return &Overview{reader: r, filter: f, clock: clock.New(), known: map[reader.Ref]*seen{}, few: true}, nil
 }
 
-// Read makes one pass: it reads up to 50 names of each of the 16 shards of the registry, and of all that it knows up to 200
-// names, 50 at once: the 100 with the most waiting claims, and others in turn, those first that it has not read yet. The names
-// with the most waiting claims are the first. One that this pass has not read is as an earlier one has found it: see
-// its At. One that nobody waits for any more is left out by the pass that finds that.
+// Read makes one pass: it reads up to 50 names of each of the 16 shards of the registry, in one pass the newest and in the next
+// one others in turn, and of all that it knows up to 200 names, 50 at once: the 100 with the most waiting claims, up to 50 of
+// those that were found last and not read yet, and others in turn. So a name that begins to contend is among them after two
+// passes at the latest, unless more than 50 do in a pass.
+//
+// The page has up to 200 names, and no Next: those with the most waiting claims first. One that this pass has not read is as
+// an earlier one has found it: see its At. One that nobody waits for any more is left out by the pass that finds that. Of
+// other names, up to 10 000, an Overview remembers only how many claims wait.
 //
 // While fewer than 20 names are waited for, up to 100 follow that are in use, and one that nobody waits for any more stays as
-// long as it is. They are looked for in a page of Names, at most once in 30 s, and then read in turn with the others. Partial says that the registry has more names than one pass
-// reads of it, or that some could not be read. A pause of all names is known for 5 s. The error is that of a pass that has read
-// nothing.
+// long as it is. They are looked for in a page of Names, at most once in 30 s, and then read in turn with the others.
+//
+// Partial says that there are more names than the page has, that the registry has more than one pass reads of it, or that
+// some could not be read. A pause of all names is known for 5 s. The error is that of a pass that has read nothing.
 func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 	now := o.clock.Now()
 	o.passes++
@@ -95,7 +112,7 @@ func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 		}
 	}
 	refs := o.turn()
-	read, failed := o.rows(ctx, refs)
+	read, failed := o.take(ctx, refs)
 	page.Problems = append(page.Problems, problems(failed)...)
 	if o.few = o.contended() < fewNames; o.few {
 		page.Problems = append(page.Problems, o.fill(ctx, now, passNames-len(refs))...)
@@ -107,22 +124,42 @@ func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 		return Page[Name]{}, failed
 	}
 	o.forget(now)
-	for _, s := range o.known {
-		if s.shown() {
-			page.Items = append(page.Items, s.row)
+	items, more := o.rows()
+	page.Items, page.Partial = items, page.Partial || more
+	return page, nil
+}
+
+// rows are the names that are told, and whether there are more. Of others no rows are kept.
+func (o *Overview) rows() (items []Name, more bool) {
+	for _, s := range o.ranked() {
+		switch shown := s.shown(); {
+		case shown && s.row != nil && len(items) < rowsMost:
+			items = append(items, *s.row)
+		default:
+			s.row, more = nil, more || shown
 		}
 	}
-	slices.SortFunc(page.Items, func(a, b Name) int {
-		return rank{a.Waiting, a.Kind, a.Name}.compare(rank{b.Waiting, b.Kind, b.Name})
-	})
-	return page, nil
+	return items, more
+}
+
+// ranked are all names that are known, by rank.
+func (o *Overview) ranked() []*seen {
+	all := slices.Collect(maps.Values(o.known))
+	slices.SortFunc(all, (*seen).compare)
+	return all
 }
 
 // find looks into the registry.
 func (o *Overview) find(ctx context.Context, now time.Duration) (reader.Noted, error) {
 	together := o.reader.redis.Mode() != rueidis.ClientModeCluster
-	noted, next, err := o.reader.read.Registry(ctx, together, passShard, o.parts)
-	o.parts = next
+	from, newest := o.parts, o.passes%2 == 1
+	if newest {
+		from = reader.Parts{}
+	}
+	noted, next, err := o.reader.read.Registry(ctx, together, passShard, from)
+	if from == o.parts {
+		o.parts = next
+	}
 	for _, ref := range noted.Refs {
 		if slices.Contains(o.filter.kinds(), ref.Kind) && strings.HasPrefix(ref.Name, o.filter.Prefix) {
 			o.know(ref).noted = aged{true, now}
@@ -135,7 +172,8 @@ func (o *Overview) find(ctx context.Context, now time.Duration) (reader.Noted, e
 func (o *Overview) know(ref reader.Ref) *seen {
 	s := o.known[ref]
 	if s == nil {
-		s = &seen{ref: ref, found: o.passes}
+		o.founds++
+		s = &seen{ref: ref, found: o.passes, place: o.founds}
 		o.known[ref] = s
 	}
 	return s
@@ -143,26 +181,38 @@ func (o *Overview) know(ref reader.Ref) *seen {
 
 // turn are the names that this pass reads.
 func (o *Overview) turn() (refs []reader.Ref) {
-	all := make([]*seen, 0, len(o.known))
-	for _, s := range o.known {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *seen) int {
-		return rank{a.row.Waiting, a.ref.Kind, a.ref.Name}.compare(rank{b.row.Waiting, b.ref.Kind, b.ref.Name})
-	})
+	all := o.ranked()
 	n := 0
-	for n < min(passFirst, len(all)) && all[n].row.Waiting > 0 {
+	for n < min(passFirst, len(all)) && all[n].waiting > 0 {
 		n++
 	}
-	slices.SortStableFunc(all[n:], func(a, b *seen) int { return cmp.Or(cmp.Compare(a.read, b.read), cmp.Compare(a.found, b.found)) })
+	bare := map[*seen]bool{} // that are to be told, and of which there is no row
+	for _, s := range all[n:min(len(all), rowsMost)] {
+		bare[s] = s.waiting > 0 && s.row == nil
+	}
+	slices.SortFunc(all[n:], func(a, b *seen) int {
+		return cmp.Or(cmp.Compare(min(a.read, 1), min(b.read, 1)), cmp.Compare(b.found, a.found), cmp.Compare(a.place, b.place))
+	})
+	for k := 0; k < passNew && n < len(all) && all[n].read == 0; k++ {
+		n++
+	}
+	slices.SortFunc(all[n:], func(a, b *seen) int {
+		switch {
+		case bare[a] && !bare[b]:
+			return -1
+		case bare[b] && !bare[a]:
+			return 1
+		}
+		return cmp.Or(cmp.Compare(a.read, b.read), cmp.Compare(a.place, b.place))
+	})
 	for _, s := range all[:min(len(all), passNames)] {
 		refs = append(refs, s.ref)
 	}
 	return refs
 }
 
-// rows reads names, and says how many were.
-func (o *Overview) rows(ctx context.Context, refs []reader.Ref) (read int, err error) {
+// take reads names, and says how many were.
+func (o *Overview) take(ctx context.Context, refs []reader.Ref) (read int, err error) {
 	if len(refs) == 0 {
 		return 0, nil
 	}
@@ -175,7 +225,7 @@ func (o *Overview) rows(ctx context.Context, refs []reader.Ref) (read int, err e
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range rows {
-			o.take(&rows[i])
+			o.note(&rows[i])
 		}
 		read += len(rows)
 		return nil
@@ -183,10 +233,10 @@ func (o *Overview) rows(ctx context.Context, refs []reader.Ref) (read int, err e
 	return read, err
 }
 
-// take notes how a name was found. One that is in use is shown while few are waited for.
-func (o *Overview) take(n *reader.Name) {
-	s := o.know(reader.Ref{Kind: n.Kind, Name: n.Name})
-	s.row, s.read = nameOf(n, o.notices[n.Kind]), o.passes
+// note notes how a name was found. One that is in use is shown while few are waited for.
+func (o *Overview) note(n *reader.Name) {
+	s, row := o.know(reader.Ref{Kind: n.Kind, Name: n.Name}), nameOf(n, o.notices[n.Kind])
+	s.row, s.waiting, s.read = &row, row.Waiting, o.passes
 	used := n.Err != nil || n.Waiting+n.Holders > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0
 	o.quiets(s, used && o.few && (s.quiet || o.quiet < quietNames))
 }
@@ -204,7 +254,7 @@ func (o *Overview) quiets(s *seen, quiet bool) {
 // contended is how many names somebody waits for.
 func (o *Overview) contended() (n int) {
 	for _, s := range o.known {
-		if s.row.Waiting > 0 {
+		if s.waiting > 0 {
 			n++
 		}
 	}
@@ -223,18 +273,30 @@ func (o *Overview) fill(ctx context.Context, now time.Duration, most int) []erro
 	}
 	o.walked, o.cursor = aged{true, now}, found.Next
 	for i := range found.Names {
-		o.take(&found.Names[i])
+		o.note(&found.Names[i])
 	}
 	return found.Problems
 }
 
-// forget forgets names that are not shown and that the registry does not have any more.
+// forget forgets names that are not shown and that the registry does not have any more, and those of the lowest rank where
+// there are too many: of those that nobody waits for the ones that were read, or found the longest ago.
 func (o *Overview) forget(now time.Duration) {
 	o.few = o.contended() < fewNames
 	for ref, s := range o.known {
 		o.quiets(s, s.quiet && o.few)
-		if shown := s.row.Waiting > 0 || s.quiet; !shown && s.noted.due(now, forgetAfter) {
+		if shown := s.waiting > 0 || s.quiet; !shown && s.noted.due(now, forgetAfter) {
 			delete(o.known, ref)
 		}
+	}
+	if len(o.known) <= knownMost {
+		return
+	}
+	all := o.ranked()
+	slices.SortStableFunc(all, func(a, b *seen) int {
+		return cmp.Or(cmp.Compare(b.waiting, a.waiting), cmp.Compare(min(a.read, 1), min(b.read, 1)), cmp.Compare(b.found, a.found))
+	})
+	for _, s := range all[knownMost:] {
+		o.quiets(s, false)
+		delete(o.known, s.ref)
 	}
 }

@@ -70,7 +70,7 @@ func checkKind(kind keyspace.Kind) error {
 // Page is a part of a listing.
 type Page[E any] struct {
 	Items []E
-	// Next is the cursor of the next page, "" after the last. No other release understands it.
+	// Next is the cursor of the next page, "" after the last, and always of an Overview. No other release understands it.
 	Next string
 	// Partial says that the page has fewer than were asked for because it took long, or because much had
 	// to be read for it.

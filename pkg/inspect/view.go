@@ -27,7 +27,7 @@ type View struct {
 	notice  notice.Field
 	probed  aged
 	nodes   map[string]node   // what the swarm said of them
-	sought  []string          // which these are
+	swarm   int64             // what time its server had then (ms)
 	reading int               // its number
 	recalls map[string]recall // of claims
 }
@@ -38,11 +38,10 @@ type aged struct {
 	at    time.Duration
 }
 
-// due says that it is to be asked again, at once or if nothing else is asked.
+// due says that it is not known, or older than that.
 func (a aged) due(now, after time.Duration) bool { return !a.known || now-a.at >= after }
 
-// For how long a View remembers what is not of its name alone. While nothing else is asked in a reading, one of them is;
-// twice as old none gets.
+// For how long a View remembers what is not of its name alone.
 const (
 	noticeFor = 5 * time.Second
 	probesFor = 5 * time.Second
@@ -113,16 +112,30 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 	return &View{reader: r, kind: kind, name: name, clock: clock.New()}, nil
 }
 
-// Read reads the name, and explains beside it claims of it. In one reading it asks for 10 of them at the most: those of which
-// nothing was read yet, then those that were read the longest ago. The others, where they are not among Holds and Waits, are as
-// they were read last, which their At says. One that is not there has no Capacity; that is no error. Beside berth.ErrIncompatible, and the error of a
-// name that is damaged or not Berth's, there is an Explanation of that.
+// Read reads the name, and explains beside it claims of it. One that is not there has no Capacity. One that cannot be read,
+// being of a newer form, damaged or not Berth's, has Look.Err, and an Explanation of that. None of these is an error: that is
+// the server's. A name that moves while it is read is not read a second time: Moving says so, and a claim may be missing, or
+// there twice.
 //
-// What a reading sends is bounded: of a semaphore or a lock, read each second, it is 6 commands at the most, as long as
-// together no more than 500 hold and wait: TIME and four others, and one of those that ask for what is remembered in
-// between: who answers and what the server says of itself for 10 s, a pause of all names for 5 s; what the swarm says of
-// nodes, 5 s, takes two. Of the thin form it is 2, of a larger name 7 or 8. A pool has one more for its resources, and one for
-// bindings; one of which more than 500 hold, wait, rest or expire up to 13. A name that has changed its form is read twice.
+// In one reading it asks for 10 claims at the most: those of which nothing was read yet, then those that were read the
+// longest ago. The others, where they are not among Holds and Waits, are as they were read last, which their At says; one of
+// which nothing was read yet is not in Asked.
+//
+// What a reading sends is bounded. These are the commands of each second:
+//
+//	a name that is not there, or thin                       2
+//	a semaphore or a lock                                   5
+//	a pool                                                  7   its resources and bindings
+//	 more than 500 hold, wait, rest or expire              +2   of a pool +6
+//	 a claim asked for behind the first 100 of such a line +2   +1 for each of them, of a lane +2
+//	one a second at the most, in turn:
+//	 who answers, or what the server says of itself        +1   in 10 s
+//	 a pause of all names                                  +1   in 5 s
+//	 what the swarm says of nodes                          +2   in 5 s, of holds without an end
+//
+// What is to be asked in turn and was not for twice as long is asked in any case. So is all of it in the first reading, and in
+// the one after an error or after one that had to be repeated: another server may answer. A name that has changed its form is read
+// twice, and so is one that has more than 500 for the first time.
 func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	now, due := v.clock.Now(), v.claims(claims)
 	free := true // nothing else is asked in this reading
@@ -140,7 +153,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	}
 	v.memory.Greet, v.memory.Ask = turn(&v.greeted, greetFor), turn(&v.asked, serverFor)
 	greets, asks := v.memory.Greet, v.memory.Ask
-	found, err := v.reader.read.Snapshot(ctx, &v.memory, tries, due, reader.Ref{Kind: v.kind, Name: v.name})
+	found, err := v.reader.read.Snapshot(ctx, &v.memory, 1, due, reader.Ref{Kind: v.kind, Name: v.name})
 	if err != nil {
 		return v.failed(err)
 	}
@@ -156,12 +169,20 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 		return v.failed(err)
 	}
 	s.Server = serverOf(v.memory.Server)
-	if err := v.probe(ctx, s, func() bool { return turn(&v.probed, probesFor) }, now); err != nil {
-		return v.failed(err)
+	if len(probable(s)) > 0 {
+		if turn(&v.probed, probesFor) {
+			if err := v.probe(ctx, s); err != nil {
+				return v.failed(err)
+			}
+		}
+		s.Nodes = v.nodes
 	}
 	l := s.look(n)
 	l.Asked = v.tell(s, due, claims)
-	return l, n.Err
+	if v.memory.Repeated {
+		v.greeted, v.asked, v.probed = aged{}, aged{}, aged{}
+	}
+	return l, nil
 }
 
 // failed has the next reading know nothing: another server may answer it.
@@ -170,21 +191,15 @@ func (v *View) failed(err error) (Look, error) {
 	return Look{Name: Name{Kind: v.kind, Name: v.name, Err: err}}, err
 }
 
-// probe tells what the swarm says of the nodes whose holds have no end.
-func (v *View) probe(ctx context.Context, s *snapshot, turn func() bool, now time.Duration) error {
-	nodes := probable(s)
-	if len(nodes) == 0 {
-		return nil
+// probe asks the swarm about the nodes whose holds have no end, and for the time if it was not asked before.
+func (v *View) probe(ctx context.Context, s *snapshot) (err error) {
+	at, now := v.clock.Now(), int64(0)
+	if v.probed.known {
+		now = v.swarm + (at - v.probed.at).Milliseconds()
 	}
-	slices.Sort(nodes)
-	if !slices.Equal(nodes, v.sought) || turn() {
-		if err := v.reader.probed(ctx, s); err != nil {
-			return err
-		}
-		v.nodes, v.sought, v.probed = s.Nodes, nodes, aged{true, now}
-	}
-	s.Nodes = v.nodes
-	return nil
+	v.swarm, err = v.reader.probed(ctx, now, s)
+	v.nodes, v.probed = s.Nodes, aged{true, at}
+	return err
 }
 
 // look is what a View shows of a snapshot.

@@ -19,7 +19,7 @@ import (
 )
 
 // counted is a Reader whose commands are counted.
-func (w *world) counted() (look *inspect.Reader, sent func() []string) {
+func (w *world) counted(also ...func(c link.Command)) (look *inspect.Reader, sent func() []string) {
 	w.T.Helper()
 	reads := w.Process()
 	var (
@@ -27,6 +27,9 @@ func (w *world) counted() (look *inspect.Reader, sent func() []string) {
 		commands []string
 	)
 	reads.OnCommand(func(c link.Command) link.Fate {
+		for _, f := range also {
+			f(c)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if c.Name == "CLIENT" { // a new connection, that has said HELLO
@@ -54,7 +57,7 @@ func (w *world) view(look *inspect.Reader, kind keyspace.Kind, name, claim strin
 	return func() inspect.Look {
 		w.T.Helper()
 		l, err := v.Read(context.Background(), claim)
-		require.Equal(w.T, l.Err, err)
+		require.NoError(w.T, err)
 		return l
 	}
 }

@@ -35,6 +35,8 @@ type Answers struct {
 	Now int64
 	// Replica says that a replica answered, so that all is as of the replica.
 	Replica bool
+	// Repeated says that an attempt failed before: another server may have answered than the last time.
+	Repeated bool
 	// Results are those of the commands, in their order. Their errors are WRONGTYPE, MOVED or ASK, and
 	// rueidis.Nil.
 	Results []rueidis.RedisResult
@@ -61,10 +63,11 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 	if ended(ctx) != nil {
 		return Answers{}, c.fail(ctx, verdict{repeat: true}, nil)
 	}
-	for now := c.pace.started; ; now = time.Now() {
+	for repeated, now := false, c.pace.started; ; repeated, now = true, time.Now() {
 		answers, err := c.read(ctx, now, from, commands)
 		if err == nil {
 			r.answered()
+			answers.Repeated = repeated
 			return answers, nil
 		}
 		v := verdict{repeat: true}

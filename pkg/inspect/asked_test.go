@@ -1,0 +1,235 @@
+package inspect_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// tellsAsExplain has what a Look tells of a claim be what Explain tells.
+func (w *world) tellsAsExplain(l *inspect.Look, name, claim string) {
+	w.T.Helper()
+	e, err := w.look.Explain(context.Background(), keyspace.Sem, name, claim)
+	require.NoError(w.T, err)
+	require.Contains(w.T, l.Asked, claim)
+	require.Equal(w.T, e, l.Asked[claim].Explanation)
+}
+
+func TestAViewIsAskedForManyClaimsInOneReading(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		alpha := w.process("alpha")
+		for range 105 {
+			alpha.permit("gpu", 105, nil)
+		}
+		for range 130 {
+			alpha.awaitPermit("gpu", 105, nil)
+		}
+		look, sent := w.counted()
+		view, err := look.View(keyspace.Sem, "gpu")
+		require.NoError(w.T, err)
+		read := func(claims ...string) inspect.Look {
+			l, err := view.Read(ctx, claims...)
+			require.NoError(w.T, err)
+			return l
+		}
+		read()
+		holders, err := w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)
+		require.NoError(w.T, err)
+		waiters, err := w.look.Waiters(ctx, keyspace.Sem, "gpu", "", 200)
+		require.NoError(w.T, err)
+		require.Len(w.T, waiters.Items, 130)
+
+		claims := []string{"", "n.nobody", holders.Items[0].ID, holders.Items[104].ID, waiters.Items[0].ID, waiters.Items[0].ID, waiters.Items[129].ID}
+		w.Advance(time.Second)
+		sent()
+		l := read(claims...)
+		got := sent()
+		require.LessOrEqual(w.T, len(got), 6, got)
+		require.Len(w.T, l.Asked, 5)
+		for claim := range l.Asked {
+			w.tellsAsExplain(&l, "gpu", claim)
+		}
+		far := l.Asked[waiters.Items[129].ID]
+		require.Nil(w.T, far.Hold)
+		require.Equal(w.T, 129, far.Wait.Ahead)
+		require.Equal(w.T, waiters.Items[129].Node, far.Wait.Node)
+		require.Equal(w.T, holders.Items[104].Fence, l.Asked[holders.Items[104].ID].Hold.Fence, "behind those that were read")
+		require.Equal(w.T, inspect.AskedClaim{Explanation: l.Asked["n.nobody"].Explanation}, l.Asked["n.nobody"])
+
+		all := []string{holders.Items[0].ID, waiters.Items[0].ID}
+		for _, c := range waiters.Items[105:] {
+			all = append(all, c.ID)
+		}
+		for n := 1; n <= 3; n++ {
+			w.Advance(time.Second)
+			sent()
+			l = read(all...)
+			got = sent()
+			require.LessOrEqual(w.T, len(got), 6, got)
+			fresh := 0
+			for claim, a := range l.Asked {
+				if a.At.Equal(l.At) {
+					fresh++
+					w.tellsAsExplain(&l, "gpu", claim)
+				}
+			}
+			require.LessOrEqual(w.T, fresh, 12, "10 were asked for, and 2 were read with the name")
+			require.GreaterOrEqual(w.T, len(l.Asked), min(10*n, 27))
+		}
+		require.Len(w.T, l.Asked, 27)
+		l = read(append(all, "n.new")...)
+		require.Contains(w.T, l.Asked, "n.new", "of which nothing was read yet")
+		l = read()
+		require.Empty(w.T, l.Asked)
+		l = read(all...)
+		require.LessOrEqual(w.T, len(l.Asked), 12, "what was not asked for is forgotten")
+	})
+}
+
+func TestAViewTellsWhereClaimsStandInAVeryLongLine(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var claims []string
+		for n := range 520 {
+			claims = append(claims, fmt.Sprintf("n.%04d", n))
+		}
+		w.crowds("gpu", claims...)
+		look, sent := w.counted()
+		view, err := look.View(keyspace.Sem, "gpu")
+		require.NoError(w.T, err)
+		for range 3 {
+			w.Advance(time.Second)
+			sent()
+			l, err := view.Read(context.Background(), claims[50], claims[300], claims[519])
+			require.NoError(w.T, err)
+			for _, claim := range []string{claims[50], claims[300], claims[519]} {
+				w.tellsAsExplain(&l, "gpu", claim)
+			}
+			require.Equal(w.T, 518, l.Asked[claims[519]].Wait.Ahead, "the first one holds")
+		}
+		got := sent()
+		require.LessOrEqual(w.T, len(got), 7+2+2+1, got)
+	})
+}
+
+func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		alpha := w.process("alpha")
+		alpha.permit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
+		w.process("beta").awaitPermit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
+		capacity := 10
+		look, sent := w.counted(func(c link.Command) {
+			if c.Name == "ZMSCORE" { // of the second trip
+				capacity = 21 - capacity
+				require.NoError(w.T, alpha.sems.Operator().Resize(ctx, "gpu", capacity, nil))
+			}
+		})
+		view, err := look.View(keyspace.Sem, "gpu")
+		require.NoError(w.T, err)
+		_, err = view.Read(ctx)
+		require.NoError(w.T, err)
+		for n := range 30 {
+			w.Advance(time.Second)
+			sent()
+			l, err := view.Read(ctx)
+			require.NoError(w.T, err)
+			require.True(w.T, l.Moving)
+			require.Equal(w.T, []int{10, 1}, []int{l.Held, l.Waiting})
+			got := sent()
+			require.LessOrEqual(w.T, len(got), 6, "%d: %v", n, got)
+		}
+	})
+}
+
+func TestAViewOfALockThatGoesFromNodeToNodeAsksTheSwarmInTurn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		nodes := []*process{w.swarmed("alpha"), w.swarmed("beta"), w.swarmed("gamma")}
+		look, sent := w.counted()
+		view, err := look.View(keyspace.Lock, "nightly")
+		require.NoError(w.T, err)
+		swarm := 0
+		var probed time.Time
+		for n := range 30 {
+			l := nodes[n%3].lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
+			w.Advance(time.Second)
+			sent()
+			seen, err := view.Read(ctx)
+			require.NoError(w.T, err)
+			require.Equal(w.T, l.Node(), seen.Holds[0].Node)
+			got := sent()
+			if n > 0 {
+				require.LessOrEqual(w.T, len(got), 7, "%d: %v", n, got)
+			}
+			swarm-- // each reading asks the line for scores, too
+			for _, c := range got {
+				if c == "ZMSCORE" {
+					swarm++
+				}
+			}
+			if h := seen.Holds[0].Heard.At; h.After(probed) {
+				probed = h
+			}
+			require.NoError(w.T, l.Release(ctx))
+		}
+		require.LessOrEqual(w.T, swarm, 30/5+1)
+		require.GreaterOrEqual(w.T, swarm, 30/10)
+		require.Less(w.T, time.Since(probed), 15*time.Second)
+	})
+}
+
+func TestAViewAsksAnewWhoAnswersAfterARepeatedAttempt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.process("alpha").permit("gpu", 1, nil)
+		reads := w.Process()
+		look, err := inspect.New(reads.Redis, inspect.Config{})
+		require.NoError(w.T, err)
+		view, err := look.View(keyspace.Sem, "gpu")
+		require.NoError(w.T, err)
+		read := func() map[string]int {
+			reads.Reset()
+			_, err := view.Read(context.Background())
+			require.NoError(w.T, err)
+			w.Advance(time.Second)
+			return reads.Counts()
+		}
+		read()
+		read()
+		require.Zero(w.T, read()["INFO"])
+		reads.Once("MGET", link.Refuse("LOADING Redis is loading the dataset in memory"))
+		read()
+		counts := read()
+		require.Equal(w.T, []int{1, 1}, []int{counts["HELLO"], counts["INFO"]})
+		require.Zero(w.T, read()["INFO"])
+	})
+}
+
+func TestAViewExplainsANameThatCannotBeRead(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.Do("HSET", "berth:sem:{gpu}:state", "v", "9 words of a release to come")
+		w.Do("SADD", "berth:sem:{odd}:state", "mine")
+		for name, code := range map[string]inspect.Code{"gpu": inspect.Incompatible, "odd": inspect.Foreign} {
+			view, err := w.look.View(keyspace.Sem, name)
+			require.NoError(w.T, err)
+			for range 2 {
+				l, err := view.Read(context.Background(), "n.1")
+				require.NoError(w.T, err)
+				require.Error(w.T, l.Err)
+				require.Equal(w.T, code, l.Explanation.Reasons[0].Code)
+				require.Equal(w.T, code, l.Asked["n.1"].Reasons[0].Code)
+				require.False(w.T, l.At.IsZero())
+			}
+		}
+	})
+}
