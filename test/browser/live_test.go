@@ -57,7 +57,8 @@ func TestAllWhoLookSeeTheHandOff(t *testing.T) {
 	require.NoError(t, waits[0].Wait(s).Err())
 }
 
-// A name that comes to be waited for appears in the overview, and goes when nobody waits.
+// A name that comes to be waited for appears in the overview, and stays there, where there are few, when nobody waits any
+// more.
 func TestTheOverviewMoves(t *testing.T) {
 	s := newStage(t, console.Config{})
 	l := s.open("")
@@ -66,9 +67,16 @@ func TestTheOverviewMoves(t *testing.T) {
 	held, waits := s.turns("gpu", "alpha", "beta")
 	l.shows(names, "gpu")
 	l.shows(names, "alpha")
+	waiting := func(n string) {
+		t.Helper()
+		l.until(`(r => r && r.querySelector('[data-label="Waiting"]').textContent.trim() == ` + quoted(n) + `)` +
+			`([...document.querySelectorAll('[data-live="names"] tr')].find(r => r.textContent.includes("gpu")))`)
+	}
+	waiting("1")
 	require.NoError(t, held.Release(s.Within(patience)))
 	require.NoError(t, waits[0].Wait(s).Err())
-	l.hides(names, "gpu")
+	waiting("0")
+	l.shows(names, "beta")
 	require.Equal(t, loads, l.Loads())
 	l.right()
 }
