@@ -27,7 +27,7 @@ type cost struct {
 // follow has pages be live without a browser, and says what so many readings have cost that all of them have heard.
 func (c *crowd) follow(path string, clients, readings int) cost {
 	c.Helper()
-	served := c.serve(console.Config{})
+	served := c.serve(console.Config{MaxStreams: 4 * clients}) // a quarter is for one address
 	ctx, cancel := context.WithCancel(context.Background())
 	var heard []*atomic.Int64
 	for range clients {
