@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,33 +15,15 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// town has so many names that are held, and for some of them somebody waits.
+// town has so many names that are held, and some more for which somebody waits.
 func (w *world) town(names, contended int) {
 	w.Helper()
+	w.thinNames(names)
 	holds, waits := w.client(semaphore.Config{Label: "town/holds"}), w.client(semaphore.Config{Label: "town/waits"})
-	ctx := w.Within(patience)
-	var all sync.WaitGroup
-	numbers := make(chan int)
-	for range 64 {
-		all.Go(func() {
-			for i := range numbers {
-				s, err := holds.Semaphore(fmt.Sprintf("name-%05d", i), 1, nil)
-				if err == nil {
-					_, err = s.Acquire(ctx, nil)
-				}
-				if err != nil {
-					w.Errorf("a name of the town: %v", err)
-				}
-			}
-		})
-	}
-	for i := range names {
-		numbers <- i
-	}
-	close(numbers)
-	all.Wait()
 	for i := range contended {
-		w.begin(w.sem(waits, fmt.Sprintf("name-%05d", i), 1), nil)
+		name := fmt.Sprintf("busy-%02d", i)
+		w.take(w.sem(holds, name, 1), nil)
+		w.begin(w.sem(waits, name, 1), nil)
 	}
 }
 
@@ -89,7 +70,7 @@ func (w *world) jam(name string, waiting int) *jam {
 func TestTopInATerminal(t *testing.T) {
 	w := private(t).turn()
 	program := w.berth()
-	w.town(10_000, 300)
+	w.town(10_000, 80)
 	for i, size := range [][2]int{{80, 24}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			in := *w
@@ -152,8 +133,8 @@ func (t *terminal) list(j *jam) {
 	t.press(".")
 	t.shows("All names in use, page 1", "> for more")
 	t.press("/")
-	t.types("name-0999")
-	t.shows("only those that begin with: name-0999", "name-09990 1/1", "name-09999 1/1")
+	t.types("x00999")
+	t.shows("only those that begin with: x00999", "x009990 1/1", "x009999 1/1")
 	t.press("a")
 	t.shows("The most contended names")
 	t.press("/")
@@ -251,7 +232,7 @@ func (t *terminal) acts(j *jam) {
 	t.shows("is under way")
 	t.press("D", "Enter")
 	t.confirms("End the drain of node")
-	t.shows("drains no more")
+	t.shows("undrain " + j.first.Node() + ":")
 	t.press("Escape")
 	t.shows("Held by 3 claims")
 	t.press("Escape")

@@ -3,10 +3,12 @@
 package top
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"runtime"
 	"slices"
 	"strings"
@@ -36,7 +38,11 @@ func Command(a *app.App) *cobra.Command {
 		Long: `Watch the semaphores, locks and pools that somebody waits for, the most contended first: how
 much is held, who waits and for how long, who has held longest. A row opens into its holders
 and waiters, each with its explanation. Keys release, pause, unpause, resize, rest and
-drain; each first says what it will do, and asks. ? shows all keys.
+drain; each first says what it will do, and asks. What was done, by whom and why is printed
+on standard error when it has ended. ? shows all keys.
+
+While few are waited for, names in use are shown beside them. Dead ones may be among those
+who wait until somebody meets them.
 
 It needs a terminal. Where the output is none, or one that cannot move its cursor, and with
 --json, one page is printed, and that is all. The server is read at most once in 2 s for the
@@ -77,12 +83,16 @@ func watching(cmd *cobra.Command, a *app.App, kind keyspace.Kind) error {
 	})
 }
 
+// closing is how long the terminal may take to be as it was. A program that is ended at once reads on from what it has closed.
+const closing = 5 * time.Second
+
 func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection, kind keyspace.Kind) error {
 	read, err := c.Reader()
 	if err != nil {
 		return err
 	}
-	actor, err := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call})
+	var acts bytes.Buffer // the lines of what was done: the terminal is taken until the end
+	actor, err := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Observer: app.Acts(&acts)})
 	if err != nil {
 		return err
 	}
@@ -90,12 +100,24 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 	defer watcher.Close()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	world := newLive(inner, watcher, actor)
+	world := newLive(inner, watcher, actor, whoami())
 	model := newModel(world, a.Namespace, kind, os.Getenv("NO_COLOR") == "", time.Now())
-	_, err = tea.NewProgram(model, tea.WithContext(ctx), tea.WithInput(cmd.InOrStdin()), tea.WithOutput(a.Out.File()),
-		tea.WithoutSignalHandler(), tea.WithFPS(30)).Run()
+	killed, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	program := tea.NewProgram(model, tea.WithContext(killed), tea.WithInput(cmd.InOrStdin()), tea.WithOutput(a.Out.File()),
+		tea.WithoutSignalHandler(), tea.WithFPS(30))
+	defer context.AfterFunc(ctx, func() {
+		slow := time.AfterFunc(closing, kill)
+		defer slow.Stop()
+		program.Quit()
+		<-killed.Done()
+	})()
+	_, err = program.Run()
+	kill()
 	cancel()
-	for _, o := range world.end() {
+	unsaid := world.end()
+	_, _ = acts.WriteTo(a.Err) // as all that is said there
+	for _, o := range unsaid {
 		if stopped(o) {
 			fmt.Fprintf(a.Err, "berth: the drain of node %s stays in force; 'berth drain --node %s --stop' ends it\n",
 				text.Plain(o.action.Node), app.Shell(o.action.Node))
@@ -113,6 +135,15 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 		return app.Exit(app.ExitFailed, fmt.Errorf("the terminal: %w", err))
 	}
 	return nil
+}
+
+// whoami is the user of the system, "" if that is not known.
+func whoami() string {
+	me, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return me.Username
 }
 
 func nodeFilter(node string) inspect.ClaimFilter { return inspect.ClaimFilter{Node: node} }

@@ -67,6 +67,9 @@ func (m *model) act(key string) bool {
 	return true
 }
 
+// errUnknownNode is of a claim of which no record was read. Its id does not tell: a claim that was resumed has another node.
+var errUnknownNode = errors.New("the node of this claim is not known")
+
 // newForm is what is to be asked for an action on a target.
 func newForm(verb act.Verb, t target) (*form, error) {
 	f := &form{action: act.Action{Verb: verb, Kind: t.kind, Name: t.name}}
@@ -74,6 +77,9 @@ func newForm(verb act.Verb, t target) (*form, error) {
 	case t.gone && verb != act.Pause && verb != act.Unpause && verb != act.Resize && verb != act.Undrain:
 		return nil, errors.New("the selected one is not there any more; select another")
 	case verb == act.Drain || verb == act.Undrain:
+		if t.node == "" && t.claim != "" {
+			return nil, errUnknownNode
+		}
 		if t.node == "" {
 			return nil, errors.New("select a claim: it is about the claim's node")
 		}
@@ -103,12 +109,13 @@ func newForm(verb act.Verb, t target) (*form, error) {
 const lasts = "such as 90s, 10m, 1h30m or 1d12h"
 
 func asksOf(verb act.Verb, t target) []ask {
-	why := ask{"reason", "Why? (a reason for others; enter alone gives none)", func(a *act.Action, typed string) error {
+	why := ask{"reason", "Why? (it is in the line that is printed when top has ended; enter alone gives none)", func(a *act.Action, typed string) error {
 		a.Reason = typed
 		return nil
 	}}
 	switch verb {
 	case act.Pause:
+		why.says = "Why? (whoever looks at it sees it; enter alone gives none)"
 		return []ask{{"for", "For how long? (" + lasts + ")", inFor(false)}, why}
 	case act.Rest:
 		why.says = "Why? (whoever looks at the pool sees it; not needed to end a rest)"

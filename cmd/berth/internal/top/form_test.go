@@ -44,14 +44,14 @@ func TestEachActionIsAskedForToldAndConfirmed(t *testing.T) {
 		{"pause", "p '1h30m' enter enter", `Pause semaphore "gpu" for 1h30m.`, false, with(sem, func(a *act.Action) { a.Verb, a.For = act.Pause, 90*time.Minute })},
 		{"pause for days", "p '1d' enter 'new disk' enter", `The reason: "new disk"`, false, with(sem, func(a *act.Action) { a.Verb, a.For, a.Reason = act.Pause, 24*time.Hour, "new disk" })},
 		{"unpause", "u enter", `End the pause of semaphore "gpu".`, false, with(sem, func(a *act.Action) { a.Verb = act.Unpause })},
-		{"resize", "z '4' enter enter enter", `Set the capacity of semaphore "gpu" to 4,`, false, with(sem, func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 4 })},
-		{"resize for good", "z '4' enter 'y' enter 'more' enter", `to 4, for good.`, false, with(sem, func(a *act.Action) { a.Verb, a.Capacity, a.Keep, a.Reason = act.Resize, 4, true, "more" })},
+		{"resize", "z '4' enter enter enter", `Set the capacity of semaphore "gpu" to 4`, false, with(sem, func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 4 })},
+		{"resize for good", "z '4' enter 'y' enter 'more' enter", "for good.", false, with(sem, func(a *act.Action) { a.Verb, a.Capacity, a.Keep, a.Reason = act.Resize, 4, true, "more" })},
 		{"rest of a hold's resource", "t '10m' enter 'banned' enter", `Let resource "p1" of pool "proxies" rest for 10m00s`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource, a.For, a.Reason = act.Rest, "p1", 10*time.Minute, "banned" })},
 		{"rest of a resource", "G t 'forever' enter 'banned' enter", `Let resource "p2" of pool "proxies" rest until somebody ends it`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource, a.For, a.Reason = act.Rest, "p2", berth.Forever, "banned" })},
 		{"end of a rest", "G t '0' enter enter", `End the rest of resource "p2"`, true, with(pool, func(a *act.Action) { a.Verb, a.Resource = act.Rest, "p2" })},
-		{"drain", "down d enter enter", `Drain node "n2":`, false, act.Action{Verb: act.Drain, Node: "n2"}},
+		{"drain", "down d enter enter", `Drain node "n2"`, false, act.Action{Verb: act.Drain, Node: "n2"}},
 		{"drain by force", "down d '5m' enter 'down' enter", "ended by force", false, act.Action{Verb: act.Drain, Node: "n2", Within: 5 * time.Minute, Reason: "down"}},
-		{"undrain", "down D enter", `End the drain of node "n2":`, false, act.Action{Verb: act.Undrain, Node: "n2"}},
+		{"undrain", "down D enter", `End the drain of node "n2"`, false, act.Action{Verb: act.Undrain, Node: "n2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := func() *play {

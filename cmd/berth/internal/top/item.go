@@ -20,14 +20,17 @@ type item struct {
 	hold     *inspect.Hold
 	wait     *inspect.Wait
 	resource *inspect.Resource
-	asked    *inspect.AskedClaim // a claim that was asked for and is none of the rows
+	asked    *inspect.AskedClaim // a claim that was asked for, of which no record was read
 }
 
 func keyOfClaim(id string) string      { return "claim " + id }
 func keyOfResource(name string) string { return "resource " + name }
 
-// items are the rows of a name: who holds, the longest first, who waits, in line, and the resources.
+// items are the rows of a name, none if it cannot be read: who holds, the longest first, who waits, in line, and the resources.
 func items(l *inspect.Look, claim string) []entry[item] {
+	if l.Err != nil {
+		return nil
+	}
 	var all []entry[item]
 	head := func(heading string) {
 		all = append(all, entry[item]{key: heading, value: item{heading: heading}, head: true})
@@ -49,7 +52,11 @@ func items(l *inspect.Look, claim string) []entry[item] {
 	}
 	if asked, ok := l.Asked[claim]; ok && !found {
 		head("The claim that you came from")
-		all = append(all, entry[item]{key: keyOfClaim(claim), value: item{asked: &asked}, gone: ended(&asked.Explanation)})
+		row := item{hold: asked.Hold, wait: asked.Wait}
+		if row.hold == nil && row.wait == nil {
+			row.asked = &asked
+		}
+		all = append(all, entry[item]{key: keyOfClaim(claim), value: row, gone: ended(&asked.Explanation)})
 	}
 	if len(l.Resources) > 0 {
 		head("Resources that are held, waited for, at rest or leaving")

@@ -29,6 +29,29 @@ func TestTheListHasTheMostContendedFirst(t *testing.T) {
 	p.shows("Nobody waits for anything.")
 }
 
+func TestNamesInUseThatNobodyWaitsForAreNotCalledContended(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.names(contended("gpu", 2), of(keyspace.Lock, contended("quiet", 0)))
+	p.shows("Names in use, most waiting first")
+	p.showsNot("contended names")
+	p.keys("tab")
+	p.shows("The most contended semaphores")
+	p.keys("tab s s s")
+	p.shows("Locks in use, by name")
+	p.keys("tab tab down")
+	p.names(contended("gpu", 0))
+	p.shows("Names in use, by name", " left 0s")
+	p.names()
+	p.shows("The most contended names")
+}
+
+func TestTheHelpIsWholeInTheSmallestUsualWindow(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.keys("?")
+	p.shows("Dead ones may be among who waits until somebody meets them.")
+	p.showsNot(" ...")
+}
+
 func TestEachRowSaysItsAge(t *testing.T) {
 	p := begin(t, 80, 24)
 	old := contended("old", 1)

@@ -3,6 +3,8 @@ package top
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,17 +20,20 @@ type live struct {
 	ctx     context.Context
 	watcher *watch.Watcher
 	actor   *act.Actor
+	by      string                  // who acts, "" if that is not known
 	follow  func(after int) tea.Cmd // of what is looked at
 	leave   func()                  // ends the looking
 
-	doing  sync.WaitGroup
+	doing  sync.WaitGroup // of those that have begun
 	mu     sync.Mutex
-	ended  bool      // nobody reads messages any more; guarded by mu
-	unsaid []outcome // what has come of actions since then; guarded by mu
+	ended  bool               // nobody reads messages any more, and nothing begins; guarded by mu
+	number int                // of the last action; guarded by mu
+	asked  map[int]act.Action // which have not begun; guarded by mu
+	unsaid []outcome          // what has come of actions since the end; guarded by mu
 }
 
-func newLive(ctx context.Context, watcher *watch.Watcher, actor *act.Actor) *live {
-	return &live{ctx: ctx, watcher: watcher, actor: actor, leave: func() {}}
+func newLive(ctx context.Context, watcher *watch.Watcher, actor *act.Actor, by string) *live {
+	return &live{ctx: ctx, watcher: watcher, actor: actor, by: by, leave: func() {}, asked: map[int]act.Action{}}
 }
 
 func (l *live) look(at subject) tea.Cmd {
@@ -95,10 +100,17 @@ func (l *live) do(action act.Action) tea.Cmd {
 	if action.Verb != act.Drain {
 		ctx = context.WithoutCancel(ctx) // each call ends by itself
 	}
-	l.doing.Add(1)
-	return func() tea.Msg {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.number++
+	number := l.number
+	l.asked[number] = action
+	return func() tea.Msg { // it is never called if the program ends now
+		if !l.begin(number) {
+			return nil
+		}
 		defer l.doing.Done()
-		done, err := l.actor.Do(ctx, action, "")
+		done, err := l.actor.Do(ctx, action, l.by)
 		o := outcome{action, done, err}
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -109,15 +121,32 @@ func (l *live) do(action act.Action) tea.Cmd {
 	}
 }
 
+// begin reports whether an action may begin. Which does is waited for.
+func (l *live) begin(number int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return false
+	}
+	delete(l.asked, number)
+	l.doing.Add(1)
+	return true
+}
+
 func (l *live) tick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tick(t) })
 }
 
-// end ends the looking, and returns what has come of actions that were still under way. ctx of the world has ended.
+var errNotBegun = errors.New("the program has ended before it began")
+
+// end ends the looking, and returns what has come of actions that nobody was told of. ctx of the world has ended.
 func (l *live) end() []outcome {
 	l.leave()
 	l.mu.Lock()
 	l.ended = true
+	for _, number := range slices.Sorted(maps.Keys(l.asked)) {
+		l.unsaid = append(l.unsaid, outcome{action: l.asked[number], err: errNotBegun})
+	}
 	l.mu.Unlock()
 	l.doing.Wait()
 	l.mu.Lock()

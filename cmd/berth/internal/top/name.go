@@ -18,6 +18,7 @@ type nameScreen struct {
 	name  string
 	claim string // that somebody came from, "" for none
 	look  inspect.Look
+	known bool // it was read
 	rows  rows[item]
 	full  pageOf // of the row or of the name: its whole text is shown
 	down  int    // how far that is scrolled
@@ -45,8 +46,8 @@ func (s *nameScreen) read(_ *model, r reading) {
 	if !ok {
 		return
 	}
-	first := s.look.At.IsZero()
-	s.look = n.Look
+	first := !s.known
+	s.look, s.known = n.Look, true
 	s.rows.set(items(&s.look, s.claim), !first)
 	if first && s.claim != "" {
 		s.rows.choose(keyOfClaim(s.claim))
@@ -69,11 +70,6 @@ func (s *nameScreen) target() target {
 		t.resource = i.resource.Key
 	case i.asked != nil:
 		t.claim = i.asked.Claim
-		if h, w := i.asked.Hold, i.asked.Wait; h != nil { // a claim that was taken over has another node than its id says
-			t.node, t.resource = h.Node, h.Resource
-		} else if w != nil {
-			t.node = w.Node
-		}
 	}
 	return t
 }
@@ -96,8 +92,12 @@ func (s *nameScreen) press(m *model, key string) tea.Cmd {
 	case "x":
 		s.full, s.down = ofAll, 0
 	case "n":
-		if t := s.target(); t.node != "" {
+		t := s.target()
+		if t.node != "" {
 			return m.open(&nodeScreen{node: t.node})
+		}
+		if t.claim != "" {
+			return m.say(true, errUnknownNode.Error())
 		}
 		return m.say(true, "no claim is selected: n shows the claims of its node")
 	case "c":
@@ -145,6 +145,9 @@ func (s *nameScreen) keys(*model) string {
 // counts are those of the name, in a line.
 func (s *nameScreen) counts() string {
 	l := &s.look
+	if l.Err != nil {
+		return "this name cannot be read: " + words(l.Err)
+	}
 	says := fmt.Sprintf("%s: %d of %d held, %d waiting", state(l.Name), l.Held, l.Capacity, l.Waiting)
 	if d := waited(l.Name); d > 0 {
 		says += ", the oldest for " + text.Human(d)
@@ -172,7 +175,7 @@ const beside = 150
 
 func (s *nameScreen) draw(m *model, height int) []string {
 	p := m.paper
-	if s.look.At.IsZero() {
+	if !s.known {
 		return p.wrap("Reading ...", p.width)
 	}
 	if s.full != ofNobody {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -131,8 +132,64 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p.shows("In line 0 claims, and 7 more that were not read", "The claim that you came from", "It is the 300th in line.")
 	p.keys("r enter y")
 	require.Equal(t, "n8.far", p.fake.done[0].Claim)
+	p.keys("d")
+	require.Nil(t, p.form)
+	p.shows("drain: the node of this claim is not known")
+	p.keys("n")
+	p.shows("the node of this claim is not known")
+	require.Equal(t, ofName, p.top().subject().view)
 	far.Asked = askedFor(inspect.Explanation{Claim: "n8.far", Why: "It is not known.", Reasons: []inspect.Reason{{Code: inspect.Absent}}})
 	p.reads(far)
+	p.keys("r")
+	require.Nil(t, p.form)
+}
+
+// A claim keeps its id when another process resumes it, or takes it over: the node is that of its record.
+func TestTheNodeOfAClaimThatWasTakenOverIsThatOfItsRecord(t *testing.T) {
+	taken, waits := hold("n8.far"), wait("n8.far")
+	taken.Node, waits.Node, taken.Resource = "n9", "n9", "p1"
+	for does, asked := range map[string]inspect.AskedClaim{"holds": {Hold: &taken}, "waits": {Wait: &waits}} {
+		t.Run(does, func(t *testing.T) {
+			p := begin(t, 80, 24)
+			p.open(newName(keyspace.Pool, "proxies", "n8.far"))
+			far := looked(of(keyspace.Pool, contended("proxies", 1)), []string{"n1.a"}, []string{"n2.b"})
+			far.HoldsLeft, far.Asked = 7, map[string]inspect.AskedClaim{"n8.far": asked}
+			p.reads(far)
+			p.shows("The claim that you came from")
+			require.Regexp(t, "^> "+does+" 1m00s 8s host/n8.far", p.row())
+			p.keys("enter")
+			p.shows("node      n9")
+			p.keys("esc d enter enter")
+			p.shows(`Drain node "n9"`)
+			p.keys("esc n")
+			require.Equal(t, subject{view: ofNode, node: "n9"}, p.fake.looks[len(p.fake.looks)-1])
+			p.keys("esc t")
+			require.Equal(t, does == "holds", p.form != nil, "a resource")
+		})
+	}
+}
+
+// A name of a newer form, or a damaged one, has no counts and no rows, but an explanation.
+func TestANameThatCannotBeReadIsExplained(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.open(newName(keyspace.Sem, "gpu", ""))
+	newer := watch.Name{Look: inspect.Look{
+		Name:        inspect.Name{Kind: keyspace.Sem, Name: "gpu", Err: fmt.Errorf("the form 9: %w", berth.ErrIncompatible)},
+		Explanation: inspect.Explanation{Why: "It is of a newer Berth\x1b[2J.", Then: "Nothing is known of it."},
+	}}
+	p.reads(newer)
+	says := []string{"this name cannot be read: the form 9: ", `It is of a newer Berth\x1b[2J. Nothing is known of it.`}
+	p.shows(says...)
+	p.showsNot("0 of 0 held", "Nobody", "nothing could be read", "Reading ...")
+	p.keys("r")
+	p.shows("release: select a claim")
+	p.keys("x")
+	p.shows(says...)
+
+	p = atName(t, 80, 24)
+	p.reads(newer)
+	p.shows(says...)
+	require.Regexp(t, "^> ended ", p.row())
 	p.keys("r")
 	require.Nil(t, p.form)
 }
