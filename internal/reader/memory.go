@@ -52,7 +52,7 @@ func (t *turn) forget() {
 func (t *turn) from(node rueidis.Client) scriptkit.From {
 	from := scriptkit.From{Node: node, Primary: t.decide}
 	if m := t.memory; m != nil {
-		from.Unasked, from.Untimed = !m.Greet, t.now > 0
+		from.Unasked, from.Untimed = !m.Greet && !t.decide, t.now > 0
 	}
 	return from
 }

@@ -44,7 +44,7 @@ func (p Pause) Under(all notice.Field, now int64) Pause {
 func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, error) {
 	var p trip
 	pause := p.fields(r.space.Notice(kind), "", notice.Pause)
-	answers, err := r.run.Read(ctx, "notice", scriptkit.From{Primary: r.decide, Unasked: true, Untimed: true}, p.commands...)
+	answers, err := r.run.Read(ctx, "notice", scriptkit.From{Primary: r.decide, Unasked: !r.decide, Untimed: true}, p.commands...)
 	if err != nil {
 		return notice.Field{}, err
 	}

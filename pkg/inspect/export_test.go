@@ -33,3 +33,6 @@ func (r *Reader) Quiet(ctx context.Context, kind keyspace.Kind, name, claim stri
 	}
 	return explain(s, claim), s.silent, fmt.Sprintf("%+v, the pool %+v, the pause %+v", *s, s.Pool, s.Pause), nil
 }
+
+// Known is how many names an Overview remembers.
+func Known(o *Overview) int { return len(o.known) }

@@ -134,8 +134,8 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 //	 what the swarm says of nodes                          +2   in 5 s, of holds without an end
 //
 // What is to be asked in turn and was not for twice as long is asked in any case. So is all of it in the first reading, and in
-// the one after an error or after one that had to be repeated: another server may answer. A name that has changed its form is read
-// twice, and so is one that has more than 500 for the first time.
+// the one after an error or after one that had to be repeated: another server may answer. A name that has changed its form
+// is read twice, and so is one that has more than 500 for the first time.
 func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	now, due := v.clock.Now(), v.claims(claims)
 	free := true // nothing else is asked in this reading
