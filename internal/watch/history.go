@@ -39,6 +39,9 @@ type seen struct {
 
 // add adds a look, and returns all that was seen. What it returns is not written to again: samples are only appended.
 func (s *seen) add(l *inspect.Look) Name {
+	if l.Err != nil { // nothing is known of it
+		return Name{Look: *l, Since: s.since, History: s.samples, Spans: s.spans}
+	}
 	if n := len(s.samples); n > 0 && l.At.Before(s.samples[n-1].At) { // another server's clock
 		*s = seen{}
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -95,4 +96,16 @@ func TestAClockThatGoesBackBeginsAnew(t *testing.T) {
 	require.Equal(t, noon.Add(time.Minute), n.Since)
 	require.Len(t, n.History, 1)
 	require.Len(t, n.Spans, 1)
+}
+
+// A name that a newer release has written is not one of which nothing is held.
+func TestWhatCannotBeReadIsNoSample(t *testing.T) {
+	var s seen
+	s.add(lookAt(time.Second, 1, "a"))
+	l := lookAt(2*time.Second, 0)
+	l.Err = errors.New("it is of a newer form")
+	n := s.add(l)
+	require.Error(t, n.Err)
+	require.Len(t, n.History, 1)
+	require.False(t, n.Spans[0].Ended)
 }
