@@ -130,7 +130,7 @@ func TestScriptFlushAndClientKillInMidTraffic(t *testing.T) {
 	const capacity = 3
 	var sems []*semaphore.Semaphore
 	for range 3 {
-		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute}), "gpu", capacity))
+		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
 	}
 	tr := w.traffic(sems, 12, capacity)
 	tr.under(3,
@@ -150,7 +150,7 @@ func TestTrafficThroughAServerThatFalters(t *testing.T) {
 	const capacity = 3
 	var sems []*semaphore.Semaphore
 	for range 3 {
-		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute}), "gpu", capacity))
+		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
 	}
 	tr := w.traffic(sems, 12, capacity)
 	tr.under(2,
@@ -187,7 +187,7 @@ func TestTrafficThroughABadNetwork(t *testing.T) {
 	w := shared(t)
 	const capacity = 3
 	proxy := harness.Proxy(t, w.server)
-	cfg := semaphore.Config{Lease: safe, CallTimeout: time.Second}
+	cfg := semaphore.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
 	sems := []*semaphore.Semaphore{
 		w.sem(w.client(cfg), "gpu", capacity),
 		w.sem(w.clientOn(proxy.Client(t), cfg), "gpu", capacity),
