@@ -59,19 +59,20 @@ func (w *world) watched(redis rueidis.Client, f func()) (all seen) {
 		}
 	})
 	user, err := redis.Do(w.Within(patience), redis.B().Arbitrary("CLIENT", "ID").Build()).AsInt64()
-	from := ""
+	var from []string // its connections
+	address := func(client string) string { return " " + strings.TrimPrefix(strings.Fields(client)[1], "addr=") + "]" }
 	if err == nil {
 		info, err := w.do("CLIENT", "LIST", "ID", strconv.FormatInt(user, 10)).ToString()
 		require.NoError(w, err)
-		from = " " + strings.TrimPrefix(strings.Fields(info)[1], "addr=") + "]"
+		from = []string{address(info)}
 	}
 	f()
-	if from == "" { // it may not ask for its id
+	if from == nil { // it may not ask for its id
 		list, err := w.do("CLIENT", "LIST").ToString()
 		require.NoError(w, err)
 		for line := range strings.Lines(list) {
 			if strings.Contains(line, " user=reading ") {
-				from = " " + strings.TrimPrefix(strings.Fields(line)[1], "addr=") + "]"
+				from = append(from, address(line))
 			}
 		}
 	}
@@ -79,10 +80,11 @@ func (w *world) watched(redis rueidis.Client, f func()) (all seen) {
 	reading.Wait()
 	require.NoError(w, monitored.Err())
 	for _, line := range lines {
-		_, command, found := strings.Cut(line, from)
-		if !found {
+		at := slices.IndexFunc(from, func(from string) bool { return strings.Contains(line, from) })
+		if at < 0 {
 			continue
 		}
+		_, command, _ := strings.Cut(line, from[at])
 		var words []string
 		for word := range strings.SplitSeq(strings.TrimSpace(command), `" "`) {
 			words = append(words, strings.Trim(word, `"`))
