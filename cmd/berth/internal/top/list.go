@@ -137,7 +137,7 @@ func (l *list) press(m *model, key string) tea.Cmd {
 			return l.again(m)
 		}
 	case "a":
-		l.all, l.filter, l.before = !l.all, "", nil
+		l.all, l.filter, l.before, l.waiting = !l.all, "", nil, false
 		l.rows, l.got, l.seen, l.number = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, seen{}, 1
 		if l.all {
 			return tea.Batch(m.look(), l.first(m))

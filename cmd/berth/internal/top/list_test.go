@@ -245,3 +245,13 @@ func TestQEndsAndSoDoesCtrlC(t *testing.T) {
 		}
 	}
 }
+
+// The page of all names that was asked for is of no use then: nobody waits for it.
+func TestWhoLeavesAllNamesBeforeTheirPageHasComeReadsTheOthers(t *testing.T) {
+	p := begin(t, 80, 24)
+	p.names(contended("gpu", 1))
+	p.keys("a a")
+	p.names(contended("gpu", 1))
+	p.keys("/ n o - enter")
+	p.shows("None of them matches the filter")
+}
