@@ -99,7 +99,7 @@ func plans(at places) map[string]plan {
 	servers.env = []string{"BERTH_TEST_TMUX=required"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 	bench.flags = []string{"-p=1"} // one package has nearly all
-	browser := tests("test/browser", "the console in a real browser, and what an open page costs", 2*time.Minute, "build", bench.name, "lint", servers.name)
+	browser := tests("test/browser", "the console in a real browser, and what an open page costs", 4*time.Minute, "build", bench.name, "lint", servers.name)
 	browser.flags, browser.yields = []string{"-p=1"}, true // a browser fills the processors by itself; its leases are long
 
 	tidy := target("check-tidy", "go.mod and go.sum", time.Second, "setup")
