@@ -52,7 +52,7 @@ func (s *seen) add(l *inspect.Look) Name {
 		s.samples = append(s.samples, Sample{l.At, l.Held, l.Waiting, l.Capacity})
 	}
 	if len(s.samples) >= samplesMost {
-		s.step = max(2*s.step, 2*NameEvery-NameEvery/2)
+		s.step = max(2*s.step, 3*NameEvery/2) // of readings a second apart every other one
 		var kept []Sample
 		for i := 0; i < len(s.samples); i += 2 {
 			kept = append(kept, s.samples[i])

@@ -49,7 +49,7 @@ type state struct {
 }
 
 func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
-	o := overview{Kind: kind, More: p.Next != "", Partial: p.Partial, Replica: p.Replica}
+	o := overview{Kind: kind, Partial: p.Partial, Replica: p.Replica}
 	for _, n := range p.Items {
 		switch {
 		case kind != "" && n.Kind != kind:

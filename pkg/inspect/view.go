@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -219,12 +220,7 @@ func (s *snapshot) look(n Name) Look {
 	for key := range s.Items {
 		l.Resources = append(l.Resources, s.resource(key))
 	}
-	slices.SortFunc(l.Resources, func(a, b Resource) int {
-		if a.Key < b.Key {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(l.Resources, func(a, b Resource) int { return strings.Compare(a.Key, b.Key) })
 	return l
 }
 
