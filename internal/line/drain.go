@@ -9,9 +9,11 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
 	texts "github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -73,7 +75,7 @@ func (n *Node) StopDrain(ctx context.Context, t berth.DrainTarget) error {
 	return (&drain{n: n, target: t}).say(ctx, notice.Stop)
 }
 
-// drain is a walk over all names that asks processes for what they have.
+// drain is a walk over all claims that asks processes for what they have.
 type drain struct {
 	n      *Node
 	target berth.DrainTarget
@@ -114,8 +116,14 @@ func (d *drain) goesOn(ctx context.Context) error {
 	return nil
 }
 
-// matches says whether the target means a claim.
-func (d *drain) matches(node, label string) bool {
+// means says whether the target means a claim.
+func (d *drain) means(c *reader.Listed) bool {
+	node, label := "", ""
+	if h := c.Holder; h != nil {
+		node, label = h.Node, h.Label
+	} else {
+		node, label = c.Waiter.Node, c.Waiter.Label
+	}
 	if d.target.Node != "" {
 		return node == d.target.Node
 	}
@@ -142,62 +150,72 @@ func (d *drain) end(ctx context.Context) (berth.Drained, error) {
 	return d.found, err
 }
 
-// pass goes through all names that are in use once, if the drain goes on.
+// pass goes once through the claims of all names that are in use, if the drain goes on: of a name through those that
+// wait first, so that none of them is granted what the holds leave.
 func (d *drain) pass(ctx context.Context, force bool) error {
 	d.found.Left, d.found.Detached, d.errs, d.failed = 0, 0, nil, false
 	if err := d.goesOn(ctx); err != nil {
 		d.failed = true
 		return err
 	}
-	visit(d.n.usedNames(ctx), func(name string, err error) (_ error, enough bool) {
-		if err == nil {
-			err = d.name(ctx, name, force)
-		} else {
+	which := reader.Which{
+		Walk: reader.Walk{Redis: d.n.cfg.Redis, Kinds: []keyspace.Kind{d.n.cfg.Kind}}, Holds: true, Waits: true, Keep: d.means,
+	}
+	met := make(map[string]bool)
+	for cursor, more := "", true; more; more = cursor != "" && ctx.Err() == nil {
+		page, err := d.n.Decide.ClaimsPage(ctx, which, cursor, reader.Most)
+		for _, err := range append(page.Problems, err) {
 			d.note(err)
 		}
-		return err, err != nil && ctx.Err() != nil
-	})
+		d.claims(ctx, page.Claims, met, force)
+		cursor = page.Next
+	}
 	return errors.Join(d.errs...)
+}
+
+// claims goes through claims of a page, each once in a pass. Where they go unanswered one after the other, the rest are
+// left to the next pass.
+func (d *drain) claims(ctx context.Context, listed []reader.Listed, met map[string]bool, force bool) {
+	unanswered := 0
+	for i := range listed {
+		err := d.claim(ctx, &listed[i], met, force)
+		if !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
+			d.note(err)
+		}
+		if unanswered++; !errors.Is(err, berth.ErrUnavailable) {
+			unanswered = 0
+		}
+		if ctx.Err() != nil || unanswered == mostUnanswered {
+			return
+		}
+	}
+}
+
+// claim cancels a wait, or asks for a hold, or ends it. What was granted meanwhile is asked for by the next pass.
+func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool, force bool) error {
+	switch w := c.Waiter; {
+	case w == nil && !met[c.Holder.ID]:
+		met[c.Holder.ID] = true
+		return d.hold(ctx, c.Name, c.Holder, force)
+	case w != nil && !met[w.ID]:
+		met[w.ID] = true
+		return d.cancel(ctx, c.Name, w.ID, w.Node)
+	}
+	return nil
 }
 
 // note keeps an error of the pass. Both listings of a name may say the same.
 func (d *drain) note(err error) {
+	if err == nil {
+		return
+	}
 	if n := len(d.errs); n == 0 || d.errs[n-1].Error() != err.Error() {
 		d.errs = append(d.errs, err)
 	}
 	d.failed = d.failed || !errors.Is(err, state.ErrDamaged) && !errors.Is(err, berth.ErrIncompatible)
 }
 
-// name goes through the claims of a name: those that wait first, so that none of them is granted what the holds
-// leave. It returns the last error.
-func (d *drain) name(ctx context.Context, name string, force bool) (last error) {
-	took := func(err error) (enough bool) {
-		if err = unlessOver(err); err != nil {
-			last = err
-			d.note(err)
-		}
-		return pointless(ctx, err)
-	}
-	for w, err := range d.n.Waiters(ctx, name) {
-		if err == nil && d.matches(w.Node, w.Label) {
-			err = d.cancel(ctx, name, w.ID, w.Node)
-		}
-		if took(err) {
-			return last
-		}
-	}
-	for h, err := range d.n.Holders(ctx, name) {
-		if err == nil && d.matches(h.Node, h.Label) {
-			err = d.hold(ctx, name, &h, force)
-		}
-		if took(err) {
-			return last
-		}
-	}
-	return last
-}
-
-// cancel ends a wait. What was granted meanwhile is asked for by the next pass.
+// cancel ends a wait.
 func (d *drain) cancel(ctx context.Context, name, id, node string) error {
 	d.found.Left++
 	ended, err := d.n.endBy(ctx, name, id, node, true)
@@ -229,14 +247,6 @@ func (d *drain) hold(ctx context.Context, name string, h *berth.Holder, force bo
 	if wanted && !d.asked[h.ID] {
 		d.asked[h.ID] = true
 		d.found.Asked++
-	}
-	return err
-}
-
-// unlessOver drops the error of a claim that has ended by itself meanwhile.
-func unlessOver(err error) error {
-	if errors.Is(err, berth.ErrNotHeld) {
-		return nil
 	}
 	return err
 }

@@ -6,51 +6,24 @@ import (
 	"iter"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // allNames goes through the names of the kind that the server knows, idle ones too, those of
 // each node of a cluster by themselves.
 func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.All)
-}
-
-// usedNames is allNames without those that are thin and idle.
-func (s *Calls) usedNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.Used)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false)
 }
 
 // fatNames is allNames of those in fat form.
 func (s *Calls) fatNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, reader.Fat)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, true)
 }
 
-// mostUnanswered is how many names of one server in a row may go unanswered, each for as long as
-// Config.Retry allows, before the rest of its names are left out. A single one may be of a slot
+// mostUnanswered is how many calls in a row may go unanswered, each for as long as Config.Retry
+// allows, before the rest of what was listed with them is left out. A single one may be of a slot
 // that moves.
 const mostUnanswered = 3
-
-// visit calls do for each name, and for each error of the walk, until do says that it is enough.
-// do returns the error of the name. Of a server whose names go unanswered one after the other the
-// rest are left out.
-func visit(servers iter.Seq[iter.Seq2[string, error]], do func(name string, err error) (_ error, enough bool)) {
-	for names := range servers {
-		unanswered := 0
-		for name, err := range names {
-			err, enough := do(name, err)
-			if enough {
-				return
-			}
-			if unanswered++; !errors.Is(err, berth.ErrUnavailable) {
-				unanswered = 0
-			}
-			if unanswered == mostUnanswered {
-				break
-			}
-		}
-	}
-}
 
 // SweepNames drops what has expired from the names given or, without any, from all that the
 // server knows, and returns how much that was, also beside an error. After an error it goes on
@@ -79,20 +52,32 @@ func (s *Calls) listed(ctx context.Context, names ...string) iter.Seq[iter.Seq2[
 	}
 }
 
-// each does something with each name, until ctx ends, and returns the sum and the errors.
+// each does something with each name, until ctx ends, and returns the sum and the errors. Of a server whose names go
+// unanswered one after the other the rest are left out.
 func each(ctx context.Context, servers iter.Seq[iter.Seq2[string, error]], do func(name string) (int, error)) (sum int, _ error) {
 	var errs []error
-	visit(servers, func(name string, err error) (_ error, enough bool) {
-		if err == nil {
-			var n int
-			n, err = do(name)
-			sum += n
+	for names := range servers {
+		unanswered := 0
+		for name, err := range names {
+			if err == nil {
+				var n int
+				n, err = do(name)
+				sum += n
+			}
+			if err != nil {
+				errs = append(errs, err)
+			}
+			if err != nil && ctx.Err() != nil {
+				return sum, errors.Join(errs...)
+			}
+			if unanswered++; !errors.Is(err, berth.ErrUnavailable) {
+				unanswered = 0
+			}
+			if unanswered == mostUnanswered {
+				break
+			}
 		}
-		if err != nil {
-			errs = append(errs, err)
-		}
-		return err, err != nil && ctx.Err() != nil
-	})
+	}
 	return sum, errors.Join(errs...)
 }
 

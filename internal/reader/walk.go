@@ -121,29 +121,16 @@ func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pa
 	return found, strconv.FormatUint(entry.Cursor, 10), from, nil
 }
 
-// Those says which names of a kind a walk is about.
-type Those int
-
-// The names of a walk.
-const (
-	All  Those = iota // all that the servers know
-	Used              // all but those that are thin and idle
-	Fat               // those in fat form
-)
-
-// Servers goes through some names of a kind that the servers know, each once, those of each server by themselves. It
-// promises what SCAN promises, as long as no server is replaced and no slot moves.
-func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind, those Those) iter.Seq[iter.Seq2[string, error]] {
+// Servers goes through the names of a kind that the servers know, or those in fat form alone: each once, those of each
+// server by themselves. It promises what SCAN promises, as long as no server is replaced and no slot moves.
+func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspace.Kind, fat bool) iter.Seq[iter.Seq2[string, error]] {
 	return func(yield func(iter.Seq2[string, error]) bool) {
 		seen, nodes, at := make(map[string]bool), redis.Nodes(), place{}
 		for at.on(nodes); !at.done; {
 			address := at.Node
 			names := func(yield func(string, error) bool) {
 				for !at.done && at.Node == address {
-					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, those == Fat}, kind)
-					if problem == nil && those == Used {
-						found, problem = r.used(ctx, redis, nodes[address], found)
-					}
+					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, fat}, kind)
 					if problem != nil {
 						yield("", problem)
 						return
@@ -196,7 +183,7 @@ func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []R
 // Every goes through the names of Servers.
 func (r *Reader) Every(ctx context.Context, redis rueidis.Client, kind keyspace.Kind) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		for names := range r.Servers(ctx, redis, kind, All) {
+		for names := range r.Servers(ctx, redis, kind, false) {
 			for name, err := range names {
 				if !yield(name, err) {
 					return

@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -221,5 +222,24 @@ func TestADrainNeedsATarget(t *testing.T) {
 		_, err := ops.Drain(ctx, workers, -1)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		require.Empty(t, w.Keys())
+	})
+}
+
+// The names are read together: a drain among many takes little longer than one among few.
+func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		other := w.node(semaphore.Config{Label: "web"})
+		for i := range 1000 {
+			_, err := other.on(fmt.Sprintf("busy-%d", i)).Acquire(context.Background(), nil)
+			require.NoError(t, err)
+		}
+		w.worker("idle").connect()
+		w.Advance(time.Second)
+		op, start := w.node(), w.Now()
+		op.Delay(func() time.Duration { return 20 * ms })
+		got, err := op.Operator().Drain(context.Background(), workers, 0)
+		require.NoError(t, err)
+		require.Zero(t, got)
+		require.LessOrEqual(t, w.Now(), start+heard+6*time.Second)
 	})
 }

@@ -21,7 +21,7 @@ func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	host, port, err := net.SplitHostPort(w.server.Addr)
 	require.NoError(w, err)
 	replica := harness.Start(t, "--replicaof", host, port)
-	c := w.client(semaphore.Config{Lease: time.Minute})
+	c := w.client(semaphore.Config{Lease: time.Hour}) // its heartbeat, which drops what has expired, is far away
 	w.take(w.sem(c, "gpu", 2), nil)
 	dead := w.client(semaphore.Config{Lease: safe})
 	_, err = w.sem(dead, "gpu", 2).Acquire(w.Within(patience), &semaphore.AcquireOptions{NoRenew: true, Lease: safe})
