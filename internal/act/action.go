@@ -103,12 +103,12 @@ func (a *Action) checkDrain() error {
 	return nil
 }
 
-// nouns are what one of a kind is called.
-var nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
+// Nouns are what one of a kind is called.
+var Nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
 
 // Will says to a person what the action will do. What strangers have written stands in quotation marks.
 func (a *Action) Will() string {
-	of := fmt.Sprintf("%s %s", nouns[a.Kind], text.Quoted(a.Name))
+	of := fmt.Sprintf("%s %s", Nouns[a.Kind], text.Quoted(a.Name))
 	switch a.Verb {
 	case Release:
 		return fmt.Sprintf("Release claim %s of %s by force. If it holds, the first in line gets what comes free; its process is told, and "+

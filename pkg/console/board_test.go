@@ -209,7 +209,7 @@ func TestWhatADeadOneHasWaitedDoesNotCount(t *testing.T) {
 }
 
 func TestWhatCannotBeReadHasAWord(t *testing.T) {
-	require.Equal(t, "newer form", stateOf(&inspect.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}).Word)
+	require.Equal(t, state{"newer form", "bad"}, stateOf(&inspect.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}))
 	require.Equal(t, "damaged", stateOf(&inspect.Name{Err: errors.New("x")}).Word)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -86,12 +87,10 @@ func (c *Console) render(w http.ResponseWriter, code int, name string, f *frame)
 	_, _ = w.Write(out.Bytes()) // nobody is left to tell
 }
 
-var words = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
-
 // kindWord is what one of a kind is called.
 func kindWord(kind any) string {
 	k := fmt.Sprint(kind)
-	return cmp.Or(words[keyspace.Kind(k)], text.Plain(k))
+	return cmp.Or(act.Nouns[keyspace.Kind(k)], text.Plain(k))
 }
 
 // ages is how long ago something was, in whole seconds: a script counts on from there, and says it in the same way.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -83,10 +82,8 @@ func (o overview) readAt() (all []time.Time) {
 
 func rowOf(n inspect.Name) nameRow {
 	r := nameRow{Name: n, State: stateOf(&n)}
-	for _, w := range n.First {
-		if w.Alive > 0 && (r.LongWait.IsZero() || w.Since.Before(r.LongWait)) {
-			r.LongWait = w.Since
-		}
+	if w := watch.Waits(&n); w != nil {
+		r.LongWait = w.Since
 	}
 	if h := n.Longest; h != nil {
 		r.Who = whoOf(h.Owner, h.Label, h.ID)
@@ -108,41 +105,18 @@ func overdue(h *berth.Holder, lease time.Duration) bool {
 // whoOf is how somebody is called in short.
 func whoOf(owner, label, id string) string { return text.Plain(cmp.Or(owner, label, id)) }
 
-// stateOf is how a name stands, in the words of berth top. How it looks says whether somebody waits.
+// stateOf is how a name stands. How it looks says whether somebody waits.
 func stateOf(n *inspect.Name) state {
-	free, look := n.Capacity-n.Held, "quiet"
-	if n.Pool != nil {
-		free = n.Pool.Free
-	}
+	s := state{watch.State(n), "quiet"}
 	switch {
-	case n.Waiting > 0:
-		look = "busy"
+	case n.Err != nil || n.Pause != nil || s.Word == "resting" && n.Waiting > 0:
+		s.Look = "bad"
+	case n.Waiting > 0 || s.Word == "resting" || s.Word == "over":
+		s.Look = "busy"
 	case n.Held > 0:
-		look = "good"
+		s.Look = "good"
 	}
-	switch {
-	case errors.Is(n.Err, berth.ErrIncompatible):
-		return state{"newer form", "bad"}
-	case n.Err != nil:
-		return state{"damaged", "bad"}
-	case n.Pause != nil:
-		return state{"paused", "bad"}
-	case n.Capacity == 0 && n.Kind == keyspace.Pool:
-		return state{"empty", look}
-	case n.Capacity == 0:
-		return state{"gone", look}
-	case free > 0:
-		return state{"free", look}
-	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0 && n.Waiting > 0:
-		return state{"resting", "bad"}
-	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
-		return state{"resting", "busy"}
-	case n.Held > n.Capacity:
-		return state{"over", "busy"}
-	case n.Kind == keyspace.Lock:
-		return state{"held", look}
-	}
-	return state{"full", look}
+	return s
 }
 
 // name is what the page of a name, and that of a claim, show.

@@ -299,9 +299,9 @@ func (f *form) about() string {
 	case a.Node != "":
 		return fmt.Sprintf("%s node %s", a.Verb, text.Quoted(a.Node))
 	case a.Claim != "":
-		return fmt.Sprintf("%s claim %s of %s %s", a.Verb, text.Quoted(a.Claim), nouns[a.Kind], text.Quoted(a.Name))
+		return fmt.Sprintf("%s claim %s of %s %s", a.Verb, text.Quoted(a.Claim), act.Nouns[a.Kind], text.Quoted(a.Name))
 	case a.Resource != "":
-		return fmt.Sprintf("%s resource %s of %s %s", a.Verb, text.Quoted(a.Resource), nouns[a.Kind], text.Quoted(a.Name))
+		return fmt.Sprintf("%s resource %s of %s %s", a.Verb, text.Quoted(a.Resource), act.Nouns[a.Kind], text.Quoted(a.Name))
 	}
-	return fmt.Sprintf("%s %s %s", a.Verb, nouns[a.Kind], text.Quoted(a.Name))
+	return fmt.Sprintf("%s %s %s", a.Verb, act.Nouns[a.Kind], text.Quoted(a.Name))
 }

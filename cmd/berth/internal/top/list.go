@@ -8,7 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -109,7 +111,7 @@ func (l *list) fits(n inspect.Name) bool {
 	if h := n.Longest; h != nil {
 		who = h.Label + "\n" + h.Owner + "\n" + h.Node
 	}
-	return strings.Contains(strings.ToLower(n.Name+"\n"+who+"\n"+state(n)), strings.ToLower(l.filter))
+	return strings.Contains(strings.ToLower(n.Name+"\n"+who+"\n"+watch.State(&n)), strings.ToLower(l.filter))
 }
 
 func (l *list) press(m *model, key string) tea.Cmd {
@@ -225,7 +227,7 @@ func (l *list) edit(m *model, key, typed string) tea.Cmd {
 func (l *list) title(*model) string {
 	what := "names"
 	if l.kind != "" {
-		what = nouns[l.kind] + "s"
+		what = act.Nouns[l.kind] + "s"
 	}
 	title := "The most contended " + what
 	quiet := func(e entry[inspect.Name]) bool { return e.value.Waiting == 0 && !e.gone }
@@ -241,9 +243,6 @@ func (l *list) title(*model) string {
 	}
 	return title
 }
-
-// nouns are what one of a kind is called.
-var nouns = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
 
 func (l *list) keys(*model) string {
 	switch {
@@ -350,7 +349,7 @@ func (l *list) cells(m *model, e entry[inspect.Name]) ([]string, style) {
 	if d := waited(n); d > 0 {
 		oldest = span(d)
 	}
-	says, s := state(n), plain
+	says, s := watch.State(&n), plain
 	switch {
 	case e.gone:
 		says, s = "left", faint

@@ -5,6 +5,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -126,7 +127,7 @@ func (s *nameScreen) scroll(key string, page int) {
 	}
 }
 
-func (s *nameScreen) title(*model) string { return nouns[s.kind] + " " + text.Plain(s.name) }
+func (s *nameScreen) title(*model) string { return act.Nouns[s.kind] + " " + text.Plain(s.name) }
 
 func (s *nameScreen) keys(*model) string {
 	if s.full != ofNobody {
@@ -148,7 +149,7 @@ func (s *nameScreen) counts() string {
 	if l.Err != nil {
 		return "this name cannot be read: " + words(l.Err)
 	}
-	says := fmt.Sprintf("%s: %d of %d held, %d waiting", state(l.Name), l.Held, l.Capacity, l.Waiting)
+	says := fmt.Sprintf("%s: %d of %d held, %d waiting", watch.State(&l.Name), l.Held, l.Capacity, l.Waiting)
 	if d := waited(l.Name); d > 0 {
 		says += ", the oldest for " + text.Human(d)
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // orders are how the list may be sorted.
@@ -26,38 +26,9 @@ func byName(a, b inspect.Name) int {
 }
 
 // waited is how long the first ones in line have waited at most.
-func waited(n inspect.Name) (longest time.Duration) {
-	for _, w := range n.First {
-		if w.Alive > 0 {
-			longest = max(longest, w.Waited)
-		}
+func waited(n inspect.Name) time.Duration {
+	if w := watch.Waits(&n); w != nil {
+		return w.Waited
 	}
-	return longest
-}
-
-// state is how a name stands, in a word.
-func state(n inspect.Name) string {
-	free := n.Capacity - n.Held
-	if n.Pool != nil {
-		free = n.Pool.Free
-	}
-	switch {
-	case n.Err != nil:
-		return "unread"
-	case n.Pause != nil:
-		return "paused"
-	case n.Capacity == 0 && n.Kind == keyspace.Pool:
-		return "empty"
-	case n.Capacity == 0:
-		return "gone"
-	case free > 0:
-		return "free"
-	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
-		return "resting"
-	case n.Held > n.Capacity:
-		return "over"
-	case n.Kind == keyspace.Lock:
-		return "held"
-	}
-	return "full"
+	return 0
 }

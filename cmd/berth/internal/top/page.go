@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -86,7 +87,7 @@ func printPage(a *app.App, page inspect.Page[inspect.Name]) error {
 			oldest = text.Human(d)
 		}
 		rows = append(rows, []string{
-			string(n.Kind), text.Plain(n.Name), fmt.Sprintf("%d/%d", n.Held, n.Capacity), fmt.Sprint(n.Waiting), oldest, by, long, state(n),
+			string(n.Kind), text.Plain(n.Name), fmt.Sprintf("%d/%d", n.Held, n.Capacity), fmt.Sprint(n.Waiting), oldest, by, long, watch.State(&n),
 			age(page.At.Sub(n.At)),
 		})
 	}
@@ -95,7 +96,7 @@ func printPage(a *app.App, page inspect.Page[inspect.Name]) error {
 
 func documentOf(n inspect.Name, at time.Time) nameDocument {
 	d := nameDocument{
-		Kind: n.Kind, Name: n.Name, State: state(n), Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
+		Kind: n.Kind, Name: n.Name, State: watch.State(&n), Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
 		WaitedMs: waited(n).Milliseconds(), HeldMs: n.Oldest.Milliseconds(), Pause: app.PauseOf(n.Pause),
 		AgeMs: max(at.Sub(n.At), 0).Milliseconds(),
 	}

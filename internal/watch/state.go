@@ -1,0 +1,48 @@
+package watch
+
+import (
+	"errors"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// State is how a name stands, in a word or two.
+func State(n *inspect.Name) string {
+	free := n.Capacity - n.Held
+	if n.Pool != nil {
+		free = n.Pool.Free
+	}
+	switch {
+	case errors.Is(n.Err, berth.ErrIncompatible):
+		return "newer form"
+	case n.Err != nil:
+		return "damaged"
+	case n.Pause != nil:
+		return "paused"
+	case n.Capacity == 0 && n.Kind == keyspace.Pool:
+		return "empty"
+	case n.Capacity == 0:
+		return "gone"
+	case free > 0:
+		return "free"
+	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
+		return "resting"
+	case n.Held > n.Capacity:
+		return "over"
+	case n.Kind == keyspace.Lock:
+		return "held"
+	}
+	return "full"
+}
+
+// Waits is the one of those first in line that has waited longest, and lives; nil for none.
+func Waits(n *inspect.Name) (longest *berth.Waiter) {
+	for i := range n.First {
+		if w := &n.First[i]; w.Alive > 0 && (longest == nil || w.Waited > longest.Waited) {
+			longest = w
+		}
+	}
+	return longest
+}
