@@ -130,14 +130,16 @@ func (d *drain) means(c *reader.Listed) bool {
 	return texts.Fits(d.target.Label, label)
 }
 
-// end ends the rest by force, and looks once more, whatever came of that: a process that cannot read the notice may
-// have taken something again.
-func (d *drain) end(ctx context.Context) (berth.Drained, error) {
-	forced := d.pass(ctx, true)
-	if errors.Is(forced, berth.ErrStale) {
-		return d.found, forced
+// end ends the rest by force, and looks once more, whatever came of that. What waited may have been granted before it was
+// cancelled, so that is done twice; what is there then was taken by a process that cannot read the notice.
+func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
+	var forced error
+	for try := 0; try == 0 || try == 1 && d.found.Left > 0 && ctx.Err() == nil; try++ {
+		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) {
+			return d.found, forced
+		}
+		err = d.pass(ctx, false)
 	}
-	err := d.pass(ctx, false)
 	switch {
 	case ctx.Err() != nil:
 		err = errors.Join(scriptkit.CallersEnd(ctx), forced)

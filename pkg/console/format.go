@@ -65,6 +65,7 @@ type frame struct {
 	Live                            map[string]template.HTML // the regions
 	Events                          string                   // the address of the stream, "" for none
 	Error                           string
+	Again                           bool  // the page loads itself anew
 	Done                            *deed // what was done before, nil for nothing
 }
 

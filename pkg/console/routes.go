@@ -186,5 +186,8 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	f := c.frame(Access{}, "", http.StatusText(code))
 	f.Error = problem(err)
 	f.Root = strings.Repeat("../", max(0, strings.Count(r.URL.EscapedPath(), "/")-1))
+	if f.Again = code == http.StatusServiceUnavailable && r.Method == http.MethodGet; f.Again {
+		w.Header().Set("Refresh", "5") // seconds
+	}
 	c.render(w, code, "refused", f)
 }

@@ -218,7 +218,8 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 		for _, address := range []string{"name?kind=sem&name=none", "names?prefix=none"} {
 			a := s.get(address)
 			require.Equal(t, http.StatusServiceUnavailable, a.code, address)
-			require.Contains(t, a.body, "the server does not answer")
+			require.Contains(t, a.body, "the server does not answer. This page asks again each 5 s")
+			require.Equal(t, "5", a.head.Get("Refresh"))
 		}
 		a := s.get("healthz")
 		require.Equal(t, http.StatusServiceUnavailable, a.code)

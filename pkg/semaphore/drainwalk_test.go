@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -241,5 +242,29 @@ func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, got)
 		require.LessOrEqual(t, w.Now(), start+heard+6*time.Second)
+	})
+}
+
+// What a wait is granted before the walk comes to cancel it is ended, too.
+func TestADrainEndsByForceWhatWasGrantedBeforeItsCancelling(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other, op := w.worker("a"), w.node(), w.node()
+		held := other.take(1, nil)
+		q := n.queue(1, nil)
+		w.Advance(time.Second)
+		op.Delay(func() time.Duration { return ms }) // the time is over before the first pass
+		var once sync.Once
+		op.OnCommand(func(c link.Command) link.Fate {
+			if asks(c, "force_release") {
+				once.Do(func() { require.NoError(t, held.Release(ctx)) })
+			}
+			return link.Pass
+		})
+		got, err := op.Operator().Drain(ctx, workers, 1)
+		require.NoError(t, err)
+		require.Equal(t, berth.Drained{Asked: 1, Ended: 1}, got)
+		require.False(t, q.Pending())
+		require.Zero(t, w.stats().Held)
 	})
 }

@@ -6,7 +6,11 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -44,16 +48,54 @@ func Namespace(t testing.TB) string {
 // connections from, so that a server finds its port free after a restart.
 const firstPort, lastPort = 20000, 32000
 
-// freeAddr returns a loopback address that nothing listens on. Another process
-// may take it before the caller does, so callers try again with the next one.
+// ports are those of this process: what holds them for it, and what has been drawn.
+var ports struct {
+	sync.Mutex
+	file  *os.File
+	drawn map[int64]bool
+}
+
+// own draws a port for this process alone, for as long as it lives: a server that is down finds its port free when it
+// comes back. Others that draw here respect the locks of one file, a byte for each port. It returns false for one that is
+// another's.
+func own(port int64) (bool, error) {
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.file == nil {
+		file, err := os.OpenFile(filepath.Join(os.TempDir(), "berth-test-ports"), os.O_RDWR|os.O_CREATE, 0o666)
+		if err != nil {
+			return false, err
+		}
+		ports.file, ports.drawn = file, make(map[int64]bool)
+	}
+	if ports.drawn[port] {
+		return false, nil
+	}
+	err := syscall.FcntlFlock(ports.file.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK, Start: port, Len: 1})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return false, nil
+	}
+	ports.drawn[port] = err == nil
+	return err == nil, err
+}
+
+// freeAddr returns a loopback address that nothing listens on, and that no test draws. Another program may take it
+// before the caller does, so callers try again with the next one.
 func freeAddr() (string, error) {
-	var last error
+	last := errAddressInUse
 	for range 50 {
 		n, err := rand.Int(rand.Reader, big.NewInt(lastPort-firstPort))
 		if err != nil {
 			return "", err
 		}
-		addr := fmt.Sprintf("127.0.0.1:%d", firstPort+n.Int64())
+		port := firstPort + n.Int64()
+		switch ours, err := own(port); {
+		case err != nil:
+			return "", fmt.Errorf("a port: %w", err)
+		case !ours:
+			continue
+		}
+		addr := fmt.Sprintf("127.0.0.1:%d", port)
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			last = err
