@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"net"
 	"testing"
 	"time"
@@ -28,6 +29,12 @@ func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	require.NoError(w, err)
 
 	reader := w.Reader(replica.Client(t), w.ns)
+	w.Cleanup(func() {
+		if w.Failed() {
+			link, _ := replica.Client(t).Do(context.Background(), w.admin.B().Info().Section("replication").Build()).ToString()
+			w.Logf("the replica has %+v\nthe server has %+v\n%s", reader.Look(keyspace.Sem, "gpu"), w.reader().Look(keyspace.Sem, "gpu"), link)
+		}
+	})
 	w.Await("the replica to have both permits, one of them expired", func() bool {
 		n := reader.Look(keyspace.Sem, "gpu")
 		require.True(w, n.Replica)
