@@ -2,6 +2,7 @@ package watch
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -25,6 +26,8 @@ func State(n *inspect.Name) string {
 		return "empty"
 	case n.Capacity == 0:
 		return "gone"
+	case n.Kind == keyspace.Sem && free > 0 && heavier(n, free):
+		return "too few"
 	case free > 0:
 		return "free"
 	case n.Pool != nil && n.Held == 0 && n.Pool.Resting > 0:
@@ -35,6 +38,12 @@ func State(n *inspect.Name) string {
 		return "held"
 	}
 	return "full"
+}
+
+// heavier says whether the first in line that lives asks for more than is free.
+func heavier(n *inspect.Name, free int) bool {
+	i := slices.IndexFunc(n.First, func(w berth.Waiter) bool { return w.Alive > 0 })
+	return i >= 0 && n.First[i].Weight > free
 }
 
 // Waits is the one of those first in line that has waited longest, and lives; nil for none.

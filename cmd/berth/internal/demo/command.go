@@ -27,7 +27,7 @@ On a terminal it is a picture that moves, else a line for everything that
 happens. At its end it checks what it has shown.
 
 With --web it plays all acts beside each other, again and again, and shows the page of
-'berth web' on its own server, until Ctrl-C.
+'berth web' on its own server, actions allowed, until Ctrl-C.
 
 Exit codes: 0 all is as promised, 1 it is not, or the demo could not be played.`
 
