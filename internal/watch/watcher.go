@@ -39,6 +39,7 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	topics map[string]*topic // guarded by mu
+	begun  int               // how many readings have begun; guarded by mu
 }
 
 // sort says what a topic is like.
@@ -54,11 +55,13 @@ type topic struct {
 	sort
 	read func(ctx context.Context) (any, error)
 	gone chan struct{} // closed when it has given way to another topic
+	anew chan struct{} // has room for one: the next reading is to begin at once
 
 	// guarded by the watcher's mu
 	looking int
 	claims  map[string]*asked // of a name: those that are looked at, or were shortly
 	left    time.Time         // when the last one has gone
+	turn    int               // of the reading that began last
 	last    Reading[any]      // Seq 0: none yet
 	news    chan struct{}     // closed with the next reading
 }
@@ -72,6 +75,8 @@ type Reading[T any] struct {
 	Err error
 	// Seq is the number of the last reading, from 1; 0: none has ended yet.
 	Seq int
+	// Turn is how many readings of all topics had begun with this one, whether it failed or not.
+	Turn int
 }
 
 // New returns a Watcher, which reads only what somebody looks at. Close it.
@@ -109,7 +114,7 @@ func look[T any](w *Watcher, key string, of sort, begin func() (func(ctx context
 func join[T any](w *Watcher, key string, of sort, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
 	t := w.topics[key]
 	if t == nil {
-		t = &topic{key: key, sort: of, news: make(chan struct{}), gone: make(chan struct{})}
+		t = &topic{key: key, sort: of, news: make(chan struct{}), gone: make(chan struct{}), anew: make(chan struct{}, 1)}
 		read, err := begin()
 		switch {
 		case w.ctx.Err() != nil:
@@ -169,6 +174,7 @@ func (w *Watcher) run(t *topic) {
 			w.tell(t, nil, ErrClosed)
 			return
 		}
+		w.begins(t)
 		next := time.NewTimer(t.every)
 		value, err := t.read(w.ctx)
 		<-gate
@@ -179,6 +185,8 @@ func (w *Watcher) run(t *topic) {
 		failed = err != nil
 		select {
 		case <-next.C:
+		case <-t.anew:
+			next.Stop()
 		case <-t.gone:
 			next.Stop()
 			return
@@ -190,6 +198,39 @@ func (w *Watcher) run(t *topic) {
 		if w.drop(t) {
 			return
 		}
+	}
+}
+
+// begins notes that a reading begins: whoever has asked for one gets this one.
+func (w *Watcher) begins(t *topic) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun++
+	t.turn = w.begun
+	select {
+	case <-t.anew:
+	default:
+	}
+}
+
+// Begun is how many readings have begun. A reading of a higher Turn begins later.
+func (w *Watcher) Begun() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.begun
+}
+
+// Anew has the topic read at once, unless a reading has begun since Begun was so much. A reading that is under way ends
+// first.
+func (f *Feed[T]) Anew(begun int) {
+	f.watcher.mu.Lock()
+	defer f.watcher.mu.Unlock()
+	if f.topic.turn > begun || f.topic.read == nil {
+		return
+	}
+	select {
+	case f.topic.anew <- struct{}{}:
+	default: // it is asked for already
 	}
 }
 
@@ -211,6 +252,7 @@ func (w *Watcher) tell(t *topic, value any, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t.last.Seq++
+	t.last.Turn = t.turn
 	if t.last.Err = err; err == nil {
 		t.last.Value, t.last.At = value, time.Now()
 	}
@@ -230,7 +272,7 @@ func (f *Feed[T]) Last() (Reading[T], <-chan struct{}) {
 			last.Seq = 0
 		}
 	}
-	return Reading[T]{value, last.At, last.Err, last.Seq}, f.topic.news
+	return Reading[T]{value, last.At, last.Err, last.Seq, last.Turn}, f.topic.news
 }
 
 // First waits for a reading. Its error is that of ctx.

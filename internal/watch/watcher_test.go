@@ -96,6 +96,38 @@ func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *test
 	})
 }
 
+func TestWhatIsAskedForAnewBeginsAtOnceButNeverBesideAnotherReading(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		s := source{takes: 100 * time.Millisecond}
+		f := look(w, "a", sort{every: time.Minute}, s.begin)
+		defer f.Close()
+		advance(time.Second)
+		begun := w.Begun()
+		for range 10 {
+			f.Anew(begun)
+		}
+		advance(50 * time.Millisecond)
+		require.Equal(t, 2, s.count(), "at once")
+		f.Anew(begun)
+		advance(20 * time.Second)
+		require.Equal(t, 2, s.count(), "one has begun since")
+		last, _ := f.Last()
+		require.Greater(t, last.Turn, begun)
+
+		f.Anew(w.Begun())
+		advance(50 * time.Millisecond)
+		f.Anew(w.Begun()) // while the third is under way
+		advance(40 * time.Millisecond)
+		require.Equal(t, 3, s.count())
+		advance(20 * time.Millisecond)
+		require.Equal(t, 4, s.count())
+		advance(59 * time.Second)
+		require.Equal(t, 4, s.count(), "the next one comes a period after the last one")
+		advance(2 * time.Second)
+		require.Equal(t, 5, s.count())
+	})
+}
+
 func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source

@@ -242,7 +242,7 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	}
 	if f.Verb == act.Drain {
 		if !c.behind(func() { _ = c.work(c.ctx, id, f.Action, a.User) }) {
-			c.deeds.end(id, "", errClosed)
+			c.deeds.end(id, "", errClosed, c.watch.Begun())
 		}
 		p.leads, p.wrong = to("actions", "done", id), ""
 		return
@@ -279,6 +279,6 @@ func (c *Console) work(ctx context.Context, id string, what act.Action, by strin
 	if err != nil && what.Verb == act.Drain && ctx.Err() != nil {
 		err = fmt.Errorf("the console has ended; the drain is still in force: %w", err)
 	}
-	c.deeds.end(id, text.Escaped(outcome), err)
+	c.deeds.end(id, text.Escaped(outcome), err, c.watch.Begun())
 	return err
 }

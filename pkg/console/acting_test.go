@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,6 +153,29 @@ func TestActionsOfAName(t *testing.T) {
 		page = s.see("actions")
 		requireHarmless(t, page)
 		require.Equal(t, 4, strings.Count(page, ">done<"))
+	})
+}
+
+func TestThePageAfterAnActionWasReadAfterIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var commands atomic.Int64
+		s := w.serve("", console.Config{AllowActions: true, Redis: counted{w.Redis, &commands}})
+		w.process("worker").permit("anna", "gpu", 1)
+		live := s.open("page=name&kind=sem&name=gpu")
+		w.Advance(1500 * time.Millisecond) // between two readings
+		to := s.ask("act?verb=pause&kind=sem&name=gpu").do()
+		require.Contains(t, s.see(to), ">paused<")
+		synctest.Wait()
+		html, _ := live.region("state")
+		require.Contains(t, html, ">paused<", "and so does a page that was open")
+
+		before := commands.Load()
+		for range 10 {
+			s.see(to)
+			s.see("name?kind=sem&name=gpu&done=99")
+			s.see("name?kind=sem&name=gpu&done=-1")
+		}
+		require.Equal(t, before, commands.Load(), "it is read anew once for an action, and for no other address")
 	})
 }
 

@@ -17,6 +17,8 @@ type source interface {
 	// last is the last reading, without its view if its number is the one that is known, and what is closed when there is
 	// another one.
 	last(known int) (reading, <-chan struct{})
+	// anew asks for a reading that begins after as many as had begun.
+	anew(begun int)
 	// never is why nothing will ever be read, nil if something may be.
 	never() error
 	Close()
@@ -29,6 +31,7 @@ type reading struct {
 	at    time.Time // likewise, by this process's
 	err   error     // why the last reading has failed
 	seq   int       // its number, 0: none has ended yet
+	turn  int       // how many had begun with it
 }
 
 // now is the server's clock now, as far as the last reading tells it.
@@ -175,11 +178,11 @@ func bones(seed maphash.Seed, html string) uint64 {
 	}
 }
 
-// first waits until something was read.
-func (b *board) first(ctx context.Context) (shown, error) {
+// first waits until something was read, by a reading that began after as many as had begun; 0 is any.
+func (b *board) first(ctx context.Context, begun int) (shown, error) {
 	for {
 		s, news := b.last()
-		if s.seq > 0 {
+		if s.seq > 0 && (begun == 0 || s.reading.turn > begun) {
 			return s, nil
 		}
 		select {

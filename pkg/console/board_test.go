@@ -90,6 +90,7 @@ func (s *told) last(known int) (reading, <-chan struct{}) {
 	}
 	return s.reading, nil
 }
+func (s *told) anew(int)     {}
 func (s *told) never() error { return s.refused }
 func (s *told) Close()       { s.closed = true }
 
@@ -240,7 +241,7 @@ func TestADrainThatGoesOnIsNotForgotten(t *testing.T) {
 	for range 2 * deedsMost {
 		id, err := d.begin(act.Action{Verb: act.Pause}, "")
 		require.NoError(t, err)
-		d.end(id, "", nil)
+		d.end(id, "", nil, 0)
 	}
 	require.NotNil(t, d.about(drain, "actions", nil))
 	require.Len(t, d.all, deedsMost)
@@ -252,7 +253,7 @@ func TestADrainThatGoesOnIsNotForgotten(t *testing.T) {
 	require.Equal(t, errDrains, err)
 	_, err = d.begin(act.Action{Verb: act.Undrain, Label: "x"}, "")
 	require.NoError(t, err)
-	d.end(drain, "", nil)
+	d.end(drain, "", nil, 0)
 	_, err = d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
 	require.NoError(t, err)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,6 +31,7 @@ type deed struct {
 	Running bool
 	Outcome string
 	Failed  bool
+	begun   int // how many readings had begun when it ended
 }
 
 // State is how it stands.
@@ -117,13 +119,14 @@ func (d *deeds) trim() {
 	}
 }
 
-// end notes what has come of it.
-func (d *deeds) end(id, outcome string, err error) {
+// end notes what has come of it, and how many readings have begun by now.
+func (d *deeds) end(id, outcome string, err error, begun int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.all {
 		if d.all[i].ID == id {
 			d.all[i].Running, d.all[i].Outcome = false, outcome
+			d.all[i].begun = begun
 			if err != nil {
 				d.all[i].Failed, d.all[i].Outcome = true, problem(err)
 			}
@@ -160,6 +163,8 @@ type looked struct{ *deeds }
 
 func (l looked) Close() {}
 
+func (looked) anew(int) {} // it has always the newest
+
 func (looked) never() error { return nil }
 
 func (l looked) last(int) (reading, <-chan struct{}) {
@@ -168,5 +173,5 @@ func (l looked) last(int) (reading, <-chan struct{}) {
 	all := slices.Clone(l.all)
 	slices.Reverse(all)
 	now := time.Now()
-	return reading{view: deedList{all}, clock: now, at: now, seq: l.seq}, l.news
+	return reading{view: deedList{all}, clock: now, at: now, seq: l.seq, turn: math.MaxInt}, l.news
 }

@@ -78,12 +78,14 @@ type fed[T any] struct {
 
 func (f fed[T]) last(known int) (reading, <-chan struct{}) {
 	last, news := f.Last()
-	r := reading{at: last.At, err: last.Err, seq: last.Seq}
+	r := reading{at: last.At, err: last.Err, seq: last.Seq, turn: last.Turn}
 	if !last.At.IsZero() && last.Seq != known {
 		r.view, r.clock = f.view(last.Value)
 	}
 	return r, news
 }
+
+func (f fed[T]) anew(begun int) { f.Anew(begun) }
 
 func (f fed[T]) never() error {
 	if last, _ := f.Last(); errors.Is(last.Err, watch.ErrMany) || errors.Is(last.Err, watch.ErrClosed) {

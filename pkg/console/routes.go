@@ -125,8 +125,19 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(r.Context(), firstWithin)
 	defer cancel()
-	s, err := b.first(ctx)
+	var done *deed
+	begun := 0
+	if a.Act { // only what was done here has anything read anew
+		done = c.deeds.about(r.URL.Query().Get("done"), p.name, t.query)
+	}
+	if done != nil && !done.Running {
+		begun = done.begun
+		b.source.anew(begun)
+	}
+	s, err := b.first(ctx, begun)
 	switch {
+	case err != nil && ctx.Err() != nil && s.pieces != nil: // of before the action
+		s.reading.err, err = c.late(), nil
 	case err != nil && ctx.Err() != nil:
 		err = c.late()
 	case err == nil && s.pieces == nil:
@@ -139,9 +150,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	f := c.frame(a, p.name, p.title(t.query))
 	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat()
 	f.Read = s.reading.clock
-	if a.Act {
-		f.Done = c.deeds.about(r.URL.Query().Get("done"), p.name, t.query)
-	}
+	f.Done = done
 	f.Live = map[string]template.HTML{}
 	for name, piece := range s.pieces {
 		f.Live[name] = piece.html
