@@ -149,8 +149,8 @@ func TestWithoutAReadingAPageKeepsWhatItHas(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	shown, _ := b.last()
-	require.NotContains(t, string(shown.since(0, overviewPage.regions)), "event: region")
-	require.Contains(t, string(shown.since(0, overviewPage.regions)), "event: beat")
+	require.NotContains(t, string(shown.since(0, overviewPage)), "event: region")
+	require.Contains(t, string(shown.since(0, overviewPage)), "event: beat")
 }
 
 func TestWhatCountsAsAChange(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 )
 
 var nodePage = &page{
-	name: "node", asks: []string{"id"}, regions: []string{"claims"},
+	name: "node", asks: []string{"id"}, regions: []string{"claims"}, every: watch.ClaimsEvery,
 	title: func(q url.Values) string { return "Node " + text.Plain(q.Get("id")) },
 	open: func(c *Console, q url.Values) (source, error) {
 		if q.Get("id") == "" {
@@ -25,7 +25,7 @@ var nodePage = &page{
 }
 
 var searchPage = &page{
-	name: "search", asks: []string{"by", "q"}, regions: []string{"claims"},
+	name: "search", asks: []string{"by", "q"}, regions: []string{"claims"}, every: watch.ClaimsEvery,
 	title: func(q url.Values) string { return "Claims of " + q.Get("by") + " " + text.Plain(q.Get("q")) },
 	open: func(c *Console, q url.Values) (source, error) {
 		switch of := q.Get("q"); q.Get("by") {
@@ -39,7 +39,7 @@ var searchPage = &page{
 }
 
 var circlesPage = &page{
-	name: "circles", regions: []string{"circles"},
+	name: "circles", regions: []string{"circles"}, every: watch.CirclesEvery,
 	title: func(url.Values) string { return "Circles" },
 	open: func(c *Console, _ url.Values) (source, error) {
 		return fed[inspect.Circles]{

@@ -16,9 +16,10 @@ import (
 
 // page is a page that is live.
 type page struct {
-	name    string   // of its address, and of its templates
-	asks    []string // what of its query counts
-	regions []string // what of it changes
+	name    string        // of its address, and of its templates
+	asks    []string      // what of its query counts
+	regions []string      // what of it changes
+	every   time.Duration // how often it is read at the most, 0: it is never old
 	title   func(q url.Values) string
 	open    func(c *Console, q url.Values) (source, error)
 }
@@ -27,7 +28,7 @@ type page struct {
 var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, circlesPage, actionsPage}
 
 var overviewPage = &page{
-	name: "overview", asks: []string{"kind"}, regions: []string{"names"},
+	name: "overview", asks: []string{"kind"}, regions: []string{"names"}, every: watch.OverviewEvery,
 	title: func(url.Values) string { return "Overview" },
 	open: func(c *Console, q url.Values) (source, error) {
 		kind := q.Get("kind")
@@ -43,12 +44,13 @@ var overviewPage = &page{
 
 var namePage = &page{
 	name: "name", asks: []string{"kind", "name"}, regions: []string{"state", "chart", "resources", "holders", "line", "holds"},
+	every: watch.NameEvery,
 	title: func(q url.Values) string { return text.Plain(q.Get("name")) + " (" + kindWord(q.Get("kind")) + ")" },
 	open:  openName,
 }
 
 var claimPage = &page{
-	name: "claim", asks: []string{"kind", "name", "id"}, regions: []string{"state", "blockers"},
+	name: "claim", asks: []string{"kind", "name", "id"}, regions: []string{"state", "blockers"}, every: watch.NameEvery,
 	title: func(q url.Values) string { return "Claim of " + text.Plain(q.Get("name")) },
 	open:  openName,
 }

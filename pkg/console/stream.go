@@ -16,6 +16,8 @@ const (
 	writeWithin = 10 * time.Second
 	// streamFor is how long a stream lasts. The browser then asks again, and so does the console whether it may.
 	streamFor = 15 * time.Minute
+	// A page that shows a reading of longer ago than oldAfter, and than oldReadings readings take, is not live.
+	oldAfter, oldReadings = 5 * time.Second, 3
 )
 
 var (
@@ -29,17 +31,22 @@ type beat struct {
 	Now   int64   `json:"now"`             // by the server's clock, ms
 	Read  int64   `json:"read"`            // when it was read, likewise; 0: it was not
 	Reads []int64 `json:"reads,omitempty"` // likewise, of each row, where they differ
+	Ago   int64   `json:"ago"`             // how long ago that was, ms
+	Old   int64   `json:"old,omitempty"`   // after how long it is old, likewise; 0: never
 	Error string  `json:"error,omitempty"`
 }
 
 // rows is a view whose rows were read at moments of their own.
 type rows interface{ readAt() []time.Time }
 
-func (s *shown) beat() beat {
+func (s *shown) beat(p *page) beat {
 	r := &s.reading
 	b := beat{Now: r.now().UnixMilli(), Error: problem(r.err)}
 	if r.view != nil {
-		b.Read = r.clock.UnixMilli()
+		b.Read, b.Ago = r.clock.UnixMilli(), time.Since(r.at).Milliseconds()
+		if p.every > 0 {
+			b.Old = max(oldAfter, oldReadings*p.every).Milliseconds()
+		}
 	}
 	if of, ok := r.view.(rows); ok {
 		differ := false
@@ -138,7 +145,7 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) {
 	}
 	for seq := 0; ; {
 		s, news := b.last()
-		if !sent(w, out, s.since(seq, b.topic.page.regions)) {
+		if !sent(w, out, s.since(seq, b.topic.page)) {
 			return
 		}
 		seq = s.seq
@@ -156,13 +163,13 @@ func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) {
 }
 
 // since are the events that a page needs that has seen up to seq.
-func (s *shown) since(seq int, regions []string) []byte {
+func (s *shown) since(seq int, of *page) []byte {
 	var out bytes.Buffer
 	if s.seq == 0 {
 		out.WriteString(": nothing was read yet\n\n")
 		return out.Bytes()
 	}
-	for _, name := range regions {
+	for _, name := range of.regions {
 		if p, there := s.pieces[name]; there && p.since > seq {
 			event(&out, "region", struct {
 				Name string `json:"name"`
@@ -170,7 +177,7 @@ func (s *shown) since(seq int, regions []string) []byte {
 			}{name, string(p.html)})
 		}
 	}
-	event(&out, "beat", s.beat())
+	event(&out, "beat", s.beat(of))
 	return out.Bytes()
 }
 

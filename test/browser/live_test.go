@@ -124,6 +124,25 @@ func TestAServerThatIsAway(t *testing.T) {
 	l.right()
 }
 
+// A server that answers nothing, without an error: the page says how old it is, and shows no hold as renewed whose lease
+// has run out by its clock.
+func TestAServerThatHangs(t *testing.T) {
+	server := harness.Start(t)
+	s := stageOn(t, server, console.Config{CallTimeout: patience})
+	s.turns("gpu", "alpha", "beta")
+	l := s.open("name?kind=sem&name=gpu")
+	l.shows(holders+" .state.good", "renewing")
+	const mark = `getComputedStyle(document.querySelector('[data-live="holders"] .state.good'), "::after").content`
+	require.Equal(t, "none", is[string](l, mark))
+	server.Stop(t)
+	l.shows("#live.off", "Not read for ")
+	require.NoError(t, l.Eval(l.step(), `document.querySelector('[data-live="holders"] time[data-left]').dataset.left = 0`, nil))
+	l.until(mark + ` == '"?"'`)
+	server.Cont(t)
+	l.until(`document.querySelector(".live.on")`)
+	l.right()
+}
+
 // Without a mouse: Tab reaches the skip link, which leads to the content, each link, and the search, which Enter sends.
 func TestWithoutAMouse(t *testing.T) {
 	s := newStage(t, console.Config{AllowActions: true})

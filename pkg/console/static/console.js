@@ -17,7 +17,11 @@
     const now = Date.now() + ahead;
     for (const e of document.querySelectorAll('time[data-age]')) say(e, span(now - e.dataset.age));
     for (const e of document.querySelectorAll('time[data-read]')) say(e, span(now - e.dataset.read));
-    for (const e of document.querySelectorAll('time[data-left]')) say(e, span(e.dataset.left - now));
+    for (const e of document.querySelectorAll('time[data-left]')) {
+      say(e, span(e.dataset.left - now));
+      e.closest('tr, dl')?.classList.toggle('out', now > e.dataset.left); // nobody knows whether it was renewed
+    }
+    stand();
   };
 
   // move keeps the focus, where the browser can.
@@ -73,20 +77,31 @@
     say(status, text);
     status.className = 'live ' + how;
   };
+  let heard = null; // the last beat, while there is a stream
+  let read = 0; // when what is shown was read, by this clock
+  const stand = () => {
+    if (!heard) return;
+    const old = Date.now() - read;
+    if (heard.error) show('Not read: ' + heard.error, 'off');
+    // In steps, as a screen reader says each.
+    else if (heard.old && old > heard.old) show('Not read for ' + span(old - old % (old < 60000 ? 5000 : 60000)), 'off');
+    else show('Live', 'on');
+  };
   const beat = (b) => {
+    heard = b;
+    read = Date.now() - b.ago;
     ahead = b.now - Date.now();
     if (b.read) {
       for (const e of document.querySelectorAll('.standing time')) e.dataset.age = b.read;
       document.querySelectorAll('[data-live] time[data-read]').forEach((e, i) => { e.dataset.read = (b.reads && b.reads[i]) || b.read; });
     }
-    if (b.error) show('Not read: ' + b.error, 'off'); else show('Live', 'on');
     tick();
   };
 
   let stream = null;
   let hiddenSince = 0;
   const others = 'BroadcastChannel' in window ? new BroadcastChannel('berth-console') : null;
-  const stop = () => { if (stream) { stream.close(); stream = null; } };
+  const stop = () => { heard = null; if (stream) { stream.close(); stream = null; } };
   const lost = async () => {
     let why = 'the connection has ended';
     try {
@@ -105,6 +120,7 @@
     stream.addEventListener('beat', (e) => beat(JSON.parse(e.data)));
     stream.addEventListener('error', () => {
       if (!stream) return;
+      heard = null;
       if (stream.readyState === EventSource.CLOSED) { stop(); lost(); } else show('Not live: connecting again', 'off');
     });
   };
