@@ -234,7 +234,7 @@ func cookieOf(r *http.Request) string {
 // done does it, and says where its outcome is seen. A drain goes on behind it. Close waits for its caller.
 func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	defer close(p.ended)
-	p.wrong = "It was not done." // unless it says otherwise
+	p.wrong, p.code = "It was not done.", http.StatusConflict // unless it says otherwise
 	id, err := c.deeds.begin(f.Action, a.User)
 	if err != nil {
 		p.wrong += " " + problem(err)
@@ -251,6 +251,9 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	defer cancel()
 	if err := c.work(ctx, id, f.Action, a.User); err != nil {
 		p.wrong = "It was not done. " + problem(err)
+		if codeOf(err) == http.StatusServiceUnavailable || ctx.Err() != nil { // the answer may have been lost
+			p.wrong, p.code = "Nobody knows whether it was done. "+problem(err), http.StatusServiceUnavailable
+		}
 		if f.Verb == act.Undrain {
 			p.wrong = "It was not done for every kind. Do it again. " + problem(err)
 		}

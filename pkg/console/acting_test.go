@@ -333,6 +333,35 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	})
 }
 
+func TestAServerThatDoesNotAnswerAnAction(t *testing.T) {
+	inWorld(t, func(w *world) {
+		way := w.Process()
+		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Second, AllowActions: true})
+		var asked []*deed
+		for _, of := range []string{"verb=pause&kind=sem&name=gpu", "verb=release&kind=sem&name=gpu&claim=x", "verb=undrain&node=x"} {
+			d := s.ask("act?" + of)
+			d.values.Set("reason", "x")
+			asked = append(asked, d)
+		}
+		way.Cut()
+		for _, d := range asked {
+			a := d.post()
+			require.Equal(t, http.StatusServiceUnavailable, a.code, d.address)
+			require.Contains(t, a.body, "the server is unavailable", d.address)
+		}
+		way.Mend()
+		require.Equal(t, http.StatusSeeOther, s.again(asked[0]).code)
+	})
+}
+
+// again sends what a form asked for once more, by a form of its own.
+func (s *site) again(d *deed) answer {
+	s.w.T.Helper()
+	again := s.ask(d.address)
+	again.values.Set("reason", "x")
+	return again.post()
+}
+
 // gate holds what an action tells until it is opened.
 type gate struct{ open chan struct{} }
 

@@ -21,6 +21,7 @@ type post struct {
 	ended chan struct{}
 	leads string // where its outcome is seen, "" if it failed
 	wrong string // why it failed
+	code  int    // likewise
 }
 
 // next is the number of a new form.
@@ -75,7 +76,7 @@ func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deed
 		return
 	}
 	if f.Wrong = p.wrong; f.Wrong != "" {
-		c.form(w, r, a, http.StatusConflict, f)
+		c.form(w, r, a, p.code, f)
 		return
 	}
 	seeOther(w, p.leads)

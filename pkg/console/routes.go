@@ -172,6 +172,8 @@ func codeOf(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, errNoLook), errors.Is(err, errRefused):
 		return http.StatusForbidden
+	case silent(err):
+		return http.StatusServiceUnavailable
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return http.StatusBadRequest
 	}

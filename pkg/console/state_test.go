@@ -221,7 +221,10 @@ func TestAServerThatDoesNotAnswer(t *testing.T) {
 			require.Contains(t, a.body, "the server does not answer. This page asks again each 5 s")
 			require.Equal(t, "5", a.head.Get("Refresh"))
 		}
-		a := s.get("healthz")
+		a := s.get("claim?kind=sem&name=gpu&id=x")
+		require.Equal(t, http.StatusServiceUnavailable, a.code)
+		require.Equal(t, "5", a.head.Get("Refresh"))
+		a = s.get("healthz")
 		require.Equal(t, http.StatusServiceUnavailable, a.code)
 		require.Equal(t, "the server does not answer\n", a.body)
 		way.Mend()
