@@ -201,6 +201,24 @@ func TestNamesInUseHavePages(t *testing.T) {
 	})
 }
 
+func TestTheOverviewSaysOfWhichNamesItIs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, p := w.serve("", console.Config{}), w.process("worker")
+		held := p.permit("anna", "gpu", 1)
+		waits := p.awaitPermit("bert", "gpu", 1)
+		live := s.open("page=overview")
+		w.Advance(3 * time.Second)
+		html, _ := live.region("names")
+		require.Contains(t, html, "<caption>Names that somebody waits for, the most contended first")
+		require.NoError(t, held.Release(context.Background()))
+		waits.Granted(w.Now())
+		w.Advance(3 * time.Second)
+		html, _ = live.region("names")
+		require.Contains(t, html, ">gpu<")
+		require.Contains(t, html, "<caption>Names in use, the most contended first")
+	})
+}
+
 func TestAServerThatDoesNotAnswer(t *testing.T) {
 	inWorld(t, func(w *world) {
 		way := w.Process()

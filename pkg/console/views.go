@@ -62,6 +62,11 @@ func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
 	return o
 }
 
+// InUse says that some rows are of names for which nobody waits.
+func (o overview) InUse() bool {
+	return slices.ContainsFunc(o.Names, func(r nameRow) bool { return r.Waiting == 0 })
+}
+
 func problemsOf(errs []error) (all []string) {
 	shown, more := first(errs)
 	for _, err := range shown {
