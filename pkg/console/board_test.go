@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 func newConsole(t *testing.T, cfg Config) *Console {
@@ -214,7 +216,7 @@ func TestWhatCannotBeReadHasAWord(t *testing.T) {
 	require.Equal(t, "damaged", stateOf(&inspect.Name{Err: errors.New("x")}).Word)
 }
 
-func TestNobodyIsToldWhereTheServerIs(t *testing.T) {
+func TestAProblemIsToldInPlainWordsAndNotWhereTheServerIs(t *testing.T) {
 	dial := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 6379}, Err: io.EOF}
 	for _, tt := range []struct {
 		err  error
@@ -228,9 +230,17 @@ func TestNobodyIsToldWhereTheServerIs(t *testing.T) {
 		{errors.New("MOVED 3999 [fd00::7]:6379"), "MOVED 3999 (a server)"},
 		{errors.New("ask redis-1.internal:6379"), "ask (a server)"},
 		{errors.New(`script x on "gpu:80": WRONGTYPE`), `script x on "gpu:80": WRONGTYPE`},
-		{berth.Invalid("for", "%q is no time", "10:30"), berth.Invalid("for", "%q is no time", "10:30").Error()},
+		{berth.Invalid("for", "%q is no time", "10:30"), `invalid for: "10:30" is no time`},
+		{fmt.Errorf("notice: %w", &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}), "the server does not answer"},
+		{fmt.Errorf("notice: %w", &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}), "the server does not answer"},
+		{scriptkit.Failure(context.Background(), "notice", dial), "the server is unavailable: it does not answer, or refuses for now"},
+		{&scriptkit.Error{Attempts: 2, Err: fmt.Errorf("revision: %w", errors.New("NOPERM no"))}, "NOPERM no"},
+		{&scriptkit.Error{Script: "x", Keys: []string{"k"}, Err: errors.New("the server is full")}, "the server is full"},
+		{fmt.Errorf("one of three: %w", &scriptkit.Error{Err: fmt.Errorf("x: %w", io.EOF)}), "one of three: EOF"},
+		{fmt.Errorf("the claim has ended by itself: %w", berth.ErrNotHeld), "the claim has ended by itself: not held"},
+		{errors.New("berth: berth: x"), "x"},
 	} {
-		require.Equal(t, tt.says, problem(tt.err))
+		require.Equal(t, tt.says, problem(tt.err), "%v", tt.err)
 	}
 }
 

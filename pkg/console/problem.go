@@ -5,18 +5,24 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // address is what in an error names a server: a host with a port, outside quotation marks.
 var address = regexp.MustCompile(`(^|[\s(=/@,])(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z][0-9A-Za-z.\-]*):[0-9]{2,5}\b`)
 
+// prefix is what begins each error of Berth, also one that another one tells of.
+var prefix = regexp.MustCompile(`(^|\n|: )(?:berth: )+`)
+
 // silent says whether an error is that of a server that does not answer, or refuses for now.
 func silent(err error) bool {
 	var broken net.Error
-	return errors.Is(err, berth.ErrUnavailable) || errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded)
+	var link *net.OpError // also one that has lasted too long
+	return errors.Is(err, berth.ErrUnavailable) || errors.As(err, &link) || errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // problem is an error as a page shows it. Where the server is, is told nobody who looks: an action's error is whole in its
@@ -30,5 +36,18 @@ func problem(err error) string {
 	case silent(err):
 		return errSilent.Error()
 	}
-	return text.Escaped(address.ReplaceAllString(err.Error(), "${1}(a server)"))
+	return text.Escaped(address.ReplaceAllString(plainly(err), "${1}(a server)"))
+}
+
+// plainly is an error without the words that are of Berth's code: which call has failed, and how often.
+func plainly(err error) string {
+	all := err.Error()
+	if call := (*scriptkit.Error)(nil); errors.As(err, &call) {
+		why := call.Err
+		if read := errors.Unwrap(why); read != nil && call.Script == "" { // else it begins with what was read
+			why = read
+		}
+		all = strings.Replace(all, call.Error(), why.Error(), 1)
+	}
+	return prefix.ReplaceAllString(all, "${1}")
 }
