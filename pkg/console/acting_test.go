@@ -270,6 +270,11 @@ func TestWhatIsRefused(t *testing.T) {
 		d := s.ask(address)
 		d.values.Set("reason", strings.Repeat("x", 20<<10))
 		require.Equal(t, http.StatusForbidden, d.post().code)
+		for origin, says := range map[string]string{"": "a form needs the header Origin of this page", "http://evil.test": "its Origin is not this page"} {
+			a := s.ask(address).post(head("Origin", origin))
+			require.Equal(t, http.StatusForbidden, a.code)
+			require.Contains(t, a.body, says)
+		}
 		d = s.ask(address)
 		require.Contains(t, d.post(head("Content-Type", "text/plain")).body, "it is no form")
 		d = s.ask(address)

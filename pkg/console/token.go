@@ -57,6 +57,9 @@ func sameSite(r *http.Request) error {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return refusal("another site has sent this")
 	}
+	if r.Header.Get("Origin") == "" {
+		return refusal("a form needs the header Origin of this page: a browser sends it, a script must")
+	}
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	if err != nil || !strings.EqualFold(origin.Host, r.Host) || origin.Host == "" {
 		return refusal("its Origin is not this page; a proxy must pass on the Host that it was asked for")
