@@ -128,6 +128,18 @@ func (i item) cells() []string {
 	return cells
 }
 
+// goneCells are those of a row that is not there any more: nothing is left of it, and no process stands behind it.
+func (i item) goneCells() []string {
+	cells := i.cells()
+	for at, column := range itemColumns {
+		if column.head == "LEFT" || column.head == "PROCESS" {
+			cells[at] = "-"
+		}
+	}
+	cells[0] = "ended"
+	return cells
+}
+
 func resource(key string) string {
 	if key == "" {
 		return "-"
@@ -247,8 +259,8 @@ func saysResource(r *inspect.Resource) string {
 	return strings.Join(says, " ")
 }
 
-// fields are all that is known of a claim, in lines.
-func (i item) fields() []string {
+// fields are all that is known of a claim, in lines. Of one that is gone its lease and its place in line are left out.
+func (i item) fields(gone bool) []string {
 	var lines []string
 	add := func(name, value string) {
 		if value != "" && value != "-" {
@@ -266,7 +278,9 @@ func (i item) fields() []string {
 		add("resource", resource(h.Resource))
 		add("weight", fmt.Sprint(h.Weight))
 		add("fence", fmt.Sprint(h.Fence))
-		add("lease", text.Human(h.Lease))
+		if !gone {
+			add("lease", text.Human(h.Lease))
+		}
 		meta = h.Meta
 	case i.wait != nil:
 		w := i.wait
@@ -277,7 +291,9 @@ func (i item) fields() []string {
 		add("resource", resource(w.Resource))
 		add("weight", fmt.Sprint(w.Weight))
 		add("priority", fmt.Sprint(w.Priority))
-		add("ahead", fmt.Sprint(w.Ahead))
+		if !gone {
+			add("ahead", fmt.Sprint(w.Ahead))
+		}
 		meta = w.Meta
 	case i.resource != nil:
 		add("resource", app.Key(i.resource.Key))

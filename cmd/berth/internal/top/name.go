@@ -230,7 +230,7 @@ func (s *nameScreen) drawRows(p paper, width, height int) []string {
 		cells, look := e.value.cells(), plain
 		switch {
 		case e.gone:
-			cells[0], look = "ended", faint
+			cells, look = e.value.goneCells(), faint
 		case e.value.hold != nil && (e.value.hold.Process == inspect.Overdue || e.value.hold.Process == inspect.Condemned):
 			look = warning
 		}
@@ -267,12 +267,15 @@ func (s *nameScreen) detail(p paper, width, most int) []string {
 func (s *nameScreen) whole(p paper, height int) []string {
 	var lines []string
 	if e, ok := s.rows.selected(); s.full == ofRow && ok {
-		lines = append(lines, p.wrap(e.value.says(s.look.At), p.width)...)
-		if e.gone {
-			lines = append(lines, "It is not there any more.")
+		says := e.value.says(s.look.At)
+		switch {
+		case e.gone && e.value.asked != nil: // its explanation says so
+			says += " It is not there any more."
+		case e.gone: // what was read last is true no more
+			says = "It is not there any more."
 		}
-		lines = append(lines, "")
-		for _, field := range e.value.fields() {
+		lines = append(append(lines, p.wrap(says, p.width)...), "")
+		for _, field := range e.value.fields(e.gone) {
 			lines = append(lines, p.wrap(field, p.width)...)
 		}
 	} else {

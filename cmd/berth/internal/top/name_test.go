@@ -102,6 +102,36 @@ func TestAClaimThatHasEndedIsNotActedOn(t *testing.T) {
 	require.Equal(t, "n2.b", p.fake.done[0].Claim)
 }
 
+// What was last read of a row that is gone is true no more: no process renews it, and nothing of it is left.
+func TestARowThatIsGoneSaysNothingOfWhatItWas(t *testing.T) {
+	gpu := contended("gpu", 2)
+	for keys, ends := range map[string][]string{"": {"n2.b", "n3.c"}, "down down": {"n1.a", "n4.d"}} {
+		p := atName(t, 120, 24)
+		p.keys(keys)
+		require.Regexp(t, "8s host/n[13].*(renewing|waits)", p.row())
+		p.reads(looked(gpu, ends[:1], ends[1:]))
+		require.Regexp(t, `^> ended 1m00s - host/(n[13]\.[ac]) - 1 - (n[13]\.[ac])$`, p.row())
+		p.keys("enter")
+		p.shows("It is not there any more.", "claim     n")
+		p.showsNot("renew", "ends in", "waits for", "lease", "ahead")
+	}
+
+	p := begin(t, 120, 24)
+	p.open(&nodeScreen{node: "n3"})
+	claims := func(ids ...string) (c watch.Claims) {
+		for _, id := range ids {
+			h := hold(id).Holder
+			c.Items = append(c.Items, inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Holder: &h})
+		}
+		return c
+	}
+	p.reads(claims("n3.a", "n3.b"))
+	p.keys("home")
+	require.Regexp(t, "^> sem gpu holds 1m00s 8s .*n3.a", p.row())
+	p.reads(claims("n3.b"))
+	require.Regexp(t, "^> sem gpu ended 1m00s - .*n3.a", p.row())
+}
+
 func TestAClaimThatIsGrantedStaysSelected(t *testing.T) {
 	p := atName(t, 80, 24)
 	p.keys("down down")
@@ -142,6 +172,8 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p.reads(far)
 	p.keys("r")
 	require.Nil(t, p.form)
+	p.keys("enter")
+	p.shows("It is not known. It is not there any more.")
 }
 
 // A claim keeps its id when another process resumes it, or takes it over: the node is that of its record.

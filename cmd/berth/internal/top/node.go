@@ -103,7 +103,7 @@ func (s *nodeScreen) draw(m *model, height int) []string {
 	return append(lines, s.rows.draw(height-len(lines), func(e entry[inspect.Claim], selected bool) []string {
 		cells, look := claimCells(e.value), plain
 		if e.gone {
-			cells[2], look = "ended", faint
+			cells[2], cells[4], look = "ended", "-", faint // nothing is left of it
 		}
 		return t.row(cells, selected, look)
 	})...)
