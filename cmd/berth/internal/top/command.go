@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/user"
 	"runtime"
@@ -117,14 +118,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 	cancel()
 	unsaid := world.end()
 	_, _ = acts.WriteTo(a.Err) // as all that is said there
-	for _, o := range unsaid {
-		if stopped(o) {
-			fmt.Fprintf(a.Err, "berth: the drain of node %s stays in force; 'berth drain --node %s --stop' ends it\n",
-				text.Plain(o.action.Node), app.Shell(o.action.Node))
-			continue
-		}
-		fmt.Fprintln(a.Err, app.OneLine(told(o)))
-	}
+	model.last(a.Err, unsaid)
 	if ctx.Err() != nil {
 		return nil // the signal is told
 	}
@@ -135,6 +129,25 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 		return app.Exit(app.ExitFailed, fmt.Errorf("the terminal: %w", err))
 	}
 	return nil
+}
+
+// last prints what has come of actions since the program has ended: ends of drains first, which tell what has become of
+// the drains.
+func (m *model) last(to io.Writer, unsaid []outcome) {
+	for _, drains := range []bool{false, true} {
+		for _, o := range unsaid {
+			if (o.action.Verb == act.Drain) != drains {
+				continue
+			}
+			line, bad := m.over(o)
+			if bad && stopped(o) {
+				fmt.Fprintf(to, "berth: the drain of node %s stays in force; 'berth drain --node %s --stop' ends it\n",
+					text.Plain(o.action.Node), app.Shell(o.action.Node))
+				continue
+			}
+			fmt.Fprintln(to, app.OneLine(line))
+		}
+	}
 }
 
 // whoami is the user of the system, "" if that is not known.

@@ -220,7 +220,7 @@ func (f *form) confirm(m *model, typed string) tea.Cmd {
 		return m.say(true, "make the window larger: it does not show all that this will do")
 	}
 	m.form = nil
-	m.running = append(m.running, f.action)
+	m.begins(f.action)
 	line := string(f.action.Verb) + ": under way ..."
 	if f.action.Verb == act.Drain {
 		line = "drain of node " + text.Plain(f.action.Node) + " is under way; it stays in force until it is ended by D"

@@ -132,6 +132,84 @@ func TestAnOutcomeIsToldWhateverIsShown(t *testing.T) {
 	p.shows(`pause "a\nb": not done: context deadline exceeded`)
 }
 
+// Somebody who ends a drain sees both what has come of that and what the drain came to, whichever comes first; the
+// drain has not failed.
+func TestADrainThatIsEndedFromHereHasNotFailed(t *testing.T) {
+	drain, undrain := act.Action{Verb: act.Drain, Node: "n1"}, act.Action{Verb: act.Undrain, Node: "n1"}
+	stop := outcome{drain, `node "n1": 1 left`, &berth.StaleError{Changed: "stop"}}
+	ended := outcome{action: undrain, done: `node "n1": the drain has ended`}
+	failed := outcome{action: undrain, err: errors.New("broken")}
+	again := outcome{drain, `node "n1": 1 left`, &berth.StaleError{Changed: "drain"}}
+	fails := outcome{drain, `node "n1": 2 left`, errors.New("broken")}
+	const is, was = `undrain n1: node "n1": the drain has ended`, `drain n1: node "n1": 1 left`
+	for name, tt := range map[string]struct {
+		keys  string
+		comes []outcome
+		says  string
+		bad   bool
+	}{
+		"the end first":       {"d enter enter y D enter y", []outcome{ended, stop}, is + "; " + was + "; ended by D", false},
+		"the drain first":     {"d enter enter y D enter y", []outcome{stop, ended}, is + "; " + was + "; ended by D", false},
+		"an end that fails":   {"d enter enter y D enter y", []outcome{failed, stop}, "undrain n1: not done: broken; " + was + "; changed by another call meanwhile: stop", true},
+		"one that fails late": {"d enter enter y D enter y", []outcome{stop, failed}, "undrain n1: not done: broken; " + was + "; ended by D", true},
+		"by somebody else":    {"d enter enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
+		"an end before it":    {"D enter y d enter enter y", []outcome{ended, stop}, is + "; " + was + "; changed by another call meanwhile: stop", true},
+		"of another node":     {"d enter enter y down D enter y", []outcome{stop}, was + "; changed by another call meanwhile: stop", true},
+		"another drain":       {"d enter enter y D enter y", []outcome{ended, again}, is + "; " + was + "; changed by another call meanwhile: drain", true},
+		"a drain that fails":  {"d enter enter y D enter y", []outcome{ended, fails}, is + `; drain n1: node "n1": 2 left; broken`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := atName(t, 80, 24)
+			p.keys(tt.keys)
+			for _, o := range tt.comes {
+				p.send(o)
+			}
+			require.Equal(t, tt.says, p.status)
+			require.Equal(t, tt.bad, p.bad)
+			p.shows(tt.says)
+		})
+	}
+
+	p := atName(t, 80, 24)
+	p.keys("d enter enter y D enter y")
+	p.send(ended)
+	p.keys("down") // it was read
+	p.send(stop)
+	require.Equal(t, was+"; ended by D", p.status)
+}
+
+// What comes after the end of the program is printed: an end of a drain tells what has become of the drain.
+func TestADrainThatWasEndedDoesNotStayInForce(t *testing.T) {
+	drain, undrain := act.Action{Verb: act.Drain, Node: "n1"}, act.Action{Verb: act.Undrain, Node: "n1"}
+	left := outcome{drain, `node "n1": 1 left`, context.Canceled}
+	const stays = "berth: the drain of node n1 stays in force; 'berth drain --node n1 --stop' ends it\n"
+	for name, tt := range map[string]struct {
+		keys   string
+		unsaid []outcome
+		says   string
+	}{
+		"a drain": {"d enter enter y", []outcome{left}, stays},
+		"ended": {
+			"d enter enter y D enter y",
+			[]outcome{left, {action: undrain, done: "it has ended"}},
+			"berth: undrain n1: it has ended\nberth: drain n1: node \"n1\": 1 left; ended by D\n",
+		},
+		"not ended": {
+			"d enter enter y D enter y",
+			[]outcome{left, {action: undrain, err: errNotBegun}},
+			"berth: undrain n1: not done: the program has ended before it began\n" + stays,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := atName(t, 80, 24)
+			p.keys(tt.keys)
+			var out strings.Builder
+			p.last(&out, tt.unsaid)
+			require.Equal(t, tt.says, out.String())
+		})
+	}
+}
+
 func TestPastedTextIsMadeHarmless(t *testing.T) {
 	p := atName(t, 80, 24)
 	p.send(tea.PasteMsg{Content: "y"})

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/watch"
 )
@@ -152,6 +153,12 @@ func (l *live) end() []outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.unsaid
+}
+
+// undrained reports whether an outcome is that another call has ended the drain.
+func undrained(o outcome) bool {
+	var stale *berth.StaleError
+	return o.action.Verb == act.Drain && errors.As(o.err, &stale) && stale.Changed == "stop"
 }
 
 // stopped reports whether an outcome is only that the program has ended.

@@ -104,9 +104,16 @@ type model struct {
 	screens   []screen // the last one is shown
 	form      *form    // nil while nobody is asked for anything
 	help      bool
-	status    string // until the next key
-	bad       bool   // the status is an error
-	running   []act.Action
+	status    string     // until the next key
+	bad       bool       // the status is an error
+	came      act.Action // whose outcome the status is, if it is one
+	running   []underWay
+}
+
+// underWay is an action that goes on.
+type underWay struct {
+	action act.Action
+	ended  bool // a drain: its end was asked for from here since it began
 }
 
 func newModel(w world, namespace string, kind keyspace.Kind, colors bool, now time.Time) *model {
@@ -188,31 +195,76 @@ func (m *model) read(r reading) tea.Cmd {
 	return m.world.next(r.subject, r.seq)
 }
 
-// ended tells what has come of an action.
-func (m *model) ended(o outcome) {
+// begins notes an action that is to be done.
+func (m *model) begins(action act.Action) {
+	if action.Verb == act.Undrain {
+		m.ends(action.Node, true)
+	}
+	m.running = append(m.running, underWay{action: action})
+}
+
+// ends notes whether the drains of a node that are under way are ended from here.
+func (m *model) ends(node string, ended bool) {
 	for i := range m.running {
-		if m.running[i] == o.action {
-			m.running = append(m.running[:i:i], m.running[i+1:]...)
-			break
+		if r := &m.running[i]; r.action.Verb == act.Drain && r.action.Node == node {
+			r.ended = ended
 		}
 	}
-	m.status, m.bad = told(o), o.err != nil
+}
+
+// over takes an action from those under way, and is its outcome in a line. It is no error that a drain was ended from here.
+func (m *model) over(o outcome) (line string, bad bool) {
+	if o.action.Verb == act.Undrain && o.err != nil { // whatever ends that drain now, this has not
+		m.ends(o.action.Node, false)
+	}
+	for i, r := range m.running {
+		if r.action != o.action {
+			continue
+		}
+		m.running = append(m.running[:i:i], m.running[i+1:]...)
+		if r.ended && (stopped(o) || undrained(o)) {
+			return about(o.action) + text.Escaped(o.done) + "; ended by D", false
+		}
+		break
+	}
+	return told(o), o.err != nil
+}
+
+// ended tells what has come of an action. A drain and its end do not hide each other: that of the end comes first.
+func (m *model) ended(o outcome) {
+	line, bad := m.over(o)
+	before := m.came
+	if m.status != "" && before.Node != "" && before.Node == o.action.Node {
+		switch {
+		case before.Verb == act.Undrain && o.action.Verb == act.Drain:
+			line, bad = m.status+"; "+line, bad || m.bad
+		case before.Verb == act.Drain && o.action.Verb == act.Undrain:
+			line, bad = line+"; "+m.status, bad || m.bad
+		}
+	}
+	m.say(bad, line)
+	m.came = o.action
 }
 
 // told is an outcome in a line.
 func told(o outcome) string {
-	about := text.Plain(o.action.Name)
-	if o.action.Name == "" {
-		about = text.Plain(o.action.Node)
-	}
-	line := string(o.action.Verb) + " " + about + ": "
+	line := about(o.action) + text.Escaped(o.done)
 	switch {
 	case o.err != nil && o.done != "" && o.action.Verb == act.Drain:
-		return line + text.Escaped(o.done) + "; " + words(o.err)
+		return line + "; " + words(o.err)
 	case o.err != nil:
-		return line + "not done: " + words(o.err)
+		return about(o.action) + "not done: " + words(o.err)
 	}
-	return line + text.Escaped(o.done)
+	return line
+}
+
+// about is how the line of an action begins.
+func about(a act.Action) string {
+	what := text.Plain(a.Name)
+	if a.Name == "" {
+		what = text.Plain(a.Node)
+	}
+	return string(a.Verb) + " " + what + ": "
 }
 
 // words is an error for a person, in one line.
@@ -220,7 +272,7 @@ func words(err error) string { return strings.TrimPrefix(app.OneLine(err.Error()
 
 // say shows a line until the next key.
 func (m *model) say(bad bool, line string) tea.Cmd {
-	m.status, m.bad = line, bad
+	m.status, m.bad, m.came = line, bad, act.Action{}
 	return nil
 }
 
