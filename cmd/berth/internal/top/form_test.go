@@ -86,6 +86,46 @@ func TestEachActionIsAskedForToldAndConfirmed(t *testing.T) {
 	}
 }
 
+// A resource that one claim holds stands for that claim.
+func TestTheKeysOfAClaimTakeTheOneThatHoldsTheResource(t *testing.T) {
+	pool := of(keyspace.Pool, contended("proxies", 1))
+	pool.Pool = &inspect.Pool{}
+	at := func(claims ...string) *play {
+		p := atPool(t)
+		l := looked(pool, []string{"n1.a", "n2.b"}, []string{"n3.c"}, inspect.Resource{Key: "p0"}, inspect.Resource{Key: "p1", Claims: claims, Max: 2})
+		l.Holds[1].Node = "n9" // it was taken over
+		p.reads(l)
+		p.keys("G")
+		require.Contains(t, p.row(), "p1")
+		return p
+	}
+	p := at("n2.b")
+	p.keys("r enter y d enter enter y D enter y t '5m' enter 'banned' enter y")
+	require.Equal(t, []act.Action{
+		{Verb: act.Release, Kind: keyspace.Pool, Name: "proxies", Claim: "n2.b"},
+		{Verb: act.Drain, Node: "n9"},
+		{Verb: act.Undrain, Node: "n9"},
+		{Verb: act.Rest, Kind: keyspace.Pool, Name: "proxies", Resource: "p1", For: 5 * time.Minute, Reason: "banned"},
+	}, p.fake.done)
+	p.keys("n")
+	require.Equal(t, subject{view: ofNode, node: "n9"}, p.top().subject())
+
+	for _, claims := range [][]string{nil, {"n1.a", "n2.b"}} {
+		for _, key := range []string{"r", "d", "D", "n"} {
+			p := at(claims...)
+			p.keys(key)
+			p.shows("select a claim")
+			require.Nil(t, p.form)
+			require.Len(t, p.screens, 2)
+		}
+	}
+	p = at("n7.unread")
+	p.keys("d")
+	p.shows("drain: the node of this claim is not known")
+	p.keys("r")
+	p.shows(`release claim "n7.unread" of pool "proxies"`)
+}
+
 func TestWhatCannotBeIsAskedForAgain(t *testing.T) {
 	for _, tt := range []struct {
 		keys, says string

@@ -69,10 +69,27 @@ func (s *nameScreen) target() target {
 		t.claim, t.node = i.wait.ID, i.wait.Node
 	case i.resource != nil:
 		t.resource = i.resource.Key
+		if len(i.resource.Claims) == 1 {
+			t.claim = i.resource.Claims[0]
+			t.node = s.nodeOf(t.claim)
+		}
 	case i.asked != nil:
 		t.claim = i.asked.Claim
 	}
 	return t
+}
+
+// nodeOf is the node of a claim that holds, "" where its record was not read.
+func (s *nameScreen) nodeOf(claim string) string {
+	for i := range s.look.Holds {
+		if s.look.Holds[i].ID == claim {
+			return s.look.Holds[i].Node
+		}
+	}
+	if asked := s.look.Asked[claim]; asked.Hold != nil {
+		return asked.Hold.Node
+	}
+	return ""
 }
 
 func (s *nameScreen) press(m *model, key string) tea.Cmd {
@@ -100,7 +117,7 @@ func (s *nameScreen) press(m *model, key string) tea.Cmd {
 		if t.claim != "" {
 			return m.say(true, errUnknownNode.Error())
 		}
-		return m.say(true, "no claim is selected: n shows the claims of its node")
+		return m.say(true, "select a claim: n shows the claims of its node")
 	case "c":
 		return m.open(&circleScreen{})
 	}
