@@ -35,7 +35,7 @@ type form struct {
 	asks   []ask
 	at     int // of asks; len(asks): it is to be confirmed
 	input  string
-	wrong  string // with what was typed last
+	wrong  string // with what was typed last, "" once a key has followed
 }
 
 // ask is one thing to ask for.
@@ -184,7 +184,7 @@ func (f *form) press(m *model, key, typed string) tea.Cmd {
 	case key == "enter":
 		f.next()
 	default:
-		f.input, f.wrong = edited(f.input, key, typed), ""
+		f.edit(key, typed)
 	}
 	return nil
 }
@@ -231,8 +231,16 @@ func (f *form) confirm(m *model, typed string) tea.Cmd {
 // typed takes in pasted text.
 func (f *form) typed(content string) {
 	if f.at < len(f.asks) {
-		f.input = edited(f.input, "", content)
+		f.edit("", content)
 	}
+}
+
+// edit has a key change the line. What is typed right after a refusal replaces the line; any other key keeps it.
+func (f *form) edit(key, typed string) {
+	if f.wrong != "" && typed != "" {
+		f.input = ""
+	}
+	f.input, f.wrong = edited(f.input, key, typed), ""
 }
 
 // longest is how long a text may be that is typed.

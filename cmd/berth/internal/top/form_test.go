@@ -156,6 +156,32 @@ func TestWhatCannotBeIsAskedForAgain(t *testing.T) {
 	}
 }
 
+func TestWhatIsTypedAfterARefusalReplacesTheLine(t *testing.T) {
+	for _, tt := range []struct{ keys, line string }{
+		{"", "soon"},
+		{"'5m'", "5m"},
+		{"enter '5m'", "5m"},
+		{"backspace", "soo"},
+		{"backspace 'n'", "soon"},
+		{"left 'er'", "sooner"},
+		{"right 'er'", "sooner"},
+		{"up '5m'", "soon5m"},
+		{"ctrl+u", ""},
+		{"ctrl+u '1h'", "1h"},
+	} {
+		t.Run(tt.keys, func(t *testing.T) {
+			p := atName(t, 80, 24)
+			p.keys("p 'soon' enter " + tt.keys)
+			p.shows("> " + tt.line + "_")
+		})
+	}
+	p := atName(t, 80, 24)
+	p.keys("p 'soon' enter")
+	p.send(tea.PasteMsg{Content: "5m"})
+	p.shows("> 5m_")
+	p.showsNot("! this is not a time")
+}
+
 func TestAnOutcomeIsToldWhateverIsShown(t *testing.T) {
 	p := atName(t, 80, 24)
 	p.keys("d enter enter y")
