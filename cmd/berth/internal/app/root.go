@@ -43,10 +43,15 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	root.SetIn(in)
 	root.SetOut(a.Out)
 	root.SetErr(errs)
+	var unknown error // a command whose help was asked for
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, rest []string) {
+		if unknown = unknownCommand(cmd); unknown == nil {
+			help(cmd, rest)
+		}
+	})
 	cmd, err := root.ExecuteContextC(context.Background())
-	if err == nil {
-		err = a.Out.err
-	}
+	err = cmp.Or(err, unknown, a.Out.err)
 	if err == nil {
 		return 0
 	}

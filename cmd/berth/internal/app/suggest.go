@@ -16,6 +16,15 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q for %q%s", args[0], cmd.CommandPath(), like(cmd, args[0], ""))
 }
 
+// unknownCommand refuses the arguments of a command of commands where --help is asked for: cobra would look at none.
+func unknownCommand(cmd *cobra.Command) error {
+	args := cmd.Flags().Args()
+	if len(args) == 0 || !cmd.HasSubCommands() {
+		return nil
+	}
+	return cmd.ValidateArgs(args)
+}
+
 // likeFlag is like for the flags of a command.
 func likeFlag(cmd *cobra.Command, typed string) string {
 	flags := &cobra.Command{}
