@@ -1,13 +1,11 @@
 package top
 
 import (
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -252,6 +250,8 @@ func told(o outcome) string {
 	switch {
 	case o.err != nil && o.done != "" && o.action.Verb == act.Drain:
 		return line + "; " + words(o.err)
+	case mayBeDone(o.err):
+		return about(o.action) + "it may have been done: " + words(o.err)
 	case o.err != nil:
 		return about(o.action) + "not done: " + words(o.err)
 	}
@@ -266,9 +266,6 @@ func about(a act.Action) string {
 	}
 	return string(a.Verb) + " " + what + ": "
 }
-
-// words is an error for a person, in one line.
-func words(err error) string { return strings.TrimPrefix(app.OneLine(err.Error()), "berth: ") }
 
 // say shows a line until the next key.
 func (m *model) say(bad bool, line string) tea.Cmd {
