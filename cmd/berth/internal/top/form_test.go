@@ -242,6 +242,10 @@ func TestADrainThatIsEndedFromHereHasNotFailed(t *testing.T) {
 	p.keys("down") // it was read
 	p.send(stop)
 	require.Equal(t, was+"; ended by D", p.status)
+	p.keys("down")
+	p.send(outcome{action: act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"}, done: "paused"})
+	p.send(stop)
+	p.shows("pause gpu: paused; " + was)
 }
 
 // What comes after the end of the program is printed: an end of a drain tells what has become of the drain.

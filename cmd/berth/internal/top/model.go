@@ -228,15 +228,16 @@ func (m *model) over(o outcome) (line string, bad bool) {
 	return told(o), o.err != nil
 }
 
-// ended tells what has come of an action. A drain and its end do not hide each other: that of the end comes first.
+// ended tells what has come of an action. A drain, which may end whenever it will, hides nothing that was not read yet, and
+// is not hidden: it comes last.
 func (m *model) ended(o outcome) {
 	line, bad := m.over(o)
 	before := m.came
-	if m.status != "" && before.Node != "" && before.Node == o.action.Node {
+	if m.status != "" && before.Verb != "" {
 		switch {
-		case before.Verb == act.Undrain && o.action.Verb == act.Drain:
+		case o.action.Verb == act.Drain:
 			line, bad = m.status+"; "+line, bad || m.bad
-		case before.Verb == act.Drain && o.action.Verb == act.Undrain:
+		case before.Verb == act.Drain:
 			line, bad = line+"; "+m.status, bad || m.bad
 		}
 	}
