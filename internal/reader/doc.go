@@ -152,6 +152,14 @@ func (t *turn) hear(answers scriptkit.Answers, results []rueidis.RedisResult) {
 	t.results = results
 }
 
+// wholly is what each has read, and nothing beside an error: a name may have been read in part by then.
+func wholly[E any](read []E, err error) ([]E, error) {
+	if err != nil {
+		return nil, err
+	}
+	return read, nil
+}
+
 // each reads something of names that lie on one server. node is that server's client; with nil each name is read where it
 // is. One whose slot moves is read alone. failed notes the error of one name; the error returned is that of all.
 func (r *Reader) each(ctx context.Context, what string, node rueidis.Client, refs []Ref, read func(i int, t *turn) error, failed func(i int, t *turn, err error)) error {

@@ -104,14 +104,14 @@ func (n Name) of(t *turn, moving bool) Name {
 // that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
 func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Name, error) {
 	rows := make([]Name, len(refs))
-	return rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
+	return wholly(rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(1, func() (still bool, err error) {
 			rows[i], still, err = t.row(k)
 			return still, err
 		})
 		rows[i] = rows[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} })
+	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} }))
 }
 
 // text asks for the text of a thin name, unless the name is known to be none.

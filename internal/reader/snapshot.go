@@ -85,17 +85,17 @@ const (
 
 // Snapshots reads names that lie on one server, and the claims asked for of each. node is that server's
 // client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
-// its Err. An error is that of all.
+// its Err. An error is that of all: beside it there is nothing.
 func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claims []string, refs ...Ref) ([]Snapshot, error) {
 	found := make([]Snapshot, len(refs))
-	return found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
+	return wholly(found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(most, func() (still bool, err error) {
 			found[i], still, err = t.snapshot(claims)
 			return still, err
 		})
 		found[i].Name = found[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { found[i] = Snapshot{Name: Name{Err: err}.of(t, false)} })
+	}, func(i int, t *turn, err error) { found[i] = Snapshot{Name: Name{Err: err}.of(t, false)} }))
 }
 
 // Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a

@@ -138,11 +138,11 @@ type Size struct {
 // Sizes reads them of names that lie on one server, in their order. node is that server's client; nil for one name.
 func (r *Reader) Sizes(ctx context.Context, node rueidis.Client, refs ...Ref) ([]Size, error) {
 	sizes := make([]Size, len(refs))
-	return sizes, r.each(ctx, "sizes", node, refs, func(i int, t *turn) error {
+	return wholly(sizes, r.each(ctx, "sizes", node, refs, func(i int, t *turn) error {
 		sizes[i].Ref = refs[i]
 		_, err := t.again(1, func() (still bool, err error) { return true, t.size(&sizes[i]) })
 		return err
-	}, func(i int, _ *turn, err error) { sizes[i] = Size{Ref: refs[i], Err: err} })
+	}, func(i int, _ *turn, err error) { sizes[i] = Size{Ref: refs[i], Err: err} }))
 }
 
 func (t *turn) size(s *Size) error {

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -168,5 +170,40 @@ func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
 		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
 		_, err = w.look.Circles(context.Background(), inspect.CircleOptions{Within: -1})
 		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+	})
+}
+
+// What was read of a name when the time was over counts for nothing.
+func TestASearchThatIsCutOffAnywhere(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		held := alpha.filled("p1")
+		alpha.take(held, nil)
+		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
+		alpha.lock("a", "order-1", nil)
+		beta.awaitLock("a", "order-2", nil)
+		w.Advance(500 * ms)
+		// cut is a reader that hears of so many commands alone.
+		cut := func(after int) *inspect.Reader {
+			slow, sent := w.Process(), 0
+			look, err := inspect.New(slow.Redis, inspect.Config{})
+			require.NoError(w.T, err)
+			slow.OnCommand(func(link.Command) link.Fate {
+				if sent++; sent > after {
+					return link.LoseReply
+				}
+				return link.Pass
+			})
+			return look
+		}
+		for after, whole := 1, false; !whole; after++ {
+			require.Less(w.T, after, 200)
+			found, err := cut(after).Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
+			require.NoError(w.T, err)
+			require.Empty(w.T, found.Circles)
+			if whole = !found.Partial; whole {
+				require.Equal(w.T, 2, found.Names)
+			}
+		}
 	})
 }
