@@ -134,11 +134,13 @@ func (d *drain) means(c *reader.Listed) bool {
 // cancelled, so that is done twice; what is there then was taken by a process that cannot read the notice.
 func (d *drain) end(ctx context.Context) (_ berth.Drained, err error) {
 	var forced error
-	for try := 0; try == 0 || try == 1 && d.found.Left > 0 && ctx.Err() == nil; try++ {
+	for range 2 {
 		if forced = d.pass(ctx, true); errors.Is(forced, berth.ErrStale) {
 			return d.found, forced
 		}
-		err = d.pass(ctx, false)
+		if err = d.pass(ctx, false); d.found.Left == 0 || ctx.Err() != nil {
+			break
+		}
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -206,7 +208,7 @@ func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool
 	return nil
 }
 
-// note keeps an error of the pass. Both listings of a name may say the same.
+// note keeps an error of the pass, unless it says what the last one says.
 func (d *drain) note(err error) {
 	if err == nil {
 		return

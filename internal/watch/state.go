@@ -1,7 +1,9 @@
 package watch
 
 import (
+	"context"
 	"errors"
+	"net"
 	"slices"
 
 	"github.com/berth-go/berth"
@@ -38,6 +40,13 @@ func State(n *inspect.Name) string {
 		return "held"
 	}
 	return "full"
+}
+
+// Silent says whether an error is that of a server that does not answer, or refuses for now.
+func Silent(err error) bool {
+	var broken net.Error
+	var link *net.OpError // also one that has lasted too long
+	return errors.Is(err, berth.ErrUnavailable) || errors.As(err, &link) || errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded)
 }
 
 // heavier says whether the first in line that lives asks for more than is free.

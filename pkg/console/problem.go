@@ -1,14 +1,13 @@
 package console
 
 import (
-	"context"
 	"errors"
-	"net"
 	"regexp"
 	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -18,13 +17,6 @@ var address = regexp.MustCompile(`(^|[\s(=/@,])(\[[0-9A-Fa-f:.%]+\]|[0-9A-Za-z][
 // prefix is what begins each error of Berth, also one that another one tells of.
 var prefix = regexp.MustCompile(`(^|\n|: )(?:berth: )+`)
 
-// silent says whether an error is that of a server that does not answer, or refuses for now.
-func silent(err error) bool {
-	var broken net.Error
-	var link *net.OpError // also one that has lasted too long
-	return errors.Is(err, berth.ErrUnavailable) || errors.As(err, &link) || errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded)
-}
-
 // problem is an error as a page shows it. Where the server is, is told nobody who looks: an action's error is whole in its
 // event.
 func problem(err error) string {
@@ -33,7 +25,7 @@ func problem(err error) string {
 		return ""
 	case errors.Is(err, berth.ErrUnavailable):
 		return "the server is unavailable: it does not answer, or refuses for now"
-	case silent(err):
+	case watch.Silent(err):
 		return errSilent.Error()
 	}
 	return text.Escaped(address.ReplaceAllString(plainly(err), "${1}(a server)"))

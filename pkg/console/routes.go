@@ -172,7 +172,7 @@ func codeOf(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, errNoLook), errors.Is(err, errRefused):
 		return http.StatusForbidden
-	case silent(err):
+	case watch.Silent(err):
 		return http.StatusServiceUnavailable
 	case errors.Is(err, berth.ErrInvalidConfig):
 		return http.StatusBadRequest

@@ -56,13 +56,13 @@ var ports struct {
 }
 
 // own draws a port for this process alone, for as long as it lives: a server that is down finds its port free when it
-// comes back. Others that draw here respect the locks of one file, a byte for each port. It returns false for one that is
+// comes back. Others of this user respect the locks of one file, a byte for each port. It returns false for one that is
 // another's.
 func own(port int64) (bool, error) {
 	ports.Lock()
 	defer ports.Unlock()
 	if ports.file == nil {
-		file, err := os.OpenFile(filepath.Join(os.TempDir(), "berth-test-ports"), os.O_RDWR|os.O_CREATE, 0o666)
+		file, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("berth-test-ports-%d", os.Getuid())), os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return false, err
 		}

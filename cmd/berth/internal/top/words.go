@@ -1,10 +1,8 @@
 package top
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 
@@ -12,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -30,13 +29,11 @@ func words(err error) string {
 	}
 	var answer *rueidis.RedisError
 	var untrusted *tls.CertificateVerificationError
-	var broken net.Error
-	away := errors.Is(err, berth.ErrUnavailable)
 	switch {
-	case away && errors.As(err, &answer):
+	case errors.Is(err, berth.ErrUnavailable) && errors.As(err, &answer):
 		return "the server refuses for now: " + oneLine(answer)
 	case errors.As(err, &untrusted): // it answers
-	case away, errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded):
+	case watch.Silent(err):
 		return "the server does not answer"
 	}
 	return oneLine(err)
