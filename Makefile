@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # Each is a Go module of its own, with its tests.
-MODULES := . cmd/berth test test/bench test/browser
+MODULES := . cmd/berth contrib/cron contrib/gocron contrib/http contrib/otel contrib/prometheus test test/bench test/browser
 
 .PHONY: help
 help: ## List the targets

@@ -91,6 +91,14 @@ func plans(at places) map[string]plan {
 	// a server of theirs would not get a processor for longer than a lease.
 	command.flags, command.after = []string{"-p=1"}, []string{root.name}
 	command.does, command.takes = "the command, with nothing but Go", 90*time.Second
+	// What others make of the library, each a module with few tests.
+	var contrib []step
+	for _, module := range []string{"cron", "gocron", "http", "otel", "prometheus"} {
+		one := root
+		one.name, one.module, one.first = "test contrib/"+module, "contrib/"+module, ""
+		one.does, one.takes, one.after = "the module, with nothing but Go", 20*time.Second, []string{command.name}
+		contrib = append(contrib, one)
+	}
 	rootAlone := root // little else fills a processor while one of them waits or is linked
 	rootAlone.flags = []string{"-p=4"}
 	// Most of them wait most of the time: more at once than there are processors.
@@ -137,15 +145,15 @@ func plans(at places) map[string]plan {
 		"test": {
 			does: "all tests with the race detector, on real servers too",
 			cold: 9 * time.Minute, warm: 7 * time.Minute,
-			steps: []step{setup("cc", "redis", "valkey", "tmux"), build, root, command, servers, bench},
+			steps: append([]step{setup("cc", "redis", "valkey", "tmux"), build, root, command, servers, bench}, contrib...),
 		},
 		"ci": {
 			does: "everything that a change must pass",
 			cold: 14 * time.Minute, warm: 8 * time.Minute,
-			steps: []step{
+			steps: append([]step{
 				setup("cc", "redis", "valkey", "tmux", "golangci-lint", "luacheck", "chromium"),
 				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, browser, undocker,
-			},
+			}, contrib...),
 		},
 	}
 }

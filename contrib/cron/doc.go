@@ -1,0 +1,2 @@
+// Package berthcron wraps the jobs of robfig/cron, so that one process runs each.
+package berthcron

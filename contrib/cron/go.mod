@@ -1,0 +1,3 @@
+module github.com/berth-go/berth/contrib/cron
+
+go 1.26.0

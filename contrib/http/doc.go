@@ -1,0 +1,2 @@
+// Package berthhttp bounds how many requests are served at once, over all processes.
+package berthhttp

@@ -1,0 +1,3 @@
+module github.com/berth-go/berth/contrib/http
+
+go 1.26.0

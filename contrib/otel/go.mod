@@ -1,0 +1,3 @@
+module github.com/berth-go/berth/contrib/otel
+
+go 1.26.0

@@ -1,0 +1,2 @@
+// Package berthprom makes metrics of Prometheus from the events of Berth.
+package berthprom
