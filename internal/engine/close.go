@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -120,7 +119,7 @@ func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (
 			defer func() { <-slots }()
 			if e.clock.Now()-time.Duration(answered.Load()) >= within {
 				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
-				e.holdEvent(ctx, observe.ReleaseFailed, h.c, err)
+				e.onCall(ctx, h.c, &event{kind: evReleaseFailed, cause: err})
 				errs <- err
 				return
 			}

@@ -131,6 +131,7 @@ func (m *machine) on(ev event) effects {
 		m.answer(ev.start)
 	}
 	fx := follow(m, ev)
+	fx.over = m.over(fx.tell)
 	if ev.wanted && m.holds() && !m.wanted { // of the claim, whichever grant the answer is about
 		m.wanted = true
 		fx.do |= doWanted

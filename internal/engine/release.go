@@ -109,9 +109,8 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 	parting, err := e.sendRelease(ctx, c)
 	ev.now = e.clock.Now()
 	if err != nil {
-		ev.kind, ev.mayRun = evReleaseFailed, scriptkit.MaybeRan(err)
-		c.on(ev)
-		return effects{tell: observe.ReleaseFailed, told: err, result: err}, nil
+		ev.kind, ev.mayRun, ev.cause = evReleaseFailed, scriptkit.MaybeRan(err), err
+		return c.on(ev), nil
 	}
 	if parting.More {
 		e.sweepSoon(c.Name)

@@ -159,5 +159,18 @@ func (m *machine) outcome(ev event) error {
 // suspects notes that the release may have run all the same.
 func suspects(m *machine, ev event) effects {
 	m.end.mayRun = m.end.mayRun || ev.mayRun
-	return effects{}
+	return effects{tell: observe.ReleaseFailed, told: ev.cause, result: ev.cause}
+}
+
+// over reports whether the news is the first one that the hold is over. A release that was not
+// answered may be such news, and one that is answered later is not any more.
+func (m *machine) over(news observe.Kind) bool {
+	switch news {
+	case observe.Released, observe.ReleasedByOther, observe.Lost, observe.Expired, observe.ReentryEnded, observe.Detached,
+		observe.ReleaseFailed:
+		first := !m.end.told
+		m.end.told = true
+		return first
+	}
+	return false
 }

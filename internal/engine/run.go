@@ -126,7 +126,7 @@ func (e *Engine) tell(ctx context.Context, c *Claim, ev *event, fx *effects) {
 	}
 	m := c.see()
 	e.event(fx.tell, c, func(o *observe.Event) {
-		o.Context = ctx
+		o.Context, o.WasHeld = ctx, fx.over
 		switch fx.tell {
 		case observe.Queued, observe.Requeued, observe.Restored:
 			o.Ahead, o.Capacity = ev.ahead, ev.counts.capacity

@@ -93,6 +93,7 @@ type end struct {
 	own    bool  // the handle lived when it was released
 	mayRun bool  // a release may have run without its answer being read
 	final  bool  // no release is to be sent any more
+	told   bool  // the observer is told that the hold is over, or was
 	result error // what every release returns then
 }
 
@@ -181,6 +182,7 @@ type effects struct {
 	do      action
 	tell    observe.Kind  // what the observer is told, "" for nothing
 	told    error         // the error that goes with that
+	over    bool          // it is the first news that the hold is over
 	result  error         // with doReturn and of a handle: why there is none; of a release: what it returns
 	end     error         // with doFinish: why the hold has ended
 	start   time.Duration // with doKeep: of the call that vouches for the grant

@@ -215,6 +215,9 @@ func (s *story) effects(ev *event, fx *effects) string {
 	}
 	if fx.tell != "" {
 		text.WriteString(" tell " + string(fx.tell))
+		if (&machine{}).over(fx.tell) && !fx.over {
+			text.WriteString(" again")
+		}
 	}
 	if fx.tell == observe.Unavailable {
 		fmt.Fprintf(&text, " calls %d since %s err %s", fx.silence.calls, seconds(fx.silence.since), said(fx.silence.err))

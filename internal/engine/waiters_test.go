@@ -127,8 +127,8 @@ func (l *lottery) who(e *engine.Engine) {
 	}
 }
 
-// Whatever becomes of the claims that wait, an observer can count them: at no moment has it more
-// ends than beginnings, and at last as many.
+// Whatever becomes of the claims that wait or hold, an observer can count them: of those that wait
+// it has at no moment more ends than beginnings, and of both at last as many.
 func TestWhoWaitsCanBeCounted(t *testing.T) {
 	t.Parallel()
 	var counted atomic.Int64
@@ -173,6 +173,7 @@ func TestWhoWaitsCanBeCounted(t *testing.T) {
 			defer mu.Unlock()
 			require.Empty(t, problems, "seed %d", seed)
 			require.Zero(t, waiters.Waiting(), "seed %d", seed)
+			require.Zero(t, waiters.Held(), "seed %d", seed)
 		})
 	}
 	require.Greater(t, counted.Load(), int64(500))

@@ -76,12 +76,13 @@ func (p *Process) Closes(by func(context.Context) error) {
 }
 
 // Shut closes the client, as a program does before it ends. What the client has told of who
-// waits must have been right.
+// waits, and who holds, must have been right.
 func (p *Process) Shut() {
 	if p.closes != nil {
 		_ = p.closes(context.Background())
 		p.closes = nil
 		require.Zero(p.W.T, p.Waiting())
+		require.Zero(p.W.T, p.Held())
 	}
 }
 

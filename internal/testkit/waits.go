@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/stretchr/testify/require"
@@ -8,16 +9,19 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// Waiters counts who waits in line, as a gauge of metrics would, and holds what a client tells
-// against the law of observe.Event.WasQueued.
+// Waiters counts who waits in line and who holds, as gauges of metrics would, and holds what a
+// client tells against the laws of observe.Event.WasQueued and of WasHeld.
 type Waiters struct {
-	claims  map[string]*waiter
-	waiting int
+	claims        map[string]*waiter
+	waiting, held int
 }
 
-type waiter struct{ queued, ended bool }
+type waiter struct {
+	queued, ended bool
+	holds         int // below 0 where the end was told before the grant
+}
 
-// Take takes the next event, and says how it breaks the law.
+// Take takes the next event, and says how it breaks a law.
 func (w *Waiters) Take(e observe.Event) error {
 	if w.claims == nil {
 		w.claims = make(map[string]*waiter)
@@ -27,6 +31,10 @@ func (w *Waiters) Take(e observe.Event) error {
 		c = &waiter{}
 		w.claims[e.Claim] = c
 	}
+	return errors.Join(w.waits(c, e), w.holds(c, e))
+}
+
+func (w *Waiters) waits(c *waiter, e observe.Event) error {
 	switch {
 	case e.Kind == observe.Queued:
 		if c.queued || c.ended {
@@ -50,8 +58,28 @@ func (w *Waiters) Take(e observe.Event) error {
 	return nil
 }
 
+func (w *Waiters) holds(c *waiter, e observe.Event) error {
+	by := 0
+	switch e.Kind {
+	case observe.Granted, observe.Reentered, observe.Resumed:
+		by = 1
+	}
+	if e.WasHeld {
+		by--
+	}
+	c.holds += by
+	w.held += by
+	if c.holds < -1 || c.holds > 1 {
+		return fmt.Errorf("claim %s is held %d times after %s", e.Claim, c.holds, e.Kind)
+	}
+	return nil
+}
+
 // Waiting is how many wait.
 func (w *Waiters) Waiting() int { return w.waiting }
+
+// Held is how many hold.
+func (w *Waiters) Held() int { return w.held }
 
 // Waiting is how many claims of the client wait, by the events so far.
 func (p *Process) Waiting() int {
@@ -60,4 +88,12 @@ func (p *Process) Waiting() int {
 	defer p.mu.Unlock()
 	require.Empty(p.W.T, p.wrong)
 	return p.waiters.Waiting()
+}
+
+// Held is how many holds the client has, by the events so far.
+func (p *Process) Held() int {
+	p.W.T.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiters.Held()
 }

@@ -15,11 +15,13 @@
 // Context and Fence.
 //
 // How many claims wait in line is a gauge: add 1 at each event of kind [Queued],
-// subtract 1 at each other event with Event.WasQueued set. No claim is left out or counted
-// twice, however its wait ends. Do not put such an observer behind [Sample].
+// subtract 1 at each other event with Event.WasQueued set. How many holds there are is
+// another one: add 1 at each [Granted], [Reentered] and [Resumed], subtract 1 at each event
+// with Event.WasHeld set. No claim is left out or counted twice, however it ends. Do not put
+// such an observer behind [Sample].
 //
-// There is no limit to how many names users contend for. Do not make a name a label of
-// a metric: map the names to a few words first.
+// Package measure makes such metrics of the events; contrib/otel and contrib/prometheus
+// register them.
 //
 // docs/generated/events.md lists all kinds in one table, with the primitives that send
 // each of them. It is generated from the comments of this package.

@@ -32,6 +32,10 @@ type Event struct {
 	// WasQueued is true if the claim had waited in line: its event of kind Queued was
 	// sent before. Filled in every event that ends an acquire.
 	WasQueued bool
+	// WasHeld is true if the event is the first one that says that a hold of this client is
+	// over: an event of kind Granted, Reentered or Resumed belongs to it. Each hold has exactly
+	// one event with WasHeld, unless its process ends first.
+	WasHeld bool
 	// Waited is how long the acquiring call took, or has taken so far.
 	Waited time.Duration
 	// Held is how long the hold has lasted.

@@ -116,7 +116,7 @@ func zapField(attr slog.Attr) zap.Field {
 }
 
 // mostFields is how many fields a line can have.
-const mostFields = 22
+const mostFields = 23
 
 // appendFields appends the fields of e that are filled, in the order of the struct. It is the
 // one list of what a line says, whatever writes it.
@@ -130,6 +130,9 @@ func appendFields(list []slog.Attr, e *Event) []slog.Attr {
 	list = appendNumber(list, "fence", e.Fence)
 	if e.WasQueued {
 		list = append(list, slog.Bool("wasqueued", true))
+	}
+	if e.WasHeld {
+		list = append(list, slog.Bool("washeld", true))
 	}
 	list = appendDurations(list, e)
 	list = appendNumber(list, "ahead", int64(e.Ahead))
