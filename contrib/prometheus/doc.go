@@ -1,2 +1,25 @@
 // Package berthprom makes metrics of Prometheus from the events of Berth.
+//
+//	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Options{NameClass: measure.Collapse})
+//	locks, err := qlock.New(client, qlock.Config{Observer: metrics})
+//
+// One observer serves all clients of a process. Every metric has the label primitive ("sem",
+// "lock", "pool"), and those with a * also name_class, the class of the name by
+// Options.NameClass:
+//
+//	berth_acquires_total*          outcome   acquires that have ended: granted, timed_out, deadlock, ...
+//	berth_wait_time_seconds*       histogram of how long granted acquires took
+//	berth_waiting*                 gauge     claims that wait in line now
+//	berth_held*                    gauge     holds that last now
+//	berth_hold_time_seconds*       histogram of how long holds lasted
+//	berth_hold_ends_total*         outcome   holds that have ended: released, lost, expired, ...
+//	berth_repeated_calls_total*    attempts of calls that failed, and were repeated
+//	berth_unanswered_calls_total*  call      calls given up without an answer: acquire, release, cleanup
+//	berth_heartbeats_total         outcome   heartbeats of claims: answered, unanswered
+//	berth_heartbeat_delay_seconds  histogram of how late heartbeats were sent
+//	berth_events_total*            kind      all other events: rested, damaged, refresh_failed, ...
+//
+// The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel. The
+// values of the labels are those of package measure. All of it is what this process knows;
+// `berth exporter` reads the rest from the server.
 package berthprom

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -128,6 +129,19 @@ func (e *Engine) beatFailed(l *heartbeat.Lease, err error) {
 		e.on(c, &event{kind: evMissed, start: unasked, mayRun: true, cause: errLate})
 	} else if !scriptkit.Repeatable(err) {
 		e.on(c, &event{kind: evRejected, cause: err})
+	}
+}
+
+// beaten tells the observer what became of heartbeats that were sent together.
+func (e *Engine) beaten(f heartbeat.Flown) {
+	ev := observe.Event{Kind: observe.Heartbeat, Node: e.cfg.Node, Late: f.Late}
+	if f.Answered > 0 {
+		ev.Count = f.Answered
+		e.cfg.Observe(ev)
+	}
+	if f.Unanswered > 0 {
+		ev.Count, ev.Err = f.Unanswered, f.Err
+		e.cfg.Observe(ev)
 	}
 }
 

@@ -126,7 +126,11 @@ func New(cfg Config) *Engine {
 		groups:  make(map[groupKey]*group),
 		flights: flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
 	}
-	e.beats = heartbeat.New(heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout})
+	beats := heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout}
+	if cfg.Observe != nil {
+		beats.Over = e.beaten
+	}
+	e.beats = heartbeat.New(beats)
 	e.held = heartbeat.Spec{
 		Ends:   true,
 		Ended:  func(l *heartbeat.Lease, cause error) { e.leaseEnded(l.Claim.(*Claim), cause) },

@@ -17,6 +17,7 @@ type Engine struct {
 	rand  func() float64
 	// patience is Config.Timeout.
 	patience time.Duration
+	over     func(Flown)
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -72,7 +73,7 @@ func New(cfg Config) *Engine {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
-		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand, patience: cfg.Timeout,
+		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand, patience: cfg.Timeout, over: cfg.Over,
 		ctx: ctx, cancel: cancel,
 		wake:  make(chan struct{}, 1),
 		lanes: make(map[track]*lane),

@@ -116,4 +116,21 @@ func (e *Engine) fly(f *flush) {
 	for _, b := range f.batches {
 		e.do(e.land(b, nil, ErrNoAnswer)) // unless it was answered
 	}
+	if e.over != nil && e.ctx.Err() == nil {
+		e.over(f.flown())
+	}
+}
+
+// flown is what became of a flush whose batches have all landed.
+func (f *flush) flown() (all Flown) {
+	for _, b := range f.batches {
+		all.Late = max(all.Late, b.behind)
+		if b.err == nil {
+			all.Answered += len(b.Leases)
+		} else {
+			all.Unanswered += len(b.Leases)
+			all.Err = b.err
+		}
+	}
+	return all
 }

@@ -105,9 +105,23 @@ type Config struct {
 	// Timeout is when a batch counts as unanswered, if that is before a sixth of
 	// its shortest lease. Default none.
 	Timeout time.Duration
+	// Over is told what became of batches that were sent together, once for each call of Beat
+	// that Stop has not cut short; nil for nobody. It runs on the goroutine of that call.
+	Over func(Flown)
 	// Rand draws the jitter, from 0 up to 1. It is never called twice at a
 	// time. Default math/rand/v2.Float64.
 	Rand func() float64
+}
+
+// Flown says what became of the batches of one call of Beat.
+type Flown struct {
+	// Answered and Unanswered are how many leases were in batches that were answered in time,
+	// and in others.
+	Answered, Unanswered int
+	// Late is how long after it was due the latest lease was sent, at least 0.
+	Late time.Duration
+	// Err is the error of a batch that was not answered in time, nil for none.
+	Err error
 }
 
 // Spec says how a lease is kept. Its moments are on Config.Clock. Its

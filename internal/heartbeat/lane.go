@@ -38,7 +38,7 @@ type lane struct {
 	slot   int32         // in Engine.ready; 0 when it has nothing to send
 }
 
-// batch is leases of a lane that are renewed together. Engine.mu guards landed, late and
+// batch is leases of a lane that are renewed together. Engine.mu guards landed, late, err and
 // slot; the rest does not change while it flies.
 type batch struct {
 	Batch
@@ -47,9 +47,11 @@ type batch struct {
 	limit  time.Duration // when it counts as unanswered
 	until  time.Duration // how long its answer may take to be of any use
 	taken  []taken       // of the leases, when they were taken
+	behind time.Duration // how long after it was due the first of them is sent
 	kicks  uint32        // of the lane, then
 	late   bool          // it counts as unanswered: its leases are not in flight with it any more
 	landed bool          // it was answered
+	err    error         // that it was not, or not in time
 	slot   int32         // in Engine.flights; 0 when it is late, or back
 }
 
@@ -200,6 +202,7 @@ func (e *Engine) gather(ln *lane, now time.Duration) *batch {
 			break
 		}
 		ln.due.drop(l)
+		b.behind = max(b.behind, now-l.due)
 		l.hurried = false
 		l.lower(now)
 		e.schedule(l)
@@ -227,6 +230,9 @@ func (e *Engine) land(b *batch, outcomes []Outcome, err error) (calls []call) {
 		return nil
 	}
 	b.landed = true
+	if b.err = err; err == nil && b.late {
+		b.err = ErrNoAnswer
+	}
 	now := e.clock.Now()
 	// First of all: no answer that comes too late may revive a hold.
 	calls = e.sweep(now)

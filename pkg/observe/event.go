@@ -47,6 +47,8 @@ type Event struct {
 	Left time.Duration
 	// Silent is for how long the server has not answered, or has not run a call.
 	Silent time.Duration
+	// Late is how long after its time a heartbeat was sent.
+	Late time.Duration
 	// Ahead is how many claims stand in line before this one.
 	Ahead int
 	// Capacity is the stored capacity; of a pool, the number of its resources. 0 if

@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, ReleaseFailed},
-		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
+		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Heartbeat, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
@@ -34,7 +34,7 @@ func (k Kind) Level() slog.Level {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed:
 		return slog.LevelWarn
-	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Repeated,
+	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Heartbeat, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,
 		HealthProgress, HealthChecked:
 		return slog.LevelDebug

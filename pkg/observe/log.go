@@ -116,7 +116,7 @@ func zapField(attr slog.Attr) zap.Field {
 }
 
 // mostFields is how many fields a line can have.
-const mostFields = 23
+const mostFields = 24
 
 // appendFields appends the fields of e that are filled, in the order of the struct. It is the
 // one list of what a line says, whatever writes it.
@@ -181,5 +181,6 @@ func appendDurations(list []slog.Attr, e *Event) []slog.Attr {
 		list = appendDuration(list, "lease", e.Lease)
 	}
 	list = appendDuration(list, "left", e.Left)
-	return appendDuration(list, "silent", e.Silent)
+	list = appendDuration(list, "silent", e.Silent)
+	return appendDuration(list, "late", e.Late)
 }

@@ -1,0 +1,184 @@
+package berthprom_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	berthprom "github.com/berth-go/berth/contrib/prometheus"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/measure"
+)
+
+// collapsed is the plain setting.
+var collapsed = measure.Options{NameClass: measure.Collapse}
+
+// event is one of a lock.
+func event(kind observe.Kind, name string) observe.Event {
+	return observe.Event{Kind: kind, Primitive: "lock", Name: name, Context: context.Background()}
+}
+
+// everything tells an observer of each kind, as the end of a wait and of a hold too.
+func everything(o observe.Observer) {
+	for _, kind := range observe.Kinds() {
+		e := event(kind, "order:1")
+		e.Waited, e.Held, e.Late, e.Count = time.Second, time.Second, time.Second, 1
+		e.WasHeld = kind == observe.Released || kind == observe.ReleaseFailed
+		o.Observe(e)
+		e.Err = berth.ErrUnavailable
+		o.Observe(e)
+	}
+	o.Observe(event("of a later release", "order:1"))
+}
+
+func TestTheNamesOfAllMetricsPassPromlint(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := berthprom.New(registry, collapsed)
+	require.NoError(t, err)
+	everything(metrics)
+	problems, err := testutil.GatherAndLint(registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.Len(t, families, len(measure.Instruments()))
+}
+
+func TestWhatTheEventsOfTwoClaimsMeasure(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := berthprom.New(registry, collapsed)
+	require.NoError(t, err)
+
+	metrics.Observe(event(observe.Queued, "order:1"))
+	metrics.Observe(event(observe.Queued, "order:22"))
+	granted := event(observe.Granted, "order:1")
+	granted.WasQueued, granted.Waited = true, 2*time.Second
+	metrics.Observe(granted)
+	lost := event(observe.Lost, "order:1")
+	lost.WasHeld, lost.Held = true, 20*time.Second
+	metrics.Observe(lost)
+
+	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
+# HELP berth_acquires_total Acquires that have ended.
+# TYPE berth_acquires_total counter
+berth_acquires_total{name_class="order:*",outcome="granted",primitive="lock"} 1
+# HELP berth_held Holds of this process that last now, whatever their weight.
+# TYPE berth_held gauge
+berth_held{name_class="order:*",primitive="lock"} 0
+# HELP berth_hold_ends_total Holds that have ended.
+# TYPE berth_hold_ends_total counter
+berth_hold_ends_total{name_class="order:*",outcome="lost",primitive="lock"} 1
+# HELP berth_waiting Claims of this process that wait in line now.
+# TYPE berth_waiting gauge
+berth_waiting{name_class="order:*",primitive="lock"} 1
+`), "berth_acquires_total", "berth_held", "berth_hold_ends_total", "berth_waiting"))
+
+	sums := map[string]float64{}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if h := metric.GetHistogram(); h != nil {
+				require.EqualValues(t, 1, h.GetSampleCount())
+				sums[family.GetName()] = h.GetSampleSum()
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{"berth_wait_time_seconds": 2, "berth_hold_time_seconds": 20}, sums)
+}
+
+// However many names there are, and however many goroutines tell of them at once, there are no more
+// series than those of the classes that may be.
+func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
+	t.Parallel()
+	const most, goroutines, each = 50, 20, 50_000
+	registry := prometheus.NewPedanticRegistry()
+	metrics, err := berthprom.New(registry, measure.Options{NameClass: func(name string) string { return name }, MaxClasses: most})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	for g := range goroutines {
+		all.Go(func() {
+			for i := range each {
+				metrics.Observe(event(observe.Granted, fmt.Sprintf("name-%d-%d", g, i)))
+			}
+		})
+	}
+	all.Wait()
+	for _, metric := range []string{"berth_acquires_total", "berth_wait_time_seconds", "berth_held"} {
+		series, err := testutil.GatherAndCount(registry, metric)
+		require.NoError(t, err)
+		require.Equal(t, most+1, series, metric)
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	granted := 0.0
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "berth_acquires_total" {
+				granted += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	require.EqualValues(t, goroutines*each, granted)
+}
+
+func TestAnEventOfTheCommonCourseAllocatesNothing(t *testing.T) {
+	metrics, err := berthprom.New(prometheus.NewRegistry(), collapsed)
+	require.NoError(t, err)
+	for _, e := range course() {
+		require.Zero(t, testing.AllocsPerRun(1000, func() { metrics.Observe(e) }), e.Kind)
+	}
+}
+
+// course is the events of a claim that waits, and holds.
+func course() []observe.Event {
+	queued, granted, released := event(observe.Queued, "order:12345"), event(observe.Granted, "order:12345"), event(observe.Released, "order:12345")
+	granted.WasQueued, granted.Waited = true, time.Second
+	released.WasHeld, released.Held = true, time.Minute
+	return []observe.Event{queued, granted, released}
+}
+
+func BenchmarkObserve(b *testing.B) {
+	metrics, err := berthprom.New(prometheus.NewRegistry(), collapsed)
+	require.NoError(b, err)
+	for _, e := range course() {
+		b.Run(string(e.Kind), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				metrics.Observe(e)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongIsNamed(t *testing.T) {
+	t.Parallel()
+	taken := prometheus.NewRegistry()
+	_, err := berthprom.New(taken, collapsed)
+	require.NoError(t, err)
+	for field, try := range map[string]func() error{
+		"NameClass": func() error { _, err := berthprom.New(prometheus.NewRegistry(), measure.Options{}); return err },
+		"MaxClasses": func() error {
+			_, err := berthprom.New(prometheus.NewRegistry(), measure.Options{NameClass: measure.Collapse, MaxClasses: -1})
+			return err
+		},
+		"registerer": func() error { _, err := berthprom.New(taken, collapsed); return err },
+	} {
+		wrong, ok := errors.AsType[*berth.ConfigError](try())
+		require.True(t, ok, field)
+		require.Equal(t, field, wrong.Field)
+	}
+	_, err = berthprom.New(nil, collapsed)
+	require.ErrorContains(t, err, "registerer")
+}

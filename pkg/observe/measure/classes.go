@@ -1,0 +1,96 @@
+package measure
+
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// Other is the class of all names whose own class came after Options.MaxClasses others.
+	Other = "other"
+
+	// remembered is for how many names it is known which series they belong to, a power of 2.
+	remembered = 4096
+	// mostPrimitives is how many primitives are told apart: there are three.
+	mostPrimitives = 8
+)
+
+// classes knows which series a name belongs to. A series never goes, and the class of a name that
+// has come too late is never made: so the events of a claim all meet the same series.
+type classes struct {
+	nameClass func(string) string
+	rows      int
+	seed      maphash.Seed
+	// memory has at each place the last name whose hash is that. It needs no lock, and no more room
+	// than it has.
+	memory [remembered]atomic.Pointer[remembrance]
+
+	mu         sync.Mutex
+	left       int                   // guarded by mu: how many classes may still come
+	primitives []string              // guarded by mu
+	byClass    map[[2]string]*series // guarded by mu: by primitive and class
+	list       []*series             // guarded by mu: in the order in which they came
+}
+
+type remembrance struct {
+	primitive, name string
+	series          *series
+}
+
+func (c *classes) init(opts Options, rows int) {
+	c.nameClass, c.rows, c.seed = opts.NameClass, rows, maphash.MakeSeed()
+	c.left, c.byClass = opts.MaxClasses, make(map[[2]string]*series)
+}
+
+// of returns the series of a name.
+func (c *classes) of(primitive, name string) *series {
+	at := &c.memory[maphash.String(c.seed, name)%remembered]
+	if r := at.Load(); r != nil && r.name == name && r.primitive == primitive {
+		return r.series
+	}
+	class := ""
+	if name != "" {
+		class = strings.ToValidUTF8(c.nameClass(name), "?") // metrics libraries refuse others
+	}
+	s := c.find(primitive, class)
+	at.Store(&remembrance{primitive, name, s})
+	return s
+}
+
+// find returns the series of a class, and makes it if there is room.
+func (c *classes) find(primitive, class string) *series {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.primitives, primitive) {
+		if len(c.primitives) < mostPrimitives {
+			c.primitives = append(c.primitives, primitive)
+		} else {
+			primitive = Other
+		}
+	}
+	s := c.byClass[[2]string{primitive, class}]
+	if s == nil && class != "" && class != Other {
+		if c.left == 0 {
+			class = Other
+			s = c.byClass[[2]string{primitive, class}]
+		} else {
+			c.left--
+		}
+	}
+	if s == nil {
+		s = &series{primitive: primitive, class: class, cells: make([]cell, c.rows)}
+		c.byClass[[2]string{primitive, class}] = s
+		c.list = append(c.list, s)
+	}
+	return s
+}
+
+// all returns the series that there are.
+func (c *classes) all() []*series {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.list)
+}
