@@ -97,11 +97,13 @@ func (p *Process) Events() []observe.Event {
 	return append([]observe.Event(nil), p.events...)
 }
 
-// Kinds are the kinds of the events so far.
+// Kinds are the kinds of the events so far, but for heartbeats, which go out when they like.
 func (p *Process) Kinds() []observe.Kind {
 	var kinds []observe.Kind
 	for _, e := range p.Events() {
-		kinds = append(kinds, e.Kind)
+		if e.Kind != observe.Heartbeat {
+			kinds = append(kinds, e.Kind)
+		}
 	}
 	return kinds
 }
