@@ -1,2 +1,34 @@
 // Package berthotel makes metrics and spans of OpenTelemetry from the events of Berth.
+//
+//	metrics, err := berthotel.NewMetrics(otel.GetMeterProvider(), measure.Options{NameClass: measure.Collapse})
+//	traces, err := berthotel.NewTraces(otel.GetTracerProvider())
+//	locks, err := qlock.New(client, qlock.Config{Observer: observe.Multi(metrics, traces)})
+//
+// One observer of each serves all clients of a process.
+//
+// # Metrics
+//
+// Every metric has the attribute berth.primitive ("sem", "lock", "pool"), and those with a * also
+// berth.name_class, the class of the name by Options.NameClass:
+//
+//	berth.acquires*          {acquire}    berth.outcome   granted, timed_out, deadlock, ...
+//	berth.wait_time*         s, histogram of how long granted acquires took
+//	berth.waiting*           {claim}      claims that wait in line now
+//	berth.held*              {hold}       holds that last now
+//	berth.hold_time*         s, histogram of how long holds lasted
+//	berth.hold_ends*         {hold}       berth.outcome   released, lost, expired, ...
+//	berth.repeated_calls*    {call}       attempts of calls that failed, and were repeated
+//	berth.unanswered_calls*  {call}       berth.call      given up: acquire, release, cleanup
+//	berth.heartbeats         {heartbeat}  berth.outcome   answered, unanswered
+//	berth.heartbeat_delay    s, histogram of how late heartbeats were sent
+//	berth.events*            {event}      berth.kind      all others: rested, damaged, ...
+//
+// Where a pool of connections has the same, the names follow the db.client.connection metrics
+// of the semantic conventions: wait_time, and hold_time for use_time, waiting for pending_requests,
+// held for the count of those in use.
+//
+// # Spans
+//
+// Each acquire is a span "berth wait", and each hold a span "berth hold" with a link to the wait.
+// Both are in the trace of the acquiring call's context. See [NewTraces].
 package berthotel

@@ -111,6 +111,9 @@ func (m *Meter) record(s *series, instrument int, ctx context.Context, value tim
 		record = &made
 		at.Store(record)
 	}
+	if ctx == nil { // an event that no client has made
+		ctx = context.Background()
+	}
 	(*record)(ctx, value.Seconds())
 }
 
