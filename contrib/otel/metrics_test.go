@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -159,7 +158,7 @@ func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
 	for _, n := range series(got["berth.acquires"]) {
 		granted += n
 	}
-	require.EqualValues(t, goroutines*each, granted)
+	require.Equal(t, goroutines*each, int(granted))
 }
 
 func TestAnEventOfTheCommonCourseAllocatesNothing(t *testing.T) {
@@ -221,6 +220,6 @@ func TestThePackageCommentListsTheMetrics(t *testing.T) {
 		if slices.Contains(in.Labels, "name_class") {
 			name += "*"
 		}
-		require.True(t, strings.Contains(text, "//\t"+name+" "), name)
+		require.Contains(t, text, "//\t"+name+" ")
 	}
 }

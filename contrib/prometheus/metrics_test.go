@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -130,7 +131,7 @@ func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
 			}
 		}
 	}
-	require.EqualValues(t, goroutines*each, granted)
+	require.Equal(t, goroutines*each, int(granted))
 }
 
 func TestAnEventOfTheCommonCourseAllocatesNothing(t *testing.T) {
@@ -181,4 +182,26 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 	_, err = berthprom.New(nil, collapsed)
 	require.ErrorContains(t, err, "registerer")
+}
+
+// The package comment lists every metric, with its star where it has classes.
+func TestThePackageCommentListsTheMetrics(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("doc.go")
+	require.NoError(t, err)
+	registry := prometheus.NewRegistry()
+	metrics, err := berthprom.New(registry, collapsed)
+	require.NoError(t, err)
+	everything(metrics)
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		name := family.GetName()
+		for _, label := range family.GetMetric()[0].GetLabel() {
+			if label.GetName() == "name_class" {
+				name += "*"
+			}
+		}
+		require.Contains(t, string(text), "//\t"+name+" ")
+	}
 }

@@ -29,7 +29,9 @@ func TestWhatBecameOfWhatWasSentTogetherIsToldOnce(t *testing.T) {
 		"answered": {renewAll, []time.Duration{0, 0, 0}, "000", 3 * time.Second, []Flown{{Answered: 3}}},
 		// The second one is due at 4.2 s, and waits for the answer to the first, which comes at 4.4 s.
 		"late": {
-			after(1400*ms, renewAll), []time.Duration{0, 1200 * ms}, "00", 5800 * ms,
+			after(1400*ms, renewAll),
+			[]time.Duration{0, 1200 * ms},
+			"00", 5800 * ms,
 			[]Flown{{Answered: 1}, {Answered: 1, Late: 200 * ms}},
 		},
 		"failed":            {down, []time.Duration{0}, "0", 3 * time.Second, []Flown{{Unanswered: 1, Err: errDown}}},

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -39,6 +40,7 @@ type Process struct {
 	events  []observe.Event // guarded by mu
 	waiters Waiters         // guarded by mu: by all events, those from before the last Fresh too
 	wrong   []error         // guarded by mu: what waiters has found
+	meter   *measure.Meter  // measures all events
 	closes  func(context.Context) error
 }
 
@@ -48,6 +50,10 @@ func (w *World) Process() *Process {
 	w.T.Helper()
 	p := &Process{W: w, Link: link.New(Script)}
 	var err error
+	// Few classes, so that they are used up while claims wait and hold.
+	p.meter, err = measure.New(measure.Options{NameClass: measure.Collapse, MaxClasses: 2},
+		func(measure.Instrument, []string) measure.Record { return func(context.Context, float64) {} })
+	require.NoError(w.T, err)
 	p.Redis, err = w.Server.Client(link.RarePings, p.Wrap)
 	require.NoError(w.T, err)
 	w.T.Cleanup(p.Redis.Close)
@@ -63,6 +69,7 @@ func (p *Process) Observer(also observe.Observer) observe.Observer {
 			p.wrong = append(p.wrong, err)
 		}
 		p.mu.Unlock()
+		p.meter.Observe(e)
 		if also != nil {
 			also.Observe(e)
 		}
@@ -83,6 +90,11 @@ func (p *Process) Shut() {
 		p.closes = nil
 		require.Zero(p.W.T, p.Waiting())
 		require.Zero(p.W.T, p.Held())
+		p.meter.Collect(func(in measure.Instrument, labels []string, value int64) {
+			if in.Type == measure.Gauge {
+				require.Zero(p.W.T, value, "%s %v", in.Name, labels)
+			}
+		})
 	}
 }
 

@@ -223,6 +223,15 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
+		"heartbeats": {
+			func(w *world, n *node) {
+				n.take(nil)
+				w.Advance(lease)
+				e := n.Told(observe.Heartbeat)[0]
+				require.Equal(w.T, []any{"", 1, nil}, []any{e.Name, e.Count, e.Err})
+			},
+			[]observe.Kind{observe.Granted},
+		},
 		"repeated": {
 			func(w *world, n *node) {
 				n.Once("thin_acquire", link.LoseReply)
@@ -242,7 +251,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				w.Advance(0)
 				for _, e := range n.Events() {
 					require.Equal(t, n.Node(), e.Node)
-					if e.Kind != observe.Subscribed {
+					if e.Kind != observe.Subscribed && e.Kind != observe.Heartbeat {
 						require.Equal(t, door, e.Name)
 					}
 				}
