@@ -128,10 +128,12 @@ func TestWhatAClaimMeasures(t *testing.T) {
 	beat := event(observe.Heartbeat, "")
 	beat.Count = 5
 	metrics.Observe(beat)
+	metrics.Observe(event(observe.Subscribed, ""))
 	got = read(t, reader)
 	require.Equal(t, map[string]float64{plain: 0}, series(got["berth.held"]))
 	require.Equal(t, map[string]float64{plain: 60}, series(got["berth.hold_time"]))
 	require.Equal(t, map[string]float64{released: 1}, series(got["berth.hold_ends"]))
+	require.Contains(t, series(got["berth.events"]), "berth.kind=subscribed,berth.primitive=lock")
 	require.Equal(t, map[string]float64{"berth.outcome=answered,berth.primitive=lock": 5}, series(got["berth.heartbeats"]))
 }
 

@@ -63,11 +63,11 @@ const (
 )
 
 // The course of a hold, the same in all primitives. Unless its process or its
-// client ends first, every hold ends with exactly one of Released,
-// ReleasedByOther, Lost, Expired and ReentryEnded. The first event that says that a hold of
-// this client is over, which may also be Detached or ReleaseFailed, has Event.WasHeld set: so the
-// number of holds is one more after each Granted, Reentered and Resumed, and one less after
-// each event with Event.WasHeld.
+// client ends first, or its release is not answered, every hold ends with exactly one of
+// Released, ReleasedByOther, Lost, Expired and ReentryEnded. The first event that says that a
+// hold of this client is over has Event.WasHeld set; it may also be Detached or ReleaseFailed.
+// So the number of holds is one more after each Granted, Reentered and Resumed, and one less
+// after each event with Event.WasHeld.
 const (
 	// HeldLong: a hold has lasted longer than WarnHeldLongerThan and was
 	// perhaps forgotten. Sent once per hold.
