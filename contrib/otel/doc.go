@@ -8,7 +8,7 @@
 //
 // # Metrics
 //
-// Every metric has the attribute berth.primitive ("sem", "lock", "pool"), and those with a * also
+// Every metric has the attribute berth.primitive ("sem", "lock", "pool"), and those with a star also
 // berth.name_class, the class of the name by Options.NameClass:
 //
 //	berth.acquires*          {acquire}    berth.outcome   granted, timed_out, deadlock, ...

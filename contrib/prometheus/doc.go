@@ -4,7 +4,7 @@
 //	locks, err := qlock.New(client, qlock.Config{Observer: metrics})
 //
 // One observer serves all clients of a process. Every metric has the label primitive ("sem",
-// "lock", "pool"), and those with a * also name_class, the class of the name by
+// "lock", "pool"), and those with a star also name_class, the class of the name by
 // Options.NameClass:
 //
 //	berth_acquires_total*          outcome   acquires that have ended: granted, timed_out, deadlock, ...
@@ -19,7 +19,7 @@
 //	berth_heartbeat_delay_seconds  histogram of how late heartbeats were sent
 //	berth_events_total*            kind      all other events: rested, damaged, refresh_failed, ...
 //
-// The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel. The
-// values of the labels are those of package measure. All of it is what this process knows;
-// `berth exporter` reads the rest from the server.
+// The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel, whose
+// labels there begin with berth_. All of it is what this process knows; `berth exporter` reads
+// the rest from the server.
 package berthprom
