@@ -54,23 +54,50 @@ func Instruments() []Instrument {
 	spans := []float64{0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300, 1800, 3600}
 	delays := []float64{0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 	return []Instrument{
-		acquires: {Name: "berth.acquires", Unit: "{acquire}", Type: Counter, Labels: labels("outcome"), Help: "Acquires that have ended."},
+		acquires: {
+			Name: "berth.acquires", Unit: "{acquire}", Type: Counter, Labels: labels("outcome"),
+			Help: "Acquires that have ended.",
+		},
 		waitTime: {
 			Name: "berth.wait_time", Unit: "s", Type: Histogram, Labels: labels(), Buckets: spans,
 			Help: "How long acquires that were granted took; re-entries, which do not wait, are left out.",
 		},
-		waiting:         {Name: "berth.waiting", Unit: "{claim}", Type: Gauge, Labels: labels(), Help: "Claims of this process that wait in line now."},
-		held:            {Name: "berth.held", Unit: "{hold}", Type: Gauge, Labels: labels(), Help: "Holds of this process that last now, whatever their weight."},
-		holdTime:        {Name: "berth.hold_time", Unit: "s", Type: Histogram, Labels: labels(), Buckets: slices.Clone(spans), Help: "How long holds that have ended lasted."},
-		holdEnds:        {Name: "berth.hold_ends", Unit: "{hold}", Type: Counter, Labels: labels("outcome"), Help: "Holds that have ended."},
-		repeatedCalls:   {Name: "berth.repeated_calls", Unit: "{call}", Type: Counter, Labels: labels(), Help: "Attempts of calls that were not answered, or did not run, and were repeated."},
-		unansweredCalls: {Name: "berth.unanswered_calls", Unit: "{call}", Type: Counter, Labels: labels("call"), Help: "Calls that were given up without an answer."},
-		heartbeats:      {Name: "berth.heartbeats", Unit: "{heartbeat}", Type: Counter, Labels: []string{"primitive", "outcome"}, Help: "Heartbeats of claims that were answered, or were not in time."},
+		waiting: {
+			Name: "berth.waiting", Unit: "{claim}", Type: Gauge, Labels: labels(),
+			Help: "Claims of this process that wait in line now.",
+		},
+		held: {
+			Name: "berth.held", Unit: "{hold}", Type: Gauge, Labels: labels(),
+			Help: "Holds of this process that last now, whatever their weight.",
+		},
+		holdTime: {
+			Name: "berth.hold_time", Unit: "s", Type: Histogram, Labels: labels(), Buckets: slices.Clone(spans),
+			Help: "How long holds that have ended lasted.",
+		},
+		holdEnds: {
+			Name: "berth.hold_ends", Unit: "{hold}", Type: Counter, Labels: labels("outcome"),
+			Help: "Holds that have ended.",
+		},
+		repeatedCalls: {
+			Name: "berth.repeated_calls", Unit: "{call}", Type: Counter, Labels: labels(),
+			Help: "Attempts of calls that were not answered, or did not run, and were repeated.",
+		},
+		unansweredCalls: {
+			Name: "berth.unanswered_calls", Unit: "{call}", Type: Counter, Labels: labels("call"),
+			Help: "Calls that were given up without an answer.",
+		},
+		heartbeats: {
+			Name: "berth.heartbeats", Unit: "{heartbeat}", Type: Counter, Labels: []string{"primitive", "outcome"},
+			Help: "Heartbeats of claims that were answered, or were not in time.",
+		},
 		heartbeatDelay: {
 			Name: "berth.heartbeat_delay", Unit: "s", Type: Histogram, Labels: []string{"primitive"}, Buckets: delays,
 			Help: "How long after their time heartbeats were sent; those that are sent together count once.",
 		},
-		events: {Name: "berth.events", Unit: "{event}", Type: Counter, Labels: labels("kind"), Help: "Events that no other metric counts."},
+		events: {
+			Name: "berth.events", Unit: "{event}", Type: Counter, Labels: labels("kind"),
+			Help: "Events that no other metric counts.",
+		},
 	}
 }
 

@@ -22,6 +22,9 @@ const (
 	rowUnknown
 )
 
+// fixed stands for an instrument: one of these rows counts the kind.
+const fixed = -1
+
 // fixedRows are they.
 func fixedRows() []row {
 	return []row{
@@ -39,49 +42,50 @@ func fixedRows() []row {
 
 // plan says what an event of a kind adds to, besides what its fields say.
 type plan struct {
-	row          int  // the one that counts it
-	ends         bool // but only where it is the first news that a hold is over
-	also         int  // another row that counts it, 0 for none
-	waits, holds int64
-	timed        bool // it has the time of a wait that was worth it
+	row          int   // the one that counts it
+	ends         bool  // it is counted only where it is the first news that a hold is over
+	also         int   // another row that counts it, 0 for none
+	waits, holds int64 // what it adds to the gauges
+	timed        bool  // its Waited goes to the histogram of waits
 }
 
 // plans returns the plan of each kind, and all rows.
 func plans() (map[observe.Kind]plan, []row) {
 	of, rows := make(map[observe.Kind]plan), fixedRows()
-	counted := func(kind observe.Kind, instrument int) plan {
-		rows = append(rows, row{instrument, string(kind)})
-		return plan{row: len(rows) - 1}
-	}
 	for _, kind := range observe.Kinds() {
-		var p plan
-		switch kind {
-		case observe.Released, observe.ReleasedByOther, observe.Lost, observe.Expired, observe.ReentryEnded, observe.Detached,
-			observe.ReleaseFailed:
-			p = counted(kind, holdEnds)
-			p.ends = true
-		case observe.Repeated:
-			p.row = rowRepeated
-		case observe.CleanupFailed:
-			p.row = rowNoCleanup
-		default:
-			if kind.EndsAcquire() {
-				p = counted(kind, acquires)
-			} else {
-				p = counted(kind, events)
-			}
-		}
-		switch kind {
-		case observe.Queued:
-			p.waits = 1
-		case observe.Granted:
-			p.holds, p.timed = 1, true
-		case observe.Reentered, observe.Resumed:
-			p.holds = 1
-		case observe.ReleaseFailed:
-			p.also = rowNoRelease
+		p, counter := planOf(kind)
+		if counter != fixed {
+			p.row = len(rows)
+			rows = append(rows, row{counter, string(kind)})
 		}
 		of[kind] = p
 	}
 	return of, rows
+}
+
+// planOf returns the plan of a kind, and the instrument that has a row for this kind alone, or
+// fixed.
+func planOf(kind observe.Kind) (p plan, counter int) {
+	switch kind {
+	case observe.Queued:
+		return plan{waits: 1}, events
+	case observe.Granted:
+		return plan{holds: 1, timed: true}, acquires
+	case observe.Reentered:
+		return plan{holds: 1}, acquires
+	case observe.Resumed:
+		return plan{holds: 1}, events
+	case observe.Released, observe.ReleasedByOther, observe.Lost, observe.Expired, observe.ReentryEnded, observe.Detached:
+		return plan{ends: true}, holdEnds
+	case observe.ReleaseFailed:
+		return plan{ends: true, also: rowNoRelease}, holdEnds
+	case observe.Repeated:
+		return plan{row: rowRepeated}, fixed
+	case observe.CleanupFailed:
+		return plan{row: rowNoCleanup}, fixed
+	}
+	if kind.EndsAcquire() {
+		return plan{}, acquires
+	}
+	return plan{}, events
 }
