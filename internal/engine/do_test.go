@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -234,4 +236,56 @@ func TestAContextWithinAHoldThatHasEndedHasEnded(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// leap is a clock that a test moves forward, as a process meets it that has stood still: no timer has
+// fired.
+type leap struct {
+	clock.Clock
+	by atomic.Int64
+}
+
+func (l *leap) Now() time.Duration { return l.Clock.Now() + time.Duration(l.by.Load()) }
+
+// Each look is the first one at its context: Err, Done, and Err of what was made before.
+func TestTheContextsOfAHoldLookAtTheClockThemselves(t *testing.T) {
+	looks := map[string]func(context.Context) bool{
+		"Err":  func(ctx context.Context) bool { return ctx.Err() != nil },
+		"Done": func(ctx context.Context) bool { return isDone(ctx.Done()) },
+	}
+	for name, ended := range looks {
+		t.Run(name, func(t *testing.T) {
+			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{Clock: clock.New()}
+			late := func(cfg *engine.Config) { cfg.Clock = l }
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+				l.Clock = clock.New()
+				for _, of := range []func(*engine.Hold) context.Context{
+					func(h *engine.Hold) context.Context { return h.Context() },
+					func(h *engine.Hold) context.Context {
+						inner, cancel := h.Within(context.Background())
+						t.Cleanup(cancel)
+						return inner
+					},
+				} {
+					ctx := of(take(t, e))
+					made, cancel := context.WithCancel(ctx)
+					defer cancel()
+					require.False(t, ended(ctx))
+					l.by.Add(int64(wait))
+					require.True(t, ended(ctx), "at the first look")
+					require.ErrorIs(t, context.Cause(ctx), berth.ErrLost)
+					require.ErrorIs(t, context.Cause(made), berth.ErrLost, "what is made from it ends in the same moment")
+				}
+			}, late)
+		})
+	}
+}
+
+func isDone(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }

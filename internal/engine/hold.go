@@ -84,18 +84,6 @@ func (h *Hold) Granted() time.Time {
 	return time.Now().Add(-ago) //nolint:forbidigo // a wall clock's time, for people
 }
 
-// Context ends with the hold.
-func (h *Hold) Context() context.Context {
-	h.mu.Lock()
-	if h.ctx == nil {
-		h.ctx, h.cancel = context.WithCancelCause(h.Mark(context.WithoutCancel(h.c.caller)))
-	}
-	ctx := h.ctx
-	h.mu.Unlock()
-	_ = h.Err() // ends it where the end is known: from before it was made, or by the clock
-	return ctx
-}
-
 // finish ends the context, if there is one.
 func (h *Hold) finish(cause error) {
 	h.mu.Lock()
@@ -198,24 +186,4 @@ func (e *Engine) endHold(c *Claim, cause error) {
 		cause = berth.ErrLost // likewise
 	}
 	e.on(c, &event{kind: evEnd, cause: cause})
-}
-
-// Mark returns a context with the hold and its owner.
-func (h *Hold) Mark(ctx context.Context) context.Context {
-	return berth.WithOwner(context.WithValue(ctx, heldKey{h.e, h.c.Name}, h), h.c.owner())
-}
-
-// Within returns a context with the hold and its owner that ends with ctx or
-// with the hold, whichever comes first.
-func (h *Hold) Within(ctx context.Context) (context.Context, context.CancelFunc) {
-	inner, cancel := context.WithCancelCause(h.Mark(ctx))
-	held := h.Context()
-	if held.Err() != nil {
-		cancel(context.Cause(held)) // at once: AfterFunc takes its time
-	}
-	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
-	return inner, func() {
-		stop()
-		cancel(nil)
-	}
 }

@@ -1,0 +1,192 @@
+package leader_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ms            = time.Millisecond
+	lease, margin = testkit.Lease, testkit.Margin
+	// boss is what these tests elect.
+	boss = "boss"
+)
+
+var errOwn = errors.New("my own reason")
+
+// world is a server in virtual time, and clients of it.
+type world struct{ *testkit.World }
+
+// inWorld runs a test in virtual time. What the test leaves running fails it.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	testkit.In(t, boss, "berth:lock:{boss}:state", "berth:lock:{boss}:line", func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
+}
+
+// node is a client on a link of its own, as in a process of its own.
+type node struct {
+	*leader.Client
+	*testkit.Process
+	w *world
+}
+
+func (w *world) node(cfg ...qlock.Config) *node {
+	w.T.Helper()
+	n := &node{Process: w.Process(), w: w}
+	var c qlock.Config
+	if len(cfg) > 0 {
+		c = cfg[0]
+	}
+	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
+	var err error
+	n.Client, err = leader.New(n.Redis, c)
+	require.NoError(w.T, err)
+	n.Closes(n.Client.Close)
+	return n
+}
+
+// locks is a lock client: an operator, or one who locks the name without standing for election.
+func (w *world) locks() *qlock.Client {
+	w.T.Helper()
+	p := w.Process()
+	c, err := qlock.New(p.Redis, qlock.Config{Lease: lease, Observer: p.Observer(nil)})
+	require.NoError(w.T, err)
+	p.Closes(c.Close)
+	return c
+}
+
+// term is one run of f.
+type term struct {
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	fence     int64
+	from      time.Duration
+	ended, by time.Duration // when ctx ended, and when f returned; 0 for not yet
+}
+
+// candidate is a Run on its way.
+type candidate struct {
+	n      *node
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when Run has returned
+	err    error         // of Run
+	at     time.Duration // when it returned
+
+	mu    sync.Mutex
+	terms []*term // guarded by mu
+}
+
+// stand begins a Run, and lets everything settle. f is what f does, beside being recorded; nil to
+// wait for the end of the context.
+func (n *node) stand(opts *leader.Options, f func(ctx context.Context) error) *candidate {
+	return n.standOn(context.Background(), opts, f)
+}
+
+func (n *node) standOn(ctx context.Context, opts *leader.Options, f func(ctx context.Context) error) *candidate {
+	n.w.T.Helper()
+	c := &candidate{n: n, done: make(chan struct{})}
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	if f == nil {
+		f = func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+	}
+	go func() {
+		defer close(c.done)
+		defer func() { c.at = n.w.Now() }()
+		c.err = n.Run(ctx, boss, opts, func(ctx context.Context) error { return c.lead(ctx, f) })
+	}()
+	n.w.T.Cleanup(func() {
+		c.cancel(nil)
+		<-c.done
+	})
+	synctest.Wait()
+	return c
+}
+
+func (c *candidate) lead(ctx context.Context, f func(ctx context.Context) error) error {
+	t := &term{ctx: ctx, from: c.n.w.Now(), fence: c.n.Fence(ctx, boss)}
+	c.mu.Lock()
+	c.terms = append(c.terms, t)
+	c.mu.Unlock()
+	stop := context.AfterFunc(ctx, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.ended = c.n.w.Now()
+	})
+	defer func() {
+		stop()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		t.by = c.n.w.Now()
+	}()
+	return f(ctx)
+}
+
+// all are the terms so far.
+func (c *candidate) all() (terms []term) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.terms {
+		terms = append(terms, *t)
+	}
+	return terms
+}
+
+// leads says whether f runs now, under a context that lives.
+func (c *candidate) leads() bool {
+	terms := c.all()
+	return len(terms) > 0 && terms[len(terms)-1].by == 0 && terms[len(terms)-1].ctx.Err() == nil
+}
+
+// only is the one term so far.
+func (c *candidate) only() term {
+	c.n.w.T.Helper()
+	terms := c.all()
+	require.Len(c.n.w.T, terms, 1)
+	return terms[0]
+}
+
+// returned is what Run has returned.
+func (c *candidate) returned() error {
+	c.n.w.T.Helper()
+	synctest.Wait()
+	select {
+	case <-c.done:
+		return c.err
+	default:
+		require.FailNow(c.n.w.T, "Run goes on")
+		return nil
+	}
+}
+
+// waiting is how many stand in line.
+func (w *world) waiting() int {
+	w.T.Helper()
+	return len(w.Waiters())
+}
+
+// want asks for leadership back, as an operator does.
+func (w *world) want(op *qlock.Client) {
+	w.T.Helper()
+	asked, err := op.Operator().Want(context.Background(), berth.Target{Name: boss})
+	require.NoError(w.T, err)
+	require.Equal(w.T, 1, asked)
+	synctest.Wait()
+}

@@ -1,0 +1,371 @@
+package leader_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// for the given time f works; then it returns err.
+func works(d time.Duration, err error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(d):
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func TestWhoReturnsResignsAndTheNextLeadsInTheSameMoment(t *testing.T) {
+	for name, want := range map[string]error{"nil": nil, "an error": errOwn} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := w.node().stand(nil, works(time.Second, want))
+				b := w.node().stand(nil, nil)
+				require.True(t, a.leads())
+				require.Equal(t, 1, w.waiting())
+				w.Advance(time.Second)
+				require.ErrorIs(t, a.returned(), want)
+				require.Equal(t, time.Second, b.only().from, "no lease passes")
+				require.Greater(t, b.only().fence, a.only().fence)
+				require.ErrorIs(t, a.only().ctx.Err(), context.Canceled)
+			})
+		})
+	}
+}
+
+func TestPanicAndGoexitHandOnAndGoOn(t *testing.T) {
+	for name, f := range map[string]func(context.Context) error{
+		"panic":  func(context.Context) error { panic(errOwn) },
+		"Goexit": func(context.Context) error { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				a := w.node()
+				var met any
+				over, ran := make(chan struct{}), false
+				go func() {
+					defer close(over)
+					defer func() { met = recover() }()
+					_ = a.Run(context.Background(), boss, nil, func(ctx context.Context) error {
+						<-time.After(time.Second)
+						return f(ctx)
+					})
+					ran = true
+				}()
+				synctest.Wait()
+				b := w.node().stand(nil, nil)
+				<-over
+				synctest.Wait()
+				require.False(t, ran, "it goes on through Run")
+				if name == "panic" {
+					require.Equal(t, errOwn, met)
+				}
+				require.Equal(t, time.Second, b.only().from)
+			})
+		})
+	}
+}
+
+func TestTheEndOfItsContextEndsRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		a := n.stand(nil, func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(time.Second) // it winds up
+			return nil
+		})
+		b, c := w.node().stand(nil, nil), w.node().stand(nil, nil)
+		w.Advance(lease)
+		c.cancel(errOwn)
+		require.ErrorIs(t, c.returned(), context.Canceled)
+		require.ErrorIs(t, c.returned(), errOwn)
+		require.Empty(t, c.all())
+		a.cancel(errOwn)
+		synctest.Wait()
+		require.False(t, a.leads())
+		w.Advance(time.Second - 1)
+		require.Empty(t, b.all(), "who winds up still leads")
+		w.Advance(1)
+		require.NoError(t, a.returned(), "what f has returned")
+		require.Equal(t, lease+time.Second, b.only().from)
+		require.Equal(t, lease, a.only().ended)
+
+		d := n.standOn(a.only().ctx, nil, nil) // it has ended
+		require.ErrorIs(t, d.returned(), context.Canceled)
+		require.Empty(t, d.all())
+	})
+}
+
+// What f returns after a loss counts for nothing, whatever it is.
+func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
+	for name, answer := range map[string]error{"nil": nil, "an error of its own": errOwn} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n, op := w.node(), w.locks()
+				a := n.stand(nil, func(ctx context.Context) error {
+					<-ctx.Done()
+					<-time.After(10 * time.Second) // it heeds late
+					return answer
+				})
+				b := w.node().stand(nil, nil)
+				w.Advance(time.Second)
+				_, err := op.Operator().Release(context.Background(), berth.Target{Name: boss})
+				require.NoError(t, err)
+				synctest.Wait()
+				require.False(t, a.leads())
+				require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrReleased)
+				require.Equal(t, time.Second, b.only().from)
+				w.Advance(9 * time.Second)
+				require.Zero(t, w.waiting(), "f has not returned")
+				w.Advance(time.Second)
+				require.Equal(t, 1, w.waiting(), "it stands again")
+				b.cancel(nil)
+				synctest.Wait()
+				require.Len(t, a.all(), 2)
+				require.True(t, a.leads())
+				require.Greater(t, a.all()[1].fence, b.only().fence)
+			})
+		})
+	}
+}
+
+func TestWhoIsWantedBackLeadsUntilFReturnsAndStandsAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		op := w.locks()
+		a := w.node().stand(nil, func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(2 * lease)
+			return errOwn
+		})
+		b := w.node().stand(nil, nil)
+		w.Advance(time.Second)
+		w.want(op)
+		require.False(t, a.leads())
+		require.Equal(t, leader.ErrWanted, context.Cause(a.only().ctx))
+		w.Advance(2*lease - 1)
+		require.Empty(t, b.all(), "f has not returned, and its hold is renewed")
+		w.Advance(1)
+		require.Equal(t, time.Second+2*lease, b.only().from)
+		require.Equal(t, 1, w.waiting(), "it stands again")
+
+		b.cancel(nil)
+		synctest.Wait()
+		require.True(t, a.leads(), "as nobody else stands")
+	})
+}
+
+func TestWhoKeepsItsContextHearsOfWanted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, op := w.node(), w.locks()
+		answer := error(nil)
+		a := n.stand(&leader.Options{KeepWhenWanted: true}, func(ctx context.Context) error {
+			<-n.Wanted(ctx, boss)
+			<-time.After(time.Second)
+			return answer
+		})
+		require.Nil(t, n.Wanted(context.Background(), boss))
+		w.want(op)
+		require.True(t, a.leads(), "its context lives")
+		w.Advance(time.Second)
+		require.Len(t, a.all(), 2, "it stood again")
+		answer = errOwn
+		w.want(op)
+		w.Advance(time.Second)
+		require.ErrorIs(t, a.returned(), errOwn, "an error under a context that lives ends Run")
+	})
+}
+
+func TestADrainHasAProcessResignAndRestUntilItStops(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
+		b := w.node(qlock.Config{Label: "new"}).stand(nil, nil)
+		c := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
+		w.Advance(time.Second)
+		w.Notice(keyspace.Lock, "l:old", 0, "drain")
+		w.Advance(5 * time.Second)
+		require.False(t, a.leads())
+		require.Equal(t, leader.ErrWanted, context.Cause(a.only().ctx))
+		require.True(t, b.leads())
+		require.Equal(t, a.only().by, b.only().from)
+		require.Zero(t, w.waiting(), "they do not stand")
+		refused := len(c.n.Told(observe.Refused))
+		w.Advance(time.Minute)
+		require.Zero(t, w.waiting())
+		require.Len(t, c.n.Told(observe.Refused), refused, "nobody is told of that every second")
+		w.Notice(keyspace.Lock, "l:old", 0, "stop")
+		w.Advance(6 * time.Second)
+		require.Equal(t, 2, w.waiting())
+		require.True(t, b.leads())
+	})
+}
+
+func TestAHigherPriorityLeadsNextAndTakesNothingUnlessItAsks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node().stand(nil, nil)
+		b := w.node().stand(nil, nil)
+		c := w.node().stand(&leader.Options{Priority: 1}, nil)
+		w.Advance(3 * lease)
+		require.True(t, a.leads())
+		a.cancel(nil)
+		synctest.Wait()
+		require.True(t, c.leads())
+		d := w.node().stand(&leader.Options{Priority: 2, WantAfter: time.Minute}, nil)
+		w.Advance(time.Minute - 1)
+		require.True(t, c.leads())
+		w.Advance(lease) // it asks with a heartbeat
+		require.True(t, d.leads())
+		w.Advance(3 * time.Minute)
+		require.True(t, d.leads(), "c stands again, and does not ask")
+		require.Empty(t, b.all())
+		require.Equal(t, 2, w.waiting())
+	})
+}
+
+// What the server refuses, and what it does not answer, ends no Run.
+func TestErrorsOfTheServerDelayACandidate(t *testing.T) {
+	for name, fate := range map[string]link.Fate{
+		"a full server":     link.Refuse("OOM command not allowed when used memory > 'maxmemory'."),
+		"rights":            link.Refuse("NOPERM this user has no permissions"),
+		"a server at load":  link.Refuse("LOADING Redis is loading the dataset in memory"),
+		"a lost connection": link.LoseRequest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "thin_acquire" || c.Name == "lock_acquire" {
+						return fate
+					}
+					return link.Pass
+				})
+				a := n.stand(nil, nil)
+				w.Advance(time.Minute)
+				require.Empty(t, a.all())
+				require.LessOrEqual(t, n.Count("thin_acquire"), 80, "it rests in between")
+				n.OnCommand(nil)
+				w.Advance(5 * time.Second)
+				require.True(t, a.leads())
+			})
+		})
+	}
+}
+
+func TestAnOperatorWhoEndsAWaitDelaysACandidate(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, op := w.node().stand(nil, nil), w.locks()
+		b := w.node().stand(nil, nil)
+		_, err := op.Operator().Release(context.Background(), berth.Target{Name: boss, Claim: w.Waiters()[0].ID})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Zero(t, w.waiting())
+		w.Advance(time.Second)
+		require.Equal(t, 1, w.waiting())
+		require.True(t, a.leads())
+		require.Empty(t, b.all())
+	})
+}
+
+func TestAClosedClientEndsItsRuns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, m := w.node(), w.node()
+		a, b := n.stand(nil, nil), m.stand(nil, nil)
+		rests := w.node(qlock.Config{Label: "rests"})
+		w.Notice(keyspace.Lock, "l:rests", 0, "drain")
+		c := rests.stand(nil, nil)
+		w.Advance(5 * time.Second)
+		rests.Shut()
+		require.ErrorIs(t, c.returned(), berth.ErrClosed)
+		m.Shut()
+		require.ErrorIs(t, b.returned(), berth.ErrClosed)
+		n.Shut()
+		require.ErrorIs(t, a.returned(), berth.ErrClosed)
+		require.False(t, a.leads())
+		require.ErrorIs(t, n.stand(nil, nil).returned(), berth.ErrClosed)
+	})
+}
+
+func TestWhatCannotBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		none := func(context.Context) error { return nil }
+		for field, run := range map[string]func() error{
+			"f":         func() error { return n.Run(context.Background(), boss, nil, nil) },
+			"name":      func() error { return n.Run(context.Background(), "{", nil, none) },
+			"Priority":  func() error { return n.Run(context.Background(), boss, &leader.Options{Priority: 128}, none) },
+			"WantAfter": func() error { return n.Run(context.Background(), boss, &leader.Options{WantAfter: 1}, none) },
+			"redis": func() error {
+				_, err := leader.New(nil, qlock.Config{})
+				return err
+			},
+			"Lease": func() error {
+				_, err := leader.New(n.Redis, qlock.Config{Lease: ms})
+				return err
+			},
+		} {
+			var refused *berth.ConfigError
+			require.ErrorAs(t, run(), &refused, field)
+			require.Equal(t, field, refused.Field)
+		}
+		require.Empty(t, n.Scripts())
+	})
+}
+
+// Who leads cannot wait to lead.
+func TestWhoLeadsAlreadyIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		a := n.stand(nil, func(ctx context.Context) error {
+			require.NotEmpty(t, berth.Owner(ctx))
+			return n.Run(ctx, boss, nil, func(context.Context) error { return nil })
+		})
+		require.ErrorIs(t, a.returned(), berth.ErrDeadlock)
+	})
+}
+
+// Defaults of locks that would end a wait, or never end a hold, do not count.
+func TestOfTheDefaultsOnlyThoseOfACandidateCount(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node().stand(nil, nil)
+		n := w.node(qlock.Config{Defaults: qlock.LockOptions{
+			MaxWait: time.Second, NoRenew: true, Lease: berth.Forever, RequeueEvery: time.Second,
+			Priority: 3, Meta: map[string]string{"zone": "b"},
+		}})
+		b := n.stand(nil, nil)
+		w.Advance(time.Minute)
+		require.Equal(t, 3, w.Waiters()[0].Priority)
+		require.Equal(t, time.Minute, w.Waiters()[0].Waited)
+		a.cancel(nil)
+		synctest.Wait()
+		require.True(t, b.leads())
+		h := w.Holders()[0]
+		require.Equal(t, lease, h.Lease)
+		require.False(t, h.NoRenew)
+		require.Equal(t, map[string]string{"zone": "b"}, h.Meta)
+	})
+}
+
+// MaxHold bounds a term.
+func TestATermOfALengthOfItsOwnEnds(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node(qlock.Config{Defaults: qlock.LockOptions{MaxHold: time.Minute}}).stand(nil, nil)
+		b := w.node().stand(nil, nil)
+		w.Advance(time.Minute + 50*ms)
+		require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrExpired)
+		require.True(t, b.leads())
+		require.LessOrEqual(t, a.only().ended, b.only().from)
+	})
+}
