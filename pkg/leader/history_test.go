@@ -1,0 +1,188 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// history is a random one: processes that stand, and what happens to them.
+type history struct {
+	w     *world
+	op    *qlock.Client
+	crew  []*member
+	label string // of all of them
+	now   int    // how many notices there were
+
+	mu    sync.Mutex
+	alive map[*term]bool // guarded by mu: the terms whose f has not returned
+	fence int64          // guarded by mu: of the newest
+	wrong []string       // guarded by mu
+}
+
+// member is a process that stands again and again.
+type member struct {
+	*candidate
+	opts   *leader.Options
+	lag    time.Duration // how long f takes to heed
+	resign chan struct{} // tells f to return
+}
+
+// begin looks at the other terms in the moment in which one begins.
+func (h *history) begin(ctx context.Context, fence int64) *term {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for t := range h.alive {
+		if t.ctx.Err() == nil {
+			h.wrong = append(h.wrong, fmt.Sprintf("at %s the context of %d lives when %d begins", h.w.Now(), t.fence, fence))
+		}
+	}
+	if fence <= h.fence {
+		h.wrong = append(h.wrong, fmt.Sprintf("at %s %d begins after %d", h.w.Now(), fence, h.fence))
+	}
+	h.fence = fence
+	t := &term{ctx: ctx, fence: fence}
+	h.alive[t] = true
+	return t
+}
+
+func (h *history) stand(m *member, n *node) {
+	m.candidate = n.stand(m.opts, func(ctx context.Context) error {
+		t := h.begin(ctx, n.Fence(ctx, boss))
+		defer func() {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			delete(h.alive, t)
+		}()
+		select {
+		case <-m.resign:
+			return errOwn
+		case <-ctx.Done():
+			<-time.After(m.lag)
+			return nil
+		}
+	})
+}
+
+func (h *history) leaders() (count int) {
+	for _, m := range h.crew {
+		if m.leads() {
+			count++
+		}
+	}
+	return count
+}
+
+// notice has all of the processes drain, or stop that.
+func (h *history) notice(what string) {
+	h.w.Notice(keyspace.Lock, "l:"+h.label, 0, what)
+}
+
+// do is one step.
+func (h *history) do(rt *rapid.T) {
+	m := rapid.SampledFrom(h.crew).Draw(rt, "who")
+	switch rapid.SampledFrom([]string{
+		"cut", "mend", "stall", "flow", "break", "deaf", "hear", "slow", "fast", "want", "resign", "leave", "drain", "stop",
+	}).Draw(rt, "what") {
+	case "cut":
+		m.n.Cut()
+	case "mend":
+		m.n.Mend()
+	case "stall":
+		m.n.Stall()
+	case "flow":
+		m.n.Flow()
+	case "break":
+		m.n.Break()
+	case "deaf":
+		m.n.Deafen(true)
+	case "hear":
+		m.n.Deafen(false)
+	case "slow":
+		d := time.Duration(rapid.IntRange(1, 3000).Draw(rt, "delay")) * ms
+		m.n.Delay(func() time.Duration { return d })
+	case "fast":
+		m.n.Delay(nil)
+	case "want":
+		_, _ = h.op.Operator().Want(context.Background(), berth.Target{Name: boss})
+	case "resign":
+		select {
+		case m.resign <- struct{}{}:
+			<-m.done
+			h.stand(m, m.n)
+		default: // it does not lead
+		}
+	case "leave":
+		m.cancel(errOwn)
+		<-m.done
+		h.stand(m, m.n)
+	case "drain":
+		h.notice("drain")
+	case "stop":
+		h.notice("stop")
+	}
+	h.w.Advance(time.Duration(rapid.IntRange(0, 4000).Draw(rt, "pass")) * ms)
+}
+
+// mend ends all faults.
+func (h *history) mend() {
+	h.notice("stop")
+	for _, m := range h.crew {
+		m.n.Mend()
+		m.n.Flow()
+		m.n.Deafen(false)
+		m.n.Delay(nil)
+	}
+}
+
+// Nobody loses the server's data, and no operator ends a term by force: after these two may lead for a while.
+func TestWhateverHappensNoTwoLeadAndInTheEndSomebodyDoes(t *testing.T) {
+	require.NoError(t, model.Checks(30))
+	inWorld(t, func(t *testing.T, w *world) {
+		runs := 0
+		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
+			runs++
+			h := &history{w: w, op: w.locks(), label: fmt.Sprint("run", runs), alive: map[*term]bool{}}
+			for range rapid.IntRange(2, 4).Draw(rt, "processes") {
+				m := &member{resign: make(chan struct{}), opts: &leader.Options{}}
+				m.opts.Priority = rapid.IntRange(0, 1).Draw(rt, "priority")
+				if rapid.Bool().Draw(rt, "wants") {
+					m.opts.WantAfter = 10 * time.Second
+				}
+				m.lag = time.Duration(rapid.IntRange(0, 1).Draw(rt, "lag")) * 5 * time.Second
+				h.stand(m, w.node(qlock.Config{Label: h.label}))
+				h.crew = append(h.crew, m)
+			}
+			for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+				h.do(rt)
+			}
+			h.mend()
+			w.Advance(5 * lease)
+			leads := h.leaders()
+			for patience := 0; leads != 1 && patience < 10; patience++ { // who is between two terms
+				w.Advance(time.Second)
+				leads = h.leaders()
+			}
+			for _, m := range h.crew {
+				m.cancel(nil)
+			}
+			for _, m := range h.crew {
+				<-m.done
+				m.n.Shut()
+			}
+			require.Empty(rt, h.wrong)
+			require.Equal(rt, 1, leads, "how many lead after all faults have ended")
+		})
+	})
+}
