@@ -37,6 +37,7 @@ type spec struct {
 	Locks     bool   // a client of locks instead of semaphores
 	Pools     bool   // a client of pools instead of semaphores
 	Both      bool   // one of semaphores and one of locks
+	Leads     bool   // a client that stands for election
 	Swarm     qlock.SwarmConfig
 	Busy      bool // no client: it only keeps a processor busy
 }
@@ -131,6 +132,8 @@ func obey(s spec) error {
 		c.carryOut, err = newLockServant(redis, s)
 	case s.Both:
 		c.carryOut, err = newBothServant(redis, s)
+	case s.Leads:
+		c.carryOut, err = newLeaderServant(redis, s)
 	case s.Pools:
 		c.carryOut, err = newPoolServant(redis, s)
 	default:

@@ -1,0 +1,277 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// boss is what these tests elect.
+const boss = "boss"
+
+// leaderServant is a child that stands for election. It takes
+//
+//	lead     stand for order.Name; the answer comes when it leads
+//	look     look at the context of f again and again, by Err, until the process has stood still
+//	wait     the same by Done
+//	context  look at it once
+type leaderServant struct {
+	client *leader.Client
+	lease  time.Duration
+
+	mu    sync.Mutex
+	terms map[string]context.Context // guarded by mu: of f, by name
+}
+
+func newLeaderServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
+	client, err := leader.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	c := &leaderServant{client: client, lease: s.Lease, terms: map[string]context.Context{}}
+	return c.carryOut, err
+}
+
+func (c *leaderServant) carryOut(ctx context.Context, o order, a *answer) error {
+	c.mu.Lock()
+	term := c.terms[o.Name]
+	c.mu.Unlock()
+	switch o.Do {
+	case "lead":
+		return c.lead(ctx, o, a)
+	case "look":
+		return c.firstLook(term, func() bool { return term.Err() != nil })
+	case "wait":
+		return c.firstLook(term, func() bool {
+			select {
+			case <-term.Done():
+				return true
+			default:
+				return false
+			}
+		})
+	case "context":
+		if term.Err() == nil {
+			return nil
+		}
+		return context.Cause(term)
+	}
+	return fmt.Errorf("no such order: %q", o.Do)
+}
+
+func (c *leaderServant) lead(ctx context.Context, o order, a *answer) error {
+	leads := make(chan struct{})
+	go func() {
+		_ = c.client.Run(ctx, o.Name, nil, func(ctx context.Context) error {
+			a.Fence, a.Node = c.client.Fence(ctx, o.Name), c.client.Node()
+			c.mu.Lock()
+			c.terms[o.Name] = ctx
+			c.mu.Unlock()
+			close(leads)
+			<-make(chan struct{}) // f does not heed its context
+			return nil
+		})
+	}()
+	<-leads
+	return nil
+}
+
+// firstLook returns what the first look says after the process has stood still for most of its lease: no timer
+// has a chance to fire between that and the one before.
+func (c *leaderServant) firstLook(term context.Context, ended func() bool) error {
+	for before := time.Now(); ; {
+		now := time.Now()
+		over := ended()
+		switch {
+		case now.Sub(before) < c.lease/2 && !over:
+			before = now
+		case !over:
+			return errors.New("it lives")
+		default:
+			return context.Cause(term)
+		}
+	}
+}
+
+// leaders is a client that stands for election, closed when the test ends.
+func (w *world) leaders(redis rueidis.Client, lease time.Duration) *leader.Client {
+	w.Helper()
+	c, err := leader.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, CallTimeout: calls})
+	require.NoError(w, err)
+	w.closed(c.Close)
+	return c
+}
+
+// stage is where terms take place: in the moment in which one begins, the contexts of all others have ended, and
+// its fence is the greatest.
+type stage struct {
+	mu    sync.Mutex
+	began chan struct{}     // guarded by mu: closed with the next term
+	all   []context.Context // guarded by mu: of the terms, in their order
+	who   []*leader.Client  // guarded by mu: of each
+	fence int64             // guarded by mu
+	wrong []string          // guarded by mu
+}
+
+func (s *stage) enter(ctx context.Context, c *leader.Client, fence int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, other := range s.all {
+		if other.Err() == nil {
+			s.wrong = append(s.wrong, fmt.Sprintf("the context of term %d lives when term %d begins", i, len(s.all)))
+		}
+	}
+	if fence <= s.fence {
+		s.wrong = append(s.wrong, fmt.Sprintf("fence %d comes after %d", fence, s.fence))
+	}
+	s.all, s.who, s.fence = append(s.all, ctx), append(s.who, c), fence
+	close(s.began)
+	s.began = make(chan struct{})
+}
+
+// terms are how many there were, who has the newest, and what is closed when the next one begins.
+func (s *stage) terms() (count int, newest *leader.Client, next <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if count = len(s.all); count > 0 {
+		newest = s.who[count-1]
+	}
+	return count, newest, s.began
+}
+
+// stand has a client stand until the test ends.
+func (w *world) stand(s *stage, c *leader.Client) {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = c.Run(ctx, boss, nil, func(ctx context.Context) error {
+			s.enter(ctx, c, c.Fence(ctx, boss))
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	w.Cleanup(func() {
+		cancel()
+		<-over
+	})
+}
+
+// A child leads, and is killed.
+func TestTheNextLeadsALeaseAfterAKill(t *testing.T) {
+	w := sharedLocks(t)
+	next := w.leaders(w.server.Client(t), crashLease)
+	c := w.crash(boss, next.Node())
+	first := w.spawnAs(spec{Lease: crashLease, Leads: true})
+	require.Empty(t, first.ask(order{Do: "lead", Name: boss}).Err)
+	began := make(chan int64, 1)
+	ctx, cancel := context.WithCancel(w.Within(2 * patience))
+	over := make(chan error, 1)
+	go func() {
+		over <- next.Run(ctx, boss, nil, func(ctx context.Context) error {
+			began <- w.now()
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	w.awaitInLine(boss, 1, func() bool { return len(began) > 0 })
+	c.beat()
+	c.kill(first)
+	at := <-began
+	now, err := next.Current(w.Within(patience), boss)
+	require.NoError(t, err)
+	c.inTime(now.ID, 0)
+	require.LessOrEqual(t, at-c.deadline, c.lag.allow(slack, 4).Milliseconds(), "f began so much after the lease")
+	cancel()
+	require.NoError(t, <-over)
+}
+
+// How a network between a leader and the server fails.
+var partitions = []func(p *harness.Proxied){(*harness.Proxied).Cut, (*harness.Proxied).BlackHole, (*harness.Proxied).DropReplies}
+
+// In 100 partitions on a real server, in ten lanes beside each other, the context of f has ended before another
+// leads. All in virtual time, and exact: pkg/leader.
+func TestThroughPartitionsNoTwoLead(t *testing.T) {
+	t.Parallel()
+	for lane := range 10 {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			const lease, rounds = time.Second, 10
+			w := sharedLocks(t)
+			s := &stage{began: make(chan struct{})}
+			links := map[*leader.Client]*harness.Proxied{}
+			for range 2 {
+				proxy := harness.Proxy(t, w.server)
+				c := w.leaders(proxy.Client(t), lease)
+				links[c] = proxy
+				w.stand(s, c)
+			}
+			for round := range rounds {
+				w.Await("one leads and the other one stands", func() bool {
+					count, _, _ := s.terms()
+					return count > 0 && w.look(boss).waiting() == 1
+				})
+				count, leads, next := s.terms()
+				partitions[(lane+round)%len(partitions)](links[leads])
+				for newest := leads; newest == leads; _, newest, next = s.terms() {
+					w.Signalled(fmt.Sprintf("the other one to lead in round %d, after term %d", round, count), next)
+				}
+				links[leads].Heal(t)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			require.Empty(t, s.wrong)
+			require.GreaterOrEqual(t, len(s.all), rounds+1)
+		})
+	}
+}
+
+// Each look is the first one after a child has stood still for longer than its lease.
+func TestAStoppedLeaderIsToldAtItsFirstLook(t *testing.T) {
+	w := sharedLocks(t)
+	child := w.spawnAs(spec{Lease: safe, Leads: true})
+	next := w.leaders(w.server.Client(t), time.Minute)
+	looks := []string{"look", "wait", "context"} // each at a term of its own
+	fences, begins := map[string]int64{}, map[string]chan int64{}
+	ctx, cancel := context.WithCancel(w.Within(2 * patience))
+	var runs sync.WaitGroup
+	for _, look := range looks {
+		a := child.ask(order{Do: "lead", Name: look})
+		require.Empty(t, a.Err)
+		fences[look], begins[look] = a.Fence, make(chan int64, 1)
+		runs.Go(func() {
+			_ = next.Run(ctx, look, nil, func(ctx context.Context) error {
+				begins[look] <- next.Fence(ctx, look)
+				<-ctx.Done()
+				return nil
+			})
+		})
+		w.awaitInLine(look, 1, func() bool { return len(begins[look]) > 0 })
+	}
+	first := map[string]<-chan answer{}
+	for _, look := range []string{"look", "wait"} {
+		first[look] = child.send(order{Do: look, Name: look}) // it looks all the time
+	}
+	require.Empty(t, child.ask(order{Do: "context", Name: "context"}).Err, "the orders before are under way")
+	child.stop()
+	for _, look := range looks {
+		require.Greater(t, <-begins[look], fences[look])
+	}
+	first["context"] = child.send(order{Do: "context", Name: "context"}) // it waits in the pipe
+	child.signal(syscall.SIGCONT)
+	for _, look := range looks {
+		a := child.hear(first[look])
+		t.Logf("%s: %s", look, a.Err)
+		require.Contains(t, a.Is, "lost", look)
+	}
+	cancel()
+	runs.Wait()
+}
