@@ -71,7 +71,7 @@ func TestAfterAFlushSomebodyLeads(t *testing.T) {
 		w.Do("FLUSHALL")
 		w.Advance(lease)
 		require.Len(t, append(a.all(), b.all()...), 2)
-		require.True(t, a.leads() != b.leads())
+		require.NotEqual(t, a.leads(), b.leads())
 		require.ErrorIs(t, context.Cause(a.all()[0].ctx), berth.ErrLost)
 	})
 }
@@ -89,7 +89,7 @@ func TestAnOutageEndsATermAndNothingElse(t *testing.T) {
 		a.n.Mend()
 		b.n.Mend()
 		w.Advance(lease)
-		require.True(t, a.leads() != b.leads())
+		require.NotEqual(t, a.leads(), b.leads())
 		synctest.Wait()
 		require.Equal(t, 1, w.waiting())
 	})

@@ -73,7 +73,6 @@ func (w *world) locks() *qlock.Client {
 // term is one run of f.
 type term struct {
 	ctx       context.Context
-	cancel    context.CancelCauseFunc
 	fence     int64
 	from      time.Duration
 	ended, by time.Duration // when ctx ended, and when f returned; 0 for not yet

@@ -52,7 +52,8 @@ func ends(err error) bool {
 // rest waits until a candidate that was refused may stand again. When ctx or the client has ended, that is at
 // once: the next Lock says so.
 func (c *Client) rest(ctx context.Context) {
-	for c.wait(ctx, rest) && c.locks.Draining() {
+	for again := true; again; {
+		again = c.wait(ctx, rest) && c.locks.Draining()
 	}
 }
 

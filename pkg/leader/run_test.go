@@ -369,3 +369,20 @@ func TestATermOfALengthOfItsOwnEnds(t *testing.T) {
 		require.LessOrEqual(t, a.only().ended, b.only().from)
 	})
 }
+
+// The context of Run ends in the moment of the grant.
+func TestFNeverBeginsUnderAContextThatHasEnded(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		n := w.node(qlock.Config{Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.Granted {
+				cancel(errOwn)
+			}
+		})})
+		a := n.standOn(ctx, nil, nil)
+		require.ErrorIs(t, a.returned(), errOwn)
+		require.Len(t, n.Told(observe.Granted), 1)
+		require.Empty(t, a.all())
+		w.RequireIdle()
+	})
+}

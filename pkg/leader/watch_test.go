@@ -191,8 +191,6 @@ func TestWatchEndsWithItsContextItsClientAndABadName(t *testing.T) {
 		n.Shut()
 		<-closed.done
 		require.ErrorIs(t, closed.last(2).err, berth.ErrClosed)
-		for range n.Watch(context.Background(), boss) {
-			break
-		}
+		n.Watch(context.Background(), boss)(func(*berth.Holder, error) bool { return false })
 	})
 }
