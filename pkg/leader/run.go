@@ -10,8 +10,8 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// rest is for how long a candidate rests that was refused.
-const rest = time.Second
+// out is for how long a candidate that was refused stays out of the line.
+const out = time.Second
 
 // Run stands for election, runs f while this process leads, and stands again after a loss, until f returns while
 // its context lives, or ctx ends; see the package's Model. The context of f ends with ctx or with the hold, before anybody
@@ -39,7 +39,7 @@ func (c *Client) Run(ctx context.Context, name string, opts *Options, f func(con
 		case ctx.Err() != nil || ends(err):
 			return err
 		default:
-			c.rest(ctx)
+			c.stayOut(ctx)
 		}
 	}
 }
@@ -49,11 +49,11 @@ func ends(err error) bool {
 	return errors.Is(err, berth.ErrClosed) || errors.Is(err, berth.ErrInvalidConfig) || errors.Is(err, berth.ErrDeadlock)
 }
 
-// rest waits until a candidate that was refused may stand again. When ctx or the client has ended, that is at
+// stayOut waits until a candidate that was refused may stand again. When ctx or the client has ended, that is at
 // once: the next Lock says so.
-func (c *Client) rest(ctx context.Context) {
+func (c *Client) stayOut(ctx context.Context) {
 	for again := true; again; {
-		again = c.wait(ctx, rest) && c.locks.Draining()
+		again = c.wait(ctx, out) && c.locks.Draining()
 	}
 }
 

@@ -189,7 +189,7 @@ func TestWhoKeepsItsContextHearsOfWanted(t *testing.T) {
 	})
 }
 
-func TestADrainHasAProcessResignAndRestUntilItStops(t *testing.T) {
+func TestADrainHasAProcessResignAndStayOutUntilItStops(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
 		b := w.node(qlock.Config{Label: "new"}).stand(nil, nil)
@@ -255,7 +255,7 @@ func TestErrorsOfTheServerDelayACandidate(t *testing.T) {
 				a := n.stand(nil, nil)
 				w.Advance(time.Minute)
 				require.Empty(t, a.all())
-				require.LessOrEqual(t, n.Count("thin_acquire"), 80, "it rests in between")
+				require.LessOrEqual(t, n.Count("thin_acquire"), 80, "it stays out in between")
 				n.OnCommand(nil)
 				w.Advance(5 * time.Second)
 				require.True(t, a.leads())
@@ -283,11 +283,11 @@ func TestAClosedClientEndsItsRuns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, m := w.node(), w.node()
 		a, b := n.stand(nil, nil), m.stand(nil, nil)
-		rests := w.node(qlock.Config{Label: "rests"})
-		w.Notice(keyspace.Lock, "l:rests", 0, "drain")
-		c := rests.stand(nil, nil)
+		out := w.node(qlock.Config{Label: "out"})
+		w.Notice(keyspace.Lock, "l:out", 0, "drain")
+		c := out.stand(nil, nil)
 		w.Advance(5 * time.Second)
-		rests.Shut()
+		out.Shut()
 		require.ErrorIs(t, c.returned(), berth.ErrClosed)
 		m.Shut()
 		require.ErrorIs(t, b.returned(), berth.ErrClosed)
