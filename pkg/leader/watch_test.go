@@ -165,16 +165,19 @@ func TestWatchTellsOnceThatNothingIsKnown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.node(qlock.Config{Label: "a"}).stand(nil, nil)
 		n := w.node()
-		v := n.watch(boss, nil)
+		v, vacant := n.watch(boss, nil), n.watch("other", nil)
 		require.Equal(t, "a", v.last(1).label)
+		vacant.last(1)
 		n.Cut()
 		w.Advance(time.Minute)
+		require.ErrorIs(t, vacant.last(2).err, berth.ErrUnavailable)
 		require.ErrorIs(t, v.last(2).err, berth.ErrUnavailable)
 		require.Empty(t, v.last(2).label)
 		w.Advance(time.Minute)
 		n.Mend()
 		w.Advance(10 * time.Second)
 		require.Equal(t, a.only().fence, v.last(3).fence, "who leads, though it has not changed")
+		require.NoError(t, vacant.last(3).err, "nobody, though it has not changed")
 	})
 }
 
