@@ -65,7 +65,7 @@
 //	an acquire    acquire.go, ask.go (attempts), gate.go, flights.go; await.go
 //	a push        push.go; deadline.go (a deadline that frees something)
 //	a heartbeat   beat.go; call.go (other calls of a holder)
-//	a hold        hold.go, do.go, release.go, exchange.go, adopt.go
+//	a hold        hold.go, context.go, do.go, release.go, exchange.go, adopt.go
 //	an owner      group.go, groups.go (the entries by which one owner holds one lock)
 //	the engine    engine.go, close.go
 package engine

@@ -172,7 +172,9 @@
 // ends: with berth.ErrLost if the allocation should have been renewed, with
 // berth.ErrExpired at its own limit (MaxHold, or the lease under NoRenew), with
 // berth.ErrReleased if somebody gave it back. [Allocation.Err] and every call of an
-// allocation look at the clock themselves.
+// allocation look at the clock themselves, and so do Err and Done of the contexts that
+// an Allocation or Do gives; a context that is made from one of these ends in the same
+// moment, or when a timer fires.
 //
 // [Allocation.RenewFor] gives an allocation another lease, and takes no time away: after a
 // shorter one the end stays where it was until the new lease reaches further.

@@ -92,7 +92,8 @@
 // ends: with berth.ErrLost if the lock should have been renewed, with berth.ErrExpired
 // at its own limit (MaxHold, or the lease under NoRenew), with berth.ErrReleased if
 // somebody gave it back. [Lock.Err] and every call of a lock look at the clock
-// themselves.
+// themselves, and so do Err and Done of the contexts that a Lock or Do gives; a
+// context that is made from one of these ends in the same moment, or when a timer fires.
 //
 // # Several names
 //

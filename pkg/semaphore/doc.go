@@ -73,7 +73,9 @@
 // that deadline passes, or when the server says that the permit is not held. The
 // cause is berth.ErrLost if a renewal was due, berth.ErrExpired at a limit of its own
 // (MaxHold, or the lease under NoRenew), and berth.ErrReleased if the permit was
-// given back. [Permit.Err] and every call of a permit look at the clock themselves.
+// given back. [Permit.Err] and every call of a permit look at the clock themselves,
+// and so do Err and Done of the contexts that a Permit or Do gives; a context that is
+// made from one of these ends in the same moment, or when a timer fires.
 //
 // # What is promised
 //
