@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -330,7 +330,7 @@ func (s *LockSet) do(ctx context.Context, f func(context.Context) error) (err er
 		if ended == nil && errors.Is(released, berth.ErrNotHeld) {
 			ended = released // one had ended, and nobody here had heard of it yet
 		}
-		err = engine.Outcome(ctx, err, ended, ended != nil)
+		err = caller.Outcome(ctx, err, ended, ended != nil)
 	}()
 	return f(inner)
 }
