@@ -59,6 +59,7 @@ var codecs = map[string]string{
 	"line/renewal.lua":    "mode",
 	"owner/reentered.lua": "terms of an entry",
 	"notice_set.lua":      "notice",
+	"once/run.lua":        "run",
 	"fence/outdated.lua":  "fence",
 	"fence_admit.lua":     "fence",
 	"fence_forget.lua":    "fence",

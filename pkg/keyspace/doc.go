@@ -10,7 +10,7 @@
 //
 // The braces are the hash tag of Redis Cluster, which hashes only the text between
 // them. So all keys of a name lie in one slot, and one script may use them all.
-// Semaphore, lock, pool and guard of one name share a slot, too, but no key. These are
+// Semaphore, lock, pool, guard and runs of one name share a slot, too, but no key. These are
 // all keys and channels, with the type of each key:
 //
 //	<namespace>:sem:{<name>}:state      string or hash  a semaphore: its thin form, or its values and a record of each claim
@@ -23,6 +23,7 @@
 //	<namespace>:pool:{<name>}:free      hash            the links of the list of free resources
 //	<namespace>:pool:{<name>}:bindings  hash            which names are bound to which resources
 //	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
+//	<namespace>:once:{<name>}:state     hash            the newest run of a name that runs once in each period, and the newest success
 //	<namespace>:notice:{<kind>}:state   hash            what operators say to all clients of a kind: sem, lock or pool
 //	<namespace>:swarm:{nodes}:state     hash            a record of each node of the swarm
 //	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned

@@ -22,6 +22,8 @@ const (
 	Notice Kind = "notice"
 	// Fence is for guards that remember the greatest fence of a name.
 	Fence Kind = "fence"
+	// Once is for what has become of the runs of a name that runs once in each period.
+	Once Kind = "once"
 	// Waits is for the registry of names that somebody waits for, whatever their kind.
 	Waits Kind = "waits"
 )
@@ -30,7 +32,8 @@ const (
 const (
 	// StatePart is what is known about a name and its holds. It exists while anything is
 	// held or waits, and for some time (Linger) afterwards, so that a listing of the state
-	// keys finds every name in use. A guard's never expires.
+	// keys finds every name in use. A guard's never expires. What is known of runs stays until
+	// the end of the period after the next.
 	StatePart = "state"
 	// LinePart is all deadlines and places of a name: its holds, its waiting claims, and
 	// the ends of a pool's rests, resources and bindings. It exists while there are any.

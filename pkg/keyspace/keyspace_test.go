@@ -9,7 +9,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Swarm, keyspace.Fence}
+var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool, keyspace.Swarm, keyspace.Fence, keyspace.Once}
 
 func newSpace(t *testing.T, ns string) keyspace.Space {
 	t.Helper()
@@ -34,6 +34,7 @@ func TestTheKeysAndChannels(t *testing.T) {
 		{berth.Key(keyspace.Swarm, "nodes", keyspace.StatePart), "berth:swarm:{nodes}:state"},
 		{berth.Probes("nodes"), "berth:swarm:{nodes}:probes"},
 		{berth.State(keyspace.Fence, "invoice:42"), "berth:fence:{invoice:42}:state"},
+		{berth.State(keyspace.Once, "digest"), "berth:once:{digest}:state"},
 		{shop.State(keyspace.Sem, "a b"), "shop:eu:sem:{a b}:state"},
 		{shop.State(keyspace.Sem, "*"), "shop:eu:sem:{*}:state"},
 		{berth.Wake("0123456789abcdef"), "berth:wake:0123456789abcdef"},

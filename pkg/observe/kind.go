@@ -270,6 +270,21 @@ const (
 	Unhealthy Kind = "unhealthy"
 )
 
+// What only package once sends. Detail is the start of the period, in RFC 3339.
+const (
+	// Ran: a run of a period has succeeded. Count is which attempt of the period it was, from 1.
+	// Fills: Fence, Held, Count, Detail. Level: debug.
+	Ran Kind = "ran"
+	// RunFailed: a run of a period failed, or its outcome could not be kept. Count is which attempt of
+	// the period it was, from 1; 0 if Run could not even begin one, and will try again.
+	// Fills: Fence, Held, Count, Detail, Err. Level: warn.
+	RunFailed Kind = "run_failed"
+	// Missed: a run has begun, and periods before it went by without a success since the newest one
+	// that is known. Count is how many.
+	// Fills: Fence, Count, Detail. Level: warn.
+	Missed Kind = "missed"
+)
+
 // What only a page of Berth sends, for an operator; see package console.
 const (
 	// Acted: somebody has acted from a page of Berth; the call that it made has events of its own. Detail is what

@@ -18,6 +18,7 @@ func Kinds() []Kind {
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
 		[]Kind{Rested, SettingsDiffer, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
+		[]Kind{Ran, RunFailed, Missed},
 		[]Kind{Acted},
 	)
 }
@@ -32,11 +33,11 @@ func Kinds() []Kind {
 func (k Kind) Level() slog.Level {
 	switch k {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
-		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, RunFailed, Missed:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Heartbeat, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,
-		HealthProgress, HealthChecked:
+		HealthProgress, HealthChecked, Ran:
 		return slog.LevelDebug
 	default:
 		return slog.LevelInfo

@@ -20,6 +20,7 @@ var sentBy = []string{
 	"lock",
 	"lock", // a swarm
 	"pool",
+	"once",
 	"a page",
 }
 

@@ -28,6 +28,8 @@ var stored = []struct{ title, script, heads string }{
 	{"What a claim wants of a pool", "pool/wants", "part | meaning"},
 	{"The nodes of a swarm, by time", "swarm/open", "member | score"},
 	{"A node of a swarm", "swarm/member", "part | meaning"},
+	{"What is known of runs", "once/open", "field | meaning"},
+	{"A run", "once/run", "part | meaning"},
 	{"A notice", "notice_set", "word | meaning"},
 	{"A message", "wake/wake", "word | its fields behind the name"},
 	{"A reply", "line/reply", "field | meaning"},

@@ -1,0 +1,262 @@
+package once
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Status says what came of a call.
+type Status string
+
+// What came of a call. Where a call returns an error, its Status is Ran if f ran, else empty.
+const (
+	// Ran: this call has run the period; of Begin, it has begun.
+	Ran Status = "ran"
+	// Done: the period was done already, or while the call waited.
+	Done Status = "done"
+	// Running: somebody else runs the period, and the call did not wait; or another call has taken
+	// the lock from it.
+	Running Status = "running"
+	// Resting: the last run of the period has failed, its RetryAfter is not over, and the call did not
+	// wait.
+	Resting Status = "resting"
+)
+
+// Result is what came of a call: its status, and the run that it is about. Of Done that is the run
+// that succeeded, of Running the one that goes on, as far as it is known, and of Resting and ErrUsedUp
+// the last one. Period is always filled where the server could be asked.
+type Result struct {
+	Status Status
+	Info
+}
+
+// The statuses of the scripts; a test compares them with the headers.
+const (
+	statusBegun        = "begun"
+	statusDone         = "done"
+	statusFailed       = "failed"
+	statusUsedUp       = "used_up"
+	statusLate         = "late"
+	statusEnded        = "ended"
+	statusStale        = "stale"
+	statusIncompatible = "incompatible"
+)
+
+// call is one Begin, Do, or turn of Run.
+type call struct {
+	c    *Client
+	name string
+	Options
+	period Period
+	over   time.Duration // by the client's clock, when the period is over for sure; 0 while none is known
+	last   Last          // as the call has seen it first
+	known  time.Time     // the newest period that the process knows to be done starts then
+}
+
+// call checks the arguments of a call.
+func (c *Client) call(name string, opts Options) (*call, error) {
+	o, err := opts.complete()
+	if err != nil {
+		return nil, err
+	}
+	return &call{c: c, name: name, Options: o}, keyspace.CheckName(name)
+}
+
+// Begin begins a run of the period that it is now by the server's clock. It is for callers who cannot
+// hand over a function; Do is safer. The returned Run must be ended. Its hold renews by itself.
+//
+// The Run is nil if nothing is to run: the Result says why, or the error does. The errors are a
+// *berth.ConfigError for bad options or a bad name; ErrUsedUp and ErrLate; those of
+// qlock.Client.TryLock, with Wait of Lock, such as berth.ErrBusy where the name is paused,
+// berth.ErrDraining and berth.ErrClosed; a *berth.EndError if the hold was lost before the run could
+// begin; berth.ErrIncompatible for what a newer release keeps; and the server's. A call that was
+// not answered is repeated within Config.Retry. If it had run, the attempt counts.
+func (c *Client) Begin(ctx context.Context, name string, opts Options) (*Run, Result, error) {
+	q, err := c.call(name, opts)
+	if err != nil {
+		return nil, Result{}, err
+	}
+	return q.begin(ctx)
+}
+
+func (q *call) begin(ctx context.Context) (*Run, Result, error) {
+	switch {
+	case q.Wait && q.c.Fence(ctx, q.name) > 0: // it would wait for itself
+		return nil, Result{}, fmt.Errorf("%w: %q runs", berth.ErrDeadlock, q.name)
+	case q.c.isClosed():
+		return nil, Result{}, berth.ErrClosed
+	}
+	if err := q.look(ctx); err != nil {
+		return nil, Result{}, err
+	}
+	if s := q.last.Success; s != nil && s.Period.Start.Equal(q.period.Start) {
+		return nil, Result{Done, *s}, nil
+	}
+	if !q.period.Start.After(q.known) { // the server has lost that, or its clock was put back
+		return nil, Result{Done, Info{Period: q.period}}, nil
+	}
+	for {
+		run, result, rest, err := q.try(ctx)
+		if result.Status != Resting || !q.Wait {
+			return run, result, err
+		}
+		if q.c.sleep(ctx, q.c.clock.Now()+rest); ctx.Err() != nil {
+			return nil, Result{Info: Info{Period: q.period}}, caller.EndOf(ctx)
+		}
+	}
+}
+
+// try takes the lock and has the server decide. Of Resting it says for how long yet.
+func (q *call) try(ctx context.Context) (*Run, Result, time.Duration, error) {
+	lock, err := q.lock(ctx)
+	if err != nil {
+		result, err := q.notLocked(ctx, err)
+		return nil, result, 0, err
+	}
+	var run *Run
+	var result Result
+	var rest time.Duration
+	if err = berth.ErrClosed; q.c.enter() {
+		run, result, rest, err = q.decide(ctx, lock)
+		if run == nil {
+			q.c.leave()
+		}
+	}
+	if run == nil {
+		_ = lock.Release(ctx) // nothing ran under it; a release that fails is an event
+	}
+	return run, result, rest, err
+}
+
+// look reads what is known, and so fixes the period: the one that it is now.
+func (q *call) look(ctx context.Context) error {
+	last, now, err := q.c.look(ctx, q.name)
+	if err != nil {
+		return err
+	}
+	q.last, q.period = last, q.at(now)
+	q.over = q.c.clock.Now() + q.period.End.Sub(time.UnixMilli(now))
+	return nil
+}
+
+// lock takes the lock of the name, for which it waits while the period lasts. No owner is let in who
+// holds it: each hold is a run.
+func (q *call) lock(ctx context.Context) (*qlock.Lock, error) {
+	ctx = berth.WithOwner(ctx, "")
+	opts := &qlock.LockOptions{Access: qlock.Queued, Conflict: qlock.FailDeadlock}
+	if !q.Wait {
+		return q.c.locks.TryLock(ctx, q.name, opts)
+	}
+	opts.Attempts.Max, opts.RequeueEvery = -1, berth.Forever
+	opts.MaxWait = max(q.over-q.c.clock.Now(), time.Millisecond)
+	return q.c.locks.Lock(ctx, q.name, opts)
+}
+
+// notLocked says what a call gets that did not get the lock.
+func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
+	result := Result{Info: Info{Period: q.period}}
+	var refused *berth.AcquireError
+	switch {
+	case !errors.As(err, &refused):
+	case !q.Wait && (refused.Reason == berth.ReasonHeld || refused.Reason == berth.ReasonQueuedAhead):
+		result.Status, err = Running, nil
+		if r := q.last.Run; r != nil && r.Outcome == Begun {
+			result.Info = *r
+		}
+	case refused.Reason == berth.ReasonTimedOut && ctx.Err() == nil:
+		err = fmt.Errorf("%w %s of %q: %w", ErrLate, q.period, q.name, err)
+	}
+	return result, err
+}
+
+// decide has the server begin the run under the lock. The caller's end does not end that call.
+func (q *call) decide(ctx context.Context, lock *qlock.Lock) (*Run, Result, time.Duration, error) {
+	c, result := q.c, Result{Info: Info{Period: q.period}}
+	within, cancel := lock.Within(context.WithoutCancel(ctx))
+	defer cancel()
+	r, err := c.run.Run(within, c.begin, scriptkit.Bounded, []string{c.key(q.name)}, append(q.args(lock.Fence()),
+		strconv.Itoa(q.Attempts), lock.Node(), c.label))
+	if err != nil {
+		return nil, result, 0, errors.Join(err, lock.Err())
+	}
+	switch r.Status() {
+	case statusBegun:
+		run, err := q.begun(ctx, lock, &r)
+		if err != nil {
+			return nil, result, 0, err
+		}
+		return run, Result{Ran, run.info}, 0, nil
+	case statusDone, statusUsedUp, statusFailed:
+		rest := time.Duration(0)
+		if r.Status() == statusFailed {
+			rest = time.Duration(r.Int(2)) * time.Millisecond
+		}
+		info, err := parseInfo(r.Str(1))
+		if err := errors.Join(r.Err(), err); err != nil || info == nil {
+			return nil, result, 0, err
+		}
+		result, err = q.seen(r.Status(), *info)
+		return nil, result, rest, err
+	case statusLate:
+		return nil, result, 0, fmt.Errorf("%w %s of %q", ErrLate, q.period, q.name)
+	case statusStale:
+		result.Status = Running
+		return nil, result, 0, nil
+	}
+	return nil, result, 0, unexpected(q.name, &r)
+}
+
+// begun is the run that has begun, unless its hold was lost meanwhile.
+func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
+	run := &Run{call: q, lock: lock, since: q.c.clock.Now(), info: Info{
+		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.c.label,
+		Outcome: Begun, Begun: time.UnixMilli(r.Int(2)).UTC(), Missed: int(r.Int(3)),
+	}}
+	if err := errors.Join(r.Err(), lock.Err()); err != nil {
+		run.end(ctx, Stopped, err)
+		return nil, err
+	}
+	if run.info.Missed > 0 && run.info.Attempt == 1 {
+		run.send(ctx, observe.Event{Kind: observe.Missed, Count: run.info.Missed})
+	}
+	return run, nil
+}
+
+// seen is the result about a run of somebody else's.
+func (q *call) seen(status string, info Info) (Result, error) {
+	switch status {
+	case statusDone:
+		return Result{Done, info}, nil
+	case statusFailed:
+		return Result{Resting, info}, nil
+	}
+	return Result{Info: info}, fmt.Errorf("%w: %d of %d for %s of %q: %s", ErrUsedUp, info.Attempt, q.Attempts, q.period, q.name,
+		cmp.Or(info.Error, "the process of the last one died"))
+}
+
+// args are what both scripts take first.
+func (q *call) args(fence int64) []string {
+	return []string{
+		strconv.FormatInt(fence, 10), strconv.FormatInt(q.period.Start.UnixMilli(), 10),
+		strconv.FormatInt(q.Every.Milliseconds(), 10),
+	}
+}
+
+// unexpected is the error for a reply that is no answer.
+func unexpected(name string, r *scriptkit.Reply) error {
+	if r.Status() == statusIncompatible {
+		return incompatible(name, r.Str(1))
+	}
+	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
+}

@@ -1,0 +1,176 @@
+package once
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts"
+)
+
+// library holds the scripts, composed once.
+var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
+
+// Client is a node that runs names once in each period, on one Redis. It is safe for concurrent use.
+type Client struct {
+	locks      *qlock.Client
+	space      keyspace.Space
+	run        *scriptkit.Runner
+	tell       line.Teller
+	clock      clock.Clock
+	label      string
+	cleanup    time.Duration
+	begin, end *scriptkit.Script
+
+	life  context.Context // ends with Close
+	close context.CancelCauseFunc
+
+	mu   sync.Mutex
+	runs int           // guarded by mu: those that have begun and not ended
+	idle chan struct{} // closed when the client is closed and there are none
+}
+
+// New returns a client on a rueidis client, with a lock client of its own that has this
+// configuration: namespace, label, lease, retries, logger, observer and the like. Of Config.Defaults
+// count Priority, Lease, NoRenew, MaxHold, WantAfter, Meta, Attrs and DetailedErrors.
+//
+// The rueidis client stays the caller's: close it after the returned client. New does no I/O. Its
+// errors are *berth.ConfigError: those of qlock.New, and for Defaults.Lease if it is berth.Forever,
+// because a process that died would hold its name for good.
+func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
+	if cfg.Defaults.Lease == berth.Forever {
+		return nil, berth.Invalid("Defaults.Lease", "it must end")
+	}
+	common := settings.Common{Namespace: cfg.Namespace, Label: cfg.Label, CleanupTimeout: cfg.CleanupTimeout}.WithDefaults()
+	cfg.Namespace, cfg.Label = common.Namespace, common.Label
+	locks, err := qlock.New(redis, cfg)
+	if err != nil {
+		return nil, err
+	}
+	space, err := keyspace.New(cfg.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		locks: locks, space: space, clock: clock.New(), label: cfg.Label, cleanup: common.CleanupTimeout,
+		tell:  line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer),
+		idle:  make(chan struct{}),
+		begin: library().Script("once_begin"), end: library().Script("once_end"),
+	}
+	c.life, c.close = context.WithCancelCause(context.Background())
+	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
+		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
+	})
+	return c, nil
+}
+
+// Node is the id of this client's node, as qlock.Client has it.
+func (c *Client) Node() string { return c.locks.Node() }
+
+// Fence returns the fence of the run of name that ctx was made under, as qlock.Client.Fence does; 0
+// for none.
+func (c *Client) Fence(ctx context.Context, name string) int64 { return c.locks.Fence(ctx, name) }
+
+// Close ends the context of every f with berth.ErrClosed, waits until all runs have ended, those of
+// Begin too, and then closes the lock client, which ends all waits with berth.ErrClosed. If ctx ends
+// first, Close no longer waits for runs, and releases their locks: a run that goes on after that may
+// run twice. The rest is as of qlock.Client.Close, whose errors it returns.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	if !c.isClosed() {
+		c.close(berth.ErrClosed)
+		if c.runs == 0 {
+			close(c.idle)
+		}
+	}
+	c.mu.Unlock()
+	select {
+	case <-c.idle:
+	case <-ctx.Done():
+	}
+	return c.locks.Close(ctx)
+}
+
+func (c *Client) isClosed() bool { return c.life.Err() != nil }
+
+// enter counts a run that is about to begin, unless the client is closed.
+func (c *Client) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isClosed() {
+		return false
+	}
+	c.runs++
+	return true
+}
+
+// leave says that a run has ended, or did not begin.
+func (c *Client) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs--; c.runs == 0 && c.isClosed() {
+		close(c.idle)
+	}
+}
+
+// Last says what is known of the runs of a name: of the one that began last, and of the newest that
+// succeeded. The server remembers until the end of the period after the next. Last only reads, also
+// for a user that may not write.
+//
+// Its errors are a *berth.ConfigError for a name that keyspace.CheckName refuses,
+// berth.ErrIncompatible for what a newer release keeps, and those of scriptkit.Runner: the server's,
+// the network's, and ctx's.
+func (c *Client) Last(ctx context.Context, name string) (Last, error) {
+	if err := keyspace.CheckName(name); err != nil {
+		return Last{}, err
+	}
+	last, _, err := c.look(ctx, name)
+	return last, err
+}
+
+// look reads what is known of a name, and the server's time (ms).
+func (c *Client) look(ctx context.Context, name string) (last Last, now int64, err error) {
+	read := scriptkit.Command{
+		Verb: []string{"HMGET"}, Keys: []string{c.key(name)}, Args: []string{"fmt", "run", "success"},
+	}
+	answers, err := c.run.Read(ctx, "once_look", scriptkit.From{Unasked: true}, read)
+	if err != nil {
+		return Last{}, 0, err
+	}
+	fields, err := answers.Results[0].ToArray()
+	if err != nil {
+		return Last{}, 0, scriptkit.Failure(ctx, "HMGET", err)
+	}
+	var texts [3]string // "" for what is not there
+	for i := range fields {
+		texts[i], _ = fields[i].ToString()
+	}
+	if texts[0] != "" && texts[0] != form {
+		return Last{}, 0, incompatible(name, texts[0])
+	}
+	if last.Run, err = parseInfo(texts[1]); err != nil {
+		return Last{}, 0, err
+	}
+	last.Success, err = parseInfo(texts[2])
+	return last, answers.Now, err
+}
+
+// form is the number of the form in which this release keeps what it knows; see scripts/once/open.lua.
+const form = "1"
+
+func incompatible(name, found string) error {
+	return fmt.Errorf("%w: what is kept of the runs of %q has the form %s", berth.ErrIncompatible, name, found)
+}
+
+// key is the Redis key of what is known of a name.
+func (c *Client) key(name string) string { return c.space.State(keyspace.Once, name) }

@@ -1,0 +1,2 @@
+// Package once runs a job once in each period over all processes.
+package once

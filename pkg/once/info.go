@@ -1,0 +1,86 @@
+package once
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Outcome says how a run ended.
+type Outcome string
+
+// The outcomes, as the server keeps them.
+const (
+	// Begun: the run goes on, or its process has died. The lock of the name tells which: it is held
+	// as long as the run goes on.
+	Begun Outcome = "begun"
+	// Succeeded: the run ended without an error. Its period is done.
+	Succeeded Outcome = "done"
+	// Failed: the run ended with an error.
+	Failed Outcome = "failed"
+	// Stopped: the run ended with an error because its own process told it to end: the context of the
+	// call was cancelled, or the client was closed. It does not count as an attempt.
+	Stopped Outcome = "stopped"
+)
+
+// Info is what is known of a run.
+type Info struct {
+	// Period is the period that the run is for.
+	Period Period
+	// Attempt is the number of the run in its period, from 1. The run after one that was stopped has
+	// the same number.
+	Attempt int
+	// Fence is that of the hold that the run is under. A run that begins later has a greater one.
+	Fence int64
+	// Node is the id of the node that runs it, Label that node's label.
+	Node, Label string
+	// Outcome is how it ended, if it has.
+	Outcome Outcome
+	// Error is why it failed: the text of its error, up to 512 bytes.
+	Error string
+	// Begun and Ended are by the server's clock. Ended is zero where the run is not known to have ended.
+	Begun, Ended time.Time
+	// Missed is how many periods went by without a success between the run before and this one.
+	Missed int
+}
+
+// Took is how long the run took, 0 while it is not known to have ended.
+func (i Info) Took() time.Duration {
+	if i.Ended.IsZero() {
+		return 0
+	}
+	return max(i.Ended.Sub(i.Begun), 0) // the server's clock may go back
+}
+
+// Last is what the server knows of the runs of a name.
+type Last struct {
+	// Run is the run that began last, nil for none.
+	Run *Info
+	// Success is the newest run that succeeded, nil for none. It may be Run.
+	Success *Info
+}
+
+// parseInfo reads a run as scripts/once/run.lua writes it; nil for "".
+func parseInfo(text string) (*Info, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // no run is known, and that is no error
+	}
+	var i Info
+	var start, end, begun, ended, again int64
+	var size int
+	words := strings.SplitN(text, " ", 11)
+	if len(words) == 11 {
+		_, err := fmt.Sscanf(strings.Join(words[:10], " "), "%d %d %d %d %d %d %d %d %s %s",
+			&start, &end, &i.Fence, &i.Attempt, &begun, &ended, &again, &i.Missed, &i.Outcome, &i.Node)
+		length, rest, _ := strings.Cut(words[10], ":")
+		if _, bad := fmt.Sscanf(length, "%d", &size); err == nil && bad == nil && size >= 0 && size <= len(rest) {
+			i.Label, i.Error = rest[:size], rest[size:]
+			i.Period, i.Begun = period(start, end), time.UnixMilli(begun).UTC()
+			if ended > 0 {
+				i.Ended = time.UnixMilli(ended).UTC()
+			}
+			return &i, nil
+		}
+	}
+	return nil, fmt.Errorf("berth: what is kept of a run, %q, cannot be read", text)
+}

@@ -1,0 +1,100 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Run runs f once in each period, over all processes that call Run or Do for the name, until ctx ends
+// or the client is closed. It is Do with Wait again and again: as soon as a period starts by the
+// server's clock the callers stand in line, one runs f, and the others wait for the outcome. If f
+// fails, all wait for Options.RetryAfter, and then the first in line runs it. What goes wrong is an
+// event of kind run_failed, and no error: Run goes on also where the server does not answer, or
+// refuses.
+//
+// Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for bad arguments.
+func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) error {
+	opts.Wait = true
+	if opts.RetryAfter == 0 {
+		opts.RetryAfter = min(opts.Every/10, time.Minute).Truncate(time.Millisecond)
+	}
+	if _, err := c.call(name, opts); err != nil {
+		return err
+	}
+	if err := settings.Function(f != nil); err != nil {
+		return err
+	}
+	known, unkept := time.Time{}, (*Run)(nil)
+	for ctx.Err() == nil && !c.isClosed() {
+		if unkept != nil && unkept.retell(ctx) {
+			unkept = nil
+		}
+		q, err := c.call(name, opts)
+		if err != nil {
+			return err
+		}
+		q.known = known
+		run, result, err := q.do(ctx, f)
+		if run != nil && run.unkept() {
+			unkept = run
+		}
+		if result.Status == Done || run != nil && run.succeeded() {
+			known = q.period.Start // also if the server does not know it yet, or any more
+		}
+		if ctx.Err() == nil && !c.isClosed() {
+			c.sleep(ctx, q.next(ctx, result, err))
+		}
+	}
+	if ctx.Err() != nil {
+		return caller.EndOf(ctx)
+	}
+	return berth.ErrClosed
+}
+
+// next is when the next turn is due, by the client's clock.
+func (q *call) next(ctx context.Context, result Result, err error) time.Duration {
+	soon := q.c.clock.Now() + max(q.RetryAfter, time.Millisecond)
+	if err != nil && result.Status != Ran { // f's own failure has been told
+		q.c.tell.Send(observe.Event{Kind: observe.RunFailed, Context: ctx, Name: q.name, Detail: q.begins(), Err: err})
+	}
+	switch {
+	case q.over == 0: // the server was not reached
+		return soon
+	case result.Status == Ran && err != nil, result.Status == Running:
+	case err == nil, errors.Is(err, ErrUsedUp), errors.Is(err, ErrLate), errors.Is(err, berth.ErrDraining):
+		return q.over
+	}
+	return min(soon, q.over)
+}
+
+// begins is when the period starts, "" where none is known.
+func (q *call) begins() string {
+	if q.over == 0 {
+		return ""
+	}
+	return q.period.String()
+}
+
+// nap bounds a sleep: a timer stands still while the machine is suspended, and the clock does not.
+const nap = time.Minute
+
+// sleep waits for a moment of the client's clock, or for the end of ctx or the client.
+func (c *Client) sleep(ctx context.Context, until time.Duration) {
+	for left := until - c.clock.Now(); left > 0; left = until - c.clock.Now() {
+		timer := time.NewTimer(min(left, nap))
+		select {
+		case <-timer.C:
+			continue
+		case <-ctx.Done():
+		case <-c.life.Done():
+		}
+		timer.Stop()
+		return
+	}
+}

@@ -1,0 +1,84 @@
+package once
+
+import (
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+)
+
+const (
+	defaultAttempts = 3
+	maxAttempts     = 1_000_000
+	maxEvery        = 8784 * time.Hour // a leap year
+)
+
+// Options say what the periods are, and how a call goes about one. All callers of a name give the
+// same Every, Offset and Attempts; each call goes by its own.
+type Options struct {
+	// Every is how long a period is: whole milliseconds, from 20 ms to 8784 h, a leap year. It must
+	// be given. Make it much longer than a call to the server takes.
+	Every time.Duration
+	// Offset moves the periods: each starts at a multiple of Every after 1970-01-01 00:00 UTC, plus
+	// Offset. Days begin at midnight UTC, weeks on a Thursday. Whole milliseconds, from 0 to below
+	// Every. Default 0.
+	Offset time.Duration
+	// Attempts is how often a period is begun at most, by all processes together: 1 to 1,000,000. A
+	// run whose process died counts; one that its own process stopped does not. Default 3.
+	Attempts int
+	// RetryAfter is how long nobody begins again after this call's run has failed, while attempts are
+	// left: whole milliseconds. After a death, and after a stop, the next may begin at once. Default
+	// none; of Run a tenth of Every, at most 1 min.
+	RetryAfter time.Duration
+	// Wait has a call stand in line while somebody else runs the period, up to the end of the
+	// period. So it returns when the period is done, or takes over when that run has failed or its
+	// process has died. Run always waits. Default false.
+	Wait bool
+}
+
+// complete fills what is zero, and returns a *berth.ConfigError for the first value that cannot be.
+func (o Options) complete() (Options, error) {
+	if o.Attempts == 0 {
+		o.Attempts = defaultAttempts
+	}
+	return o, o.validate()
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Every == 0:
+		return berth.Invalid("Every", "it must be given: how long a period is")
+	case o.Every > maxEvery:
+		return berth.Invalid("Every", "%s is above %s", o.Every, maxEvery)
+	}
+	if err := settings.Lease("Every", o.Every); err != nil {
+		return berth.Invalid("Every", "%s is no whole number of milliseconds from %s on", o.Every, settings.MinLease)
+	}
+	if err := settings.Duration("Offset", o.Offset); err != nil {
+		return err
+	}
+	switch {
+	case o.Offset >= o.Every:
+		return berth.Invalid("Offset", "%s is not below Every, %s", o.Offset, o.Every)
+	case o.Attempts < 1 || o.Attempts > maxAttempts:
+		return berth.Invalid("Attempts", "%d is not within 1 to %d", o.Attempts, maxAttempts)
+	}
+	return settings.Duration("RetryAfter", o.RetryAfter)
+}
+
+// Period is a span of time by the server's clock. A moment belongs to it from Start on, up to but
+// without End.
+type Period struct{ Start, End time.Time }
+
+// String is the start in UTC, in RFC 3339.
+func (p Period) String() string { return p.Start.UTC().Format(time.RFC3339Nano) }
+
+// at is the period of a moment of the server (ms).
+func (o Options) at(now int64) Period {
+	every, offset := o.Every.Milliseconds(), o.Offset.Milliseconds()
+	return period(now-(now-offset)%every, now-(now-offset)%every+every)
+}
+
+func period(start, end int64) Period {
+	return Period{Start: time.UnixMilli(start).UTC(), End: time.UnixMilli(end).UTC()}
+}

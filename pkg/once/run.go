@@ -1,0 +1,162 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// Run is a run of a period that has begun. It is safe for concurrent use.
+type Run struct {
+	call  *call
+	lock  *qlock.Lock
+	since time.Duration // when it began, by the client's clock
+
+	once  sync.Once
+	info  Info  // Outcome, Error and Ended are set by once
+	ended error // set by once: what End returns
+}
+
+// Name is the name that runs.
+func (r *Run) Name() string { return r.call.name }
+
+// Period is the period that the run is for.
+func (r *Run) Period() Period { return r.info.Period }
+
+// Attempt is the number of the run in its period, from 1.
+func (r *Run) Attempt() int { return r.info.Attempt }
+
+// Fence is the number of the run's hold, greater than that of each run before. Pass it on to
+// whatever the run writes, and refuse smaller ones there: see package fence.
+func (r *Run) Fence() int64 { return r.info.Fence }
+
+// Context ends when the run's hold does: with End, or because the hold was lost. It has the values of
+// the context of Begin, but not its end.
+func (r *Run) Context() context.Context { return r.lock.Context() }
+
+// Hold is the lock that the run is under. Do not release or detach it: End does.
+func (r *Run) Hold() berth.Hold { return r.lock }
+
+// End says how the run ended, with failure nil for success, and then releases the lock. A failure
+// after ctx was cancelled, or after the client was closed, is a stop: see Stopped.
+//
+// Until the server has answered, or the hold is over, End asks again, whether ctx has ended or not,
+// and the lock stays held: nobody is to begin who has not heard of a success. That may take as long
+// as the lease. Of a hold that is over End tells all the same, within Config.Retry, or
+// Config.CleanupTimeout once ctx has ended: unless another run has begun meanwhile, the outcome counts.
+//
+// End returns nil if the outcome is kept. Otherwise it returns a *fence.StaleError, which matches
+// fence.ErrStale, if another run has begun since, under a greater fence, so that the period may run
+// twice; or the server's error. Both come with the *berth.EndError of the hold if that has ended.
+// End may be called more than once: the first call counts, and the others wait and return the same.
+func (r *Run) End(ctx context.Context, failure error) error {
+	r.once.Do(func() {
+		outcome := Succeeded
+		switch stopped := ctx.Err() == context.Canceled || r.call.c.isClosed(); { //nolint:errorlint // that error itself
+		case failure != nil && stopped && r.lock.Err() == nil:
+			outcome = Stopped
+		case failure != nil:
+			outcome = Failed
+		}
+		r.end(ctx, outcome, failure)
+		r.call.c.leave()
+	})
+	return r.ended
+}
+
+func (r *Run) end(ctx context.Context, outcome Outcome, failure error) {
+	held := r.call.c.clock.Now() - r.since
+	if r.info.Outcome = outcome; failure != nil {
+		r.info.Error = short(failure.Error())
+	}
+	r.info.Ended = r.info.Begun.Add(held)
+	if r.ended = r.tell(ctx); r.ended != nil {
+		r.ended = errors.Join(r.ended, r.lock.Err())
+	}
+	_ = r.lock.Release(ctx) // a release that fails is an event
+	event := observe.Event{Kind: observe.Ran, Count: r.info.Attempt, Held: held}
+	if err := errors.Join(failure, r.ended); err != nil {
+		event.Kind, event.Err = observe.RunFailed, err
+	}
+	r.send(ctx, event)
+}
+
+// tell has the server keep the outcome: under the hold for as long as that lasts, then without it.
+func (r *Run) tell(ctx context.Context) error {
+	within, cancel := r.lock.Within(context.WithoutCancel(ctx))
+	err := r.ask(within, scriptkit.UntilDone)
+	cancel()
+	if err == nil || r.lock.Err() == nil {
+		return err
+	}
+	last := context.WithoutCancel(ctx)
+	if ctx.Err() != nil {
+		last, cancel = scriptkit.Limit(last, r.call.c.cleanup)
+		defer cancel()
+	}
+	return r.ask(last, scriptkit.Bounded)
+}
+
+// succeeded says that the period is done, as far as this process knows. The run has ended.
+func (r *Run) succeeded() bool {
+	return r.info.Outcome == Succeeded && !errors.Is(r.ended, fence.ErrStale)
+}
+
+// unkept says that it succeeded and the server was not reached to be told. The run has ended.
+func (r *Run) unkept() bool {
+	return r.info.Outcome == Succeeded && errors.Is(r.ended, berth.ErrUnavailable)
+}
+
+// retell tells of a success once more, and says whether that was answered.
+func (r *Run) retell(ctx context.Context) bool {
+	return !errors.Is(r.ask(ctx, scriptkit.Bounded), berth.ErrUnavailable)
+}
+
+// ask runs the script that keeps the outcome.
+func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
+	c, i := r.call.c, &r.info
+	reply, err := c.run.Run(ctx, c.end, mode, []string{c.key(r.call.name)}, append(r.call.args(i.Fence),
+		strconv.Itoa(i.Attempt), strconv.FormatInt(i.Begun.UnixMilli(), 10), i.Node, i.Label, string(i.Outcome), i.Error,
+		strconv.FormatInt(r.rest().Milliseconds(), 10)))
+	if err != nil {
+		return err
+	}
+	switch reply.Status() {
+	case statusEnded:
+		return nil
+	case statusStale:
+		stale := &fence.StaleError{Name: r.call.name, Fence: i.Fence, Greatest: reply.Int(1)}
+		return errors.Join(stale, reply.Err())
+	}
+	return unexpected(r.call.name, &reply)
+}
+
+// rest is how long nobody is to begin again.
+func (r *Run) rest() time.Duration {
+	if r.info.Outcome != Failed {
+		return 0
+	}
+	return r.call.RetryAfter
+}
+
+// send tells of the run.
+func (r *Run) send(ctx context.Context, e observe.Event) {
+	e.Context, e.Name, e.Node, e.Claim = ctx, r.call.name, r.info.Node, r.lock.ID()
+	e.Fence, e.Detail = r.info.Fence, r.info.Period.String()
+	r.call.c.tell.Send(e)
+}
+
+// short is a text in the bytes that are kept of it.
+func short(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), settings.MaxText)], "")
+}
