@@ -180,13 +180,12 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 	return result, err
 }
 
-// decide has the server begin the run under the lock. The caller's end does not end that call.
+// decide has the server begin the run under the lock. Neither the caller's end nor the hold's ends
+// that call: what has begun is to be known.
 func (q *call) decide(ctx context.Context, lock *qlock.Lock) (*Run, Result, time.Duration, error) {
 	c, result := q.c, Result{Info: Info{Period: q.period}}
-	within, cancel := lock.Within(context.WithoutCancel(ctx))
-	defer cancel()
-	r, err := c.run.Run(within, c.begin, scriptkit.Bounded, []string{c.key(q.name)}, append(q.args(lock.Fence()),
-		strconv.Itoa(q.Attempts), lock.Node(), c.label))
+	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), c.label)
+	r, err := c.run.Run(context.WithoutCancel(ctx), c.begin, scriptkit.Bounded, []string{c.key(q.name)}, args)
 	if err != nil {
 		return nil, result, 0, errors.Join(err, lock.Err())
 	}

@@ -3,6 +3,7 @@ package once_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -32,6 +34,12 @@ type world struct{ *testkit.World }
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	testkit.In(t, digest, "berth:lock:{digest}:state", "berth:lock:{digest}:line", func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
+}
+
+// inWorldOf runs one row of a table in a world of its own.
+func inWorldOf(t *testing.T, row string, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { inWorld(t, test) })
 }
 
 // node is a client on a link of its own, as in a process of its own.
@@ -57,7 +65,100 @@ func (w *world) node(cfg ...qlock.Config) *node {
 	return n
 }
 
-// do runs f in the period of an hour, and returns what came of it.
-func (n *node) do(f func() error) (once.Result, error) {
-	return n.Do(context.Background(), digest, once.Options{Every: hour}, func(context.Context, *once.Run) error { return f() })
+var errMine = errors.New("my own reason")
+
+// hourly are the options of most tests.
+var hourly = once.Options{Every: hour}
+
+// waiting are those of a call that waits.
+func waiting(o once.Options) once.Options {
+	o.Wait = true
+	return o
+}
+
+// outcome is a call that has returned.
+type outcome struct {
+	once.Result
+	err error
+}
+
+// call is a Do on its way.
+type call = testkit.Wait[outcome]
+
+// start does in the background, and lets everything settle.
+func (n *node) start(ctx context.Context, opts once.Options, f once.Func) *call {
+	n.w.T.Helper()
+	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (outcome, error) {
+		r, err := n.Do(ctx, digest, opts, f)
+		return outcome{r, err}, nil
+	})
+}
+
+// takes is an f that takes a time, whatever its context says, and returns err.
+func takes(d time.Duration, err error) once.Func {
+	return func(context.Context, *once.Run) error {
+		time.Sleep(d)
+		return err
+	}
+}
+
+// never is an f that must not run.
+func never(t *testing.T) once.Func {
+	return func(context.Context, *once.Run) error {
+		t.Error("it ran")
+		return nil
+	}
+}
+
+// ran does, and requires that f ran, with that error.
+func (n *node) ran(opts once.Options, want error) once.Result {
+	n.w.T.Helper()
+	r, err := n.Do(context.Background(), digest, opts, takes(ms, want))
+	require.ErrorIs(n.w.T, err, want)
+	require.Equal(n.w.T, once.Ran, r.Status)
+	return r
+}
+
+// finds does, and requires a status without a run.
+func (n *node) finds(opts once.Options, want once.Status) once.Result {
+	n.w.T.Helper()
+	r, err := n.Do(context.Background(), digest, opts, never(n.w.T))
+	require.NoError(n.w.T, err)
+	require.Equal(n.w.T, want, r.Status)
+	return r
+}
+
+// last is what is known of the runs.
+func (n *node) last() once.Last {
+	n.w.T.Helper()
+	last, err := n.Last(context.Background(), digest)
+	require.NoError(n.w.T, err)
+	return last
+}
+
+// locks is a client of the lock that runs stand on.
+func (w *world) locks() *qlock.Client {
+	w.T.Helper()
+	locks, err := qlock.New(w.Redis, qlock.Config{Lease: lease})
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { require.NoError(w.T, locks.Close(context.Background())) })
+	return locks
+}
+
+// slow lets a script take a time to reach the server.
+func slow(script string, takes time.Duration) func(link.Command) link.Fate {
+	return func(c link.Command) link.Fate {
+		if c.Name == script {
+			time.Sleep(takes)
+		}
+		return link.Pass
+	}
+}
+
+// kept is all that the server keeps of the runs.
+func (w *world) kept() map[string]string {
+	w.T.Helper()
+	fields, err := w.Do("HGETALL", record).AsStrMap()
+	require.NoError(w.T, err)
+	return fields
 }

@@ -1,0 +1,225 @@
+package once_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestAPeriodIsDoneOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		w.Advance(20 * time.Minute)
+		r := a.ran(hourly, nil)
+		start := w.Began
+		require.Equal(t, once.Period{Start: start.UTC(), End: start.Add(hour).UTC()}, r.Period)
+		require.Equal(t, once.Succeeded, r.Outcome)
+		require.Equal(t, 1, r.Attempt)
+		require.Equal(t, ms, r.Took())
+
+		seen := b.finds(hourly, once.Done)
+		require.Equal(t, r.Info, seen.Info, "who has done it, and when")
+		require.Equal(t, a.Node(), seen.Node)
+		require.Equal(t, 1, b.Count("HMGET"), "one read")
+		require.Zero(t, b.Count("thin_acquire"))
+
+		w.Until(hour - ms)
+		b.finds(hourly, once.Done)
+		w.Until(hour)
+		next := b.ran(hourly, nil)
+		require.Greater(t, next.Fence, r.Fence)
+		require.Zero(t, next.Missed)
+	})
+}
+
+func TestPeriodsBeginAtTheOffset(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		r := n.ran(once.Options{Every: 24 * hour, Offset: 6 * hour}, nil)
+		require.Equal(t, "2025-12-31T06:00:00Z", r.Period.String())
+		w.Until(6 * hour)
+		r = n.ran(once.Options{Every: 24 * hour, Offset: 6 * hour}, nil)
+		require.Equal(t, "2026-01-01T06:00:00Z", r.Period.String())
+	})
+}
+
+func TestWhoDoesNotWaitIsToldWhoRuns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		seen := b.finds(hourly, once.Running)
+		require.Equal(t, a.Node(), seen.Node)
+		require.Equal(t, once.Begun, seen.Outcome)
+
+		wait := c.start(t.Context(), waiting(hourly), never(t))
+		require.True(t, wait.Pending())
+		require.NoError(t, run.Granted(time.Minute).err)
+		require.Equal(t, once.Done, wait.GrantedBy(time.Minute).Status)
+	})
+}
+
+func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		require.Equal(t, 1, a.ran(hourly, errMine).Attempt)
+		require.Equal(t, 2, b.ran(hourly, errMine).Attempt)
+		require.Equal(t, 3, a.ran(hourly, errMine).Attempt)
+		r, err := b.Do(t.Context(), digest, hourly, never(t))
+		require.ErrorIs(t, err, once.ErrUsedUp)
+		require.ErrorContains(t, err, `3 of 3 for 2026-01-01T00:00:00Z of "digest": my own reason`)
+		require.Empty(t, r.Status)
+		require.Equal(t, a.Node(), r.Node, "whose run was the last")
+		more := hourly
+		more.Attempts = 4
+		require.Equal(t, 4, b.ran(more, nil).Attempt, "each call goes by its own settings")
+
+		w.Until(hour)
+		require.Equal(t, 1, b.ran(hourly, nil).Attempt)
+	})
+}
+
+func TestAfterAFailureNobodyBeginsUntilItsRetryAfterIsOver(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		patient := once.Options{Every: hour, RetryAfter: time.Minute}
+		wait := c.start(t.Context(), waiting(hourly), takes(ms, nil))
+		require.Equal(t, once.Ran, wait.Granted(ms).Status, "nothing has failed")
+		w.Until(hour)
+		a.ran(patient, errMine)
+		failed := hour + ms
+		seen := b.finds(hourly, once.Resting)
+		require.Equal(t, "my own reason", seen.Error)
+		wait = c.start(t.Context(), waiting(hourly), takes(0, nil))
+		w.Until(failed + time.Minute - ms)
+		require.True(t, wait.Pending())
+		r := wait.Granted(failed + time.Minute)
+		require.NoError(t, r.err)
+		require.Equal(t, 2, r.Attempt)
+	})
+}
+
+func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		single := once.Options{Every: hour, Attempts: 1, RetryAfter: time.Minute}
+		heeds := func(ctx context.Context, _ *once.Run) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		for range 3 {
+			call := n.start(t.Context(), single, heeds)
+			call.Cancel(errMine)
+			r := call.Granted(w.Now())
+			require.ErrorIs(t, r.err, errMine)
+			require.Equal(t, once.Stopped, r.Outcome)
+			require.Equal(t, 1, r.Attempt)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		r, err := n.Do(ctx, digest, single, heeds)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, once.Failed, r.Outcome, "it took too long")
+		_, err = n.Do(t.Context(), digest, single, never(t))
+		require.ErrorIs(t, err, once.ErrUsedUp)
+	})
+}
+
+func TestAPanicIsAFailure(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		require.PanicsWithValue(t, "no paper", func() {
+			_, _ = a.Do(t.Context(), digest, hourly, func(context.Context, *once.Run) error { panic("no paper") })
+		})
+		require.Equal(t, once.Failed, b.last().Run.Outcome)
+		require.Contains(t, b.last().Run.Error, "panicked")
+		require.Equal(t, 2, b.ran(hourly, nil).Attempt)
+	})
+}
+
+func TestWhoComesLateDoesNotRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		lock, err := w.locks().Lock(t.Context(), digest, nil)
+		require.NoError(t, err)
+		wait := n.start(t.Context(), waiting(hourly), never(t))
+		r := wait.GrantedBy(hour)
+		require.ErrorIs(t, r.err, once.ErrLate)
+		require.ErrorIs(t, r.err, berth.ErrNotAcquired)
+		require.Equal(t, "2026-01-01T00:00:00Z", r.Period.String())
+		require.NoError(t, lock.Release(t.Context()))
+	})
+}
+
+func TestAPeriodThatEndsBeforeTheRunCanBeginIsLate(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.OnCommand(slow("once_begin", time.Second))
+		w.Until(hour - ms)
+		r, err := n.Do(t.Context(), digest, hourly, never(t))
+		require.ErrorIs(t, err, once.ErrLate)
+		require.Empty(t, r.Status)
+		require.Nil(t, n.last().Run)
+		w.RequireIdle()
+	})
+}
+
+func TestARunInItsOwnRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{Defaults: qlock.LockOptions{Conflict: qlock.WorkThrough}})
+		ctx := berth.WithOwner(t.Context(), "shared")
+		r, err := n.Do(ctx, digest, hourly, func(ctx context.Context, run *once.Run) error {
+			require.Equal(t, run.Fence(), n.Fence(ctx, digest))
+			seen, err := n.Do(ctx, digest, hourly, never(t))
+			require.NoError(t, err)
+			require.Equal(t, once.Running, seen.Status)
+			_, err = n.Do(ctx, digest, waiting(hourly), never(t))
+			require.ErrorIs(t, err, berth.ErrDeadlock)
+			_, err = n.Do(ctx, "another", hourly, takes(ms, nil))
+			return err
+		})
+		require.NoError(t, err)
+		require.Equal(t, once.Ran, r.Status)
+		require.Zero(t, n.Fence(t.Context(), digest))
+	})
+}
+
+// Two processes name one owner: it lets neither in to the other's run.
+func TestAnOwnerEntersNoRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		enters := qlock.Config{Defaults: qlock.LockOptions{Conflict: qlock.WorkThrough}}
+		a, b := w.node(enters), w.node(enters)
+		ctx := berth.WithOwner(t.Context(), "shared")
+		run := a.start(ctx, hourly, takes(time.Minute, nil))
+		r, err := b.Do(ctx, digest, hourly, never(t))
+		require.NoError(t, err)
+		require.Equal(t, once.Running, r.Status)
+		run.Granted(time.Minute)
+	})
+}
+
+func TestOtherSettingsBesideTheOldOnes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		short := once.Options{Every: 20 * time.Minute}
+		w.Advance(30 * time.Minute)
+		n.ran(short, nil) // of 00:20
+		n.finds(hourly, once.Done)
+		n.finds(short, once.Done)
+		w.Until(45 * time.Minute)
+		n.ran(short, errMine) // of 00:40
+		n.finds(hourly, once.Done)
+		w.Until(hour)
+		n.ran(short, errMine) // of 01:00
+		_, err := n.Do(t.Context(), digest, once.Options{Every: 24 * hour}, never(t))
+		require.NoError(t, err, "a later period was done")
+		w.Until(2 * hour)
+		r := n.ran(hourly, nil)
+		require.Equal(t, 1, r.Attempt)
+	})
+}

@@ -1,0 +1,232 @@
+package once_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestWhatADeadProcessBeganIsTakenByTheNextInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		wait := b.start(t.Context(), waiting(hourly), takes(time.Second, nil))
+		a.Die()
+		r := wait.GrantedBy(lease + time.Second)
+		require.NoError(t, r.err)
+		require.Equal(t, 2, r.Attempt)
+		run.Returned(2 * time.Minute)
+	})
+}
+
+// A process is cut off past its lease, and goes on all the same. Another one takes over.
+func TestTheSecondRunHasTheGreaterFence(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		first := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		a.Cut()
+		w.Until(lease)
+		second := b.ran(hourly, nil)
+		w.Until(30 * time.Second)
+		a.Mend()
+		r := first.GrantedWithin(time.Minute, time.Minute)
+		require.ErrorIs(t, r.err, fence.ErrStale)
+		require.ErrorIs(t, r.err, berth.ErrLost)
+		require.NotErrorIs(t, r.err, context.Canceled)
+		require.Equal(t, once.Ran, r.Status)
+		require.Less(t, r.Fence, second.Fence)
+		last := b.last()
+		require.Equal(t, second.Fence, last.Success.Fence)
+		require.Equal(t, second.Fence, last.Run.Fence)
+		told := a.Told(observe.RunFailed)
+		require.Len(t, told, 1)
+		require.ErrorIs(t, told[0].Err, fence.ErrStale)
+	})
+}
+
+func TestASuccessCountsAfterTheLeaseIfNobodyHasBegunSince(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		first := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		a.Cut()
+		w.Until(30 * time.Second)
+		a.Mend()
+		r := first.GrantedWithin(time.Minute, time.Second)
+		require.NoError(t, r.err)
+		require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
+	})
+}
+
+// The server is away for half a lease when f ends. Nobody begins before it knows of the success.
+func TestTheLockIsHeldUntilTheOutcomeIsKept(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		first := a.start(t.Context(), hourly, takes(time.Second, nil))
+		wait := b.start(t.Context(), waiting(hourly), never(t))
+		w.Until(time.Second - ms)
+		a.Cut()
+		w.Advance(lease / 2)
+		require.True(t, first.Pending())
+		require.True(t, wait.Pending())
+		a.Mend()
+		r := first.GrantedWithin(time.Second+lease/2-ms, time.Second)
+		require.NoError(t, r.err)
+		require.Equal(t, once.Done, wait.GrantedWithin(first.At, time.Second).Status)
+	})
+}
+
+func TestLostRepliesChangeNothing(t *testing.T) {
+	for _, script := range []string{"once_begin", "once_end", "thin_acquire", "thin_release"} {
+		inWorldOf(t, script, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			for _, want := range []error{errMine, nil} {
+				a.Once(script, link.LoseReply)
+				r, err := a.Do(t.Context(), digest, hourly, takes(ms, want))
+				require.ErrorIs(t, err, want)
+				require.Equal(t, once.Ran, r.Status)
+				require.Equal(t, r.Attempt, b.last().Run.Attempt)
+			}
+			require.Equal(t, 2, b.last().Success.Attempt)
+			b.finds(hourly, once.Done)
+		})
+	}
+}
+
+// A copy of each script comes when the run has long ended, and another one goes on.
+func TestLateCopiesChangeNothing(t *testing.T) {
+	for _, script := range []string{"once_begin", "once_end"} {
+		inWorldOf(t, script, func(t *testing.T, w *world) {
+			n := w.node()
+			n.Once(script, link.Late)
+			n.ran(hourly, errMine)
+			before := w.kept()
+			late, err := n.DeliverLate()
+			require.NoError(t, err)
+			require.Equal(t, 1, late)
+			require.Equal(t, before, w.kept())
+
+			n.Once(script, link.Late)
+			n.ran(hourly, errMine)
+			run, _, err := n.Begin(t.Context(), digest, hourly)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
+			before = w.kept()
+			late, err = n.DeliverLate()
+			require.NoError(t, err)
+			require.Equal(t, 1, late)
+			require.Equal(t, before, w.kept())
+		})
+	}
+}
+
+func TestAnOutcomeOutlivesAFlushDuringTheRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		first := a.start(t.Context(), hourly, takes(time.Second, nil))
+		w.Do("FLUSHALL")
+		r := first.GrantedWithin(time.Second, time.Second)
+		require.NoError(t, r.err)
+		require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
+	})
+}
+
+// A failover loses the outcome. It is done once more, under a greater fence.
+func TestWhatTheServerLostIsDoneAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		lose := w.Snapshot()
+		first := a.ran(hourly, nil)
+		lose()
+		second := b.ran(hourly, nil)
+		require.Greater(t, second.Fence, first.Fence)
+	})
+}
+
+// The hold is lost between the grant and the begin: f does not run, and no attempt is used.
+func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{CallTimeout: time.Minute})
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "once_begin" {
+				w.Do("DEL", w.State)
+				time.Sleep(lease) // heartbeats say that it is gone
+			}
+			return link.Pass
+		})
+		_, err := n.Do(t.Context(), digest, hourly, never(t))
+		require.ErrorIs(t, err, berth.ErrLost)
+		n.OnCommand(nil)
+		single := once.Options{Every: hour, Attempts: 1}
+		n.ran(single, nil)
+	})
+}
+
+func TestAnEndWaitsForOneInProgress(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		run, r, err := n.Begin(t.Context(), digest, hourly)
+		require.NoError(t, err)
+		require.Equal(t, once.Ran, r.Status)
+		require.Equal(t, digest, run.Name())
+		require.Equal(t, r.Period, run.Period())
+		require.Equal(t, 1, run.Attempt())
+		require.Equal(t, run.Fence(), run.Hold().Fence())
+		require.NoError(t, run.Context().Err())
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // as a scheduler that has shut down
+		require.NoError(t, run.End(ctx, nil))
+		require.NoError(t, run.End(ctx, errMine), "the first one counts")
+		require.ErrorIs(t, context.Cause(run.Context()), berth.ErrReleased)
+		n.finds(hourly, once.Done)
+		nobody, r, err := n.Begin(t.Context(), digest, hourly)
+		require.NoError(t, err)
+		require.Nil(t, nobody)
+		require.Equal(t, once.Done, r.Status)
+	})
+}
+
+func TestCloseWaitsForRunsAndTellsThemToEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		run := a.start(t.Context(), hourly, func(ctx context.Context, _ *once.Run) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // it cleans up
+			return context.Cause(ctx)
+		})
+		wait := b.start(t.Context(), waiting(hourly), takes(ms, nil))
+		require.NoError(t, a.Close(t.Context()))
+		require.Equal(t, time.Second, w.Now())
+		r := run.Granted(time.Second)
+		require.ErrorIs(t, r.err, berth.ErrClosed)
+		require.Equal(t, once.Stopped, r.Outcome)
+		next := wait.Granted(time.Second + ms)
+		require.NoError(t, next.err)
+		require.Equal(t, 1, next.Attempt)
+		_, err := a.Do(t.Context(), digest, hourly, never(t))
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.ErrorIs(t, a.Run(t.Context(), digest, hourly, never(t)), berth.ErrClosed)
+	})
+}
+
+func TestCloseThatMayNotWaitReleases(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = a.Close(ctx)
+		second := b.ran(hourly, nil)
+		r := run.Granted(time.Minute)
+		require.ErrorIs(t, r.err, fence.ErrStale)
+		require.Less(t, r.Fence, second.Fence)
+	})
+}
