@@ -36,6 +36,12 @@ type Options struct {
 	Wait bool
 }
 
+// Validate returns a *berth.ConfigError for the first value that cannot be, as Do does.
+func (o Options) Validate() error {
+	_, err := o.complete()
+	return err
+}
+
 // complete fills what is zero, and returns a *berth.ConfigError for the first value that cannot be.
 func (o Options) complete() (Options, error) {
 	if o.Attempts == 0 {

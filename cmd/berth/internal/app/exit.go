@@ -24,6 +24,7 @@ const (
 	exitOutput      = 74  // EX_IOERR: what there is to say cannot be written
 	ExitNotAcquired = 75  // EX_TEMPFAIL: not acquired, try again later
 	ExitLost        = 76  // EX_PROTOCOL: the lease was lost while the command ran
+	ExitNotRun      = 77  // EX_NOPERM: run --once --strict, and somebody has done it or is at it
 	ExitCannotRun   = 126 // the command is no program that can be run
 	exitNoCommand   = 127 // there is no such command
 	exitSignal      = 128 // + n: signal n ended the wait, or the command

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -87,6 +88,16 @@ func (c *Connection) Locks(cfg qlock.Config) (*qlock.Client, error) {
 		c.clients = append(c.clients, locks)
 	}
 	return locks, err
+}
+
+// Jobs makes a client of what is done once in each period. It is closed with the connection.
+func (c *Connection) Jobs(cfg qlock.Config) (*once.Client, error) {
+	cfg.Namespace, cfg.CallTimeout = c.Namespace, Times.Call
+	jobs, err := once.New(c.Redis, cfg)
+	if err == nil {
+		c.clients = append(c.clients, jobs)
+	}
+	return jobs, err
 }
 
 // Settle gives back what is held, and waits until nothing of a claim is left on

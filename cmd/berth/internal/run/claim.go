@@ -54,6 +54,9 @@ type spot struct {
 
 // acquire waits for what the flags ask for.
 func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
+	if o.once.name != "" {
+		return o.period(ctx, conn, label, notes)
+	}
 	ctx = berth.WithOwner(ctx, o.owner)
 	open := o.permits
 	switch o.what() {
@@ -85,17 +88,23 @@ func (o *runOptions) stand(ctx context.Context, conn *app.Connection, line *spot
 	if err != nil {
 		return nil, o.notAcquired(ctx, conn, line, err)
 	}
-	// A first grant is no longer than the wait lease, whatever the lease.
+	if err := o.secure(ctx, h); err != nil {
+		return nil, notStarted(conn, o.names(), err)
+	}
+	return h, nil
+}
+
+// secure sees to it that at least half of the lease is left. A first grant is no longer than the wait
+// lease, whatever the lease.
+func (o *runOptions) secure(ctx context.Context, h berth.Handle) error {
 	span := o.lease
 	if o.maxHold != 0 {
 		span = min(span, o.maxHold)
 	}
 	if h.Left() < span/2 {
-		if err := h.Renew(ctx); err != nil {
-			return nil, notStarted(conn, o.names(), err)
-		}
+		return h.Renew(ctx)
 	}
-	return h, nil
+	return nil
 }
 
 // permits is the line of a semaphore.
@@ -200,7 +209,8 @@ func (o *runOptions) lock(ctx context.Context, locks *qlock.Client, opts *qlock.
 // lockers says who holds the locks; of several only those that somebody else holds, or that are paused.
 func (o *runOptions) lockers(ctx context.Context, read *inspect.Reader, label string) (string, error) {
 	var texts []string
-	for _, name := range o.locks {
+	names := o.names()
+	for _, name := range names {
 		n, err := read.Name(ctx, keyspace.Lock, name)
 		if err != nil {
 			return "", err
@@ -213,7 +223,7 @@ func (o *runOptions) lockers(ctx context.Context, read *inspect.Reader, label st
 			says = "free by now, " + says
 		}
 		switch {
-		case len(o.locks) == 1:
+		case len(names) == 1:
 			return says, nil
 		case n.Lock == nil && n.Pause != nil, n.Lock != nil && n.Lock.Label != label: // and not by this command, which waits for the others
 			texts = append(texts, fmt.Sprintf("%q %s", name, says))

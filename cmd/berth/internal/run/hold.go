@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,7 +40,7 @@ func start(a *app.App, o runOptions, args []string) error {
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil || held == nil {
 		if conn != nil {
 			conn.Close()
 		}
@@ -71,6 +72,9 @@ func runHeld(cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOption
 		OnWanted: o.wanted,
 		Say:      func(line string) { notes.say("%s: %s", listOf(o.names()), line) },
 	})
+	if o.once.failure = nil; process.ExitCode() != 0 || err != nil {
+		o.once.failure = cmp.Or(err, fmt.Errorf("exit code %d", process.ExitCode()))
+	}
 	if lost := o.part(conn, held, signals, notes); err == nil {
 		err = lost
 	}
@@ -94,7 +98,7 @@ func (o *runOptions) inherited(environment []string) []string {
 
 // ofHold are the variables that tell of a hold. Those of one claim are not set where
 // there are several.
-var ofHold = []string{"BERTH_NAME", "BERTH_CLAIM", "BERTH_FENCE", "BERTH_FENCES"}
+var ofHold = []string{"BERTH_NAME", "BERTH_CLAIM", "BERTH_FENCE", "BERTH_FENCES", "BERTH_PERIOD", "BERTH_ATTEMPT"}
 
 // environment is what a command finds of what it runs under. A key of a resource
 // may be any bytes, and an environment may not.
@@ -107,7 +111,7 @@ func (o *runOptions) environment(held []berth.Hold) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	environment := []string{"BERTH_FENCES=" + string(text)}
+	environment := append(o.once.environment(), "BERTH_FENCES="+string(text))
 	if o.owner != "" {
 		environment = append(environment, "BERTH_OWNER="+o.owner)
 	}
@@ -184,7 +188,7 @@ func (o *runOptions) lostError(held berth.Handle, err error) error {
 }
 
 // nouns are what the holds are called, before a name.
-var nouns = map[string]string{"--sem": "permit of", "--lock": "lock", "--pool": "resource of"}
+var nouns = map[string]string{"--sem": "permit of", "--lock": "lock", "--pool": "resource of", "--once": "lock"}
 
 const (
 	// parting bounds what berth does for a hold whose command has ended, all in
@@ -210,7 +214,7 @@ func (o *runOptions) part(conn *app.Connection, held berth.Handle, signals <-cha
 	later := func(cause error) { time.AfterFunc(unheeded-time.Since(ended), func() { cancel(cause) }) }
 	_ = app.UntilSignal(signals, later, func() error { // the exit code stays that of the command
 		for _, h := range slices.Backward(holds(held)) {
-			if err := release(ctx, h, notes); err != nil && lost == nil {
+			if err := o.release(ctx, h, notes); err != nil && lost == nil {
 				lost = err
 			}
 		}
@@ -225,14 +229,16 @@ func (o *runOptions) part(conn *app.Connection, held berth.Handle, signals <-cha
 // release gives back what is held, for as long as it is worth the while. It
 // returns an error only for what was not held any more; what could not be given
 // back ends with its lease, and the command's own result counts.
-func release(ctx context.Context, held berth.Hold, notes *notes) error {
-	left := held.Left()
-	if left == 0 {
+func (o *runOptions) release(ctx context.Context, held berth.Hold, notes *notes) error {
+	left, giveBack := held.Left(), held.Release
+	if o.once.run != nil {
+		giveBack = func(ctx context.Context) error { return o.once.run.End(ctx, o.once.failure) }
+	} else if left == 0 {
 		return held.Err()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, left, errors.New("no answer until then"))
+	ctx, cancel := context.WithTimeoutCause(ctx, max(left, closingHold), errors.New("no answer until then"))
 	defer cancel()
-	err := app.UnlessOver(ctx, func() error { return held.Release(ctx) })
+	err := app.UnlessOver(ctx, func() error { return giveBack(ctx) })
 	switch {
 	case err == nil:
 		return nil

@@ -22,7 +22,8 @@ import (
 )
 
 const runHelp = `Wait in line for a permit of a semaphore, for locks, or for a resource of a pool,
-run the command under it, and give it back when the command ends.
+run the command under it, and give it back when the command ends. Or run the command
+once in each period, whoever asks.
 
 A semaphore lets in as many as its capacity. The first to use a name stores the
 capacity. A run without --capacity uses the stored one. A run with another one uses
@@ -45,6 +46,24 @@ worn out lets it rest:
 
   berth pool rest "$BERTH_NAME" "$BERTH_RESOURCE" --for 10m --reason "answers 429"
 
+With --once the command runs if nobody has done it yet in the period that it is now by
+the server's clock, and nobody is at it; else berth says so and ends at once with exit
+code 0 (77 with --strict). It is done when a command has ended with 0. With --wait it
+waits for so long, and at most to the end of the period, for whoever is at it, and takes
+over if that one fails or dies. A period is begun --attempts times at most. What comes
+when its period is over does not run.
+
+Periods begin at --offset and then each --every, counted from 1970-01-01 00:00 UTC. Have
+cron call in the middle of a period, so that no clock that is wrong and no delay puts the
+call into another one. By default --offset is half of --every: that is right for what
+comes at full hours each hour ('0 * * * *'), or at midnight UTC each day. For what comes
+at noon each day, give --offset 0. Give --wait, so that another machine takes over:
+
+  0 * * * * berth run --once digest --every 1h --wait 15m -- ./digest.sh
+
+The runs of --once NAME stand under the lock NAME: 'berth lock show', 'pause' and
+'release' are for them too.
+
 The command finds in its environment:
   BERTH_NAME      the name of the semaphore, the lock or the pool
   BERTH_CLAIM     the id of its claim
@@ -54,6 +73,8 @@ The command finds in its environment:
                   {"nightly":"1764000000000000"}
   BERTH_RESOURCE  the key of its resource, where that is of a pool
   BERTH_OWNER     the owner, where --owner gives one
+  BERTH_PERIOD    when the period starts, such as 2026-01-01T00:30:00Z, with --once
+  BERTH_ATTEMPT   which run of the period this is, from 1, with --once
 With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
 would not fit all locks.
 
@@ -104,11 +125,14 @@ Exit codes:
         command did not run
   69    the server cannot be reached or refuses; the command did not run
   75    not acquired in time, or not at all, or lost again before the command
-        could start; the command did not run
+        could start; or, with --once, the attempts of the period are used up or the
+        period is over; the command did not run
   76    the hold ended while the command ran, or was about to and berth told the
         command to end: the lease was lost, or somebody else released it, or
         --max-hold or --no-renew let it end; it takes precedence over the
         command's code
+  77    with --once and --strict, somebody has done it or is at it; the command did
+        not run
   126   the command may not be executed or is no program, or its resource has a
         NUL byte, which no environment can have
   127   there is no such command; it is looked for before anything waits
@@ -131,6 +155,9 @@ const runExamples = `  # at most two trainings at a time, over all machines
 
   # both accounts, or none of them
   berth run --lock account-1 --lock account-2 -- ./transfer.sh
+
+  # once an hour, on whichever machine comes first
+  berth run --once digest --every 1h --wait 15m -- ./digest.sh
 
   # whoever is drawn, for ten minutes at the most
   berth run --lock table --access random --lease 10m --no-renew -- ./play.sh`
@@ -166,6 +193,7 @@ type runOptions struct {
 	wanted                 os.Signal // that of onWanted, nil for none
 	try                    bool
 	noEnv                  bool
+	once                   onceOptions
 	quiet                  bool
 }
 
@@ -173,8 +201,8 @@ type runOptions struct {
 func Command(a *app.App) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:     "run {--sem NAME | --lock NAME... | --pool NAME} [flags] -- COMMAND [ARG]...",
-		Short:   "Run a command under a semaphore, locks or with a resource of a pool",
+		Use:     "run {--sem NAME | --lock NAME... | --pool NAME | --once NAME --every D} [flags] -- COMMAND [ARG]...",
+		Short:   "Run a command under a semaphore, locks, with a resource of a pool, or once in each period",
 		Long:    runHelp,
 		Example: runExamples,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -210,6 +238,7 @@ func Command(a *app.App) *cobra.Command {
 	flags.StringVar(&o.resource, "resource", "", "`RESOURCE` to wait for; no other one will do")
 	app.QuotedFlag(cmd, &o.quoted)
 	app.TimeVar(flags, &o.cooldown, "cooldown", 0, "how long the resource rests after the command at least (default as the pool is set)")
+	o.once.add(flags)
 	flags.IntVar(&o.priority, "priority", 0, "stand in line ahead of lower ones, -128 to 127")
 	app.TimeVar(flags, &o.lease, "lease", 0, "how long a berth that has died keeps its hold (default 10s, of a lock 5s)")
 	flags.BoolVar(&o.noRenew, "no-renew", false, "let the lease end, and the command with it, instead of renewing it")
@@ -221,6 +250,7 @@ func Command(a *app.App) *cobra.Command {
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
 	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
 	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.Names(keyspace.Sem))) // all of these flags exist
+	_ = cmd.RegisterFlagCompletionFunc("once", app.Completing(a.Names(keyspace.Lock)))
 	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.Names(keyspace.Lock)))
 	_ = cmd.RegisterFlagCompletionFunc("pool", app.Completing(a.Names(keyspace.Pool)))
 	ofPool := func(list func(ctx context.Context, pool string) ([]string, error)) cobra.CompletionFunc {
@@ -265,6 +295,8 @@ func (o *runOptions) what() string {
 		return "--lock"
 	case o.pool != "":
 		return "--pool"
+	case o.once.name != "":
+		return "--once"
 	}
 	return "--sem"
 }
@@ -274,7 +306,7 @@ func (o *runOptions) names() []string {
 	if len(o.locks) > 0 {
 		return o.locks
 	}
-	return []string{cmp.Or(o.pool, o.sem)}
+	return []string{cmp.Or(o.pool, o.once.name, o.sem)}
 }
 
 // lookUp finds the command before anybody waits for it.

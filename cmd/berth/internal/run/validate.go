@@ -25,7 +25,7 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 	o.leaseGiven, o.graceGiven = flags.Changed("lease"), flags.Changed("grace")
 	if !o.leaseGiven {
 		o.lease = defaultLease
-		if len(o.locks) > 0 {
+		if len(o.locks) > 0 || o.once.name != "" {
 			o.lease = defaultLockLease
 		}
 	}
@@ -69,10 +69,12 @@ func (o *runOptions) validate(flags *pflag.FlagSet) error {
 // validateName looks at what to wait for, and at what only a semaphore, only a lock
 // or only a pool has.
 func (o *runOptions) validateName(flags *pflag.FlagSet) error {
-	sem, lock, pool := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool")
+	sem, lock, pool, period := flags.Changed("sem"), flags.Changed("lock"), flags.Changed("pool"), flags.Changed("once")
 	switch {
-	case !sem && !lock && !pool:
-		return app.Usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME")
+	case !sem && !lock && !pool && !period:
+		return app.Usage("nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME, or --once NAME")
+	case period && (sem || lock || pool):
+		return berth.Invalid("--once", "with --sem, --lock or --pool there are two to wait for; leave one of them out")
 	case sem && lock:
 		return berth.Invalid("--lock", "with --sem there are two to wait for; leave one of them out")
 	case pool && (sem || lock):
@@ -86,6 +88,11 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 	case !lock && flags.Changed("conflict"):
 		return berth.Invalid("--conflict", "it is for --lock; only a lock can be entered again")
 	}
+	for _, only := range []string{"every", "offset", "attempts", "strict"} {
+		if !period && flags.Changed(only) {
+			return berth.Invalid("--"+only, "it is for --once")
+		}
+	}
 	if pool {
 		return cmp.Or(app.InFlags(keyspace.CheckName(o.pool), "name", "--pool"), o.validatePool(flags))
 	}
@@ -93,6 +100,9 @@ func (o *runOptions) validateName(flags *pflag.FlagSet) error {
 		if flags.Changed(only) {
 			return berth.Invalid("--"+only, "it is for --pool; only a pool has resources")
 		}
+	}
+	if period {
+		return o.once.validate(flags)
 	}
 	if lock {
 		return o.validateLocks(flags)

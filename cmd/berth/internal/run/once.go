@@ -1,0 +1,167 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// onceOptions are the flags that only --once has, and what came of it.
+type onceOptions struct {
+	name     string
+	every    time.Duration
+	offset   time.Duration
+	attempts int
+	strict   bool
+
+	run     *once.Run // nil until it has begun
+	failure error     // how the command ended, nil for success
+}
+
+// add adds the flags.
+func (o *onceOptions) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.name, "once", "", "`NAME` of what is done once in each period")
+	app.TimeVar(flags, &o.every, "every", 0, "how long a period is, for --once")
+	app.TimeVar(flags, &o.offset, "offset", 0, "when periods begin, counted from midnight UTC of 1970-01-01 (default half of --every)")
+	flags.IntVar(&o.attempts, "attempts", 3, "how often a period is begun at most, by all together")
+	flags.BoolVar(&o.strict, "strict", false, "end with exit code 77, and not 0, if somebody has done it or is at it")
+}
+
+// validate looks at what only --once has.
+func (o *onceOptions) validate(flags *pflag.FlagSet) error {
+	for _, other := range []string{"access", "owner", "conflict", "capacity", "weight"} {
+		if flags.Changed(other) {
+			return berth.Invalid("--"+other, "it is not for --once")
+		}
+	}
+	switch {
+	case flags.Changed("try"):
+		return berth.Invalid("--try", "--once does not wait, but for --wait")
+	case !flags.Changed("every"):
+		return app.Usage("--every is missing: how long a period is")
+	}
+	if !flags.Changed("offset") {
+		o.offset = (o.every / 2).Truncate(time.Millisecond)
+	}
+	if o.attempts == 0 {
+		return berth.Invalid("--attempts", "0 is below 1")
+	}
+	if err := keyspace.CheckName(o.name); err != nil {
+		return app.InFlags(err, "name", "--once")
+	}
+	return app.InFlags(o.options().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts")
+}
+
+// options are those of the library.
+func (o *onceOptions) options() once.Options {
+	return once.Options{Every: o.every, Offset: o.offset, Attempts: o.attempts}
+}
+
+// period begins a run. Without a hold and an error there is nothing to do.
+func (o *runOptions) period(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
+	jobs, err := conn.Jobs(qlock.Config{
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		WarnHeldLongerThan: -1, // a command may take its time
+		Defaults: qlock.LockOptions{
+			Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, Meta: o.meta,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	read, err := conn.Reader()
+	if err != nil {
+		return nil, err
+	}
+	opts, stop := o.once.options(), context.CancelFunc(func() {})
+	if o.wait > 0 {
+		opts.Wait = true
+		ctx, stop = context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("it goes on after %s", o.wait))
+		defer o.tellWaiting(ctx, read, label, notes)()
+	}
+	defer stop()
+	run, result, err := jobs.Begin(ctx, o.once.name, opts)
+	switch {
+	case err != nil:
+		return nil, o.notBegun(conn, err)
+	case run == nil:
+		return nil, o.nothingToDo(result, notes)
+	}
+	o.once.run, o.once.failure = run, errNotStarted
+	o.warnAtTheEdge(result.Info, notes)
+	if err := o.secure(ctx, run.Hold()); err != nil {
+		return nil, errors.Join(notStarted(conn, o.names(), err), run.End(ctx, err))
+	}
+	return run.Hold(), nil
+}
+
+var errNotStarted = errors.New("the command was not started")
+
+// tellWaiting says who is at it while the call waits, until the returned function is called.
+func (o *runOptions) tellWaiting(ctx context.Context, read *inspect.Reader, label string, notes *notes) func() {
+	told, over := context.WithCancel(ctx)
+	if !o.quiet {
+		crowd := &spot{crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, read, label) }}
+		go tellWait(told, time.Now(), crowd, func(text string) { notes.say("still waiting for %q after %s", o.once.name, text) })
+	}
+	return over
+}
+
+// notBegun gives the error of a Begin its exit code.
+func (o *runOptions) notBegun(conn *app.Connection, err error) error {
+	var refused *berth.AcquireError
+	if errors.Is(err, once.ErrUsedUp) || errors.Is(err, once.ErrLate) || errors.As(err, &refused) && refused.Reason != berth.ReasonFailed {
+		return app.Exit(app.ExitNotAcquired, err)
+	}
+	return notStarted(conn, o.names(), err)
+}
+
+// nothingToDo says that somebody has done it, or is at it.
+func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
+	by, what := "", "is being done"
+	if r.Label != "" {
+		by = " by " + text.Plain(r.Label)
+	}
+	switch r.Status {
+	case once.Done:
+		what = "is done"
+	case once.Resting:
+		what = "has failed, and may not be tried again yet,"
+	}
+	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, r.Period, by)
+	if o.once.strict {
+		return app.Exit(app.ExitNotRun, errors.New(line))
+	}
+	notes.say("%s", line)
+	return nil
+}
+
+// warnAtTheEdge says where the command came so near to the edge of its period that clocks and delays
+// may carry the next one across.
+func (o *runOptions) warnAtTheEdge(run once.Info, notes *notes) {
+	near := min(time.Minute, o.once.every/20)
+	after, before := run.Begun.Sub(run.Period.Start), run.Period.End.Sub(run.Begun)
+	if !o.quiet && min(after, before) < near {
+		notes.say("warning: %q came %s after its period began and %s before it ends; have it come well inside of it, or give another --offset",
+			o.once.name, text.Human(after), text.Human(before))
+	}
+}
+
+// environment is what a command finds of its period.
+func (o *onceOptions) environment() []string {
+	if o.run == nil {
+		return nil
+	}
+	return []string{"BERTH_PERIOD=" + o.run.Period().String(), fmt.Sprintf("BERTH_ATTEMPT=%d", o.run.Attempt())}
+}
