@@ -38,6 +38,7 @@ type spec struct {
 	Pools     bool   // a client of pools instead of semaphores
 	Both      bool   // one of semaphores and one of locks
 	Leads     bool   // a client that stands for election
+	Once      bool   // a client of what is done once in each period
 	Swarm     qlock.SwarmConfig
 	Busy      bool // no client: it only keeps a processor busy
 }
@@ -45,7 +46,7 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string        // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant and poolServant for those of others
+	Do       string        // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant, onceServant and poolServant for those of others
 	Kind     keyspace.Kind // of a child with both clients
 	Name     string        // of the semaphore, lock or pool
 	Owner    string        // for whom it is; "": nobody
@@ -62,7 +63,7 @@ type order struct {
 // answer is what came of it.
 type answer struct {
 	ID    int
-	Claim string
+	Claim string // of a run its period
 	Fence int64
 	Node  string
 	Got   string // the resource
@@ -134,6 +135,8 @@ func obey(s spec) error {
 		c.carryOut, err = newBothServant(redis, s)
 	case s.Leads:
 		c.carryOut, err = newLeaderServant(redis, s)
+	case s.Once:
+		c.carryOut, err = newOnceServant(redis, s)
 	case s.Pools:
 		c.carryOut, err = newPoolServant(redis, s)
 	default:

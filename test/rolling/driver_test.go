@@ -47,7 +47,7 @@ func newSite(t testing.TB, r release, redis rueidis.Client, kind keyspace.Kind) 
 // parts are the keys of a name by what headers call them.
 var parts = map[string]string{
 	"state": keyspace.StatePart, "line": keyspace.LinePart, "probes": keyspace.ProbesPart,
-	"items": keyspace.ItemsPart, "free": keyspace.FreePart, "bindings": keyspace.BindingsPart, "guard": keyspace.StatePart,
+	"items": keyspace.ItemsPart, "free": keyspace.FreePart, "bindings": keyspace.BindingsPart, "guard": keyspace.StatePart, "runs": keyspace.StatePart,
 }
 
 // usual is what a call is given where a test says nothing else, by the header's word
@@ -77,6 +77,8 @@ var usual = map[string]string{
 	"when the resource leaves the pool": "0", "when that leaves the pool": "0", "after how long": "60000",
 	"what the process says of the settings, see pool/settings": "", "it stays in the pool (1) or leaves it (0)": "0",
 	"words of pool/settings: policy to hold of a pool, cooldown to bindfor of a resource": "5000 . .", "the same for people": "cooldown 5s",
+	"fence of the hold": "7", "start of the period": "0", "length of a period": "31622400000000", "so many runs of a period begin at most": "9", "its label": "label",
+	"attempt": "1", "when the run began, as once_begin said": "1", "done, failed or stopped": "done", "why it failed": "", "how long nobody begins again": "0",
 	"the revision that pool_set has told": "17592186044415", "mode": "beat", "claim id of another entry that was lowered for this": "",
 }
 

@@ -16,7 +16,7 @@ import (
 // kindsOf says on whose names a script runs, by the beginning of its name.
 var kindsOf = map[string][]keyspace.Kind{
 	"semaphore": {keyspace.Sem}, "lock": {keyspace.Lock}, "pool": {keyspace.Pool}, "swarm": {keyspace.Swarm},
-	"fence": {keyspace.Fence},
+	"fence": {keyspace.Fence}, "once": {keyspace.Once},
 	"claim": {keyspace.Sem, keyspace.Lock}, "thin": {keyspace.Sem, keyspace.Lock},
 }
 
@@ -53,6 +53,8 @@ var fitting = map[string]with{
 	"swarm_expect":            {groups: [][]string{{"lost", "60000", "label"}}},
 	"swarm_leave":             {of: map[string]string{"node": "a"}},
 	"fence_admit":             {of: map[string]string{"fence": "9"}},
+	"once_begin":              {of: map[string]string{"fence of the hold": "9"}},
+	"once_end":                {of: map[string]string{"fence of the hold": "7"}},
 	"fence_forget":            {of: map[string]string{"fence": "9"}},
 }
 
@@ -75,6 +77,9 @@ func furnish(s *site) (ticket, fence string) {
 		return "", ""
 	case keyspace.Fence:
 		s.call("fence_admit", with{of: map[string]string{"fence": "7"}})
+		return "", ""
+	case keyspace.Once:
+		s.call("once_begin", with{})
 		return "", ""
 	case keyspace.Pool:
 		s.call("pool_add", with{groups: [][]string{{"r1"}, {"r2"}}})

@@ -1,0 +1,48 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// onceServant is a child that runs a name once in each hour. It takes
+//
+//	do  run order.Name, which takes order.By and then writes its period and its fence to the file
+//	    order.Path; wait where somebody else is at it
+type onceServant struct{ jobs *once.Client }
+
+func newOnceServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
+	jobs, err := once.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	c := &onceServant{jobs: jobs}
+	return c.carryOut, err
+}
+
+// manyAttempts are more than a test kills.
+var manyAttempts = once.Options{Every: time.Hour, Attempts: 1000, Wait: true}
+
+func (c *onceServant) carryOut(ctx context.Context, o order, a *answer) error {
+	result, err := c.jobs.Do(ctx, o.Name, manyAttempts, func(_ context.Context, run *once.Run) error {
+		<-time.After(o.By) // it heeds no context
+		return note(o.Path, run)
+	})
+	a.Got, a.Fence, a.Claim = string(result.Status), result.Fence, result.Period.String()
+	return err
+}
+
+// note writes a success down, at once.
+func note(path string, run *once.Run) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	_, err = fmt.Fprintf(file, "%s %d\n", run.Period(), run.Fence())
+	return err
+}

@@ -1,0 +1,317 @@
+package integration
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+const digest = "digest"
+
+// onceClient returns a client on a connection of its own, closed when the test ends.
+func (w *world) onceClient(s *harness.Server, cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *once.Client {
+	w.Helper()
+	cfg.Namespace, cfg.CallTimeout = w.ns, calls
+	jobs, err := once.New(s.Client(w.T, edits...), cfg)
+	require.NoError(w, err)
+	w.closed(jobs.Close)
+	return jobs
+}
+
+// An office is a server whose clock goes as the test says, and processes that run a name once in each
+// hour of that clock.
+type office struct {
+	*world
+	d      *harness.Deployment
+	path   string // of what they write down
+	middle time.Duration // by what the clock is ahead, so that no hour ends by itself
+	hour   int
+	staff  []*child
+	random *rand.Rand
+	// kept are the fences of the runs whose success the server has confirmed, by period.
+	kept map[string][]int64
+}
+
+// brief is the lease of processes that are killed and stopped.
+const brief = 500 * time.Millisecond
+
+func newOffice(t *testing.T, seed uint64) *office {
+	t.Helper()
+	t.Parallel()
+	d := harness.Single(t)
+	o := &office{
+		world: newWorld(t, d.Servers()[0]), d: d, path: filepath.Join(t.TempDir(), "successes"),
+		middle: untilHalf(), random: rand.New(rand.NewPCG(seed, 0)), kept: map[string][]int64{},
+	}
+	for range 3 {
+		o.staff = append(o.staff, o.spawnAs(spec{Lease: brief, Once: true}))
+	}
+	return o
+}
+
+// next is the next hour, by the server's clock alone.
+func (o *office) next() {
+	o.Helper()
+	o.hour++
+	o.d.SetClock(o, o.middle+time.Duration(o.hour)*time.Hour)
+}
+
+// untilHalf is how long it is until the middle of an hour.
+func untilHalf() time.Duration {
+	now := time.Now()
+	return now.Truncate(time.Hour).Add(3 * time.Hour / 2).Sub(now)
+}
+
+// some is a time below so many milliseconds.
+func (o *office) some(most int) time.Duration {
+	return time.Duration(o.random.IntN(most*1000)) * time.Microsecond
+}
+
+// ask has all of them do the hour.
+func (o *office) ask() []<-chan answer {
+	o.Helper()
+	asked := make([]<-chan answer, len(o.staff))
+	for i, c := range o.staff {
+		asked[i] = c.send(order{Do: "do", Name: digest, By: o.some(60), Path: o.path})
+	}
+	return asked
+}
+
+// hear takes all answers, but that of one who was killed, -1 for nobody.
+func (o *office) hear(asked []<-chan answer, killed int) {
+	o.Helper()
+	for i, from := range asked {
+		if i == killed {
+			o.staff[i] = o.spawnAs(spec{Lease: brief, Once: true})
+			continue
+		}
+		if a := o.staff[i].hear(from); a.Got == string(once.Ran) && a.Err == "" {
+			o.kept[a.Claim] = append(o.kept[a.Claim], a.Fence)
+		}
+	}
+}
+
+// done requires that the server knows a success of the hour that it is.
+func (o *office) done() (period string) {
+	o.Helper()
+	last := o.last()
+	require.NotNil(o, last.Success)
+	now := time.UnixMilli(o.now())
+	require.False(o, now.Before(last.Success.Period.Start) || !now.Before(last.Success.Period.End),
+		"%s is not what it is at %s", last.Success.Period, now.UTC())
+	return last.Success.Period.String()
+}
+
+func (o *office) last() once.Last {
+	o.Helper()
+	jobs, err := once.New(o.admin, qlock.Config{Namespace: o.ns, CallTimeout: calls})
+	require.NoError(o, err)
+	last, err := jobs.Last(o.Within(patience), digest)
+	require.NoError(o, err)
+	return last
+}
+
+// successes are the fences of all runs that have done what there was to do, by period, in their order.
+func (o *office) successes() map[string][]int64 {
+	o.Helper()
+	file, err := os.Open(o.path)
+	require.NoError(o, err)
+	defer func() { require.NoError(o, file.Close()) }()
+	all := map[string][]int64{}
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var period string
+		var fence int64
+		_, err := fmt.Sscan(lines.Text(), &period, &fence)
+		require.NoError(o, err)
+		all[period] = append(all[period], fence)
+	}
+	return all
+}
+
+// At some moment of each hour something happens to one of the processes, or the server comes back
+// without what it was told in that hour, as a replica that had fallen behind would. In every hour it is
+// done; only where the server has lost that is a second success confirmed; and whatever runs twice, what
+// is confirmed last has the greatest fence.
+func TestEachHourIsDoneWhateverHappens(t *testing.T) {
+	const hours = 24
+	o := newOffice(t, 21)
+	lost := map[string]bool{}
+	for hour := range hours {
+		o.next()
+		one, killed := o.random.IntN(len(o.staff)), -1
+		if hour%4 == 3 {
+			o.server.Snapshot(o)
+		}
+		asked := o.ask()
+		<-time.After(o.some(80)) // a random phase; no verdict goes by it
+		switch hour % 4 {
+		case 1:
+			o.staff[one].kill()
+			killed = one
+		case 2:
+			o.staff[one].stop()
+			for i, from := range asked { // the others have done it, also if its lease had to end for that
+				if i != one {
+					asked[i] = again(o.staff[i].hear(from))
+				}
+			}
+			o.staff[one].signal(syscall.SIGCONT)
+		case 3:
+			o.server.Restore(o)
+			o.hear(asked, killed)
+			asked = o.ask()
+		}
+		o.hear(asked, killed)
+		if period := o.done(); hour%4 == 3 {
+			lost[period] = true
+		}
+	}
+	successes := o.successes()
+	require.Len(t, successes, hours)
+	twice := 0
+	for period, fences := range successes {
+		// Those that were confirmed, in the order in which they did what there was to do.
+		kept := slices.DeleteFunc(slices.Clone(fences), func(f int64) bool { return !slices.Contains(o.kept[period], f) })
+		require.Len(t, kept, len(o.kept[period]))
+		require.True(t, slices.IsSorted(kept), "confirmed in %s: %d", period, kept)
+		require.True(t, len(kept) <= 1 || lost[period], "confirmed in %s: %d", period, kept)
+		require.Len(t, slices.Compact(slices.Sorted(slices.Values(fences))), len(fences), "two runs under one fence in %s", period)
+		if len(kept) > 0 {
+			require.Equal(t, slices.Max(fences), kept[len(kept)-1], "in %s: %d, confirmed %d", period, fences, kept)
+		}
+		if len(fences) > 1 {
+			twice++
+		}
+	}
+	t.Logf("%d hours, done twice in %d", hours, twice)
+}
+
+// again is an answer that has been heard already.
+func again(a answer) <-chan answer {
+	heard := make(chan answer, 1)
+	heard <- a
+	return heard
+}
+
+// The master dies, and the replica that takes its place has not heard of the outcome. What is done again
+// has a greater fence.
+func TestAFailoverThatLosesTheOutcome(t *testing.T) {
+	t.Parallel()
+	d := harness.Sentinel(t)
+	w := testkit.Patient{T: t}
+	ns, year := harness.Namespace(t), once.Options{Every: 8784 * time.Hour, Wait: true}
+	jobs, err := once.New(d.Client(t), qlock.Config{Namespace: ns, Lease: brief, CallTimeout: calls})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, jobs.Close(w.Within(patience))) }()
+	var cut *harness.Cut
+	first, err := jobs.Do(w.Within(patience), digest, year, func(context.Context, *once.Run) error {
+		cut = d.Cut(t, digest)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, once.Ran, first.Status)
+	cut.TakeOver(t)
+	second, err := jobs.Do(w.Within(patience), digest, year, nothing)
+	require.NoError(t, err)
+	require.Equal(t, once.Ran, second.Status)
+	require.Equal(t, 2, second.Attempt, "it knows that the first one began")
+	require.Greater(t, second.Fence, first.Fence)
+}
+
+// What a full server refuses is the begin. A run that has begun ends, and others hear of it.
+func TestRunsOnAFullServer(t *testing.T) {
+	w := privateLocks(t)
+	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
+	year := once.Options{Every: 8784 * time.Hour}
+	ctx := w.Within(patience)
+	run, _, err := jobs.Begin(ctx, digest, year)
+	require.NoError(t, err)
+	forgotten, _, err := jobs.Begin(ctx, "forgotten", year)
+	require.NoError(t, err)
+	w.do("DEL", w.ns+":once:{forgotten}:state")
+	w.fill()
+	_, _, err = jobs.Begin(ctx, "another", year)
+	require.ErrorContains(t, err, "the server is full")
+	long := errors.New(string(make([]byte, 512)))
+	require.NoError(t, run.End(ctx, long))
+	require.NoError(t, forgotten.End(ctx, nil))
+	last, err := jobs.Last(ctx, digest)
+	require.NoError(t, err)
+	require.Equal(t, long.Error(), last.Run.Error)
+	done, err := jobs.Do(ctx, "forgotten", year, nothing)
+	require.NoError(t, err)
+	require.Equal(t, once.Done, done.Status)
+	require.Greater(t, w.now()+3*year.Every.Milliseconds(), w.expiry(w.ns+":once:{forgotten}:state"))
+	w.drained()
+}
+
+func nothing(context.Context, *once.Run) error { return nil }
+
+func (w *world) expiry(key string) int64 {
+	w.Helper()
+	result := w.do("PEXPIRETIME", key)
+	at, err := result.AsInt64()
+	require.NoError(w, err)
+	require.Positive(w, at)
+	return at
+}
+
+// The smallest user runs, and one that may not write reads what has become of it.
+func TestTheSmallestUsersOfRuns(t *testing.T) {
+	w := privateLocks(t)
+	year := once.Options{Every: 8784 * time.Hour}
+	ctx := w.Within(patience)
+	smallest := w.onceClient(w.server, qlock.Config{}, w.server.SmallestUser(t, w.ns))
+	reads := w.onceClient(w.server, qlock.Config{}, w.server.ReadingUser(t, w.ns))
+	done, err := smallest.Do(ctx, digest, year, nothing)
+	require.NoError(t, err)
+	last, err := reads.Last(ctx, digest)
+	require.NoError(t, err)
+	require.Equal(t, done.Fence, last.Success.Fence)
+	require.Equal(t, last.Success.Fence, last.Run.Fence)
+	_, _, err = reads.Begin(ctx, "another", year)
+	require.ErrorContains(t, err, "NOPERM")
+}
+
+// The server's clock is put back. By less than a period and a minute nothing is done again; by more,
+// what was known counts as nothing, and nobody is kept from running.
+func TestTheServersClockIsSetBackBetweenRuns(t *testing.T) {
+	t.Parallel()
+	d := harness.Single(t)
+	w := newWorld(t, d.Servers()[0])
+	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
+	ctx := w.Within(patience)
+	hourly := once.Options{Every: time.Hour}
+	middle := untilHalf()
+	d.SetClock(t, middle+48*time.Hour)
+	ahead, err := jobs.Do(ctx, digest, hourly, nothing)
+	require.NoError(t, err)
+	require.Equal(t, once.Ran, ahead.Status)
+	d.SetClock(t, middle+47*time.Hour)
+	seen, err := jobs.Do(ctx, digest, hourly, nothing)
+	require.NoError(t, err)
+	require.Equal(t, once.Done, seen.Status)
+	d.SetClock(t, middle)
+	now, err := jobs.Do(ctx, digest, hourly, nothing)
+	require.NoError(t, err)
+	require.Equal(t, once.Ran, now.Status)
+	require.Greater(t, now.Fence, ahead.Fence)
+	require.Equal(t, ahead.Period.Start.Add(-48*time.Hour), now.Period.Start)
+	require.LessOrEqual(t, w.expiry(w.ns+":once:{digest}:state"), now.Period.End.Add(2*time.Hour).UnixMilli())
+}
