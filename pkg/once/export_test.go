@@ -1,0 +1,4 @@
+package once
+
+// Library is all scripts.
+var Library = library

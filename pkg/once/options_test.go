@@ -1,0 +1,79 @@
+package once_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestWhatOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		field string
+		opts  once.Options
+	}{
+		{"Every", once.Options{}},
+		{"Every", once.Options{Every: -hour}},
+		{"Every", once.Options{Every: 19 * ms}},
+		{"Every", once.Options{Every: hour + time.Microsecond}},
+		{"Every", once.Options{Every: 8784*hour + ms}},
+		{"Every", once.Options{Every: berth.Forever}},
+		{"Offset", once.Options{Every: hour, Offset: -ms}},
+		{"Offset", once.Options{Every: hour, Offset: hour}},
+		{"Offset", once.Options{Every: hour, Offset: time.Microsecond}},
+		{"Attempts", once.Options{Every: hour, Attempts: -1}},
+		{"Attempts", once.Options{Every: hour, Attempts: 1_000_001}},
+		{"RetryAfter", once.Options{Every: hour, RetryAfter: -ms}},
+		{"RetryAfter", once.Options{Every: hour, RetryAfter: time.Microsecond}},
+	} {
+		err := test.opts.Validate()
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		var refused *berth.ConfigError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, test.field, refused.Field, "%+v", test.opts)
+	}
+	require.NoError(t, once.Options{Every: 8784 * hour, Offset: 8784*hour - ms, Attempts: 1_000_000}.Validate())
+	require.NoError(t, once.Options{Every: 20 * ms}.Validate())
+}
+
+func TestNothingIsSentForWhatIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.Fresh()
+		for _, name := range []string{"", "a{b"} {
+			_, err := n.Do(t.Context(), name, hourly, never(t))
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			require.ErrorIs(t, n.Run(t.Context(), name, hourly, never(t)), berth.ErrInvalidConfig)
+		}
+		_, err := n.Do(t.Context(), digest, hourly, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.ErrorIs(t, n.Run(t.Context(), digest, hourly, nil), berth.ErrInvalidConfig)
+		require.ErrorIs(t, n.Run(t.Context(), digest, once.Options{}, never(t)), berth.ErrInvalidConfig)
+		_, _, err = n.Begin(t.Context(), digest, once.Options{})
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.Empty(t, n.Scripts())
+	})
+}
+
+func TestWhatConfigsAreRefused(t *testing.T) {
+	t.Parallel()
+	redis := berthtest.Redis(t)
+	_, err := once.New(nil, qlock.Config{})
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	for field, cfg := range map[string]qlock.Config{
+		"Namespace":      {Namespace: "a{"},
+		"Lease":          {Lease: berth.Forever},
+		"Defaults.Lease": {Defaults: qlock.LockOptions{Lease: berth.Forever}},
+	} {
+		_, err := once.New(redis, cfg)
+		var refused *berth.ConfigError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, field, refused.Field)
+	}
+}

@@ -1,0 +1,148 @@
+package once_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+// The words that begin.go knows are those of the scripts.
+func TestTheStatusesAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("begin.go")
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, constant := range regexp.MustCompile(`(?m)^\tstatus\w+ += "(\w+)"$`).FindAllStringSubmatch(string(source), -1) {
+		known[constant[1]] = true
+	}
+	told := map[string]bool{}
+	for _, name := range []string{"once_begin", "once_end"} {
+		for _, reply := range once.Library().Script(name).Header.Returns {
+			told[reply.Status] = true
+		}
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(known)))
+}
+
+func TestWhatIsKnownIsForgottenAtTheEndOfThePeriodAfterTheNext(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		expires := func() time.Duration { return time.UnixMilli(w.Int("PEXPIRETIME", record)).Sub(w.Began) }
+		w.Advance(10 * time.Minute)
+		n.ran(hourly, nil)
+		require.Equal(t, 3*hour, expires())
+		w.Until(30 * time.Minute)
+		_, err := n.Do(t.Context(), digest, waiting(once.Options{Every: 20 * time.Minute}), takes(3*hour, nil))
+		require.NoError(t, err)
+		require.Equal(t, 3*hour+40*time.Minute+40*time.Minute, expires(), "a run that took longer, by its own settings")
+		w.Until(5 * hour)
+		require.Equal(t, once.Last{}, n.last())
+		require.Empty(t, slices.DeleteFunc(w.Keys(), func(key string) bool { return !strings.Contains(key, "once") }))
+	})
+}
+
+func TestWhatIsKnownIsNeverForgottenEarlierThanItWasToBe(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(once.Options{Every: 24 * hour}, nil)
+		at := w.Int("PEXPIRETIME", record)
+		w.Until(2 * hour)
+		n.ran(hourly, nil)
+		require.Equal(t, at, w.Int("PEXPIRETIME", record))
+	})
+}
+
+func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		require.Equal(t, once.Last{}, b.last())
+		first := a.ran(hourly, nil)
+		last := b.last()
+		require.Equal(t, first.Info, *last.Success)
+		require.Equal(t, last.Success, last.Run)
+		w.Until(hour)
+		call := a.start(t.Context(), hourly, takes(time.Minute, fmt.Errorf("%s\xff", strings.Repeat("é", 300))))
+		last = b.last()
+		require.Equal(t, once.Begun, last.Run.Outcome)
+		require.Zero(t, last.Run.Took())
+		require.Equal(t, first.Info, *last.Success)
+		call.Granted(hour + time.Minute)
+		last = b.last()
+		require.Equal(t, once.Failed, last.Run.Outcome)
+		require.Equal(t, strings.Repeat("é", 256), last.Run.Error)
+		require.Equal(t, time.Minute, last.Run.Took())
+		require.Equal(t, w.Began.Add(hour).UTC(), last.Run.Begun)
+		_, err := b.Last(t.Context(), "a{b")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+func TestAnErrorAndALabelMayBeAnyBytes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for _, text := range []string{"", " ", "7:x", "a b\nc", "1 2 3 4 5 6 7 8 done x 3:"} {
+			run, _, err := n.Begin(t.Context(), digest, once.Options{Every: hour, Attempts: 100})
+			require.NoError(t, err)
+			require.NoError(t, run.End(t.Context(), fmt.Errorf("%s", text)))
+			require.Equal(t, text, n.last().Run.Error)
+		}
+	})
+}
+
+func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for _, fields := range [][]string{{"fmt", "2"}, {"run", "damaged"}, {"success", "damaged"}} {
+			n.ran(hourly, nil)
+			run, _, err := n.Begin(t.Context(), "digest", once.Options{Every: time.Minute})
+			require.NoError(t, err)
+			if run == nil {
+				w.Advance(hour)
+				continue
+			}
+			w.Do(append([]string{"HSET", record}, fields...)...)
+			before := w.kept()
+			require.Error(t, run.End(t.Context(), nil))
+			_, err = n.Last(t.Context(), digest)
+			require.Error(t, err)
+			w.Until((w.Now()/hour + 1) * hour)
+			_, err = n.Do(t.Context(), digest, hourly, never(t))
+			require.Error(t, err)
+			require.Equal(t, before, w.kept())
+			w.Do("DEL", record)
+		}
+	})
+}
+
+// The server's clock was put back since the run: its period lies ahead.
+func TestWhatLiesFarAheadCountsAsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(hourly, nil)
+		ahead := func(by time.Duration) {
+			start := w.Began.Add(by).UnixMilli()
+			text := fmt.Sprintf("%d %d 1 1 %d %d 0 0 done n 0:", start, start+hour.Milliseconds(), start, start)
+			w.Do("HSET", record, "run", text, "success", text, "expires", fmt.Sprint(start+1e12))
+		}
+		ahead(w.Now() + hour + time.Minute)
+		n.finds(hourly, once.Done)
+		ahead(w.Now() + hour + time.Minute + ms)
+		r := n.ran(hourly, nil)
+		require.Equal(t, 1, r.Attempt)
+		require.Equal(t, r.Fence, n.last().Success.Fence)
+		require.Equal(t, w.Began.Add(3*hour).UnixMilli(), w.Int("PEXPIRETIME", record))
+		ahead(2 * hour)
+		n.ran(hourly, errMine)
+		require.Nil(t, n.last().Success)
+	})
+}
