@@ -1,2 +1,77 @@
-// Package once runs a job once in each period over all processes.
+// Package once runs a job once in each period, over all processes that ask for it.
+//
+//	jobs, err := once.New(redis, qlock.Config{}) // no I/O
+//	defer jobs.Close(ctx)
+//
+//	hourly := once.Options{Every: time.Hour}
+//	result, err := jobs.Do(ctx, "digest", hourly, func(ctx context.Context, run *once.Run) error {
+//		return send(ctx, run.Period(), run.Fence())
+//	})
+//
+// Do asks once, for the period that it is now, as a program does that cron starts. [Client.Run] asks in
+// each period until its context ends, as one does that goes on. [Client.Begin] is for callers who
+// cannot hand over a function. [Client.Last] says what has become of the runs.
+//
+// # Model
+//
+// Periods follow each other without gaps, by the server's clock: the clocks of the processes do not
+// matter. A run of a period stands under the lock of the name, see package qlock: who holds the lock may
+// run. Beside the lock the server keeps what has become of the runs: of the one that began last, and of
+// the newest that succeeded. One script begins a run, and one ends it:
+//
+//	              begin                        f succeeded
+//	(not yet) ────────────► begun ──────────────────────────► done: nobody begins again
+//	     ▲                    │  f failed, or the process died
+//	     ├────────────────────┤  while attempts are left
+//	     └────────────────────┘  its own process stopped it: that is no attempt
+//
+// A process that finds its period done has sent one read. While somebody is at it, a call returns
+// [Running], or stands in line with Options.Wait. Whoever waits hears of the outcome, or takes over when
+// the run has failed, or when the lease of a process that died is over. A call is for the period in
+// which it was made, and never for the next one: if that is over before the call can begin, the error is
+// [ErrLate].
+//
+// Because the lock is an ordinary one, package inspect, the operators' calls (pause, drain, force
+// release) and all events of a lock are there for runs too. Only the lock's name is shared: do not lock
+// it for something else.
+//
+// The outcome is kept before the lock is released. While the server does not answer, the lock stays
+// held, and the outcome is told again.
+//
+// # Options
+//
+// All callers of a name give the same Options. During a deploy that changes them each call goes by its
+// own: what is done for a period that starts later is done for all earlier ones.
+//
+// A run without an end keeps its name for good, as it renews the lease. Bound it: by its context, or by
+// qlock.Config.Defaults.MaxHold.
+//
+// # What is promised
+//
+// While the server keeps its data and its clock:
+//
+//   - in each period at most one success is kept;
+//   - no run begins while another one of the name holds its lock, nor after a success of the period;
+//   - no more runs of a period begin than Attempts, not counting those that were stopped;
+//   - each run has a greater fence than all before;
+//   - a run that was lost is taken over within the lease, if somebody waits and attempts are left.
+//
+// # What is not promised
+//
+//   - A job is done twice if its process lost the lease before it could say that it had succeeded: it
+//     died, stood still, was cut off, or did not heed its context. Or if the server lost the outcome: by
+//     a flush, an eviction, or a failover. Or if its clock went back by more than a period and a minute.
+//     The second run has the greater fence. Pass [Run.Fence] to whatever the job writes, and refuse
+//     smaller ones there: see package fence.
+//   - Nothing is done in a period in which nobody asks, or in which the lock is paused or held for
+//     something else. The next run tells of it by an event of kind missed, as long as the server
+//     remembers: until the end of the period after the next.
+//   - When in its period a job runs.
+//
+// # Errors
+//
+// ErrUsedUp and ErrLate are of this package. The others are those of package berth: ErrNotAcquired if the
+// lock could not be had, as while it is paused (ErrBusy) or this process drains (ErrDraining);
+// ErrUnavailable if the server did not answer; ErrInvalidConfig if a value was refused. An outcome that
+// another run has made void is fence.ErrStale.
 package once
