@@ -31,24 +31,35 @@ func (r *Reader) Server(ctx context.Context, kind keyspace.Kind, name string) (*
 	return serverOf(answers.Results[1]), nil
 }
 
-// serverOf is what an answer to info says, nil for an error.
-func serverOf(result rueidis.RedisResult) *Server {
+// saidOf are the fields of an answer to INFO.
+func saidOf(result rueidis.RedisResult) (map[string]string, error) {
 	text, err := result.ToString()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	said := map[string]string{}
 	for line := range strings.Lines(text) {
 		field, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		said[field] = value
 	}
-	number := func(field string) int64 {
-		n, _ := strconv.ParseInt(said[field], 10, 64)
-		return n
+	return said, nil
+}
+
+// bytesOf is a field that is a number, 0 where it is none.
+func bytesOf(said map[string]string, field string) int64 {
+	n, _ := strconv.ParseInt(said[field], 10, 64)
+	return n
+}
+
+// serverOf is what an answer to info says, nil for an error.
+func serverOf(result rueidis.RedisResult) *Server {
+	said, err := saidOf(result)
+	if err != nil {
+		return nil
 	}
-	most := number("maxmemory")
+	most := bytesOf(said, "maxmemory")
 	return &Server{
-		Full: most > 0 && said["maxmemory_policy"] == "noeviction" && number("used_memory")-number("mem_not_counted_for_evict") >= most,
+		Full: most > 0 && said["maxmemory_policy"] == "noeviction" && bytesOf(said, "used_memory")-bytesOf(said, "mem_not_counted_for_evict") >= most,
 		// How many replicas are good is told only where writes need some.
 		Refuses: said["min_slaves_good_slaves"] == "0" || said["aof_last_write_status"] == "err",
 	}

@@ -19,6 +19,8 @@ const (
 	names = 100
 	// within is how long a page of names may take, by the client's clock, looked at between its trips.
 	within = 200 * time.Millisecond
+	// scans is how many times a page looks for names at the most: among others' keys there may be none.
+	scans = 200
 )
 
 // Walk says which names are meant.
@@ -86,6 +88,7 @@ type pager struct {
 	at      *place
 	match   string
 	entries int  // how many were looked at
+	scans   int  // how many times names were looked for
 	fat     bool // a thin name has nothing that is meant
 }
 
@@ -96,7 +99,7 @@ func (p *pager) walk(ctx context.Context, full func() bool, read func()) error {
 		if full() {
 			break
 		}
-		if p.page.Partial = p.entries >= Most || began && c.Now() >= within; p.page.Partial {
+		if p.page.Partial = p.entries >= Most || p.scans >= scans || began && c.Now() >= within; p.page.Partial {
 			break
 		}
 		if len(p.at.Left) > 0 {
@@ -117,7 +120,7 @@ func (p *pager) walk(ctx context.Context, full func() bool, read func()) error {
 
 // find passes some keys, and notes which names are to be read: all but idle thin ones.
 func (p *pager) find(ctx context.Context) {
-	if p.at.Node == "" {
+	if p.scans++; p.at.Node == "" {
 		p.at.on(p.nodes)
 	}
 	address, count := p.at.Node, scanned

@@ -89,6 +89,26 @@ func TestTheNamesOfAServerAreReadInPages(t *testing.T) {
 	})
 }
 
+func TestAPageOfNamesLooksForThemABoundedNumberOfTimes(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		process := w.Process() // takes no time to answer: the clock ends no page
+		none := several{process.Redis, map[string]rueidis.Client{}}
+		for n := range 450 { // servers without names, each looked at once
+			none.nodes[fmt.Sprintf("10.0.0.%03d:1", n)] = process.Redis
+		}
+		cursor, pages := "", 0
+		for ; pages == 0 || cursor != ""; pages++ {
+			process.Reset()
+			page, err := w.reader.NamesPage(context.Background(), reader.Walk{Redis: none, Kinds: []keyspace.Kind{keyspace.Sem}}, cursor, 100)
+			require.NoError(t, err)
+			require.LessOrEqual(t, process.Count("SCAN"), 200)
+			require.Equal(t, page.Next != "", page.Partial, "it says why it ended")
+			cursor = page.Next
+		}
+		require.Equal(t, 3, pages)
+	})
+}
+
 func TestAPageOfNamesEndsAtAThousandEntries(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
 		w.crowd(400, 10)

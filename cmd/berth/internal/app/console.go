@@ -27,8 +27,13 @@ func LoopbackHosts() []string { return []string{"localhost", "127.0.0.1", "::1"}
 
 // ServeConsole serves a page until ctx ends, and closes it.
 func ServeConsole(ctx context.Context, listener net.Listener, page *console.Console) error {
+	return Serve(ctx, listener, page, page.Close)
+}
+
+// Serve serves until ctx ends. It calls end before it waits for what is still served, such as streams that end only then.
+func Serve(ctx context.Context, listener net.Listener, handler http.Handler, end func(context.Context) error) error {
 	server := &http.Server{
-		Handler: page, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 	var failed error
@@ -39,20 +44,19 @@ func ServeConsole(ctx context.Context, listener net.Listener, page *console.Cons
 	}()
 	select {
 	case <-served:
-		closeConsole(server, page)
+		stop(server, end)
 		return Exit(ExitFailed, failed)
 	case <-ctx.Done():
-		closeConsole(server, page)
+		stop(server, end)
 		<-served
 		return nil
 	}
 }
 
-// closeConsole ends what is served: the streams first, for which the server would wait.
-func closeConsole(server *http.Server, page *console.Console) {
+func stop(server *http.Server, end func(context.Context) error) {
 	within, cancel := context.WithTimeout(context.Background(), closing)
 	defer cancel()
-	_ = page.Close(within)
+	_ = end(within)
 	if server.Shutdown(within) != nil {
 		_ = server.Close()
 	}

@@ -84,6 +84,9 @@ func CodeOf(err error) int {
 	}
 }
 
+// Unavailable reports whether an error is that of a server that cannot be reached, or refuses: later it may do neither.
+func Unavailable(err error) bool { return CodeOf(err) == exitUnavailable }
+
 // InFlags lets an error of the library name the flag instead of the field, by
 // pairs of field and flag. Other errors stay as they are.
 func InFlags(err error, pairs ...string) error {

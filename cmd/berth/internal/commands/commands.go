@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/demo"
+	"github.com/berth-go/berth/cmd/berth/internal/exporter"
 	"github.com/berth-go/berth/cmd/berth/internal/lock"
 	"github.com/berth-go/berth/cmd/berth/internal/pool"
 	"github.com/berth-go/berth/cmd/berth/internal/run"
@@ -19,6 +20,6 @@ import (
 // Execute runs the program, and returns its exit code.
 func Execute(args []string, in io.Reader, out, errs io.Writer) int {
 	return app.Execute(args, in, out, errs, func(a *app.App) []*cobra.Command {
-		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
 	})
 }

@@ -1,0 +1,180 @@
+package exporter
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// collector tells what an exporter reads.
+type collector struct{ *exporter }
+
+var (
+	byName   = []string{"kind", "name_class"}
+	byServer = []string{"server"}
+)
+
+func metric(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("berth_"+name, help, labels, nil)
+}
+
+// The metrics, in the order of docs/metrics.md.
+var (
+	up = metric("up", "1 if a server answered the last reading, 0 if none did: then nothing else of it is told.")
+
+	serverUp     = metric("server_up", "1 if the server answered the last reading.", byServer...)
+	serverInfo   = metric("server_info", "Always 1. The labels say what the server is.", "server", "software", "version", "role")
+	serverUsed   = metric("server_memory_used_bytes", "Memory that the server uses.", byServer...)
+	serverMost   = metric("server_memory_max_bytes", "Memory that the server may use; 0 for no limit.", byServer...)
+	serverFull   = metric("server_full", "1 if the server is full and refuses what grows: new claims.", byServer...)
+	serverRefuse = metric("server_refuses_writes", "1 if the server refuses all writes: too few replicas, or a disk that cannot be written.", byServer...)
+
+	names       = metric("names", "Names in use: that somebody holds or waits for, that are paused, and pools with resources.", byName...)
+	namesPaused = metric("names_paused", "Names of which nothing is granted, because an operator paused them.", byName...)
+	namesFull   = metric("names_full", "Names that have nothing free: a semaphore at its capacity, a held lock, a pool that has run dry.", byName...)
+	namesBad    = metric("names_unreadable", "Names that are damaged, or of a newer release.", byName...)
+	capacity    = metric("names_capacity", "Capacity of all names of the class; of a pool its resources.", byName...)
+	held        = metric("names_held", "How much of the capacity is held; of a pool how many resources are leased.", byName...)
+	waiting     = metric("names_waiting", "Claims that wait.", byName...)
+	oldestWait  = metric("names_oldest_wait_seconds", "How long the claim has waited that has waited longest.", byName...)
+	longestHold = metric("names_longest_hold_seconds", "How long the hold has lasted that has lasted longest, of those that were read.", byName...)
+	resources   = metric("names_resources", "Resources of pools by their state: free, leased or resting.", "name_class", "state")
+
+	swarmNodes = metric("swarm_nodes", "Nodes of the swarm: alive; zombie, which have missed their limit; condemned, in the last 24 h.", "state")
+
+	age      = metric("exporter_age_seconds", "How old the figures are, but for those of a walk.")
+	walkAge  = metric("exporter_walk_age_seconds", "How old the figures of names, but for waits, may be: since their walk over all names began.")
+	complete = metric("exporter_complete", "1 if all names were read at once: all figures are as old as berth_exporter_age_seconds, and exact.")
+	left     = metric("exporter_waits_left_out", "1 if more names are waited for than could be read: there are more waits than told.")
+	part     = metric("exporter_names_in_part", "Names of which not all holds were read: one may have lasted longer than told.")
+	problems = metric("exporter_problems", "What could not be read by the last reading. The log says why.")
+	took     = metric("exporter_reading_seconds", "How long the last reading took.")
+	readings = metric("exporter_readings_total", "Readings by outcome: answered, or silent.", "outcome")
+)
+
+// Describe describes nothing: which metrics there are depends on what is read.
+func (collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect tells a reading, which it makes if the last one is too old.
+func (c collector) Collect(to chan<- prometheus.Metric) {
+	t := c.look()
+	o := out{to}
+	o.count(readings, t.readings-t.silent, "answered")
+	o.count(readings, t.silent, "silent")
+	r := t.reading
+	o.bool(up, r != nil && r.up())
+	if r == nil {
+		return
+	}
+	o.seconds(age, time.Since(r.began))
+	o.seconds(took, r.took)
+	o.value(problems, len(r.problems))
+	for i := range r.servers {
+		o.server(&r.servers[i])
+	}
+	if s := r.swarm; s != nil {
+		o.gauge(swarmNodes, float64(s.Alive), "alive")
+		o.gauge(swarmNodes, float64(s.Zombie), "zombie")
+		o.gauge(swarmNodes, float64(s.Condemned), "condemned")
+	}
+	if r.up() {
+		o.bool(complete, r.whole)
+		o.names(r)
+	}
+}
+
+// out is where metrics go.
+type out struct{ to chan<- prometheus.Metric }
+
+func (o out) tell(of *prometheus.Desc, sort prometheus.ValueType, v float64, labels ...string) {
+	for i := range labels {
+		labels[i] = strings.ToValidUTF8(labels[i], string(utf8.RuneError))
+	}
+	o.to <- prometheus.MustNewConstMetric(of, sort, v, labels...)
+}
+
+func (o out) gauge(of *prometheus.Desc, v float64, labels ...string) {
+	o.tell(of, prometheus.GaugeValue, v, labels...)
+}
+
+func (o out) count(of *prometheus.Desc, n int, labels ...string) {
+	o.tell(of, prometheus.CounterValue, float64(n), labels...)
+}
+
+func (o out) value(of *prometheus.Desc, n int, labels ...string) { o.gauge(of, float64(n), labels...) }
+
+func (o out) seconds(of *prometheus.Desc, d time.Duration, labels ...string) {
+	o.gauge(of, d.Seconds(), labels...)
+}
+
+func (o out) bool(of *prometheus.Desc, yes bool, labels ...string) {
+	v := 0.0
+	if yes {
+		v = 1
+	}
+	o.gauge(of, v, labels...)
+}
+
+func (o out) server(s *server) {
+	o.bool(serverUp, s.err == nil, s.address)
+	if s.err != nil {
+		return
+	}
+	role := "primary"
+	if s.Replica {
+		role = "replica"
+	}
+	o.gauge(serverInfo, 1, s.address, s.Software, s.Version, role)
+	if s.Server == nil { // the user may not ask
+		return
+	}
+	o.gauge(serverUsed, float64(s.Used), s.address)
+	o.gauge(serverMost, float64(s.Most), s.address)
+	o.bool(serverFull, s.Server.Full, s.address)
+	o.bool(serverRefuse, s.Server.Refuses, s.address)
+}
+
+// names tells of names. Of a class that the walk has met and nobody waits for, nobody waits.
+func (o out) names(r *reading) {
+	if r.names != nil {
+		o.seconds(walkAge, time.Since(r.names.began))
+		o.value(part, r.names.part)
+		for of, f := range r.names.of {
+			o.uses(of, f)
+			if r.waits != nil && r.waits[of] == nil {
+				o.waits(of, &figures{})
+			}
+		}
+	}
+	if r.waits != nil {
+		o.bool(left, r.left)
+		for of, f := range r.waits {
+			o.waits(of, f)
+		}
+	}
+}
+
+func (o out) uses(of class, f *figures) {
+	labels := func() []string { return []string{string(of.kind), of.name} }
+	o.value(names, f.names, labels()...)
+	o.value(namesPaused, f.paused, labels()...)
+	o.value(namesFull, f.full, labels()...)
+	o.value(namesBad, f.unreadable, labels()...)
+	o.value(capacity, f.capacity, labels()...)
+	o.value(held, f.held, labels()...)
+	o.seconds(longestHold, f.longestHold, labels()...)
+	if of.kind == keyspace.Pool {
+		o.value(resources, f.free, of.name, "free")
+		o.value(resources, f.held, of.name, "leased")
+		o.value(resources, f.resting, of.name, "resting")
+	}
+}
+
+func (o out) waits(of class, f *figures) {
+	o.value(waiting, f.waiting, string(of.kind), of.name)
+	o.seconds(oldestWait, f.oldestWait, string(of.kind), of.name)
+}

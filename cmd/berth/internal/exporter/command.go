@@ -1,0 +1,140 @@
+// Package exporter is berth exporter, which tells Prometheus what no process knows of itself.
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
+)
+
+const exporterHelp = `Serve metrics to Prometheus at /metrics: what is held and waited for, for how long, which
+pools run dry, what has died, how the server is. It only reads. docs/metrics.md tells of
+each metric, and has rules and a dashboard.
+
+The server is read when somebody asks, at most once in --every, and once however many ask.
+A reading is bounded: with more names in use than it has room for, a walk over them goes
+on in the next one, and beside it the names that are waited for are read each time.
+berth_exporter_age_seconds and berth_exporter_walk_age_seconds say how old the figures are.
+While the server does not answer, /metrics does: berth_up is 0, and no old figures are told.
+
+A name is never a label by itself, but by its class (--name-class):
+
+  collapse  numbers and ids in it become *: invoice:* for invoice:42 (default)
+  name      itself: for few names that never change
+  none      all names of a kind are one class
+
+Of each kind there are up to --max-classes; all further names are of the class "other".
+
+It speaks no TLS and knows no passwords; who can reach it sees the classes of the names.
+/healthz says that it runs. Ctrl-C ends it.`
+
+// options are the flags.
+type options struct {
+	listen        string
+	every, within time.Duration
+	class         string
+	most          int
+}
+
+// waysOf are how a name becomes a class.
+var waysOf = map[string]func(name string) string{
+	"collapse": collapse,
+	"name":     func(name string) string { return name },
+	"none":     func(string) string { return "" },
+}
+
+func (o *options) check() error {
+	if _, _, err := net.SplitHostPort(o.listen); err != nil {
+		return app.Usage("--listen: %w", err)
+	}
+	switch {
+	case o.every < 0:
+		return app.Usage("--every: %s is negative", o.every)
+	case o.within < 100*time.Millisecond || o.within > time.Minute:
+		return app.Usage("--timeout: %s is not from 100ms to 1m", o.within)
+	case waysOf[o.class] == nil:
+		return app.Usage("--name-class: %q is none of collapse, name and none", o.class)
+	case o.most < 1 || o.most > 1000:
+		return app.Usage("--max-classes: %d is not from 1 to 1000", o.most)
+	}
+	return nil
+}
+
+// Command is berth exporter.
+func Command(a *app.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "exporter [--listen ADDRESS]",
+		Short: "Serve metrics to Prometheus",
+		Long:  exporterHelp,
+		Example: "  berth exporter\n  berth exporter --listen 10.0.0.5:9464 --every 30s\n" +
+			"  berth exporter --name-class none",
+		Args: cobra.NoArgs,
+		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if err := a.NoJSON(cmd); err != nil {
+				return err
+			}
+			if err := o.check(); err != nil {
+				return err
+			}
+			return export(cmd.Context(), a, &o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:9464", "`ADDRESS` to listen on, as host:port; port 0 takes a free one")
+	app.TimeVar(flags, &o.every, "every", 10*time.Second, "read the server at most once in so long")
+	app.TimeVar(flags, &o.within, "timeout", 5*time.Second, "how long a reading may take, 1m at the most; keep it below the scrape's")
+	flags.StringVar(&o.class, "name-class", "collapse", "`HOW` a name becomes a label: collapse, name or none")
+	flags.IntVar(&o.most, "max-classes", 100, "how many classes of names there may be of each kind, 1000 at the most")
+	_ = cmd.RegisterFlagCompletionFunc("name-class", cobra.FixedCompletions([]string{"collapse", "name", "none"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func export(ctx context.Context, a *app.App, o *options) error {
+	signals := app.Interrupts()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return app.UntilSignal(signals, cancel, func() error {
+		l := &late{app: a, within: o.within, classes: newClasses(waysOf[o.class], o.most)}
+		defer l.close()
+		if err := l.first(ctx); err != nil {
+			return err
+		}
+		listener, err := net.Listen("tcp", o.listen)
+		if err != nil {
+			return app.Exit(app.ExitFailed, err)
+		}
+		if !app.Loopback(o.listen) {
+			fmt.Fprintf(a.Err, "berth: warning: whoever reaches %s sees the classes of the names; there is no TLS and no password\n", text.Plain(o.listen))
+		}
+		fmt.Fprintf(a.Err, "berth: metrics of namespace %s at http://%s/metrics\n", text.Plain(a.Namespace), listener.Addr())
+		e := newExporter(o.every, o.within, l.read, func(problem string) { fmt.Fprintln(a.Err, app.OneLine(problem)) })
+		defer e.close()
+		return app.Serve(ctx, listener, e.handler(), func(context.Context) error { return nil })
+	})
+}
+
+// askedMost is how many may ask at the same time.
+const askedMost = 20
+
+func (e *exporter) handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{e})
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: askedMost}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, "ok\n")
+	})
+	return mux
+}

@@ -1,0 +1,75 @@
+package exporter
+
+import (
+	"time"
+
+	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
+)
+
+// figures are those of all names of a class: sums, and of times the longest.
+type figures struct {
+	names, paused, full, unreadable int
+	capacity, held                  int
+	free, resting                   int // resources of pools
+	longestHold                     time.Duration
+
+	waiting    int
+	oldestWait time.Duration
+}
+
+// census is what was found of names, by their class.
+type census struct {
+	began time.Time // by the clock of this process: nothing of it is older
+	of    map[class]*figures
+	part  int // how many names have more holds than were read: one of these may last longer
+	bad   int // how many servers, or claims, could not be read
+}
+
+func newCensus() *census { return &census{began: time.Now(), of: map[class]*figures{}} }
+
+func figuresOf(all map[class]*figures, of class) *figures {
+	f := all[of]
+	if f == nil {
+		f = &figures{}
+		all[of] = f
+	}
+	return f
+}
+
+// add adds a name.
+func (c *census) add(of class, n *inspect.Name) {
+	f := figuresOf(c.of, of)
+	f.names++
+	if n.Err != nil {
+		f.unreadable++
+		return
+	}
+	if n.Partial {
+		c.part++
+	}
+	if n.Pause != nil {
+		f.paused++
+	}
+	free := n.Capacity - n.Held
+	if n.Pool != nil {
+		free = n.Pool.Free
+		f.free += n.Pool.Free
+		f.resting += n.Pool.Resting
+	}
+	if free <= 0 {
+		f.full++
+	}
+	f.capacity += n.Capacity
+	f.held += n.Held
+	f.longestHold = max(f.longestHold, n.Oldest)
+	f.waits(n)
+}
+
+// waits adds who waits for a name.
+func (f *figures) waits(n *inspect.Name) {
+	f.waiting += n.Waiting
+	if w := watch.Waits(n); w != nil {
+		f.oldestWait = max(f.oldestWait, w.Waited)
+	}
+}

@@ -1,0 +1,197 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+const (
+	// pages is how many pages of a walk over all names a reading reads at the most: each looks at little more than 1000
+	// entries, takes little more than 200 ms and looks up to 200 times for names.
+	pages = 8
+	// serversMost is how many servers are told of.
+	serversMost = 100
+	// condemnedFor is for how long the swarm remembers a node that it has condemned.
+	condemnedFor = 24 * time.Hour
+)
+
+// reading is what was read at once. It never changes.
+type reading struct {
+	began    time.Time // by the clock of this process
+	took     time.Duration
+	servers  []server
+	swarm    *reader.Census     // nil: not read
+	names    *census            // of the last walk that came to its end; nil: none has yet
+	whole    bool               // that was in this reading, and nothing was left out
+	waits    map[class]*figures // who waits, nil: not read
+	left     bool               // more names are waited for than waits has
+	problems []error            // why something is missing
+}
+
+// server is one that was asked about itself.
+type server struct {
+	address string
+	reader.About
+	err error // it has not answered
+}
+
+// up says whether a server has answered.
+func (r *reading) up() bool {
+	return slices.ContainsFunc(r.servers, func(s server) bool { return s.err == nil })
+}
+
+// problem is what is wrong, in a line; "" for nothing.
+func (r *reading) problem() string {
+	errs := r.problems
+	for _, s := range r.servers {
+		if s.err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", s.address, s.err))
+		}
+	}
+	if len(errs) == 0 {
+		return ""
+	}
+	line := errs[0].Error()
+	if len(errs) > 1 {
+		line += fmt.Sprintf(" (and %d more)", len(errs)-1)
+	}
+	return line
+}
+
+func (r *reading) failed(what string, errs ...error) {
+	for _, err := range errs {
+		if err != nil {
+			r.problems = append(r.problems, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+}
+
+// source reads a server, one reading after the other.
+type source struct {
+	redis    rueidis.Client
+	patience time.Duration // how long a server may take to answer
+	about    *reader.Reader
+	names    *inspect.Reader
+	overview *inspect.Overview
+	classes  *classes
+
+	walk   *census // under way, nil for none
+	cursor string  // where it goes on
+	walked *census // the last one that came to its end
+}
+
+// newSource returns what reads the names of a namespace. within is how long a reading may take.
+func newSource(redis rueidis.Client, namespace string, within time.Duration, classes *classes) (*source, error) {
+	s := &source{redis: redis, patience: within / 2, classes: classes}
+	retry := berth.Retry{Within: s.patience}
+	space, err := keyspace.New(namespace)
+	if err != nil {
+		return nil, err
+	}
+	s.about = reader.New(scriptkit.NewRunner(redis, scriptkit.Options{Retry: retry, CallTimeout: s.patience}), space, false)
+	if s.names, err = inspect.New(redis, inspect.Config{Namespace: namespace, CallTimeout: s.patience, Retry: retry}); err != nil {
+		return nil, err
+	}
+	s.overview, err = s.names.Overview(inspect.NameFilter{})
+	return s, err
+}
+
+// read makes a reading. If all names in use fit into its pages, all is as of now. Else a walk over the names goes on in the
+// next reading, and only the names that somebody waits for are read each time.
+func (s *source) read(ctx context.Context) *reading {
+	r := &reading{began: time.Now()}
+	r.servers = s.ask(ctx)
+	if r.up() {
+		s.swarm(ctx, r)
+		s.step(ctx, r)
+		if r.names = s.walked; r.names != nil && !r.names.began.Before(r.began) {
+			r.whole, r.waits = r.names.bad == 0, r.names.of
+		} else {
+			s.contended(ctx, r)
+		}
+	}
+	r.took = time.Since(r.began)
+	return r
+}
+
+// ask asks all servers about themselves, side by side: one that is silent takes no time from the others.
+func (s *source) ask(ctx context.Context) []server {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience, errors.New("it has not answered in time"))
+	defer cancel()
+	nodes := s.redis.Nodes()
+	addresses := slices.Sorted(maps.Keys(nodes))
+	servers := make([]server, min(len(addresses), serversMost))
+	var asked sync.WaitGroup
+	for i := range servers {
+		asked.Go(func() {
+			about, err := s.about.About(ctx, nodes[addresses[i]])
+			servers[i] = server{addresses[i], about, err}
+		})
+	}
+	asked.Wait()
+	return servers
+}
+
+func (s *source) swarm(ctx context.Context, r *reading) {
+	found, err := s.about.Census(ctx, condemnedFor)
+	if err != nil {
+		r.failed("the swarm", err)
+		return
+	}
+	r.swarm = &found
+}
+
+// step goes on with the walk over all names that are in use, until it comes to its end.
+func (s *source) step(ctx context.Context, r *reading) {
+	if s.walk == nil {
+		s.walk, s.cursor = newCensus(), ""
+	}
+	for range pages {
+		page, err := s.names.Names(ctx, inspect.NameFilter{}, s.cursor, reader.Most)
+		if err != nil {
+			r.failed("the names", err)
+			s.walk = nil
+			return
+		}
+		for i := range page.Items {
+			n := &page.Items[i]
+			s.walk.add(s.classes.class(n.Kind, n.Name), n)
+		}
+		s.walk.bad += len(page.Problems)
+		r.failed("the names", page.Problems...)
+		if s.cursor = page.Next; s.cursor == "" {
+			s.walked, s.walk = s.walk, nil
+			return
+		}
+	}
+}
+
+// contended reads the names that somebody waits for.
+func (s *source) contended(ctx context.Context, r *reading) {
+	page, err := s.overview.Read(ctx)
+	if err != nil {
+		r.failed("who waits", err)
+		return
+	}
+	r.failed("who waits", page.Problems...)
+	r.left = page.Partial
+	r.waits = map[class]*figures{}
+	for i := range page.Items {
+		if n := &page.Items[i]; n.Waiting > 0 {
+			figuresOf(r.waits, s.classes.class(n.Kind, n.Name)).waits(n)
+		}
+	}
+}

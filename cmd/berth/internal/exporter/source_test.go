@@ -1,0 +1,203 @@
+package exporter
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+func TestWhatIsTold(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := context.Background()
+		w.take("gpu:1", 2)
+		w.take("gpu:2", 1)
+		w.Advance(3 * time.Second)
+		w.queue("gpu:2", 1)
+		w.Advance(2 * time.Second)
+		w.queue("gpu:2", 1)
+		_, err := w.locks.Lock(ctx, `night"ly\,x="`, nil)
+		require.NoError(w.T, err)
+		pool, err := allocator.NewPool(w.pools, "proxies", allocator.PoolConfig[string]{})
+		require.NoError(w.T, err)
+		_, err = pool.Add(ctx, []string{"a", "b", "c", "d"}, nil)
+		require.NoError(w.T, err)
+		_, err = pool.Allocate(ctx, nil)
+		require.NoError(w.T, err)
+		require.NoError(w.T, pool.Rest(ctx, "b", time.Hour, "broken"))
+		err = w.pools.Operator().Pause(ctx, "proxies", time.Hour, "")
+		require.NoError(w.T, err)
+		w.Advance(time.Second)
+
+		got := w.scrape()
+		sem, lock, proxies := `{kind="sem",name_class="gpu:*"}`, `{kind="lock",name_class="night\"ly\\,x=\""}`, `{kind="pool",name_class="proxies"}`
+		want := map[string]float64{
+			"names" + sem: 2, "names" + lock: 1, "names" + proxies: 1,
+			"names_paused" + sem: 0, "names_paused" + lock: 0, "names_paused" + proxies: 1,
+			"names_full" + sem: 1, "names_full" + lock: 1, "names_full" + proxies: 0,
+			"names_unreadable" + sem: 0, "names_unreadable" + lock: 0, "names_unreadable" + proxies: 0,
+			"names_capacity" + sem: 3, "names_capacity" + lock: 1, "names_capacity" + proxies: 4,
+			"names_held" + sem: 2, "names_held" + lock: 1, "names_held" + proxies: 1,
+			"names_waiting" + sem: 2, "names_waiting" + lock: 0, "names_waiting" + proxies: 0,
+			"names_oldest_wait_seconds" + sem: 3, "names_oldest_wait_seconds" + lock: 0, "names_oldest_wait_seconds" + proxies: 0,
+			"names_longest_hold_seconds" + sem: 6, "names_longest_hold_seconds" + lock: 1, "names_longest_hold_seconds" + proxies: 1,
+			`names_resources{name_class="proxies",state="free"}`:    2,
+			`names_resources{name_class="proxies",state="leased"}`:  1,
+			`names_resources{name_class="proxies",state="resting"}`: 1,
+		}
+		require.Equal(w.T, want, about(got, "names"))
+		require.Equal(w.T, map[string]float64{
+			"exporter_age_seconds": 0, "exporter_walk_age_seconds": 0, "exporter_complete": 1, "exporter_waits_left_out": 0,
+			"exporter_names_in_part": 0, "exporter_problems": 0, "exporter_reading_seconds": 0,
+			`exporter_readings_total{outcome="answered"}`: 1, `exporter_readings_total{outcome="silent"}`: 0,
+		}, about(got, "exporter"))
+		require.InDelta(w.T, 1, got["up"], 0)
+
+		w.Advance(every - 1)
+		later := w.scrape()
+		require.InDelta(w.T, (every - 1).Seconds(), later["exporter_age_seconds"], 0, "no new reading")
+		require.Equal(w.T, want, about(later, "names"))
+		require.Empty(w.T, w.said)
+	})
+}
+
+func TestASilentServerIsToldInTimeAndNothingElseOfIt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.take("gpu:1", 1)
+		require.InDelta(w.T, 1, w.scrape()["up"], 0)
+		w.link.Stall()
+		w.Advance(every)
+		began := time.Now()
+		silent := w.scrape()
+		require.LessOrEqual(w.T, time.Since(began), within)
+		require.InDelta(w.T, 0, silent["up"], 0)
+		require.Empty(w.T, about(silent, "names"))
+		require.Equal(w.T, []string{"exporter_age_seconds", "exporter_problems", "exporter_reading_seconds", "exporter_readings_total", "server_up", "up"}, metricsOf(silent))
+		require.Len(w.T, w.said, 1)
+		w.link.Flow()
+		back := w.anew()
+		require.InDelta(w.T, 1, back["up"], 0)
+		require.InDelta(w.T, 1, back[`names_held{kind="sem",name_class="gpu:*"}`], 0)
+		require.InDelta(w.T, 1, back[`exporter_readings_total{outcome="silent"}`], 0)
+	})
+}
+
+// thinLocks are so many locks that are held for an hour.
+func (w *world) thinLocks(n int) {
+	w.T.Helper()
+	now := time.Now()
+	space, err := keyspace.New("berth")
+	require.NoError(w.T, err)
+	text := fmt.Sprintf("%016d %013d node.claim 1 - r 3600000 3600000 0 0 0:0:0:", now.UnixMicro(), now.UnixMilli())
+	for i := 0; i < n; {
+		words := []string{"MSET"}
+		for ; i < n && len(words) < 1000; i++ {
+			words = append(words, space.State(keyspace.Lock, fmt.Sprintf("user:%d", i)), text)
+		}
+		w.Do(words...)
+	}
+}
+
+// commandsMost is how many commands a reading may send. docs/metrics.md tells it.
+const commandsMost = 12_000
+
+func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
+	for _, n := range []int{10, 1_000, 10_000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.thinLocks(n)
+				for i := range 20 {
+					w.take(fmt.Sprintf("gpu:%d", i), 1)
+					w.queue(fmt.Sprintf("gpu:%d", i), 1)
+				}
+				w.Advance(time.Second)
+				readings, whole := 0, false
+				for ; readings < 20 && !whole; readings++ {
+					w.link.Reset()
+					got := w.anew()
+					counts := w.link.Counts()
+					sent := 0
+					for n := range maps.Values(counts) {
+						sent += n
+					}
+					w.T.Logf("%d names, reading %d: %d commands, %v", n, readings, sent, counts)
+					require.LessOrEqual(w.T, sent, commandsMost)
+					require.InDelta(w.T, 20, got[`names_waiting{kind="sem",name_class="gpu:*"}`], 0, "who waits is known each time")
+					found, walked := got[`names{kind="lock",name_class="user:*"}`]
+					if whole = walked; whole {
+						require.InDelta(w.T, n, found, 0)
+						require.InDelta(w.T, n, got[`names_held{kind="lock",name_class="user:*"}`], 0)
+					}
+					if n <= 1_000 {
+						require.InDelta(w.T, 1, got["exporter_complete"], 0)
+						require.InDelta(w.T, got["exporter_age_seconds"], got["exporter_walk_age_seconds"], 0)
+					} else {
+						require.InDelta(w.T, 0, got["exporter_complete"], 0)
+					}
+				}
+				require.True(w.T, whole, "the walk comes to its end")
+				if n == 10_000 {
+					require.Greater(w.T, readings, 1)
+					got := w.anew()
+					require.InDelta(w.T, n, got[`names{kind="lock",name_class="user:*"}`], 0, "those of the last whole walk")
+					require.Greater(w.T, got["exporter_walk_age_seconds"], every.Seconds())
+				}
+			})
+		})
+	}
+}
+
+func TestAMillionNamesMakeNoMoreSeriesThanTheCap(t *testing.T) {
+	t.Parallel()
+	const most = 100
+	for how, class := range waysOf {
+		count := 30_000
+		if how == "name" { // which makes more classes than any other
+			count = 1_000_000
+		}
+		all := newClasses(class, most)
+		r := alive()
+		r.names = newCensus()
+		kinds := []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
+		for i := range count {
+			n := inspect.Name{Kind: kinds[i%3], Name: fmt.Sprintf("team-%c%c:%x", 'a'+i%26, 'a'+i/26%26, i*7919), Capacity: 1, Held: 1}
+			r.names.add(all.class(n.Kind, n.Name), &n)
+		}
+		r.waits = r.names.of
+		e := newExporter(every, within, func(context.Context) *reading { return r }, func(string) {})
+		got := scrape(t, e)
+		e.close()
+		require.LessOrEqual(t, len(got), 3*(most+1)*10+50, how)
+		total := 0.0
+		for series, v := range about(got, "names_held") {
+			require.Contains(t, series, "name_class=")
+			total += v
+		}
+		require.InDelta(t, count, total, 0, "%s: nothing is left out", how)
+		_, capped := got[`names_held{kind="sem",name_class="other"}`]
+		require.Equal(t, how != "none", capped, how)
+	}
+}
+
+func TestClassesStayWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	c := newClasses(waysOf["name"], 2)
+	names := func() (all []string) {
+		for _, name := range []string{"a", "b", "c", "other", "a", "d"} {
+			all = append(all, c.class(keyspace.Sem, name).name)
+		}
+		return all
+	}
+	want := []string{"a", "b", "other", "other", "a", "other"}
+	require.Equal(t, want, names())
+	require.Equal(t, want, names())
+	require.Equal(t, "c", c.class(keyspace.Lock, "c").name, "each kind has its own")
+	require.Equal(t, "a\uFFFDb\n", newClasses(waysOf["name"], 2).class(keyspace.Sem, "a\xff\xfeb\n").name, "what somebody else has stored is no label as it is")
+}
