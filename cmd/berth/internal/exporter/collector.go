@@ -14,7 +14,7 @@ import (
 type collector struct{ *exporter }
 
 var (
-	byName   = []string{"kind", "name_class"}
+	byName   = []string{"primitive", "name_class"}
 	byServer = []string{"server"}
 )
 

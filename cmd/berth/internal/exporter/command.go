@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/observe/measure"
 )
 
 const exporterHelp = `Serve metrics to Prometheus at /metrics: what is held and waited for, for how long, which
@@ -33,7 +34,7 @@ A name is never a label by itself, but by its class (--name-class):
   name      itself: for few names that never change
   none      all names of a kind are one class
 
-Of each kind there are up to --max-classes; all further names are of the class "other".
+The first --max-classes stay; all further names are of the class "other".
 
 It speaks no TLS and knows no passwords; who can reach it sees the classes of the names.
 /healthz says that it runs. Ctrl-C ends it.`
@@ -48,7 +49,7 @@ type options struct {
 
 // waysOf are how a name becomes a class.
 var waysOf = map[string]func(name string) string{
-	"collapse": collapse,
+	"collapse": measure.Collapse,
 	"name":     func(name string) string { return name },
 	"none":     func(string) string { return "" },
 }
@@ -95,7 +96,7 @@ func Command(a *app.App) *cobra.Command {
 	app.TimeVar(flags, &o.every, "every", 10*time.Second, "read the server at most once in so long")
 	app.TimeVar(flags, &o.within, "timeout", 5*time.Second, "how long a reading may take, 1m at the most; keep it below the scrape's")
 	flags.StringVar(&o.class, "name-class", "collapse", "`HOW` a name becomes a label: collapse, name or none")
-	flags.IntVar(&o.most, "max-classes", 100, "how many classes of names there may be of each kind, 1000 at the most")
+	flags.IntVar(&o.most, "max-classes", 200, "how many classes of names there may be, 1000 at the most")
 	_ = cmd.RegisterFlagCompletionFunc("name-class", cobra.FixedCompletions([]string{"collapse", "name", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -21,7 +21,7 @@ func TestWhoAsksAtTheSameTimeSharesOneReading(t *testing.T) {
 		e := newExporter(every, within, func(context.Context) *reading {
 			read.Add(1)
 			r := alive()
-			time.Sleep(time.Second) //nolint:forbidigo // virtual
+			time.Sleep(time.Second)
 			return r
 		}, func(string) {})
 		defer e.close()
@@ -34,10 +34,10 @@ func TestWhoAsksAtTheSameTimeSharesOneReading(t *testing.T) {
 		}
 		require.EqualValues(t, 1, read.Load())
 
-		time.Sleep(every - time.Second - 1) //nolint:forbidigo // virtual
+		time.Sleep(every - time.Second - time.Millisecond)
 		require.True(t, e.look().up())
 		require.EqualValues(t, 1, read.Load(), "it is not too old yet")
-		time.Sleep(1) //nolint:forbidigo // virtual
+		time.Sleep(time.Millisecond)
 		e.look()
 		require.EqualValues(t, 2, read.Load())
 	})
@@ -56,7 +56,7 @@ func TestAReadingThatHangsDelaysNobodyForLongAndOldFiguresAreNotTold(t *testing.
 		}, func(string) {})
 		defer e.close()
 		require.True(t, e.look().up())
-		time.Sleep(every) //nolint:forbidigo // virtual
+		time.Sleep(every)
 		for range 3 {
 			began := time.Now()
 			require.Nil(t, e.look().reading)

@@ -39,7 +39,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	testkit.In(t, "gpu", "berth:sem:{gpu}:state", "berth:sem:{gpu}:line", func(t *testing.T, base *testkit.World) {
 		w := &world{World: base, link: base.Process()}
-		source, err := newSource(w.link.Redis, "berth", within, newClasses(collapse, 100))
+		source, err := newSource(w.link.Redis, "berth", within, newClasses(waysOf["collapse"], 100))
 		require.NoError(t, err)
 		w.exporter = newExporter(every, within, source.read, func(problem string) { w.said = append(w.said, problem) })
 		t.Cleanup(w.exporter.close)
