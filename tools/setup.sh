@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, chromium,
-# golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
+# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, prometheus,
+# chromium, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -115,6 +115,14 @@ setup_tmux() {
   local hint="install tmux yourself"
   if command -v tmux >/dev/null; then return; fi
   apt_install tmux
+}
+
+# promtool tests the rules of deploy; the dashboard is asked of a Prometheus.
+setup_prometheus() {
+  local hint="install prometheus and promtool 2.42 or newer"
+  if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
+    apt_install prometheus
+  fi
 }
 
 # A Docker that was not running is started, and goes on until tools/docker.sh stop.

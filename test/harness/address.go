@@ -79,6 +79,16 @@ func own(port int64) (bool, error) {
 	return err == nil, err
 }
 
+// FreeAddr is an address, as host:port, for a server that a test starts.
+func FreeAddr(t testing.TB) string {
+	t.Helper()
+	addr, err := freeAddr()
+	if err != nil {
+		t.Fatalf("no address for a server: %v", err)
+	}
+	return addr
+}
+
 // freeAddr returns a loopback address that nothing listens on, and that no test draws. Another program may take it
 // before the caller does, so callers try again with the next one.
 func freeAddr() (string, error) {

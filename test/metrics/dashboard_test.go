@@ -1,0 +1,170 @@
+package metrics
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	berthprom "github.com/berth-go/berth/contrib/prometheus"
+	"github.com/berth-go/berth/pkg/observe/measure"
+)
+
+// panels are those of the dashboard: their queries, by their titles.
+func panels(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(dashboard)
+	require.NoError(t, err)
+	var read struct {
+		Panels []struct {
+			Type, Title, Description string
+			Targets                  []struct{ Expr, LegendFormat string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(text, &read))
+	found := map[string][]string{}
+	for _, p := range read.Panels {
+		if p.Type == "row" {
+			continue
+		}
+		require.NotEmpty(t, p.Description, p.Title)
+		require.NotEmpty(t, p.Targets, p.Title)
+		require.True(t, strings.HasSuffix(p.Title, "?"), "%q is no question", p.Title)
+		require.NotContains(t, found, p.Title)
+		for _, target := range p.Targets {
+			require.NotEmpty(t, target.LegendFormat, p.Title)
+			found[p.Title] = append(found[p.Title], target.Expr)
+		}
+	}
+	return found
+}
+
+// variables are those of Grafana, with all that there is.
+var variables = strings.NewReplacer("$__rate_interval", "30s", "$primitive", ".*", "$class", ".*")
+
+func TestEachPanelsQueryReturnsSeriesOfARealRun(t *testing.T) {
+	t.Parallel()
+	all := panels(t)
+	p := scraping(t)
+	open := 0
+	for title, queries := range all {
+		for _, query := range queries {
+			query = variables.Replace(query)
+			require.NotContains(t, query, "$", title)
+			open++
+			var last string
+			require.Eventually(t, func() bool {
+				var values []float64
+				values, last = p.values(query)
+				return slices.ContainsFunc(values, func(v float64) bool { return !math.IsNaN(v) })
+			}, patience, 500*time.Millisecond, "%s: no series of %s: %s", title, query, &last)
+		}
+	}
+	t.Logf("%d panels, %d queries", len(all), open)
+	p.rulesAreWell()
+	p.showsWhatIs()
+}
+
+// showsWhatIs compares what the exporter told Prometheus with what there is.
+func (p *prom) showsWhatIs() {
+	p.t.Helper()
+	for query, want := range map[string]float64{
+		`berth_up`: 1,
+		`berth_names_waiting{primitive="lock",name_class="nightly:*"}`:           1,
+		`berth_names_held{primitive="lock",name_class="nightly:*"}`:              1,
+		`berth_names_resources{name_class="proxies",state="leased"}`:             1,
+		`berth_names_resources{name_class="proxies",state="free"}`:               2,
+		`berth_exporter_complete`:                                                1,
+		`count(berth_server_info{software="redis",role="primary",version!=""})`:  1,
+		`count(berth_server_memory_used_bytes > 0)`:                              1,
+		`count(berth_names_oldest_wait_seconds{name_class="nightly:*"} > 0)`:     1,
+		`sum(berth_held{primitive="lock",name_class="nightly:*"})`:               1,
+		`sum(berth_waiting{primitive="lock",name_class="nightly:*"})`:            1,
+		`count(berth:names_held:share)`:                                          3,
+		`count(berth_exporter_age_seconds < 60)`:                                 1,
+		`count(ALERTS{alertname=~"Berth(Server|Figures|NotWatched|Unread).*"})`:  0,
+		`count(berth_exporter_readings_total{outcome="silent"} == 0)`:            1,
+		`count(berth_names_capacity{primitive="pool",name_class="proxies"} ==3)`: 1,
+	} {
+		var values []float64
+		require.Eventually(p.t, func() bool {
+			values, _ = p.values(query)
+			if want == 0 {
+				return len(values) == 0
+			}
+			return len(values) == 1 && math.Abs(values[0]-want) < 1e-9
+		}, patience, 500*time.Millisecond, "%s is not %v: %v", query, want, &values)
+	}
+}
+
+var metricName = regexp.MustCompile(`\bberth[_:][a-z0-9_:]+`)
+
+// TestEachMetricThatIsNamedIsThere looks for metrics that the rules, the dashboard and the page name, and that nobody tells.
+func TestEachMetricThatIsNamedIsThere(t *testing.T) {
+	t.Parallel()
+	known := exported(t)
+	recorder := &descriptions{known}
+	_, err := berthprom.New(recorder, measure.Options{NameClass: measure.Collapse})
+	require.NoError(t, err)
+	require.Contains(t, known, "berth_hold_ends_total")
+	text, err := os.ReadFile(rules)
+	require.NoError(t, err)
+	for _, record := range regexp.MustCompile(`- record: (\S+)`).FindAllSubmatch(text, -1) {
+		known[string(record[1])] = true
+	}
+	for _, file := range []string{rules, rulesTest, dashboard, "../../docs/metrics.md"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, name := range metricName.FindAllString(string(text), -1) {
+			name = strings.TrimSuffix(strings.TrimRight(name, "_:"), "_bucket")
+			named := known[name] || slices.ContainsFunc(slices.Collect(maps.Keys(known)), func(k string) bool { return strings.HasPrefix(k, name+"_") })
+			require.True(t, named, "%s names %s", file, name)
+		}
+	}
+}
+
+// descriptions is a registerer that notes the names of what is registered.
+type descriptions struct{ names map[string]bool }
+
+var fqName = regexp.MustCompile(`fqName: ("[^"]+")`)
+
+func (d *descriptions) Register(c prometheus.Collector) error {
+	described := make(chan *prometheus.Desc)
+	go func() {
+		c.Describe(described)
+		close(described)
+	}()
+	for desc := range described {
+		name, err := strconv.Unquote(fqName.FindStringSubmatch(desc.String())[1])
+		if err != nil {
+			return err
+		}
+		d.names[name] = true
+	}
+	return nil
+}
+
+func (d *descriptions) MustRegister(...prometheus.Collector) {}
+func (d *descriptions) Unregister(prometheus.Collector) bool { return false }
+
+// exported are the metrics in the source of the exporter: which it tells depends on what it reads.
+func exported(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../../cmd/berth/internal/exporter/collector.go")
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, name := range regexp.MustCompile(`= metric\("([a-z_]+)"`).FindAllSubmatch(text, -1) {
+		known["berth_"+string(name[1])] = true
+	}
+	require.Contains(t, known, "berth_up")
+	return known
+}

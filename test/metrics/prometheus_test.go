@@ -1,0 +1,231 @@
+package metrics
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	berthprom "github.com/berth-go/berth/contrib/prometheus"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/measure"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// prom is a Prometheus.
+type prom struct {
+	t    *testing.T
+	base string
+}
+
+// ends interrupts a process at the end of the test, and waits for it.
+func ends(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	})
+}
+
+// scraping is a Prometheus that scrapes an exporter, whose user only reads, and this process, which uses all kinds.
+func scraping(t *testing.T) *prom {
+	t.Helper()
+	path := program(t, "prometheus")
+	server := harness.Start(t)
+	registry := prometheus.NewRegistry()
+	observer, err := berthprom.New(registry, measure.Options{NameClass: measure.Collapse})
+	require.NoError(t, err)
+	application := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	t.Cleanup(application.Close)
+	works(t, server, observer)
+	exporter := exporter(t, server)
+
+	folder := t.TempDir()
+	rulesAt, err := filepath.Abs(rules)
+	require.NoError(t, err)
+	config := fmt.Sprintf(`
+global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [%q]
+scrape_configs:
+  - {job_name: berth-exporter, static_configs: [{targets: [%q]}]}
+  - {job_name: application, static_configs: [{targets: [%q]}]}
+`, rulesAt, exporter, application.Listener.Addr().String())
+	file := filepath.Join(folder, "prometheus.yml")
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+	addr := harness.FreeAddr(t)
+	log, err := os.Create(filepath.Join(folder, "log"))
+	require.NoError(t, err)
+	cmd := exec.Command(path, "--config.file", file, "--storage.tsdb.path", filepath.Join(folder, "data"), "--web.listen-address", addr)
+	cmd.Stdout, cmd.Stderr = log, log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s", text)
+		}
+		_ = log.Close()
+	})
+	ends(t, cmd)
+	p := &prom{t, "http://" + addr}
+	require.Eventually(t, func() bool {
+		_, err := p.get("/-/ready", nil)
+		return err == nil
+	}, patience, 100*time.Millisecond)
+	return p
+}
+
+// exporter is the address of a berth exporter.
+func exporter(t *testing.T, server *harness.Server) string {
+	t.Helper()
+	berth, err := harness.Build("../..", "./cmd/berth", t.TempDir())
+	require.NoError(t, err)
+	server.ReadingUser(t, "berth", "+info")
+	cmd := exec.Command(berth, "exporter", "--listen", "127.0.0.1:0", "--every", "1s", "--timeout", "1m")
+	cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://reading@"+server.Addr, "BERTH_REDIS_PASSWORD=secret")
+	errs, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	ends(t, cmd)
+	line, err := bufio.NewReader(errs).ReadString('\n')
+	require.NoError(t, err)
+	at := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(line)
+	require.NotNil(t, at, line)
+	return at[1]
+}
+
+// works uses a semaphore, again and again, a lock that is held and waited for, and a pool, until the test ends.
+func works(t *testing.T, server *harness.Server, observer observe.Observer) {
+	t.Helper()
+	redis := server.Client(t, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 3 * time.Second })
+	const lease = 3 * time.Second // heartbeats come soon
+	sems, err := semaphore.New(redis, semaphore.Config{Lease: lease, Observer: observer})
+	require.NoError(t, err)
+	locks, err := qlock.New(redis, qlock.Config{Observer: observer})
+	require.NoError(t, err)
+	pools, err := allocator.New(redis, allocator.Config{Observer: observer})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	var working sync.WaitGroup
+	t.Cleanup(func() {
+		cancel()
+		working.Wait()
+		within, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		for _, end := range []func(context.Context) error{sems.Close, locks.Close, pools.Close} {
+			_ = end(within)
+		}
+	})
+	_, err = locks.Lock(ctx, "nightly:1", nil)
+	require.NoError(t, err)
+	working.Go(func() { _, _ = locks.Lock(ctx, "nightly:1", nil) })
+	pool, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	_, err = pool.Add(ctx, []string{"a", "b", "c"}, nil)
+	require.NoError(t, err)
+	_, err = pool.Allocate(ctx, nil)
+	require.NoError(t, err)
+	sem, err := sems.Semaphore("gpu:42", 1, nil)
+	require.NoError(t, err)
+	for range 2 {
+		working.Go(func() {
+			tick := time.NewTicker(50 * time.Millisecond)
+			defer tick.Stop()
+			for ctx.Err() == nil {
+				if permit, err := sem.Acquire(ctx, nil); err == nil {
+					<-tick.C
+					_ = permit.Release(ctx)
+				}
+			}
+		})
+	}
+}
+
+// get asks Prometheus.
+func (p *prom) get(path string, query url.Values) (body []byte, err error) {
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path+"?"+query.Encode(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if body, err = io.ReadAll(resp.Body); err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, body)
+	}
+	return body, err
+}
+
+// values are those of the series that a query returns now, and what was answered.
+func (p *prom) values(query string) (values []float64, answer string) {
+	body, err := p.get("/api/v1/query", url.Values{"query": {query}})
+	if err != nil {
+		return nil, err.Error()
+	}
+	var read struct {
+		Data struct {
+			Result []struct{ Value [2]any }
+		}
+	}
+	if err := json.Unmarshal(body, &read); err != nil {
+		return nil, err.Error()
+	}
+	for _, series := range read.Data.Result {
+		text, _ := series.Value[1].(string)
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			values = append(values, v)
+		}
+	}
+	return values, string(body)
+}
+
+// rulesAreWell waits until Prometheus has evaluated each rule, and requires that it could.
+func (p *prom) rulesAreWell() {
+	p.t.Helper()
+	var bad, seen []string
+	require.Eventually(p.t, func() bool {
+		body, err := p.get("/api/v1/rules", nil)
+		var read struct {
+			Data struct {
+				Groups []struct {
+					Rules []struct{ Name, Health, LastError string }
+				}
+			}
+		}
+		if err != nil || json.Unmarshal(body, &read) != nil {
+			return false
+		}
+		bad, seen = nil, nil
+		for _, group := range read.Data.Groups {
+			for _, rule := range group.Rules {
+				if seen = append(seen, rule.Name); rule.Health != "ok" {
+					bad = append(bad, rule.Name+": "+rule.Health+" "+rule.LastError)
+				}
+			}
+		}
+		return len(seen) > 0 && len(bad) == 0
+	}, patience, 500*time.Millisecond, "%v", &bad)
+}
