@@ -21,7 +21,7 @@ import (
 const (
 	// pages is how many pages of a walk over all names a reading reads at the most: each looks at little more than 1000
 	// entries, takes little more than 200 ms and looks up to 200 times for names.
-	pages = 8
+	pages = 4
 	// serversMost is how many servers are told of.
 	serversMost = 100
 	// condemnedFor is for how long the swarm remembers a node that it has condemned.
