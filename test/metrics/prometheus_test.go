@@ -59,7 +59,8 @@ func scraping(t *testing.T) *prom {
 	application := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(application.Close)
 	works(t, server, observer)
-	exporter := exporter(t, server)
+	server.ReadingUser(t, "berth", "+info")
+	exporter := exporter(t, "redis://reading@"+server.Addr)
 
 	folder := t.TempDir()
 	rulesAt, err := filepath.Abs(rules)
@@ -94,14 +95,13 @@ scrape_configs:
 	return p
 }
 
-// exporter is the address of a berth exporter.
-func exporter(t *testing.T, server *harness.Server) string {
+// exporter is the address of a berth exporter, whose user only reads.
+func exporter(t *testing.T, server string) string {
 	t.Helper()
 	berth, err := harness.Build("../..", "./cmd/berth", t.TempDir())
 	require.NoError(t, err)
-	server.ReadingUser(t, "berth", "+info")
 	cmd := exec.Command(berth, "exporter", "--listen", "127.0.0.1:0", "--every", "1s", "--timeout", "1m")
-	cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://reading@"+server.Addr, "BERTH_REDIS_PASSWORD=secret")
+	cmd.Env = append(os.Environ(), "BERTH_REDIS="+server, "BERTH_REDIS_PASSWORD=secret")
 	errs, err := cmd.StderrPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())

@@ -131,8 +131,13 @@ const askedMost = 20
 func (e *exporter) handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{e})
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: askedMost})
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: askedMost}))
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		// A reading may take longer than the server has for others.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(e.within + 30*time.Second))
+		metrics.ServeHTTP(w, r)
+	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = io.WriteString(w, "ok\n")

@@ -55,7 +55,7 @@ func (r *reading) up() bool {
 
 // problem is what is wrong, in a line; "" for nothing.
 func (r *reading) problem() string {
-	errs := r.problems
+	errs := slices.Clone(r.problems)
 	for _, s := range r.servers {
 		if s.err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.address, s.err))

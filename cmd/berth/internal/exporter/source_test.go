@@ -19,6 +19,8 @@ func TestWhatIsTold(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ctx := context.Background()
 		w.take("gpu:1", 2)
+		w.Advance(time.Second)
+		w.take("gpu:0", 1)
 		w.take("gpu:2", 1)
 		w.Advance(3 * time.Second)
 		w.queue("gpu:2", 1)
@@ -40,15 +42,15 @@ func TestWhatIsTold(t *testing.T) {
 		got := w.scrape()
 		sem, lock, proxies := `{name_class="gpu:*",primitive="sem"}`, `{name_class="night\"ly\\,x=\"",primitive="lock"}`, `{name_class="proxies",primitive="pool"}`
 		want := map[string]float64{
-			"names" + sem: 2, "names" + lock: 1, "names" + proxies: 1,
+			"names" + sem: 3, "names" + lock: 1, "names" + proxies: 1,
 			"names_paused" + sem: 0, "names_paused" + lock: 0, "names_paused" + proxies: 1,
-			"names_full" + sem: 1, "names_full" + lock: 1, "names_full" + proxies: 0,
+			"names_full" + sem: 2, "names_full" + lock: 1, "names_full" + proxies: 0,
 			"names_unreadable" + sem: 0, "names_unreadable" + lock: 0, "names_unreadable" + proxies: 0,
-			"names_capacity" + sem: 3, "names_capacity" + lock: 1, "names_capacity" + proxies: 4,
-			"names_held" + sem: 2, "names_held" + lock: 1, "names_held" + proxies: 1,
+			"names_capacity" + sem: 4, "names_capacity" + lock: 1, "names_capacity" + proxies: 4,
+			"names_held" + sem: 3, "names_held" + lock: 1, "names_held" + proxies: 1,
 			"names_waiting" + sem: 2, "names_waiting" + lock: 0, "names_waiting" + proxies: 0,
 			"names_oldest_wait_seconds" + sem: 3, "names_oldest_wait_seconds" + lock: 0, "names_oldest_wait_seconds" + proxies: 0,
-			"names_longest_hold_seconds" + sem: 6, "names_longest_hold_seconds" + lock: 1, "names_longest_hold_seconds" + proxies: 1,
+			"names_longest_hold_seconds" + sem: 7, "names_longest_hold_seconds" + lock: 1, "names_longest_hold_seconds" + proxies: 1,
 			`names_resources{name_class="proxies",state="free"}`:    2,
 			`names_resources{name_class="proxies",state="leased"}`:  1,
 			`names_resources{name_class="proxies",state="resting"}`: 1,
@@ -171,6 +173,10 @@ func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
 				require.Equal(w.T, tt.whole, readings == 1)
 				got := w.anew()
 				require.InDelta(w.T, tt.names, users(got, "names_held"), 0, "also while the next one is under way")
+				kind := map[bool]string{true: "sem", false: "lock"}[tt.names == 2_100]
+				idle, told := got[`names_waiting{name_class="user:*",primitive="`+kind+`"}`]
+				require.True(w.T, told, "nobody waits for them")
+				require.Zero(w.T, idle)
 				require.Equal(w.T, tt.whole, got["exporter_walk_age_seconds"] < every.Seconds())
 			})
 		})

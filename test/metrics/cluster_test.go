@@ -1,0 +1,85 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// TestTheExporterOfACluster has names on all servers, of which one dies.
+func TestTheExporterOfACluster(t *testing.T) {
+	t.Parallel()
+	const names = 60
+	d := harness.Cluster(t)
+	servers := d.Servers()
+	users := func() {
+		for _, server := range servers {
+			server.ReadingUser(t, "berth", "+info", "+cluster|slots", "+cluster|shards", "+asking")
+		}
+	}
+	users()
+	locks, err := qlock.New(d.Client(t), qlock.Config{Lease: time.Hour})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		within, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		_ = locks.Close(within)
+	})
+	for i := range names {
+		_, err := locks.Lock(t.Context(), fmt.Sprintf("order:%d", i), nil)
+		require.NoError(t, err)
+	}
+	told := "http://" + exporter(t, "redis://reading@"+servers[0].Addr+"?addr="+servers[1].Addr) + "/metrics"
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	has := func(pattern string, times int) {
+		t.Helper()
+		var seen string
+		wanted := regexp.MustCompile(`(?m)` + pattern)
+		for limit := time.After(patience); len(wanted.FindAllString(seen, -1)) != times; seen = read(t, told) {
+			select {
+			case <-limit:
+				require.Fail(t, "not told", "%s is not there %d times:\n%s", pattern, times, seen)
+			case <-again.C:
+			}
+		}
+	}
+	masters := len(d.Masters(t))
+	has(`^berth_up 1$`, 1)
+	has(`^berth_exporter_complete 1$`, 1)
+	has(fmt.Sprintf(`^berth_names_held\{name_class="order:\*",primitive="lock"\} %d$`, names), 1)
+	has(`^berth_server_up\{.*\} 1$`, len(servers))
+	has(`^berth_server_info\{role="primary".*\} 1$`, masters)
+	has(`^berth_server_memory_used_bytes\{`, len(servers))
+
+	d.KillMaster(t, "berth:lock:{order:1}:state")
+	has(`^berth_up 1$`, 1)
+	has(`^berth_server_up\{.*\} 1$`, len(servers)-1) // the dead one is told as silent, or the Cluster does not name it any more
+	has(`^berth_server_info\{role="primary".*\} 1$`, masters)
+	d.Rejoin(t)
+	users() // what was killed has forgotten them
+	has(fmt.Sprintf(`^berth_names_held\{name_class="order:\*",primitive="lock"\} %d$`, names), 1)
+	require.NotContains(t, strings.Join(regexp.MustCompile(`name_class="[^"]*"`).FindAllString(read(t, told), -1), " "), "other")
+}
+
+func read(t *testing.T, address string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(text)
+}
