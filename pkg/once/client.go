@@ -77,6 +77,10 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 // Node is the id of this client's node, as qlock.Client has it.
 func (c *Client) Node() string { return c.locks.Node() }
 
+// Check looks at the server, as qlock.Client.Check does: a server that evicts keys may forget that a
+// period is done.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) { return c.locks.Check(ctx) }
+
 // Fence returns the fence of the run of name that ctx was made under, as qlock.Client.Fence does; 0
 // for none.
 func (c *Client) Fence(ctx context.Context, name string) int64 { return c.locks.Fence(ctx, name) }

@@ -104,6 +104,7 @@ func takes(d time.Duration, err error) once.Func {
 
 // never is an f that must not run.
 func never(t *testing.T) once.Func {
+	t.Helper()
 	return func(context.Context, *once.Run) error {
 		t.Error("it ran")
 		return nil

@@ -62,7 +62,7 @@ func (r *Run) Hold() berth.Hold { return r.lock }
 func (r *Run) End(ctx context.Context, failure error) error {
 	r.once.Do(func() {
 		outcome := Succeeded
-		switch stopped := ctx.Err() == context.Canceled || r.call.c.isClosed(); { //nolint:errorlint // that error itself
+		switch stopped := ctx.Err() == context.Canceled || r.call.c.isClosed(); {
 		case failure != nil && stopped && r.lock.Err() == nil:
 			outcome = Stopped
 		case failure != nil:

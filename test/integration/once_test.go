@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
@@ -232,6 +233,37 @@ func TestAFailoverThatLosesTheOutcome(t *testing.T) {
 	require.Equal(t, once.Ran, second.Status)
 	require.Equal(t, 2, second.Attempt, "it knows that the first one began")
 	require.Greater(t, second.Fence, first.Fence)
+}
+
+// The server loses an outcome, as by a failover to one whose clock is behind: the loop wakes up in a period
+// that it has done. It does not do it again.
+func TestALoopDoesNotDoAgainWhatItKnows(t *testing.T) {
+	t.Parallel()
+	const every, periods = 300 * time.Millisecond, 6
+	d := harness.Single(t)
+	w := newWorld(t, d.Servers()[0])
+	var back time.Duration
+	forgets := observe.Func(func(e observe.Event) { // right after each run, on its goroutine
+		if e.Kind == observe.Ran {
+			back -= every / 2
+			d.SetClock(t, back)
+			w.do("DEL", w.ns+":once:{"+digest+"}:state")
+		}
+	})
+	jobs := w.onceClient(w.server, qlock.Config{Lease: safe, Observer: forgets})
+	ctx, stop := context.WithCancel(w.Within(patience))
+	defer stop()
+	done := map[string]int{}
+	err := jobs.Run(ctx, digest, once.Options{Every: every}, func(_ context.Context, run *once.Run) error {
+		if done[run.Period().String()]++; done[run.Period().String()] > 1 || len(done) == periods {
+			stop()
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	for period, times := range done {
+		require.Equal(t, 1, times, period)
+	}
 }
 
 // What a full server refuses is the begin. A run that has begun ends, and others hear of it.

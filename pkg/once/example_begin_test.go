@@ -1,0 +1,45 @@
+package once_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// Where no function can be handed over, a run begins and ends by two calls.
+func ExampleClient_Begin() {
+	server, err := embedded.Start() // use your Redis
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	jobs, err := once.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer jobs.Close(ctx)
+
+	run, result, err := jobs.Begin(ctx, "digest", once.Options{Every: 24 * time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	if run == nil {
+		fmt.Println("nothing to do:", result.Status)
+		return
+	}
+	fmt.Println("under a hold:", run.Context().Err() == nil)
+	fmt.Println("kept:", run.End(ctx, nil) == nil)
+	// Output:
+	// under a hold: true
+	// kept: true
+}

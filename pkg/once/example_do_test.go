@@ -1,0 +1,44 @@
+package once_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// Two replicas ask for the same day. One sends the digest.
+func ExampleClient_Do() {
+	server, err := embedded.Start() // use your Redis
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	jobs, err := once.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer jobs.Close(ctx)
+
+	daily := once.Options{Every: 24 * time.Hour}
+	for range 2 {
+		result, err := jobs.Do(ctx, "digest", daily, func(_ context.Context, run *once.Run) error {
+			fmt.Println("sending, attempt", run.Attempt())
+			return nil
+		})
+		fmt.Println(result.Status, err)
+	}
+	// Output:
+	// sending, attempt 1
+	// ran <nil>
+	// done <nil>
+}

@@ -1,0 +1,46 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// What failed may be tried again, by any process, while attempts are left.
+func ExampleClient_Last() {
+	server, err := embedded.Start() // use your Redis
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	jobs, err := once.New(redis, qlock.Config{Label: "replica-1"})
+	if err != nil {
+		panic(err)
+	}
+	defer jobs.Close(ctx)
+
+	noPaper := errors.New("no paper")
+	_, err = jobs.Do(ctx, "print", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return noPaper })
+	fmt.Println(err)
+	last, err := jobs.Last(ctx, "print")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("attempt %d by %s: %s, %s\n", last.Run.Attempt, last.Run.Label, last.Run.Outcome, last.Run.Error)
+	fmt.Println("a success is known:", last.Success != nil)
+	// Output:
+	// no paper
+	// attempt 1 by replica-1: failed, no paper
+	// a success is known: false
+}

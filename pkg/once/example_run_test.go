@@ -1,0 +1,41 @@
+package once_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// A replica that goes on asks in each period until its context ends.
+func ExampleClient_Run() {
+	server, err := embedded.Start() // use your Redis
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	jobs, err := once.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer jobs.Close(context.Background())
+
+	ctx, stop := context.WithCancel(context.Background())
+	err = jobs.Run(ctx, "digest", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error {
+		fmt.Println("sending")
+		stop() // or by a signal
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// sending
+	// context canceled
+}
