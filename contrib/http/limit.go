@@ -1,0 +1,98 @@
+package berthhttp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// Limit returns middleware that serves a request under a permit of sem. Everything that
+// one returned function wraps shares Options.MaxWaiting. Its errors are *berth.ConfigError.
+func Limit(sem *semaphore.Semaphore, opts *Options) (func(http.Handler) http.Handler, error) {
+	if sem == nil {
+		return nil, berth.Invalid("sem", "a semaphore is needed")
+	}
+	return LimitBy(func(*http.Request) (*semaphore.Semaphore, error) { return sem, nil }, opts)
+}
+
+// LimitBy returns middleware that serves a request under a permit of the semaphore that
+// choose returns for it; nil serves the request without a permit. Make semaphores with
+// Client.Semaphore, which does no I/O; its error may be returned as it is. A request for which
+// choose returns an error is refused. Its errors are *berth.ConfigError.
+func LimitBy(
+	choose func(*http.Request) (*semaphore.Semaphore, error), opts *Options,
+) (func(http.Handler) http.Handler, error) {
+	if choose == nil {
+		return nil, berth.Invalid("choose", "a function is needed")
+	}
+	l := &limit{choose: choose, line: line{waiting: map[string]int{}}}
+	if opts != nil {
+		l.opts = *opts
+	}
+	l.opts = l.opts.withDefaults()
+	if err := l.opts.validate(); err != nil {
+		return nil, err
+	}
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(w, r, next) })
+	}, nil
+}
+
+// limit is what one middleware works with.
+type limit struct {
+	choose func(*http.Request) (*semaphore.Semaphore, error)
+	opts   Options
+	line   line
+}
+
+func (l *limit) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	sem, err := l.choose(r)
+	var permit *semaphore.Permit
+	if err == nil && sem != nil {
+		permit, err = l.acquire(r.Context(), sem)
+	}
+	switch {
+	case err == nil && permit != nil:
+		serveUnder(permit, w, r, next)
+	case err == nil, l.opts.FailOpen && failed(err) && r.Context().Err() == nil:
+		next.ServeHTTP(w, r)
+	default:
+		w.Header().Set("Retry-After", l.opts.retryAfter())
+		l.opts.Refuse(w, r, err)
+	}
+}
+
+// serveUnder serves a request that has its permit.
+func serveUnder(permit *semaphore.Permit, w http.ResponseWriter, r *http.Request, next http.Handler) {
+	ctx, cancel := permit.Within(r.Context())
+	defer func() {
+		cancel()
+		// By its ctx, which has ended, the answer waits for CleanupTimeout at most. The client goes
+		// on in the background, and tells its observer; nobody here could do more.
+		_ = permit.Release(ctx)
+	}()
+	next.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// acquire waits for a permit, as long as the options allow.
+func (l *limit) acquire(ctx context.Context, sem *semaphore.Semaphore) (*semaphore.Permit, error) {
+	if l.opts.MaxWaiting < 0 {
+		ctx, cancel := context.WithTimeout(ctx, l.opts.MaxWait)
+		defer cancel()
+		return sem.TryAcquire(ctx, nil)
+	}
+	if waiting := l.line.enter(sem.Name(), l.opts.MaxWaiting); waiting > 0 {
+		return nil, &berth.AcquireError{Name: sem.Name(), Reason: berth.ReasonQueuedAhead, Waiting: waiting}
+	}
+	defer l.line.leave(sem.Name())
+	return sem.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: l.opts.MaxWait})
+}
+
+// failed says that it was the server that failed or refused, and not the line that was long.
+func failed(err error) bool {
+	var refused *berth.AcquireError
+	return errors.As(err, &refused) && refused.Reason == berth.ReasonFailed
+}

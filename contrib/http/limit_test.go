@@ -1,0 +1,270 @@
+package berthhttp_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	berthhttp "github.com/berth-go/berth/contrib/http"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+func TestProcessesTogetherServeNoMoreThanTheCapacity(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		done, opts := make(chan struct{}), &berthhttp.Options{MaxWait: time.Minute}
+		here, there := w.limit(w.web(2), opts, until(done)), w.limit(w.web(2), opts, until(done))
+		begun := time.Now()
+		first, second := begin(here), begin(there)
+		third := begin(there)
+		require.Empty(t, first)
+		require.Empty(t, second)
+
+		time.Sleep(30 * time.Second) // more than a lease: permits are renewed
+		require.Empty(t, third)
+		close(done)
+		require.Equal(t, http.StatusOK, (<-first).Code)
+		require.Equal(t, http.StatusOK, (<-second).Code)
+		require.Equal(t, http.StatusOK, (<-third).Code)
+		require.Less(t, time.Since(begun), 31*time.Second)
+	})
+}
+
+func TestAfterMaxWaitTheAnswerIs503(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		done := make(chan struct{})
+		handler := w.limit(w.web(1), &berthhttp.Options{MaxWait: 5 * time.Second, RetryAfter: 30 * time.Second}, until(done))
+		first := begin(handler)
+		begun := time.Now()
+		answer := get(handler)
+		require.Equal(t, 5*time.Second, time.Since(begun))
+		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+		require.Equal(t, "30", answer.Header().Get("Retry-After"))
+		require.Equal(t, "too many requests are served at the moment\n", answer.Body.String())
+		close(done)
+		require.Equal(t, http.StatusOK, (<-first).Code)
+		require.Equal(t, http.StatusOK, get(handler).Code)
+	})
+}
+
+func TestWhereManyWaitTheNextIsRefusedAtOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var refused error
+		opts := &berthhttp.Options{
+			MaxWait: time.Hour, MaxWaiting: 2,
+			Refuse: func(w http.ResponseWriter, _ *http.Request, err error) {
+				refused = err
+				w.WriteHeader(http.StatusTooManyRequests)
+			},
+		}
+		done := make(chan struct{})
+		handler := w.limit(w.web(1), opts, until(done))
+		served, waits, too := begin(handler), begin(handler), begin(handler)
+		begun := time.Now()
+		answer := get(handler)
+		require.Zero(t, time.Since(begun))
+		require.Equal(t, http.StatusTooManyRequests, answer.Code)
+		require.Equal(t, "1", answer.Header().Get("Retry-After"))
+		require.ErrorIs(t, refused, berth.ErrBusy)
+		require.EqualError(t, refused, `berth: "web" not acquired: queued ahead (held 0, waiting 2)`)
+
+		close(done)
+		for _, answer := range []<-chan *httptest.ResponseRecorder{served, waits, too} {
+			require.Equal(t, http.StatusOK, (<-answer).Code)
+		}
+		require.Equal(t, http.StatusOK, get(handler).Code, "nobody waits any more")
+	})
+}
+
+func TestBelowZeroNobodyWaits(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		done := make(chan struct{})
+		handler := w.limit(w.web(1), &berthhttp.Options{MaxWaiting: -1}, until(done))
+		first := begin(handler)
+		begun := time.Now()
+		require.Equal(t, http.StatusServiceUnavailable, get(handler).Code)
+		require.Zero(t, time.Since(begun))
+		close(done)
+		require.Equal(t, http.StatusOK, (<-first).Code)
+		require.Equal(t, http.StatusOK, get(handler).Code)
+	})
+}
+
+func TestTheContextOfARequestEndsWithItsPermit(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var cause error
+		handler := w.limit(w.web(1), nil, func(w http.ResponseWriter, r *http.Request) {
+			<-r.Context().Done()
+			cause = context.Cause(r.Context())
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+		answer := begin(handler)
+		w.server.LoseAll("web")
+		require.Equal(t, http.StatusServiceUnavailable, (<-answer).Code)
+		require.ErrorIs(t, cause, berth.ErrLost)
+	})
+}
+
+func TestAHandlerRunsUnderItsPermit(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sem := w.web(1)
+		var fence int64
+		var under context.Context
+		var ended error
+		answer := get(w.limit(sem, nil, func(_ http.ResponseWriter, r *http.Request) {
+			fence, under, ended = sem.Fence(r.Context()), r.Context(), r.Context().Err()
+		}))
+		require.NoError(t, ended)
+		require.Equal(t, http.StatusOK, answer.Code)
+		require.Positive(t, fence)
+		require.Error(t, under.Err(), "what outlives the request learns that its permit has gone")
+	})
+}
+
+func TestAPanicGivesThePermitBackAndPassesThrough(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		panics := true
+		handler := w.limit(w.web(1), &berthhttp.Options{MaxWaiting: -1}, func(http.ResponseWriter, *http.Request) {
+			if panics {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		require.PanicsWithValue(t, http.ErrAbortHandler, func() { get(handler) })
+		panics = false
+		require.Equal(t, http.StatusOK, get(handler).Code)
+	})
+}
+
+func TestTheResponseWriterIsPassedOnAsItIs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var seen http.ResponseWriter
+		answer := get(w.limit(w.web(1), nil, func(w http.ResponseWriter, _ *http.Request) { seen = w }))
+		require.Same(t, answer, seen)
+	})
+}
+
+func TestOneSemaphoreForEachTenant(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sems, done := w.client(), make(chan struct{})
+		tenant := func(r *http.Request) (*semaphore.Semaphore, error) {
+			switch name := r.Header.Get("Tenant"); name {
+			case "":
+				return nil, nil
+			case "unknown":
+				return nil, errors.New("no such tenant")
+			default:
+				return sems.Semaphore(name, 1, nil)
+			}
+		}
+		limit, err := berthhttp.LimitBy(tenant, &berthhttp.Options{MaxWait: time.Hour, MaxWaiting: 1})
+		require.NoError(t, err)
+		handler := limit(until(done))
+		ask := func(tenant string) <-chan *httptest.ResponseRecorder {
+			return begin(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				r.Header.Set("Tenant", tenant)
+				handler.ServeHTTP(w, r)
+			}))
+		}
+
+		require.Equal(t, http.StatusBadRequest, (<-ask("a{b}")).Code)
+		require.Empty(t, (<-ask(strings.Repeat("x", 513))).Header().Get("Retry-After"))
+		require.Equal(t, http.StatusServiceUnavailable, (<-ask("unknown")).Code)
+
+		running := []<-chan *httptest.ResponseRecorder{ask("a"), ask("a"), ask("b"), ask("b"), ask(""), ask("")}
+		require.Equal(t, http.StatusServiceUnavailable, (<-ask("a")).Code, "one waits for a already")
+		close(done)
+		for _, answer := range running {
+			require.Equal(t, http.StatusOK, (<-answer).Code)
+		}
+	})
+}
+
+func TestASilentServerRefusesOrLetsThrough(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		opts berthhttp.Options
+		code int
+	}{
+		{"closed", berthhttp.Options{}, http.StatusServiceUnavailable},
+		{"open", berthhttp.Options{FailOpen: true}, http.StatusOK},
+		{"closed, and nobody waits", berthhttp.Options{MaxWaiting: -1}, http.StatusServiceUnavailable},
+		{"open, and nobody waits", berthhttp.Options{MaxWaiting: -1, FailOpen: true}, http.StatusOK},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				row.opts.MaxWait = 2 * time.Second
+				handler := w.limit(w.web(1), &row.opts, func(http.ResponseWriter, *http.Request) {})
+				require.Equal(t, http.StatusOK, get(handler).Code)
+				w.server.Hang(time.Minute)
+				begun := time.Now()
+				require.Equal(t, row.code, get(handler).Code)
+				require.Equal(t, 2*time.Second, time.Since(begun))
+
+				// A call that was held back takes a place for a wait lease.
+				time.Sleep(time.Minute + 10*time.Second)
+				require.Equal(t, http.StatusOK, get(handler).Code)
+			})
+		})
+	}
+}
+
+func TestWhoseTimeIsOverIsNotLetThrough(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		served := false
+		handler := w.limit(w.web(1), &berthhttp.Options{FailOpen: true}, func(http.ResponseWriter, *http.Request) { served = true })
+		w.server.Hang(time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		defer cancel()
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+		require.False(t, served)
+	})
+}
+
+func TestALongLineIsNoReasonToLetThrough(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		done := make(chan struct{})
+		handler := w.limit(w.web(1), &berthhttp.Options{FailOpen: true}, until(done))
+		first := begin(handler)
+		require.Equal(t, http.StatusServiceUnavailable, get(handler).Code)
+		close(done)
+		<-first
+	})
+}
+
+func TestAServerThatFallsSilentHoldsTheAnswerForCleanupTimeout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		handler := w.limit(w.web(1), nil, func(http.ResponseWriter, *http.Request) { w.server.Hang(5 * time.Second) })
+		begun := time.Now()
+		require.Equal(t, http.StatusOK, get(handler).Code)
+		require.Equal(t, 2*time.Second, time.Since(begun))
+	})
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sem := w.web(1)
+		for field, opts := range map[string]berthhttp.Options{
+			"MaxWait":    {MaxWait: -time.Second},
+			"RetryAfter": {RetryAfter: 1500 * time.Millisecond},
+		} {
+			_, err := berthhttp.Limit(sem, &opts)
+			var refused *berth.ConfigError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, field, refused.Field)
+		}
+		_, err := berthhttp.Limit(sem, &berthhttp.Options{RetryAfter: -time.Second})
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		_, err = berthhttp.Limit(nil, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		_, err = berthhttp.LimitBy(nil, nil)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
