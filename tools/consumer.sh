@@ -3,8 +3,9 @@
 # Berth from a file GOPROXY. It must build; and beyond what the packages that it
 # links bring by themselves, only modules that Berth names in its own go.mod as
 # direct requirements may be newer than before. Told is what Berth adds to the go.sum and
-# the module graph of the smallest application. Then the command, a module of its own, is installed by its
-# version, which is that of the library that it requires: both are tags of one commit.
+# the module graph of the smallest application, which must have nothing of OpenTelemetry or Prometheus. Then
+# the command, a module of its own, is installed by its version, which is that of the library that it requires:
+# all are tags of one commit. Last, an application builds with each module of contrib alone.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
@@ -16,9 +17,10 @@ export GOWORK=off # what a user has is no workspace
 version=$(sed -En "s#^(require|[[:space:]])[[:space:]]*$module (v[^ ]+).*#\2#p" cmd/berth/go.mod)
 [ -n "$version" ] || die "cmd/berth/go.mod requires no version of $module"
 
-for file in go.mod cmd/berth/go.mod; do
+folders=(. cmd/berth contrib/*) # of modules that others may require
+for file in "${folders[@]/%//go.mod}"; do
   if grep -Eq '^[[:space:]]*(replace|toolchain|exclude)\b' "$file"; then
-    die "$file: a replace, exclude or toolchain line keeps go install from working"
+    die "$file: a replace, exclude or toolchain line keeps others from requiring it"
   fi
 done
 
@@ -27,7 +29,7 @@ go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all | sort -u >"
 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}' \
   . ./pkg/... | sort -u >"$work/linked"
 
-for folder in . cmd/berth; do
+for folder in "${folders[@]}"; do
   go run ./internal/tools/modproxy -from "$folder" -out "$work/proxy" -version "$version"
 done
 
@@ -35,7 +37,7 @@ done
 # not be found by anybody later.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GOMODCACHE="$work/cache" GONOSUMDB="$module,$module/*,$(go env GONOSUMDB)"
-export GOFLAGS='-mod=mod -modcacherw'
+export GOFLAGS='-mod=mod -modcacherw -trimpath' # by -trimpath the next run finds what this one has built
 
 mkdir "$work/app"
 cat >"$work/app/go.mod" <<'END'
@@ -119,6 +121,24 @@ cp "$work/app/main.go" "$work/least"
   die "the smallest application: $(cat "$work/get.log")"
 say "with Berth, $(size)"
 
-GOBIN="$work/bin" GOFLAGS=-modcacherw go install "$module/cmd/berth@$version"
+# What the packages that it builds with come from, and what its go.sum names.
+{ go -C "$work/least" list -deps -f '{{with .Module}}{{.Path}}{{end}}' . && cut -d' ' -f1 "$work/least/go.sum"; } |
+  sort -u >"$work/named"
+grep -qx "$module" "$work/named" || die "the smallest application does not build with Berth"
+if telemetry=$(grep -Ei 'opentelemetry|prometheus' "$work/named"); then
+  die "the library alone brings telemetry to an application:
+$telemetry"
+fi
+
+GOBIN="$work/bin" GOFLAGS=${GOFLAGS/-mod=mod/} go install "$module/cmd/berth@$version"
 "$work/bin/berth" --help >/dev/null || die "the installed command does not run"
 say "go install $module/cmd/berth@$version works"
+
+for folder in contrib/*; do
+  app=$work/$folder
+  mkdir -p "$app"
+  printf 'package main\n\nimport _ "%s"\n\nfunc main() {}\n' "$module/$folder" >"$app/main.go"
+  (cd "$app" && go mod init example.com/app && go get "$module/$folder@$version" && go build -o app .) 2>"$work/get.log" ||
+    die "an application with $module/$folder: $(cat "$work/get.log")"
+  say "an application builds with $module/$folder@$version, and $(go -C "$app" list -m all | wc -l) modules in the graph"
+done
