@@ -1,2 +1,79 @@
 // Package berthgocron has a locker and an elector for gocron, over Berth.
+//
+//	jobs, err := once.New(redis, qlock.Config{})
+//	locker, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+//	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
+//	_, err = s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(digest),
+//		gocron.WithName("digest"),
+//		gocron.WithEventListeners(gocron.AfterJobRunsWithError(locker.Failed)))
+//
+// gocron asks its Locker before each run of a job, by the job's name alone, and each replica asks at
+// the moment at which its own clock fires. A lock that only locks is not enough: a short job is over,
+// and its lock released, before the next replica asks. A [Locker] keeps the period too, by package
+// once: a job that has been done in the period that it is now is not run again.
+//
+// Give each job a name by gocron.WithName, the same in all replicas. The default, the name of
+// its function, changes when the code moves. Shut the scheduler down before you close the
+// client of package once.
+//
+// # When jobs fire
+//
+// The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
+// middle of a period for the moment of firing: a question up to half of Every earlier or later, by
+// the server's clock, belongs to the same firing. Then no firing is run twice, and none is skipped.
+//
+// So every firing must be at Options.At plus a multiple of Options.Every:
+//
+//	schedule                              Every        At
+//	"*/5 * * * *"                         5 min        0
+//	"0 * * * *"                           1 h          0
+//	"30 * * * *"                          1 h          30 min
+//	"0 2 * * *", in UTC                   24 h         2 h
+//	"0 2 * * 1", a Monday, in UTC         168 h        98 h (the week begins on Thursday)
+//	any other of five fields, at most     1 min        0
+//
+// Take the longest Every that fits: it forgives the most, and package once tells by its events
+// which periods were missed. With a shorter Every than the schedule's, periods between two firings
+// count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
+// long skips firings. A daily job in a time zone with summer time moves by an hour, which
+// a period of a day forgives.
+//
+// A gocron.DurationJob fires at a distance from the start of its process: each replica at moments of
+// its own. Then there is one run in each Every, by whoever asks first, but a firing that is
+// close to the end of a period may be counted for the next. Give such a job the same moments
+// everywhere by gocron.WithStartAt, or take a gocron.CronJob.
+//
+// A job that is not done when its period begins, because no replica ran, is not made up for
+// later: gocron asks only when it fires.
+//
+// # What is recorded
+//
+// gocron unlocks after every run, and does not say how the run ended. So a run counts as a success
+// unless [Locker.Failed] was called before, as the listener of AfterJobRunsWithError. A panic is a
+// failure only if there is a listener of AfterJobRunsWithPanic too; without one the process ends, after
+// its run was recorded as a success. A job that BeforeJobRunsSkipIfBeforeFuncErrors skips counts as
+// done, unless that function calls Failed. A job that fails because Shutdown has ended its context
+// counts as stopped.
+//
+// What has failed, and what was run by a process that died, may be run again in its period, up to
+// Options.Attempts times. But a replica that skipped the firing does not come again: set
+// Options.Wait, and the replicas wait for the outcome and take over.
+//
+// # In a job
+//
+// The context that gocron gives a job does not end when the hold is lost. [Locker.Run] has the run, with a
+// context that does, with the period to work for, and with a fence for what the job writes.
+//
+// # Errors
+//
+// While the server does not answer, Lock tries for as long as Config.Retry says, and the job is
+// skipped. AfterLockError is the listener that hears of it; errors other than [ErrSkipped] should be seen by
+// somebody.
+//
+// # Elector or locker
+//
+// With an elector gocron asks no locker. An [Elector] lets one process run all jobs, and costs no call
+// to the server when a job fires. It keeps no periods: a replica that becomes the leader just after a job
+// was run, and whose clock is behind, runs it again. It does not stop a job that runs when
+// leadership ends.
 package berthgocron

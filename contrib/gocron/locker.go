@@ -1,0 +1,103 @@
+package berthgocron
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+// ErrSkipped says that a job is not run here: another replica has run it in this period or runs it
+// now, or its last run has failed and Options.RetryAfter is not over. The error's text says which.
+var ErrSkipped = errors.New("berth: the job is skipped")
+
+// Locker is a gocron.Locker that runs a job once in each period, over all replicas. It is safe for
+// concurrent use.
+type Locker struct {
+	jobs *once.Client
+	opts once.Options
+
+	mu   sync.Mutex
+	runs map[string]*held // guarded by mu: what this process runs, by the name of the job
+}
+
+var _ gocron.Locker = (*Locker)(nil)
+
+// NewLocker returns a Locker for jobs that fire at the moments that opts say. Jobs that fire at other
+// moments need a Locker of their own: see gocron.WithDistributedJobLocker. The client stays the
+// caller's: close it after the scheduler. NewLocker does no I/O. Its errors are *berth.ConfigError.
+func NewLocker(jobs *once.Client, opts Options) (*Locker, error) {
+	if jobs == nil {
+		return nil, berth.Invalid("jobs", "a client is needed")
+	}
+	o, err := opts.once()
+	if err != nil {
+		return nil, err
+	}
+	return &Locker{jobs: jobs, opts: o, runs: map[string]*held{}}, nil
+}
+
+// Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with
+// the name of the job. Its errors are ErrSkipped and those of once.Client.Begin; gocron hands them to
+// its listener AfterLockError, and skips the job.
+func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
+	run, result, err := l.jobs.Begin(ctx, name, l.opts)
+	if err != nil {
+		return nil, err
+	}
+	if run == nil {
+		return nil, fmt.Errorf("%w: %q of %s is %s", ErrSkipped, name, result.Period, result.Status)
+	}
+	h := &held{locker: l, run: run}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[name] = h
+	return h, nil
+}
+
+// Failed notes that the job has failed, so that its run does not count as a success. It is for
+// gocron.AfterJobRunsWithError. Without it every run counts as a success.
+func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.runs[name]; h != nil {
+		h.failure = err
+	}
+}
+
+// Run returns the run of the job that this process is at, nil for none. A job calls it with its own
+// name: the run has its period, its fence, and a context that ends when the hold is lost.
+func (l *Locker) Run(name string) *once.Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if h := l.runs[name]; h != nil {
+		return h.run
+	}
+	return nil
+}
+
+// held is the gocron.Lock of a run.
+type held struct {
+	locker  *Locker
+	run     *once.Run
+	failure error // guarded by locker.mu
+}
+
+// Unlock ends the run: gocron calls it when the job has returned, with the context of the job, which
+// may have ended.
+func (h *held) Unlock(ctx context.Context) error {
+	l := h.locker
+	l.mu.Lock()
+	failure := h.failure
+	if l.runs[h.run.Name()] == h {
+		delete(l.runs, h.run.Name())
+	}
+	l.mu.Unlock()
+	return h.run.End(ctx, failure)
+}

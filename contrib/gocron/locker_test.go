@@ -1,0 +1,233 @@
+package berthgocron_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	berthgocron "github.com/berth-go/berth/contrib/gocron"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+const digest = "digest"
+
+// locker is that of a new process.
+func (w *world) locker(opts berthgocron.Options) *berthgocron.Locker {
+	w.t.Helper()
+	l, err := berthgocron.NewLocker(w.once(), opts)
+	require.NoError(w.t, err)
+	return l
+}
+
+// job has a scheduler run a job by the name digest.
+func (w *world) job(s gocron.Scheduler, cron string, f any, opts ...gocron.JobOption) {
+	w.t.Helper()
+	_, err := s.NewJob(gocron.CronJob(cron, false), gocron.NewTask(f), append(opts, gocron.WithName(digest))...)
+	require.NoError(w.t, err)
+}
+
+func TestAShortJobRunsOnOneReplica(t *testing.T) {
+	for _, row := range []struct {
+		cron string
+		opts berthgocron.Options
+		lets time.Duration
+		runs int
+	}{
+		{"0 * * * *", berthgocron.Options{Every: time.Hour}, 3 * time.Hour, 3},
+		{"0 * * * *", berthgocron.Options{Every: time.Hour, Wait: true}, 3 * time.Hour, 3},
+		{"30 * * * *", berthgocron.Options{Every: time.Hour, At: 30 * time.Minute}, 3 * time.Hour, 3},
+		{"*/5 * * * *", berthgocron.Options{Every: 5 * time.Minute}, time.Hour, 12},
+		{"17 2 * * *", berthgocron.Options{Every: 24 * time.Hour, At: 2*time.Hour + 17*time.Minute}, 2 * time.Hour, 1},
+		{"50 0,2 * * 6", berthgocron.Options{Every: time.Minute}, 3 * time.Hour, 2},
+	} {
+		t.Run(fmt.Sprintf("%s every %s", row.cron, row.opts.Every), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				// The clocks are apart, on both sides of the server's.
+				runs := map[time.Time]int{}
+				for _, ahead := range []time.Duration{0, -11 * time.Second, time.Millisecond, 10 * time.Second} {
+					l := w.locker(row.opts)
+					w.job(w.replica(ahead, gocron.WithDistributedLocker(l)), row.cron, func() {
+						w.mu.Lock()
+						defer w.mu.Unlock()
+						runs[l.Run(digest).Period().Start]++
+					})
+				}
+				time.Sleep(row.lets)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				require.Equal(t, row.runs, len(runs)) //nolint:testifylint // Len prints all of them
+				for period, n := range runs {
+					require.Equal(t, 1, n, period)
+				}
+			})
+		})
+	}
+}
+
+func TestAReplicaMayBeHalfAPeriodOff(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var runs atomic.Int32
+		for _, ahead := range []time.Duration{-29 * time.Minute, 29 * time.Minute} {
+			s := w.replica(ahead, gocron.WithDistributedLocker(w.locker(berthgocron.Options{Every: time.Hour})))
+			w.job(s, "0 * * * *", func() { runs.Add(1) })
+		}
+		time.Sleep(4 * time.Hour)
+		require.EqualValues(t, 4, runs.Load())
+	})
+}
+
+func TestWhoSkipsAJobSaysWhy(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		here, there := w.locker(berthgocron.Options{Every: time.Hour}), w.locker(berthgocron.Options{Every: time.Hour})
+		lock, err := here.Lock(t.Context(), digest)
+		require.NoError(t, err)
+		_, err = there.Lock(t.Context(), digest)
+		require.ErrorIs(t, err, berthgocron.ErrSkipped)
+		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z is running`)
+		require.NoError(t, lock.Unlock(t.Context()))
+		_, err = there.Lock(t.Context(), digest)
+		require.EqualError(t, err, `berth: the job is skipped: "digest" of 2000-01-01T00:30:00Z is done`)
+		_, err = there.Lock(t.Context(), "{}")
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+func TestAJobKnowsItsRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		l := w.locker(berthgocron.Options{Every: time.Hour})
+		causes := make(chan error, 1)
+		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() {
+			run := l.Run(digest)
+			<-run.Context().Done()
+			causes <- context.Cause(run.Context())
+		})
+		require.Nil(t, l.Run(digest))
+		time.Sleep(30 * time.Minute)
+		w.server.LoseAll(digest)
+		require.ErrorIs(t, <-causes, berth.ErrLost)
+		synctest.Wait()
+		require.Nil(t, l.Run(digest))
+	})
+}
+
+func TestAFailureIsToldByTheListener(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs, broken := w.once(), errors.New("broken")
+		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+		require.NoError(t, err)
+		outcomes := make(chan error, 1)
+		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() error { return <-outcomes },
+			gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
+		for _, failure := range []error{nil, broken, nil} {
+			outcomes <- failure
+			time.Sleep(time.Hour)
+			last, err := jobs.Last(t.Context(), digest)
+			require.NoError(t, err)
+			if failure == nil {
+				require.Equal(t, once.Succeeded, last.Run.Outcome)
+			} else {
+				require.Equal(t, once.Failed, last.Run.Outcome)
+				require.Equal(t, "broken", last.Run.Error)
+			}
+		}
+		l.Failed(uuid.Nil, "unknown", broken)
+	})
+}
+
+func TestAPanicThatIsRecoveredIsAFailure(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs := w.once()
+		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+		require.NoError(t, err)
+		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() { panic("at the disco") },
+			gocron.WithEventListeners(
+				gocron.AfterJobRunsWithPanic(func(uuid.UUID, string, any) {}), gocron.AfterJobRunsWithError(l.Failed)))
+		time.Sleep(time.Hour)
+		last, err := jobs.Last(t.Context(), digest)
+		require.NoError(t, err)
+		require.Equal(t, once.Failed, last.Run.Outcome)
+		require.Contains(t, last.Run.Error, "at the disco")
+	})
+}
+
+func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var begun []time.Time
+		for _, ahead := range []time.Duration{0, -3 * time.Second} {
+			l := w.locker(berthgocron.Options{Every: time.Hour, Wait: true})
+			s := w.replica(ahead, gocron.WithDistributedLocker(l))
+			w.job(s, "0 * * * *", func() error {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				if begun = append(begun, time.Now().UTC()); len(begun) == 1 {
+					return errors.New("broken")
+				}
+				return nil
+			}, gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
+		}
+		time.Sleep(time.Hour)
+		one := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
+		require.Equal(t, []time.Time{one, one.Add(time.Minute)}, begun)
+	})
+}
+
+func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs := w.once()
+		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour, Attempts: 1})
+		require.NoError(t, err)
+		s := w.replica(0, gocron.WithDistributedLocker(l))
+		w.job(s, "0 * * * *", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+			gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
+		time.Sleep(30 * time.Minute)
+		require.NoError(t, s.Shutdown())
+		last, err := jobs.Last(t.Context(), digest)
+		require.NoError(t, err)
+		require.Equal(t, once.Stopped, last.Run.Outcome)
+
+		lock, err := w.locker(berthgocron.Options{Every: time.Hour, Attempts: 1}).Lock(t.Context(), digest)
+		require.NoError(t, err)
+		require.NoError(t, lock.Unlock(t.Context()))
+	})
+}
+
+func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		l := w.locker(berthgocron.Options{Every: time.Hour, Attempts: 2})
+		for range 2 {
+			lock, err := l.Lock(t.Context(), digest)
+			require.NoError(t, err)
+			l.Failed(uuid.Nil, digest, errors.New("broken"))
+			require.NoError(t, lock.Unlock(t.Context()))
+		}
+		_, err := l.Lock(t.Context(), digest)
+		require.ErrorIs(t, err, once.ErrUsedUp)
+	})
+}
+
+func TestBadOptionsAreRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for field, opts := range map[string][]berthgocron.Options{
+			"Every": {{}, {Every: 19 * time.Millisecond}, {Every: time.Second + 1}},
+			"At":    {{Every: time.Hour, At: time.Hour}, {Every: time.Hour, At: -1}, {Every: time.Hour, At: 1}},
+		} {
+			for _, o := range opts {
+				_, err := berthgocron.NewLocker(w.once(), o)
+				var refused *berth.ConfigError
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, field, refused.Field)
+			}
+		}
+		_, err := berthgocron.NewLocker(nil, berthgocron.Options{Every: time.Hour})
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
