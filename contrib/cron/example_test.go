@@ -1,0 +1,85 @@
+package berthcron_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	berthcron "github.com/berth-go/berth/contrib/cron"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// Two replicas have the same job, and it runs once a day, in either.
+func ExampleJob() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+
+	for range 2 { // each would be a process
+		jobs, err := once.New(redis, qlock.Config{})
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = jobs.Close(context.Background()) }()
+		digest, err := berthcron.Job(jobs, "digest", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour},
+			func(ctx context.Context, run *once.Run) error {
+				fmt.Println("digest: attempt", run.Attempt())
+				return ctx.Err()
+			})
+		if err != nil {
+			panic(err)
+		}
+		c := cron.New(cron.WithLocation(time.UTC))
+		id, err := c.AddJob("0 2 * * *", digest)
+		if err != nil {
+			panic(err)
+		}
+		c.Start()
+		defer func() { <-c.Stop().Done() }()
+
+		c.Entry(id).WrappedJob.Run() // as if it were two o'clock
+	}
+	// Output:
+	// digest: attempt 1
+}
+
+// A job that there is already is wrapped. What panics is caught outside.
+func ExampleWrapper() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	jobs, err := once.New(redis, qlock.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = jobs.Close(context.Background()) }()
+
+	daily, err := berthcron.Wrapper(jobs, "digest", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour})
+	if err != nil {
+		panic(err)
+	}
+	chain := cron.NewChain(cron.Recover(cron.DefaultLogger), daily)
+	digest := chain.Then(cron.FuncJob(func() { fmt.Println("digest") }))
+	digest.Run()
+	digest.Run() // on the next replica
+	// Output:
+	// digest
+}

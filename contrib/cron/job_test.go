@@ -1,0 +1,195 @@
+package berthcron_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	berthcron "github.com/berth-go/berth/contrib/cron"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+// job is one of a new process that notes its period.
+func (w *world) job(opts berthcron.Options) cron.Job {
+	w.t.Helper()
+	job, err := berthcron.Job(w.once(), digest, opts, func(_ context.Context, run *once.Run) error {
+		w.note(run.Period().String())
+		return nil
+	})
+	require.NoError(w.t, err)
+	return job
+}
+
+func TestAShortJobRunsInOneProcess(t *testing.T) {
+	for _, row := range []struct {
+		spec    string
+		opts    berthcron.Options
+		periods []string
+	}{
+		{"0 * * * *", berthcron.Options{Every: time.Hour}, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
+		{"@hourly", berthcron.Options{Every: time.Hour, Wait: true}, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
+		{"45 * * * *", berthcron.Options{Every: time.Hour, At: 45 * time.Minute}, []string{"2000-01-01T00:15:00Z", "2000-01-01T01:15:00Z"}},
+		{"0 2 * * *", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour}, []string{"1999-12-31T14:00:00Z"}},
+		{"50 0,1 * * 6", berthcron.Options{Every: time.Minute}, []string{"2000-01-01T00:49:30Z", "2000-01-01T01:49:30Z"}},
+	} {
+		t.Run(row.spec, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				// The clocks are apart, on both sides of the server's.
+				for _, behind := range []time.Duration{11 * time.Second, 0, -10 * time.Second} {
+					w.replica(behind, row.spec, w.job(row.opts))
+				}
+				time.Sleep(90 * time.Minute)
+				require.Equal(t, row.periods, w.noted())
+			})
+		})
+	}
+}
+
+func TestAWrappedJobRunsInOneProcess(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, behind := range []time.Duration{0, 2 * time.Second} {
+			wrapper, err := berthcron.Wrapper(w.once(), digest, berthcron.Options{Every: time.Hour})
+			require.NoError(t, err)
+			chain := cron.NewChain(cron.Recover(cron.DiscardLogger), wrapper)
+			w.replica(behind, "0 * * * *", chain.Then(cron.FuncJob(func() { w.note("ran") })))
+		}
+		time.Sleep(2 * time.Hour)
+		require.Equal(t, []string{"ran", "ran"}, w.noted())
+	})
+}
+
+func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, behind := range []time.Duration{0, 2 * time.Second} {
+			wrapper, err := berthcron.Wrapper(w.once(), digest, berthcron.Options{Every: time.Minute})
+			require.NoError(t, err)
+			w.replica(behind, "* * * * *", wrapper(cron.FuncJob(func() {
+				w.note("begins")
+				time.Sleep(90 * time.Second)
+				w.note("ends")
+			})))
+		}
+		time.Sleep(3*time.Minute + 50*time.Second)
+		require.Equal(t, []string{"begins", "ends", "begins", "ends"}, w.noted())
+	})
+}
+
+func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs, failure := w.once(), error(nil)
+		job, err := berthcron.Job(jobs, digest, berthcron.Options{Every: time.Hour, Attempts: 1, Logger: logger{w}},
+			func(context.Context, *once.Run) error { return failure })
+		require.NoError(t, err)
+		job.Run()
+		require.Empty(t, w.noted())
+		job.Run()
+		time.Sleep(time.Hour)
+		failure = errors.New("broken")
+		job.Run()
+		job.Run()
+		require.Equal(t, []string{
+			"skip name digest period 2000-01-01T00:30:00Z status done\n",
+			"job broken name digest\n",
+			"job berth: attempts of the period used up: 1 of 1 for 2000-01-01T01:30:00Z of \"digest\": broken name digest\n",
+		}, w.noted())
+	})
+}
+
+func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		for _, behind := range []time.Duration{0, 3 * time.Second} {
+			opts := berthcron.Options{Every: time.Hour, Wait: true, Logger: cron.DiscardLogger}
+			job, err := berthcron.Job(w.once(), digest, opts, func(_ context.Context, run *once.Run) error {
+				w.note(time.Now().UTC().Format(time.TimeOnly))
+				if run.Attempt() == 1 {
+					return errors.New("broken")
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			w.replica(behind, "0 * * * *", job)
+		}
+		time.Sleep(time.Hour)
+		require.Equal(t, []string{"01:00:00", "01:01:00"}, w.noted())
+	})
+}
+
+func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		causes := make(chan error, 1)
+		job, err := berthcron.Job(w.once(), digest, berthcron.Options{Every: time.Hour, Logger: cron.DiscardLogger},
+			func(ctx context.Context, _ *once.Run) error {
+				<-ctx.Done()
+				causes <- context.Cause(ctx)
+				return ctx.Err()
+			})
+		require.NoError(t, err)
+		w.replica(0, "0 * * * *", job)
+		time.Sleep(30 * time.Minute)
+		w.server.LoseAll(digest)
+		require.ErrorIs(t, <-causes, berth.ErrLost)
+	})
+}
+
+func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs, others := w.once(), w.once()
+		job, err := berthcron.Job(jobs, digest, berthcron.Options{Every: time.Hour, Attempts: 1, Logger: cron.DiscardLogger},
+			func(ctx context.Context, _ *once.Run) error { <-ctx.Done(); return ctx.Err() })
+		require.NoError(t, err)
+		w.replica(0, "0 * * * *", job)
+		time.Sleep(30 * time.Minute)
+		require.NoError(t, jobs.Close(t.Context()))
+		synctest.Wait()
+		last, err := others.Last(t.Context(), digest)
+		require.NoError(t, err)
+		require.Equal(t, once.Stopped, last.Run.Outcome)
+	})
+}
+
+func TestAPanicIsAFailureAndGoesOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs := w.once()
+		wrapper, err := berthcron.Wrapper(jobs, digest, berthcron.Options{Every: time.Hour})
+		require.NoError(t, err)
+		require.PanicsWithValue(t, "at the disco", wrapper(cron.FuncJob(func() { panic("at the disco") })).Run)
+		last, err := jobs.Last(t.Context(), digest)
+		require.NoError(t, err)
+		require.Equal(t, once.Failed, last.Run.Outcome)
+	})
+}
+
+func TestBadArgumentsAreRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		jobs, hourly := w.once(), berthcron.Options{Every: time.Hour}
+		none := func(context.Context, *once.Run) error { return nil }
+		for _, row := range []struct {
+			field, name string
+			jobs        *once.Client
+			opts        berthcron.Options
+			f           once.Func
+		}{
+			{"jobs", digest, nil, hourly, none},
+			{"name", "{}", jobs, hourly, none},
+			{"f", digest, jobs, hourly, nil},
+			{"Every", digest, jobs, berthcron.Options{}, none},
+			{"Every", digest, jobs, berthcron.Options{Every: time.Second + 1}, none},
+			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: time.Hour}, none},
+			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: -time.Second}, none},
+			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: 1}, none},
+		} {
+			_, err := berthcron.Job(row.jobs, row.name, row.opts, row.f)
+			var refused *berth.ConfigError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, row.field, refused.Field)
+		}
+		_, err := berthcron.Wrapper(nil, digest, hourly)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
