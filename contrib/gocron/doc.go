@@ -72,8 +72,14 @@
 //
 // # Elector or locker
 //
-// With an elector gocron asks no locker. An [Elector] lets one process run all jobs, and costs no call
-// to the server when a job fires. It keeps no periods: a replica that becomes the leader just after a job
-// was run, and whose clock is behind, runs it again. It does not stop a job that runs when
-// leadership ends.
+// With an elector gocron asks no locker. An [Elector] lets one process run all jobs, by package leader, and
+// costs no call to the server when a job fires:
+//
+//	elector, err := berthgocron.NewElector(leaders, "scheduler", nil)
+//	go func() { stopped <- elector.Run(ctx) }()
+//	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
+//
+// It keeps no periods: a replica that becomes the leader just after a job was run, and whose clock is
+// behind, runs it again. A firing at which nobody leads is skipped. A job that runs when leadership ends
+// goes on, and the next leader may run it beside.
 package berthgocron
