@@ -40,7 +40,7 @@ func (w *world) onceClient(s *harness.Server, cfg qlock.Config, edits ...func(*r
 type office struct {
 	*world
 	d      *harness.Deployment
-	path   string // of what they write down
+	path   string        // of what they write down
 	middle time.Duration // by what the clock is ahead, so that no hour ends by itself
 	hour   int
 	staff  []*child
