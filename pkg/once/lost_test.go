@@ -109,6 +109,7 @@ func TestLateCopiesChangeNothing(t *testing.T) {
 			n.Once(script, link.Late)
 			n.ran(hourly, errMine)
 			before := w.kept()
+			w.Advance(time.Second)
 			late, err := n.DeliverLate()
 			require.NoError(t, err)
 			require.Equal(t, 1, late)
@@ -136,6 +137,24 @@ func TestAnOutcomeOutlivesAFlushDuringTheRun(t *testing.T) {
 		r := first.GrantedWithin(time.Second, time.Second)
 		require.NoError(t, r.err)
 		require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
+	})
+}
+
+// The server knows the hour before, and has lost the lock and the begin of this one.
+func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(hourly, nil)
+		w.Until(hour)
+		lose := w.Snapshot()
+		run, r, err := n.Begin(t.Context(), digest, hourly)
+		require.NoError(t, err)
+		lose()
+		require.NoError(t, run.End(t.Context(), nil))
+		last := n.last()
+		require.Equal(t, r.Period, last.Success.Period)
+		require.Equal(t, r.Fence, last.Run.Fence)
+		require.Equal(t, r.Begun, last.Run.Begun)
 	})
 }
 
