@@ -42,6 +42,7 @@ func start(a *app.App, o runOptions, args []string) error {
 	})
 	if err != nil || held == nil {
 		if conn != nil {
+			o.once.abandon()
 			conn.Close()
 		}
 		return err

@@ -106,6 +106,18 @@ func (o *runOptions) period(ctx context.Context, conn *app.Connection, label str
 	return run.Hold(), nil
 }
 
+// abandon ends a run whose command a signal has kept from starting. It does not count as an attempt.
+func (o *onceOptions) abandon() {
+	if o.run == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closingHold)
+	defer cancel()
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	_ = app.UnlessOver(ctx, func() error { return o.run.End(stopped, errNotStarted) })
+}
+
 var errNotStarted = errors.New("the command was not started")
 
 // tellWaiting says who is at it while the call waits, until the returned function is called.
