@@ -68,7 +68,7 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 
 // All stand in line as soon as a period begins, and each third run fails.
 func TestTheLoopsOfFiftyNodesDoEachPeriodOnce(t *testing.T) {
-	const nodes, periods = 50, 20
+	const nodes, periods = 50, 5
 	inWorld(t, func(t *testing.T, w *world) {
 		var o town
 		var running sync.WaitGroup
