@@ -25,7 +25,7 @@
 //
 // The replicas' clocks are apart, so for one firing they come at different moments. A wrapper takes the
 // middle of a period for the moment of firing: who comes up to half of Every earlier or later, by the
-// server's clock, comes for the same firing. Then no firing is run twice, and none is skipped.
+// server's clock, comes for the same firing. Then clocks that are apart neither double a run nor skip one.
 //
 // So every firing must be at Options.At plus a multiple of Options.Every. A schedule does not say
 // that of itself: say it in the options.
@@ -40,7 +40,7 @@
 //
 // Take the longest Every that fits: it forgives the most, and package once tells by its events
 // which periods were missed. With a shorter Every than the schedule's, periods between two firings
-// count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
+// may count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
 // long skips firings. A daily job in a time zone with summer time moves by an hour, which
 // a period of a day forgives.
 //

@@ -20,7 +20,7 @@
 //
 // The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
 // middle of a period for the moment of firing: a question up to half of Every earlier or later, by
-// the server's clock, belongs to the same firing. Then no firing is run twice, and none is skipped.
+// the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor skip one.
 //
 // So every firing must be at Options.At plus a multiple of Options.Every:
 //
@@ -34,7 +34,7 @@
 //
 // Take the longest Every that fits: it forgives the most, and package once tells by its events
 // which periods were missed. With a shorter Every than the schedule's, periods between two firings
-// count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
+// may count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
 // long skips firings. A daily job in a time zone with summer time moves by an hour, which
 // a period of a day forgives.
 //
@@ -79,7 +79,8 @@
 //	go func() { stopped <- elector.Run(ctx) }()
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //
-// It keeps no periods: a replica that becomes the leader just after a job was run, and whose clock is
+// The elector's name is that of a lock, as a job's is: give it one that no job has. An elector keeps no
+// periods: a replica that becomes the leader just after a job was run, and whose clock is
 // behind, runs it again. A firing at which nobody leads is skipped. A job that runs when leadership ends
 // goes on, and the next leader may run it beside.
 package berthgocron

@@ -164,7 +164,7 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 		var begun []time.Time
 		for _, ahead := range []time.Duration{0, -3 * time.Second} {
 			l := w.locker(berthgocron.Options{Every: time.Hour, Wait: true})
-			s := w.replica(ahead, gocron.WithDistributedLocker(l))
+			s := w.replica(ahead)
 			w.job(s, "0 * * * *", func() error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -172,7 +172,7 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 					return errors.New("broken")
 				}
 				return nil
-			}, gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
+			}, gocron.WithDistributedJobLocker(l), gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
 		}
 		time.Sleep(time.Hour)
 		one := time.Date(2000, 1, 1, 1, 0, 0, 0, time.UTC)
