@@ -1,0 +1,65 @@
+package leader_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// show prints who leads.
+func show(now *berth.Holder) {
+	if now == nil {
+		fmt.Println("nobody leads")
+		return
+	}
+	fmt.Println(now.Label, "leads in zone", now.Meta["zone"])
+}
+
+// Any process can ask who leads.
+func ExampleClient_Watch() {
+	server, err := embedded.Start()
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	redis, err := server.Client()
+	if err != nil {
+		panic(err)
+	}
+	defer redis.Close()
+	ctx := context.Background()
+	leaders, err := leader.New(redis, qlock.Config{Label: "host-1", Lease: 500 * time.Millisecond})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = leaders.Close(ctx) }()
+
+	seen, over := make(chan struct{}), make(chan error)
+	for now, err := range leaders.Watch(ctx, "scheduler") {
+		if err != nil {
+			fmt.Println("not known:", err)
+			continue
+		}
+		show(now)
+		if now != nil {
+			break
+		}
+		go func() {
+			over <- leaders.Run(ctx, "scheduler", &leader.Options{Meta: map[string]string{"zone": "b"}}, func(context.Context) error {
+				<-seen // the work
+				return nil
+			})
+		}()
+	}
+	close(seen)
+	fmt.Println(<-over)
+	// Output:
+	// nobody leads
+	// host-1 leads in zone b
+	// <nil>
+}
