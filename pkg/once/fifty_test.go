@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // A town is many nodes that run one name, and what they did.
@@ -38,8 +39,12 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 		var asking sync.WaitGroup
 		random := rand.New(rand.NewPCG(1, 2))
 		opts := once.Options{Every: every}
+		redis := w.Process().Redis // one for all: fifty times as many goroutines would show nothing more
 		for range nodes {
-			n, ahead := w.node(), time.Duration(random.Int64N(int64(8*time.Minute)))-4*time.Minute
+			n, err := once.New(redis, qlock.Config{Lease: lease})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, n.Close(context.Background())) }()
+			ahead := time.Duration(random.Int64N(int64(8*time.Minute))) - 4*time.Minute
 			asking.Go(func() {
 				for {
 					own := time.Now().Add(ahead) // what the node's clock shows
