@@ -36,6 +36,18 @@ type Options struct {
 	Wait bool
 }
 
+// Around returns the Options whose periods have their middle at the moments at + k * every after
+// 1970-01-01 00:00 UTC. It is for schedulers that fire at such moments: a firing that comes up to half
+// of every too early or too late still meets its own period. at may be of any size and sign. Where every
+// or at cannot be, Validate of the Options says so of Every or Offset.
+func Around(every, at time.Duration) Options {
+	if every <= 0 {
+		return Options{Every: every}
+	}
+	half := (every / 2).Truncate(time.Millisecond)
+	return Options{Every: every, Offset: ((at%every+half)%every + every) % every}
+}
+
 // Validate returns a *berth.ConfigError for the first value that cannot be, as Do does.
 func (o Options) Validate() error {
 	_, err := o.complete()

@@ -77,3 +77,31 @@ func TestWhatConfigsAreRefused(t *testing.T) {
 		require.Equal(t, field, refused.Field)
 	}
 }
+
+func TestAFiringStandsInTheMiddleOfItsPeriod(t *testing.T) {
+	t.Parallel()
+	const day = 24 * hour
+	for _, test := range []struct{ every, at, offset time.Duration }{
+		{hour, 0, 30 * time.Minute},
+		{day, 0, 12 * hour},
+		{day, 12 * hour, 0},
+		{day, 23 * hour, 11 * hour},
+		{day, -hour, 11 * hour},
+		{day, 50 * hour, 14 * hour},
+		{21 * ms, 0, 10 * ms},
+	} {
+		opts := once.Around(test.every, test.at)
+		require.NoError(t, opts.Validate())
+		require.Equal(t, once.Options{Every: test.every, Offset: test.offset}, opts)
+	}
+	for field, opts := range map[string]once.Options{
+		"Every": once.Around(0, hour), "Offset": once.Around(hour, time.Microsecond),
+	} {
+		var refused *berth.ConfigError
+		require.ErrorAs(t, opts.Validate(), &refused)
+		require.Equal(t, field, refused.Field)
+	}
+	require.Error(t, once.Around(-hour, 0).Validate())
+	require.Error(t, once.Around(time.Microsecond, 0).Validate())
+	require.NoError(t, once.Around(8784*hour, -8784*hour).Validate())
+}
