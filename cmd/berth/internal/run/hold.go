@@ -68,16 +68,23 @@ func runHeld(cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOption
 		_ = o.part(conn, held, signals, notes) // nothing ran under it
 		return app.NotRun(err)
 	}
+	command := &told{Process: process}
 	err = supervise.Wait(supervise.Config{
-		Hold: held, Command: process, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
+		Hold: held, Command: command, Grace: o.grace, Limited: limited, Clock: watch, Signals: signals,
 		OnWanted: o.wanted,
 		Say:      func(line string) { notes.say("%s: %s", listOf(o.names()), line) },
 	})
-	if o.once.failure = nil; process.ExitCode() != 0 || err != nil {
+	o.once.stopped, o.once.failure = command.interrupted, nil
+	succeeded := process.ExitCode() == 0 && !command.terminated
+	if !succeeded && (err != nil || process.ExitCode() != 0) {
 		o.once.failure = cmp.Or(err, fmt.Errorf("exit code %d", process.ExitCode()))
 	}
-	if lost := o.part(conn, held, signals, notes); err == nil {
+	switch lost := o.part(conn, held, signals, notes); {
+	case err == nil:
 		err = lost
+	case o.once.kept && succeeded:
+		notes.say("the lease of %q ended before its success was kept; nobody had begun again, so it is done", o.once.name)
+		err = nil
 	}
 	if err != nil {
 		return app.Exit(app.ExitLost, o.lostError(held, err))
@@ -86,6 +93,27 @@ func runHeld(cmd *exec.Cmd, conn *app.Connection, held berth.Handle, o runOption
 		return app.Exit(code, nil)
 	}
 	return nil
+}
+
+// told is a command, and what it was told before it ended. It belongs to supervise.Wait until that returns.
+type told struct {
+	*supervise.Process
+	interrupted bool // berth was asked to end, and passed that on
+	terminated  bool // its hold was over, or about to be
+}
+
+func (t *told) Pass(sig os.Signal) {
+	t.interrupted = t.interrupted || slices.Contains(supervise.Interrupts(), sig)
+	t.Process.Pass(sig)
+}
+
+func (t *told) Terminate() {
+	select {
+	case <-t.Exited(): // only what it left behind is told
+	default:
+		t.terminated = true
+	}
+	t.Process.Terminate()
 }
 
 // inherited is what a command gets of berth's own environment. What an outer berth has
@@ -233,7 +261,7 @@ func (o *runOptions) part(conn *app.Connection, held berth.Handle, signals <-cha
 func (o *runOptions) release(ctx context.Context, held berth.Hold, notes *notes) error {
 	left, giveBack := held.Left(), held.Release
 	if o.once.run != nil {
-		giveBack = func(ctx context.Context) error { return o.once.run.End(ctx, o.once.failure) }
+		giveBack = o.once.end
 	} else if left == 0 {
 		return held.Err()
 	}
@@ -242,9 +270,13 @@ func (o *runOptions) release(ctx context.Context, held berth.Hold, notes *notes)
 	err := app.UnlessOver(ctx, func() error { return giveBack(ctx) })
 	switch {
 	case err == nil:
+		o.once.kept = true
 		return nil
 	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return err
+	case o.once.run != nil && o.once.failure == nil:
+		notes.say("the command of %q succeeded, and the server could not be told: it may run again in this period: %v", held.Name(), err)
+		return nil
 	default:
 		notes.say("%q not given back, it ends with its lease: %v", held.Name(), err)
 		return nil

@@ -27,6 +27,8 @@ type onceOptions struct {
 
 	run     *once.Run // nil until it has begun
 	failure error     // how the command ended, nil for success
+	stopped bool      // berth itself was told to end: a failure is no attempt then
+	kept    bool      // the server has been told how it ended
 }
 
 // add adds the flags.
@@ -101,21 +103,31 @@ func (o *runOptions) period(ctx context.Context, conn *app.Connection, label str
 	o.once.run, o.once.failure = run, errNotStarted
 	o.warnAtTheEdge(result.Info, notes)
 	if err := o.secure(ctx, run.Hold()); err != nil {
-		return nil, errors.Join(notStarted(conn, o.names(), err), run.End(ctx, err))
+		return nil, notStarted(conn, o.names(), err) // the caller abandons the run
 	}
 	return run.Hold(), nil
 }
 
-// abandon ends a run whose command a signal has kept from starting. It does not count as an attempt.
+// end tells the server how the command ended, and gives back the lock.
+func (o *onceOptions) end(ctx context.Context) error {
+	if o.stopped {
+		stopped, stop := context.WithCancel(ctx)
+		stop()
+		ctx = stopped
+	}
+	return o.run.End(ctx, o.failure)
+}
+
+// abandon ends a run whose command was not started, for no fault of the command's. It does not count as
+// an attempt.
 func (o *onceOptions) abandon() {
 	if o.run == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closingHold)
 	defer cancel()
-	stopped, stop := context.WithCancel(ctx)
-	stop()
-	_ = app.UnlessOver(ctx, func() error { return o.run.End(stopped, errNotStarted) })
+	o.stopped = true
+	_ = app.UnlessOver(ctx, func() error { return o.end(ctx) })
 }
 
 var errNotStarted = errors.New("the command was not started")

@@ -3,6 +3,8 @@
 package run
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +44,15 @@ func lastRun(t *testing.T, s *embedded.Server) once.Last {
 	last, err := jobs.Last(t.Context(), "gpu")
 	require.NoError(t, err)
 	return last
+}
+
+// gated is a shell command that ends with 0 once open is called.
+func gated(t *testing.T) (args []string, open func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gate")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	script := "echo ready $$ $BERTH_NAME $BERTH_CLAIM $BERTH_FENCE; read line < " + path
+	return []string{"--", "sh", "-c", script}, func() { require.NoError(t, os.WriteFile(path, []byte("open\n"), 0o600)) }
 }
 
 func TestACommandRunsOnceInAPeriod(t *testing.T) {
@@ -108,8 +119,50 @@ func TestWhoComesMeanwhileLeavesOrWaits(t *testing.T) {
 	require.Equal(t, 3, r.end(), "the command's own code")
 	require.NoError(t, next.Wait(), "it takes over")
 	last := lastRun(t, s)
-	require.Equal(t, 2, last.Success.Attempt)
+	require.Equal(t, 1, last.Success.Attempt, "the first one was stopped")
 	requireUnlocked(t, s.URL())
+}
+
+func TestACommandThatIsStoppedWithItsBerthHasUsedNoAttempt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		r := beginWith(t, s.URL(), append(onceArgs("--attempts", "1"), apptest.LockArgs("polite")[3:]...))
+		r.signal(sig)
+		r.signal(syscall.SIGTERM)
+		r.end()
+		require.Equal(t, once.Stopped, lastRun(t, s).Run.Outcome, sig)
+		requireUnlocked(t, s.URL())
+	}
+	r := apptest.Spawn(t, s.URL(), onceArgs("--attempts", "1", "--", "true")...)
+	require.Equal(t, apptest.Outcome(0, "", ""), r)
+}
+
+// Berth stands still past its lease, and its command ends meanwhile.
+func TestASuccessCountsThoughBerthStoodStill(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	command, open := gated(t)
+	r := beginWith(t, s.URL(), append(onceArgs("--lease", "2s"), command...))
+	r.signal(syscall.SIGSTOP)
+	open()
+	require.Eventually(t, func() bool { return len(apptest.HoldersOf(t, s, keyspace.Lock, "gpu")) == 0 }, apptest.Patience, 10*time.Millisecond)
+	r.signal(syscall.SIGCONT)
+	require.Equal(t, 0, r.end(), r.errs)
+	require.Contains(t, r.errs.String(), "so it is done")
+	require.NotNil(t, lastRun(t, s).Success)
+}
+
+func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	way := apptest.WayTo(t, s)
+	command, open := gated(t)
+	r := beginWith(t, way.URL, append(onceArgs("--lease", "5s"), command...))
+	way.Block()
+	open()
+	require.Equal(t, 0, r.end(), r.errs)
+	require.Contains(t, r.errs.String(), `the command of "gpu" succeeded, and the server could not be told: it may run again in this period`)
 }
 
 func TestARunWhoseLockIsReleasedByForceHasFailed(t *testing.T) {

@@ -110,7 +110,9 @@ tells.
 The hold is given back when the command ends, even if something that the command has put
 into the background goes on. A server that does not answer then is asked again for as
 long as the lease, at most 10s, or until a signal. After that a line says so, the hold
-ends with its lease, and the exit code stays that of the command.
+ends with its lease, and the exit code stays that of the command. With --once the period
+may run again then. A --once command that fails after berth was asked to end, as by a
+reboot, has used no attempt.
 
 Before the wait, berth looks for the command and connects, for up to dial_timeout of the
 URL (5s by default), or up to --wait if that is shorter. After 5s of waiting, and then
