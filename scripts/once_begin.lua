@@ -17,14 +17,14 @@ if at.newer then
   return { "incompatible", at.newer }
 elseif success and success.start >= start then -- a later one has other settings
   return { "done", success.text }
+elseif last and last.fence == fence and last.ended == 0 and last.start == start then -- also when the period is over
+  return { "begun", last.attempt, int(last.begun), last.missed }
 elseif at.ms < start or at.ms >= start + every then
   return { "late" }
 end
 local attempt, missed = 1, 0
 if last then
-  if last.fence == fence and last.ended == 0 and last.start == start then
-    return { "begun", last.attempt, int(last.begun), last.missed }
-  elseif last.fence >= fence then
+  if last.fence >= fence then
     return { "stale", int(last.fence) }
   elseif last.start > start then
     return { "late" }
@@ -33,6 +33,7 @@ if last then
     missed = (between - between % every) / every + (done and 0 or 1)
   else
     attempt = last.attempt + (last.outcome == "stopped" and 0 or 1)
+    missed = last.outcome == "failed" and 0 or last.missed -- who began it may not have told of them
     if attempt > ARGV[4] + 0 then
       return { "used_up", last.text }
     elseif last.again > at.ms then

@@ -280,7 +280,8 @@ const (
 	// Fills: Fence, Held, Count, Detail, Err. Level: warn.
 	RunFailed Kind = "run_failed"
 	// Missed: a run has begun, and periods before it went by without a success since the newest one
-	// that is known. Count is how many.
+	// that is known. Count is how many. It may be told twice: by the next run too, if the first one has died
+	// or was stopped.
 	// Fills: Fence, Count, Detail. Level: warn.
 	Missed Kind = "missed"
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -60,7 +61,8 @@ type call struct {
 	Options
 	period Period
 	over   time.Duration // by the client's clock, when the period is over for sure; 0 while none is known
-	last   Last          // as the call has seen it first
+	asked  time.Duration // by the client's clock, when the call came
+	last   Last          // as the call has seen it
 	known  time.Time     // the newest period that the process knows to be done starts then
 }
 
@@ -70,7 +72,7 @@ func (c *Client) call(name string, opts Options) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &call{c: c, name: name, Options: o}, keyspace.CheckName(name)
+	return &call{c: c, name: name, Options: o, asked: c.clock.Now()}, keyspace.CheckName(name)
 }
 
 // Begin begins a run of the period that it is now by the server's clock. It is for callers who cannot
@@ -79,7 +81,7 @@ func (c *Client) call(name string, opts Options) (*call, error) {
 // The Run is nil if nothing is to run: the Result says why, or the error does. The errors are a
 // *berth.ConfigError for bad options or a bad name; ErrUsedUp and ErrLate; those of
 // qlock.Client.TryLock, with Wait of Lock, such as berth.ErrBusy where the name is paused,
-// berth.ErrDraining and berth.ErrClosed; a *berth.EndError if the hold was lost before the run could
+// berth.ErrDraining and berth.ErrClosed; a *berth.AcquireError if ctx has ended; a *berth.EndError if the hold was lost before the run could
 // begin; berth.ErrIncompatible for what a newer release keeps; and the server's. A call that was
 // not answered is repeated within Config.Retry. If it had run, the attempt counts.
 func (c *Client) Begin(ctx context.Context, name string, opts Options) (*Run, Result, error) {
@@ -97,24 +99,49 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 	case q.c.isClosed():
 		return nil, Result{}, berth.ErrClosed
 	}
-	if err := q.look(ctx); err != nil {
-		return nil, Result{}, err
-	}
-	if s := q.last.Success; s != nil && s.Period.Start.Equal(q.period.Start) {
-		return nil, Result{Done, *s}, nil
-	}
-	if !q.period.Start.After(q.known) { // the server has lost that, or its clock was put back
-		return nil, Result{Done, Info{Period: q.period}}, nil
-	}
 	for {
+		if err := q.look(ctx); err != nil {
+			return nil, Result{Info: Info{Period: q.period}}, err
+		}
+		if result, err := q.decided(); err != nil || result.Status != "" {
+			return nil, result, err
+		}
 		run, result, rest, err := q.try(ctx)
 		if result.Status != Resting || !q.Wait {
 			return run, result, err
 		}
 		if q.c.sleep(ctx, q.c.clock.Now()+rest); ctx.Err() != nil {
-			return nil, Result{Info: Info{Period: q.period}}, caller.EndOf(ctx)
+			return nil, Result{Info: Info{Period: q.period}}, q.left(ctx)
 		}
 	}
+}
+
+// decided is the result where what is known says that nothing is to run, so that nobody has to stand in
+// line to hear it.
+func (q *call) decided() (Result, error) {
+	ahead := q.known.Sub(q.period.Start) // the server has lost that, or its clock was put back
+	switch s, r := q.last.Success, q.last.Run; {
+	case s != nil && s.Period.Start.Equal(q.period.Start):
+		return Result{Done, *s}, nil
+	case ahead >= 0 && ahead <= q.Every+slack:
+		return Result{Done, Info{Period: q.period}}, nil
+	case r != nil && r.Period.Start.Equal(q.period.Start) && r.Outcome == Failed && r.Attempt >= q.Attempts:
+		return q.seen(statusUsedUp, *r)
+	}
+	return Result{}, nil
+}
+
+// slack is by how much more than a period the server's clock may go back before what lies ahead counts
+// as nothing, as in scripts/once/open.lua.
+const slack = time.Minute
+
+// left is the error of a call whose ctx has ended before a run could begin.
+func (q *call) left(ctx context.Context) error {
+	reason := berth.ReasonCancelled
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		reason = berth.ReasonTimedOut
+	}
+	return &berth.AcquireError{Name: q.name, Reason: reason, Waited: q.c.clock.Now() - q.asked, Cause: caller.EndOf(ctx)}
 }
 
 // try takes the lock and has the server decide. Of Resting it says for how long yet.
@@ -139,14 +166,16 @@ func (q *call) try(ctx context.Context) (*Run, Result, time.Duration, error) {
 	return run, result, rest, err
 }
 
-// look reads what is known, and so fixes the period: the one that it is now.
+// look reads what is known. The first look fixes the period: the one that it is now.
 func (q *call) look(ctx context.Context) error {
 	last, now, err := q.c.look(ctx, q.name)
 	if err != nil {
 		return err
 	}
-	q.last, q.period = last, q.at(now)
-	q.over = q.c.clock.Now() + q.period.End.Sub(time.UnixMilli(now))
+	if q.last = last; q.over == 0 {
+		q.period = q.at(now)
+		q.over = q.c.clock.Now() + q.period.End.Sub(time.UnixMilli(now))
+	}
 	return nil
 }
 
@@ -184,6 +213,9 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 // that call: what has begun is to be known.
 func (q *call) decide(ctx context.Context, lock *qlock.Lock) (*Run, Result, time.Duration, error) {
 	c, result := q.c, Result{Info: Info{Period: q.period}}
+	if ctx.Err() != nil {
+		return nil, result, 0, q.left(ctx)
+	}
 	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), c.label)
 	r, err := c.run.Run(context.WithoutCancel(ctx), c.begin, scriptkit.Bounded, []string{c.key(q.name)}, args)
 	if err != nil {
@@ -216,17 +248,22 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) (*Run, Result, time
 	return nil, result, 0, unexpected(q.name, &r)
 }
 
-// begun is the run that has begun, unless its hold was lost meanwhile.
+// begun is the run that has begun, unless its hold was lost or ctx has ended meanwhile: it is stopped then,
+// before anything has run.
 func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
 	run := &Run{call: q, lock: lock, since: q.c.clock.Now(), info: Info{
 		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.c.label,
 		Outcome: Begun, Begun: time.UnixMilli(r.Int(2)).UTC(), Missed: int(r.Int(3)),
 	}}
-	if err := errors.Join(r.Err(), lock.Err()); err != nil {
+	err := errors.Join(r.Err(), lock.Err())
+	if err == nil && ctx.Err() != nil {
+		err = q.left(ctx)
+	}
+	if err != nil {
 		run.end(ctx, Stopped, err)
 		return nil, err
 	}
-	if run.info.Missed > 0 && run.info.Attempt == 1 {
+	if run.info.Missed > 0 {
 		run.send(ctx, observe.Event{Kind: observe.Missed, Count: run.info.Missed})
 	}
 	return run, nil
@@ -254,7 +291,9 @@ func (q *call) args(fence int64) []string {
 
 // unexpected is the error for a reply that is no answer.
 func unexpected(name string, r *scriptkit.Reply) error {
-	if r.Status() == statusIncompatible {
+	if r.Status() == statusIncompatible && r.Str(1) == unreadable {
+		return fmt.Errorf("berth: what is kept of the runs of %q is %w: it cannot be read", name, state.ErrDamaged)
+	} else if r.Status() == statusIncompatible {
 		return incompatible(name, r.Str(1))
 	}
 	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)

@@ -172,6 +172,9 @@ func (c *Client) look(ctx context.Context, name string) (last Last, now int64, e
 // form is the number of the form in which this release keeps what it knows; see scripts/once/open.lua.
 const form = "1"
 
+// unreadable is what the scripts say in the place of a form of what no release has written.
+const unreadable = "0"
+
 func incompatible(name, found string) error {
 	return fmt.Errorf("%w: what is kept of the runs of %q has the form %s", berth.ErrIncompatible, name, found)
 }

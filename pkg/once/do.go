@@ -51,7 +51,9 @@ func (r *Run) do(ctx context.Context, f Func) (result Result, err error) {
 		cancel()
 		lost := r.lock.Err()
 		if err = r.End(ctx, failure); failure != nil {
-			err = caller.Outcome(ctx, failure, errors.Join(err, lost), lost != nil)
+			if err = caller.Outcome(ctx, failure, lost, lost != nil); r.told != nil {
+				err = errors.Join(err, r.told)
+			}
 		}
 		result = Result{Ran, r.info}
 	}()

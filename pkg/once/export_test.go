@@ -1,4 +1,15 @@
 package once
 
+import "time"
+
 // Library is all scripts.
 var Library = library
+
+// Decided is what a call says of its period without asking anybody, if its process knows of a success in the
+// period that starts so much later.
+func Decided(every, ahead time.Duration) Status {
+	now := time.Now().UTC()
+	q := &call{Options: Options{Every: every, Attempts: 1}, period: Period{Start: now}, known: now.Add(ahead)}
+	result, _ := q.decided()
+	return result.Status
+}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/berth-go/berth/internal/state"
 )
 
 // Outcome says how a run ended.
@@ -40,7 +42,8 @@ type Info struct {
 	Error string
 	// Begun and Ended are by the server's clock. Ended is zero where the run is not known to have ended.
 	Begun, Ended time.Time
-	// Missed is how many periods went by without a success between the run before and this one.
+	// Missed is how many periods went by without a success before this one, as far as no run that has
+	// failed in this period has told of them.
 	Missed int
 }
 
@@ -82,5 +85,5 @@ func parseInfo(text string) (*Info, error) {
 			return &i, nil
 		}
 	}
-	return nil, fmt.Errorf("berth: what is kept of a run, %q, cannot be read", text)
+	return nil, fmt.Errorf("berth: what is kept of a run, %q, is %w: it cannot be read", text, state.ErrDamaged)
 }

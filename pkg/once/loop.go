@@ -47,8 +47,9 @@ func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) err
 		if result.Status == Done || run != nil && run.succeeded() {
 			known = q.period.Start // also if the server does not know it yet, or any more
 		}
-		if ctx.Err() == nil && !c.isClosed() {
-			c.sleep(ctx, q.next(ctx, result, err))
+		c.sleep(ctx, q.next(ctx, result, err))
+		if result.Status != Ran && errors.Is(err, berth.ErrDraining) {
+			q.stayOut(ctx)
 		}
 	}
 	if ctx.Err() != nil {
@@ -60,18 +61,34 @@ func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) err
 // next is when the next turn is due, by the client's clock.
 func (q *call) next(ctx context.Context, result Result, err error) time.Duration {
 	soon := q.c.clock.Now() + max(q.RetryAfter, time.Millisecond)
-	if err != nil && result.Status != Ran { // f's own failure has been told
+	// f's own failure has been told, and whose run was the last tells that no attempts are left.
+	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.c.Node()
+	told := result.Status == Ran || others
+	if err != nil && !told && ctx.Err() == nil && !q.c.isClosed() {
 		q.c.tell.Send(observe.Event{Kind: observe.RunFailed, Context: ctx, Name: q.name, Detail: q.begins(), Err: err})
 	}
 	switch {
 	case q.over == 0: // the server was not reached
 		return soon
 	case result.Status == Ran && err != nil, result.Status == Running:
-	case err == nil, errors.Is(err, ErrUsedUp), errors.Is(err, ErrLate), errors.Is(err, berth.ErrDraining):
+	case err == nil, errors.Is(err, ErrUsedUp), errors.Is(err, ErrLate):
 		return q.over
+	case errors.Is(err, berth.ErrDraining):
+		return 0
 	}
 	return min(soon, q.over)
 }
+
+// stayOut waits while the process drains, up to the end of the period.
+func (q *call) stayOut(ctx context.Context) {
+	for again := true; again && ctx.Err() == nil && !q.c.isClosed(); {
+		q.c.sleep(ctx, min(q.c.clock.Now()+out, q.over))
+		again = q.c.clock.Now() < q.over && q.c.locks.Draining()
+	}
+}
+
+// out is how often a loop that stays out looks whether it may go on, which is no I/O.
+const out = time.Second
 
 // begins is when the period starts, "" where none is known.
 func (q *call) begins() string {

@@ -27,8 +27,8 @@ type Options struct {
 	// run whose process died counts; one that its own process stopped does not. Default 3.
 	Attempts int
 	// RetryAfter is how long nobody begins again after this call's run has failed, while attempts are
-	// left: whole milliseconds. After a death, and after a stop, the next may begin at once. Default
-	// none; of Run a tenth of Every, at most 1 min.
+	// left: whole milliseconds, at most 8784 h. After a death, and after a stop, the next may begin at
+	// once. Default none; of Run a tenth of Every, at most 1 min.
 	RetryAfter time.Duration
 	// Wait has a call stand in line while somebody else runs the period, up to the end of the
 	// period. So it returns when the period is done, or takes over when that run has failed or its
@@ -80,6 +80,8 @@ func (o Options) validate() error {
 		return berth.Invalid("Offset", "%s is not below Every, %s", o.Offset, o.Every)
 	case o.Attempts < 1 || o.Attempts > maxAttempts:
 		return berth.Invalid("Attempts", "%d is not within 1 to %d", o.Attempts, maxAttempts)
+	case o.RetryAfter > maxEvery:
+		return berth.Invalid("RetryAfter", "%s is above %s", o.RetryAfter, maxEvery)
 	}
 	return settings.Duration("RetryAfter", o.RetryAfter)
 }

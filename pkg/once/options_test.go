@@ -31,6 +31,8 @@ func TestWhatOptionsAreRefused(t *testing.T) {
 		{"Attempts", once.Options{Every: hour, Attempts: 1_000_001}},
 		{"RetryAfter", once.Options{Every: hour, RetryAfter: -ms}},
 		{"RetryAfter", once.Options{Every: hour, RetryAfter: time.Microsecond}},
+		{"RetryAfter", once.Options{Every: hour, RetryAfter: 8784*hour + ms}},
+		{"RetryAfter", once.Options{Every: hour, RetryAfter: berth.Forever}},
 	} {
 		err := test.opts.Validate()
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)

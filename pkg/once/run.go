@@ -25,6 +25,7 @@ type Run struct {
 	once  sync.Once
 	info  Info  // Outcome, Error and Ended are set by once
 	ended error // set by once: what End returns
+	told  error // set by once: why the outcome is not kept
 }
 
 // Name is the name that runs.
@@ -51,9 +52,9 @@ func (r *Run) Hold() berth.Hold { return r.lock }
 // after ctx was cancelled, or after the client was closed, is a stop: see Stopped.
 //
 // Until the server has answered, or the hold is over, End asks again, whether ctx has ended or not,
-// and the lock stays held: nobody is to begin who has not heard of a success. That may take as long
-// as the lease. Of a hold that is over End tells all the same, within Config.Retry, or
-// Config.CleanupTimeout once ctx has ended: unless another run has begun meanwhile, the outcome counts.
+// and the lock stays held, so that nobody begins again after a success. That may take as long as the
+// lease. If the hold is over, End still tells the server, within Config.Retry, or within
+// Config.CleanupTimeout once ctx has ended: the outcome counts unless another run has begun meanwhile.
 //
 // End returns nil if the outcome is kept. Otherwise it returns a *fence.StaleError, which matches
 // fence.ErrStale, if another run has begun since, under a greater fence, so that the period may run
@@ -80,8 +81,8 @@ func (r *Run) end(ctx context.Context, outcome Outcome, failure error) {
 		r.info.Error = short(failure.Error())
 	}
 	r.info.Ended = r.info.Begun.Add(held)
-	if r.ended = r.tell(ctx); r.ended != nil {
-		r.ended = errors.Join(r.ended, r.lock.Err())
+	if r.told = r.tell(ctx); r.told != nil {
+		r.ended = errors.Join(r.told, r.lock.Err())
 	}
 	_ = r.lock.Release(ctx) // a release that fails is an event
 	event := observe.Event{Kind: observe.Ran, Count: r.info.Attempt, Held: held}

@@ -13,14 +13,14 @@
 local once_slack = 60000
 
 -- once_open reads the run and the success of a name, nil where there is none that counts. newer is the
--- number of a form that this release does not know.
+-- number of a form that this release does not know, "0" for what no release has written.
 local function once_open(key, every)
   local got = redis.call("HMGET", key, "fmt", "expires", "run", "success")
-  local at = { key = key, ms = now(redis.call("TIME")), every = every, expires = (got[2] or 0) + 0 }
+  local at = { key = key, ms = now(redis.call("TIME")), every = every, expires = tonumber(got[2] or 0) }
   at.run, at.success = run_read(got[3] or ""), run_read(got[4] or "")
   if (got[1] or "1") ~= "1" then
     at.newer = got[1]
-  elseif got[3] and not at.run or got[4] and not at.success then
+  elseif not at.expires or got[3] and not at.run or got[4] and not at.success then
     at.newer = "0"
   elseif at.run and at.run.start > at.ms + every + once_slack then
     at.run, at.success, at.expires = nil, nil, 0

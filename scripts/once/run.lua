@@ -6,7 +6,7 @@
 --   begun    when it began (ms)
 --   ended    when it ended (ms), 0 where that is not known
 --   again    from when on the next run may begin (ms), 0 for at once
---   missed   how many periods went by without a success between the run before and this one
+--   missed   how many periods went by without a success before this one, 0 where a run that failed has told so
 --   outcome  begun, done, failed or stopped
 --   node     the node that runs it
 --   label    that of the node, any bytes, behind its size and a colon
