@@ -54,7 +54,7 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 		return app.Usage("--every is missing: how long a period is")
 	}
 	if !flags.Changed("offset") {
-		o.offset = (o.every / 2).Truncate(time.Millisecond)
+		o.offset = once.Around(o.every, 0).Offset
 	}
 	if o.attempts == 0 {
 		return berth.Invalid("--attempts", "0 is below 1")
@@ -89,14 +89,14 @@ func (o *runOptions) period(ctx context.Context, conn *app.Connection, label str
 	opts, stop := o.once.options(), context.CancelFunc(func() {})
 	if o.wait > 0 {
 		opts.Wait = true
-		ctx, stop = context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("it goes on after %s", o.wait))
+		ctx, stop = context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("--wait %s is over", o.wait))
 		defer o.tellWaiting(ctx, read, label, notes)()
 	}
 	defer stop()
 	run, result, err := jobs.Begin(ctx, o.once.name, opts)
 	switch {
 	case err != nil:
-		return nil, o.notBegun(conn, err)
+		return nil, o.notBegun(ctx, conn, err)
 	case run == nil:
 		return nil, o.nothingToDo(result, notes)
 	}
@@ -143,12 +143,14 @@ func (o *runOptions) tellWaiting(ctx context.Context, read *inspect.Reader, labe
 }
 
 // notBegun gives the error of a Begin its exit code.
-func (o *runOptions) notBegun(conn *app.Connection, err error) error {
+func (o *runOptions) notBegun(ctx context.Context, conn *app.Connection, err error) error {
 	var refused *berth.AcquireError
-	if errors.Is(err, once.ErrUsedUp) || errors.Is(err, once.ErrLate) || errors.As(err, &refused) && refused.Reason != berth.ReasonFailed {
-		return app.Exit(app.ExitNotAcquired, err)
+	if errors.As(err, &refused) && refused.Reason == berth.ReasonTimedOut && ctx.Err() != nil {
+		err = fmt.Errorf("%q is neither done nor free: %w", o.once.name, context.Cause(ctx))
+	} else if !errors.Is(err, once.ErrUsedUp) && !errors.Is(err, once.ErrLate) && (refused == nil || refused.Reason == berth.ReasonFailed) {
+		return notStarted(conn, o.names(), err)
 	}
-	return notStarted(conn, o.names(), err)
+	return app.Exit(app.ExitNotAcquired, err)
 }
 
 // nothingToDo says that somebody has done it, or is at it.

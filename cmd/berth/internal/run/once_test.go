@@ -3,6 +3,8 @@
 package run
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -36,14 +38,21 @@ var middle = sync.OnceValue(func() string {
 // lastRun is what is known of the runs.
 func lastRun(t *testing.T, s *embedded.Server) once.Last {
 	t.Helper()
-	redis, err := s.Client()
-	require.NoError(t, err)
-	defer redis.Close()
-	jobs, err := once.New(redis, qlock.Config{})
-	require.NoError(t, err)
-	last, err := jobs.Last(t.Context(), "gpu")
+	last, err := jobsOf(t, s).Last(t.Context(), "gpu")
 	require.NoError(t, err)
 	return last
+}
+
+// jobsOf is a client of runs.
+func jobsOf(t *testing.T, s *embedded.Server) *once.Client {
+	t.Helper()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	jobs, err := once.New(redis, qlock.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, jobs.Close(context.Background())) })
+	return jobs
 }
 
 // gated is a shell command that ends with 0 once open is called.
@@ -109,7 +118,7 @@ func TestWhoComesMeanwhileLeavesOrWaits(t *testing.T) {
 	require.Equal(t, 77, strict.Code)
 	impatient := apptest.Spawn(t, s.URL(), onceArgs("--wait", "12s", "--", "true")...)
 	require.Equal(t, 75, impatient.Code)
-	require.Contains(t, impatient.Err, "timed out")
+	require.Contains(t, impatient.Err, "berth: \"gpu\" is neither done nor free: --wait 12s is over\n")
 
 	next := apptest.Command(t, s.URL(), onceArgs("--wait", "1h", "--", "true")...)
 	require.NoError(t, next.Start())
@@ -163,6 +172,36 @@ func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
 	open()
 	require.Equal(t, 0, r.end(), r.errs)
 	require.Contains(t, r.errs.String(), `the command of "gpu" succeeded, and the server could not be told: it may run again in this period`)
+}
+
+func TestWhoWaitsForARestGivesUpInTime(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	offset, err := time.ParseDuration(middle())
+	require.NoError(t, err)
+	jobs := jobsOf(t, s)
+	_, err = jobs.Do(t.Context(), "gpu", once.Options{Every: 8784 * time.Hour, Offset: offset, RetryAfter: time.Hour},
+		func(context.Context, *once.Run) error { return io.ErrUnexpectedEOF })
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	r := apptest.Spawn(t, s.URL(), onceArgs("--wait", "2s", "--", "true")...)
+	require.Equal(t, 75, r.Code)
+	require.Contains(t, r.Err, "berth: \"gpu\" is neither done nor free: --wait 2s is over\n")
+}
+
+func TestARecordThatCannotBeReadIsSaid(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	for field, text := range map[string]string{"run": "garbage", "expires": "zzz"} {
+		require.NoError(t, redis.Do(t.Context(), redis.B().Hset().Key("berth:once:{gpu}:state").FieldValue().
+			FieldValue("fmt", "1").FieldValue("expires", "1").FieldValue(field, text).Build()).Error())
+		r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
+		require.NotContains(t, r.Err, "cannot reach")
+		require.Contains(t, r.Err, "cannot be read")
+		require.NoError(t, redis.Do(t.Context(), redis.B().Del().Key("berth:once:{gpu}:state").Build()).Error())
+	}
 }
 
 func TestARunWhoseLockIsReleasedByForceHasFailed(t *testing.T) {
