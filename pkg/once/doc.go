@@ -64,14 +64,15 @@
 //     The second run has the greater fence. Pass [Run.Fence] to whatever the job writes, and refuse
 //     smaller ones there: see package fence.
 //   - Nothing is done in a period in which nobody asks, or in which the lock is paused or held for
-//     something else. The next run tells of it by an event of kind missed, as long as the server
-//     remembers: until the end of the period after the next.
+//     something else. The next run tells of it by an event of kind missed, and the one after it too
+//     if that one has died or was stopped. The server remembers until the end of the period after the next.
 //   - When in its period a job runs.
 //
 // # Errors
 //
 // ErrUsedUp and ErrLate are of this package. The others are those of package berth: ErrNotAcquired if the
-// lock could not be had, as while it is paused (ErrBusy) or this process drains (ErrDraining);
+// lock could not be had, as while it is paused (ErrBusy) or this process drains (ErrDraining), or if the
+// context has ended before a run could begin;
 // ErrUnavailable if the server did not answer; ErrInvalidConfig if a value was refused. An outcome that
 // another run has made void is fence.ErrStale.
 package once

@@ -10,6 +10,9 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+// daily is one period each day, from midnight UTC.
+var daily = once.Options{Every: 24 * time.Hour}
+
 // Where no function can be handed over, a run begins and ends by two calls.
 func ExampleClient_Begin() {
 	server, err := embedded.Start() // use your Redis
@@ -29,7 +32,7 @@ func ExampleClient_Begin() {
 	}
 	defer jobs.Close(ctx)
 
-	run, result, err := jobs.Begin(ctx, "digest", once.Options{Every: 24 * time.Hour})
+	run, result, err := jobs.Begin(ctx, "digest", daily)
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,12 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+// send is the job.
+func send(_ context.Context, run *once.Run) error {
+	fmt.Println("sending, attempt", run.Attempt())
+	return nil
+}
+
 // Two replicas ask for the same day. One sends the digest.
 func ExampleClient_Do() {
 	server, err := embedded.Start() // use your Redis
@@ -29,12 +35,8 @@ func ExampleClient_Do() {
 	}
 	defer jobs.Close(ctx)
 
-	daily := once.Options{Every: 24 * time.Hour}
 	for range 2 {
-		result, err := jobs.Do(ctx, "digest", daily, func(_ context.Context, run *once.Run) error {
-			fmt.Println("sending, attempt", run.Attempt())
-			return nil
-		})
+		result, err := jobs.Do(ctx, "digest", once.Options{Every: 24 * time.Hour}, send)
 		fmt.Println(result.Status, err)
 	}
 	// Output:

@@ -11,6 +11,8 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+var errNoPaper = errors.New("no paper")
+
 // What failed may be tried again, by any process, while attempts are left.
 func ExampleClient_Last() {
 	server, err := embedded.Start() // use your Redis
@@ -30,8 +32,7 @@ func ExampleClient_Last() {
 	}
 	defer jobs.Close(ctx)
 
-	noPaper := errors.New("no paper")
-	_, err = jobs.Do(ctx, "print", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return noPaper })
+	_, err = jobs.Do(ctx, "print", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return errNoPaper })
 	fmt.Println(err)
 	last, err := jobs.Last(ctx, "print")
 	if err != nil {

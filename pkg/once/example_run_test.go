@@ -10,6 +10,9 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+// nightly begins a period each day at 03:00 UTC.
+var nightly = once.Options{Every: 24 * time.Hour, Offset: 3 * time.Hour}
+
 // A replica that goes on asks in each period until its context ends.
 func ExampleClient_Run() {
 	server, err := embedded.Start() // use your Redis
@@ -29,7 +32,7 @@ func ExampleClient_Run() {
 	defer jobs.Close(context.Background())
 
 	ctx, stop := context.WithCancel(context.Background())
-	err = jobs.Run(ctx, "digest", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error {
+	err = jobs.Run(ctx, "digest", nightly, func(context.Context, *once.Run) error {
 		fmt.Println("sending")
 		stop() // or by a signal
 		return nil
