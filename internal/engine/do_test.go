@@ -289,3 +289,37 @@ func isDone(done <-chan struct{}) bool {
 		return false
 	}
 }
+
+// The outer hold ends first, and no timer has fired yet. Whoever looks, looks at the inner context.
+func TestANestedContextLooksAtTheClockOfTheOuterHoldToo(t *testing.T) {
+	for name, between := range map[string]func(context.Context) context.Context{
+		"nothing between":           func(ctx context.Context) context.Context { return ctx },
+		"a context made in between": func(ctx context.Context) context.Context { return context.WithValue(ctx, t, "") },
+		"without the outer's end":   context.WithoutCancel,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{Clock: clock.New()}
+			late := func(cfg *engine.Config) { cfg.Clock = l }
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+				l.Clock = clock.New()
+				outer := take(t, e, func(r *engine.Record) { r.NoRenew = true })
+				a, cancel := outer.Within(context.Background())
+				defer cancel()
+				l.by.Add(int64(wait) / 2)
+				inner := take(t, e)
+				b, cancel := inner.Within(between(a))
+				defer cancel()
+				require.NoError(t, b.Err())
+				l.by.Add(int64(wait) / 2)
+				if name == "without the outer's end" {
+					require.NoError(t, b.Err())
+					return
+				}
+				require.ErrorIs(t, b.Err(), context.Canceled, "at the first look")
+				require.ErrorIs(t, context.Cause(b), berth.ErrExpired, "of the outer hold")
+				require.ErrorIs(t, outer.Err(), berth.ErrExpired)
+				require.NoError(t, inner.Err())
+			}, late)
+		})
+	}
+}

@@ -43,11 +43,12 @@ func (g *gate) enter(ctx context.Context, closing <-chan struct{}) bool {
 	case <-ctx.Done():
 	case <-closing:
 	}
+	left := ctx.Err() != nil // before mu is held: ctx may find that a hold is over, and an observer is told
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	select {
 	case <-turn:
-		if ctx.Err() == nil && !isClosed(closing) {
+		if !left && !isClosed(closing) {
 			return true
 		}
 		g.inside.Add(-1)

@@ -222,3 +222,30 @@ func TestCloseWaitsForWhatIsBeingClosed(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(began))
 	})
 }
+
+// asked is a context that tells when somebody asks whether it has ended.
+type asked struct {
+	context.Context
+	is func()
+}
+
+func (a asked) Err() error {
+	a.is()
+	return a.Context.Err()
+}
+
+// A context may find that a hold is over, and then tells an observer, who may take his time.
+func TestAStoreAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	s := newThings(t)
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	looks := 0
+	_, err := s.Take(asked{gone, func() {
+		looks++
+		require.True(t, s.Store.mu.TryLock(), "its lock is free")
+		s.Store.mu.Unlock()
+	}}, "r")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Positive(t, looks)
+}

@@ -107,6 +107,7 @@ func (v *Store[T]) there(resource string) (value T, ok bool) {
 
 // takeOrOpen takes what is there, or opens; or it returns the Open to wait for.
 func (v *Store[T]) takeOrOpen(ctx context.Context, resource string) (value T, wait *opening[T], err error) {
+	left := ctx.Err() != nil // before mu is held: ctx may find that a hold is over, and an observer is told
 	v.mu.Lock()
 	value, ok := v.there(resource)
 	k := v.kept[resource]
@@ -116,8 +117,9 @@ func (v *Store[T]) takeOrOpen(ctx context.Context, resource string) (value T, wa
 		err = berth.ErrClosed
 	case k != nil && k.opening != nil:
 		wait = k.opening
-	case ctx.Err() != nil:
-		err = caller.EndOf(ctx)
+	case left:
+		v.mu.Unlock()
+		return value, nil, caller.EndOf(ctx)
 	default:
 		if k == nil {
 			k = &kept[T]{}

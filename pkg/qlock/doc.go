@@ -92,8 +92,10 @@
 // ends: with berth.ErrLost if the lock should have been renewed, with berth.ErrExpired
 // at its own limit (MaxHold, or the lease under NoRenew), with berth.ErrReleased if
 // somebody gave it back. [Lock.Err] and every call of a lock look at the clock
-// themselves, and so do Err and Done of the contexts that a Lock or Do gives; a
-// context that is made from one of these ends in the same moment, or when a timer fires.
+// themselves, and so do Err and Done of the contexts that a Lock, a LockSet, Do or
+// DoAll gives. Such a context that is made from another one looks at the clock for both
+// holds. Any other context that is made from one of these does not look itself: it ends in
+// the same moment as that one, or when a timer fires.
 //
 // # Several names
 //

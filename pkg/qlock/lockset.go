@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -182,7 +183,8 @@ func newLockSet(ctx context.Context, locks []*Lock, waited time.Duration) *LockS
 	for _, lock := range s.locks {
 		under = lock.hold.Mark(under)
 	}
-	s.ctx, s.cancel = context.WithCancelCause(under)
+	under, s.cancel = context.WithCancelCause(under)
+	s.ctx = engine.Clocked(under, s, s.cancel)
 	for _, lock := range s.locks {
 		ended := lock.hold.Context()
 		context.AfterFunc(ended, func() { s.cancel(named(lock, context.Cause(ended))) })
@@ -249,12 +251,7 @@ func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFu
 	for _, lock := range s.locks {
 		ctx = lock.hold.Mark(ctx)
 	}
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
-	return inner, func() {
-		stop()
-		cancel(nil)
-	}
+	return engine.Within(ctx, s.ctx, s)
 }
 
 // Done is closed when the first of the holds has ended.

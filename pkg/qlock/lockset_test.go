@@ -467,3 +467,49 @@ func TestDoAllTellsOfALockWhoseEndNobodyHadHeardOf(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrLost)
 	})
 }
+
+// looksFor sleeps until a context has ended with a set. The set may not have ended before the context says so.
+func looksFor(t *testing.T, ctx context.Context, set *qlock.LockSet) {
+	t.Helper()
+	for ctx.Err() == nil {
+		require.NoError(t, set.Err(), "which the context had not seen")
+		time.Sleep(set.Left()) // a heartbeat may move the deadline by less than 1 ms
+	}
+	require.ErrorIs(t, context.Cause(ctx), berth.ErrExpired)
+}
+
+// The moment of the deadline is the first one at which the clock says it. What ends a context on its own then takes two
+// goroutines, which come after the test's own.
+func TestTheContextsOfASetLookAtTheClockThemselves(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, fixed := w.node(), &qlock.LockOptions{Lease: time.Second, NoRenew: true}
+		for range 20 {
+			set, err := n.LockAll(context.Background(), []string{"a", "b"}, fixed)
+			require.NoError(t, err)
+			held := set.Context()
+			within, cancel := set.Within(context.Background())
+			looksFor(t, within, set)
+			require.Error(t, held.Err())
+			cancel()
+			_ = set.Release(context.Background())
+		}
+	})
+}
+
+// A set under a set: the outer one ends, and the inner one says so.
+func TestASetLooksAtTheClockOfTheOuterSetToo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, fixed := w.node(), &qlock.LockOptions{Lease: time.Second, NoRenew: true}
+		for range 20 {
+			outer, err := n.LockAll(context.Background(), []string{"a", "b"}, fixed)
+			require.NoError(t, err)
+			ctx, leave := outer.Within(context.Background())
+			require.NoError(t, n.DoAll(ctx, []string{"c", "d"}, nil, func(inner context.Context) error {
+				looksFor(t, inner, outer)
+				return nil
+			}))
+			leave()
+			_ = outer.Release(context.Background())
+		}
+	})
+}

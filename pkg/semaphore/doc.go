@@ -74,8 +74,10 @@
 // cause is berth.ErrLost if a renewal was due, berth.ErrExpired at a limit of its own
 // (MaxHold, or the lease under NoRenew), and berth.ErrReleased if the permit was
 // given back. [Permit.Err] and every call of a permit look at the clock themselves,
-// and so do Err and Done of the contexts that a Permit or Do gives; a context that is
-// made from one of these ends in the same moment, or when a timer fires.
+// and so do Err and Done of the contexts that a Permit or Do gives. Such a context that
+// is made from another one looks at the clock for both holds. Any other context that is
+// made from one of these does not look itself: it ends in the same moment as that one, or
+// when a timer fires.
 //
 // # What is promised
 //

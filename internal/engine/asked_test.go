@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asked is a context that tells when somebody asks whether it has ended.
+type asked struct {
+	context.Context
+	is func()
+}
+
+func (a asked) Err() error {
+	a.is()
+	return a.Context.Err()
+}
+
+// A context may find that a hold is over, and then tells an observer, who may take his time.
+func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		closing := make(chan struct{})
+		var g gate
+		for range mostAsking {
+			require.True(t, g.enter(context.Background(), closing))
+		}
+		looks := 0
+		ctx := asked{context.Background(), func() {
+			looks++
+			require.True(t, g.mu.TryLock(), "its lock is free")
+			g.mu.Unlock()
+		}}
+		entered := make(chan bool)
+		go func() { entered <- g.enter(ctx, closing) }()
+		synctest.Wait() // in line
+		g.leave()
+		require.True(t, <-entered)
+		require.Positive(t, looks)
+	})
+}
