@@ -314,6 +314,8 @@ type ConfigError struct {
 	Field string
 	// Problem says what is wrong with it, and what would be right.
 	Problem string
+	// Cause is the error behind it, such as that of another library; nil for none.
+	Cause error
 }
 
 // Error names the field and the problem.
@@ -324,7 +326,11 @@ func (e *ConfigError) Error() string {
 // Is reports whether target is ErrInvalidConfig.
 func (e *ConfigError) Is(target error) bool { return target == ErrInvalidConfig }
 
-// Invalid returns a *ConfigError for the field.
+// Unwrap returns the cause.
+func (e *ConfigError) Unwrap() error { return e.Cause }
+
+// Invalid returns a *ConfigError for the field. Its cause is the error of the verb %w, if there is one.
 func Invalid(field, format string, args ...any) error {
-	return &ConfigError{Field: field, Problem: fmt.Sprintf(format, args...)}
+	problem := fmt.Errorf(format, args...)
+	return &ConfigError{Field: field, Problem: problem.Error(), Cause: errors.Unwrap(problem)}
 }

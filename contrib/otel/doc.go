@@ -8,8 +8,8 @@
 //
 // # Metrics
 //
-// Every metric has the attribute berth.primitive ("sem", "lock", "pool"), and those with a star also
-// berth.name_class, the class of the name by Options.NameClass:
+// Every metric has the attribute berth.primitive ("sem", "lock", "pool"; of berth.events also "once"), and those
+// with a star also berth.name_class, the class of the name by Options.NameClass:
 //
 //	berth.acquires*          {acquire}    berth.outcome   granted, timed_out, deadlock, ...
 //	berth.wait_time*         s, histogram of how long granted acquires took
@@ -21,7 +21,7 @@
 //	berth.unanswered_calls*  {call}       berth.call      given up: acquire, release, cleanup
 //	berth.heartbeats         {heartbeat}  berth.outcome   answered, unanswered
 //	berth.heartbeat_delay    s, histogram of how late heartbeats were sent
-//	berth.events*            {event}      berth.kind      all others: rested, damaged, ...
+//	berth.events*            {event}      berth.kind      all others: rested, damaged, ran, run_failed, missed, ...
 //
 // Where a pool of connections has the same, the names follow the db.client.connection metrics
 // of the semantic conventions: wait_time, and hold_time for use_time, waiting for pending_requests,

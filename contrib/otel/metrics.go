@@ -19,7 +19,8 @@ const scope = "github.com/berth-go/berth/contrib/otel"
 // its values at once.
 //
 // It returns a *[berth.ConfigError] for the fields "provider" (nil, or one that does not make
-// the instruments), "NameClass" and "MaxClasses".
+// the instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all clients. The SDK
+// adds up what several observers of one provider measure.
 func NewMetrics(provider metric.MeterProvider, opts measure.Options) (observe.Observer, error) {
 	if provider == nil {
 		return nil, berth.Invalid("provider", "must not be nil")
@@ -30,7 +31,7 @@ func NewMetrics(provider metric.MeterProvider, opts measure.Options) (observe.Ob
 		return nil, err
 	}
 	if err := m.register(provider.Meter(scope)); err != nil {
-		return nil, berth.Invalid("provider", "must make the instruments of Berth: %v", err)
+		return nil, berth.Invalid("provider", "must make the instruments of Berth: %w", err)
 	}
 	return m.measured, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
@@ -223,5 +224,42 @@ func TestThePackageCommentListsTheMetrics(t *testing.T) {
 			name += "*"
 		}
 		require.Contains(t, text, "//\t"+name+" ")
+	}
+}
+
+// brokenProvider makes no instruments.
+type brokenProvider struct{ noop.MeterProvider }
+
+type brokenMeter struct{ noop.Meter }
+
+var errBroken = errors.New("no instruments here")
+
+func (brokenProvider) Meter(string, ...metric.MeterOption) metric.Meter { return brokenMeter{} }
+
+func (brokenMeter) Int64ObservableCounter(string, ...metric.Int64ObservableCounterOption) (metric.Int64ObservableCounter, error) {
+	return nil, errBroken
+}
+
+func TestTheErrorOfAProviderIsTheCause(t *testing.T) {
+	t.Parallel()
+	_, err := berthotel.NewMetrics(brokenProvider{}, collapsed)
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	require.ErrorIs(t, err, errBroken)
+}
+
+func TestTwoObserversOfOneProviderAddUp(t *testing.T) {
+	t.Parallel()
+	reader := sdk.NewManualReader()
+	provider := sdk.NewMeterProvider(sdk.WithReader(reader))
+	t.Cleanup(func() { require.NoError(t, provider.Shutdown(context.Background())) })
+	for range 2 {
+		metrics, err := berthotel.NewMetrics(provider, collapsed)
+		require.NoError(t, err)
+		metrics.Observe(course()[1])
+	}
+	for range 2 {
+		for _, value := range series(read(t, reader)["berth.acquires"]) {
+			require.InDelta(t, 2, value, 0)
+		}
 	}
 }

@@ -4,8 +4,8 @@
 //	locks, err := qlock.New(client, qlock.Config{Observer: metrics})
 //
 // One observer serves all clients of a process. Every metric has the label primitive ("sem",
-// "lock", "pool"), and those with a star also name_class, the class of the name by
-// Options.NameClass:
+// "lock", "pool"; of berth_events_total also "once"), and those with a star also name_class, the class
+// of the name by Options.NameClass:
 //
 //	berth_acquires_total*          outcome   acquires that have ended: granted, timed_out, deadlock, ...
 //	berth_wait_time_seconds*       histogram of how long granted acquires took
@@ -17,7 +17,7 @@
 //	berth_unanswered_calls_total*  call      calls given up without an answer: acquire, release, cleanup
 //	berth_heartbeats_total         outcome   heartbeats of claims: answered, unanswered
 //	berth_heartbeat_delay_seconds  histogram of how late heartbeats were sent
-//	berth_events_total*            kind      all other events: rested, damaged, refresh_failed, ...
+//	berth_events_total*            kind      all other events: rested, damaged, ran, run_failed, missed, ...
 //
 // The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel, whose
 // labels there begin with berth_. All of it is what this process knows; `berth exporter` reads

@@ -14,8 +14,9 @@ import (
 // New returns an observer for the Observer field of clients, and registers its metrics. Labels of
 // your own are for prometheus.WrapRegistererWith.
 //
-// It returns a *[berth.ConfigError] for the fields "registerer" (nil, or one that has such
-// metrics already), "NameClass" and "MaxClasses".
+// It returns a *[berth.ConfigError] for the fields "registerer" (nil, or one that refuses the metrics),
+// "NameClass" and "MaxClasses". A registerer takes the metrics once: a second New returns an error that matches
+// prometheus.AlreadyRegisteredError, and the first observer goes on. Give one observer to all clients.
 func New(registerer prometheus.Registerer, opts measure.Options) (observe.Observer, error) {
 	if registerer == nil {
 		return nil, berth.Invalid("registerer", "must not be nil")
@@ -26,7 +27,7 @@ func New(registerer prometheus.Registerer, opts measure.Options) (observe.Observ
 		return nil, err
 	}
 	if err := registerer.Register(c); err != nil {
-		return nil, berth.Invalid("registerer", "must take the metrics of Berth: %v", err)
+		return nil, berth.Invalid("registerer", "must take the metrics of Berth: %w", err)
 	}
 	return c.meter, nil
 }

@@ -184,6 +184,21 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, "registerer")
 }
 
+func TestASecondObserverIsRefusedAndTheFirstGoesOn(t *testing.T) {
+	t.Parallel()
+	registry := prometheus.NewPedanticRegistry()
+	first, err := berthprom.New(registry, collapsed)
+	require.NoError(t, err)
+	_, err = berthprom.New(registry, collapsed)
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	_, already := errors.AsType[prometheus.AlreadyRegisteredError](err)
+	require.True(t, already, err)
+	first.Observe(event(observe.Granted, "order:1"))
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	require.NotEmpty(t, families)
+}
+
 // The package comment lists every metric, with its star where it has classes.
 func TestThePackageCommentListsTheMetrics(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,9 @@ import (
 type Event struct {
 	// Kind is what happened.
 	Kind Kind
-	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token.
-	// Always filled.
+	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token, or "once". A client of
+	// package once sends events of "once", and its locks send events of "lock"; package leader's are all of
+	// "lock". Always filled.
 	Primitive string
 	// Namespace is that of the client. Always filled.
 	Namespace string

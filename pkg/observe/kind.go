@@ -128,10 +128,10 @@ const (
 	// their process died, or was cut off. Count is how many.
 	// Fills: Count. Level: debug.
 	Swept Kind = "swept"
-	// Heartbeat: heartbeats of this client that were sent together are over. Count is of how
-	// many claims they were, Late how long after its time the latest of them was sent: a third
-	// of its lease after the one before. If some were not answered in time, these have an
-	// event of their own, with the error in Err.
+	// Heartbeat: heartbeats of this client that were sent together are over. Count is the number of
+	// claims in them. Late is for the heartbeat that was sent latest: how long after its time it was sent. The time
+	// of a heartbeat is a third of the lease after the one before. If some heartbeats were not answered in
+	// time, they have an event of their own, with the error in Err.
 	// Fills: Late, Count, Err. Level: debug.
 	Heartbeat Kind = "heartbeat"
 	// Repeated: a script or a read was not answered, or did not run, and is sent again.

@@ -40,13 +40,16 @@ type Meter struct {
 // histogram goes to the library at once: histogram returns what takes the values of one series.
 // It is called once for each series, or a few times at the same moment.
 //
-// It returns a *[berth.ConfigError] for the fields "NameClass" (nil) and "MaxClasses" (below 0).
+// It returns a *[berth.ConfigError] for the fields "NameClass" (nil), "MaxClasses" (below 0) and "histogram" (nil).
 func New(opts Options, histogram func(in Instrument, values []string) Record) (*Meter, error) {
 	if opts.NameClass == nil {
 		return nil, berth.Invalid("NameClass", "must be set, since a name is no label: take measure.Collapse, or a function of your own")
 	}
 	if opts.MaxClasses < 0 {
 		return nil, berth.Invalid("MaxClasses", "must be 0 (for 200) or more, is %d", opts.MaxClasses)
+	}
+	if histogram == nil {
+		return nil, berth.Invalid("histogram", "must not be nil")
 	}
 	if opts.MaxClasses == 0 {
 		opts.MaxClasses = 200

@@ -253,6 +253,7 @@ func TestOptionsThatAreWrongAreNamed(t *testing.T) {
 	for field, opts := range map[string]measure.Options{
 		"NameClass":  {},
 		"MaxClasses": {NameClass: plain, MaxClasses: -1},
+		"histogram":  {NameClass: plain},
 	} {
 		_, err := measure.New(opts, nil)
 		wrong, ok := errors.AsType[*berth.ConfigError](err)
