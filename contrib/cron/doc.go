@@ -2,7 +2,7 @@
 //
 //	jobs, err := once.New(redis, qlock.Config{})
 //	digest, err := berthcron.Job(jobs, "digest", berthcron.Options{Every: time.Hour},
-//		func(ctx context.Context, run *once.Run) error { return send(ctx, run.Period().Start) })
+//		func(ctx context.Context, run *once.Run) error { return send(ctx, run.Fence()) })
 //	c := cron.New(cron.WithLocation(time.UTC))
 //	_, err = c.AddJob("0 * * * *", digest)
 //
@@ -26,6 +26,8 @@
 // The replicas' clocks are apart, so for one firing they come at different moments. A wrapper takes the
 // middle of a period for the moment of firing: who comes up to half of Every earlier or later, by the
 // server's clock, comes for the same firing. Then clocks that are apart neither double a run nor skip one.
+// So run.Period() begins half of Every before the firing: the moment of the firing itself, the same in
+// each attempt, is run.Period().Start.Add(every / 2).
 //
 // So every firing must be at Options.At plus a multiple of Options.Every. A schedule does not say
 // that of itself: say it in the options.
@@ -55,7 +57,8 @@
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
 // Options.Attempts times. But a replica that skipped the firing does not come again: set Options.Wait,
-// and the replicas wait for the outcome and take over. A replica that waits counts as one whose job runs, for
+// and the replicas wait for the outcome and take over. Each replica comes once for a firing, so there are
+// no more attempts than replicas: a single replica tries again only at the next firing. A replica that waits counts as one whose job runs, for
 // cron.SkipIfStillRunning too.
 //
 // While the server does not answer, a wrapper tries for as long as Config.Retry says, and skips the firing.

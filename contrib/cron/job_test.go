@@ -36,6 +36,7 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 		{"@hourly", berthcron.Options{Every: time.Hour, Wait: true}, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
 		{"45 * * * *", berthcron.Options{Every: time.Hour, At: 45 * time.Minute}, []string{"2000-01-01T00:15:00Z", "2000-01-01T01:15:00Z"}},
 		{"0 2 * * *", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour}, []string{"1999-12-31T14:00:00Z"}},
+		{"0 2 * * *", berthcron.Options{Every: 24 * time.Hour, At: -22 * time.Hour}, []string{"1999-12-31T14:00:00Z"}},
 		{"50 0,1 * * 6", berthcron.Options{Every: time.Minute}, []string{"2000-01-01T00:49:30Z", "2000-01-01T01:49:30Z"}},
 	} {
 		t.Run(row.spec, func(t *testing.T) {
@@ -46,6 +47,14 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 				}
 				time.Sleep(90 * time.Minute)
 				require.Equal(t, row.periods, w.noted())
+				schedule, err := cron.ParseStandard(row.spec)
+				require.NoError(t, err)
+				for _, period := range row.periods { // doc.go says where in its period a firing is
+					start, err := time.Parse(time.RFC3339, period)
+					require.NoError(t, err)
+					firing := start.Add(row.opts.Every / 2)
+					require.Equal(t, firing, schedule.Next(firing.Add(-time.Second)))
+				}
 			})
 		})
 	}
@@ -180,8 +189,9 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 			{"f", digest, jobs, hourly, nil},
 			{"Every", digest, jobs, berthcron.Options{}, none},
 			{"Every", digest, jobs, berthcron.Options{Every: time.Second + 1}, none},
-			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: time.Hour}, none},
-			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: -time.Second}, none},
+			{"Every", digest, jobs, berthcron.Options{Every: 8785 * time.Hour}, none},
+			{"Attempts", digest, jobs, berthcron.Options{Every: time.Hour, Attempts: -1}, none},
+			{"RetryAfter", digest, jobs, berthcron.Options{Every: time.Hour, RetryAfter: 1}, none},
 			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: 1}, none},
 		} {
 			_, err := berthcron.Job(row.jobs, row.name, row.opts, row.f)

@@ -21,6 +21,8 @@
 // The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
 // middle of a period for the moment of firing: a question up to half of Every earlier or later, by
 // the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor skip one.
+// So the period of a run begins half of Every before the firing: the moment of the firing itself, the same
+// in each attempt, is run.Period().Start.Add(every / 2).
 //
 // So every firing must be at Options.At plus a multiple of Options.Every:
 //
@@ -57,12 +59,13 @@
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
 // Options.Attempts times. But a replica that skipped the firing does not come again: set
-// Options.Wait, and the replicas wait for the outcome and take over.
+// Options.Wait, and the replicas wait for the outcome and take over. Each replica asks once for a firing,
+// so there are no more attempts than replicas: a single replica tries again only at the next firing.
 //
 // # In a job
 //
 // The context that gocron gives a job does not end when the hold is lost. [Locker.Run] has the run, with a
-// context that does, with the period to work for, and with a fence for what the job writes.
+// context that does, with the period, and with a fence for what the job writes.
 //
 // # Errors
 //

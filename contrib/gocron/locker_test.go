@@ -217,8 +217,10 @@ func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
 func TestBadOptionsAreRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for field, opts := range map[string][]berthgocron.Options{
-			"Every": {{}, {Every: 19 * time.Millisecond}, {Every: time.Second + 1}},
-			"At":    {{Every: time.Hour, At: time.Hour}, {Every: time.Hour, At: -1}, {Every: time.Hour, At: 1}},
+			"Every":      {{}, {Every: 19 * time.Millisecond}, {Every: time.Second + 1}},
+			"At":         {{Every: time.Hour, At: -1}, {Every: time.Hour, At: 1}},
+			"Attempts":   {{Every: time.Hour, Attempts: -1}},
+			"RetryAfter": {{Every: time.Hour, RetryAfter: 1}},
 		} {
 			for _, o := range opts {
 				_, err := berthgocron.NewLocker(w.once(), o)
