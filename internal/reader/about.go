@@ -17,6 +17,7 @@ type About struct {
 	Software, Version string // redis or valkey
 	Used, Most        int64  // memory in bytes; Most is 0 for no limit
 	Server            *Server
+	Silent            error // why INFO says nothing, nil if it does
 }
 
 // About asks one server.
@@ -29,7 +30,8 @@ func (r *Reader) About(ctx context.Context, node rueidis.Client) (About, error) 
 	a := About{Replica: answers.Replica, Server: serverOf(answers.Results[0])}
 	said, err := saidOf(answers.Results[0])
 	if err != nil {
-		return a, nil //nolint:nilerr // it may not be asked
+		a.Silent = err // it may not be asked
+		return a, nil
 	}
 	a.Software, a.Version = "redis", said["redis_version"]
 	if version, ok := said["valkey_version"]; ok {

@@ -24,7 +24,7 @@ func metric(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics, in the order of docs/metrics.md.
 var (
-	up = metric("up", "1 if a server answered the last reading, 0 if none did: then nothing else of it is told.")
+	up = metric("up", "1 if a server answered the last reading, be it with a refusal; 0 if none did: then nothing else of it is told.")
 
 	serverUp     = metric("server_up", "1 if the server answered the last reading.", byServer...)
 	serverInfo   = metric("server_info", "Always 1. The labels say what the server is.", "server", "software", "version", "role")
@@ -120,7 +120,7 @@ func (o out) bool(of *prometheus.Desc, yes bool, labels ...string) {
 }
 
 func (o out) server(s *server) {
-	o.bool(serverUp, s.err == nil, s.address)
+	o.bool(serverUp, s.answered(), s.address)
 	if s.err != nil {
 		return
 	}

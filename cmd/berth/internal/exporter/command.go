@@ -28,9 +28,9 @@ on in the next one, and beside it the names that are waited for are read each ti
 berth_exporter_age_seconds and berth_exporter_walk_age_seconds say how old the figures are.
 While the server does not answer, /metrics does: berth_up is 0, and no old figures are told.
 
-A name is never a label by itself, but by its class (--name-class):
+A name becomes a label by its class (--name-class):
 
-  collapse  numbers and ids in it become *: invoice:* for invoice:42 (default)
+  collapse  numbers and ids in it become *: invoice:* for invoice:42; the rest stays (default)
   name      itself: for few names that never change
   none      all names of a kind are one class
 

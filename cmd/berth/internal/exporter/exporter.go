@@ -69,7 +69,9 @@ func (e *exporter) begin() <-chan struct{} {
 		e.running = ended
 		e.loops.Go(func() {
 			defer close(ended)
-			ctx, cancel := context.WithTimeoutCause(e.ctx, e.within, fmt.Errorf("the reading took longer than %s", e.within))
+			// A little earlier than who waits for it gives up: what was read by then is told.
+			limit := e.within * 9 / 10
+			ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
 			defer cancel()
 			e.note(e.read(ctx))
 		})

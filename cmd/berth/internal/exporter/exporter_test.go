@@ -70,6 +70,26 @@ func TestAReadingThatHangsDelaysNobodyForLongAndOldFiguresAreNotTold(t *testing.
 	})
 }
 
+func TestWhatWasReadUntilTheTimeWasOverIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := newExporter(every, within, func(ctx context.Context) *reading {
+			<-ctx.Done()
+			time.Sleep(within / 20)
+			return alive()
+		}, func(string) {})
+		defer e.close()
+		for range 3 {
+			began := time.Now()
+			told := e.look()
+			require.NotNil(t, told.reading)
+			require.True(t, told.up())
+			require.Less(t, time.Since(began), within)
+			time.Sleep(every)
+		}
+	})
+}
+
 func TestAProblemIsSaidOnceUntilItChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

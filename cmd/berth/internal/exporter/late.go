@@ -47,7 +47,7 @@ func (l *late) read(ctx context.Context) *reading {
 	if l.source == nil {
 		began := time.Now()
 		if err := l.connect(ctx); err != nil {
-			return &reading{began: began, took: time.Since(began), problems: []error{err}}
+			return &reading{began: began, took: time.Since(began), problems: []error{err}, refused: turnedAway(err)}
 		}
 	}
 	return l.source.read(ctx)

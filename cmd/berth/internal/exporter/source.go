@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,18 +40,30 @@ type reading struct {
 	waits    map[class]*figures // who waits, nil: not read
 	left     bool               // more names are waited for than waits has
 	problems []error            // why something is missing
+	refused  bool               // there is a server, and it does not let the user in
 }
 
 // server is one that was asked about itself.
 type server struct {
 	address string
 	reader.About
-	err error // it has not answered
+	err error // it has not answered, or refused
+}
+
+// answered says whether the server has answered, be it with a refusal.
+func (s *server) answered() bool { return s.err == nil || turnedAway(s.err) }
+
+// turnedAway says that a server answers, but not to this user.
+func turnedAway(err error) bool {
+	var answer *rueidis.RedisError
+	return errors.As(err, &answer) && slices.ContainsFunc([]string{"NOAUTH ", "WRONGPASS ", "NOPERM "}, func(code string) bool {
+		return strings.HasPrefix(answer.Error(), code)
+	})
 }
 
 // up says whether a server has answered.
 func (r *reading) up() bool {
-	return slices.ContainsFunc(r.servers, func(s server) bool { return s.err == nil })
+	return r.refused || slices.ContainsFunc(r.servers, func(s server) bool { return s.answered() })
 }
 
 // problem is what is wrong, in a line; "" for nothing.
@@ -95,7 +108,8 @@ type source struct {
 
 // newSource returns what reads the names of a namespace. within is how long a reading may take.
 func newSource(redis rueidis.Client, namespace string, within time.Duration, classes *classes) (*source, error) {
-	s := &source{redis: redis, patience: within / 2, classes: classes}
+	// A reading asks a server that is silent a few times, and the others must be told in time.
+	s := &source{redis: redis, patience: within / 5, classes: classes}
 	retry := berth.Retry{Within: s.patience}
 	space, err := keyspace.New(namespace)
 	if err != nil {
@@ -114,14 +128,20 @@ func newSource(redis rueidis.Client, namespace string, within time.Duration, cla
 func (s *source) read(ctx context.Context) *reading {
 	r := &reading{began: time.Now()}
 	r.servers = s.ask(ctx)
+	for i := range r.servers {
+		if about := &r.servers[i]; turnedAway(about.Silent) {
+			r.failed(about.address+": version, memory, full and refusing need +info", about.Silent)
+		}
+	}
 	if r.up() {
-		s.swarm(ctx, r)
+		swarm := s.swarm(ctx)
 		s.step(ctx, r)
 		if r.names = s.walked; r.names != nil && !r.names.began.Before(r.began) {
 			r.whole, r.waits = r.names.bad == 0, r.names.of
 		} else {
 			s.contended(ctx, r)
 		}
+		swarm(r)
 	}
 	r.took = time.Since(r.began)
 	return r
@@ -145,13 +165,23 @@ func (s *source) ask(ctx context.Context) []server {
 	return servers
 }
 
-func (s *source) swarm(ctx context.Context, r *reading) {
-	found, err := s.about.Census(ctx, condemnedFor)
-	if err != nil {
-		r.failed("the swarm", err)
-		return
+// swarm begins to read the swarm, beside the names: its server may be the silent one. The returned function waits for what
+// was found.
+func (s *source) swarm(ctx context.Context) (note func(r *reading)) {
+	var found reader.Census
+	var err error
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		found, err = s.about.Census(ctx, condemnedFor)
+	}()
+	return func(r *reading) {
+		if <-ended; err != nil {
+			r.failed("the swarm", err)
+			return
+		}
+		r.swarm = &found
 	}
-	r.swarm = &found
 }
 
 // step goes on with the walk over all names that are in use, until it comes to its end.
