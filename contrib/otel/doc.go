@@ -4,7 +4,8 @@
 //	traces, err := berthotel.NewTraces(otel.GetTracerProvider())
 //	locks, err := qlock.New(client, qlock.Config{Observer: observe.Multi(metrics, traces)})
 //
-// One observer of each serves all clients of a process.
+// One observer of each serves all clients of a process. Package measure is
+// github.com/berth-go/berth/pkg/observe/measure.
 //
 // # Metrics
 //

@@ -3,6 +3,8 @@
 //	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Options{NameClass: measure.Collapse})
 //	locks, err := qlock.New(client, qlock.Config{Observer: metrics})
 //
+// Package measure is github.com/berth-go/berth/pkg/observe/measure.
+//
 // One observer serves all clients of a process. Every metric has the label primitive ("sem",
 // "lock", "pool"; of berth_events_total also "once"), and those with a star also name_class, the class
 // of the name by Options.NameClass:

@@ -88,7 +88,8 @@ func (c *Client) Current(ctx context.Context, name string) (*berth.Holder, error
 // leads. Watch reads once in each third of Config.Lease, on the caller's goroutine, and not while the loop's body
 // runs. So a change is told that much later, and of several only the newest. A new term of the same process is a change.
 //
-// When the server does not answer, or refuses, the loop gets nil and that error, once; then nothing is known
+// When the server has not answered for Config.Retry (10 s by default), or refuses, the loop gets nil and that error,
+// once: what was told before may be over by then, at the latest when the Left that was told has passed. Then nothing is known
 // until the loop gets an answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig
 // or berth.ErrClosed is the last.
 func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*berth.Holder, error] {

@@ -43,8 +43,8 @@
 //
 // # What f returns
 //
-// If f returns while its context lives, Run ends, with f's error or nil. (Under KeepWhenWanted a nil does not end
-// Run if leadership is wanted back.) If f returns after its context has ended, Run ignores the error: f was told to
+// If f returns while its context lives, Run ends, with f's error or nil. (A nil does not end Run once leadership
+// is wanted back, also under KeepWhenWanted: the process resigns, and stands again.) If f returns after its context has ended, Run ignores the error: f was told to
 // stop, and such an error says nothing of the work. An error that matters all the same is for f to
 // report. To leave for good, end the context of Run.
 //
