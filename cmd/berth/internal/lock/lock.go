@@ -54,11 +54,14 @@ in the order in which they will be granted, unless one comes that draws a place
 ahead of them. LEFT is what is left of the lease, ALIVE how long a waiting claim
 stays in line if nothing is heard of its process.
 
+Where 'berth run --once NAME' or package once runs the name, held or free, it also says
+what became of the newest run and which success is the newest.
+
 Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
 document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
-	}, func(ctx context.Context, read *inspect.Reader, name string, most int) error {
-		return show(ctx, a, read, name, most)
+	}, func(ctx context.Context, conn *app.Connection, name string, most int) error {
+		return show(ctx, a, conn, name, most)
 	})
 }
 
@@ -69,14 +72,18 @@ func queueCommand(a *app.App) *cobra.Command {
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
 		Example: "  berth lock queue nightly --limit 5",
-	}, func(ctx context.Context, read *inspect.Reader, name string, most int) error {
+	}, func(ctx context.Context, conn *app.Connection, name string, most int) error {
+		read, err := conn.Reader()
+		if err != nil {
+			return err
+		}
 		waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
 		return app.Listed(err, len(waiters), func() error { return printQueue(a, name, waiters, most) })
 	})
 }
 
 // ofLock completes a command about one lock.
-func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, read *inspect.Reader, name string, most int) error) *cobra.Command {
+func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, conn *app.Connection, name string, most int) error) *cobra.Command {
 	var page app.Paging
 	cmd.Args = app.Arguments("NAME")
 	cmd.ValidArgsFunction = app.Completing(a.Names(keyspace.Lock))
@@ -84,8 +91,8 @@ func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, read *in
 		if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 			return err
 		}
-		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-			return f(ctx, read, args[0], page.Of(a))
+		return a.WithServer(cmd.Context(), func(ctx context.Context, conn *app.Connection) error {
+			return f(ctx, conn, args[0], page.Of(a))
 		})
 	})
 	page.Bind(cmd)
@@ -130,22 +137,57 @@ func checkBy(by time.Duration, given bool) error {
 	return settings.Duration("--by", by)
 }
 
-func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, most int) error {
-	n, err := read.Name(ctx, keyspace.Lock, name)
+// shown is what there is to show of a lock.
+type shown struct {
+	inspect.Name
+	entries []berth.Holder
+	waiters []berth.Waiter
+	unread  error // what could not be read of these
+	runs    runs
+}
+
+func (s *shown) free() bool { return s.Lock == nil && len(s.waiters) == 0 && app.Unused(s.Name) }
+
+// look reads a lock, and what is kept of the runs of its name.
+func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s shown, err error) {
+	read, err := conn.Reader()
+	if err != nil {
+		return s, err
+	}
+	jobs, err := conn.Jobs(qlock.Config{})
+	if err != nil {
+		return s, err
+	}
+	var failed error
+	if s.runs.Last, failed = jobs.Last(ctx, name); silent(failed) {
+		return s, failed
+	}
+	if s.Name, err = read.Name(ctx, keyspace.Lock, name); err != nil {
+		return s, err
+	}
+	if failed == nil {
+		failed = s.runs.settle(ctx, jobs, s.Name)
+	}
+	warnUnread(a, name, failed)
+	var more error
+	s.entries, s.unread = app.AllHolders(ctx, read, keyspace.Lock, name)
+	s.waiters, more = app.AllWaiters(ctx, read, keyspace.Lock, name)
+	s.unread = errors.Join(s.unread, more)
+	return s, nil
+}
+
+func show(ctx context.Context, a *app.App, conn *app.Connection, name string, most int) error {
+	s, err := look(ctx, a, conn, name)
 	if err != nil {
 		return err
 	}
-	entries, unread := app.AllHolders(ctx, read, keyspace.Lock, name)
-	waiters, failed := app.AllWaiters(ctx, read, keyspace.Lock, name)
-	failed = errors.Join(unread, failed)
-	free := n.Lock == nil && len(waiters) == 0 && app.Unused(n)
-	if !free || a.JSON {
-		err = app.Listed(failed, len(entries)+len(waiters), func() error { return printLock(a, n, entries, waiters, most) })
+	if !s.free() || a.JSON || s.runs.known() {
+		err = app.Listed(s.unread, len(s.entries)+len(s.waiters), func() error { return printLock(a, &s, most) })
 	}
-	if err = cmp.Or(err, failed); err != nil {
+	if err = cmp.Or(err, s.unread); err != nil {
 		return err
 	}
-	if free {
+	if s.free() {
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.Namespace))
 	}

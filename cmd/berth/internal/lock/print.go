@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -40,6 +41,7 @@ type (
 		Reentry   reentryDocument      `json:"reentry"`
 		Entries   []app.HolderDocument `json:"entries"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
+		Once      *onceDocument        `json:"once,omitempty"` // absent where no runs are known
 	}
 	reentryDocument struct {
 		Count           int        `json:"count"`
@@ -102,29 +104,16 @@ func lockOf(n inspect.Name) inspect.Lock {
 	return *n.Lock
 }
 
-func printLock(a *app.App, n inspect.Name, entries []berth.Holder, waiters []berth.Waiter, most int) error {
-	l := lockOf(n)
+func printLock(a *app.App, s *shown, most int) error {
 	if a.JSON {
-		entries, _ := app.First(entries, most)
-		waiters, _ = app.First(waiters, most)
-		document := showLockDocument{
-			Namespace: a.Namespace, Name: n.Name, Held: n.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left), Pause: app.PauseOf(n.Pause),
-			Reentry: reentryDocument{
-				l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
-			},
-			Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false),
-		}
-		if n.Lock != nil {
-			document.Fence = n.Fence
-		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintJSON(a.Out, showDocument(a, s, most))
 	}
-	says := "free"
-	if n.Lock != nil {
-		says = fmt.Sprintf("held for %s, %s left", text.Human(n.Oldest), text.Human(l.Left))
+	l, says := lockOf(s.Name), "free"
+	if s.Lock != nil {
+		says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(l.Left))
 	}
-	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(n.Name), says, len(waiters))
-	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(n.Pause)))
+	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(s.Name.Name), says, len(s.waiters))
+	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(s.Pause)))
 	if l.Reentries > 0 {
 		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
 		if l.Extended > 0 {
@@ -132,7 +121,24 @@ func printLock(a *app.App, n inspect.Name, entries []berth.Holder, waiters []ber
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return a.PrintClaims(entries, waiters, false, most)
+	return cmp.Or(a.PrintClaims(s.entries, s.waiters, false, most), s.runs.print(a))
+}
+
+func showDocument(a *app.App, s *shown, most int) showLockDocument {
+	l := lockOf(s.Name)
+	entries, _ := app.First(s.entries, most)
+	waiters, _ := app.First(s.waiters, most)
+	document := showLockDocument{
+		Namespace: a.Namespace, Name: s.Name.Name, Held: s.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left), Pause: app.PauseOf(s.Pause),
+		Reentry: reentryDocument{
+			l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
+		},
+		Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false), Once: s.runs.document(),
+	}
+	if s.Lock != nil {
+		document.Fence = s.Fence
+	}
+	return document
 }
 
 func often(n int) string {

@@ -61,8 +61,8 @@ at noon each day, give --offset 0. Give --wait, so that another machine takes ov
 
   0 * * * * berth run --once digest --every 1h --wait 15m -- ./digest.sh
 
-The runs of --once NAME stand under the lock NAME: 'berth lock show', 'pause' and
-'release' are for them too.
+The runs of --once NAME stand under the lock NAME: 'berth lock show NAME' also says what
+became of the newest, and 'berth lock pause' and 'release' are for them too.
 
 The command finds in its environment:
   BERTH_NAME      the name of the semaphore, the lock or the pool

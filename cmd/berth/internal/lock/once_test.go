@@ -1,0 +1,248 @@
+package lock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+// The keys of the lock digest, and of its runs.
+const (
+	lockKey = "berth:lock:{digest}:state"
+	runsKey = "berth:once:{digest}:state"
+)
+
+// yearly are the options of these tests: periods so long, and one so begun, that none ends in a test.
+func yearly() once.Options {
+	const year = 8784 * time.Hour
+	now := time.Duration(time.Now().Unix()) * time.Second
+	return once.Options{Every: year, Offset: (now + year/2) % year}
+}
+
+// jobs are the runs of digest, on a server of their own.
+type jobs struct {
+	*once.Client
+	t     *testing.T
+	s     *embedded.Server
+	redis rueidis.Client
+	opts  once.Options
+}
+
+func jobsOf(t *testing.T, label string) *jobs {
+	t.Helper()
+	s := apptest.Server(t)
+	redis, err := s.Client()
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	client, err := once.New(redis, qlock.Config{Label: label, Lease: time.Minute, CallTimeout: apptest.Patience})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)
+		defer cancel()
+		_ = client.Close(ctx)
+	})
+	return &jobs{client, t, s, redis, yearly()}
+}
+
+// begin begins a run, which ends with the test.
+func (j *jobs) begin() *once.Run {
+	j.t.Helper()
+	run, _, err := j.Begin(j.t.Context(), "digest", j.opts)
+	require.NoError(j.t, err)
+	require.NotNil(j.t, run)
+	j.t.Cleanup(func() { _ = run.End(context.Background(), nil) })
+	return run
+}
+
+// ran is a run that has ended.
+func (j *jobs) ran(failure error) {
+	j.t.Helper()
+	_ = j.begin().End(j.t.Context(), failure)
+}
+
+func (j *jobs) do(command ...string) {
+	j.t.Helper()
+	require.NoError(j.t, j.redis.Do(j.t.Context(), j.redis.B().Arbitrary(command[0]).Keys(command[1]).Args(command[2:]...).Build()).Error())
+}
+
+// show is lock show, its lines about runs, and its document of them.
+func (j *jobs) show() (got apptest.Result, lines []string, document *onceDocument) {
+	j.t.Helper()
+	var whole showLockDocument
+	require.NoError(j.t, json.Unmarshal([]byte(apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out), &whole))
+	got = apptest.Call(j.t, j.s.URL(), "lock", "show", "digest")
+	_, shown, _ := strings.Cut(got.Out, "\nOnce in each period\n")
+	return got, strings.Split(shown, "\n"), whole.Once
+}
+
+const (
+	freed = "berth: lock \"digest\" in namespace \"berth\" is free: nobody holds it, and nobody waits for it\n"
+	when  = `20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`
+	of    = ` for the period from ` + when + ` to ` + when + `, by host/one/1, begun at ` + when + `, `
+)
+
+func TestLockShowSaysWhatBecameOfARun(t *testing.T) {
+	t.Parallel()
+	j := jobsOf(t, "host/one/1")
+	j.ran(errors.New("exit code 7"))
+	got, lines, document := j.show()
+	require.Equal(t, 1, got.Code, "the lock is free")
+	require.Equal(t, freed, got.Err)
+	require.True(t, strings.HasPrefix(got.Out, "digest: free, waiting 0\n\n"), got.Out)
+	require.Regexp(t, `^Newest run: attempt 1`+of+`failed after \S+s: "exit code 7"$`, lines[0])
+	require.Equal(t, "Newest success: none is known", lines[1])
+	require.Nil(t, document.Success)
+	require.Equal(t, "failed", document.Run.Outcome)
+	require.Equal(t, "exit code 7", document.Run.Error)
+	require.NotNil(t, document.Run.EndedAt)
+	require.NotNil(t, document.Run.TookMs)
+
+	j.ran(nil)
+	_, lines, document = j.show()
+	require.Regexp(t, `^Newest run: attempt 2`+of+`done after \S+s$`, lines[0])
+	require.Equal(t, "Newest success: this run", lines[1])
+	require.Equal(t, document.Run, document.Success)
+	last, err := j.Last(t.Context(), "digest")
+	require.NoError(t, err)
+	require.Equal(t, last.Run.Period.String(), *document.Run.PeriodStart)
+	require.Equal(t, last.Run.Node, document.Run.Node)
+	require.Equal(t, last.Run.Fence, document.Run.Fence)
+	require.Equal(t, 2, document.Run.Attempt)
+}
+
+func TestLockShowTellsWhatASignalStopped(t *testing.T) {
+	t.Parallel()
+	j := jobsOf(t, "host/one/1")
+	stopped, stop := context.WithCancel(t.Context())
+	run := j.begin()
+	stop()
+	require.NoError(t, run.End(stopped, context.Canceled))
+	_, lines, document := j.show()
+	require.Regexp(t, `^Newest run: attempt 1`+of+`stopped by its own process after \S+s: "context canceled"$`, lines[0])
+	require.Equal(t, "stopped", document.Run.Outcome)
+}
+
+func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
+	t.Parallel()
+	j := jobsOf(t, "host/one/1")
+	j.begin()
+	got, lines, document := j.show()
+	require.Zero(t, got.Code, got.Err)
+	require.Regexp(t, `^digest: held for `, got.Out)
+	require.Regexp(t, `^Newest run: attempt 1`+of+`goes on$`, lines[0])
+	require.True(t, document.Run.GoesOn)
+	require.Nil(t, document.Run.EndedAt)
+	require.Nil(t, document.Run.TookMs)
+
+	j.do("DEL", lockKey) // as when the lease of a process that died is over
+	got, lines, document = j.show()
+	require.Equal(t, 1, got.Code)
+	require.Regexp(t, `has not ended, and its lock is gone: its process has died, or has lost the lock$`, lines[0])
+	require.False(t, document.Run.GoesOn)
+
+	_, err := apptest.LocksOf(t, j.s, qlock.Config{}).Lock(t.Context(), "digest", nil)
+	require.NoError(t, err)
+	got, lines, document = j.show()
+	require.Zero(t, got.Code, "somebody else has the lock")
+	require.Regexp(t, `its process has died`, lines[0])
+	require.False(t, document.Run.GoesOn)
+}
+
+func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
+	t.Parallel()
+	j := jobsOf(t, "host/one/1")
+	run := j.begin()
+	last, err := j.Last(t.Context(), "digest")
+	require.NoError(t, err)
+	require.NoError(t, run.End(t.Context(), errors.New("late")))
+	read := runs{Last: last}
+	require.NoError(t, read.settle(t.Context(), j.Client, inspect.Name{Name: "digest"}))
+	require.Equal(t, once.Failed, read.Run.Outcome)
+
+	j.begin()
+	read = runs{Last: last}
+	require.NoError(t, read.settle(t.Context(), j.Client, inspect.Name{Name: "digest"}))
+	require.True(t, read.goesOn, "one that has begun since")
+}
+
+func TestLockShowTellsOfMissedPeriods(t *testing.T) {
+	t.Parallel()
+	j := jobsOf(t, "host/one/1")
+	j.ran(nil)
+	success, err := j.redis.Do(t.Context(), j.redis.B().Hget().Key(runsKey).Field("success").Build()).ToString()
+	require.NoError(t, err)
+	words := strings.SplitN(success, " ", 9)
+	words[2], words[7], words[8] = words[2]+"0", "3", strings.Replace(words[8], "done", "failed", 1)
+	j.do("HSET", runsKey, "run", strings.Join(words, " "))
+	_, lines, document := j.show()
+	require.Regexp(t, `, failed after \S+s; before it 3 periods went by without a success$`, lines[0])
+	require.Regexp(t, `^Newest success: attempt 1`+of+`done after \S+s$`, lines[1], "another run")
+	require.Equal(t, 3, document.Run.Missed)
+	require.Zero(t, document.Success.Missed)
+}
+
+func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for what, stored := range map[string][]string{
+		"WRONGTYPE":    {"SET", runsKey, "somebody else's"},
+		"incompatible": {"HSET", runsKey, "fmt", "2"},
+		"be read":      {"HSET", runsKey, "fmt", "1", "run", "\x1b[2J\u202e"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			j := jobsOf(t, "")
+			_, err := apptest.LocksOf(t, j.s, qlock.Config{}).Lock(t.Context(), "digest", nil)
+			require.NoError(t, err)
+			j.do(stored...)
+			got, _, document := j.show()
+			require.Zero(t, got.Code, got.Err)
+			require.Regexp(t, `^berth: warning: what is kept of the runs of digest cannot be read: .*`+what+`.*\n$`, got.Err)
+			require.Regexp(t, `^digest: held for `, got.Out)
+			require.NotContains(t, got.Out, "Once in")
+			require.Nil(t, document)
+			requireReadable(t, got)
+		})
+	}
+}
+
+func TestWhatAHostileWriterStoredOfRunsNeverReachesTheTerminal(t *testing.T) {
+	t.Parallel()
+	const evil = "\x1b[2J\u009b2J\u202e\xff"
+	j := jobsOf(t, evil)
+	j.ran(errors.New("line\n" + evil + strings.Repeat("x", 400)))
+	_, lines, document := j.show()
+	require.Contains(t, lines[0], `, by "\x1b[2J\u009b2J\u202e`)
+	require.Contains(t, lines[0], `: "line\n\x1b[2J`)
+	require.True(t, strings.HasSuffix(lines[0], `xx"`), "all of it")
+	require.Contains(t, document.Run.Error, "line\n\x1b[2J")
+
+	far := strings.Repeat("9", 18)
+	j.do("HSET", runsKey, "run", strings.Join([]string{far, far, "1", far, far, far, far, "-3", evil, evil, "0:"}, " ")+evil)
+	for _, more := range [][]string{nil, {"--json"}} {
+		got := apptest.Call(t, j.s.URL(), append([]string{"lock", "show", "digest"}, more...)...)
+		require.Equal(t, apptest.Outcome(1, got.Out, freed), got)
+		require.Contains(t, got.Out, `2J`)
+		requireReadable(t, got)
+	}
+}
+
+// requireReadable requires that nothing in the output harms a terminal.
+func requireReadable(t *testing.T, got apptest.Result) {
+	t.Helper()
+	all := strings.ReplaceAll(got.Out+got.Err, "\n", "")
+	require.Equal(t, -1, strings.IndexFunc(all, func(r rune) bool { return !unicode.IsPrint(r) || text.Hidden(r) }), "%q", all)
+}
