@@ -200,7 +200,7 @@ func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 	for what, stored := range map[string][]string{
 		"WRONGTYPE":    {"SET", runsKey, "somebody else's"},
 		"incompatible": {"HSET", runsKey, "fmt", "2"},
-		"be read":      {"HSET", runsKey, "fmt", "1", "run", "\x1b[2J\u202e"},
+		"be read":      {"HSET", runsKey, "fmt", "1", "run", "\x1b[2J\u202e\u3164"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
