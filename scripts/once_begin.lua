@@ -15,7 +15,8 @@ local at = once_open(KEYS[1], every)
 local last, success = at.run, at.success
 if at.newer then
   return { "incompatible", at.newer }
-elseif success and success.start >= start then -- a later one has other settings
+elseif success and (success.start >= start or success.over > start and success.over - success.start == every) then
+  -- a later one has other settings; one that reaches into this one, of the same length, another offset
   return { "done", success.text }
 elseif last and last.fence == fence and last.ended == 0 and last.start == start then -- also when the period is over
   return { "begun", last.attempt, int(last.begun), last.missed }

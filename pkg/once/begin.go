@@ -121,7 +121,7 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 func (q *call) decided() (Result, error) {
 	ahead := q.known.Sub(q.period.Start) // the server has lost that, or its clock was put back
 	switch s, r := q.last.Success, q.last.Run; {
-	case s != nil && s.Period.Start.Equal(q.period.Start):
+	case s != nil && s.Period.overlaps(q.period):
 		return Result{Done, *s}, nil
 	case ahead >= 0 && ahead <= q.Every+slack:
 		return Result{Done, Info{Period: q.period}}, nil

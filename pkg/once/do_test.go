@@ -49,6 +49,24 @@ func TestPeriodsBeginAtTheOffset(t *testing.T) {
 	})
 }
 
+// A caller with another offset, such as berth run --once by its default, has periods that reach into those
+// of the others.
+func TestAnotherOffsetRunsNothingTwice(t *testing.T) {
+	half := once.Options{Every: hour, Offset: hour / 2}
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		wait := b.start(t.Context(), waiting(half), never(t)) // the server tells it under the lock
+		require.NoError(t, run.Granted(time.Minute).err)
+		require.Equal(t, once.Done, wait.GrantedBy(time.Minute).Status)
+		w.Until(hour / 2)
+		require.Equal(t, "2026-01-01T00:00:00Z", b.finds(half, once.Done).Period.String())
+		w.Until(hour + hour/2)
+		require.Equal(t, "2026-01-01T01:30:00Z", b.ran(half, nil).Period.String())
+		require.Equal(t, "2026-01-01T01:30:00Z", a.finds(hourly, once.Done).Period.String())
+	})
+}
+
 func TestWhoDoesNotWaitIsToldWhoRuns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, c := w.node(), w.node(), w.node()

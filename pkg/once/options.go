@@ -93,6 +93,12 @@ type Period struct{ Start, End time.Time }
 // String is the start in UTC, in RFC 3339.
 func (p Period) String() string { return p.Start.UTC().Format(time.RFC3339Nano) }
 
+// overlaps says that two periods of one length have a moment in common: they are the same one, or
+// callers do not agree about the offset.
+func (p Period) overlaps(other Period) bool {
+	return p.Start.Before(other.End) && other.Start.Before(p.End) && p.End.Sub(p.Start) == other.End.Sub(other.Start)
+}
+
 // at is the period of a moment of the server (ms).
 func (o Options) at(now int64) Period {
 	every, offset := o.Every.Milliseconds(), o.Offset.Milliseconds()

@@ -159,10 +159,12 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 	if r.Label != "" {
 		by = " by " + text.Plain(r.Label)
 	}
-	switch r.Status {
-	case once.Done:
+	switch {
+	case r.Status == once.Running && by == "": // perhaps no run has it
+		what = "has not begun, as somebody holds its lock,"
+	case r.Status == once.Done:
 		what = "is done"
-	case once.Resting:
+	case r.Status == once.Resting:
 		what = "has failed, and may not be tried again yet,"
 	}
 	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, r.Period, by)
