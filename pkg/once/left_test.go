@@ -28,7 +28,7 @@ func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
 			n := w.node()
 			n.OnCommand(slow("once_begin", time.Second))
 			ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
-			if cause == context.Canceled {
+			if row == "cancelled" {
 				ctx, cancel = context.WithCancel(t.Context())
 				time.AfterFunc(500*ms, cancel)
 			}
