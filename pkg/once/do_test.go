@@ -55,11 +55,11 @@ func TestAnotherOffsetRunsNothingTwice(t *testing.T) {
 	half := once.Options{Every: hour, Offset: hour / 2}
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
-		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
+		run := a.start(t.Context(), hourly, takes(40*time.Minute, nil))
+		w.Until(35 * time.Minute)
 		wait := b.start(t.Context(), waiting(half), never(t)) // the server tells it under the lock
-		require.NoError(t, run.Granted(time.Minute).err)
-		require.Equal(t, once.Done, wait.GrantedBy(time.Minute).Status)
-		w.Until(hour / 2)
+		require.NoError(t, run.Granted(40*time.Minute).err)
+		require.Equal(t, once.Done, wait.GrantedBy(40*time.Minute).Status)
 		require.Equal(t, "2026-01-01T00:00:00Z", b.finds(half, once.Done).Period.String())
 		w.Until(hour + hour/2)
 		require.Equal(t, "2026-01-01T01:30:00Z", b.ran(half, nil).Period.String())
