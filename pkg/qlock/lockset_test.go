@@ -469,7 +469,7 @@ func TestDoAllTellsOfALockWhoseEndNobodyHadHeardOf(t *testing.T) {
 }
 
 // looksFor sleeps until a context has ended with a set. The set may not have ended before the context says so.
-func looksFor(t *testing.T, ctx context.Context, set *qlock.LockSet) {
+func looksFor(ctx context.Context, t *testing.T, set *qlock.LockSet) {
 	t.Helper()
 	for ctx.Err() == nil {
 		require.NoError(t, set.Err(), "which the context had not seen")
@@ -488,7 +488,7 @@ func TestTheContextsOfASetLookAtTheClockThemselves(t *testing.T) {
 			require.NoError(t, err)
 			held := set.Context()
 			within, cancel := set.Within(context.Background())
-			looksFor(t, within, set)
+			looksFor(within, t, set)
 			require.Error(t, held.Err())
 			cancel()
 			_ = set.Release(context.Background())
@@ -505,7 +505,7 @@ func TestASetLooksAtTheClockOfTheOuterSetToo(t *testing.T) {
 			require.NoError(t, err)
 			ctx, leave := outer.Within(context.Background())
 			require.NoError(t, n.DoAll(ctx, []string{"c", "d"}, nil, func(inner context.Context) error {
-				looksFor(t, inner, outer)
+				looksFor(inner, t, outer)
 				return nil
 			}))
 			leave()
