@@ -19,6 +19,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // sentinels are all that an error of Berth may match, as docs/errors.md names
@@ -41,6 +43,9 @@ var sentinels = map[string]error{
 	"ErrAbsent":                berth.ErrAbsent,
 	"ErrStale":                 berth.ErrStale,
 	"fence.ErrStale":           fence.ErrStale,
+	"once.ErrUsedUp":           once.ErrUsedUp,
+	"once.ErrLate":             once.ErrLate,
+	"leader.ErrWanted":         leader.ErrWanted,
 	"context.Canceled":         context.Canceled,
 	"context.DeadlineExceeded": context.DeadlineExceeded,
 }
