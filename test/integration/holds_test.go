@@ -22,7 +22,7 @@ var holdsFor = flag.Duration("holds.for", 0,
 func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
 	w := privateLocks(t)
 	// Of these no pause of the machine ends one, though a busy one takes long to begin and to end as many.
-	many, lease, during, loops := 1000, 3*safe, 12*time.Second, 0
+	many, lease, during, loops := 1000, 3*safe, time.Duration(0), 0
 	if *holdsFor > 0 {
 		w.turn()
 		many, lease, during, loops = 10_000, 5*time.Second, *holdsFor, 4
@@ -36,18 +36,19 @@ func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
 		locks[i], err = client.Lock(w.Within(patience), fmt.Sprint("name ", i), nil)
 		return err
 	})
-	renewals, spent := w.runs(), w.processorTime()
+	before, start, spent := w.runs(), time.Now(), w.processorTime()
 	<-time.After(during)
-	renewals, spent = w.runs()-renewals, w.processorTime()-spent
+	require.Eventually(w, func() bool { return w.runs()-before >= many }, patience, safe/20, "each is renewed")
+	renewals, took := w.runs()-before, time.Since(start)
+	spent = w.processorTime() - spent
 	lost := 0
 	for _, l := range locks {
 		if l.Err() != nil {
 			lost++
 		}
 	}
-	w.Logf("%d renewals in %v, of %v of this process each; %d lost", renewals, during, spent/time.Duration(max(1, renewals)), lost)
+	w.Logf("%d renewals in %v, of %v of this process each; %d lost", renewals, took, spent/time.Duration(max(1, renewals)), lost)
 	require.Zero(w, lost, "of %d", many)
-	require.GreaterOrEqual(w, renewals, many, "each was renewed")
 	w.eachOf(many, func(i int) error { return locks[i].Release(w.Within(patience)) })
 }
 
