@@ -86,8 +86,9 @@ type Event struct {
 // Observer receives every event of a client.
 //
 // The client calls Observe on the goroutine on which the event happened. That
-// goroutine may be one that keeps leases alive, so Observe must not block, must
-// not panic, and must not call the client. Many goroutines call Observe at once,
+// goroutine may be one that keeps leases alive, or one that asks a hold or its
+// context and so finds the hold ended, whatever locks of its own it has then. So
+// Observe must not block, must not panic, and must not call the client. Many goroutines call Observe at once,
 // none of them with a lock of Berth held. Events of one claim may come from
 // several goroutines; At is their order. The event that ends an acquire always
 // comes after Observe has returned from the claim's Queued event, and so does the
