@@ -22,7 +22,7 @@ func TestAContainerOfThisMachinesServer(t *testing.T) {
 	d := Container(t, "--maxmemory", "3mb")
 	require.Equal(t, "container", d.Name)
 	s, conn := d.Servers()[0], d.Client(t)
-	got, err := conn.Do(within(t, 10*time.Second), conn.B().ConfigGet().Parameter("maxmemory").Build()).AsStrMap()
+	got, err := conn.Do(within(t, settleLimit), conn.B().ConfigGet().Parameter("maxmemory").Build()).AsStrMap()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"maxmemory": "3145728"}, got)
 	require.NoError(t, set(t, conn, "k", "v"))

@@ -38,7 +38,7 @@ func TestServersEndWithATestBinaryThatIsKilled(t *testing.T) {
 			_ = conn.Close()
 		}
 		return err != nil
-	}, 10*time.Second, 5*time.Millisecond)
+	}, settleLimit, 5*time.Millisecond)
 }
 
 // TestChildWithAServer is the killed one.

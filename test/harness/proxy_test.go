@@ -45,11 +45,16 @@ func TestDroppedRepliesAreThoseOfCommandsThatRan(t *testing.T) {
 	require.NoError(t, set(t, client, "warm", "up"))
 
 	p.DropReplies()
-	require.ErrorIs(t, incr(t, client), context.DeadlineExceeded)
+	ctx, leave := context.WithCancel(within(t, settleLimit))
+	answered := make(chan error, 1)
+	go func() { answered <- client.Do(ctx, client.B().Incr().Key("n").Build()).Error() }()
 	require.Eventually(t, func() bool {
 		n, err := get(t, direct, "n")
 		return err == nil && n == "1"
 	}, settleLimit, 10*time.Millisecond, "the request did not reach the server")
+	require.Eventually(t, p.lostReplies, settleLimit, time.Millisecond, "the reply did not reach the proxy")
+	leave()
+	require.ErrorIs(t, <-answered, context.Canceled)
 
 	p.Heal(t)
 	require.Eventually(t, func() bool { return incr(t, client) == nil }, settleLimit, 10*time.Millisecond)
@@ -156,6 +161,18 @@ func TestTheProxysURLKeepsTheRest(t *testing.T) {
 	require.NoError(t, err)
 	p := &Proxied{Addr: "127.0.0.1:9", server: s}
 	require.Equal(t, "redis://user:pass@127.0.0.1:9/2", p.URL())
+}
+
+// lostReplies says whether a connection has lost one.
+func (p *Proxied) lostReplies() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k := range p.open {
+		if k.lost[replies] {
+			return true
+		}
+	}
+	return false
 }
 
 // oneConnection keeps the client from sending a command over a connection that

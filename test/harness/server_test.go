@@ -19,7 +19,7 @@ func TestStartGivesAServerOfItsOwnWithTheSettings(t *testing.T) {
 	require.True(t, a.Private())
 	require.NotEqual(t, a.PID(), b.PID())
 
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, settleLimit)
 	client := a.Client(t)
 	got, err := client.Do(ctx, client.B().ConfigGet().Parameter("maxmemory").Parameter("maxmemory-policy").Build()).AsStrMap()
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestKillEndsTheServerUntilARestart(t *testing.T) {
 		s.Kill(t)
 		require.Zero(t, s.PID())
 		requireBroken(t, conn)
-		require.Error(t, ping(within(t, 10*time.Second), s.Addr))
+		require.Error(t, ping(within(t, settleLimit), s.Addr))
 		s.Kill(t) // again is no error
 
 		s.Restart(t)
@@ -179,10 +179,10 @@ func within(t *testing.T, d time.Duration) context.Context {
 
 func set(t *testing.T, c rueidis.Client, key, value string) error {
 	t.Helper()
-	return c.Do(within(t, 10*time.Second), c.B().Set().Key(key).Value(value).Ex(time.Minute).Build()).Error()
+	return c.Do(within(t, settleLimit), c.B().Set().Key(key).Value(value).Ex(time.Hour).Build()).Error()
 }
 
 func get(t *testing.T, c rueidis.Client, key string) (string, error) {
 	t.Helper()
-	return c.Do(within(t, 10*time.Second), c.B().Get().Key(key).Build()).ToString()
+	return c.Do(within(t, settleLimit), c.B().Get().Key(key).Build()).ToString()
 }

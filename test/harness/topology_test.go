@@ -71,7 +71,7 @@ func requireOffset(t *testing.T, d *Deployment, offset time.Duration) {
 	t.Helper()
 	client := d.Client(t)
 	before := time.Now()
-	reply, err := client.Do(within(t, 10*time.Second),
+	reply, err := client.Do(within(t, settleLimit),
 		client.B().Eval().Script(`return redis.call("TIME")`).Numkeys(0).Build()).AsIntSlice()
 	after := time.Now()
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestAMoveTakesKeysAlongAndAnswersAsRedisDoesUntilItIsFinished(t *testing.T)
 	client := d.Client(t)
 	require.NoError(t, set(t, client, "{k}1", "one"))
 	require.NoError(t, set(t, client, "{k}2", "two"))
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, settleLimit)
 
 	m := d.Move(t, "{k}")
 	require.NotEqual(t, m.from, m.to)
