@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +23,7 @@ var inLanesHouse = map[string]func(f *poolHouse) func(){
 	"the end of a wait for one resource": func(f *poolHouse) func() {
 		require.NoError(f, f.here.Bind(f.Within(patience), "customer", "r0", nil))
 		a := f.allocate(f.here, only("r0"))
-		q := f.allocateQueue(f.there, &allocator.AllocateOptions{Bind: "customer", BindWait: 3 * time.Second}, 1)
+		q := f.allocateQueue(f.there, &allocator.AllocateOptions{Bind: "customer", BindWait: fullLease}, 1)
 		return func() {
 			require.False(f, q.Over())
 			f.gets(q, "r1")
@@ -47,7 +46,7 @@ var inLanesHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"a rest that ends": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.Within(patience), "r0", 3*time.Second, ""))
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, ""))
 		q := f.allocateQueue(f.there, only("r0"), 1)
 		return func() {
 			require.False(f, q.Over())
