@@ -84,14 +84,14 @@ func (c *leaderServant) lead(ctx context.Context, o order, a *answer) error {
 	return nil
 }
 
-// firstLook returns what the first look says after the process has stood still for most of its lease: no timer
+// firstLook returns what the first look says after the process has stood still for longer than its lease: no timer
 // has a chance to fire between that and the one before.
 func (c *leaderServant) firstLook(term context.Context, ended func() bool) error {
 	for before := time.Now(); ; {
 		now := time.Now()
 		over := ended()
 		switch {
-		case now.Sub(before) < c.lease/2 && !over:
+		case now.Sub(before) < c.lease && !over:
 			before = now
 		case !over:
 			return errors.New("it lives")
@@ -265,6 +265,8 @@ func TestAStoppedLeaderIsToldAtItsFirstLook(t *testing.T) {
 	for _, look := range looks {
 		require.Greater(t, <-begins[look], fences[look])
 	}
+	// The lease has run since the last heartbeat; the child is to have stood still for longer than a lease.
+	w.pass(safe / 2)
 	first["context"] = child.send(order{Do: "context", Name: "context"}) // it waits in the pipe
 	child.signal(syscall.SIGCONT)
 	for _, look := range looks {
