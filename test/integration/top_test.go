@@ -30,19 +30,24 @@ func (w *world) town(names, contended int) {
 // jam is what is acted on: a semaphore that two hold and most wait for, a pool that is leased, and a lock.
 type jam struct {
 	sem, lock, pool string
-	first, second   *semaphore.Permit // which holds longest; which gives back when it is asked
-	waits           []*taking         // in line
+	first, second   *semaphore.Permit // which holds longest; which gives back when it is asked, and may
+	may             chan struct{}
+	waits           []*taking // in line
 }
 
 func (w *world) jam(name string, waiting int) *jam {
 	w.Helper()
-	j := &jam{sem: "sem-" + name, lock: "lock-" + name, pool: "pool-" + name}
+	j := &jam{sem: "sem-" + name, lock: "lock-" + name, pool: "pool-" + name, may: make(chan struct{})}
 	first, second := w.client(semaphore.Config{Label: "host-1/first"}), w.client(semaphore.Config{Label: "host-2/second"})
 	j.first, j.second = w.take(w.sem(first, j.sem, 2), nil), w.take(w.sem(second, j.sem, 2), nil)
 	go func() {
 		select {
 		case <-j.second.Wanted():
-			_ = j.second.Release(w.Within(patience))
+			select {
+			case <-j.may:
+				_ = j.second.Release(context.Background())
+			case <-j.second.Done():
+			}
 		case <-j.second.Done():
 		}
 	}()
@@ -221,6 +226,7 @@ func (t *terminal) acts(j *jam) {
 	t.press("d", "Enter", "Enter")
 	t.confirms(`Drain node "` + j.second.Node() + `"`)
 	t.shows("is under way", "1 action under way")
+	close(j.may)
 	t.Await("the drained process has given back", func() bool { return j.second.Err() != nil })
 	t.shows("drain "+j.second.Node()+":", "0 left") // it has walked over all names again since
 	t.press("g")
