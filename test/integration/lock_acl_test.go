@@ -19,7 +19,7 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	user := w.server.SmallestUser(t, w.ns)
 	w.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
 	// The first heartbeat is far off: what comes, comes by a push.
-	cfg := qlock.Config{Lease: time.Hour, Swarm: inSwarm()}
+	cfg := qlock.Config{Lease: time.Hour, Swarm: watching()}
 	here, there := w.locker(cfg, user), w.locker(cfg, user)
 	ctx := w.Within(patience)
 
@@ -93,7 +93,7 @@ func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
 	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	dead.acquireFixed(order{Lease: time.Hour})
-	here := w.locker(qlock.Config{Swarm: inSwarm()}, user)
+	here := w.locker(qlock.Config{Swarm: watching()}, user)
 	require.NoError(t, here.Swarm().Start(w.Within(patience)))
 	q := w.lockQueue(here, nil, 1)
 	dead.kill()
@@ -105,7 +105,7 @@ func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
 // The nodes are listed all the same.
 func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
 	w := privateLocks(t)
-	blind := w.locker(qlock.Config{Swarm: inSwarm()}, w.server.SmallestUser(t, w.ns))
+	blind := w.locker(qlock.Config{Swarm: watching()}, w.server.SmallestUser(t, w.ns))
 	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	held := dead.acquireFixed(order{Lease: time.Hour})

@@ -20,6 +20,11 @@ func inSwarm() qlock.SwarmConfig {
 	return qlock.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: zombie, FlushEvery: zombie / 4}
 }
 
+// watching is how a node takes part that must not be found dead: no pause of the machine lasts as long.
+func watching() qlock.SwarmConfig {
+	return qlock.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: time.Minute, FlushEvery: zombie / 4}
+}
+
 // swarmed is a node in a process of its own that holds the door for an hour
 // without renewing it, one in this process, and whoever waits here.
 type swarmed struct {
@@ -34,8 +39,7 @@ type swarmed struct {
 func (w *world) swarmed() *swarmed {
 	w.Helper()
 	s := &swarmed{world: w, lag: w.measure()}
-	cfg := qlock.Config{Swarm: inSwarm()}
-	s.child, s.here = w.spawnLocker(spec{Swarm: cfg.Swarm}), w.locker(cfg)
+	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.locker(qlock.Config{Swarm: watching()})
 	require.Empty(w, s.child.ask(order{Do: "swarm"}).Err)
 	require.NoError(w, s.here.Swarm().Start(w.Within(patience)))
 	s.hold = s.child.acquireFixed(order{Lease: time.Hour})
@@ -113,8 +117,8 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
 	w := sharedLocks(t)
 	proxy := harness.Proxy(t, w.server)
-	cfg := qlock.Config{Swarm: inSwarm(), CallTimeout: zombie}
-	cut, here := w.lockerOn(proxy.Client(t), cfg), w.locker(cfg)
+	cut := w.lockerOn(proxy.Client(t), qlock.Config{Swarm: inSwarm(), CallTimeout: zombie})
+	here := w.locker(qlock.Config{Swarm: watching()})
 	ctx := w.Within(patience)
 	require.NoError(t, cut.Swarm().Start(ctx))
 	require.NoError(t, here.Swarm().Start(ctx))
