@@ -45,11 +45,11 @@ func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) 
 			w.line <- e
 		}
 	})
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: w.ns, Lease: lease, Observer: watch})
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, Observer: watch})
+	locks, err := qlock.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: lease, Observer: watch})
+	pools, err := allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
 	sem, err := sems.Semaphore(name("sem"), 1, nil)
 	require.NoError(t, err)
@@ -153,27 +153,30 @@ func (w *failoverWorld) turns(held map[string]berth.Hold, waiters map[string][]*
 	}
 }
 
-// renewing renews what is held all the time, until stop says how often it was done.
+// renewing renews what is held all the time, until stop says how often it was done. It returns when it was done once.
 func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
-	end, done := make(chan struct{}), make(chan int)
+	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
 		for {
-			select {
-			case <-end:
-				done <- n
-				return
-			default:
-			}
-			<-time.After(5 * time.Millisecond)
 			for kind, p := range held {
 				if err := p.Renew(w.Within(patience)); err != nil {
 					w.Errorf("%s: renewing during the fault: %v", kind, err)
 				}
 				n++
 			}
+			if n == len(held) {
+				close(begun)
+			}
+			select {
+			case <-end:
+				done <- n
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
 		}
 	}()
+	<-begun
 	stop = sync.OnceValue(func() int {
 		close(end)
 		return <-done
@@ -204,7 +207,7 @@ func TestAFailoverBySentinelGoesUnnoticed(t *testing.T) {
 			begin := time.Now()
 			fail(t, w.d)
 			t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
-			require.Positive(t, stop())
+			t.Logf("%d renewals meanwhile", stop())
 			for kind, p := range held {
 				require.NoError(t, p.Err(), kind)
 			}
@@ -234,7 +237,7 @@ func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {
 	begin := time.Now()
 	w.d.KillMaster(t, "{"+name("lock")+"}")
 	t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
-	require.Positive(t, stop())
+	t.Logf("%d renewals meanwhile", stop())
 	for kind, p := range held {
 		require.NoError(t, p.Err(), kind)
 	}
@@ -248,7 +251,7 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 	d := harness.Cluster(t)
 	for _, when := range []string{"before any key has moved", "when all keys have moved", "when the slot has moved"} {
 		t.Run(when, func(t *testing.T) {
-			w := newFailoverWorld(t, d, safe)
+			w := newFailoverWorld(t, d, 2*safe)
 			held := w.hold()
 			waiters := w.queue(4)
 			var moves []*harness.Move

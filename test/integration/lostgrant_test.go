@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/test/harness"
@@ -24,7 +25,7 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			master, replica := start(t).Servers()[0], start(t).Servers()[0]
+			master, replica := start(t, "--repl-diskless-sync-delay", "0").Servers()[0], start(t).Servers()[0]
 			front := harness.Proxy(t, master)
 			ask := func(s *harness.Server, words ...string) rueidis.RedisResult {
 				c := s.Client(t, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
@@ -78,9 +79,11 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 				got <- a
 			}()
 			<-queued
-			n, err := ask(master, "WAIT", "1", "30000").AsInt64()
-			require.NoError(t, err)
-			require.EqualValues(t, 1, n)
+			testkit.Patient{T: t}.Await("the replica has it all", func() bool {
+				n, err := ask(master, "WAIT", "1", "1000").AsInt64()
+				require.NoError(t, err)
+				return n == 1
+			})
 			ask(replica, "REPLICAOF", "NO", "ONE")
 
 			require.NoError(t, x.Release(ctx))
