@@ -204,7 +204,11 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	w := shared(t)
 	const cancels, capacity = 200, 3
 	proxy := harness.Proxy(t, w.server)
-	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: time.Second, CleanupTimeout: patience, Retry: heard}
+	// A claim is removed at the latest when replies are no longer late.
+	const late = 10 * patience
+	cfg := semaphore.Config{
+		Lease: time.Hour, CallTimeout: time.Second, CleanupTimeout: late, Retry: berth.Retry{Attempts: 10_000, Within: late},
+	}
 	s := w.storm("gpu", capacity)
 	s.spread.Store(int64(2 * time.Second)) // near where it would get to
 	for _, pipelines := range []int{1, 3} {

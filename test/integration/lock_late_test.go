@@ -74,7 +74,7 @@ var lostReplies = map[string]struct {
 	"a release gives back once": {"lock_release", func(m *meddled) {
 		first, second := m.enter(20*time.Second), m.enter(30*time.Second)
 		m.unlock(first)
-		require.Less(m, m.moved(), 35*time.Second)
+		require.Less(m, m.moved(), 50*time.Second, "nothing is given back")
 		require.GreaterOrEqual(m, m.moved(), 30*time.Second)
 		m.unlock(second)
 	}},
@@ -101,7 +101,7 @@ var lostReplies = map[string]struct {
 	"a claim goes to the end of the line once": {"lock_requeue", func(m *meddled) {
 		m.unlock(m.outer)
 		m.outer = m.lock(m.other, nil)
-		q := m.lockQueue(m.client, &qlock.LockOptions{RequeueEvery: 3 * time.Second}, 1)
+		q := m.lockQueue(m.client, &qlock.LockOptions{RequeueEvery: safe}, 1)
 		id := m.look(door).inLine()[0]
 		next := m.lockQueue(m.other, nil, 2)
 		m.Await("it has gone behind", func() bool { return m.look(door).inLine()[1] == id })
@@ -184,7 +184,7 @@ func TestALateEntryMeetsATombstone(t *testing.T) {
 func TestLocksThroughABadNetwork(t *testing.T) {
 	w := sharedLocks(t)
 	proxy := harness.Proxy(t, w.server)
-	cfg := qlock.Config{Lease: safe, CallTimeout: time.Second}
+	cfg := qlock.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
 	far := func(redis rueidis.Client) ask { return forLock(w.lockerOn(redis, cfg)) }
 	tr := w.trafficOf(door, []ask{forLock(w.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
 	const outage = 200 * time.Millisecond

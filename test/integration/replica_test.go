@@ -44,7 +44,7 @@ func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	require.Len(w, holders, 1)
 	require.Equal(w, c.Node(), holders[0].Node)
 	// What leads to a write is not read there.
-	there, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, Retry: berth.Retry{Attempts: 1}})
+	there, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, CallTimeout: calls, Retry: berth.Retry{Attempts: 1}})
 	require.NoError(w, err)
 	defer func() { require.NoError(w, there.Close(w.Within(patience))) }()
 	for what, err := range map[string]error{
