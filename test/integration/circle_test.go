@@ -210,7 +210,7 @@ func (w *world) registered(names int) {
 func TestACircleOverServersOfACluster(t *testing.T) {
 	t.Parallel()
 	d, p := harness.Cluster(t), testkit.Patient{T: t}
-	ns, ctx := harness.Namespace(t), p.Within(patience)
+	ns, ctx := harness.Namespace(t), p.Within(5*patience)
 	first, second := "first", ""
 	for n := 0; second == ""; n++ {
 		if name := fmt.Sprint("second-", n); d.Master(t, "{"+name+"}").Addr != d.Master(t, "{"+first+"}").Addr {

@@ -55,6 +55,7 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 		w.warm(c)
 	}
 	const many = 200
+	start := time.Now()
 	scripts := w.cost(func() {
 		var all sync.WaitGroup
 		for i := range many {
@@ -72,7 +73,8 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 	})
 	t.Logf("%d scripts for %d contended permits", scripts, many)
 	require.GreaterOrEqual(t, scripts, 2*many)
-	require.LessOrEqual(t, scripts, 2*many+len(sems), "each client notes once that it waits")
+	const noted = 30 * time.Second // for which a client does not note that again
+	require.LessOrEqual(t, scripts, 2*many+len(sems)*(1+int(time.Since(start)/noted)), "each client notes once that it waits")
 	w.idle("gpu")
 }
 

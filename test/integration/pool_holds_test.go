@@ -32,7 +32,7 @@ func strangeKeys() []string {
 
 func TestAnyBytesAreAResource(t *testing.T) {
 	w := sharedPools(t)
-	keys, ctx := strangeKeys(), w.Within(2*patience)
+	keys, ctx := strangeKeys(), w.Within(10*patience)
 	p, there := w.pool(allocator.Config{}), w.pool(allocator.Config{})
 	for _, bad := range []string{"", strings.Repeat("k", 1025)} {
 		_, err := p.Add(ctx, []string{"good", bad}, nil)

@@ -215,7 +215,7 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	const every = 500
 	inspections, moving := 0, 0
 	for next := int64(every); next <= operations; next += every {
-		w.awaitFor(time.Minute, "the operations go on", func() bool { return x.operations() >= next })
+		w.awaitFor(patience, "the operations go on", func() bool { return x.operations() >= next })
 		if w.inspected(p).Moving {
 			moving++
 		}
