@@ -248,7 +248,14 @@ func (m *machine) finish(t *rapid.T) {
 	if whole == 0 {
 		whole = m.named
 	}
-	p, err := m.clients[0].sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
-	must(t, err)
-	must(t, p.Release(context.Background()))
+	last := &claim{}
+	for last.got == nil {
+		last.got, last.err = m.clients[0].sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
+		if m.late(last) {
+			m.Settle(empty)
+			continue
+		}
+		must(t, last.err)
+	}
+	m.allow(t, last.got.Release(context.Background()), berth.ErrNotHeld)
 }
