@@ -168,7 +168,7 @@ func lockExtend(w *world) {
 
 func lockMaxHold(w *world) {
 	locks := w.locks(qlock.Config{Lease: long})
-	l := must(w, lock(locks[0], door, &qlock.LockOptions{MaxHold: short}))
+	l := must(w, there(lock(locks[0], door, &qlock.LockOptions{MaxHold: short})))
 	next := must(w, lock(locks[1], door, nil))
 	require.ErrorIs(w, l.Err(), berth.ErrExpired)
 	w.ended(l, berth.ErrExpired)

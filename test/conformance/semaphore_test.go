@@ -139,7 +139,7 @@ func semCancel(w *world) {
 func semExpiry(w *world) {
 	sems := w.sem(semaphore.Config{Lease: long}, 1)
 	fixed := &semaphore.AcquireOptions{Lease: short, NoRenew: true}
-	p := must(w, acquire(sems[0], fixed))
+	p := must(w, there(acquire(sems[0], fixed)))
 	q := testkit.Begin(w.Within(patience), acquire(sems[1], nil))
 	next := q.Wait(w)
 	// Its holder knew before another could have it.

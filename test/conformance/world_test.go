@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"testing"
@@ -128,6 +129,17 @@ func must[T any](w *world, call func(context.Context) (T, error)) T {
 	got, err := call(w.Within(patience))
 	require.NoError(w, err)
 	return got
+}
+
+// there is a call for a hold that is made again where that has run out on its way here, as the
+// machine had others to run.
+func there[H berth.Hold](call func(context.Context) (H, error)) func(context.Context) (H, error) {
+	return func(ctx context.Context) (h H, err error) {
+		for again := true; again; again = errors.Is(err, berth.ErrExpired) {
+			h, err = call(ctx)
+		}
+		return h, err
+	}
 }
 
 // acquire, lock and allocate are calls with their options, for must and testkit.Begin.
