@@ -21,7 +21,7 @@ import (
 
 // patience bounds every wait for something that must happen, far above what
 // anything takes.
-const patience = time.Minute
+const patience = 5 * testkit.Patience
 
 // site is a name on a server, and the scripts of a release that run on it. A call
 // is put together from the header of its script: what the release takes is filled
