@@ -31,15 +31,15 @@ func fairnessRows() []Row {
 			if err != nil {
 				return nil, err
 			}
-			// Four times as long as others, for one turn more or less must not be 5 % of a share,
-			// and so long that somebody has a turn.
+			// Four times as long as others, for one turn more or less must not be 5 % of a share.
 			c := contest{env: env, column: column, locker: locker, name: env.Name("fairness"), workers: workers, span: max(4*env.For, time.Second)}
 			run, err := c.run(ctx, inProcess(&c, hold))
 			if err != nil {
 				return nil, err
 			}
-			p99, median := quantile(run.waits, 0.99), quantile(run.holds, 0.5)
-			even := float64(run.locks) / workers
+			// At least 1 each, where nobody had a turn.
+			p99, median := quantile(run.waits, 0.99), max(quantile(run.holds, 0.5), 1)
+			even := float64(max(run.locks, 1)) / workers
 			return map[string]float64{
 				"p50": millis(quantile(run.waits, 0.5)), "p99": millis(p99), "max": millis(quantile(run.waits, 1)),
 				"hold":  millis(median),
