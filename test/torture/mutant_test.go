@@ -58,7 +58,7 @@ type scene struct {
 const tries = 30
 
 // What a DrainLimit (ms) is in these scenes. Some mutants show by it alone; the library
-// as it is has longer.
+// as it is has longer, here and in all rounds.
 const drainOfMutants, drainOfNone = 4000, 60_000
 
 // In calm and busy scenes nothing is wrong but the library.

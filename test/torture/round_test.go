@@ -141,7 +141,7 @@ func (r *round) job() job.Job {
 	return job.Job{
 		Redis:     job.Redis{Addresses: spec.Addresses, MasterSet: spec.MasterSet, Cluster: spec.Cluster},
 		Namespace: r.ns, Sems: sems, Locks: locks, Pools: pools,
-		Goroutines: goroutines, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: 20_000,
+		Goroutines: goroutines, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: drainOfNone,
 	}
 }
 

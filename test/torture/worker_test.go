@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/checker"
 	"github.com/berth-go/berth/test/torture/job"
@@ -22,8 +23,8 @@ import (
 
 // startLimit bounds the start of a worker, drainLimit its end beyond its own limit.
 const (
-	startLimit = 30 * time.Second
-	drainLimit = 15 * time.Second
+	startLimit = testkit.Patience
+	drainLimit = testkit.Patience
 )
 
 // worker is one worker process.

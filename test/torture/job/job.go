@@ -98,6 +98,9 @@ type Job struct {
 	// DrainLimit is after how long a drain calls stuck what has not returned.
 	// Default 20 000.
 	DrainLimit int64 `json:"drain_limit,omitempty"`
+	// CloseLimit is how long the closing of a client may take, and the listing after it.
+	// Default 4000.
+	CloseLimit int64 `json:"close_limit,omitempty"`
 	// Calm leaves out cancels, tries, weights, short leases, late and forced
 	// releases, and long holds: what remains is acquire, of any or of one resource, hold,
 	// release, and what a Pool says of itself.
@@ -135,6 +138,7 @@ func (j Job) WithDefaults() Job {
 	set(&j.HoldMax, 30)
 	set(&j.Life, 4000)
 	set(&j.DrainLimit, 20_000)
+	set(&j.CloseLimit, 4000)
 	if j.Goroutines == 0 {
 		j.Goroutines = 12
 	}

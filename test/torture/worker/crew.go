@@ -31,9 +31,6 @@ const (
 	pool = "pool"
 )
 
-// patience bounds one Close, and one listing after it.
-const patience = 4 * time.Second
-
 // options is how the server is reached.
 func (w *worker) options() rueidis.ClientOption {
 	r := w.job.Redis
@@ -161,6 +158,11 @@ func (c *crew) excuse(claim, why string) {
 	c.excused[claim] = why
 }
 
+// closeLimit bounds one Close, and one listing after it.
+func (w *worker) closeLimit() time.Duration {
+	return time.Duration(w.job.CloseLimit) * time.Millisecond
+}
+
 // close closes the clients, all at once.
 func (c *crew) close() {
 	var closed sync.WaitGroup
@@ -173,7 +175,7 @@ func (c *crew) close() {
 		closed.Go(func() {
 			done := c.w.log.expect(history.Event{Do: "close", Primitive: client.primitive, Node: client.node})
 			defer done()
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
 			defer cancel()
 			err := client.close(ctx)
 			c.mu.Lock()
@@ -187,7 +189,7 @@ func (c *crew) close() {
 // list asks the server what it still has of the closed clients, and writes it down.
 func (c *crew) list() {
 	fresh := c.w.connectAll(nil)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
 	defer cancel()
 	left := map[string][]string{} // claims by node
 	var err error

@@ -22,12 +22,10 @@ import (
 	"github.com/berth-go/berth/test/torture/job"
 )
 
-// closeLimit is how long the closing of the clients may take after a drain.
-const closeLimit = 12 * time.Second
-
-// leakLimit is how long goroutines may take to end after the clients were closed: a
-// close that was cut short by a fault leaves some that go on for a while.
-const leakLimit = 12 * time.Second
+// leakLooks is how often goroutines are looked for that have not ended after the clients were
+// closed: for 12 s, if this process runs all the time. A close that was cut short by a fault
+// leaves some that go on for a while.
+const leakLooks = 18
 
 // nodes is how many clients of each primitive a worker has at a time.
 const nodes = 3
@@ -70,9 +68,9 @@ func run() (int, error) {
 	}
 	<-w.draining
 	stuck := w.await(worked, time.Duration(j.DrainLimit)*time.Millisecond) ||
-		w.await(closed, closeLimit)
+		w.await(closed, 3*w.closeLimit())
 	if !stuck {
-		w.lookForLeaks(leakLimit) // before its end takes along what had to end by itself
+		w.lookForLeaks(leakLooks) // before its end takes along what had to end by itself
 		w.redis.Close()
 		w.lookForConnections()
 	}
@@ -214,13 +212,14 @@ func pause(d time.Duration, ended <-chan struct{}) bool {
 	}
 }
 
-// lookForLeaks writes down what runs on though all clients are closed, after so long.
+// lookForLeaks writes down what runs on though all clients are closed, after so many looks
+// that have found something: they count no time in which this process does not run.
 // Goroutines that are none of Berth's are not looked at: the rueidis client is still
 // open. It looks a few times, because one that has not begun to run has no name yet, and
 // less and less often while there are some, because a look stops them all.
-func (w *worker) lookForLeaks(limit time.Duration) {
+func (w *worker) lookForLeaks(most int) {
 	const looks, often, seldom = 3, 20 * time.Millisecond, time.Second
-	end, step := time.Now().Add(limit), often
+	step, found := often, 0
 	for clean := 0; clean < looks; <-time.After(step) {
 		left := ours()
 		if len(left) == 0 {
@@ -229,7 +228,7 @@ func (w *worker) lookForLeaks(limit time.Duration) {
 			continue
 		}
 		clean, step = 0, min(2*step, seldom)
-		if time.Now().After(end) {
+		if found++; found == most {
 			w.log.write(history.Event{Kind: history.Leak, Err: strings.Join(left, "\n\n")})
 			return
 		}
@@ -252,13 +251,13 @@ func ours() (found []string) {
 // lookForConnections writes down connections that are open after the client was
 // closed. That of a cluster closes some only when it has not needed them for 5 s.
 func (w *worker) lookForConnections() {
-	const patience = 7 * time.Second
-	for end := time.Now().Add(patience); ; <-time.After(20 * time.Millisecond) {
+	const looks = 350 // for 7 s, if this process runs all the time
+	for found := 1; ; <-time.After(20 * time.Millisecond) {
 		left := sockets()
 		if len(left) == 0 {
 			return
 		}
-		if time.Now().After(end) {
+		if found++; found > looks {
 			w.log.write(history.Event{Kind: history.Leak, Err: fmt.Sprintf("connections: %v", left)})
 			return
 		}
