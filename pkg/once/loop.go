@@ -21,9 +21,6 @@ import (
 // Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for bad arguments.
 func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) error {
 	opts.Wait = true
-	if opts.RetryAfter == 0 {
-		opts.RetryAfter = min(opts.Every/10, time.Minute).Truncate(time.Millisecond)
-	}
 	if _, err := c.call(name, opts); err != nil {
 		return err
 	}

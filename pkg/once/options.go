@@ -28,7 +28,7 @@ type Options struct {
 	Attempts int
 	// RetryAfter is how long nobody begins again after this call's run has failed, while attempts are
 	// left: whole milliseconds, at most 8784 h. After a death, and after a stop, the next may begin at
-	// once. Default none; of Run a tenth of Every, at most 1 min.
+	// once. Default a tenth of Every, at most 1 min, for a call that waits, as Run always does; else none.
 	RetryAfter time.Duration
 	// Wait has a call stand in line while somebody else runs the period, up to the end of the
 	// period. So it returns when the period is done, or takes over when that run has failed or its
@@ -58,6 +58,9 @@ func (o Options) Validate() error {
 func (o Options) complete() (Options, error) {
 	if o.Attempts == 0 {
 		o.Attempts = defaultAttempts
+	}
+	if o.RetryAfter == 0 && o.Wait {
+		o.RetryAfter = min(o.Every/10, time.Minute).Truncate(time.Millisecond)
 	}
 	return o, o.validate()
 }

@@ -44,6 +44,20 @@ func TestWhatOptionsAreRefused(t *testing.T) {
 	require.NoError(t, once.Options{Every: 20 * ms}.Validate())
 }
 
+// A tenth of a period, at most a minute.
+func TestAFailureOfACallThatWaitsRestsByDefault(t *testing.T) {
+	for every, rest := range map[time.Duration]time.Duration{hour: time.Minute, 5 * time.Minute: 30 * time.Second} {
+		inWorldOf(t, every.String(), func(t *testing.T, w *world) {
+			a, b, opts := w.node(), w.node(), once.Options{Every: every}
+			a.ran(waiting(opts), errMine)
+			failed := w.Now()
+			b.finds(opts, once.Resting)
+			wait := b.start(t.Context(), waiting(opts), takes(0, nil))
+			require.Equal(t, once.Ran, wait.Granted(failed+rest).Status)
+		})
+	}
+}
+
 func TestNothingIsSentForWhatIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()

@@ -21,7 +21,7 @@ func period(w *world) {
 	jobs := two(w, func(redis rueidis.Client) (*once.Client, error) {
 		return once.New(redis, qlock.Config{Namespace: w.ns, Lease: long})
 	})
-	year := once.Options{Every: 8784 * time.Hour, Wait: true}
+	year := once.Options{Every: 8784 * time.Hour, Wait: true, RetryAfter: time.Millisecond}
 	noPaper := errors.New("no paper")
 	begun := make(chan struct{})
 	first := testkit.Begin(w.Within(patience), func(ctx context.Context) (once.Result, error) {
