@@ -1,7 +1,7 @@
 // Package berthcron wraps the jobs of robfig/cron, so that one process runs each.
 //
 //	jobs, err := once.New(redis, qlock.Config{})
-//	digest, err := berthcron.Job(jobs, "digest", berthcron.Options{Every: time.Hour},
+//	digest, err := berthcron.Job(jobs, cron.DefaultLogger, "digest", once.Around(time.Hour, 0),
 //		func(ctx context.Context, run *once.Run) error { return send(ctx, run.Fence()) })
 //	c := cron.New(cron.WithLocation(time.UTC))
 //	_, err = c.AddJob("0 * * * *", digest)
@@ -13,7 +13,7 @@
 // [Job] makes a job of a function. [Wrapper] is a cron.JobWrapper, for a job that there is already. Each
 // job needs a wrapper of its own, since it has a name of its own: do not give one to cron.WithChain.
 //
-//	hourly, err := berthcron.Wrapper(jobs, "digest", berthcron.Options{Every: time.Hour})
+//	hourly, err := berthcron.Wrapper(jobs, logger, "digest", once.Around(time.Hour, 0))
 //	_, err = c.AddJob("0 * * * *", cron.NewChain(cron.Recover(logger), hourly).Then(job))
 //
 // A cron.Job has no context and returns no error. So a wrapped job does not hear that its hold was lost,
@@ -24,15 +24,15 @@
 // # When jobs fire
 //
 // The replicas' clocks are apart, so for one firing they come at different moments. A wrapper takes the
-// middle of a period for the moment of firing: who comes up to half of Every earlier or later, by the
-// server's clock, comes for the same firing. Then clocks that are apart neither double a run nor skip one.
-// So run.Period() begins half of Every before the firing: the moment of the firing itself, the same in
+// middle of a period for the moment of firing, by the options of [once.Around]: who comes up to half of every earlier or
+// later, by the server's clock, comes for the same firing. Then clocks that are apart neither double a run nor skip one.
+// So run.Period() begins half of every before the firing: the moment of the firing itself, the same in
 // each attempt, is run.Period().Start.Add(every / 2).
 //
-// So every firing must be at Options.At plus a multiple of Options.Every. A schedule does not say
+// So every firing must be at a multiple of every after 1970-01-01 00:00 UTC, plus at. A schedule does not say
 // that of itself: say it in the options.
 //
-//	schedule                              Every        At
+//	schedule                              every        at
 //	"*/5 * * * *"                         5 min        0
 //	"0 * * * *", "@hourly"                1 h          0
 //	"30 * * * *"                          1 h          30 min
@@ -40,14 +40,14 @@
 //	"0 2 * * 1", a Monday, in UTC         168 h        98 h (the week begins on Thursday)
 //	any other of five fields, at most     1 min        0
 //
-// Take the longest Every that fits: it forgives the most, and package once tells by its events
-// which periods were missed. With a shorter Every than the schedule's, periods between two firings
-// may count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
+// Take the longest every that fits: it forgives the most, and package once tells by its events
+// which periods were missed. With a shorter every than the schedule's, periods between two firings
+// may count as missed, and once.Client.Last forgets a run after two periods. An every that is too
 // long skips firings. A daily job in a time zone with summer time moves by an hour, which
 // a period of a day forgives.
 //
 // "@every 5m" fires at a distance from the start of its process: each replica at moments of its own. Then
-// there is one run in each Every, by whoever comes first, but a firing that is close to the end of a
+// there is one run in each period, by whoever comes first, but a firing that is close to the end of a
 // period may be counted for the next. Take "*/5 * * * *".
 //
 // A job that is not done when its period begins, because no replica ran, is not made up for
@@ -56,13 +56,13 @@
 // # Failures
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
-// Options.Attempts times. But a replica that skipped the firing does not come again: set Options.Wait,
+// Attempts times. But a replica that skipped the firing does not come again: set Wait in the options,
 // and the replicas wait for the outcome and take over. Each replica comes once for a firing, so there are
 // no more attempts than replicas: a single replica tries again only at the next firing. A replica that waits counts as one whose job runs, for
 // cron.SkipIfStillRunning too.
 //
 // While the server does not answer, a wrapper tries for as long as Config.Retry says, and skips the firing.
-// Options.Logger is told.
+// The logger is told.
 //
 // # Shutdown
 //

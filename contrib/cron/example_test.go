@@ -32,7 +32,7 @@ func ExampleJob() {
 			panic(err)
 		}
 		defer func() { _ = jobs.Close(context.Background()) }()
-		digest, err := berthcron.Job(jobs, "digest", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour},
+		digest, err := berthcron.Job(jobs, cron.DefaultLogger, "digest", once.Around(24*time.Hour, 2*time.Hour),
 			func(ctx context.Context, run *once.Run) error {
 				fmt.Println("digest: attempt", run.Attempt())
 				return ctx.Err()
@@ -72,11 +72,12 @@ func ExampleWrapper() {
 	}
 	defer func() { _ = jobs.Close(context.Background()) }()
 
-	daily, err := berthcron.Wrapper(jobs, "digest", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour})
+	logger := cron.DefaultLogger
+	daily, err := berthcron.Wrapper(jobs, logger, "digest", once.Around(24*time.Hour, 2*time.Hour))
 	if err != nil {
 		panic(err)
 	}
-	chain := cron.NewChain(cron.Recover(cron.DefaultLogger), daily)
+	chain := cron.NewChain(cron.Recover(logger), daily)
 	digest := chain.Then(cron.FuncJob(func() { fmt.Println("digest") }))
 	digest.Run()
 	digest.Run() // on the next replica

@@ -15,10 +15,17 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
+// hourly are the options of most tests, waiting those with which a replica waits, single those of one attempt.
+var (
+	hourly  = once.Around(time.Hour, 0)
+	waiting = once.Options{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
+	single  = once.Options{Every: hourly.Every, Offset: hourly.Offset, Attempts: 1}
+)
+
 // job is one of a new process that notes its period.
-func (w *world) job(opts berthcron.Options) cron.Job {
+func (w *world) job(opts once.Options) cron.Job {
 	w.t.Helper()
-	job, err := berthcron.Job(w.once(), digest, opts, func(_ context.Context, run *once.Run) error {
+	job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, opts, func(_ context.Context, run *once.Run) error {
 		w.note(run.Period().String())
 		return nil
 	})
@@ -29,15 +36,15 @@ func (w *world) job(opts berthcron.Options) cron.Job {
 func TestAShortJobRunsInOneProcess(t *testing.T) {
 	for _, row := range []struct {
 		spec    string
-		opts    berthcron.Options
+		opts    once.Options
 		periods []string
 	}{
-		{"0 * * * *", berthcron.Options{Every: time.Hour}, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
-		{"@hourly", berthcron.Options{Every: time.Hour, Wait: true}, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
-		{"45 * * * *", berthcron.Options{Every: time.Hour, At: 45 * time.Minute}, []string{"2000-01-01T00:15:00Z", "2000-01-01T01:15:00Z"}},
-		{"0 2 * * *", berthcron.Options{Every: 24 * time.Hour, At: 2 * time.Hour}, []string{"1999-12-31T14:00:00Z"}},
-		{"0 2 * * *", berthcron.Options{Every: 24 * time.Hour, At: -22 * time.Hour}, []string{"1999-12-31T14:00:00Z"}},
-		{"50 0,1 * * 6", berthcron.Options{Every: time.Minute}, []string{"2000-01-01T00:49:30Z", "2000-01-01T01:49:30Z"}},
+		{"0 * * * *", hourly, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
+		{"@hourly", waiting, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
+		{"45 * * * *", once.Around(time.Hour, 45*time.Minute), []string{"2000-01-01T00:15:00Z", "2000-01-01T01:15:00Z"}},
+		{"0 2 * * *", once.Around(24*time.Hour, 2*time.Hour), []string{"1999-12-31T14:00:00Z"}},
+		{"0 2 * * *", once.Around(24*time.Hour, -22*time.Hour), []string{"1999-12-31T14:00:00Z"}},
+		{"50 0,1 * * 6", once.Around(time.Minute, 0), []string{"2000-01-01T00:49:30Z", "2000-01-01T01:49:30Z"}},
 	} {
 		t.Run(row.spec, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -63,7 +70,7 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 func TestAWrappedJobRunsInOneProcess(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 2 * time.Second} {
-			wrapper, err := berthcron.Wrapper(w.once(), digest, berthcron.Options{Every: time.Hour})
+			wrapper, err := berthcron.Wrapper(w.once(), nil, digest, hourly)
 			require.NoError(t, err)
 			chain := cron.NewChain(cron.Recover(cron.DiscardLogger), wrapper)
 			w.replica(behind, "0 * * * *", chain.Then(cron.FuncJob(func() { w.note("ran") })))
@@ -76,7 +83,7 @@ func TestAWrappedJobRunsInOneProcess(t *testing.T) {
 func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 2 * time.Second} {
-			wrapper, err := berthcron.Wrapper(w.once(), digest, berthcron.Options{Every: time.Minute})
+			wrapper, err := berthcron.Wrapper(w.once(), nil, digest, once.Around(time.Minute, 0))
 			require.NoError(t, err)
 			w.replica(behind, "* * * * *", wrapper(cron.FuncJob(func() {
 				w.note("begins")
@@ -92,7 +99,7 @@ func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
 func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs, failure := w.once(), error(nil)
-		job, err := berthcron.Job(jobs, digest, berthcron.Options{Every: time.Hour, Attempts: 1, Logger: logger{w}},
+		job, err := berthcron.Job(jobs, logger{w}, digest, single,
 			func(context.Context, *once.Run) error { return failure })
 		require.NoError(t, err)
 		job.Run()
@@ -113,8 +120,7 @@ func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
 func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 3 * time.Second} {
-			opts := berthcron.Options{Every: time.Hour, Wait: true, Logger: cron.DiscardLogger}
-			job, err := berthcron.Job(w.once(), digest, opts, func(_ context.Context, run *once.Run) error {
+			job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, waiting, func(_ context.Context, run *once.Run) error {
 				w.note(time.Now().UTC().Format(time.TimeOnly))
 				if run.Attempt() == 1 {
 					return errors.New("broken")
@@ -132,7 +138,7 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		causes := make(chan error, 1)
-		job, err := berthcron.Job(w.once(), digest, berthcron.Options{Every: time.Hour, Logger: cron.DiscardLogger},
+		job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, hourly,
 			func(ctx context.Context, _ *once.Run) error {
 				<-ctx.Done()
 				causes <- context.Cause(ctx)
@@ -149,7 +155,7 @@ func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
 func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs, others := w.once(), w.once()
-		job, err := berthcron.Job(jobs, digest, berthcron.Options{Every: time.Hour, Attempts: 1, Logger: cron.DiscardLogger},
+		job, err := berthcron.Job(jobs, cron.DiscardLogger, digest, single,
 			func(ctx context.Context, _ *once.Run) error { <-ctx.Done(); return ctx.Err() })
 		require.NoError(t, err)
 		w.replica(0, "0 * * * *", job)
@@ -165,7 +171,7 @@ func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
 func TestAPanicIsAFailureAndGoesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs := w.once()
-		wrapper, err := berthcron.Wrapper(jobs, digest, berthcron.Options{Every: time.Hour})
+		wrapper, err := berthcron.Wrapper(jobs, nil, digest, hourly)
 		require.NoError(t, err)
 		require.PanicsWithValue(t, "at the disco", wrapper(cron.FuncJob(func() { panic("at the disco") })).Run)
 		last, err := jobs.Last(t.Context(), digest)
@@ -176,30 +182,26 @@ func TestAPanicIsAFailureAndGoesOn(t *testing.T) {
 
 func TestBadArgumentsAreRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs, hourly := w.once(), berthcron.Options{Every: time.Hour}
+		jobs := w.once()
 		none := func(context.Context, *once.Run) error { return nil }
 		for _, row := range []struct {
 			field, name string
 			jobs        *once.Client
-			opts        berthcron.Options
+			opts        once.Options
 			f           once.Func
 		}{
 			{"jobs", digest, nil, hourly, none},
 			{"name", "{}", jobs, hourly, none},
 			{"f", digest, jobs, hourly, nil},
-			{"Every", digest, jobs, berthcron.Options{}, none},
-			{"Every", digest, jobs, berthcron.Options{Every: time.Second + 1}, none},
-			{"Every", digest, jobs, berthcron.Options{Every: 8785 * time.Hour}, none},
-			{"Attempts", digest, jobs, berthcron.Options{Every: time.Hour, Attempts: -1}, none},
-			{"RetryAfter", digest, jobs, berthcron.Options{Every: time.Hour, RetryAfter: 1}, none},
-			{"At", digest, jobs, berthcron.Options{Every: time.Hour, At: 1}, none},
+			{"Every", digest, jobs, once.Options{}, none},
+			{"Offset", digest, jobs, once.Around(time.Hour, 1), none},
 		} {
-			_, err := berthcron.Job(row.jobs, row.name, row.opts, row.f)
+			_, err := berthcron.Job(row.jobs, nil, row.name, row.opts, row.f)
 			var refused *berth.ConfigError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, row.field, refused.Field)
 		}
-		_, err := berthcron.Wrapper(nil, digest, hourly)
+		_, err := berthcron.Wrapper(nil, nil, digest, hourly)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }

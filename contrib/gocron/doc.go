@@ -1,7 +1,7 @@
 // Package berthgocron has a locker and an elector for gocron, over Berth.
 //
 //	jobs, err := once.New(redis, qlock.Config{})
-//	locker, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+//	locker, err := berthgocron.NewLocker(jobs, once.Around(time.Hour, 0))
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 //	_, err = s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(digest),
 //		gocron.WithName("digest"),
@@ -19,14 +19,14 @@
 // # When jobs fire
 //
 // The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
-// middle of a period for the moment of firing: a question up to half of Every earlier or later, by
-// the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor skip one.
-// So the period of a run begins half of Every before the firing: the moment of the firing itself, the same
+// middle of a period for the moment of firing, by the options of [once.Around]: a question up to half of every earlier
+// or later, by the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor skip one.
+// So the period of a run begins half of every before the firing: the moment of the firing itself, the same
 // in each attempt, is run.Period().Start.Add(every / 2).
 //
-// So every firing must be at Options.At plus a multiple of Options.Every:
+// So every firing must be at a multiple of every after 1970-01-01 00:00 UTC, plus at:
 //
-//	schedule                              Every        At
+//	schedule                              every        at
 //	"*/5 * * * *"                         5 min        0
 //	"0 * * * *"                           1 h          0
 //	"30 * * * *"                          1 h          30 min
@@ -34,14 +34,14 @@
 //	"0 2 * * 1", a Monday, in UTC         168 h        98 h (the week begins on Thursday)
 //	any other of five fields, at most     1 min        0
 //
-// Take the longest Every that fits: it forgives the most, and package once tells by its events
-// which periods were missed. With a shorter Every than the schedule's, periods between two firings
-// may count as missed, and once.Client.Last forgets a run after two periods. An Every that is too
+// Take the longest every that fits: it forgives the most, and package once tells by its events
+// which periods were missed. With a shorter every than the schedule's, periods between two firings
+// may count as missed, and once.Client.Last forgets a run after two periods. An every that is too
 // long skips firings. A daily job in a time zone with summer time moves by an hour, which
 // a period of a day forgives.
 //
 // A gocron.DurationJob fires at a distance from the start of its process: each replica at moments of
-// its own. Then there is one run in each Every, by whoever asks first, but a firing that is
+// its own. Then there is one run in each period, by whoever asks first, but a firing that is
 // close to the end of a period may be counted for the next. Give such a job the same moments
 // everywhere by gocron.WithStartAt, or take a gocron.CronJob.
 //
@@ -58,9 +58,10 @@
 // counts as stopped.
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
-// Options.Attempts times. But a replica that skipped the firing does not come again: set
-// Options.Wait, and the replicas wait for the outcome and take over. Each replica asks once for a firing,
-// so there are no more attempts than replicas: a single replica tries again only at the next firing.
+// Attempts times. But a replica that skipped the firing does not come again: set Wait in the options, and
+// the replicas wait for the outcome and take over. A replica that waits counts as one whose job runs, for
+// gocron's limits too. Each replica asks once for a firing, so there are no more attempts than replicas: a
+// single replica tries again only at the next firing.
 //
 // # In a job
 //

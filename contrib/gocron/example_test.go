@@ -36,7 +36,7 @@ func ExampleNewLocker() {
 		}
 		defer func() { _ = jobs.Close(context.Background()) }()
 		const every = 365 * 24 * time.Hour
-		locker, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: every})
+		locker, err := berthgocron.NewLocker(jobs, once.Around(every, 0))
 		if err != nil {
 			panic(err)
 		}

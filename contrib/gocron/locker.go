@@ -14,7 +14,7 @@ import (
 )
 
 // ErrSkipped says that a job is not run here: another replica has run it in this period or runs it
-// now, or its last run has failed and Options.RetryAfter is not over. The error's text says which.
+// now, or its last run has failed and its RetryAfter is not over. The error's text says which.
 var ErrSkipped = errors.New("berth: the job is skipped")
 
 // Locker is a gocron.Locker that runs a job once in each period, over all replicas. It is safe for
@@ -29,18 +29,18 @@ type Locker struct {
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker for jobs that fire at the moments that opts say. Jobs that fire at other
-// moments need a Locker of their own: see gocron.WithDistributedJobLocker. The client stays the
+// NewLocker returns a Locker for jobs that fire at the same moments: opts are those of once.Around for these
+// moments, the same in all replicas. With other periods clocks that are apart may double a run, or skip one. Jobs that
+// fire at other moments need a Locker of their own: see gocron.WithDistributedJobLocker. The client stays the
 // caller's: close it after the scheduler. NewLocker does no I/O. Its errors are *berth.ConfigError.
-func NewLocker(jobs *once.Client, opts Options) (*Locker, error) {
+func NewLocker(jobs *once.Client, opts once.Options) (*Locker, error) {
 	if jobs == nil {
 		return nil, berth.Invalid("jobs", "a client is needed")
 	}
-	o, err := opts.once()
-	if err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	return &Locker{jobs: jobs, opts: o, runs: map[string]*held{}}, nil
+	return &Locker{jobs: jobs, opts: opts, runs: map[string]*held{}}, nil
 }
 
 // Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with

@@ -20,8 +20,21 @@ import (
 
 const digest = "digest"
 
+// hourly are the options of most tests, waiting those with which a replica waits.
+var (
+	hourly  = once.Around(time.Hour, 0)
+	waiting = once.Options{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
+)
+
+// attempts are the options of a job that is begun so often at most.
+func attempts(most int) once.Options {
+	o := hourly
+	o.Attempts = most
+	return o
+}
+
 // locker is that of a new process.
-func (w *world) locker(opts berthgocron.Options) *berthgocron.Locker {
+func (w *world) locker(opts once.Options) *berthgocron.Locker {
 	w.t.Helper()
 	l, err := berthgocron.NewLocker(w.once(), opts)
 	require.NoError(w.t, err)
@@ -38,16 +51,16 @@ func (w *world) job(s gocron.Scheduler, cron string, f any, opts ...gocron.JobOp
 func TestAShortJobRunsOnOneReplica(t *testing.T) {
 	for _, row := range []struct {
 		cron string
-		opts berthgocron.Options
+		opts once.Options
 		lets time.Duration
 		runs int
 	}{
-		{"0 * * * *", berthgocron.Options{Every: time.Hour}, 3 * time.Hour, 3},
-		{"0 * * * *", berthgocron.Options{Every: time.Hour, Wait: true}, 3 * time.Hour, 3},
-		{"30 * * * *", berthgocron.Options{Every: time.Hour, At: 30 * time.Minute}, 3 * time.Hour, 3},
-		{"*/5 * * * *", berthgocron.Options{Every: 5 * time.Minute}, time.Hour, 12},
-		{"17 2 * * *", berthgocron.Options{Every: 24 * time.Hour, At: 2*time.Hour + 17*time.Minute}, 2 * time.Hour, 1},
-		{"50 0,2 * * 6", berthgocron.Options{Every: time.Minute}, 3 * time.Hour, 2},
+		{"0 * * * *", hourly, 3 * time.Hour, 3},
+		{"0 * * * *", waiting, 3 * time.Hour, 3},
+		{"30 * * * *", once.Around(time.Hour, 30*time.Minute), 3 * time.Hour, 3},
+		{"*/5 * * * *", once.Around(5*time.Minute, 0), time.Hour, 12},
+		{"17 2 * * *", once.Around(24*time.Hour, 2*time.Hour+17*time.Minute), 2 * time.Hour, 1},
+		{"50 0,2 * * 6", once.Around(time.Minute, 0), 3 * time.Hour, 2},
 	} {
 		t.Run(fmt.Sprintf("%s every %s", row.cron, row.opts.Every), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -77,7 +90,7 @@ func TestAReplicaMayBeHalfAPeriodOff(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var runs atomic.Int32
 		for _, ahead := range []time.Duration{-29 * time.Minute, 29 * time.Minute} {
-			s := w.replica(ahead, gocron.WithDistributedLocker(w.locker(berthgocron.Options{Every: time.Hour})))
+			s := w.replica(ahead, gocron.WithDistributedLocker(w.locker(hourly)))
 			w.job(s, "0 * * * *", func() { runs.Add(1) })
 		}
 		time.Sleep(4 * time.Hour)
@@ -87,7 +100,7 @@ func TestAReplicaMayBeHalfAPeriodOff(t *testing.T) {
 
 func TestWhoSkipsAJobSaysWhy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		here, there := w.locker(berthgocron.Options{Every: time.Hour}), w.locker(berthgocron.Options{Every: time.Hour})
+		here, there := w.locker(hourly), w.locker(hourly)
 		lock, err := here.Lock(t.Context(), digest)
 		require.NoError(t, err)
 		_, err = there.Lock(t.Context(), digest)
@@ -103,7 +116,7 @@ func TestWhoSkipsAJobSaysWhy(t *testing.T) {
 
 func TestAJobKnowsItsRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		l := w.locker(berthgocron.Options{Every: time.Hour})
+		l := w.locker(hourly)
 		causes := make(chan error, 1)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() {
 			run := l.Run(digest)
@@ -122,7 +135,7 @@ func TestAJobKnowsItsRun(t *testing.T) {
 func TestAFailureIsToldByTheListener(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs, broken := w.once(), errors.New("broken")
-		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+		l, err := berthgocron.NewLocker(jobs, hourly)
 		require.NoError(t, err)
 		outcomes := make(chan error, 1)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() error { return <-outcomes },
@@ -146,7 +159,7 @@ func TestAFailureIsToldByTheListener(t *testing.T) {
 func TestAPanicThatIsRecoveredIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs := w.once()
-		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour})
+		l, err := berthgocron.NewLocker(jobs, hourly)
 		require.NoError(t, err)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() { panic("at the disco") },
 			gocron.WithEventListeners(
@@ -163,7 +176,7 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var begun []time.Time
 		for _, ahead := range []time.Duration{0, -3 * time.Second} {
-			l := w.locker(berthgocron.Options{Every: time.Hour, Wait: true})
+			l := w.locker(waiting)
 			s := w.replica(ahead)
 			w.job(s, "0 * * * *", func() error {
 				w.mu.Lock()
@@ -183,7 +196,7 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs := w.once()
-		l, err := berthgocron.NewLocker(jobs, berthgocron.Options{Every: time.Hour, Attempts: 1})
+		l, err := berthgocron.NewLocker(jobs, attempts(1))
 		require.NoError(t, err)
 		s := w.replica(0, gocron.WithDistributedLocker(l))
 		w.job(s, "0 * * * *", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
@@ -194,7 +207,7 @@ func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, once.Stopped, last.Run.Outcome)
 
-		lock, err := w.locker(berthgocron.Options{Every: time.Hour, Attempts: 1}).Lock(t.Context(), digest)
+		lock, err := w.locker(attempts(1)).Lock(t.Context(), digest)
 		require.NoError(t, err)
 		require.NoError(t, lock.Unlock(t.Context()))
 	})
@@ -202,7 +215,7 @@ func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 
 func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		l := w.locker(berthgocron.Options{Every: time.Hour, Attempts: 2})
+		l := w.locker(attempts(2))
 		for range 2 {
 			lock, err := l.Lock(t.Context(), digest)
 			require.NoError(t, err)
@@ -216,20 +229,17 @@ func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
 
 func TestBadOptionsAreRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for field, opts := range map[string][]berthgocron.Options{
-			"Every":      {{}, {Every: 19 * time.Millisecond}, {Every: time.Second + 1}},
-			"At":         {{Every: time.Hour, At: -1}, {Every: time.Hour, At: 1}},
-			"Attempts":   {{Every: time.Hour, Attempts: -1}},
-			"RetryAfter": {{Every: time.Hour, RetryAfter: 1}},
+		for field, opts := range map[string]once.Options{
+			"Every":    {},
+			"Offset":   once.Around(time.Hour, 1),
+			"Attempts": attempts(-1),
 		} {
-			for _, o := range opts {
-				_, err := berthgocron.NewLocker(w.once(), o)
-				var refused *berth.ConfigError
-				require.ErrorAs(t, err, &refused)
-				require.Equal(t, field, refused.Field)
-			}
+			_, err := berthgocron.NewLocker(w.once(), opts)
+			var refused *berth.ConfigError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, field, refused.Field)
 		}
-		_, err := berthgocron.NewLocker(nil, berthgocron.Options{Every: time.Hour})
+		_, err := berthgocron.NewLocker(nil, hourly)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }
