@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -13,18 +12,9 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// transfer locks two accounts at once, and prints which.
-func transfer(ctx context.Context, locks *qlock.Client, from, to string) (*qlock.LockSet, error) {
-	set, err := locks.LockAll(ctx, []string{from, to}, &qlock.LockOptions{MaxWait: 500 * time.Millisecond})
-	if err != nil {
-		return nil, err
-	}
-	fmt.Println("locked", set.Names(), "with", len(set.Fences()), "fences")
-	return set, nil
-}
-
-// LockAll takes several locks or none. The order of the names does not matter: all
-// callers lock them in the same order, so that no two wait for each other.
+// LockAll takes several locks or none, and waits for those that others hold; TryLockAll does
+// not wait. The order of the names does not matter: all callers lock them in the same order,
+// so that no two wait for each other.
 func ExampleClient_LockAll() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -43,11 +33,12 @@ func ExampleClient_LockAll() {
 	}
 	defer func() { _ = locks.Close(ctx) }()
 
-	set, err := transfer(ctx, locks, "account:ben", "account:anna")
+	set, err := locks.LockAll(ctx, []string{"account:ben", "account:anna"}, nil)
 	if err != nil {
 		panic(err)
 	}
-	_, err = transfer(ctx, locks, "account:ben", "account:alma")
+	fmt.Println("locked", set.Names(), "with", len(set.Fences()), "fences")
+	_, err = locks.TryLockAll(ctx, []string{"account:ben", "account:alma"}, nil)
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Name, refused.Reason)
@@ -61,7 +52,7 @@ func ExampleClient_LockAll() {
 	fmt.Println(set.Release(ctx))
 	// Output:
 	// locked [account:anna account:ben] with 2 fences
-	// account:ben timed out
+	// account:ben held
 	// alma is locked: false <nil>
 	// <nil>
 }
