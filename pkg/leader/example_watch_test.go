@@ -50,8 +50,11 @@ func ExampleClient_Watch() {
 			break
 		}
 		go func() {
-			over <- leaders.Run(ctx, "scheduler", &leader.Options{Meta: map[string]string{"zone": "b"}}, func(context.Context) error {
-				<-seen // the work
+			over <- leaders.Run(ctx, "scheduler", &leader.Options{Meta: map[string]string{"zone": "b"}}, func(ctx context.Context) error {
+				select {
+				case <-seen: // the work is done
+				case <-ctx.Done(): // it leads no more
+				}
 				return nil
 			})
 		}()
