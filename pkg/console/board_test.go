@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -282,12 +283,15 @@ func TestAForgottenFormIsRefused(t *testing.T) {
 	require.False(t, first)
 }
 
+// In virtual time: the server has 2 s to answer.
 func TestAServerThatAnswersIsNotSilent(t *testing.T) {
-	c := newConsole(t, Config{})
-	require.Equal(t, errBusy, c.late())
-	for i := range walksMost {
-		c.walks.pages[fmt.Sprint(i)] = &walk{ended: make(chan struct{})}
-	}
-	_, err := c.walks.read(t.Context(), inspect.NameFilter{}, "")
-	require.Equal(t, errBusy, err)
+	synctest.Test(t, func(t *testing.T) {
+		c := newConsole(t, Config{})
+		require.Equal(t, errBusy, c.late())
+		for i := range walksMost {
+			c.walks.pages[fmt.Sprint(i)] = &walk{ended: make(chan struct{})}
+		}
+		_, err := c.walks.read(t.Context(), inspect.NameFilter{}, "")
+		require.Equal(t, errBusy, err)
+	})
 }
