@@ -5,11 +5,15 @@ import (
 	"os"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
+
+// patience bounds what must happen in real time. Only what hangs meets it.
+const patience = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	if url := os.Getenv(childURL); url != "" {

@@ -108,7 +108,7 @@ func TestCloseIsFinal(t *testing.T) {
 			require.ErrorIs(t, err, net.ErrClosed)
 			require.Eventually(t, func() bool { // the first may still meet the connection that broke
 				return errors.Is(client.Do(context.Background(), client.B().Ping().Build()).Error(), net.ErrClosed)
-			}, 10*time.Second, time.Millisecond)
+			}, patience, time.Millisecond)
 			require.Nil(t, server.mini.Server())
 		})
 	}
