@@ -45,8 +45,7 @@ func TestVirtualTime(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 	})
-	// Seen: 0.2 s, and 0.8 s under the race detector.
-	require.Less(t, time.Since(began), time.Minute)
+	require.Less(t, time.Since(began), time.Hour, "the hour was not waited for; it takes less than a second")
 }
 
 // The end of a bubble is the check: it fails if one goroutine is left.
