@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
+// patience bounds what must happen. Only what hangs meets it.
+const patience = 3 * time.Minute
+
 // roleVariable makes this test binary one of the processes below.
 const roleVariable = "BERTH_SUPERVISE_ROLE"
 
@@ -78,7 +81,7 @@ func start(t *testing.T, role string) (*Process, *bufio.Scanner) {
 	p, err := Start(cmd)
 	require.NoError(t, err)
 	require.NoError(t, write.Close())
-	require.NoError(t, read.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(t, read.SetReadDeadline(time.Now().Add(patience)))
 	t.Cleanup(func() {
 		p.Kill()
 		<-p.Exited()
@@ -160,7 +163,7 @@ func TestKillReachesWhatTheCommandStarted(t *testing.T) {
 	p.Pass(syscall.SIGUSR1) // to nobody: the process is not there any more
 	p.Kill()
 	silent(t, said)
-	require.Eventually(t, p.Gone, 10*time.Second, time.Millisecond)
+	require.Eventually(t, p.Gone, patience, time.Millisecond)
 }
 
 func TestTheCommandLeadsAGroupOfItsOwn(t *testing.T) {

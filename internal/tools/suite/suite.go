@@ -20,10 +20,8 @@ import (
 	"time"
 )
 
-const (
-	quiet = 20 * time.Second // after which it is said what runs
-	grace = 10 * time.Second // from asking a step to end to ending it
-)
+// quiet is the time after which it is said what runs.
+const quiet = 20 * time.Second
 
 // A suite runs the steps of a plan.
 type suite struct {
@@ -31,7 +29,8 @@ type suite struct {
 	plan    plan
 	console *console
 	env     []string
-	report  string // the file in which tests say what they could not run
+	report  string        // the file in which tests say what they could not run
+	grace   time.Duration // from asking a step to end to ending it
 
 	mu      sync.Mutex
 	results map[string]*result // guarded by mu; by the step's name
@@ -59,7 +58,7 @@ const (
 )
 
 func newSuite(command string, p plan, c *console) *suite {
-	s := &suite{command: command, plan: p, console: c, results: make(map[string]*result)}
+	s := &suite{command: command, plan: p, console: c, grace: 10 * time.Second, results: make(map[string]*result)}
 	for _, step := range p.steps {
 		s.results[step.name] = &result{state: waits, done: make(chan struct{})}
 	}
@@ -247,7 +246,7 @@ func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
 func (s *suite) execute(ctx context.Context, step step, r *result, command []string, line func(string)) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = environment(s.env, step.env)
-	cmd.WaitDelay = grace
+	cmd.WaitDelay = s.grace
 	if !step.vital { // setup may ask the terminal for a password
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		cmd.Cancel = func() error { return end(cmd.Process.Pid, syscall.SIGTERM) }

@@ -23,6 +23,9 @@ func sh(name, script string, after ...string) step {
 	return step{name: name, command: []string{"sh", "-c", script}, after: after}
 }
 
+// patience bounds what must happen. Only what hangs meets it.
+const patience = 3 * time.Minute
+
 // try runs a plan and returns what it says.
 func try(ctx context.Context, t *testing.T, steps ...step) (passed bool, said string) {
 	t.Helper()
@@ -30,6 +33,7 @@ func try(ctx context.Context, t *testing.T, steps ...step) (passed bool, said st
 	s := newSuite("try", plan{does: "tries", steps: steps}, newConsole(&b))
 	s.env = os.Environ()
 	s.report = filepath.Join(t.TempDir(), "report")
+	s.grace = patience
 	for i := range s.plan.steps {
 		s.plan.steps[i].env = append(s.plan.steps[i].env, "BERTH_TEST_REPORT="+s.report)
 	}
@@ -135,7 +139,7 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 		// One that has ended and that nobody has waited for is there still.
 		status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		return syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(status), ") Z ")
-	}, time.Minute, time.Millisecond)
+	}, patience, time.Millisecond)
 }
 
 func TestSilenceIsBrokenByWhatRuns(t *testing.T) {
