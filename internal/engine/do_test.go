@@ -302,10 +302,9 @@ func TestANestedContextLooksAtTheClockOfTheOuterHoldToo(t *testing.T) {
 			late := func(cfg *engine.Config) { cfg.Clock = l }
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 				l.Clock = clock.New()
-				outer := take(t, e, func(r *engine.Record) { r.NoRenew = true })
+				outer := take(t, e, func(r *engine.Record) { r.MaxHold = wait / 2 }) // no heartbeat lengthens it
 				a, cancel := outer.Within(context.Background())
 				defer cancel()
-				l.by.Add(int64(wait) / 2)
 				inner := take(t, e)
 				b, cancel := inner.Within(between(a))
 				defer cancel()
