@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -222,5 +223,27 @@ func TestAPoolThatNobodyTouchedForDaysHasLostNothing(t *testing.T) {
 		require.Equal(t, 1, stats.Resting)
 		require.Equal(t, all-1, stats.Leased)
 		synctest.Wait()
+	})
+}
+
+// Whoever waits finds the pool empty with the next heartbeat, and asks its Source then, and once.
+func TestAfterAFlushTheSourceIsAskedWithTheNextHeartbeat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var asked atomic.Int64
+		n := w.nodeOf(allocator.PoolConfig[string]{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
+			asked.Add(1)
+			return []string{"a"}, nil
+		}})
+		n.take(nil)
+		q := n.queue(nil)
+		w.Advance(time.Minute)
+		require.EqualValues(t, 1, asked.Load())
+		w.Do("FLUSHALL")
+		w.Advance(lease / 3)
+		require.False(t, q.Pending())
+		require.NoError(t, q.Err)
+		require.Equal(t, "a", q.Got.Resource())
+		w.Advance(time.Minute)
+		require.EqualValues(t, 2, asked.Load())
 	})
 }
