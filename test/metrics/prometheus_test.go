@@ -120,9 +120,10 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	const lease = 3 * time.Second // heartbeats come soon
 	sems, err := semaphore.New(redis, semaphore.Config{Lease: lease, Observer: observer})
 	require.NoError(t, err)
-	locks, err := qlock.New(redis, qlock.Config{Observer: observer})
+	const long = time.Minute // and what is to last is not lost by a pause of the machine
+	locks, err := qlock.New(redis, qlock.Config{Lease: long, Observer: observer})
 	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Observer: observer})
+	pools, err := allocator.New(redis, allocator.Config{Lease: long, Observer: observer})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup

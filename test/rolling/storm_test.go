@@ -84,6 +84,7 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		served: map[string]*atomic.Int64{was.version: {}, today.version: {}},
 	}
 	older := newSwap(today.library, was.library)
+	const long = time.Minute // no pause of the machine lasts as long
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var all sync.WaitGroup
@@ -92,11 +93,11 @@ func TestReleasesContendInOneLine(t *testing.T) {
 		if n%2 == 0 {
 			redis, version = older.client(redis), was.version
 		}
-		sems, err := semaphore.New(redis, semaphore.Config{Namespace: ns, Observer: a, CallTimeout: patience})
+		sems, err := semaphore.New(redis, semaphore.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long})
 		require.NoError(t, err)
-		locks, err := qlock.New(redis, qlock.Config{Namespace: ns, Observer: a, CallTimeout: patience})
+		locks, err := qlock.New(redis, qlock.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long})
 		require.NoError(t, err)
-		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Observer: a, CallTimeout: patience})
+		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long})
 		require.NoError(t, err)
 		sem, err := sems.Semaphore(name, stormCapacity, nil)
 		require.NoError(t, err)
