@@ -133,7 +133,7 @@ func encrypted(t *testing.T, s *embedded.Server) (url string, files struct{ ca, 
 		_ = listener.Close()
 		served.Wait()
 	})
-	return "rediss://" + listener.Addr().String(), files
+	return "rediss://" + listener.Addr().String() + "?dial_timeout=1m", files
 }
 
 func TestTheFilesOfTLSAreGivenByFlags(t *testing.T) {

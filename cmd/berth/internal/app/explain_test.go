@@ -127,7 +127,7 @@ func TestExplainWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:lock:{broken}:state").Value("mine").Build()).Error())

@@ -47,7 +47,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
@@ -141,7 +141,7 @@ func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	sem, err := apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4, nil)

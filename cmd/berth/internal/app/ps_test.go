@@ -76,7 +76,7 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 	require.Equal(t, map[string]any{"job": "7", "a": "b"}, document.Claims[0]["meta"])
 	require.Empty(t, document.Claims[1]["resource"])
 
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:sem:{broken}:state").Value("rubbish").Build()).Error())

@@ -12,7 +12,7 @@ import (
 func TestWhatTheServerRefusesComesWithAdvice(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	set := redis.B().Set().Key("berth:lock:{gpu}:state").Value("somebody else's").Build()

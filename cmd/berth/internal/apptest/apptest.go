@@ -116,10 +116,15 @@ func Server(t *testing.T) *embedded.Server {
 	return s
 }
 
+// Patiently has a connection bear that the server, which is in this process, is held up, as a command of Call does.
+func Patiently(o *rueidis.ClientOption) {
+	o.Dialer.Timeout, o.ConnWriteTimeout = time.Minute, time.Minute
+}
+
 // connected returns a connection to the server that ends with the test.
 func connected(t *testing.T, s *embedded.Server) rueidis.Client {
 	t.Helper()
-	redis, err := s.Client()
+	redis, err := s.Client(Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	return redis
@@ -284,7 +289,7 @@ func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
 // looking calls f with what reads the server.
 func looking(t *testing.T, s *embedded.Server, f func(ctx context.Context, read *inspect.Reader) error) {
 	t.Helper()
-	redis, err := s.Client()
+	redis, err := s.Client(Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	read, err := inspect.New(redis, inspect.Config{CallTimeout: Patience, Retry: berth.Retry{Within: Patience}})

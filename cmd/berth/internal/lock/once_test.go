@@ -45,7 +45,7 @@ type jobs struct {
 func jobsOf(t *testing.T, label string) *jobs {
 	t.Helper()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	client, err := once.New(redis, qlock.Config{Label: label, Lease: time.Minute, CallTimeout: apptest.Patience})

@@ -34,7 +34,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	dead, err := qlock.New(redis, qlock.Config{
-		Label: "dead/one/1", Swarm: qlock.SwarmConfig{ProbeEvery: limit / 6, ZombieAfter: limit, FlushEvery: -1},
+		Label: "dead/one/1", Lease: time.Minute, Swarm: qlock.SwarmConfig{ProbeEvery: limit / 6, ZombieAfter: limit, FlushEvery: -1},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

@@ -277,7 +277,7 @@ func TestAPoolThatIsNotWholeHasAnExitCodeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	apptest.Filled(t, s, "proxies", "a", "b", "c")
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	require.NoError(t, redis.Do(context.Background(), redis.B().Hdel().Key("berth:pool:{proxies}:free").Field("nb").Build()).Error())
@@ -298,7 +298,7 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	apptest.Filled(t, s, "proxies", "a", "b", "c")
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	require.NoError(t, redis.Do(context.Background(), redis.B().Hset().Key("berth:pool:{proxies}:items").FieldValue().

@@ -46,7 +46,7 @@ func lastRun(t *testing.T, s *embedded.Server) once.Last {
 // jobsOf is a client of runs.
 func jobsOf(t *testing.T, s *embedded.Server) *once.Client {
 	t.Helper()
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	jobs, err := once.New(redis, qlock.Config{})
@@ -191,7 +191,7 @@ func TestWhoWaitsForARestGivesUpInTime(t *testing.T) {
 func TestARecordThatCannotBeReadIsSaid(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	redis, err := s.Client()
+	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	defer redis.Close()
 	for field, text := range map[string]string{"run": "garbage", "expires": "zzz"} {
