@@ -29,6 +29,14 @@ type interrupted struct{ sig os.Signal }
 
 func (i *interrupted) Error() string { return "ended by signal: " + i.sig.String() }
 
+// UntilInterrupted runs f, whose context ends with a signal that asks to end. The error is that of UntilSignal.
+func UntilInterrupted(ctx context.Context, f func(context.Context) error) error {
+	signals := Interrupts()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return UntilSignal(signals, cancel, func() error { return f(ctx) })
+}
+
 // UntilSignal runs f, and cancels it when a signal comes that asks to end. There
 // is no command yet to which others could be passed on. The error is then that
 // of the signal, whatever f returns, success included.

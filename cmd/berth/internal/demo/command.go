@@ -86,10 +86,7 @@ func showPage(ctx context.Context, a *app.App, listen string) error {
 	if err != nil {
 		return app.Exit(app.ExitFailed, err)
 	}
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	return app.UntilSignal(signals, cancel, func() error {
+	return app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		if err := watched(ctx, a, listen, demoOptions(a, self, true)); err != nil {
 			return app.Exit(app.ExitFailed, err)
 		}
@@ -133,10 +130,7 @@ func play(ctx context.Context, a *app.App, plain bool) error {
 	if err != nil {
 		return app.Exit(app.ExitFailed, err)
 	}
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	err = app.UntilSignal(signals, cancel, func() error {
+	err = app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		return Run(ctx, demoOptions(a, self, plain))
 	})
 	switch exit := (*app.ExitError)(nil); {

@@ -102,10 +102,7 @@ func Command(a *app.App) *cobra.Command {
 }
 
 func export(ctx context.Context, a *app.App, o *options) error {
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	return app.UntilSignal(signals, cancel, func() error {
+	return app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		l := &late{app: a, within: o.within, classes: newClasses(waysOf[o.class], o.most)}
 		defer l.close()
 		if err := l.first(ctx); err != nil {

@@ -167,13 +167,10 @@ func distinct(keys []string) int {
 // fill has something sent to a pool in steps, shows how far it has come, and says
 // so if it ends early.
 func fill(ctx context.Context, a *app.App, name, verb string, total int, send func(context.Context, *allocator.Pool[string], func(done, total int)) (allocator.Change, error)) error {
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	p := newProgress(a.Err, name, total)
 	defer p.end()
 	var change allocator.Change
-	err := app.UntilSignal(signals, cancel, func() error {
+	err := app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		return a.WithPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
 			p.begin()
 			change, err = send(ctx, pool, p.told)

@@ -76,10 +76,7 @@ func terminal(a *app.App, cmd *cobra.Command) bool {
 
 // watching shows the terminal until somebody ends it.
 func watching(cmd *cobra.Command, a *app.App, kind keyspace.Kind) error {
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(cmd.Context())
-	defer cancel(nil)
-	return app.UntilSignal(signals, cancel, func() error {
+	return app.UntilInterrupted(cmd.Context(), func(ctx context.Context) error {
 		return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error { return show(ctx, cmd, a, c, kind) })
 	})
 }

@@ -63,10 +63,7 @@ func Command(a *app.App) *cobra.Command {
 }
 
 func web(ctx context.Context, a *app.App, o *options) error {
-	signals := app.Interrupts()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	return app.UntilSignal(signals, cancel, func() error {
+	return app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error {
 			listener, err := net.Listen("tcp", o.listen)
 			if err != nil {
