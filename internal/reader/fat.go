@@ -13,6 +13,10 @@ const lanes = 8
 
 // row reads the name, up to k of its holds. still is false where it moved meanwhile.
 func (t *turn) row(k int) (n Name, still bool, err error) {
+	if t.kind == keyspace.Once {
+		n.Runs, err = t.runs()
+		return n, true, err
+	}
 	text, thin, err := t.text()
 	if err != nil {
 		return n, false, err

@@ -11,7 +11,8 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Name is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity.
+// Name is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity. One of the kind
+// once has nothing but Runs.
 type Name struct {
 	Kind     keyspace.Kind
 	Name     string
@@ -29,10 +30,11 @@ type Name struct {
 	// Partial: not all was read. Holds may be older than Oldest, more priorities wait, and of what has
 	// expired some may be counted as if it had not.
 	Partial         bool
-	Pause           Pause // its own; one of all names is in the notice
-	Fence, Revision int64 // of the last grant; of the last call of an operator, 0 for none
-	Lock            *Lock // of a lock that is held
-	Pool            *Pool // of a pool that is there
+	Pause           Pause       // its own; one of all names is in the notice
+	Fence, Revision int64       // of the last grant; of the last call of an operator, 0 for none
+	Lock            *Lock       // of a lock that is held
+	Pool            *Pool       // of a pool that is there
+	Runs            *state.Runs // of the kind once, if anything is kept
 	Replica, Moving bool
 	At              time.Time
 	Err             error // nothing else is known of it
@@ -112,6 +114,24 @@ func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...R
 		rows[i] = rows[i].of(t, moving)
 		return err
 	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} }))
+}
+
+// runs asks for what is kept of runs, nil for nothing. That is one hash, so never torn.
+func (t *turn) runs() (*state.Runs, error) {
+	var p trip
+	fields := p.fields(t.key(keyspace.StatePart), "", state.RunsFields...)
+	if err := t.ask(&p); err != nil {
+		return nil, err
+	}
+	values := p.texts(fields)
+	if p.err != nil {
+		return nil, p.err
+	}
+	runs, err := state.ParseRuns(t.name, values)
+	if err != nil || runs == (state.Runs{}) {
+		return nil, err
+	}
+	return &runs, nil
 }
 
 // text asks for the text of a thin name, unless the name is known to be none.

@@ -160,7 +160,7 @@ func (p *pager) read(ctx context.Context, most int) {
 	p.at.Left = p.at.Left[n:]
 	for _, row := range rows {
 		p.entries += 1 + min(row.Holders, k) + min(row.Expired, k)
-		if p.Idle || row.Err != nil || row.Holders+row.Waiting > 0 || row.Pause.Until > 0 || row.Pool != nil && row.Capacity > 0 {
+		if p.Idle || row.used() {
 			p.page.Names = append(p.page.Names, row)
 			p.page.Replica = p.page.Replica || row.Replica
 			if p.page.Now.IsZero() && row.Err == nil {
@@ -168,6 +168,11 @@ func (p *pager) read(ctx context.Context, most int) {
 			}
 		}
 	}
+}
+
+// used says that a name is more than remembered. One that cannot be read may be.
+func (n *Name) used() bool {
+	return n.Err != nil || n.Holders+n.Waiting > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
 }
 
 // heed takes note of an answer.

@@ -43,9 +43,11 @@ type Name struct {
 	Pause *berth.Pause
 	// Fence is that of the last grant. Revision is that of the last change by an operator, 0 for none.
 	Fence, Revision int64
-	// Lock is of a lock that is held, Pool of a pool that is there.
+	// Lock is of a lock that is held, Pool of a pool that is there. Runs is of a name of the kind keyspace.Once, which has
+	// nothing else.
 	Lock *Lock
 	Pool *Pool
+	Runs *Runs
 	// At, Replica and Moving are as in Page.
 	At              time.Time
 	Replica, Moving bool
@@ -83,6 +85,30 @@ type Lock struct {
 // Pool is how many resources of a pool are in which state, and how many of Name.Waiting wait for one resource
 // alone.
 type Pool struct{ Free, Resting, Leaving, Apart int }
+
+// Runs is what is kept of the runs of a name; see package once.
+type Runs struct {
+	// Success is when the newest run that succeeded has ended, zero where none is known.
+	Success time.Time
+	// Due is by when the next one is due: at the end of the period after that of Success. Where none is known it is the
+	// end of the period of the run that began last.
+	Due time.Time
+	// Every is the length of a period.
+	Every time.Duration
+	// Failed says that the run that began last has failed.
+	Failed bool
+}
+
+func runsOf(r *state.Runs) *Runs {
+	found := Runs{Failed: r.Run != nil && r.Run.Outcome == state.RunFailed}
+	of, more := r.Run, int64(0)
+	if r.Success != nil {
+		of, more, found.Success = r.Success, 1, state.Instant(r.Success.Ended)
+	}
+	every := of.Over - of.Start
+	found.Due, found.Every = state.Instant(of.Over+more*every), state.Millis(every)
+	return &found
+}
 
 // Name reads one name. One that is not there has no Capacity; that is no error.
 func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Name, error) {
@@ -135,6 +161,9 @@ func nameOf(n *reader.Name, all notice.Field) Name {
 	}
 	if p := n.Pool; p != nil {
 		found.Pool = &Pool{p.Free, p.Resting, p.Leaving, p.Apart}
+	}
+	if n.Runs != nil {
+		found.Runs = runsOf(n.Runs)
 	}
 	return found
 }

@@ -24,6 +24,9 @@ type NameFilter struct {
 	Prefix string
 	// Idle adds names that nobody holds or waits for, that are not paused, and that are still stored.
 	Idle bool
+	// Once adds the names of package once of whose runs something is kept, as names of the kind keyspace.Once. Only
+	// Reader.Names without Waiting heeds it.
+	Once bool
 	// Waiting leaves only the names that somebody waits for, those with the most waiting claims first. They are found
 	// without a walk over all names, in a registry: it has the names that somebody has waited for in the last
 	// minutes, of which up to 992 are looked at, and misses one that somebody waits for since less than a second.
@@ -66,7 +69,11 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	if f.Waiting {
 		return r.mostContended(ctx, f, from, most)
 	}
-	found, err := r.read.NamesPage(ctx, reader.Walk{Redis: r.redis, Kinds: f.kinds(), Prefix: f.Prefix, Idle: f.Idle}, from, most)
+	kinds := f.kinds()
+	if f.Once {
+		kinds = append(slices.Clone(kinds), keyspace.Once)
+	}
+	found, err := r.read.NamesPage(ctx, reader.Walk{Redis: r.redis, Kinds: kinds, Prefix: f.Prefix, Idle: f.Idle}, from, most)
 	if err != nil {
 		return page, err
 	}

@@ -114,3 +114,56 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor has texts of scripts/once/run.lua: of periods of 100 ms.
+func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.process("alpha").lock("done", "", nil)
+		keep := func(name string, fields ...string) {
+			w.Do(append([]string{"HSET", "berth:once:{" + name + "}:state"}, fields...)...)
+		}
+		run := func(start int, outcome string) string {
+			return fmt.Sprintf("%d %d 7 1 %d %d 0 0 %s node 1:a", start, start+100, start+1, start+20, outcome)
+		}
+		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"))
+		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"))
+		keep("never", "fmt", "1", "run", run(900, "begun"))
+		keep("newer", "fmt", "2")
+		keep("empty", "fmt", "1")
+		keep("damaged", "fmt", "1", "run", "x")
+		w.Do("SET", "berth:once:{foreign}:state", "x")
+		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{}, 10))
+		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{Prefix: "d", Kinds: []keyspace.Kind{keyspace.Lock}}, 10))
+
+		got := map[string]*inspect.Runs{}
+		var bad []string
+		for cursor := ""; ; {
+			page, err := w.look.Names(context.Background(), inspect.NameFilter{Once: true}, cursor, 3)
+			require.NoError(w.T, err)
+			for _, n := range page.Items {
+				if n.Kind == keyspace.Once {
+					require.Nil(w.T, n.Pause)
+					require.Zero(w.T, n.Capacity)
+					if got[n.Name] = n.Runs; n.Err != nil {
+						bad = append(bad, n.Name+": "+n.Err.Error())
+					}
+				}
+			}
+			if cursor = page.Next; cursor == "" {
+				break
+			}
+		}
+		at := time.UnixMilli
+		require.Equal(w.T, map[string]*inspect.Runs{
+			"done":  {Success: at(520), Due: at(700), Every: 100 * ms},
+			"fails": {Success: at(520), Due: at(700), Every: 100 * ms, Failed: true},
+			"never": {Due: at(1000), Every: 100 * ms},
+			"newer": nil, "damaged": nil, "foreign": nil,
+		}, got)
+		slices.Sort(bad)
+		require.Len(w.T, bad, 3)
+		require.Contains(w.T, bad[0], "damaged: berth: what is kept of a run")
+		require.Contains(w.T, bad[1], "foreign: ")
+		require.Contains(w.T, bad[2], "has the form 2")
+	})
+}

@@ -294,7 +294,7 @@ func unexpected(name string, r *scriptkit.Reply) error {
 	if r.Status() == statusIncompatible && r.Str(1) == unreadable {
 		return fmt.Errorf("berth: what is kept of the runs of %q is %w: it cannot be read", name, state.ErrDamaged)
 	} else if r.Status() == statusIncompatible {
-		return incompatible(name, r.Str(1))
+		return state.IncompatibleRuns(name, r.Str(1))
 	}
 	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
 }

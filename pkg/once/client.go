@@ -2,7 +2,6 @@ package once
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -145,7 +145,7 @@ func (c *Client) Last(ctx context.Context, name string) (Last, error) {
 // look reads what is known of a name, and the server's time (ms).
 func (c *Client) look(ctx context.Context, name string) (last Last, now int64, err error) {
 	read := scriptkit.Command{
-		Verb: []string{"HMGET"}, Keys: []string{c.key(name)}, Args: []string{"fmt", "run", "success"},
+		Verb: []string{"HMGET"}, Keys: []string{c.key(name)}, Args: state.RunsFields,
 	}
 	answers, err := c.run.Read(ctx, "once_look", scriptkit.From{Unasked: true}, read)
 	if err != nil {
@@ -155,29 +155,16 @@ func (c *Client) look(ctx context.Context, name string) (last Last, now int64, e
 	if err != nil {
 		return Last{}, 0, scriptkit.Failure(ctx, "HMGET", err)
 	}
-	var texts [3]string // "" for what is not there
+	texts := make([]string, len(state.RunsFields)) // "" for what is not there
 	for i := range fields {
 		texts[i], _ = fields[i].ToString()
 	}
-	if texts[0] != "" && texts[0] != form {
-		return Last{}, 0, incompatible(name, texts[0])
-	}
-	if last.Run, err = parseInfo(texts[1]); err != nil {
-		return Last{}, 0, err
-	}
-	last.Success, err = parseInfo(texts[2])
-	return last, answers.Now, err
+	runs, err := state.ParseRuns(name, texts)
+	return Last{infoOf(runs.Run), infoOf(runs.Success)}, answers.Now, err
 }
-
-// form is the number of the form in which this release keeps what it knows; see scripts/once/open.lua.
-const form = "1"
 
 // unreadable is what the scripts say in the place of a form of what no release has written.
 const unreadable = "0"
-
-func incompatible(name, found string) error {
-	return fmt.Errorf("%w: what is kept of the runs of %q has the form %s", berth.ErrIncompatible, name, found)
-}
 
 // key is the Redis key of what is known of a name.
 func (c *Client) key(name string) string { return c.space.State(keyspace.Once, name) }

@@ -1,8 +1,6 @@
 package once
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/berth-go/berth/internal/state"
@@ -63,27 +61,23 @@ type Last struct {
 	Success *Info
 }
 
-// parseInfo reads a run as scripts/once/run.lua writes it; nil for "".
+// parseInfo reads a run as a script has answered it; nil for "".
 func parseInfo(text string) (*Info, error) {
-	if text == "" {
-		return nil, nil //nolint:nilnil // no run is known, and that is no error
+	r, err := state.ParseRun(text)
+	return infoOf(r), err
+}
+
+// infoOf is a run as the server keeps it; nil for none.
+func infoOf(r *state.Run) *Info {
+	if r == nil {
+		return nil
 	}
-	var i Info
-	var start, end, begun, ended, again int64
-	var size int
-	words := strings.SplitN(text, " ", 11)
-	if len(words) == 11 {
-		_, err := fmt.Sscanf(strings.Join(words[:10], " "), "%d %d %d %d %d %d %d %d %s %s",
-			&start, &end, &i.Fence, &i.Attempt, &begun, &ended, &again, &i.Missed, &i.Outcome, &i.Node)
-		length, rest, _ := strings.Cut(words[10], ":")
-		if _, bad := fmt.Sscanf(length, "%d", &size); err == nil && bad == nil && size >= 0 && size <= len(rest) {
-			i.Label, i.Error = rest[:size], rest[size:]
-			i.Period, i.Begun = period(start, end), time.UnixMilli(begun).UTC()
-			if ended > 0 {
-				i.Ended = time.UnixMilli(ended).UTC()
-			}
-			return &i, nil
-		}
+	i := Info{
+		Period: period(r.Start, r.Over), Attempt: int(r.Attempt), Fence: r.Fence, Node: r.Node, Label: r.Label,
+		Outcome: Outcome(r.Outcome), Error: r.Error, Begun: time.UnixMilli(r.Begun).UTC(), Missed: int(r.Missed),
 	}
-	return nil, fmt.Errorf("berth: what is kept of a run, %q, is %w: it cannot be read", text, state.ErrDamaged)
+	if r.Ended > 0 {
+		i.Ended = time.UnixMilli(r.Ended).UTC()
+	}
+	return &i
 }
