@@ -28,6 +28,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/measure"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -113,7 +114,8 @@ func exporter(t *testing.T, server string) string {
 	return at[1]
 }
 
-// works uses a semaphore, again and again, a lock that is held and waited for, and a pool, until the test ends.
+// works uses a semaphore, again and again, a lock that is held and waited for, and a pool, until the test ends. A run has
+// succeeded.
 func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	t.Helper()
 	redis := server.Client(t, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 3 * time.Second })
@@ -125,6 +127,8 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	require.NoError(t, err)
 	pools, err := allocator.New(redis, allocator.Config{Lease: long, Observer: observer})
 	require.NoError(t, err)
+	jobs, err := once.New(redis, qlock.Config{Observer: observer})
+	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	t.Cleanup(func() {
@@ -132,7 +136,7 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 		working.Wait()
 		within, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		for _, end := range []func(context.Context) error{sems.Close, locks.Close, pools.Close} {
+		for _, end := range []func(context.Context) error{sems.Close, locks.Close, pools.Close, jobs.Close} {
 			_ = end(within)
 		}
 	})
@@ -144,6 +148,8 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	_, err = pool.Add(ctx, []string{"a", "b", "c"}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, nil)
+	require.NoError(t, err)
+	_, err = jobs.Do(ctx, "digest", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
 	require.NoError(t, err)
 	sem, err := sems.Semaphore("gpu:42", 1, nil)
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ type collector struct{ *exporter }
 
 var (
 	byName   = []string{"primitive", "name_class"}
+	byClass  = []string{"name_class"}
 	byServer = []string{"server"}
 )
 
@@ -33,7 +34,7 @@ var (
 	serverFull   = metric("server_full", "1 if the server is full and refuses what grows: new claims.", byServer...)
 	serverRefuse = metric("server_refuses_writes", "1 if the server refuses all writes: too few replicas, or a disk that cannot be written.", byServer...)
 
-	names       = metric("names", "Names in use: that somebody holds or waits for, that are paused, and pools with resources.", byName...)
+	names       = metric("names", "Names in use: that somebody holds or waits for, that are paused, pools with resources, and names of which runs are kept.", byName...)
 	namesPaused = metric("names_paused", "Names of which nothing is granted, because an operator paused them.", byName...)
 	namesFull   = metric("names_full", "Names that have nothing free: a semaphore at its capacity, a held lock, a pool that has run dry.", byName...)
 	namesBad    = metric("names_unreadable", "Names that are damaged, or of a newer release.", byName...)
@@ -43,6 +44,11 @@ var (
 	oldestWait  = metric("names_oldest_wait_seconds", "How long the claim has waited that has waited longest.", byName...)
 	longestHold = metric("names_longest_hold_seconds", "How long the hold has lasted that has lasted longest, of those that were read.", byName...)
 	resources   = metric("names_resources", "Resources of pools by their state: free, leased or resting.", "name_class", "state")
+
+	onceSuccess = metric("once_last_success_timestamp_seconds", "When the newest successful run of a name ended, of the name of the class for which that is longest ago.", byClass...)
+	onceDue     = metric("once_due_timestamp_seconds", "By when a run was or is to succeed, of the name of the class for which that is first: at the end of the period after that of its last success.", byClass...)
+	oncePeriod  = metric("once_period_seconds", "The longest period of the class.", byClass...)
+	onceFailed  = metric("once_failed", "Names whose newest run has failed.", byClass...)
 
 	swarmNodes = metric("swarm_nodes", "Nodes of the swarm: alive; zombie, which have missed their limit; condemned, in the last 24 h.", "state")
 
@@ -111,6 +117,13 @@ func (o out) seconds(of *prometheus.Desc, d time.Duration, labels ...string) {
 	o.gauge(of, d.Seconds(), labels...)
 }
 
+// moment tells none if there is none.
+func (o out) moment(of *prometheus.Desc, t time.Time, labels ...string) {
+	if !t.IsZero() {
+		o.gauge(of, float64(t.UnixMilli())/1000, labels...)
+	}
+}
+
 func (o out) bool(of *prometheus.Desc, yes bool, labels ...string) {
 	v := 0.0
 	if yes {
@@ -161,9 +174,13 @@ func (o out) names(r *reading) {
 func (o out) uses(of class, f *figures) {
 	labels := func() []string { return []string{string(of.kind), of.name} }
 	o.value(names, f.names, labels()...)
+	o.value(namesBad, f.unreadable, labels()...)
+	if of.kind == keyspace.Once {
+		o.runs(of.name, f)
+		return
+	}
 	o.value(namesPaused, f.paused, labels()...)
 	o.value(namesFull, f.full, labels()...)
-	o.value(namesBad, f.unreadable, labels()...)
 	o.value(capacity, f.capacity, labels()...)
 	o.value(held, f.held, labels()...)
 	o.seconds(longestHold, f.longestHold, labels()...)
@@ -174,7 +191,19 @@ func (o out) uses(of class, f *figures) {
 	}
 }
 
+func (o out) runs(class string, f *figures) {
+	o.value(onceFailed, f.failed, class)
+	o.moment(onceSuccess, f.success, class)
+	o.moment(onceDue, f.due, class)
+	if f.period > 0 {
+		o.seconds(oncePeriod, f.period, class)
+	}
+}
+
 func (o out) waits(of class, f *figures) {
+	if of.kind == keyspace.Once {
+		return // whoever waits does so for the lock of the name
+	}
 	o.value(waiting, f.waiting, string(of.kind), of.name)
 	o.seconds(oldestWait, f.oldestWait, string(of.kind), of.name)
 }

@@ -19,8 +19,8 @@ import (
 )
 
 const exporterHelp = `Serve metrics to Prometheus at /metrics: what is held and waited for, for how long, which
-pools run dry, what has died, how the server is. It only reads. docs/metrics.md tells of
-each metric, and has rules and a dashboard.
+pools run dry, which runs are overdue, what has died, how the server is. It only reads.
+docs/metrics.md tells of each metric, and has rules and a dashboard.
 
 The server is read when somebody asks, at most once in --every, and once however many ask.
 A reading is bounded: with more names in use than it has room for, a walk over them goes

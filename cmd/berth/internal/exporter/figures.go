@@ -7,7 +7,7 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
-// figures are those of all names of a class: sums, and of times the longest.
+// figures are those of all names of a class: sums, of times the longest, and of moments the first.
 type figures struct {
 	names, paused, full, unreadable int
 	capacity, held                  int
@@ -16,6 +16,10 @@ type figures struct {
 
 	waiting    int
 	oldestWait time.Duration
+
+	failed       int       // of the kind once: how many names' newest run has failed
+	success, due time.Time // zero for none
+	period       time.Duration
 }
 
 // census is what was found of names, by their class.
@@ -51,6 +55,10 @@ func (c *census) add(of class, n *inspect.Name) {
 	if n.Pause != nil {
 		f.paused++
 	}
+	if n.Runs != nil {
+		f.runs(n.Runs)
+		return
+	}
 	free := n.Capacity - n.Held
 	if n.Pool != nil {
 		free = n.Pool.Free
@@ -64,6 +72,22 @@ func (c *census) add(of class, n *inspect.Name) {
 	f.held += n.Held
 	f.longestHold = max(f.longestHold, n.Oldest)
 	f.waits(n)
+}
+
+// runs adds the runs of a name.
+func (f *figures) runs(r *inspect.Runs) {
+	if r.Failed {
+		f.failed++
+	}
+	f.success, f.due, f.period = first(f.success, r.Success), first(f.due, r.Due), max(f.period, r.Every)
+}
+
+// first is the earlier of two moments, of which each may be none.
+func first(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // waits adds who waits for a name.

@@ -184,13 +184,13 @@ func (s *source) swarm(ctx context.Context) (note func(r *reading)) {
 	}
 }
 
-// step goes on with the walk over all names that are in use, until it comes to its end.
+// step goes on with the walk over all names that are in use, and those of which runs are kept, until it comes to its end.
 func (s *source) step(ctx context.Context, r *reading) {
 	if s.walk == nil {
 		s.walk, s.cursor = newCensus(), ""
 	}
 	for range pages {
-		page, err := s.names.Names(ctx, inspect.NameFilter{}, s.cursor, reader.Most)
+		page, err := s.names.Names(ctx, inspect.NameFilter{Once: true}, s.cursor, reader.Most)
 		if err != nil {
 			r.failed("the names", err)
 			s.walk = nil

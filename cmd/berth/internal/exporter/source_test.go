@@ -2,8 +2,10 @@ package exporter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -71,6 +74,61 @@ func TestWhatIsTold(t *testing.T) {
 	})
 }
 
+func TestWhatIsToldOfRuns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ran := func(name string, every time.Duration, failure error) {
+			w.T.Helper()
+			result, err := w.jobs.Do(context.Background(), name, once.Options{Every: every, Attempts: 9, RetryAfter: time.Second}, func(context.Context, *once.Run) error { return failure })
+			require.ErrorIs(w.T, err, failure)
+			require.Equal(w.T, once.Ran, result.Status)
+		}
+		broken := errors.New("broken")
+		w.Advance(time.Until(time.Now().Truncate(24 * time.Hour).Add(24 * time.Hour))) // a day, and an hour, begins
+		midnight := float64(time.Now().Unix())
+		ran("never", time.Hour, broken)
+		ran("report:1", 24*time.Hour, nil)
+		w.Advance(500 * time.Millisecond)
+		ran("report:2", time.Hour, nil)
+		w.Do("HSET", "berth:once:{newer}:state", "fmt", "2")
+		want := map[string]float64{
+			`names{name_class="report:*",primitive="once"}`: 2, `names_unreadable{name_class="report:*",primitive="once"}`: 0,
+			`names{name_class="never",primitive="once"}`: 1, `names_unreadable{name_class="never",primitive="once"}`: 0,
+			`names{name_class="newer",primitive="once"}`: 1, `names_unreadable{name_class="newer",primitive="once"}`: 1,
+			`once_failed{name_class="report:*"}`: 0, `once_failed{name_class="never"}`: 1, `once_failed{name_class="newer"}`: 0,
+			`once_period_seconds{name_class="report:*"}`: 86400, `once_period_seconds{name_class="never"}`: 3600,
+			`once_last_success_timestamp_seconds{name_class="report:*"}`: midnight,
+			`once_due_timestamp_seconds{name_class="report:*"}`:          midnight + 2*3600,
+			`once_due_timestamp_seconds{name_class="never"}`:             midnight + 3600,
+		}
+		runs := func(told map[string]float64) map[string]float64 {
+			found := about(told, "once")
+			for series, v := range about(told, "names") {
+				if strings.Contains(series, "once") {
+					found[series] = v
+				}
+			}
+			return found
+		}
+		require.Equal(w.T, want, runs(w.scrape()))
+
+		w.Advance(time.Hour)
+		ran("report:2", time.Hour, broken)
+		failed := w.scrape()
+		want[`once_failed{name_class="report:*"}`] = 1
+		require.Equal(w.T, want, runs(failed), "the success is remembered")
+		w.Advance(time.Second)
+		ran("report:2", time.Hour, nil)
+		want[`once_failed{name_class="report:*"}`], want[`once_due_timestamp_seconds{name_class="report:*"}`] = 0, midnight+3*3600
+		require.Equal(w.T, want, runs(w.anew()))
+
+		w.Advance(3 * time.Hour) // from the last run of report:2 on
+		gone := runs(w.scrape())
+		require.InDelta(w.T, midnight+48*3600, gone[`once_due_timestamp_seconds{name_class="report:*"}`], 0, "one is left")
+		require.NotContains(w.T, gone, `once_due_timestamp_seconds{name_class="never"}`, "and the series ends with the record")
+		require.InDelta(w.T, 1, w.scrape()["exporter_complete"], 0)
+	})
+}
+
 func TestASilentServerIsToldInTimeAndNothingElseOfIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.take("gpu:1", 1)
@@ -124,6 +182,16 @@ func (w *world) fatNames(n int) {
 	}
 }
 
+// runs are so many names of which a run is kept that has failed.
+func (w *world) runs(n int) {
+	w.T.Helper()
+	space, err := keyspace.New("berth")
+	require.NoError(w.T, err)
+	for i := range n {
+		w.Do("HSET", space.State(keyspace.Once, fmt.Sprintf("user:%d", i)), "fmt", "1", "run", "1000 2000 7 1 1001 1002 0 0 failed node 0:")
+	}
+}
+
 const (
 	// commandsMost is how many commands a reading may send, whatever there is: 4 pages of up to 1000 names and 200 names
 	// that are waited for, each at commandsEach.
@@ -135,14 +203,17 @@ func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
 	for _, tt := range []struct {
 		what  string
 		names int
+		kind  keyspace.Kind
 		make  func(w *world, n int)
 		whole bool // all are read at once
 		most  int  // how many commands
 	}{
-		{"10 locks", 10, (*world).thinLocks, true, 500},
-		{"1 000 locks", 1_000, (*world).thinLocks, true, 3_000},
-		{"10 000 locks", 10_000, (*world).thinLocks, false, 6_000},
-		{"2 100 semaphores", 2_100, (*world).fatNames, false, 2_100 * commandsEach},
+		{"10 locks", 10, keyspace.Lock, (*world).thinLocks, true, 500},
+		{"1 000 locks", 1_000, keyspace.Lock, (*world).thinLocks, true, 3_000},
+		{"10 000 locks", 10_000, keyspace.Lock, (*world).thinLocks, false, 6_000},
+		{"2 100 semaphores", 2_100, keyspace.Sem, (*world).fatNames, false, 2_100 * commandsEach},
+		{"1 000 runs", 1_000, keyspace.Once, (*world).runs, true, 3_000},
+		{"10 000 runs", 10_000, keyspace.Once, (*world).runs, false, 6_000},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -152,9 +223,7 @@ func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
 					w.queue(fmt.Sprintf("nightly:%d", i), 1)
 				}
 				w.Advance(time.Second)
-				users := func(told map[string]float64, metric string) float64 {
-					return told[metric+`{name_class="user:*",primitive="lock"}`] + told[metric+`{name_class="user:*",primitive="sem"}`]
-				}
+				users := `{name_class="user:*",primitive="` + string(tt.kind) + `"}`
 				readings, walked := 0, 0.0
 				for ; readings < 20 && walked == 0; readings++ {
 					w.link.Reset()
@@ -166,17 +235,20 @@ func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
 					w.T.Logf("reading %d: %d commands, %v", readings, sent, w.link.Counts())
 					require.LessOrEqual(w.T, sent, min(tt.most, commandsMost))
 					require.InDelta(w.T, 20, got[`names_waiting{name_class="nightly:*",primitive="sem"}`], 0, "who waits is known each time")
-					walked = users(got, "names")
+					walked = got["names"+users]
 					require.Equal(w.T, tt.whole, got["exporter_complete"] == 1)
 				}
 				require.InDelta(w.T, tt.names, walked, 0, "the walk comes to its end")
 				require.Equal(w.T, tt.whole, readings == 1)
 				got := w.anew()
-				require.InDelta(w.T, tt.names, users(got, "names_held"), 0, "also while the next one is under way")
-				kind := map[bool]string{true: "sem", false: "lock"}[tt.names == 2_100]
-				idle, told := got[`names_waiting{name_class="user:*",primitive="`+kind+`"}`]
-				require.True(w.T, told, "nobody waits for them")
-				require.Zero(w.T, idle)
+				if tt.kind == keyspace.Once {
+					require.InDelta(w.T, tt.names, got[`once_failed{name_class="user:*"}`], 0, "also while the next one is under way")
+				} else {
+					require.InDelta(w.T, tt.names, got["names_held"+users], 0, "also while the next one is under way")
+					idle, told := got["names_waiting"+users]
+					require.True(w.T, told, "nobody waits for them")
+					require.Zero(w.T, idle)
+				}
 				require.Equal(w.T, tt.whole, got["exporter_walk_age_seconds"] < every.Seconds())
 			})
 		})

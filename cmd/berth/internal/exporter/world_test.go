@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -32,6 +33,7 @@ type world struct {
 	sems  *semaphore.Client
 	locks *qlock.Client
 	pools *allocator.Client
+	jobs  *once.Client
 	said  []string
 }
 
@@ -55,6 +57,10 @@ func inWorld(t *testing.T, test func(w *world)) {
 		w.pools, err = allocator.New(users.Redis, allocator.Config{Lease: testkit.Lease})
 		require.NoError(t, err)
 		users.Closes(w.pools.Close)
+		users = base.Process()
+		w.jobs, err = once.New(users.Redis, qlock.Config{Lease: testkit.Lease})
+		require.NoError(t, err)
+		users.Closes(w.jobs.Close)
 		test(w)
 	})
 }
