@@ -276,9 +276,18 @@ const (
 	// Fills: Fence, Held, Count, Detail. Level: debug.
 	Ran Kind = "ran"
 	// RunFailed: a run of a period failed, or its outcome could not be kept. Count is which attempt of
-	// the period it was, from 1; 0 if Run could not even begin one, and will try again.
+	// the period it was, from 1.
 	// Fills: Fence, Held, Count, Detail, Err. Level: warn.
 	RunFailed Kind = "run_failed"
+	// RunStopped: a run of a period was stopped by its own process, and the period may be begun again.
+	// Count is which attempt of the period it would have been, from 1: the next run has the same number.
+	// Fills: Fence, Held, Count, Detail, Err. Level: info.
+	RunStopped Kind = "run_stopped"
+	// NotBegun: Client.Run could not begin a run, and will try again, in the next period where nothing is left
+	// to try in this one. Err says why: the server did not answer, or refused; the lock was held or paused all
+	// the time; the attempts are used up; the process drains. Detail is empty if the period is not known either.
+	// Fills: Detail, Err. Level: warn.
+	NotBegun Kind = "not_begun"
 	// Missed: a run has begun, and periods before it went by without a success since the newest one
 	// that is known. Count is how many. It may be told twice: by the next run too, if the first one has died
 	// or was stopped.

@@ -18,7 +18,7 @@ func Kinds() []Kind {
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
 		[]Kind{Rested, SettingsDiffer, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
-		[]Kind{Ran, RunFailed, Missed},
+		[]Kind{Ran, RunFailed, RunStopped, NotBegun, Missed},
 		[]Kind{Acted},
 	)
 }
@@ -33,7 +33,7 @@ func Kinds() []Kind {
 func (k Kind) Level() slog.Level {
 	switch k {
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
-		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, RunFailed, Missed:
+		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, RunFailed, NotBegun, Missed:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Heartbeat, Repeated,
 		Subscribed, Reentered, ReentryEnded, Extended, Rested, Swapped, Refreshed,

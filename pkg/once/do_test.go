@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -138,11 +139,16 @@ func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {
 			require.Equal(t, once.Stopped, r.Outcome)
 			require.Equal(t, 1, r.Attempt)
 		}
+		stopped := n.Told(observe.RunStopped)
+		require.Len(t, stopped, 3)
+		require.ErrorIs(t, stopped[0].Err, errMine)
+		require.Empty(t, n.Told(observe.RunFailed))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		r, err := n.Do(ctx, digest, single, heeds)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, once.Failed, r.Outcome, "it took too long")
+		require.Len(t, n.Told(observe.RunFailed), 1)
 		_, err = n.Do(t.Context(), digest, single, never(t))
 		require.ErrorIs(t, err, once.ErrUsedUp)
 	})

@@ -38,6 +38,7 @@ func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
 			require.ErrorIs(t, err, berth.ErrNotAcquired)
 			require.ErrorIs(t, err, cause)
 			require.Equal(t, once.Stopped, n.last().Run.Outcome)
+			require.Empty(t, n.Told(observe.RunFailed))
 			n.ran(single, nil)
 		})
 	}
@@ -83,7 +84,7 @@ func TestAProcessThatDrainsNoLongerRunsThePeriodAfterAll(t *testing.T) {
 		w.Until(2*hour - ms)
 		require.Len(t, *began, 2)
 		require.InDelta(t, (hour + time.Minute).Seconds(), (*began)[1].Seconds(), 7)
-		require.Len(t, n.Told(observe.RunFailed), 1)
+		require.Len(t, n.Told(observe.NotBegun), 1)
 	})
 }
 
@@ -98,11 +99,9 @@ func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 		w.Until(30 * time.Minute)
 		told := 0
 		for _, n := range nodes {
-			for _, e := range n.Told(observe.RunFailed) {
-				if e.Count == 0 {
-					require.ErrorIs(t, e.Err, once.ErrUsedUp)
-					told++
-				}
+			for _, e := range n.Told(observe.NotBegun) {
+				require.ErrorIs(t, e.Err, once.ErrUsedUp)
+				told++
 			}
 		}
 		require.Equal(t, 1, told)

@@ -15,8 +15,8 @@ import (
 // or the client is closed. It is Do with Wait again and again: as soon as a period starts by the
 // server's clock the callers stand in line, one runs f, and the others wait for the outcome. If f
 // fails, all wait for Options.RetryAfter, and then the first in line runs it. What goes wrong is an
-// event of kind run_failed, and no error: Run goes on also where the server does not answer, or
-// refuses.
+// event and no error, of kind run_failed, or not_begun where Run could not begin: Run goes on also where
+// the server does not answer, or refuses.
 //
 // Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for bad arguments.
 func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) error {
@@ -62,7 +62,7 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.c.Node()
 	told := result.Status == Ran || others
 	if err != nil && !told && ctx.Err() == nil && !q.c.isClosed() {
-		q.c.tell.Send(observe.Event{Kind: observe.RunFailed, Context: ctx, Name: q.name, Detail: q.begins(), Err: err})
+		q.c.tell.Send(observe.Event{Kind: observe.NotBegun, Context: ctx, Name: q.name, Detail: q.begins(), Err: err})
 	}
 	switch {
 	case q.over == 0: // the server was not reached

@@ -53,11 +53,13 @@ func TestALoopTriesAgainAfterAFailure(t *testing.T) {
 		w.Until(hour + 30*time.Minute)
 		require.Equal(t, []time.Duration{0, time.Minute, hour, hour + time.Minute}, *began)
 		failed := n.Told(observe.RunFailed)
-		require.Len(t, failed, 6, "each attempt, and that they are used up")
+		require.Len(t, failed, 4, "each attempt")
 		require.Equal(t, "2026-01-01T00:00:00Z", failed[0].Detail)
 		require.Equal(t, 1, failed[0].Count)
-		require.ErrorIs(t, failed[2].Err, once.ErrUsedUp)
-		require.Zero(t, failed[2].Count)
+		used := n.Told(observe.NotBegun)
+		require.Len(t, used, 2, "and that they are used up")
+		require.Equal(t, "2026-01-01T00:00:00Z", used[0].Detail)
+		require.ErrorIs(t, used[0].Err, once.ErrUsedUp)
 		missed := n.Told(observe.Missed)
 		require.Len(t, missed, 1)
 		require.Equal(t, 1, missed[0].Count)
@@ -97,7 +99,7 @@ func TestEachMissedPeriodIsToldOnce(t *testing.T) {
 	})
 }
 
-// The server is away for two hours. Each turn is told, and the loop goes on.
+// The server is away for two hours. Each turn is told, none as a run that failed, and the loop goes on.
 func TestALoopOutlivesItsServer(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
@@ -110,10 +112,11 @@ func TestALoopOutlivesItsServer(t *testing.T) {
 		require.Len(t, *began, 3)
 		require.Equal(t, 3*hour, (*began)[2].Truncate(ms))
 		require.Less(t, (*began)[1], 152*time.Minute)
-		for _, e := range n.Told(observe.RunFailed) {
+		for _, e := range n.Told(observe.NotBegun) {
 			require.ErrorIs(t, e.Err, berth.ErrUnavailable)
 		}
-		require.NotEmpty(t, n.Told(observe.RunFailed))
+		require.NotEmpty(t, n.Told(observe.NotBegun))
+		require.Empty(t, n.Told(observe.RunFailed))
 	})
 }
 
@@ -157,7 +160,7 @@ func TestAPeriodThatNobodyCouldBeginIsTold(t *testing.T) {
 		require.NoError(t, lock.Release(t.Context()))
 		w.Until(2*time.Minute + 2*time.Second)
 		require.Len(t, *began, 1)
-		late := n.Told(observe.RunFailed)
+		late := n.Told(observe.NotBegun)
 		require.Len(t, late, 2)
 		require.ErrorIs(t, late[0].Err, once.ErrLate)
 	})

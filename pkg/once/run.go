@@ -70,24 +70,31 @@ func (r *Run) End(ctx context.Context, failure error) error {
 			outcome = Failed
 		}
 		r.end(ctx, outcome, failure)
+		r.report(ctx, failure)
 		r.call.c.leave()
 	})
 	return r.ended
 }
 
 func (r *Run) end(ctx context.Context, outcome Outcome, failure error) {
-	held := r.call.c.clock.Now() - r.since
 	if r.info.Outcome = outcome; failure != nil {
 		r.info.Error = short(failure.Error())
 	}
-	r.info.Ended = r.info.Begun.Add(held)
+	r.info.Ended = r.info.Begun.Add(r.call.c.clock.Now() - r.since)
 	if r.told = r.tell(ctx); r.told != nil {
 		r.ended = errors.Join(r.told, r.lock.Err())
 	}
 	_ = r.lock.Release(ctx) // a release that fails is an event
-	event := observe.Event{Kind: observe.Ran, Count: r.info.Attempt, Held: held}
-	if err := errors.Join(failure, r.ended); err != nil {
-		event.Kind, event.Err = observe.RunFailed, err
+}
+
+// report tells how it ended.
+func (r *Run) report(ctx context.Context, failure error) {
+	event := observe.Event{Kind: observe.Ran, Count: r.info.Attempt, Held: r.info.Took(), Err: errors.Join(failure, r.ended)}
+	switch {
+	case r.info.Outcome == Stopped && r.ended == nil:
+		event.Kind = observe.RunStopped
+	case event.Err != nil:
+		event.Kind = observe.RunFailed
 	}
 	r.send(ctx, event)
 }
