@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Client is a node that stands for election on one Redis. It is safe for concurrent use.
@@ -74,8 +75,8 @@ func (c *Client) Close(ctx context.Context) error {
 }
 
 // Current reads who leads: its node, label, owner, fence, Meta, since when (Granted) and for how much longer if nothing
-// renews it (Left). Current returns nil without an error if nobody leads. Its errors are those of
-// inspect.Reader.
+// renews it (Left). Current returns nil without an error if nobody leads. It returns nothing that it has not just read: its
+// errors are those of inspect.Reader, of them berth.ErrUnavailable if the server has not answered for Config.Retry.
 func (c *Client) Current(ctx context.Context, name string) (*berth.Holder, error) {
 	page, err := c.read.Holders(ctx, keyspace.Lock, name, "", 0)
 	if err = errors.Join(append(page.Problems, err)...); err != nil || len(page.Items) == 0 {
@@ -88,15 +89,17 @@ func (c *Client) Current(ctx context.Context, name string) (*berth.Holder, error
 // leads. Watch reads once in each third of Config.Lease, on the caller's goroutine, and not while the loop's body
 // runs. So a change is told that much later, and of several only the newest. A new term of the same process is a change.
 //
-// When the server has not answered for Config.Retry (10 s by default), or refuses, the loop gets nil and that error,
-// once: what was told before may be over by then, at the latest when the Left that was told has passed. Then nothing is known
-// until the loop gets an answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig
-// or berth.ErrClosed is the last.
+// When the server refuses, or does not answer, the loop gets nil and that error, once. An outage is told at most
+// Config.Lease after the last answer, or after the body has returned that got it: the lease of who was told of may be over
+// then, and is at the latest when the Left that was told has passed. Nothing is known from then on, until the loop gets an
+// answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig or berth.ErrClosed is the last.
 func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*berth.Holder, error] {
 	return func(yield func(*berth.Holder, error) bool) {
 		var told seen
 		for {
-			now, err := c.Current(ctx, name)
+			read, cancel := scriptkit.Limit(ctx, 2*c.every) // after a wait of every: the lease is over then
+			now, err := c.Current(read, name)
+			cancel()
 			if ctx.Err() != nil {
 				return
 			}

@@ -3,7 +3,6 @@ package leader_test
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -33,7 +32,7 @@ func ExampleClient_Watch() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	leaders, err := leader.New(redis, qlock.Config{Label: "host-1", Lease: 500 * time.Millisecond})
+	leaders, err := leader.New(redis, qlock.Config{Label: "host-1"})
 	if err != nil {
 		panic(err)
 	}
