@@ -20,8 +20,8 @@
 //
 // The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
 // middle of a period for the moment of firing, by the options of [once.Around]: a question up to half of every earlier
-// or later, by the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor skip one.
-// So the period of a run begins half of every before the firing: the moment of the firing itself, the same
+// or later, by the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor
+// skip one. So the period of a run begins half of every before the firing: the moment of the firing itself, the same
 // in each attempt, is run.Period().Start.Add(every / 2).
 //
 // So every firing must be at a multiple of every after 1970-01-01 00:00 UTC, plus at:
@@ -56,6 +56,10 @@
 // its run was recorded as a success. A job that BeforeJobRunsSkipIfBeforeFuncErrors skips counts as
 // done, unless that function calls Failed. A job that fails because Shutdown has ended its context
 // counts as stopped.
+//
+// gocron does not say which run of a job has failed either. Two runs of a job overlap in a process when the older one
+// has lost its hold and works on. A failure then counts for the run that gocron unlocks next, for gocron unlocks a run
+// right after the listeners of that run. A listener that does more than call Failed should call Failed last.
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
 // Attempts times. But a replica that skipped the firing does not come again: set Wait in the options, and

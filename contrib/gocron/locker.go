@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/go-co-op/gocron/v2"
@@ -23,8 +24,9 @@ type Locker struct {
 	jobs *once.Client
 	opts once.Options
 
-	mu   sync.Mutex
-	runs map[string]*held // guarded by mu: what this process runs, by the name of the job
+	mu       sync.Mutex
+	runs     map[string][]*once.Run // guarded by mu: what this process runs, by the name of the job, in order
+	failures map[string]error       // guarded by mu: by the name of the job, for its run that is unlocked next
 }
 
 var _ gocron.Locker = (*Locker)(nil)
@@ -40,7 +42,7 @@ func NewLocker(jobs *once.Client, opts once.Options) (*Locker, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	return &Locker{jobs: jobs, opts: opts, runs: map[string]*held{}}, nil
+	return &Locker{jobs: jobs, opts: opts, runs: map[string][]*once.Run{}, failures: map[string]error{}}, nil
 }
 
 // Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with
@@ -54,20 +56,19 @@ func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
 	if run == nil {
 		return nil, fmt.Errorf("%w: %q of %s is %s", ErrSkipped, name, result.Period, result.Status)
 	}
-	h := &held{locker: l, run: run}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.runs[name] = h
-	return h, nil
+	l.runs[name] = append(l.runs[name], run)
+	return &held{l, run}, nil
 }
 
-// Failed notes that the job has failed, so that its run does not count as a success. It is for
-// gocron.AfterJobRunsWithError. Without it every run counts as a success.
+// Failed notes that the job has failed, so that its run does not count as a success: the run of the job that
+// gocron unlocks next. It is for gocron.AfterJobRunsWithError. Without it every run counts as a success.
 func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h := l.runs[name]; h != nil {
-		h.failure = err
+	if len(l.runs[name]) > 0 {
+		l.failures[name] = err
 	}
 }
 
@@ -76,28 +77,36 @@ func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
 func (l *Locker) Run(name string) *once.Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if h := l.runs[name]; h != nil {
-		return h.run
+	if runs := l.runs[name]; len(runs) > 0 {
+		return runs[len(runs)-1]
 	}
 	return nil
 }
 
 // held is the gocron.Lock of a run.
 type held struct {
-	locker  *Locker
-	run     *once.Run
-	failure error // guarded by locker.mu
+	locker *Locker
+	run    *once.Run
 }
 
 // Unlock ends the run: gocron calls it when the job has returned, with the context of the job, which
 // may have ended.
 func (h *held) Unlock(ctx context.Context) error {
-	l := h.locker
+	return h.run.End(ctx, h.locker.leave(h.run))
+}
+
+// leave forgets a run that is over, and returns its failure. gocron does not say which run of a job has failed, but
+// unlocks that run right after it called Failed. So a run does not get the failure of another one that overlaps it,
+// unless the two end in the same moment.
+func (l *Locker) leave(run *once.Run) (failure error) {
 	l.mu.Lock()
-	failure := h.failure
-	if l.runs[h.run.Name()] == h {
-		delete(l.runs, h.run.Name())
+	defer l.mu.Unlock()
+	name := run.Name()
+	failure = l.failures[name]
+	delete(l.failures, name)
+	l.runs[name] = slices.DeleteFunc(l.runs[name], func(r *once.Run) bool { return r == run })
+	if len(l.runs[name]) == 0 {
+		delete(l.runs, name)
 	}
-	l.mu.Unlock()
-	return h.run.End(ctx, failure)
+	return failure
 }

@@ -156,6 +156,45 @@ func TestAFailureIsToldByTheListener(t *testing.T) {
 	})
 }
 
+// The first run loses its hold and works on, the second begins meanwhile: one of them fails.
+func TestAFailureIsNotThatOfARunBeside(t *testing.T) {
+	const first, second = 0, 1
+	for name, row := range map[string]struct {
+		lasts   [2]time.Duration
+		fails   int
+		outcome once.Outcome // of the second
+	}{
+		"the older one fails, and ends first": {[2]time.Duration{80 * time.Minute, 40 * time.Minute}, first, once.Succeeded},
+		"the older one fails, and ends last":  {[2]time.Duration{90 * time.Minute, 10 * time.Minute}, first, once.Succeeded},
+		"the newer one fails, and ends first": {[2]time.Duration{90 * time.Minute, 10 * time.Minute}, second, once.Failed},
+		"the newer one fails, and ends last":  {[2]time.Duration{80 * time.Minute, 40 * time.Minute}, second, once.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				jobs := w.once()
+				l, err := berthgocron.NewLocker(jobs, hourly)
+				require.NoError(t, err)
+				var begun atomic.Int32
+				w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() error {
+					run := int(begun.Add(1)) - 1
+					time.Sleep(row.lasts[run])
+					if run == row.fails {
+						return errors.New("broken")
+					}
+					return nil
+				}, gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
+				time.Sleep(30 * time.Minute)
+				w.server.LoseAll(digest)
+				time.Sleep(110 * time.Minute)
+				require.EqualValues(t, 2, begun.Load())
+				last, err := jobs.Last(t.Context(), digest)
+				require.NoError(t, err)
+				require.Equal(t, row.outcome, last.Run.Outcome)
+			})
+		})
+	}
+}
+
 func TestAPanicThatIsRecoveredIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		jobs := w.once()
