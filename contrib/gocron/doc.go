@@ -69,8 +69,8 @@
 //
 // # In a job
 //
-// The context that gocron gives a job does not end when the hold is lost. [Locker.Run] has the run, with a
-// context that does, with the period, and with a fence for what the job writes.
+// The context that gocron gives a job does not end when the hold is lost. [Locker.Current] has the run,
+// with a context that does, with the period, and with a fence for what the job writes.
 //
 // # Errors
 //

@@ -72,9 +72,10 @@ func (l *Locker) Failed(_ uuid.UUID, name string, err error) {
 	}
 }
 
-// Run returns the run of the job that this process is at, nil for none. A job calls it with its own
-// name: the run has its period, its fence, and a context that ends when the hold is lost.
-func (l *Locker) Run(name string) *once.Run {
+// Current returns the newest run of the job that this process is at, nil for none. A job calls Current with its own
+// name, at its beginning: once the job's hold is lost, a newer run may begin. The run has its period, its fence, and
+// a context that ends when the hold is lost.
+func (l *Locker) Current(name string) *once.Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if runs := l.runs[name]; len(runs) > 0 {

@@ -71,7 +71,7 @@ func TestAShortJobRunsOnOneReplica(t *testing.T) {
 					w.job(w.replica(ahead, gocron.WithDistributedLocker(l)), row.cron, func() {
 						w.mu.Lock()
 						defer w.mu.Unlock()
-						runs[l.Run(digest).Period().Start]++
+						runs[l.Current(digest).Period().Start]++
 					})
 				}
 				time.Sleep(row.lets)
@@ -119,16 +119,16 @@ func TestAJobKnowsItsRun(t *testing.T) {
 		l := w.locker(hourly)
 		causes := make(chan error, 1)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() {
-			run := l.Run(digest)
+			run := l.Current(digest)
 			<-run.Context().Done()
 			causes <- context.Cause(run.Context())
 		})
-		require.Nil(t, l.Run(digest))
+		require.Nil(t, l.Current(digest))
 		time.Sleep(30 * time.Minute)
 		w.server.LoseAll(digest)
 		require.ErrorIs(t, <-causes, berth.ErrLost)
 		synctest.Wait()
-		require.Nil(t, l.Run(digest))
+		require.Nil(t, l.Current(digest))
 	})
 }
 
