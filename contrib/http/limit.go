@@ -68,13 +68,15 @@ func (l *limit) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 // serveUnder serves a request that has its permit.
 func serveUnder(permit *semaphore.Permit, w http.ResponseWriter, r *http.Request, next http.Handler) {
 	ctx, cancel := permit.Within(r.Context())
+	inner := r.WithContext(ctx)
 	defer func() {
 		cancel()
+		r.MultipartForm = inner.MultipartForm // net/http removes the files of its own request only
 		// By its ctx, which has ended, the answer waits for CleanupTimeout at most. The client goes
 		// on in the background, and tells its observer; nobody here could do more.
 		_ = permit.Release(ctx)
 	}()
-	next.ServeHTTP(w, r.WithContext(ctx))
+	next.ServeHTTP(w, inner)
 }
 
 // acquire waits for a permit, as long as the options allow.

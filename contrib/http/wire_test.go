@@ -2,10 +2,13 @@ package berthhttp_test
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
+	"mime/multipart"
 	"net"
 	"net/http"
+	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,6 +91,41 @@ func TestAStreamHoldsItsPermitUntilItEnds(t *testing.T) {
 		_, err = io.ReadAll(answer.Body)
 		require.NoError(t, err)
 		require.NoError(t, answer.Body.Close())
+	})
+}
+
+// One middleware in the other, as for a limit of all and one of each tenant.
+func TestTheFilesOfAnUploadAreRemoved(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	inWorld(t, func(t *testing.T, w *world) {
+		path := ""
+		handler := w.limit(w.web(2), nil, func(_ http.ResponseWriter, r *http.Request) {
+			if r.ParseMultipartForm(1) != nil { // one byte is kept in memory
+				return
+			}
+			if file, err := r.MultipartForm.File["file"][0].Open(); err == nil {
+				path = file.(*os.File).Name()
+				_ = file.Close()
+			}
+		})
+		conn := w.serve(w.limit(w.web(2), nil, handler.ServeHTTP))()
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile("file", "file")
+		require.NoError(t, err)
+		_, err = fmt.Fprint(part, "some bytes")
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		upload, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://berth/", &body)
+		require.NoError(t, err)
+		upload.Header.Set("Content-Type", form.FormDataContentType())
+		require.NoError(t, upload.Write(conn))
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		synctest.Wait()
+		require.NotEmpty(t, path)
+		require.NoFileExists(t, path)
 	})
 }
 
