@@ -24,8 +24,8 @@ type classes struct {
 	nameClass func(string) string
 	rows      int
 	seed      maphash.Seed
-	// memory has at each place the last name whose hash is that. It needs no lock, and no more room
-	// than it has.
+	// memory has at each place the last name of a primitive whose hash is that. It needs no lock, and no
+	// more room than it has.
 	memory [remembered]atomic.Pointer[remembrance]
 
 	mu         sync.Mutex
@@ -47,7 +47,7 @@ func (c *classes) init(opts Options, rows int) {
 
 // of returns the series of a name.
 func (c *classes) of(primitive, name string) *series {
-	at := &c.memory[maphash.String(c.seed, name)%remembered]
+	at := &c.memory[(maphash.String(c.seed, name)+maphash.String(c.seed, primitive))%remembered]
 	if r := at.Load(); r != nil && r.name == name && r.primitive == primitive {
 		return r.series
 	}

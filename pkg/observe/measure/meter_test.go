@@ -248,6 +248,23 @@ func TestTheClassOfANameIsRemembered(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
+// A run of package once tells of its lock and of itself in turn, by one name.
+func TestTheClassOfANameIsRememberedForEachPrimitive(t *testing.T) {
+	s := newStore(t, measure.Options{NameClass: plain})
+	var events []observe.Event
+	for i := range 100 {
+		for _, primitive := range []string{"lock", "once"} {
+			events = append(events, lock(observe.Queued, fmt.Sprint(i), func(e *observe.Event) { e.Primitive = primitive }))
+		}
+	}
+	allocations := testing.AllocsPerRun(10, func() {
+		for _, e := range events {
+			s.Observe(e)
+		}
+	})
+	require.Less(t, allocations, float64(len(events)/2), "a few names share a place, by chance")
+}
+
 func TestOptionsThatAreWrongAreNamed(t *testing.T) {
 	t.Parallel()
 	for field, opts := range map[string]measure.Options{
