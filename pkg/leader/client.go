@@ -32,12 +32,14 @@ const defaultLease = 5 * time.Second
 
 // New returns a client on a rueidis client, with a lock client of its own that has this configuration:
 // namespace, label, lease, retries, logger, observer and the like. Config.Lease is the lease of who leads: within it
-// the next one leads after a death. Of Config.Defaults count Priority, WantAfter, MaxHold, Meta and Attrs.
+// the next one leads after a death. Config.WarnHeldLongerThan is by default below 0, which is never: a term may take
+// its time. Of Config.Defaults count Priority, WantAfter, MaxHold, Meta and Attrs.
 //
 // The rueidis client stays the caller's: close it after the returned client. New does no I/O. Its errors are
 // *berth.ConfigError, those of qlock.New.
 func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, defaultLease)
+	cfg.WarnHeldLongerThan = cmp.Or(cfg.WarnHeldLongerThan, -1)
 	d := cfg.Defaults
 	cfg.Defaults = qlock.LockOptions{Priority: d.Priority, WantAfter: d.WantAfter, MaxHold: d.MaxHold, Meta: d.Meta, Attrs: d.Attrs}
 	locks, err := qlock.New(redis, cfg)

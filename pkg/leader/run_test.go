@@ -47,6 +47,20 @@ func TestWhoReturnsResignsAndTheNextLeadsInTheSameMoment(t *testing.T) {
 	}
 }
 
+func TestALongTermIsWarnedOfWhereThatIsWanted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a := w.node().stand(nil, nil)
+		b := w.node(qlock.Config{WarnHeldLongerThan: time.Minute}).stand(nil, nil)
+		w.Advance(6 * time.Minute)
+		require.True(t, a.leads())
+		require.Empty(t, a.n.Told(observe.HeldLong))
+		a.cancel(nil)
+		w.Advance(2 * time.Minute)
+		require.True(t, b.leads())
+		require.Len(t, b.n.Told(observe.HeldLong), 1)
+	})
+}
+
 func TestPanicAndGoexitHandOnAndGoOn(t *testing.T) {
 	for name, f := range map[string]func(context.Context) error{
 		"panic":  func(context.Context) error { panic(errOwn) },
