@@ -89,12 +89,14 @@ func (c *Client) Current(ctx context.Context, name string) (*berth.Holder, error
 
 // Watch tells who leads, and from then on each change, until ctx ends: nil without an error means that nobody
 // leads. Watch reads once in each third of Config.Lease, on the caller's goroutine, and not while the loop's body
-// runs. So a change is told that much later, and of several only the newest. A new term of the same process is a change.
+// runs. So a change is told that much later, and of several only the newest. A new term of the same process is a
+// change.
 //
 // When the server refuses, or does not answer, the loop gets nil and that error, once. An outage is told at most
-// Config.Lease after the last answer, or after the body has returned that got it: the lease of who was told of may be over
-// then, and is at the latest when the Left that was told has passed. Nothing is known from then on, until the loop gets an
-// answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig or berth.ErrClosed is the last.
+// Config.Lease after the last answer, or after the body has returned that got it: the lease of who was told of may
+// be over then, and is at the latest when the Left that was told has passed. Nothing is known from then on, until
+// the loop gets an answer again: who leads, changed or not. An error that matches berth.ErrInvalidConfig or
+// berth.ErrClosed is the last.
 func (c *Client) Watch(ctx context.Context, name string) iter.Seq2[*berth.Holder, error] {
 	return func(yield func(*berth.Holder, error) bool) {
 		var told seen

@@ -44,16 +44,16 @@
 // # What f returns
 //
 // If f returns while its context lives, Run ends, with f's error or nil. (A nil does not end Run once leadership
-// is wanted back, also under KeepWhenWanted: the process resigns, and stands again.) If f returns after its context has ended, Run ignores the error: f was told to
-// stop, and such an error says nothing of the work. An error that matters all the same is for f to
-// report. To leave for good, end the context of Run.
+// is wanted back, also under KeepWhenWanted: the process resigns, and stands again.) If f returns after its context
+// has ended, Run ignores the error: f was told to stop, and such an error says nothing of the work. An error that
+// matters all the same is for f to report. To leave for good, end the context of Run.
 //
 // When the context of Run ends, so does that of f. Run waits for f, resigns, and returns f's error. If f does not run
 // then, Run returns an error that matches ctx.Err() and context.Cause(ctx).
 //
 // # What is promised
 //
-// While Redis keeps its data and its clock:
+// While Redis keeps its data and its clock, and the clocks of the processes run:
 //
 //   - the contexts that two leaders of a name were given never live at the same time, whatever the network does;
 //   - Err and Done of the context of f compare the clock themselves, so the first look tells of a loss, also
@@ -70,6 +70,9 @@
 //   - When Redis loses writes (a flush, a failover) or its clock jumps forward, two may lead until the older
 //     one's next heartbeat, at most for a lease. After an operator has ended a term by force, two may lead until
 //     the older one has heard of it.
+//   - When the clock of a leader's process stands still, two may lead until the older one's next heartbeat, at most
+//     for a lease after that clock goes on. On Linux the clock runs through suspend, on other systems not. In a
+//     paused virtual machine no clock runs.
 //   - That somebody leads while no process reaches the server, or the name is paused.
 //
 // # Priority

@@ -14,9 +14,9 @@ import (
 const out = time.Second
 
 // Run stands for election, runs f while this process leads, and stands again after a loss, until f returns while
-// its context lives, or ctx ends; see the package's Model. The context of f ends with ctx or with the hold, before anybody
-// else can lead, and carries the owner of the hold. f never runs twice at the same time, and never begins under a context that
-// has ended. It runs on the goroutine of Run.
+// its context lives, or ctx ends; see the package's Model. The context of f ends with ctx or with the hold, before
+// anybody else can lead, and carries the owner of the hold. f never runs twice at the same time, and never begins under
+// a context that has ended. It runs on the goroutine of Run.
 //
 // Run returns f's error, or nil if f returned nil. If f does not run, Run returns an error that matches ctx.Err() and
 // context.Cause(ctx) when ctx has ended; berth.ErrInvalidConfig for a bad name, options or a nil f;
