@@ -17,12 +17,17 @@ type exporter struct {
 	end    context.CancelFunc // of all reading
 
 	mu       sync.Mutex
-	last     *reading      // guarded by mu; nil: none yet
-	running  chan struct{} // guarded by mu; closed with the end of the reading that is under way, nil for none
-	readings int           // guarded by mu; how many have ended
-	silent   int           // guarded by mu; how many of them no server has answered
-	said     string        // guarded by mu; the last problem
+	last     *asked // guarded by mu; what was begun last, nil: none yet
+	readings int    // guarded by mu; how many have ended
+	silent   int    // guarded by mu; how many of them no server has answered
+	said     string // guarded by mu; the last problem
 	loops    sync.WaitGroup
+}
+
+// asked is a reading that was begun.
+type asked struct {
+	ended chan struct{} // closed when the reading is there
+	found *reading      // guarded by the exporter's mu until then; nil: it is under way
 }
 
 func newExporter(every, within time.Duration, read func(context.Context) *reading, say func(problem string)) *exporter {
@@ -39,54 +44,49 @@ type told struct {
 
 // look returns a reading that is not too old. If need be it begins one, and waits for it no longer than a reading may take.
 func (e *exporter) look() told {
-	ended := e.begin()
-	if ended != nil {
-		limit := time.NewTimer(e.within)
-		defer limit.Stop()
-		select {
-		case <-ended:
-		case <-limit.C:
-		}
+	var t told
+	a := e.begin()
+	limit := time.NewTimer(e.within)
+	defer limit.Stop()
+	select {
+	case <-a.ended: // somebody else may have begun the next one since
+		t.reading = a.found
+	case <-limit.C:
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := told{readings: e.readings, silent: e.silent}
-	if e.running == nil || e.last != nil && !e.old(e.last) {
-		t.reading = e.last
-	}
+	t.readings, t.silent = e.readings, e.silent
 	return t
 }
 
 // old says that a reading is to be followed by another one.
 func (e *exporter) old(r *reading) bool { return time.Since(r.began) >= e.every }
 
-// begin begins a reading unless there is one that will do, and returns what is closed when it ends.
-func (e *exporter) begin() <-chan struct{} {
+// begin returns a reading that will do. It begins one if there is none.
+func (e *exporter) begin() *asked {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.running == nil && (e.last == nil || e.old(e.last)) {
-		ended := make(chan struct{})
-		e.running = ended
-		e.loops.Go(func() {
-			defer close(ended)
-			// A little earlier than who waits for it gives up: what was read by then is told.
-			limit := e.within * 9 / 10
-			ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
-			defer cancel()
-			e.note(e.read(ctx))
-		})
+	if e.last != nil && (e.last.found == nil || !e.old(e.last.found)) {
+		return e.last
 	}
-	if e.running == nil {
-		return nil
-	}
-	return e.running
+	a := &asked{ended: make(chan struct{})}
+	e.last = a
+	e.loops.Go(func() {
+		defer close(a.ended)
+		// A little earlier than who waits for it gives up: what was read by then is told.
+		limit := e.within * 9 / 10
+		ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
+		defer cancel()
+		e.note(a, e.read(ctx))
+	})
+	return a
 }
 
 // note notes a reading that has ended, and says what is wrong when that changes.
-func (e *exporter) note(r *reading) {
+func (e *exporter) note(a *asked, r *reading) {
 	problem := r.problem()
 	e.mu.Lock()
-	e.last, e.running = r, nil
+	a.found = r
 	e.readings++
 	if !r.up() {
 		e.silent++

@@ -3,6 +3,7 @@ package exporter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,29 @@ func TestWhoAsksAtTheSameTimeSharesOneReading(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		e.look()
 		require.EqualValues(t, 2, read.Load())
+	})
+}
+
+// TestWhoHasWaitedForAReadingIsToldIt although somebody else begins the next one before whoever has waited looks.
+func TestWhoHasWaitedForAReadingIsToldIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const long = time.Second
+		var began int
+		var e *exporter
+		e = newExporter(long, within, func(context.Context) *reading {
+			began++
+			r := alive()
+			r.failed("names", fmt.Errorf("reading %d", began))
+			time.Sleep(long)
+			return r
+		}, func(string) { e.begin() })
+		defer e.close()
+		for i := range 3 {
+			require.NotNil(t, e.look().reading)
+			synctest.Wait()
+			require.Equal(t, i+2, began, "the next one has begun")
+		}
 	})
 }
 
