@@ -34,7 +34,7 @@ type mill struct {
 type turn struct {
 	run       *once.Run
 	period    once.Period
-	began     time.Duration
+	granted   time.Duration // when its hold was granted, which its fence tells
 	over      bool // f has returned
 	succeeded bool // without an error
 	confirmed bool // and the server has said so
@@ -79,14 +79,14 @@ func (m *mill) start(n *node, opts once.Options, takes time.Duration, fails, hee
 func (m *mill) begins(run *once.Run) *turn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := &turn{run: run, period: run.Period(), began: m.w.Now()}
+	now := &turn{run: run, period: run.Period(), granted: time.UnixMicro(run.Fence()).Sub(m.w.Began)}
 	attempts := 1
 	for _, before := range m.runs {
 		if before.run.Fence() >= run.Fence() {
 			m.t.Errorf("fence %d of %s begins after %d of %s", run.Fence(), now.period, before.run.Fence(), before.period)
 		}
-		if !before.period.Start.Equal(now.period.Start) || m.lost > 0 && m.lost >= before.began {
-			continue // or the server knows nothing of it
+		if !before.period.Start.Equal(now.period.Start) || m.lost > 0 && m.lost >= before.granted {
+			continue // or the server may know nothing of it
 		}
 		if !before.stopped {
 			attempts++
