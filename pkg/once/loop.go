@@ -57,7 +57,7 @@ func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) err
 
 // next is when the next turn is due, by the client's clock.
 func (q *call) next(ctx context.Context, result Result, err error) time.Duration {
-	soon := q.c.clock.Now() + max(q.RetryAfter, time.Millisecond)
+	soon := q.c.clock.Now() + min(q.Every/10, time.Minute)
 	// f's own failure has been told, and whose run was the last tells that no attempts are left.
 	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.c.Node()
 	told := result.Status == Ran || others
@@ -67,7 +67,9 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 	switch {
 	case q.over == 0: // the server was not reached
 		return soon
-	case result.Status == Ran && err != nil, result.Status == Running:
+	case result.Status == Ran && err != nil:
+		soon = q.c.clock.Now() + q.RetryAfter
+	case result.Status == Running:
 	case err == nil, errors.Is(err, ErrUsedUp), errors.Is(err, ErrLate):
 		return q.over
 	case errors.Is(err, berth.ErrDraining):

@@ -120,6 +120,43 @@ func TestALoopOutlivesItsServer(t *testing.T) {
 	})
 }
 
+// However long the loop is to rest after a failure of f, it asks a server that did not answer within a minute.
+func TestALoopRunsInThePeriodInWhichItsServerComesBack(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		began, _ := n.loop(once.Options{Every: hour, RetryAfter: 2 * hour}, takes(0, nil))
+		w.Until(hour - time.Second)
+		n.Cut()
+		w.Until(hour + 20*time.Second)
+		n.Mend()
+		w.Until(4 * hour)
+		require.Len(t, *began, 4)
+		require.Less(t, (*began)[1], hour+2*time.Minute)
+		require.Equal(t, 2*hour, (*began)[2].Truncate(ms))
+		require.Empty(t, n.Told(observe.Missed))
+	})
+}
+
+// However short the loop is to rest after a failure of f, it asks what refuses it once a minute.
+func TestALoopThatIsRefusedAsksOnceAMinute(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Do("SET", record, "x")
+		n.Fresh()
+		n.loop(once.Options{Every: hour, RetryAfter: ms}, never(t))
+		w.Until(10 * time.Minute)
+		require.Equal(t, 11, n.Count("HMGET"))
+	})
+}
+
+func TestALoopRestsForAsLongAsItSays(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		began, _ := w.node().loop(once.Options{Every: hour, RetryAfter: time.Second}, takes(0, errMine))
+		w.Until(30 * time.Minute)
+		require.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, *began)
+	})
+}
+
 // Nobody hears of a success for longer than the lease. The process that knows of it tells it later, and
 // does not do it again.
 func TestALoopKeepsASuccessThatTheServerHasNotHeardOf(t *testing.T) {
