@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -99,29 +101,48 @@ func TestAnErrorAndALabelMayBeAnyBytes(t *testing.T) {
 	})
 }
 
+// It comes while a call is on its way to the script, so that the look before does not see it.
 func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		for _, fields := range [][]string{{"fmt", "2"}, {"run", "damaged"}, {"success", "damaged"}} {
-			n.ran(hourly, nil)
-			run, _, err := n.Begin(t.Context(), "digest", once.Options{Every: time.Minute})
-			require.NoError(t, err)
-			if run == nil {
-				w.Advance(hour)
-				continue
+	for _, field := range []string{"fmt 2", "run damaged", "success damaged"} {
+		inWorldOf(t, field, func(t *testing.T, w *world) {
+			n := w.node()
+			var before map[string]string
+			meets := func(script string) {
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == script {
+						w.Do(append([]string{"HSET", record}, strings.Fields(field)...)...)
+						before = w.kept()
+					}
+					return link.Pass
+				})
 			}
-			w.Do(append([]string{"HSET", record}, fields...)...)
-			before := w.kept()
-			require.Error(t, run.End(t.Context(), nil))
+			n.ran(hourly, nil)
+			w.Until(hour)
+			run, _, err := n.Begin(t.Context(), digest, hourly)
+			require.NoError(t, err)
+			old := w.kept()
+			meets("once_end")
+			requireLeft := func(err error) {
+				want := state.ErrDamaged
+				if field == "fmt 2" {
+					want = berth.ErrIncompatible
+				}
+				require.ErrorIs(t, err, want)
+				require.NotEmpty(t, before)
+				require.Equal(t, before, w.kept())
+			}
+			requireLeft(run.End(t.Context(), nil))
 			_, err = n.Last(t.Context(), digest)
-			require.Error(t, err)
-			w.Until((w.Now()/hour + 1) * hour)
+			requireLeft(err)
+
+			w.Do("HSET", record, "fmt", old["fmt"], "run", old["run"], "success", old["success"])
+			w.Until(2 * hour)
+			before = nil
+			meets("once_begin")
 			_, err = n.Do(t.Context(), digest, hourly, never(t))
-			require.Error(t, err)
-			require.Equal(t, before, w.kept())
-			w.Do("DEL", record)
-		}
-	})
+			requireLeft(err)
+		})
+	}
 }
 
 // The server's clock was put back since the run: its period lies ahead.
