@@ -249,3 +249,30 @@ func TestCloseThatMayNotWaitReleases(t *testing.T) {
 		require.Less(t, r.Fence, second.Fence)
 	})
 }
+
+// Close has given up waiting. Nobody else has begun when the run ends.
+func TestARunThatEndsAfterACloseThatMayNotWaitIsStopped(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		run := a.start(t.Context(), single, takes(time.Minute, errMine))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = a.Close(ctx)
+		require.Equal(t, once.Stopped, run.Granted(time.Minute).Outcome)
+		require.Equal(t, 1, b.ran(single, nil).Attempt)
+	})
+}
+
+// The hold is lost by itself, and the client closed after that.
+func TestARunThatWasLostBeforeCloseHasFailed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		run := n.start(t.Context(), single, takes(time.Minute, errMine))
+		w.Do("DEL", w.State)
+		w.Advance(lease)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_ = n.Close(ctx)
+		require.Equal(t, once.Failed, run.Granted(time.Minute).Outcome)
+	})
+}

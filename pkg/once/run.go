@@ -63,8 +63,9 @@ func (r *Run) Hold() berth.Hold { return r.lock }
 func (r *Run) End(ctx context.Context, failure error) error {
 	r.once.Do(func() {
 		outcome := Succeeded
-		switch stopped := ctx.Err() == context.Canceled || r.call.c.isClosed(); {
-		case failure != nil && stopped && r.lock.Err() == nil:
+		switch lost, closed := r.lock.Err(), r.call.c.isClosed(); {
+		case failure != nil && lost == nil && (closed || ctx.Err() == context.Canceled),
+			failure != nil && closed && errors.Is(lost, berth.ErrReleased): // by a Close that may not wait
 			outcome = Stopped
 		case failure != nil:
 			outcome = Failed
