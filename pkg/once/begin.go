@@ -101,6 +101,9 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 	}
 	for {
 		if err := q.look(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = q.left(ctx)
+			}
 			return nil, Result{Info: Info{Period: q.period}}, err
 		}
 		if result, err := q.decided(); err != nil || result.Status != "" {

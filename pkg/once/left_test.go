@@ -44,6 +44,27 @@ func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
 	}
 }
 
+// The caller leaves before the server is asked for anything, or before it has answered.
+func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second} {
+		inWorldOf(t, after.String(), func(t *testing.T, w *world) {
+			n := w.node()
+			n.OnCommand(slow("HMGET", 2*time.Second))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(after, func() { cancel(errMine) })
+			w.Advance(0)
+			_, err := n.Do(ctx, digest, hourly, never(t))
+			var refused *berth.AcquireError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, berth.ReasonCancelled, refused.Reason)
+			require.Equal(t, after, w.Now())
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errMine)
+			w.Advance(2 * time.Second) // the link is done
+		})
+	}
+}
+
 func TestAWaitForTheRestEndsAsAnyWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
