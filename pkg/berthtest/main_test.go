@@ -45,18 +45,18 @@ func start(t *testing.T, server *berthtest.Server) *process {
 			p.queued <- struct{}{}
 		}
 	})
-	lease := lease
+	lease, timeout := lease, time.Duration(0)
 	if strings.HasSuffix(t.Name(), "/real_time") {
-		lease = time.Minute // no pause of a busy machine ends it
+		lease, timeout = time.Minute, time.Minute // no pause of a busy machine ends a hold or a call
 	}
 	var err error
-	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease, Observer: observer})
+	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease, CallTimeout: timeout, Observer: observer})
 	require.NoError(t, err)
 	p.gpu, err = p.sems.Semaphore("gpu", 2, nil)
 	require.NoError(t, err)
-	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease, Observer: observer})
+	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease, CallTimeout: timeout, Observer: observer})
 	require.NoError(t, err)
-	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease, Observer: observer})
+	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease, CallTimeout: timeout, Observer: observer})
 	require.NoError(t, err)
 	p.pool, err = allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
 	require.NoError(t, err)
