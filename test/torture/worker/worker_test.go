@@ -177,7 +177,7 @@ func TestWorkersUseAllAndDrain(t *testing.T) {
 				workers = append(workers, spawn(t, path, j, n+1))
 			}
 			for _, primitive := range []string{sem, lock, pool} {
-				acquired(t, workers, primitive, 30)
+				acquired(t, workers, primitive)
 			}
 			drain(t, workers)
 			acquired, kinds := map[string]int{}, map[string]int{}
@@ -224,9 +224,10 @@ func grown(t *testing.T, workers []*child, by int64) {
 	}, testkit.Patience, 10*time.Millisecond)
 }
 
-// acquired waits until the workers together have acquired so much of a primitive.
-func acquired(t *testing.T, workers []*child, primitive string, least int) {
+// acquired waits until the workers together have acquired some of a primitive.
+func acquired(t *testing.T, workers []*child, primitive string) {
 	t.Helper()
+	const some = 30
 	require.Eventually(t, func() bool {
 		n := 0
 		for _, c := range workers {
@@ -240,7 +241,7 @@ func acquired(t *testing.T, workers []*child, primitive string, least int) {
 				}
 			}
 		}
-		return n > least
+		return n > some
 	}, testkit.Patience, 10*time.Millisecond, primitive)
 }
 
