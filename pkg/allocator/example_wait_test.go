@@ -60,7 +60,7 @@ func ExamplePool_Allocate_wait() {
 	}
 	_, err = licences.TryAllocate(ctx, nil)
 	fmt.Println(errors.Is(err, berth.ErrBusy))
-	enter(ctx, licences, &allocator.AllocateOptions{MaxWait: 500 * time.Millisecond})
+	enter(ctx, licences, &allocator.AllocateOptions{MaxWait: 3 * time.Second})
 
 	leaving, cancel := context.WithCancelCause(ctx)
 	cancel(errors.New("the service shuts down"))

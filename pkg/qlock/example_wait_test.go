@@ -47,11 +47,11 @@ func ExampleClient_Lock_wait() {
 		panic(err)
 	}
 
-	enter(ctx, locks, &qlock.LockOptions{MaxWait: 500 * time.Millisecond})
+	enter(ctx, locks, &qlock.LockOptions{MaxWait: 3 * time.Second})
 
-	// Three attempts, 250 ms apart. Nothing polls: the claim stands in line for the
+	// Three attempts, 2 s apart. Nothing polls: the claim stands in line for the
 	// time that the attempts would take.
-	attempts := qlock.Attempts{Max: 3, Delay: 250 * time.Millisecond, Jitter: -1}
+	attempts := qlock.Attempts{Max: 3, Delay: 2 * time.Second, Jitter: -1}
 	enter(ctx, locks, &qlock.LockOptions{Attempts: attempts})
 
 	leaving, cancel := context.WithCancelCause(ctx)

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// enter waits for a second at the most, and tells apart the ways in which a wait ends.
+// enter waits for three seconds at the most, and tells apart the ways in which a wait ends.
 func enter(ctx context.Context, s *semaphore.Semaphore) {
-	permit, err := s.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
+	permit, err := s.Acquire(ctx, &semaphore.AcquireOptions{MaxWait: 3 * time.Second})
 	switch {
 	case err == nil:
 		fmt.Println("acquired:", permit.Release(ctx))
