@@ -23,7 +23,7 @@ func render(w http.ResponseWriter, r *http.Request) {
 }
 
 // At most two pictures are rendered at once, however many processes serve. A third request
-// waits for 10 ms; then its client is told when to come again.
+// waits for 3 s; then its client is told when to come again.
 func ExampleLimit() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -46,7 +46,7 @@ func ExampleLimit() {
 		panic(err)
 	}
 
-	limit, err := berthhttp.Limit(sem, &berthhttp.Options{MaxWait: 10 * time.Millisecond, RetryAfter: 5 * time.Second})
+	limit, err := berthhttp.Limit(sem, &berthhttp.Options{MaxWait: 3 * time.Second, RetryAfter: 5 * time.Second})
 	if err != nil {
 		panic(err)
 	}
