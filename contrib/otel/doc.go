@@ -12,17 +12,21 @@
 // Every metric has the attribute berth.primitive ("sem", "lock", "pool"; of berth.events also "once"), and those
 // with a star also berth.name_class, the class of the name by Options.NameClass:
 //
-//	berth.acquires*          {acquire}    berth.outcome   granted, timed_out, deadlock, ...
+//	berth.acquires*          {acquire}    berth.outcome   acquires that have ended
 //	berth.wait_time*         s, histogram of how long granted acquires took
 //	berth.waiting*           {claim}      claims that wait in line now
 //	berth.held*              {hold}       holds that last now
 //	berth.hold_time*         s, histogram of how long holds lasted
-//	berth.hold_ends*         {hold}       berth.outcome   released, lost, expired, ...
+//	berth.hold_ends*         {hold}       berth.outcome   holds that have ended
 //	berth.repeated_calls*    {call}       attempts of calls that failed, and were repeated
 //	berth.unanswered_calls*  {call}       berth.call      given up: acquire, release, cleanup
 //	berth.heartbeats         {heartbeat}  berth.outcome   answered, unanswered
 //	berth.heartbeat_delay    s, histogram of how late heartbeats were sent
 //	berth.events*            {event}      berth.kind      all others: rested, damaged, ran, run_failed, missed, ...
+//
+// An acquire ends as granted, reentered, refused, timed_out, cancelled, attempts_used_up, deadlock or
+// failed; a hold as released, released_by_other, lost, expired, reentry_ended, detached or
+// release_failed. See the kinds of package observe.
 //
 // Where a pool of connections has the same, the names follow the db.client.connection metrics
 // of the semantic conventions: wait_time, and hold_time for use_time, waiting for pending_requests,

@@ -9,19 +9,23 @@
 // "lock", "pool"; of berth_events_total also "once"), and those with a star also name_class, the class
 // of the name by Options.NameClass:
 //
-//	berth_acquires_total*          outcome   acquires that have ended: granted, timed_out, deadlock, ...
+//	berth_acquires_total*          outcome   acquires that have ended
 //	berth_wait_time_seconds*       histogram of how long granted acquires took
 //	berth_waiting*                 gauge     claims that wait in line now
 //	berth_held*                    gauge     holds that last now
 //	berth_hold_time_seconds*       histogram of how long holds lasted
-//	berth_hold_ends_total*         outcome   holds that have ended: released, lost, expired, ...
+//	berth_hold_ends_total*         outcome   holds that have ended
 //	berth_repeated_calls_total*    attempts of calls that failed, and were repeated
 //	berth_unanswered_calls_total*  call      calls given up without an answer: acquire, release, cleanup
 //	berth_heartbeats_total         outcome   heartbeats of claims: answered, unanswered
 //	berth_heartbeat_delay_seconds  histogram of how late heartbeats were sent
 //	berth_events_total*            kind      all other events: rested, damaged, ran, run_failed, missed, ...
 //
+// An acquire ends as granted, reentered, refused, timed_out, cancelled, attempts_used_up, deadlock or
+// failed; a hold as released, released_by_other, lost, expired, reentry_ended, detached or
+// release_failed. See the kinds of package observe.
+//
 // The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel, whose
-// labels there begin with berth_. All of it is what this process knows; `berth exporter` reads
+// labels there begin with berth_: docs/metrics.md has the relabelling for rules and dashboard. All of it is what this process knows; `berth exporter` reads
 // the rest from the server.
 package berthprom

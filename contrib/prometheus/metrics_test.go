@@ -33,7 +33,7 @@ func everything(o observe.Observer) {
 	for _, kind := range observe.Kinds() {
 		e := event(kind, "order:1")
 		e.Waited, e.Held, e.Late, e.Count = time.Second, time.Second, time.Second, 1
-		e.WasHeld = kind == observe.Released || kind == observe.ReleaseFailed
+		e.WasHeld = !kind.EndsAcquire()
 		o.Observe(e)
 		e.Err = berth.ErrUnavailable
 		o.Observe(e)
@@ -218,5 +218,12 @@ func TestThePackageCommentListsTheMetrics(t *testing.T) {
 			}
 		}
 		require.Contains(t, string(text), "//\t"+name+" ")
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if label.GetName() == "outcome" || label.GetName() == "call" {
+					require.Regexp(t, `\b`+label.GetValue()+`\b`, string(text), name)
+				}
+			}
+		}
 	}
 }

@@ -67,7 +67,8 @@
 //     smaller ones there: see package fence.
 //   - Nothing is done in a period in which nobody asks, or in which the lock is paused or held for
 //     something else. The next run tells of it by an event of kind missed, and the one after it too
-//     if that one has died or was stopped. The server remembers until the end of the period after the next.
+//     if that one has died or was stopped. The server remembers until the end of the period after the next,
+//     counted from when a run last began or ended: of a longer gap nothing is told.
 //   - When in its period a job runs.
 //
 // # Errors
