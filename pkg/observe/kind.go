@@ -288,9 +288,9 @@ const (
 	// the time; the attempts are used up; the process drains. Detail is empty if the period is not known either.
 	// Fills: Detail, Err. Level: warn.
 	NotBegun Kind = "not_begun"
-	// Missed: a run has begun, and periods before it went by without a success since the newest one
-	// that is known. Count is how many. It may be told twice: by the next run too, if the first one has died
-	// or was stopped.
+	// Missed: a run has begun, and periods before it went by without a success. Count is how many, of those
+	// that the server knows and no run that failed has told of. The next run tells of them again if this one
+	// dies or is stopped.
 	// Fills: Fence, Count, Detail. Level: warn.
 	Missed Kind = "missed"
 )

@@ -35,9 +35,9 @@ type turn struct {
 	run       *once.Run
 	period    once.Period
 	granted   time.Duration // when its hold was granted, which its fence tells
-	over      bool // f has returned
-	succeeded bool // without an error
-	confirmed bool // and the server has said so
+	over      bool          // f has returned
+	succeeded bool          // without an error
+	confirmed bool          // and the server has said so
 	stopped   bool
 }
 
