@@ -63,6 +63,7 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.Equal(t, []string{"gpu"}, completed(t, url, "sem", "sweep", ""))
 	require.Empty(t, completed(t, url, "sem", "sweep", "gpu", ""))
 	require.Empty(t, completed(t, url, "lock", "release", "x{", ""), "a name that cannot be")
+	require.Equal(t, []string{"customer", "shop"}, completed(t, url, "run", "--pool", "proxies", "--bind", ""))
 	require.Equal(t, []string{"name", "held", "share", "waiting"}, completed(t, url, "sem", "ls", "--sort", ""))
 }
 

@@ -33,6 +33,8 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("unknown flag --%s%s", unknown.GetSpecifiedName(), likeFlag(cmd, unknown.GetSpecifiedName()))
 	case errors.As(err, &missing):
 		return fmt.Errorf("--%s needs a value: %s", missing.GetSpecifiedName(), form(missing.GetFlag()))
+	case errors.As(err, &invalid) && errors.Is(err, errTwice):
+		return berth.Invalid("--"+invalid.GetFlag().Name, "%w", errTwice)
 	case errors.As(err, &invalid) && tooLong(invalid):
 		return berth.Invalid("--"+invalid.GetFlag().Name, "%q is too long; the longest time is about 292 years, 2562047h", invalid.GetValue())
 	case errors.As(err, &invalid):
@@ -41,6 +43,39 @@ func flagError(cmd *cobra.Command, err error) error {
 		return errors.New("a flag has no name; long flags begin with -- and a letter")
 	}
 	return err
+}
+
+// errTwice refuses a second value of a flag that has one.
+var errTwice = errors.New("it is given twice, with different values")
+
+// single is the value of a flag that has one. The same value may be given again: cobra reads all flags
+// twice when it completes a word.
+type single struct {
+	pflag.Value
+	given bool
+	text  string
+}
+
+func (s *single) Set(text string) error {
+	if s.given && text != s.text {
+		return errTwice
+	}
+	s.given, s.text = true, text
+	return s.Value.Set(text)
+}
+
+// singles lets the flags of all commands have one value each, but those that are there to be repeated.
+func singles(cmd *cobra.Command) {
+	wrap := func(flag *pflag.Flag) {
+		if _, many := flag.Value.(pflag.SliceValue); !many {
+			flag.Value = &single{Value: flag.Value}
+		}
+	}
+	cmd.PersistentFlags().VisitAll(wrap)
+	cmd.Flags().VisitAll(wrap)
+	for _, sub := range cmd.Commands() {
+		singles(sub)
+	}
 }
 
 // duration is how a time is written, however long it is.

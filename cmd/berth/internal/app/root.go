@@ -39,6 +39,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	a := New(out, errs)
 	root := a.root()
 	root.AddCommand(commands(a)...)
+	singles(root)
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(a.Out)

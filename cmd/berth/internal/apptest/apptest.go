@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -211,7 +212,11 @@ func Fed(t *testing.T, url, stdin string, args ...string) Result {
 		url += "&dial_timeout=1m&write_timeout=1m"
 	}
 	var out, errs bytes.Buffer
-	code := Program(append([]string{"--redis", url}, args...), strings.NewReader(stdin), &out, &errs)
+	own := func(arg string) bool { return arg == "--redis" || strings.HasPrefix(arg, "--redis=") }
+	if !slices.ContainsFunc(args, own) { // a test of that flag gives its own
+		args = append([]string{"--redis", url}, args...)
+	}
+	code := Program(args, strings.NewReader(stdin), &out, &errs)
 	return Outcome(code, out.String(), errs.String())
 }
 
