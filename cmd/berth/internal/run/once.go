@@ -23,6 +23,7 @@ type onceOptions struct {
 	every    time.Duration
 	offset   time.Duration
 	attempts int
+	rest     time.Duration
 	strict   bool
 
 	run     *once.Run // nil until it has begun
@@ -37,6 +38,7 @@ func (o *onceOptions) add(flags *pflag.FlagSet) {
 	app.TimeVar(flags, &o.every, "every", 0, "how long a period is, for --once")
 	app.TimeVar(flags, &o.offset, "offset", 0, "when periods begin, counted from midnight UTC of 1970-01-01 (default half of --every)")
 	flags.IntVar(&o.attempts, "attempts", 3, "how often a period is begun at most, by all together")
+	app.TimeVar(flags, &o.rest, "retry-after", 0, "how long nobody begins again after the command has failed (default with --wait a tenth of --every, at most 1m; else not at all)")
 	flags.BoolVar(&o.strict, "strict", false, "end with exit code 77, and not 0, if somebody has done it or is at it")
 }
 
@@ -62,12 +64,12 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 	if err := keyspace.CheckName(o.name); err != nil {
 		return app.InFlags(err, "name", "--once")
 	}
-	return app.InFlags(o.options().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts")
+	return app.InFlags(o.options().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts", "RetryAfter", "--retry-after")
 }
 
 // options are those of the library.
 func (o *onceOptions) options() once.Options {
-	return once.Options{Every: o.every, Offset: o.offset, Attempts: o.attempts}
+	return once.Options{Every: o.every, Offset: o.offset, Attempts: o.attempts, RetryAfter: o.rest}
 }
 
 // period begins a run. Without a hold and an error there is nothing to do.

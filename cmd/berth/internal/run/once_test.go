@@ -4,7 +4,6 @@ package run
 
 import (
 	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -174,18 +173,18 @@ func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
 	require.Contains(t, r.errs.String(), `the command of "gpu" succeeded, and the server could not be told: it may run again in this period`)
 }
 
-func TestWhoWaitsForARestGivesUpInTime(t *testing.T) {
+func TestNobodyBeginsAgainSoonAfterAFailure(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	offset, err := time.ParseDuration(middle())
-	require.NoError(t, err)
-	jobs := jobsOf(t, s)
-	_, err = jobs.Do(t.Context(), "gpu", once.Options{Every: 8784 * time.Hour, Offset: offset, RetryAfter: time.Hour},
-		func(context.Context, *once.Run) error { return io.ErrUnexpectedEOF })
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	r := apptest.Spawn(t, s.URL(), onceArgs("--wait", "2s", "--", "true")...)
-	require.Equal(t, 75, r.Code)
-	require.Contains(t, r.Err, "berth: \"gpu\" is neither done nor free: --wait 2s is over\n")
+	failing := apptest.Spawn(t, s.URL(), onceArgs("--retry-after", "1h", "--", "sh", "-c", "exit 7")...)
+	require.Equal(t, apptest.Outcome(7, "", ""), failing)
+	next := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
+	require.Equal(t, 0, next.Code)
+	require.Contains(t, next.Err, `berth: "gpu" has failed, and may not be tried again yet, for the period from `)
+	waiting := apptest.Spawn(t, s.URL(), onceArgs("--wait", "2s", "--", "true")...)
+	require.Equal(t, 75, waiting.Code)
+	require.Contains(t, waiting.Err, "berth: \"gpu\" is neither done nor free: --wait 2s is over\n")
+	require.Equal(t, 1, lastRun(t, s).Run.Attempt)
 }
 
 func TestARecordThatCannotBeReadIsSaid(t *testing.T) {
@@ -232,6 +231,8 @@ func TestWhatOnceRefuses(t *testing.T) {
 		{"--pool a --strict", "invalid --strict: it is for --once"},
 	} {
 		args := append(append([]string{"run"}, strings.Fields(test.flags)...), "--", "true")
+		{"--once a --every 1h --retry-after -1s", "invalid --retry-after: "},
+		{"--lock a --retry-after 1m", "invalid --retry-after: it is for --once"},
 		r := apptest.Call(t, apptest.Nobody, args...)
 		require.Equal(t, 64, r.Code, test.flags)
 		require.Contains(t, r.Err, test.says)

@@ -50,8 +50,9 @@ With --once the command runs if nobody has done it yet in the period that it is 
 the server's clock, and nobody is at it; else berth says so and ends at once with exit
 code 0 (77 with --strict). It is done when a command has ended with 0. With --wait it
 waits for so long, and at most to the end of the period, for whoever is at it, and takes
-over if that one dies, or fails: then after a tenth of --every, at most 1 min. A period is
-begun --attempts times at most. What comes when its period is over does not run.
+over if that one dies, or fails: then after --retry-after of the one that failed, by default
+a tenth of --every, at most 1 min. A period is begun --attempts times at most. What comes
+when its period is over does not run.
 
 Periods begin at --offset and then each --every, counted from 1970-01-01 00:00 UTC. Have
 cron call in the middle of a period, so that no clock that is wrong and no delay puts the
