@@ -35,8 +35,8 @@ type onceOptions struct {
 // add adds the flags.
 func (o *onceOptions) add(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "once", "", "`NAME` of what is done once in each period")
-	app.TimeVar(flags, &o.every, "every", 0, "how long a period is, for --once")
-	app.TimeVar(flags, &o.offset, "offset", 0, "when periods begin, counted from midnight UTC of 1970-01-01 (default half of --every)")
+	app.TimeVar(flags, &o.every, "every", 0, "how long a period is, for --once; what comes near the edge of one may run twice or be skipped, see --offset")
+	app.TimeVar(flags, &o.offset, "offset", 0, "when periods begin, counted from midnight UTC of 1970-01-01 (default half of --every: a day begins at noon UTC, give 0 for what comes at noon)")
 	flags.IntVar(&o.attempts, "attempts", 3, "how often a period is begun at most, by all together")
 	app.TimeVar(flags, &o.rest, "retry-after", 0, "how long nobody begins again after the command has failed (default with --wait a tenth of --every, at most 1m; else not at all)")
 	flags.BoolVar(&o.strict, "strict", false, "end with exit code 77, and not 0, if somebody has done it or is at it")

@@ -55,10 +55,11 @@ a tenth of --every, at most 1 min. A period is begun --attempts times at most. W
 when its period is over does not run.
 
 Periods begin at --offset and then each --every, counted from 1970-01-01 00:00 UTC. Have
-cron call in the middle of a period, so that no clock that is wrong and no delay puts the
-call into another one. By default --offset is half of --every: that is right for what
-comes at full hours each hour ('0 * * * *'), or at midnight UTC each day. For what comes
-at noon each day, give --offset 0. Give --wait, so that another machine takes over:
+cron call in the middle of a period: near the edge a clock that is wrong or a delay puts
+a call into another period, and the command runs twice or is skipped. By default --offset
+is half of --every. That is right for what comes at full hours each hour ('0 * * * *'), or
+at midnight UTC each day. A day then begins at noon UTC: for what comes at noon each day,
+give --offset 0. Give --wait, so that another machine takes over:
 
   0 * * * * berth run --once digest --every 1h --wait 15m -- ./digest.sh
 

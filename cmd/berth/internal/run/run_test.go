@@ -456,6 +456,7 @@ func TestTheHelpNamesTheBounds(t *testing.T) {
 	help := apptest.Call(t, apptest.Nobody, "run", "--help").Out
 	require.Contains(t, help, "is asked again for as\nlong as the lease, at most "+parting.String()+", or until a signal")
 	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
+	require.Contains(t, help, "(default half of --every: a day begins at noon UTC, give 0 for what comes at noon)")
 	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
 	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "With --json the\ndocument of a free lock is printed all the same.")
 }
