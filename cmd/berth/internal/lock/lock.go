@@ -57,8 +57,8 @@ stays in line if nothing is heard of its process.
 Where 'berth run --once NAME' or package once runs the name, held or free, it also says
 what became of the newest run and which success is the newest.
 
-Exit code 1: nobody holds the lock, and nobody waits for it. With --json the
-document of a free lock is printed all the same.`,
+Exit code 1: nobody holds the lock, and nobody waits for it, and no runs of the name are
+known. With --json the document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
 	}, func(ctx context.Context, conn *app.Connection, name string, most int) error {
 		return show(ctx, a, conn, name, most)
@@ -187,7 +187,7 @@ func show(ctx context.Context, a *app.App, conn *app.Connection, name string, mo
 	if err = cmp.Or(err, s.unread); err != nil {
 		return err
 	}
-	if s.free() {
+	if s.free() && !s.runs.known() {
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.Namespace))
 	}

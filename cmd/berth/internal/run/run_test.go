@@ -458,5 +458,5 @@ func TestTheHelpNamesTheBounds(t *testing.T) {
 	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
 	require.Contains(t, help, "(default half of --every: a day begins at noon UTC, give 0 for what comes at noon)")
 	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
-	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "With --json the\ndocument of a free lock is printed all the same.")
+	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "no runs of the name are\nknown. With --json the document of a free lock is printed all the same.")
 }
