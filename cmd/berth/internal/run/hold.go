@@ -265,7 +265,8 @@ func (o *runOptions) release(ctx context.Context, held berth.Hold, notes *notes)
 	} else if left == 0 {
 		return held.Err()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, max(left, closingHold), errors.New("no answer until then"))
+	patience := max(left, closingHold)
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer within %s", patience.Round(time.Millisecond)))
 	defer cancel()
 	err := app.UnlessOver(ctx, func() error { return giveBack(ctx) })
 	switch {
@@ -275,7 +276,7 @@ func (o *runOptions) release(ctx context.Context, held berth.Hold, notes *notes)
 	case errors.Is(err, berth.ErrNotHeld), errors.Is(err, berth.ErrReleased):
 		return err
 	case o.once.run != nil && o.once.failure == nil:
-		notes.say("the command of %q succeeded, and the server could not be told: it may run again in this period: %v", held.Name(), err)
+		notes.say("the command of %q succeeded, and the server could not be told (%v): the command may run again in this period", held.Name(), err)
 		return nil
 	default:
 		notes.say("%q not given back, it ends with its lease: %v", held.Name(), err)

@@ -51,15 +51,18 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 	}
 	switch {
 	case flags.Changed("try"):
-		return berth.Invalid("--try", "--once does not wait, but for --wait")
+		return berth.Invalid("--try", "--once does not wait anyway, unless --wait is given")
 	case !flags.Changed("every"):
 		return app.Usage("--every is missing: how long a period is")
 	}
 	if !flags.Changed("offset") {
 		o.offset = once.Around(o.every, 0).Offset
 	}
-	if o.attempts == 0 {
-		return berth.Invalid("--attempts", "0 is below 1")
+	switch {
+	case o.every > 0 && o.offset >= o.every:
+		return berth.Invalid("--offset", "%s is not below --every, %s", o.offset, o.every)
+	case o.attempts < 1:
+		return berth.Invalid("--attempts", "%d is below 1", o.attempts)
 	}
 	if err := keyspace.CheckName(o.name); err != nil {
 		return app.InFlags(err, "name", "--once")

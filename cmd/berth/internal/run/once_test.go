@@ -170,7 +170,7 @@ func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
 	way.Block()
 	open()
 	require.Equal(t, 0, r.end(), r.errs)
-	require.Contains(t, r.errs.String(), `the command of "gpu" succeeded, and the server could not be told: it may run again in this period`)
+	require.Regexp(t, `the command of "gpu" succeeded, and the server could not be told \(.+\): the command may run again in this period\n`, r.errs.String())
 }
 
 func TestNobodyBeginsAgainSoonAfterAFailure(t *testing.T) {
@@ -221,18 +221,21 @@ func TestWhatOnceRefuses(t *testing.T) {
 	for _, test := range []struct{ flags, says string }{
 		{"--once a", "--every is missing"},
 		{"--once a --every 10ms", "invalid --every: 10ms is no whole number of milliseconds from 20ms on"},
-		{"--once a --every 1h --offset 1h", "invalid --offset: 1h0m0s is not below Every, 1h0m0s"},
-		{"--once a --every 1h --attempts 0", "invalid --attempts: 0 is below 1"},
-		{"--once a --every 1h --try", "invalid --try: --once does not wait"},
+		{"--once a --every 0s --offset 1h", "invalid --every: "},
+		{"--once a --every 1h --offset 1h", "invalid --offset: 1h0m0s is not below --every, 1h0m0s\n"},
+		{"--once a --every 1h --attempts 0", "invalid --attempts: 0 is below 1\n"},
+		{"--once a --every 1h --attempts -1", "invalid --attempts: -1 is below 1\n"},
+		{"--once a --every 1h --attempts 1000001", "invalid --attempts: 1000001 is not within 1 to 1000000\n"},
+		{"--once a --every 1h --try", "invalid --try: --once does not wait anyway, unless --wait is given\n"},
 		{"--once a --every 1h --owner b", "invalid --owner: it is not for --once"},
 		{"--once a{ --every 1h", "invalid --once: must have none of {}"},
 		{"--once a --every 1h --lock b", "invalid --once: with --sem, --lock or --pool there are two"},
 		{"--lock a --every 1h", "invalid --every: it is for --once"},
+		{"--once a --every 1h --retry-after -1s", "invalid --retry-after: "},
+		{"--lock a --retry-after 1m", "invalid --retry-after: it is for --once"},
 		{"--pool a --strict", "invalid --strict: it is for --once"},
 	} {
 		args := append(append([]string{"run"}, strings.Fields(test.flags)...), "--", "true")
-		{"--once a --every 1h --retry-after -1s", "invalid --retry-after: "},
-		{"--lock a --retry-after 1m", "invalid --retry-after: it is for --once"},
 		r := apptest.Call(t, apptest.Nobody, args...)
 		require.Equal(t, 64, r.Code, test.flags)
 		require.Contains(t, r.Err, test.says)
