@@ -9,7 +9,8 @@
 // [Limit] has one semaphore for all requests, [LimitBy] chooses one for each request. A
 // request waits in line for its permit, is served, and gives its permit back when its
 // handler returns or panics. A request that gets no permit is answered 503 (Service
-// Unavailable), with a Retry-After header.
+// Unavailable), with a Retry-After header. If the function of LimitBy fails, the answer is
+// 500 (Internal Server Error), without that header.
 //
 // # The line
 //
@@ -48,8 +49,8 @@
 //
 // # When Redis does not answer
 //
-// By default a request is refused as if the line were too long, once MaxWait has passed or the
-// server's error is known. With Options.FailOpen it is then served without a permit.
+// By default a request is refused, once MaxWait has passed or the server's error is known:
+// with 503, and a text that speaks of no line. With Options.FailOpen it is then served without a permit.
 // MaxWaiting counts on: while the server is silent, each process serves at most MaxWaiting
 // requests in each MaxWait. Requests that hold a permit go on until their lease is over.
 //

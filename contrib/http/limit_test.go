@@ -174,7 +174,10 @@ func TestOneSemaphoreForEachTenant(t *testing.T) {
 
 		require.Equal(t, http.StatusBadRequest, (<-ask("a{b}")).Code)
 		require.Empty(t, (<-ask(strings.Repeat("x", 513))).Header().Get("Retry-After"))
-		require.Equal(t, http.StatusServiceUnavailable, (<-ask("unknown")).Code)
+		failed := <-ask("unknown")
+		require.Equal(t, http.StatusInternalServerError, failed.Code)
+		require.Empty(t, failed.Header().Get("Retry-After"), "nobody knows whether it helps")
+		require.Equal(t, "the request cannot be served\n", failed.Body.String())
 
 		running := []<-chan *httptest.ResponseRecorder{ask("a"), ask("a"), ask("b"), ask("b"), ask(""), ask("")}
 		require.Equal(t, http.StatusServiceUnavailable, (<-ask("a")).Code, "one waits for a already")
@@ -203,8 +206,12 @@ func TestASilentServerRefusesOrLetsThrough(t *testing.T) {
 				require.Equal(t, http.StatusOK, get(handler).Code)
 				w.server.Hang(time.Minute)
 				begun := time.Now()
-				require.Equal(t, row.code, get(handler).Code)
+				answer := get(handler)
+				require.Equal(t, row.code, answer.Code)
 				require.Equal(t, 2*time.Second, time.Since(begun))
+				if row.code != http.StatusOK {
+					requireUnavailable(t, answer)
+				}
 
 				// A call that was held back takes a place for a wait lease.
 				time.Sleep(time.Minute + 10*time.Second)
@@ -212,6 +219,25 @@ func TestASilentServerRefusesOrLetsThrough(t *testing.T) {
 			})
 		})
 	}
+}
+
+// requireUnavailable requires an answer that blames no line.
+func requireUnavailable(t *testing.T, answer *httptest.ResponseRecorder) {
+	t.Helper()
+	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+	require.Equal(t, "1", answer.Header().Get("Retry-After"))
+	require.Equal(t, "the request cannot be served at the moment\n", answer.Body.String())
+}
+
+func TestAClosedClientIsNoFullLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		sems := w.client()
+		sem, err := sems.Semaphore("web", 1, nil)
+		require.NoError(t, err)
+		handler := w.limit(sem, nil, func(http.ResponseWriter, *http.Request) {})
+		require.NoError(t, sems.Close(t.Context()))
+		requireUnavailable(t, get(handler))
+	})
 }
 
 func TestWhoseTimeIsOverIsNotLetThrough(t *testing.T) {

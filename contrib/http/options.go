@@ -32,7 +32,9 @@ type Options struct {
 	// is that of the acquire: it matches berth.ErrBusy if others were in the way,
 	// berth.ErrUnavailable if the server did not answer, berth.ErrInvalidConfig if
 	// the request makes no name; or it is the error of LimitBy's function. Default: a line
-	// of text, with status 400 (Bad Request) for berth.ErrInvalidConfig, else 503.
+	// of text and status 503 for an error of the acquire. It is 400 (Bad Request) for
+	// berth.ErrInvalidConfig and 500 (Internal Server Error) for another error of LimitBy's
+	// function, both without Retry-After.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
 }
 
@@ -63,10 +65,18 @@ func (o *Options) retryAfter() string {
 
 // refuse is the default of Options.Refuse. Names and errors stay inside.
 func refuse(w http.ResponseWriter, _ *http.Request, err error) {
-	if errors.Is(err, berth.ErrInvalidConfig) {
-		w.Header().Del("Retry-After") // the same request is refused again
-		http.Error(w, "the request names nothing that can be served", http.StatusBadRequest)
-		return
+	status, text := http.StatusServiceUnavailable, "the request cannot be served at the moment"
+	switch {
+	case errors.Is(err, berth.ErrInvalidConfig):
+		status, text = http.StatusBadRequest, "the request names nothing that can be served"
+	case errors.Is(err, berth.ErrBusy):
+		text = "too many requests are served at the moment"
+	case errors.Is(err, berth.ErrNotAcquired), errors.Is(err, berth.ErrUnavailable), errors.Is(err, berth.ErrClosed):
+	default: // LimitBy's function has failed
+		status, text = http.StatusInternalServerError, "the request cannot be served"
 	}
-	http.Error(w, "too many requests are served at the moment", http.StatusServiceUnavailable)
+	if status != http.StatusServiceUnavailable {
+		w.Header().Del("Retry-After") // nothing says that the same request is served later
+	}
+	http.Error(w, text, status)
 }
