@@ -109,11 +109,11 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 		if result, err := q.decided(); err != nil || result.Status != "" {
 			return nil, result, err
 		}
-		run, result, rest, err := q.try(ctx)
-		if result.Status != Resting || !q.Wait {
-			return run, result, err
+		d := q.try(ctx)
+		if d.result.Status != Resting || !q.Wait {
+			return d.run, d.result, d.err
 		}
-		if q.c.sleep(ctx, q.c.clock.Now()+rest); ctx.Err() != nil {
+		if q.c.sleep(ctx, q.c.clock.Now()+d.rest); ctx.Err() != nil {
 			return nil, Result{Info: Info{Period: q.period}}, q.left(ctx)
 		}
 	}
@@ -147,26 +147,48 @@ func (q *call) left(ctx context.Context) error {
 	return &berth.AcquireError{Name: q.name, Reason: reason, Waited: q.c.clock.Now() - q.asked, Cause: caller.EndOf(ctx)}
 }
 
-// try takes the lock and has the server decide. Of Resting it says for how long yet.
-func (q *call) try(ctx context.Context) (*Run, Result, time.Duration, error) {
+// decision is what came of a try.
+type decision struct {
+	run    *Run
+	result Result
+	rest   time.Duration // of Resting: for how long yet
+	err    error
+}
+
+// try takes the lock and has the server decide. Where ctx ends the caller is let go at once, and the
+// client goes on: what has begun is stopped, and the lock released.
+func (q *call) try(ctx context.Context) decision {
 	lock, err := q.lock(ctx)
 	if err != nil {
 		result, err := q.notLocked(ctx, err)
-		return nil, result, 0, err
+		return decision{result: result, err: err}
 	}
-	var run *Run
-	var result Result
-	var rest time.Duration
-	if err = berth.ErrClosed; q.c.enter() {
-		run, result, rest, err = q.decide(ctx, lock)
-		if run == nil {
+	if !q.c.enter() {
+		_ = lock.Release(ctx) // nothing ran under it; a release that fails is an event
+		return decision{err: berth.ErrClosed}
+	}
+	decided := make(chan decision) // without room: either the caller takes it, or has left
+	go func() {
+		d := q.decide(ctx, lock)
+		if d.run == nil {
+			_ = lock.Release(ctx)
 			q.c.leave()
 		}
+		select {
+		case decided <- d:
+		case <-ctx.Done():
+			if d.run != nil {
+				d.run.end(ctx, Stopped, q.left(ctx))
+				q.c.leave()
+			}
+		}
+	}()
+	select {
+	case d := <-decided:
+		return d
+	case <-ctx.Done():
+		return decision{result: Result{Info: Info{Period: q.period}}, err: q.left(ctx)}
 	}
-	if run == nil {
-		_ = lock.Release(ctx) // nothing ran under it; a release that fails is an event
-	}
-	return run, result, rest, err
 }
 
 // look reads what is known. The first look fixes the period: the one that it is now.
@@ -214,55 +236,50 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 
 // decide has the server begin the run under the lock. Neither the caller's end nor the hold's ends
 // that call: what has begun is to be known.
-func (q *call) decide(ctx context.Context, lock *qlock.Lock) (*Run, Result, time.Duration, error) {
-	c, result := q.c, Result{Info: Info{Period: q.period}}
+func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
+	c, d := q.c, decision{result: Result{Info: Info{Period: q.period}}}
 	if ctx.Err() != nil {
-		return nil, result, 0, q.left(ctx)
+		d.err = q.left(ctx)
+		return d
 	}
 	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), c.label)
 	r, err := c.run.Run(context.WithoutCancel(ctx), c.begin, scriptkit.Bounded, []string{c.key(q.name)}, args)
 	if err != nil {
-		return nil, result, 0, errors.Join(err, lock.Err())
+		d.err = errors.Join(err, lock.Err())
+		return d
 	}
 	switch r.Status() {
 	case statusBegun:
-		run, err := q.begun(ctx, lock, &r)
-		if err != nil {
-			return nil, result, 0, err
+		if d.run, d.err = q.begun(ctx, lock, &r); d.err == nil {
+			d.result = Result{Ran, d.run.info}
 		}
-		return run, Result{Ran, run.info}, 0, nil
 	case statusDone, statusUsedUp, statusFailed:
-		rest := time.Duration(0)
-		if r.Status() == statusFailed {
-			rest = time.Duration(r.Int(2)) * time.Millisecond
-		}
 		info, err := parseInfo(r.Str(1))
-		if err := errors.Join(r.Err(), err); err != nil || info == nil {
-			return nil, result, 0, err
+		if d.err = errors.Join(r.Err(), err); d.err != nil || info == nil {
+			return d
 		}
-		result, err = q.seen(r.Status(), *info)
-		return nil, result, rest, err
+		if r.Status() == statusFailed {
+			d.rest = time.Duration(r.Int(2)) * time.Millisecond
+		}
+		d.result, d.err = q.seen(r.Status(), *info)
 	case statusLate:
-		return nil, result, 0, fmt.Errorf("%w %s of %q", ErrLate, q.period, q.name)
+		d.err = fmt.Errorf("%w %s of %q", ErrLate, q.period, q.name)
 	case statusStale:
-		result.Status = Running
-		return nil, result, 0, nil
+		d.result.Status = Running
+	default:
+		d.err = unexpected(q.name, &r)
 	}
-	return nil, result, 0, unexpected(q.name, &r)
+	return d
 }
 
-// begun is the run that has begun, unless its hold was lost or ctx has ended meanwhile: it is stopped then,
-// before anything has run.
+// begun is the run that has begun, unless its hold was lost meanwhile: it is stopped then, before anything
+// has run.
 func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
 	run := &Run{call: q, lock: lock, since: q.c.clock.Now(), info: Info{
 		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.c.label,
 		Outcome: Begun, Begun: time.UnixMilli(r.Int(2)).UTC(), Missed: int(r.Int(3)),
 	}}
-	err := errors.Join(r.Err(), lock.Err())
-	if err == nil && ctx.Err() != nil {
-		err = q.left(ctx)
-	}
-	if err != nil {
+	if err := errors.Join(r.Err(), lock.Err()); err != nil {
 		run.end(ctx, Stopped, err)
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -34,9 +35,12 @@ func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
 			}
 			defer cancel()
 			_, err := n.Do(ctx, digest, single, never(t))
-			n.OnCommand(nil)
+			require.Equal(t, 500*ms, w.Now(), "it is let go at once")
 			require.ErrorIs(t, err, berth.ErrNotAcquired)
 			require.ErrorIs(t, err, cause)
+			n.OnCommand(nil)
+			w.Advance(time.Second)
+			w.RequireIdle()
 			require.Equal(t, once.Stopped, n.last().Run.Outcome)
 			require.Empty(t, n.Told(observe.RunFailed))
 			n.ran(single, nil)
@@ -63,6 +67,38 @@ func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
 			w.Advance(2 * time.Second) // the link is done
 		})
 	}
+}
+
+// The server is away while the caller leaves and the client is closed: Close waits for the answer, and has
+// the run that has begun stopped.
+func TestCloseWaitsForABeginWhoseCallerHasLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "once_begin" {
+				n.Cut()
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		begin := n.start(t.Context(), single, never(t))
+		w.Advance(ms)
+		begin.Cancel(errMine)
+		<-begin.Done
+		require.Equal(t, ms, w.Now())
+		require.ErrorIs(t, begin.Got.err, errMine)
+		require.ErrorIs(t, begin.Got.err, berth.ErrNotAcquired)
+		closing := testkit.Queue(context.Background(), w.World, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Close(ctx) })
+		w.Advance(time.Second)
+		require.True(t, closing.Pending())
+		n.OnCommand(nil)
+		n.Mend()
+		<-closing.Done
+		require.NoError(t, closing.Err)
+		other := w.node()
+		require.Equal(t, once.Stopped, other.last().Run.Outcome)
+		require.Equal(t, 1, other.ran(single, nil).Attempt)
+	})
 }
 
 func TestAWaitForTheRestEndsAsAnyWait(t *testing.T) {
