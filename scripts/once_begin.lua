@@ -5,10 +5,11 @@ ARGV[1] fence of the hold    ARGV[2] start of the period (ms)    ARGV[3] length 
 ARGV[4] so many runs of a period begin at most    ARGV[5] node    ARGV[6] its label
 RETURNS {"begun", attempt, begun_ms, missed} | {"done", run} | {"failed", run, left_ms} | {"used_up", run}
   | {"late"} | {"stale", greatest} | {"incompatible", format}
-REPLAY the same fence has begun the same run, until that has ended    COST O(1)
+REPLAY the same fence has begun the same run until that has ended; a late copy uses up an attempt at most    COST O(1)
 ]]
 -- The caller holds the lock of the name under the fence, or has lost it. Whoever has begun under a
--- greater fence makes this call stale, and so does the end of its own run: this is a late copy then.
+-- greater fence makes this call stale, and so does the end of its own run: this is a late copy then. A late
+-- copy of a call that has begun nothing may begin a run that nobody runs, as if its process had died.
 --- @include "once/open"
 local fence, start, every = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local at = once_open(KEYS[1], every)

@@ -129,6 +129,42 @@ func TestLateCopiesChangeNothing(t *testing.T) {
 	}
 }
 
+// A begin was answered that somebody has failed and the rest is not over, or was given up. A copy of it begins a run
+// that nobody runs: it uses up one attempt, however many copies come.
+func TestALateCopyOfABeginThatBeganNothingUsesUpOneAttempt(t *testing.T) {
+	for row, late := range map[string]int{"answered": 1, "given up": 1000} {
+		inWorldOf(t, row, func(t *testing.T, w *world) {
+			n := w.node()
+			n.ran(once.Options{Every: hour, RetryAfter: time.Minute}, errMine)
+			copies := 0
+			n.OnCommand(func(c link.Command) link.Fate {
+				if c.Name == "once_begin" && copies < late {
+					copies++
+					return link.Late
+				}
+				return link.Pass
+			})
+			r, err := n.Do(t.Context(), digest, hourly, never(t))
+			if row == "answered" {
+				require.NoError(t, err)
+				require.Equal(t, once.Resting, r.Status)
+			} else {
+				require.ErrorIs(t, err, berth.ErrUnavailable)
+				require.Greater(t, copies, 1)
+			}
+			n.OnCommand(nil)
+			w.Advance(time.Minute)
+			delivered, err := n.DeliverLate()
+			require.NoError(t, err)
+			require.Equal(t, copies, delivered)
+			run := n.last().Run
+			require.Equal(t, once.Begun, run.Outcome)
+			require.Equal(t, 2, run.Attempt)
+			require.Equal(t, 3, n.ran(hourly, nil).Attempt)
+		})
+	}
+}
+
 func TestAnOutcomeOutlivesAFlushDuringTheRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
