@@ -59,8 +59,8 @@ func (o *options) check() error {
 		return app.Usage("--listen: %w", err)
 	}
 	switch {
-	case o.every < 0:
-		return app.Usage("--every: %s is negative", o.every)
+	case o.every <= 0:
+		return app.Usage("--every: %s is not above 0", o.every)
 	case o.within < 100*time.Millisecond || o.within > time.Minute:
 		return app.Usage("--timeout: %s is not from 100ms to 1m", o.within)
 	case waysOf[o.class] == nil:

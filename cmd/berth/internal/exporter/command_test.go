@@ -86,7 +86,7 @@ func TestTheServerMayComeLater(t *testing.T) {
 	require.NoError(t, err)
 	address := free.Addr().String()
 	require.NoError(t, free.Close())
-	p := serve(t, "redis://"+address+"?client_cache=0", "--listen", "127.0.0.1:0", "--every", "0s", "--timeout", "500ms")
+	p := serve(t, "redis://"+address+"?client_cache=0", "--listen", "127.0.0.1:0", "--every", "1ms", "--timeout", "500ms")
 	code, body := p.get(t, "metrics")
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, body, "\nberth_up 0\n")
@@ -146,6 +146,7 @@ func TestItIsRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{"--listen", "9464"},
 		{"--every=-1s"},
+		{"--every", "0s"},
 		{"--timeout", "0s"},
 		{"--timeout", "2m"},
 		{"--name-class", "both"},
