@@ -57,7 +57,7 @@ var (
 	complete = metric("exporter_complete", "1 if all names were read at once: all figures are as old as berth_exporter_age_seconds, and exact.")
 	left     = metric("exporter_waits_left_out", "1 if more names are waited for than could be read: there are more waits than told.")
 	part     = metric("exporter_names_in_part", "Names of which not all holds were read: one may have lasted longer than told.")
-	problems = metric("exporter_problems", "What could not be read by the last reading. The log says why.")
+	problems = metric("exporter_problems", "What the last reading, and the walk that is told, could not read. The log says why.")
 	took     = metric("exporter_reading_seconds", "How long the last reading took.")
 	readings = metric("exporter_readings_total", "Readings by outcome: answered, or silent.", "outcome")
 )

@@ -26,8 +26,8 @@ type figures struct {
 type census struct {
 	began time.Time // by the clock of this process: nothing of it is older
 	of    map[class]*figures
-	part  int // how many names have more holds than were read: one of these may last longer
-	bad   int // how many servers, or claims, could not be read
+	part  int     // how many names have more holds than were read: one of these may last longer
+	bad   []error // why names are missing
 }
 
 func newCensus() *census { return &census{began: time.Now(), of: map[class]*figures{}} }

@@ -23,6 +23,9 @@ const (
 	// pages is how many pages of a walk over all names a reading reads at the most: each looks at little more than 1000
 	// entries, takes little more than 200 ms and looks up to 200 times for names.
 	pages = 4
+	// triesMost is how many readings try to read a page. Then some of its names may be missing, and a walk of which no reading
+	// has read a page to its end begins anew.
+	triesMost = 3
 	// serversMost is how many servers are told of.
 	serversMost = 100
 	// condemnedFor is for how long the swarm remembers a node that it has condemned.
@@ -66,6 +69,11 @@ func (r *reading) up() bool {
 	return r.refused || slices.ContainsFunc(r.servers, func(s server) bool { return s.answered() })
 }
 
+// silent says whether a server has not answered, or refused.
+func (r *reading) silent() bool {
+	return slices.ContainsFunc(r.servers, func(s server) bool { return s.err != nil })
+}
+
 // problem is what is wrong, in a line; "" for nothing.
 func (r *reading) problem() string {
 	errs := slices.Clone(r.problems)
@@ -103,6 +111,7 @@ type source struct {
 
 	walk   *census // under way, nil for none
 	cursor string  // where it goes on
+	tries  int     // how many readings have read there, and not all
 	walked *census // the last one that came to its end
 }
 
@@ -136,8 +145,13 @@ func (s *source) read(ctx context.Context) *reading {
 	if r.up() {
 		swarm := s.swarm(ctx)
 		s.step(ctx, r)
+		for _, c := range []*census{s.walked, s.walk} {
+			if c != nil {
+				r.failed("the names", c.bad...)
+			}
+		}
 		if r.names = s.walked; r.names != nil && !r.names.began.Before(r.began) {
-			r.whole, r.waits = r.names.bad == 0, r.names.of
+			r.whole, r.waits = len(r.names.bad) == 0, r.names.of
 		} else {
 			s.contended(ctx, r)
 		}
@@ -193,15 +207,23 @@ func (s *source) step(ctx context.Context, r *reading) {
 		page, err := s.names.Names(ctx, inspect.NameFilter{Once: true}, s.cursor, reader.Most)
 		if err != nil {
 			r.failed("the names", err)
-			s.walk = nil
+			if s.tries++; s.tries == triesMost {
+				s.walk, s.tries = nil, 0
+			}
 			return
 		}
+		// A server that stands still for a moment has the next reading read the page again. One that is known to be silent, or
+		// that refuses, must not keep the walk from its end.
+		if s.tries++; len(page.Problems) > 0 && s.tries < triesMost && !r.silent() {
+			r.failed("the names", page.Problems...)
+			return
+		}
+		s.tries = 0
 		for i := range page.Items {
 			n := &page.Items[i]
 			s.walk.add(s.classes.class(n.Kind, n.Name), n)
 		}
-		s.walk.bad += len(page.Problems)
-		r.failed("the names", page.Problems...)
+		s.walk.bad = append(s.walk.bad, page.Problems...)
 		if s.cursor = page.Next; s.cursor == "" {
 			s.walked, s.walk = s.walk, nil
 			return
