@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -14,20 +15,21 @@ import (
 // Loosen leaves the handle without a hold to release, and Detach the hold without a handle.
 
 // Release gives the hold back. What the caller holds ends before anything is
-// sent. Where ctx has ended already, or ends before the answer, Release waits for
-// CleanupTimeout at most; the call goes on in the background for as long as
-// Config.Retry allows, and Close waits for it. On an engine that is closed nothing
+// sent. Where ctx has ended already, or ends before the answer, or where the hold had ended by
+// itself and protects nothing any more, Release waits for CleanupTimeout at most; the call goes on in the
+// background for as long as Config.Retry allows, and Close waits for it. On an engine that is closed nothing
 // goes on, and the call ends with the wait. A hold that was released or detached here,
 // or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
-	if mine, result := h.retire(ctx, berth.ErrReleased); !mine {
-		return result
+	mine, over := h.retire(ctx, berth.ErrReleased)
+	if !mine {
+		return over
 	}
 	counts := h.e.begin()
 	if counts {
 		defer h.e.work.Done()
 	}
-	if ctx.Done() == nil {
+	if ctx.Done() == nil && (over == nil || !counts) {
 		return h.release(ctx)
 	}
 	if !counts {
@@ -37,7 +39,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	reply := make(chan error, 1)
 	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx)) })
-	if ctx.Err() == nil {
+	if ctx.Err() == nil && over == nil {
 		select {
 		case err := <-reply:
 			return err
@@ -50,7 +52,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	case err := <-reply:
 		return err
 	case <-patience.C:
-		return causeOf(ctx)
+		return cmp.Or(over, causeOf(ctx))
 	}
 }
 
@@ -73,7 +75,8 @@ func (e *Engine) Overtime(ctx context.Context) (context.Context, context.CancelF
 }
 
 // retire ends what the caller holds before a release is sent. mine is false where there is
-// nothing for this handle to release: then the error is what Release returns. A handle
+// nothing for this handle to release: then the error is what Release returns. Else the error says
+// why the hold had ended before, nil where it had not. A handle
 // that is loose ends with the cause. ctx is that of the call that releases it.
 func (h *Hold) retire(ctx context.Context, cause error) (mine bool, result error) {
 	now := h.e.clock.Now()

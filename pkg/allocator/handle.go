@@ -146,7 +146,7 @@ func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
 // Release gives the resource back, to the first in line if somebody waits and it does
 // not have to rest. The hold's context ends before anything is sent. Release may be
 // called more than once and from several goroutines, and is nil ever after it has
-// succeeded; it works after ctx has ended, and then waits for at most
+// succeeded; it works after ctx or the hold has ended, and then waits for at most
 // Config.CleanupTimeout; what is not answered by then goes on in the background, where
 // the client is open.
 //

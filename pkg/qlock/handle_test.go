@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -334,6 +335,23 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		require.Empty(t, a.Counts())
 		release(t, held)
 		w.RequireIdle()
+	})
+}
+
+// A hold that is over protects nothing: a server that does not answer does not hold up its caller. Close waits for
+// the release.
+func TestAReleaseOfALostHoldWaitsForTheCleanupTimeout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{CleanupTimeout: 500 * ms})
+		l := n.take(nil)
+		n.Cut()
+		<-l.Context().Done()
+		at := w.Now()
+		require.ErrorIs(t, l.Release(context.Background()), berth.ErrLost)
+		require.Equal(t, 500*ms, w.Now()-at)
+		require.Empty(t, n.Told(observe.ReleaseFailed))
+		_ = n.Close(t.Context())
+		require.Len(t, n.Told(observe.ReleaseFailed), 1)
 	})
 }
 

@@ -76,7 +76,7 @@ func (p *Permit) Wanted() <-chan struct{} { return p.hold.Wanted() }
 // line. The permit's context ends before anything is sent. Release may be called from
 // several goroutines and more than once; after a success it returns nil.
 //
-// Release works after ctx has ended, too. It then waits for Config.CleanupTimeout at
+// Release works after ctx or the hold has ended, too. It then waits for Config.CleanupTimeout at
 // most; if the server has not answered by then, an open client goes on in the background.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if the
