@@ -218,6 +218,15 @@ const (
 	NodeReplaced Kind = "node_replaced"
 )
 
+// What pools of resources and runs of a period have.
+const (
+	// SettingsDiffer: this process says other settings of the pool than the stored ones, which
+	// count, or has found its period done by a run with another Every or Offset. Detail names the fields with
+	// both values. It is sent once for each change of what is stored; of runs once in a period.
+	// Fills: Detail. Level: warn.
+	SettingsDiffer Kind = "settings_differ"
+)
+
 // What only pools of resources have.
 const (
 	// Rested: a resource is set aside for the time in Left, because somebody asked
@@ -225,11 +234,6 @@ const (
 	// given.
 	// Fills: Left, Resource, Detail. Level: debug.
 	Rested Kind = "rested"
-	// SettingsDiffer: this process says other settings of the pool than the stored ones, which
-	// count. Detail names the fields with both values. It is sent once for each change of what is
-	// stored.
-	// Fills: Detail. Level: warn.
-	SettingsDiffer Kind = "settings_differ"
 	// SettingsChanged: a call on this client changed the settings of a pool, or of the
 	// resource in Resource. Detail is what they are now.
 	// Fills: Resource, Detail. Level: info.

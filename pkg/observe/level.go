@@ -17,7 +17,8 @@ func Kinds() []Kind {
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
-		[]Kind{Rested, SettingsDiffer, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
+		[]Kind{SettingsDiffer},
+		[]Kind{Rested, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
 		[]Kind{Ran, RunFailed, RunStopped, NotBegun, Missed},
 		[]Kind{Acted},
 	)

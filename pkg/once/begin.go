@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -107,10 +108,12 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 			return nil, Result{Info: Info{Period: q.period}}, err
 		}
 		if result, err := q.decided(); err != nil || result.Status != "" {
+			q.compare(ctx, result)
 			return nil, result, err
 		}
 		d := q.try(ctx)
 		if d.result.Status != Resting || !q.Wait {
+			q.compare(ctx, d.result)
 			return d.run, d.result, d.err
 		}
 		if q.c.sleep(ctx, q.c.clock.Now()+d.rest); ctx.Err() != nil {
@@ -132,6 +135,25 @@ func (q *call) decided() (Result, error) {
 		return q.seen(statusUsedUp, *r)
 	}
 	return Result{}, nil
+}
+
+// compare tells of a period that was done by a run with other settings than this call's, once in the period.
+func (q *call) compare(ctx context.Context, result Result) {
+	every := result.Period.End.Sub(result.Period.Start)
+	if result.Status != Done || result.Fence == 0 || every <= 0 {
+		return
+	}
+	var differ []string
+	if every != q.Every {
+		differ = append(differ, fmt.Sprintf("Every %s, stored %s", q.Every, every))
+	}
+	offset := time.Duration(result.Period.Start.UnixMilli()%every.Milliseconds()) * time.Millisecond
+	if offset != q.Offset {
+		differ = append(differ, fmt.Sprintf("Offset %s, stored %s", q.Offset, offset))
+	}
+	if len(differ) > 0 && q.c.differs(q.name, q.over) {
+		q.c.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.name, Detail: strings.Join(differ, "; ")})
+	}
 }
 
 // slack is by how much more than a period the server's clock may go back before what lies ahead counts

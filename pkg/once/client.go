@@ -2,6 +2,7 @@ package once
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -38,6 +39,8 @@ type Client struct {
 	mu   sync.Mutex
 	runs int           // guarded by mu: those that have begun and not ended
 	idle chan struct{} // closed when the client is closed and there are none
+	// told is of each name whose settings differ until when that has been told, by the client's clock.
+	told map[string]time.Duration // guarded by mu
 }
 
 // New returns a client on a rueidis client, with a lock client of its own that has this
@@ -63,8 +66,8 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	}
 	c := &Client{
 		locks: locks, space: space, clock: clock.New(), label: cfg.Label, cleanup: common.CleanupTimeout,
-		tell:  line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer),
-		idle:  make(chan struct{}),
+		tell: line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer),
+		idle: make(chan struct{}), told: map[string]time.Duration{},
 		begin: library().Script("once_begin"), end: library().Script("once_end"),
 	}
 	c.life, c.close = context.WithCancelCause(context.Background())
@@ -125,6 +128,18 @@ func (c *Client) leave() {
 	if c.runs--; c.runs == 0 && c.isClosed() {
 		close(c.idle)
 	}
+}
+
+// differs says whether it is to be told that the settings of a name differ. Until the moment it is told then.
+func (c *Client) differs(name string, until time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.told, func(_ string, until time.Duration) bool { return until <= c.clock.Now() })
+	if _, told := c.told[name]; told {
+		return false
+	}
+	c.told[name] = until
+	return true
 }
 
 // Last says what is known of the runs of a name: of the one that began last, and of the newest that

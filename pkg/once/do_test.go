@@ -247,3 +247,32 @@ func TestOtherSettingsBesideTheOldOnes(t *testing.T) {
 		require.Equal(t, 1, r.Attempt)
 	})
 }
+
+// One process runs the name each second, another one means to run it each hour, a third half an hour later.
+func TestACallWhosePeriodOtherSettingsHaveDoneTellsIt(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		w.Advance(30 * time.Minute)
+		a.ran(once.Options{Every: time.Second}, nil)
+		for range 3 {
+			b.finds(hourly, once.Done)
+		}
+		w.Until(hour)
+		a.ran(once.Options{Every: time.Second}, nil)
+		b.finds(hourly, once.Done)
+		told := b.Told(observe.SettingsDiffer)
+		require.Len(t, told, 2, "once in a period")
+		require.Equal(t, "once", told[0].Primitive)
+		require.Equal(t, digest, told[0].Name)
+		require.Equal(t, "Every 1h0m0s, stored 1s", told[0].Detail)
+		w.Until(2 * hour)
+		b.ran(hourly, nil)
+		b.finds(hourly, once.Done)
+		c.finds(once.Options{Every: hour, Offset: hour / 2}, once.Done)
+		require.Len(t, b.Told(observe.SettingsDiffer), 2)
+		require.Empty(t, a.Told(observe.SettingsDiffer))
+		told = c.Told(observe.SettingsDiffer)
+		require.Len(t, told, 1)
+		require.Equal(t, "Offset 30m0s, stored 0s", told[0].Detail)
+	})
+}

@@ -43,7 +43,9 @@
 // All callers of a name give the same Options. During a deploy that changes them each call goes by its
 // own: what is done for a period that starts later is done for all earlier ones, and with another Offset
 // what is done for a period is done for those that it reaches into. So a new Offset skips up to a
-// period, and runs nothing twice. The command berth run --once has half of Every as its default Offset.
+// period, and runs nothing twice. A call whose period was done by other settings sends an event of kind
+// settings_differ: of two Everys that are both in use, the longer one may never run. The command berth
+// run --once has half of Every as its default Offset.
 //
 // A run without an end keeps its name for good, as it renews the lease. Bound it: by its context, or by
 // qlock.Config.Defaults.MaxHold.

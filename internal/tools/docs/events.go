@@ -19,6 +19,7 @@ var sentBy = []string{
 	"semaphore",
 	"lock",
 	"lock", // a swarm
+	"pool, once",
 	"pool",
 	"once",
 	"a page",

@@ -26,8 +26,8 @@ type exporter struct {
 
 // asked is a reading that was begun.
 type asked struct {
-	ended chan struct{} // closed when the reading is there
-	found *reading      // guarded by the exporter's mu until then; nil: it is under way
+	ended chan struct{} // closed with its end
+	found *reading      // guarded by the exporter's mu; nil: it is under way
 }
 
 func newExporter(every, within time.Duration, read func(context.Context) *reading, say func(problem string)) *exporter {
@@ -44,19 +44,16 @@ type told struct {
 
 // look returns a reading that is not too old. If need be it begins one, and waits for it no longer than a reading may take.
 func (e *exporter) look() told {
-	var t told
 	a := e.begin()
 	limit := time.NewTimer(e.within)
 	defer limit.Stop()
 	select {
-	case <-a.ended: // somebody else may have begun the next one since
-		t.reading = a.found
+	case <-a.ended:
 	case <-limit.C:
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t.readings, t.silent = e.readings, e.silent
-	return t
+	return told{a.found, e.readings, e.silent} // not e.last, which somebody else may have begun since
 }
 
 // old says that a reading is to be followed by another one.

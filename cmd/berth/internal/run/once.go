@@ -172,6 +172,9 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 	case r.Status == once.Resting:
 		what = "has failed, and may not be tried again yet,"
 	}
+	if every := r.Period.End.Sub(r.Period.Start); r.Status == once.Done && every != o.once.every {
+		by += fmt.Sprintf(", which lasts %s, and not --every %s", text.Human(every), text.Human(o.once.every))
+	}
 	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, r.Period, by)
 	if o.once.strict {
 		return app.Exit(app.ExitNotRun, errors.New(line))

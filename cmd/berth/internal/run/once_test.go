@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
@@ -80,6 +81,15 @@ func TestACommandRunsOnceInAPeriod(t *testing.T) {
 	strict := apptest.Spawn(t, s.URL(), onceArgs("--strict", "--", "true")...)
 	require.Equal(t, apptest.Outcome(77, "", again.Err), strict)
 	require.Equal(t, done, lastRun(t, s).Run, "and nothing was written")
+}
+
+func TestAnotherLengthOfThePeriodIsSaid(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	require.Equal(t, 0, apptest.Spawn(t, s.URL(), onceArgs("--every", "24h", "--offset", "0s", "--", "true")...).Code)
+	r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
+	require.Equal(t, 0, r.Code)
+	require.Contains(t, r.Err, ", which lasts "+text.Human(24*time.Hour)+", and not --every "+text.Human(8784*time.Hour)+"; the command did not run\n")
 }
 
 func TestTheOutcomeIsThatOfTheCommand(t *testing.T) {
