@@ -72,13 +72,15 @@ func (o Options) validate() error {
 	case o.Every > maxEvery:
 		return berth.Invalid("Every", "%s is above %s", o.Every, maxEvery)
 	}
-	if err := settings.Lease("Every", o.Every); err != nil {
-		return berth.Invalid("Every", "%s is no whole number of milliseconds from %s on", o.Every, settings.MinLease)
+	if err := settings.Duration("Every", o.Every); err != nil {
+		return err
 	}
 	if err := settings.Duration("Offset", o.Offset); err != nil {
 		return err
 	}
 	switch {
+	case o.Every < settings.MinLease:
+		return berth.Invalid("Every", "%s is below %s", o.Every, settings.MinLease)
 	case o.Offset >= o.Every:
 		return berth.Invalid("Offset", "%s is not below Every, %s", o.Offset, o.Every)
 	case o.Attempts < 1 || o.Attempts > maxAttempts:

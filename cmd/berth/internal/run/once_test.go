@@ -230,7 +230,7 @@ func TestWhatOnceRefuses(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ flags, says string }{
 		{"--once a", "--every is missing"},
-		{"--once a --every 10ms", "invalid --every: 10ms is no whole number of milliseconds from 20ms on"},
+		{"--once a --every 10ms", "invalid --every: 10ms is below 20ms"},
 		{"--once a --every 0s --offset 1h", "invalid --every: "},
 		{"--once a --every 1h --offset 1h", "invalid --offset: 1h0m0s is not below --every, 1h0m0s\n"},
 		{"--once a --every 1h --attempts 0", "invalid --attempts: 0 is below 1\n"},
