@@ -70,7 +70,7 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 	case result.Status == Ran && err != nil:
 		soon = q.c.clock.Now() + q.RetryAfter
 	case result.Status == Running:
-	case err == nil, errors.Is(err, ErrUsedUp), errors.Is(err, ErrLate):
+	case err == nil, errors.Is(err, ErrUsedUp):
 		return q.over
 	case errors.Is(err, berth.ErrDraining):
 		return 0

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -271,6 +272,36 @@ func TestALoopDoesNotDoAgainWhatItKnows(t *testing.T) {
 	for period, times := range done {
 		require.Equal(t, 1, times, period)
 	}
+}
+
+// The clock is put back to before a period while a loop stands in line for it. The loop does not sleep until
+// that period would have ended.
+func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
+	t.Parallel()
+	d := harness.Single(t)
+	w := newWorld(t, d.Servers()[0])
+	w.kind = keyspace.Lock
+	middle := untilHalf()
+	d.SetClock(t, middle)
+	hold, err := w.locker(qlock.Config{Lease: safe}).Lock(w.Within(patience), digest, nil)
+	require.NoError(t, err)
+	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
+	ctx, stop := context.WithCancel(w.Within(2 * patience))
+	defer stop()
+	over := make(chan error, 1)
+	var ran time.Time
+	go func() {
+		over <- jobs.Run(ctx, digest, once.Options{Every: time.Hour}, func(_ context.Context, run *once.Run) error {
+			ran = run.Period().Start
+			stop()
+			return nil
+		})
+	}()
+	w.Await("the loop stands in line", func() bool { return len(w.look(digest).inLine()) == 1 })
+	d.SetClock(t, middle-time.Hour)
+	w.unlock(hold)
+	require.ErrorIs(t, <-over, context.Canceled)
+	require.Equal(t, time.Now().Add(middle-time.Hour).Truncate(time.Hour).UTC(), ran)
 }
 
 // What a full server refuses is the begin. A run that has begun ends, and others hear of it.
