@@ -276,3 +276,28 @@ func TestACallWhosePeriodOtherSettingsHaveDoneTellsIt(t *testing.T) {
 		require.Equal(t, "Offset 30m0s, stored 0s", told[0].Detail)
 	})
 }
+
+// A later period of other settings has begun, and none is done.
+func TestAPeriodIsLateWhereALaterOneHasBegun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Advance(45 * time.Minute)
+		n.ran(once.Options{Every: 20 * time.Minute}, errMine)
+		before := w.kept()
+		_, err := n.Do(t.Context(), digest, hourly, never(t))
+		require.ErrorIs(t, err, once.ErrLate)
+		require.Equal(t, before, w.kept())
+	})
+}
+
+// The lock is held for something else: the last run is not at it.
+func TestARunThatHasEndedIsNotSaidToGoOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		period := n.ran(hourly, errMine).Period
+		lock, err := w.locks().Lock(t.Context(), digest, nil)
+		require.NoError(t, err)
+		require.Equal(t, once.Info{Period: period}, n.finds(hourly, once.Running).Info)
+		require.NoError(t, lock.Release(t.Context()))
+	})
+}

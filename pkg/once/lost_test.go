@@ -2,6 +2,7 @@ package once_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -310,5 +311,65 @@ func TestARunThatWasLostBeforeCloseHasFailed(t *testing.T) {
 		defer cancel()
 		_ = n.Close(ctx)
 		require.Equal(t, once.Failed, run.Granted(time.Minute).Outcome)
+	})
+}
+
+// The hold is lost between the grant and the begin, and another run has begun meanwhile.
+func TestABeginThatAnotherOneOvertookFindsItRunning(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		var overtakes sync.Once
+		var run *once.Run
+		a.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "once_begin" {
+				overtakes.Do(func() {
+					w.Do("DEL", w.State)
+					time.Sleep(ms) // fences are told apart by the time in between
+					run, _, _ = b.Begin(context.Background(), digest, hourly)
+				})
+			}
+			return link.Pass
+		})
+		defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
+		a.finds(hourly, once.Running)
+	})
+}
+
+// The caller has left when the hold is over: the server is told within CleanupTimeout, and the lock released within
+// another one.
+func TestTheEndOfALostRunWhoseCallerHasLeftTakesTheCleanupTimeout(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(qlock.Config{CleanupTimeout: 500 * ms})
+		run, _, err := n.Begin(t.Context(), digest, hourly)
+		require.NoError(t, err)
+		n.Cut()
+		<-run.Context().Done()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		at := w.Now()
+		require.ErrorIs(t, run.End(ctx, nil), berth.ErrUnavailable)
+		require.LessOrEqual(t, w.Now()-at, time.Second)
+	})
+}
+
+// A server that was cut off has lost a success with a later start, of other settings, and a run begins there. It
+// ends on the server that knows of that success: the newest one stays.
+func TestASuccessWithALaterStartStays(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		w.Advance(45 * time.Minute)
+		cutOff := w.Snapshot()
+		newest := a.ran(once.Options{Every: 20 * time.Minute}, nil)
+		primary := w.Snapshot()
+		cutOff()
+		w.Advance(ms)
+		run, _, err := b.Begin(t.Context(), digest, hourly)
+		require.NoError(t, err)
+		require.NotNil(t, run)
+		primary()
+		require.NoError(t, run.End(t.Context(), nil))
+		last := b.last()
+		require.Equal(t, run.Fence(), last.Run.Fence)
+		require.Equal(t, newest.Fence, last.Success.Fence)
 	})
 }

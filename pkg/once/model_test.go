@@ -3,6 +3,7 @@ package once_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,6 +68,9 @@ func (m *mill) start(n *node, opts once.Options, takes time.Duration, fails, hee
 		})
 		m.mu.Lock()
 		defer m.mu.Unlock()
+		if result.Status == once.Done && !slices.ContainsFunc(m.runs, func(r *turn) bool { return r.succeeded && r.run.Fence() == result.Fence }) {
+			m.t.Errorf("%s is said to be done under %d, and is not", result.Period, result.Fence)
+		}
 		if mine != nil {
 			mine.stopped = result.Outcome == once.Stopped
 			mine.confirmed = mine.succeeded && err == nil
