@@ -5,12 +5,27 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
+
+// locked reports whether somebody holds the lock.
+func locked(ctx context.Context, redis rueidis.Client, name string) bool {
+	reader, err := inspect.New(redis, inspect.Config{})
+	if err != nil {
+		panic(err)
+	}
+	lock, err := reader.Name(ctx, keyspace.Lock, name)
+	if err != nil {
+		panic(err)
+	}
+	return lock.Held > 0
+}
 
 // LockAll takes several locks or none, and waits for those that others hold; TryLockAll does
 // not wait. The order of the names does not matter: all callers lock them in the same order,
@@ -43,16 +58,11 @@ func ExampleClient_LockAll() {
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Name, refused.Reason)
 	}
-	reader, err := inspect.New(redis, inspect.Config{})
-	if err != nil {
-		panic(err)
-	}
-	alma, err := reader.Name(ctx, keyspace.Lock, "account:alma")
-	fmt.Println("alma is locked:", alma.Held > 0, err)
+	fmt.Println("alma is locked:", locked(ctx, redis, "account:alma"))
 	fmt.Println(set.Release(ctx))
 	// Output:
 	// locked [account:anna account:ben] with 2 fences
 	// account:ben held
-	// alma is locked: false <nil>
+	// alma is locked: false
 	// <nil>
 }

@@ -86,7 +86,7 @@ func TestACommandRunsOnceInAPeriod(t *testing.T) {
 func TestAnotherLengthOfThePeriodIsSaid(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	require.Equal(t, 0, apptest.Spawn(t, s.URL(), onceArgs("--every", "24h", "--offset", "0s", "--", "true")...).Code)
+	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "24h", "--offset", "0s", "--", "true").Code)
 	r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
 	require.Equal(t, 0, r.Code)
 	require.Contains(t, r.Err, ", which lasts "+text.Human(24*time.Hour)+", and not --every "+text.Human(8784*time.Hour)+"; the command did not run\n")
