@@ -42,9 +42,9 @@
 //
 // Take the longest every that fits: it forgives the most, and package once tells by its events
 // which periods were missed. With a shorter every than the schedule's, periods between two firings
-// may count as missed, and once.Client.Last forgets a run after two periods. An every that is too
-// long skips firings. A daily job in a time zone with summer time moves by an hour, which
-// a period of a day forgives.
+// may count as missed, and as overdue for the alert BerthRunOverdue, and once.Client.Last forgets a run
+// after two periods. An every that is too long skips firings. A daily job in a time zone with summer
+// time moves by an hour, which a period of a day forgives.
 //
 // "@every 5m" fires at a distance from the start of its process: each replica at moments of its own. Then
 // there is one run in each period, by whoever comes first, but a firing that is close to the end of a

@@ -15,10 +15,10 @@ import (
 // Loosen leaves the handle without a hold to release, and Detach the hold without a handle.
 
 // Release gives the hold back. What the caller holds ends before anything is
-// sent. Where ctx has ended already, or ends before the answer, or where the hold had ended by
-// itself and protects nothing any more, Release waits for CleanupTimeout at most; the call goes on in the
-// background for as long as Config.Retry allows, and Close waits for it. On an engine that is closed nothing
-// goes on, and the call ends with the wait. A hold that was released or detached here,
+// sent. Where ctx has ended already, or ends before the answer, Release waits for CleanupTimeout at most; on
+// an engine that is open also where the hold had ended by itself, as it protects nothing any more. The call goes
+// on in the background for as long as Config.Retry allows, and Close waits for it. On an engine that is closed
+// nothing goes on, and the call ends with the wait. A hold that was released or detached here,
 // or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
 	mine, over := h.retire(ctx, berth.ErrReleased)

@@ -14,8 +14,12 @@ type Run struct {
 	Outcome, Node, Label, Error                              string
 }
 
-// RunFailed is the Outcome of a run that has failed.
-const RunFailed = "failed"
+// RunBegun is the Outcome of a run that goes on, or whose process has died; RunFailed that of one that
+// has failed.
+const (
+	RunBegun  = "begun"
+	RunFailed = "failed"
+)
 
 // ParseRun reads the text of a run; nil for "".
 func ParseRun(text string) (*Run, error) {

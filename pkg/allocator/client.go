@@ -35,9 +35,9 @@ type Config struct {
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration
-	// CleanupTimeout is how long, after a caller's ctx has ended, Release and Close still
-	// wait, and the client still tries in the background to remove the claim of a caller who
-	// has left. Until ctx ends, ctx and Retry alone bound a call. Default 2 s.
+	// CleanupTimeout is how long Release and Close still wait after a caller's ctx has ended, and
+	// Release for a hold that had ended by itself; and how long the client tries in the background
+	// to remove the claim of a caller who has left. Else ctx and Retry bound a call. Default 2 s.
 	CleanupTimeout time.Duration
 	// Retry bounds how calls are repeated that the server did not answer or
 	// did not run; a wait is not bounded by it. Default: see berth.Retry.

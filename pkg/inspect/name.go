@@ -91,7 +91,7 @@ type Runs struct {
 	// Success is when the newest run that succeeded has ended, zero where none is known.
 	Success time.Time
 	// Due is by when the next one is due: at the end of the period after that of Success. Where none is known it is the
-	// end of the period of the run that began last.
+	// end of the period of the run that began last, or of the one after it while that run goes on.
 	Due time.Time
 	// Every is the length of a period.
 	Every time.Duration
@@ -102,8 +102,11 @@ type Runs struct {
 func runsOf(r *state.Runs) *Runs {
 	found := Runs{Failed: r.Run != nil && r.Run.Outcome == state.RunFailed}
 	of, more := r.Run, int64(0)
-	if r.Success != nil {
+	switch {
+	case r.Success != nil:
 		of, more, found.Success = r.Success, 1, state.Instant(r.Success.Ended)
+	case r.Run.Outcome == state.RunBegun:
+		more = 1
 	}
 	every := of.Over - of.Start
 	found.Due, found.Every = state.Instant(of.Over+more*every), state.Millis(every)

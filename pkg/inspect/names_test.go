@@ -127,7 +127,8 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		}
 		keep("done", "fmt", "1", "run", run(500, "done"), "success", run(500, "done"))
 		keep("fails", "fmt", "1", "run", run(900, "failed"), "success", run(500, "done"))
-		keep("never", "fmt", "1", "run", run(900, "begun"))
+		keep("runs", "fmt", "1", "run", run(900, "begun"))
+		keep("never", "fmt", "1", "run", run(900, "failed"))
 		keep("newer", "fmt", "2")
 		keep("empty", "fmt", "1")
 		keep("damaged", "fmt", "1", "run", "x")
@@ -157,7 +158,8 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		require.Equal(w.T, map[string]*inspect.Runs{
 			"done":  {Success: at(520), Due: at(700), Every: 100 * ms},
 			"fails": {Success: at(520), Due: at(700), Every: 100 * ms, Failed: true},
-			"never": {Due: at(1000), Every: 100 * ms},
+			"runs":  {Due: at(1100), Every: 100 * ms},
+			"never": {Due: at(1000), Every: 100 * ms, Failed: true},
 			"newer": nil, "damaged": nil, "foreign": nil,
 		}, got)
 		slices.Sort(bad)

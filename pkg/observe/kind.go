@@ -283,7 +283,8 @@ const (
 	// the period it was, from 1.
 	// Fills: Fence, Held, Count, Detail, Err. Level: warn.
 	RunFailed Kind = "run_failed"
-	// RunStopped: a run of a period was stopped by its own process, and the period may be begun again.
+	// RunStopped: a run of a period was stopped by its own process, and the period may be begun again. It is not
+	// sent of a run that was stopped before its function began.
 	// Count is which attempt of the period it would have been, from 1: the next run has the same number.
 	// Fills: Fence, Held, Count, Detail, Err. Level: info.
 	RunStopped Kind = "run_stopped"
@@ -293,8 +294,8 @@ const (
 	// Fills: Detail, Err. Level: warn.
 	NotBegun Kind = "not_begun"
 	// Missed: a run has begun, and periods before it went by without a success. Count is how many, of those
-	// that the server knows and no run that failed has told of. The next run tells of them again if this one
-	// dies or is stopped.
+	// that the server knows and no run that failed has told of. The next run of the same period tells of
+	// them again if this one dies or is stopped.
 	// Fills: Fence, Count, Detail. Level: warn.
 	Missed Kind = "missed"
 )

@@ -70,7 +70,8 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 	case result.Status == Ran && err != nil:
 		soon = q.c.clock.Now() + q.RetryAfter
 	case result.Status == Running:
-	case err == nil, errors.Is(err, ErrUsedUp):
+	case err == nil, errors.Is(err, ErrUsedUp),
+		errors.Is(err, ErrLate) && q.last.Run != nil && q.last.Run.Period.Start.After(q.period.Start): // of other settings
 		return q.over
 	case errors.Is(err, berth.ErrDraining):
 		return 0

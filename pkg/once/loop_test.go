@@ -46,6 +46,21 @@ func TestALoopRunsAsSoonAsAPeriodStarts(t *testing.T) {
 	})
 }
 
+// A failure in a period of other settings, which starts later, is told once: nothing can begin before the
+// period is over.
+func TestALoopLeavesAPeriodInWhichOthersGoByAnotherLength(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, m := w.node(), w.node()
+		w.Until(20 * time.Minute)
+		n.ran(once.Options{Every: 20 * time.Minute}, errMine)
+		m.loop(hourly, never(t))
+		w.Until(59 * time.Minute)
+		late := m.Told(observe.NotBegun)
+		require.Len(t, late, 1)
+		require.ErrorIs(t, late[0].Err, once.ErrLate)
+	})
+}
+
 func TestALoopTriesAgainAfterAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()

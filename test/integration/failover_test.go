@@ -158,7 +158,7 @@ func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
 	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
-		for {
+		for last := false; ; {
 			for kind, p := range held {
 				if err := p.Renew(w.Within(patience)); err != nil {
 					w.Errorf("%s: renewing during the fault: %v", kind, err)
@@ -168,10 +168,13 @@ func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
 			if n == len(held) {
 				close(begun)
 			}
-			select {
-			case <-end:
+			if last {
 				done <- n
 				return
+			}
+			select {
+			case <-end:
+				last = true // once more, after the fault
 			case <-time.After(5 * time.Millisecond):
 			}
 		}

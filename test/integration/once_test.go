@@ -105,7 +105,7 @@ func (o *office) hear(asked []<-chan answer, killed int) (done bool) {
 			continue
 		}
 		a := o.staff[i].hear(from)
-		done = done || a.Err == ""
+		done = done || a.Err == "" && (a.Got == string(once.Ran) || a.Got == string(once.Done))
 		if a.Got == string(once.Ran) && a.Err == "" {
 			o.kept[a.Claim] = append(o.kept[a.Claim], a.Fence)
 		}

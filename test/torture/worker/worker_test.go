@@ -274,6 +274,7 @@ func TestWorkersOutliveFaults(t *testing.T) {
 	proxy := harness.Proxy(t, server)
 	j := order(t, server)
 	j.Dial = map[string]string{server.Addr: proxy.Addr}
+	j.CloseLimit = 4000 // while no server answers, the histories grow as clients are closed and made again
 	path := program(t)
 	workers := []*child{spawn(t, path, j, 1), spawn(t, path, j, 2)}
 	const some, few = 20_000, 3_000 // bytes of history: of work, and of trouble

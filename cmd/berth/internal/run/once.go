@@ -63,6 +63,8 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 		return berth.Invalid("--offset", "%s is not below --every, %s", o.offset, o.every)
 	case o.attempts < 1:
 		return berth.Invalid("--attempts", "%d is below 1", o.attempts)
+	case flags.Changed("retry-after") && o.rest == 0:
+		return berth.Invalid("--retry-after", "it is 0: give at least 1ms, or leave it out")
 	}
 	if err := keyspace.CheckName(o.name); err != nil {
 		return app.InFlags(err, "name", "--once")
@@ -172,10 +174,11 @@ func (o *runOptions) nothingToDo(r once.Result, notes *notes) error {
 	case r.Status == once.Resting:
 		what = "has failed, and may not be tried again yet,"
 	}
+	period := r.Period.String()
 	if every := r.Period.End.Sub(r.Period.Start); r.Status == once.Done && every != o.once.every {
-		by += fmt.Sprintf(", which lasts %s, and not --every %s", text.Human(every), text.Human(o.once.every))
+		period += fmt.Sprintf(", which lasts %s and not --every %s,", text.Human(every), text.Human(o.once.every))
 	}
-	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, r.Period, by)
+	line := fmt.Sprintf("%q %s for the period from %s%s; the command did not run", o.once.name, what, period, by)
 	if o.once.strict {
 		return app.Exit(app.ExitNotRun, errors.New(line))
 	}

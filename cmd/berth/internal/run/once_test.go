@@ -89,7 +89,7 @@ func TestAnotherLengthOfThePeriodIsSaid(t *testing.T) {
 	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "24h", "--offset", "0s", "--", "true").Code)
 	r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
 	require.Equal(t, 0, r.Code)
-	require.Contains(t, r.Err, ", which lasts "+text.Human(24*time.Hour)+", and not --every "+text.Human(8784*time.Hour)+"; the command did not run\n")
+	require.Contains(t, r.Err, ", which lasts "+text.Human(24*time.Hour)+" and not --every "+text.Human(8784*time.Hour)+", by ")
 }
 
 func TestTheOutcomeIsThatOfTheCommand(t *testing.T) {
@@ -236,6 +236,7 @@ func TestWhatOnceRefuses(t *testing.T) {
 		{"--once a --every 1h --attempts 0", "invalid --attempts: 0 is below 1\n"},
 		{"--once a --every 1h --attempts -1", "invalid --attempts: -1 is below 1\n"},
 		{"--once a --every 1h --attempts 1000001", "invalid --attempts: 1000001 is not within 1 to 1000000\n"},
+		{"--once a --every 1h --retry-after 0s", "invalid --retry-after: it is 0"},
 		{"--once a --every 1h --try", "invalid --try: --once does not wait anyway, unless --wait is given\n"},
 		{"--once a --every 1h --owner b", "invalid --owner: it is not for --once"},
 		{"--once a{ --every 1h", "invalid --once: must have none of {}"},
