@@ -3,7 +3,9 @@ package integration
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -219,15 +221,38 @@ func TestAFailoverBySentinelGoesUnnoticed(t *testing.T) {
 	}
 }
 
-// replicated returns when the replicas have all that the masters have.
+// replicated returns when each master has a replica that has all that the master has.
 func (w *failoverWorld) replicated() {
 	w.Helper()
-	for _, server := range w.d.Masters(w) {
-		client := server.Client(w, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
-		n, err := client.Do(w.Within(patience), client.B().Wait().Numreplicas(1).Timeout(patience.Milliseconds()).Build()).AsInt64()
-		require.NoError(w, err)
-		require.Positive(w, n)
+	for _, master := range w.d.Masters(w) {
+		copied(w.Patient, master)
 	}
+}
+
+var (
+	offsetOfMaster  = regexp.MustCompile(`(?m)^master_repl_offset:(\d+)`)
+	offsetOfReplica = regexp.MustCompile(`(?m)^slave\d+:.*,offset=(\d+)`)
+)
+
+// copied returns when a replica has all that was written to its master before. (WAIT would tell that only of what was
+// written on its own connection.)
+func copied(p testkit.Patient, master *harness.Server) {
+	p.Helper()
+	client := master.Client(p, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
+	offsets := func(of *regexp.Regexp) (found []int) {
+		text, err := client.Do(p.Context(), client.B().Info().Section("replication").Build()).ToString()
+		require.NoError(p, err)
+		for _, match := range of.FindAllStringSubmatch(text, -1) {
+			n, err := strconv.Atoi(match[1])
+			require.NoError(p, err)
+			found = append(found, n)
+		}
+		return found
+	}
+	written := offsets(offsetOfMaster)[0]
+	p.Await("a replica has it all", func() bool {
+		return slices.ContainsFunc(offsets(offsetOfReplica), func(n int) bool { return n >= written })
+	})
 }
 
 func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {

@@ -79,11 +79,7 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 				got <- a
 			}()
 			<-queued
-			testkit.Patient{T: t}.Await("the replica has it all", func() bool {
-				n, err := ask(master, "WAIT", "1", "1000").AsInt64()
-				require.NoError(t, err)
-				return n == 1
-			})
+			copied(testkit.Patient{T: t}, master)
 			ask(replica, "REPLICAOF", "NO", "ONE")
 
 			require.NoError(t, x.Release(ctx))
