@@ -64,7 +64,7 @@ func contendedRows() []Row {
 				if err != nil {
 					return nil, err
 				}
-				return run.metrics(c.span), nil
+				return run.metrics(), nil
 			},
 		})
 	}
@@ -84,6 +84,7 @@ type contest struct {
 // contestResult is what came of a contest.
 type contestResult struct {
 	tally
+	span           time.Duration // that was measured
 	scripts, trips float64
 }
 
@@ -144,6 +145,7 @@ func (c *contest) run(ctx context.Context, begin start) (contestResult, error) {
 	locks := float64(max(result.locks, 1))
 	return contestResult{
 		tally:   result,
+		span:    to.Sub(from),
 		scripts: ran.Scripts() / locks,
 		trips:   ran.Of(sent...).Calls / locks,
 	}, nil
@@ -188,7 +190,7 @@ func (e *Env) settle(ctx context.Context) error {
 	return err
 }
 
-func (r contestResult) metrics(span time.Duration) map[string]float64 {
+func (r contestResult) metrics() map[string]float64 {
 	least, greatest, starved := slices.Min(r.shares), slices.Max(r.shares), 0
 	for _, share := range r.shares {
 		if share == 0 {
@@ -196,8 +198,8 @@ func (r contestResult) metrics(span time.Duration) map[string]float64 {
 		}
 	}
 	return map[string]float64{
-		"handoffs": float64(r.handoffs) / span.Seconds(),
-		"locks":    float64(r.locks) / span.Seconds(),
+		"handoffs": float64(r.handoffs) / r.span.Seconds(),
+		"locks":    float64(r.locks) / r.span.Seconds(),
 		"p50":      millis(quantile(r.waits, 0.5)),
 		"p99":      millis(quantile(r.waits, 0.99)),
 		"max":      millis(quantile(r.waits, 1)),

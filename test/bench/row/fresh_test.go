@@ -2,9 +2,11 @@ package row
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -77,8 +79,13 @@ func TestMemoryIsGivenBack(t *testing.T) {
 
 func TestIdleNamesAreGivenBack(t *testing.T) {
 	env := testEnv(t)
+	env.For = time.Nanosecond // no cycle ends within it, as where the machine stands still
 	values, err := measureIdle(t.Context(), env, Berth)
 	require.NoError(t, err)
 	require.InDelta(t, 130, values["usage"], 60)
+	for _, rate := range []string{"empty", "cycles", "share"} {
+		require.Positive(t, values[rate], rate)
+		require.False(t, math.IsInf(values[rate], 0), rate)
+	}
 	require.Zero(t, keys(t, env))
 }

@@ -49,10 +49,7 @@ func measureIdle(ctx context.Context, env *Env, column string) (map[string]float
 	}
 	usage, err := env.usage(ctx, fmt.Sprintf("%s:lock:{%s-%06d}:state", namespace, name, n/2))
 	beside, wrong := further()
-	values := map[string]float64{"usage": usage, "empty": empty, "cycles": beside}
-	if empty > 0 {
-		values["share"] = 100 * beside / empty
-	}
+	values := map[string]float64{"usage": usage, "empty": empty, "cycles": beside, "share": 100 * beside / empty}
 	// The idle names would expire while something else is measured.
 	return values, errors.Join(err, wrong, unlink(context.WithoutCancel(ctx), env.Redis, namespace))
 }

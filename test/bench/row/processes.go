@@ -60,7 +60,7 @@ func measureProcesses(ctx context.Context, env *Env, column string, processes in
 	if err != nil {
 		return nil, err
 	}
-	return run.metrics(c.span), nil
+	return run.metrics(), nil
 }
 
 // startWorkers starts processes, a few at a time, and returns when all are ready.

@@ -34,7 +34,7 @@ func TestTurnsCountAsFarAsTheyLieWithinTheSpan(t *testing.T) {
 	require.Equal(t, []time.Duration{35, 50, 100}, result.longest)
 	require.Equal(t, []time.Duration{4, 5, 6, 10}, result.holds)
 
-	metrics := contestResult{tally: result, scripts: 2, trips: 3}.metrics(2 * time.Second)
+	metrics := contestResult{tally: result, span: 2 * time.Second, scripts: 2, trips: 3}.metrics()
 	require.Equal(t, map[string]float64{
 		"handoffs": 1.5, "locks": 2, "p50": 35e-6, "p99": 100e-6, "max": 100e-6, "longest": 50e-6,
 		"share": 0, "starved": 1, "scripts": 2, "trips": 3,

@@ -108,9 +108,8 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int, fr
 	if err != nil {
 		return nil, err
 	}
-	end := time.Now().Add(env.For)
-	inTime, all := make([]int, workers), make([]int, workers)
-	errs := make([]error, workers)
+	start := time.Now()
+	all, errs := make([]int, workers), make([]error, workers)
 	var running sync.WaitGroup
 	for w := range workers {
 		running.Go(func() {
@@ -119,10 +118,11 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int, fr
 			if fresh {
 				next = func(i int) string { return mine + "-" + strconv.Itoa(i) }
 			}
-			inTime[w], all[w], errs[w] = cycle(call, locker, next, end)
+			all[w], errs[w] = cycle(call, locker, next, start.Add(env.For))
 		})
 	}
 	running.Wait()
+	took := time.Since(start)
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int, fr
 	ran, cycles := after.Since(before), float64(max(sum(all), 1))
 	sent := ran.Of(append(c.Plain, scripts...)...)
 	return map[string]float64{
-		"cycles":   float64(sum(inTime)) / env.For.Seconds(),
+		"cycles":   float64(sum(all)) / took.Seconds(),
 		"trips":    sent.Calls / cycles,
 		"scripts":  ran.Scripts() / cycles,
 		"commands": ran.Commands() / cycles,
@@ -143,25 +143,24 @@ func measureCycles(ctx context.Context, env *Env, column string, workers int, fr
 	}, nil
 }
 
-// cycle locks and unlocks until a point in time. name returns the name for each turn. The
-// cycle that is under way then is not in time, but is ended. A wait that ctx had to end is
-// no cycle.
-func cycle(ctx context.Context, locker contender.Locker, name func(i int) string, end time.Time) (inTime, all int, err error) {
-	for {
+// cycle locks and unlocks, at least once, until a point in time, and returns how often. The
+// cycle that is under way then is ended and counts. name returns the name for each turn. A
+// wait that ctx had to end is no cycle.
+func cycle(ctx context.Context, locker contender.Locker, name func(i int) string, end time.Time) (int, error) {
+	for all := 0; ; {
 		unlock, err := locker.Lock(ctx, name(all))
 		if ctx.Err() != nil {
-			return inTime, all, nil
+			return all, nil
 		} else if err != nil {
-			return 0, 0, fmt.Errorf("lock: %w", err)
+			return 0, fmt.Errorf("lock: %w", err)
 		}
 		if err := unlock(); err != nil {
-			return 0, 0, fmt.Errorf("unlock: %w", err)
+			return 0, fmt.Errorf("unlock: %w", err)
 		}
 		all++
 		if time.Now().After(end) {
-			return inTime, all, nil
+			return all, nil
 		}
-		inTime++
 	}
 }
 
