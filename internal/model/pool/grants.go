@@ -92,7 +92,6 @@ func (m *model) reclaim() {
 	for target, o := range m.changed {
 		if o.until <= m.now {
 			delete(m.changed, target)
-			m.met = true
 		}
 	}
 	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
