@@ -357,6 +357,9 @@ func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
 		most, sent := mostOf(shown)
 		t.Logf("%s: %v, %d trips, at most %d entries in one", what, took.Round(100*time.Microsecond), sent, most)
 		require.LessOrEqual(t, most, reader.Most+100, what)
+		if took > time.Second { // trips so far apart do not count as one reading: it is tried three times
+			trips *= 3
+		}
 		require.LessOrEqual(t, sent, trips, what)
 	}
 	bounded("a page of a name's waiters", 4, func() {
