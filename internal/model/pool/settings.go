@@ -174,11 +174,11 @@ func (m *model) configure(key string, words []string, what string, stamp int64, 
 	} else if m.gone(i) {
 		return []any{"absent"}
 	} else {
-		had := i.own != ""
+		_, had, _ := i.ownNumbers()
 		if i.own = strings.Join(merged(strings.Fields(own()), words), " "); i.own == "- - -" {
 			i.own = ""
 		}
-		if _, sharers, _ := i.ownNumbers(); sharers >= 0 || had {
+		if _, sharers, _ := i.ownNumbers(); sharers >= 0 || had >= 0 {
 			i.max = max(m.sharers(i), 1)
 		}
 		m.settle(key)
