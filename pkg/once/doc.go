@@ -65,8 +65,9 @@
 //   - A job is done twice if its process lost the lease before it could say that it had succeeded: it
 //     died, stood still, was cut off, or did not heed its context. Or if the server lost the outcome: by
 //     a flush, an eviction, or a failover. Or if its clock went back by more than a period and a minute.
-//     The second run has the greater fence. Pass [Run.Fence] to whatever the job writes, and refuse
-//     smaller ones there: see package fence.
+//     The second run has the greater fence; or a smaller one, if its call was on its way when the server
+//     lost the outcome. Pass [Run.Fence] to whatever the job writes, and refuse smaller ones there: see
+//     package fence.
 //   - Nothing is done in a period in which nobody asks, or in which the lock is paused or held for
 //     something else. The next run tells of it by an event of kind missed, and the one after it too
 //     if that one has died or was stopped. The server remembers until the end of the period after the next,

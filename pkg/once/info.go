@@ -30,7 +30,8 @@ type Info struct {
 	// Attempt is the number of the run in its period, from 1. The run after one that was stopped has
 	// the same number.
 	Attempt int
-	// Fence is that of the hold that the run is under. A run that begins later has a greater one.
+	// Fence is that of the hold that the run is under. A run that begins later has a greater one, as long
+	// as the server keeps its data.
 	Fence int64
 	// Node is the id of the node that runs it, Label that node's label.
 	Node, Label string
