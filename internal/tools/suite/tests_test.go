@@ -7,20 +7,25 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// replay gives recorded lines of go test to the tests of a module.
-func replay(t *testing.T, lines string) (*tests, string) {
+// replay gives recorded lines of go test to the tests of a module, in no time.
+func replay(t *testing.T, lines string) (found *tests, all string) {
 	t.Helper()
-	var said strings.Builder
-	found := newTests("some/module", "example.org/x", []string{"A=b"}, newConsole(&said))
-	for line := range strings.Lines(lines) {
-		found.line(strings.TrimSuffix(line, "\n"))
-	}
-	found.ended(errors.New("exit status 1"))
-	return found, said.String()
+	synctest.Test(t, func(*testing.T) {
+		var said strings.Builder
+		found = newTests("some/module", "example.org/x", []string{"A=b"}, newConsole(&said))
+		for line := range strings.Lines(lines) {
+			found.line(strings.TrimSuffix(line, "\n"))
+		}
+		found.ended(errors.New("exit status 1"))
+		all = said.String()
+	})
+	return found, all
 }
 
 // The recording has a package for each way in which one can fail.
@@ -128,19 +133,22 @@ func TestNamesThatMeanSomethingElsewhereAreQuoted(t *testing.T) {
 
 func TestWhatRunsIsToldWithItsTests(t *testing.T) {
 	t.Parallel()
-	var said strings.Builder
-	found := newTests("m", "example.org", nil, newConsole(&said))
-	require.Empty(t, found.doing())
-	for _, line := range []string{
-		`{"Action":"run","Package":"example.org/a","Test":"TestWaits"}`,
-		`{"Action":"pause","Package":"example.org/a","Test":"TestWaits"}`,
-		`{"Action":"run","Package":"example.org/a","Test":"TestB"}`,
-		`{"Action":"run","Package":"example.org/a","Test":"TestB/sub"}`,
-		`{"Action":"run","Package":"example.org/a","Test":"TestC"}`,
-		`{"Action":"start","Package":"example.org/b"}`,
-	} {
-		found.line(line)
-	}
-	require.Equal(t, "./m/a 0.0s (TestB/sub 0.0s, 1 more), ./m/b 0.0s", found.doing())
-	require.Empty(t, said.String())
+	synctest.Test(t, func(t *testing.T) {
+		var said strings.Builder
+		found := newTests("m", "example.org", nil, newConsole(&said))
+		require.Empty(t, found.doing())
+		for _, line := range []string{
+			`{"Action":"run","Package":"example.org/a","Test":"TestWaits"}`,
+			`{"Action":"pause","Package":"example.org/a","Test":"TestWaits"}`,
+			`{"Action":"run","Package":"example.org/a","Test":"TestB"}`,
+			`{"Action":"run","Package":"example.org/a","Test":"TestB/sub"}`,
+			`{"Action":"run","Package":"example.org/a","Test":"TestC"}`,
+			`{"Action":"start","Package":"example.org/b"}`,
+		} {
+			found.line(line)
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, "./m/a 6.0s (TestB/sub 3.0s, 1 more), ./m/b 1.0s", found.doing())
+		require.Empty(t, said.String())
+	})
 }
