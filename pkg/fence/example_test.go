@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -24,7 +24,8 @@ func (b *books) write(ctx context.Context, number int64, text string) {
 	}
 }
 
-// A holder whose lease has ended does not know it yet, and comes too late.
+// A holder whose lease has ended, or whose hold an operator has ended as here, does not
+// know it yet, and comes too late.
 func Example() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -48,13 +49,16 @@ func Example() {
 	}
 
 	var shared books
-	old, err := desk.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+	old, err := desk.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)
 	}
 	shared.write(ctx, old.Fence(), "first")
 	shared.write(ctx, old.Fence(), "first again")
-	next, err := desk.Acquire(ctx, nil) // waits until that lease has ended
+	if _, err := sems.Operator().Release(ctx, berth.Target{Name: "desk"}); err != nil {
+		panic(err)
+	}
+	next, err := desk.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)
 	}
