@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -177,6 +178,25 @@ func TestALateEndEndsAHold(t *testing.T) {
 		after(1)
 		require.ErrorIs(t, h.Err(), berth.ErrReleased)
 	})
+}
+
+// The process stands still while a heartbeat is on its way, and no timer has fired when the answer is heard.
+func TestWhatHasEndedByTheClockIsNotLostByAnAnswer(t *testing.T) {
+	for want, fixed := range map[error]bool{berth.ErrExpired: true, berth.ErrLost: false} {
+		t.Run(want.Error(), func(t *testing.T) {
+			p, l := &played{answers: []reply{{Status: isHeld}, {Status: isUnknown, slow: time.Second}}}, &leap{}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+				h := take(t, e, func(r *engine.Record) { r.NoRenew = fixed }) // whose first call confirms it
+				for before := len(p.times()); len(p.times()) == before; {
+					after(wait / 60)
+				}
+				l.by.Add(int64(wait))
+				after(time.Second)
+				require.ErrorIs(t, h.Err(), want)
+				require.NotEqual(t, fixed, slices.Contains(kinds(), observe.Lost))
+			}, func(cfg *engine.Config) { l.Clock, cfg.Clock = cfg.Clock, l })
+		})
+	}
 }
 
 func TestAnAnswerFromBeforeALaterOneDoesNotEndAHold(t *testing.T) {
