@@ -36,7 +36,7 @@ func ExampleLockOptions_conflict() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	locks, err := qlock.New(redis, qlock.Config{Lease: time.Minute})
 	if err != nil {
 		panic(err)
 	}
@@ -47,7 +47,7 @@ func ExampleLockOptions_conflict() {
 		return errors.Join(
 			again(ctx, locks, nil), // the default: ErrDeadlock at once
 			// Wait stands in line behind its own owner.
-			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: time.Second}),
+			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: 3 * time.Second}),
 			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.WorkThrough}),
 			// Release gives back what is left of the three minutes.
 			again(ctx, locks, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 3 * time.Minute}),

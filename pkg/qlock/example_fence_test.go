@@ -43,7 +43,7 @@ func ExampleLock_Fence() {
 	defer func() { _ = locks.Close(ctx) }()
 
 	var shared books
-	old, err := locks.Lock(ctx, "books", &qlock.LockOptions{NoRenew: true, Lease: time.Second})
+	old, err := locks.Lock(ctx, "books", &qlock.LockOptions{NoRenew: true, Lease: 3 * time.Second})
 	if err != nil {
 		panic(err)
 	}

@@ -3,6 +3,7 @@ package qlock_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
@@ -32,9 +33,13 @@ func ExampleConfig_observer() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Observer: observe.Func(func(e observe.Event) {
-		fmt.Println(e.Kind, e.Name, e.Attrs["request"])
-	})})
+	locks, err := qlock.New(redis, qlock.Config{
+		Observer: observe.Func(func(e observe.Event) {
+			fmt.Println(e.Kind, e.Name, e.Attrs["request"])
+		}),
+		// Heartbeats and repeated calls are events too: none comes before the example is over.
+		Lease: time.Minute, CallTimeout: time.Minute,
+	})
 	if err != nil {
 		panic(err)
 	}

@@ -49,7 +49,7 @@ func ExamplePermit_Fence() {
 	}
 
 	var shared ledger
-	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 3 * time.Second})
 	if err != nil {
 		panic(err)
 	}

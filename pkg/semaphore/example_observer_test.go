@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
@@ -26,7 +27,11 @@ func ExampleConfig_observer() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{Observer: observe.Func(count)})
+	sems, err := semaphore.New(redis, semaphore.Config{
+		Observer: observe.Func(count),
+		// Heartbeats and repeated calls are events too: none comes before the example is over.
+		Lease: time.Minute, CallTimeout: time.Minute,
+	})
 	if err != nil {
 		panic(err)
 	}
