@@ -8,6 +8,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -18,7 +20,8 @@ func TestDrainOfALabel(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"})
+	way := link.New(nil)
+	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"}, way.Wrap)
 	sem, err := client.Semaphore("gpu", 2, nil)
 	require.NoError(t, err)
 	permit, err := sem.Acquire(ctx, nil)
@@ -27,8 +30,9 @@ func TestDrainOfALabel(t *testing.T) {
 		<-permit.Wanted()
 		_ = permit.Release(ctx)
 	}()
+	asked := func() bool { return apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0].Wanted > 0 }
 	require.Equal(t, apptest.Outcome(0, "worker/*: 1 hold asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n", asking),
-		apptest.Call(t, s.URL(), "drain", "--label", "worker/*"))
+		apptest.Drain(t, s, way, asked, "drain", "--label", "worker/*"))
 	_, err = sem.TryAcquire(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrDraining)
 	require.JSONEq(t, `{"namespace": "berth", "label": "worker/*", "stopped": true, "kinds": [

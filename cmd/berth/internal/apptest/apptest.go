@@ -28,6 +28,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/supervise"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -123,9 +124,9 @@ func Patiently(o *rueidis.ClientOption) {
 }
 
 // connected returns a connection to the server that ends with the test.
-func connected(t *testing.T, s *embedded.Server) rueidis.Client {
+func connected(t *testing.T, s *embedded.Server, changes ...func(*rueidis.ClientOption)) rueidis.Client {
 	t.Helper()
-	redis, err := s.Client(Patiently)
+	redis, err := s.Client(append(changes, Patiently)...)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	return redis
@@ -142,9 +143,9 @@ func closed(t *testing.T, by func(context.Context) error) {
 }
 
 // ClientOf returns a client of its own on the server.
-func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config) *semaphore.Client {
+func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config, changes ...func(*rueidis.ClientOption)) *semaphore.Client {
 	t.Helper()
-	redis := connected(t, s)
+	redis := connected(t, s, changes...)
 	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := semaphore.New(redis, cfg)
 	require.NoError(t, err)
@@ -281,9 +282,9 @@ func LockArgs(role string, flags ...string) []string {
 }
 
 // LocksOf returns the locks of a client of its own on the server.
-func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config) *qlock.Client {
+func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config, changes ...func(*rueidis.ClientOption)) *qlock.Client {
 	t.Helper()
-	redis := connected(t, s)
+	redis := connected(t, s, changes...)
 	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
 	client, err := qlock.New(redis, cfg)
 	require.NoError(t, err)
@@ -349,6 +350,18 @@ func Settled(text string) string {
 		}
 		return "*"
 	})
+}
+
+// Drain runs a drain of processes on a link, which hear of it only when it has asked them: else one that reads the
+// notice in between gives back by itself, and the drain counts nothing.
+func Drain(t *testing.T, s *embedded.Server, processes *link.Link, asked func() bool, args ...string) Result {
+	t.Helper()
+	drained := make(chan Result, 1)
+	processes.Stall()
+	go func() { drained <- Call(t, s.URL(), args...) }()
+	require.Eventually(t, asked, Patience, 10*time.Millisecond)
+	processes.Flow()
+	return <-drained
 }
 
 // Pool is a pool, its client, and the operator of that.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -56,10 +58,10 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	rows := row.FindAllStringSubmatch(table, -1)
 	require.Len(t, rows, len(nights))
 
-	s := apptest.Server(t)
+	s, way := apptest.Server(t), link.New(nil)
 	ctx := context.Background()
 	host7, host9 := semaphore.Config{Label: "host-7/worker/1"}, qlock.Config{Label: "host-9/cron/1"}
-	gpu, err := apptest.ClientOf(t, s, host7).Semaphore("gpu", 2, nil)
+	gpu, err := apptest.ClientOf(t, s, host7, way.Wrap).Semaphore("gpu", 2, nil)
 	require.NoError(t, err)
 	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "42"}})
 	require.NoError(t, err)
@@ -81,7 +83,7 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	require.NoError(t, err)
 	_, err = cron.Lock(ctx, "forever", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)
-	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-7/worker/1"})
+	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-7/worker/1"}, way.Wrap)
 	go func() { _, _ = locks.Lock(waits, "nightly", nil) }()
 	apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	pool := apptest.Filled(t, s, "proxies", "a")
@@ -89,11 +91,18 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	go func() { _, _ = pool.Allocate(waits, &allocator.AllocateOptions{}) }()
 	apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
 
+	asked := func() bool {
+		return apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0].Wanted > 0 && apptest.Waiting(t, s, keyspace.Lock, "nightly") == 0
+	}
 	for _, row := range rows {
 		want, ok := nights[row[1]]
 		require.True(t, ok, row[1])
 		args := strings.Fields(strings.NewReplacer("berth ", "", "'", "", "NAME", "forever").Replace(row[1]))
-		got := apptest.Call(t, s.URL(), args...)
+		run := func() apptest.Result { return apptest.Call(t, s.URL(), args...) }
+		if args[0] == "drain" && !slices.Contains(args, "--stop") {
+			run = func() apptest.Result { return apptest.Drain(t, s, way, asked, args...) }
+		}
+		got := run()
 		require.Equal(t, want.code, got.Code, "%s: %s", row[1], got.Err)
 		require.Regexp(t, want.says, got.Out, row[1])
 	}
