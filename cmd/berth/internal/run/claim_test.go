@@ -65,7 +65,7 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 	}{
 		{[]string{"--sem", "gpu", "--capacity", "1", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(capacity 1, held 1, waiting 0\)\n$`},
 		{[]string{"--sem", "gpu", "--capacity", "1", "--try"}, `^berth: "gpu" not acquired: full \(capacity 1, held 1, waiting 0\)\n$`},
-		{[]string{"--lock", "gpu", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.]+m?s, waiting 0\)\n$`},
+		{[]string{"--lock", "gpu", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.m]+s, waiting 0\)\n$`},
 		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(waiting 0\)\n$`},
 	} {
 		got := apptest.Spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)

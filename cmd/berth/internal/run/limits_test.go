@@ -18,7 +18,7 @@ func TestARunThatSaysNoLeaseIsWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "gpu", "a")
-	require.NoError(t, pool.Ops.Set(context.Background(), pool.Name(), "", allocator.Settings{MaxLease: 3 * time.Second}))
+	require.NoError(t, pool.Ops.Set(context.Background(), pool.Name(), "", allocator.Settings{MaxLease: 9 * time.Second}))
 	require.Equal(t, apptest.Outcome(0, "a", ""), apptest.Spawn(t, s.URL(), says()...))
 }
 
@@ -27,8 +27,8 @@ func TestTheLongestHoldOfThePoolIsNoFailedRenewal(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "gpu", "a")
-	require.NoError(t, pool.Ops.Set(context.Background(), pool.Name(), "", allocator.Settings{MaxHold: 2 * time.Second}))
-	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", "sleep", "5")
+	require.NoError(t, pool.Ops.Set(context.Background(), pool.Name(), "", allocator.Settings{MaxHold: 6 * time.Second}))
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", "sleep", "60")
 	require.Equal(t, 76, got.Code)
 	require.NotContains(t, got.Err, "no renewal in time")
 }

@@ -195,7 +195,7 @@ func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	r := beginWith(t, s.URL(), apptest.LockArgs("polite", "--lease", "1m"))
 	late := apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--wait", "12s", "--", "true")
 	require.Equal(t, 75, late.Code)
-	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/run\.test/\d+ for [\d.]+m?s, waiting 0\)\n$`, late.Err)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/run\.test/\d+ for [\d.m]+s, waiting 0\)\n$`, late.Err)
 	require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")
 	r.signal(syscall.SIGTERM)
 	require.Equal(t, "got terminated", r.line())
@@ -256,7 +256,7 @@ func TestListingsShowTheOwnerAndTheMeta(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "gpu", "a").Code)
-	flags := []string{"--owner", "job 7", "--meta", "job=7", "--meta", "note=a=b, c", "--meta", "empty="}
+	flags := []string{"--lease", "1h", "--owner", "job 7", "--meta", "job=7", "--meta", "note=a=b, c", "--meta", "empty="}
 	meta := map[string]string{"job": "7", "note": "a=b, c", "empty": ""}
 	holder := func(h berth.Holder) {
 		t.Helper()

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,15 +24,14 @@ import (
 
 // onceArgs run a command once in each period, a leap year so that no test meets the end of one.
 func onceArgs(flags ...string) []string {
-	return append([]string{"run", "--once", "gpu", "--every", "8784h", "--offset", middle()}, flags...)
+	return append([]string{"run", "--once", "gpu", "--every", "8784h", "--offset", middle(8784 * time.Hour)}, flags...)
 }
 
-// middle is an offset by which it is now the middle of a period, the same for all tests.
-var middle = sync.OnceValue(func() string {
-	const year = 8784 * time.Hour
-	now := time.Duration(time.Now().Unix()) * time.Second
-	return ((now + year/2) % year).String()
-})
+// began is when these tests began, in whole seconds.
+var began = time.Duration(time.Now().Unix()) * time.Second
+
+// middle is an offset by which it is now the middle of a period that lasts so long, the same for all tests.
+func middle(every time.Duration) string { return ((began + every/2) % every).String() }
 
 // lastRun is what is known of the runs.
 func lastRun(t *testing.T, s *embedded.Server) once.Last {
@@ -86,7 +84,7 @@ func TestACommandRunsOnceInAPeriod(t *testing.T) {
 func TestAnotherLengthOfThePeriodIsSaid(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "24h", "--offset", "0s", "--", "true").Code)
+	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "24h", "--offset", middle(24*time.Hour), "--", "true").Code)
 	r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
 	require.Equal(t, 0, r.Code)
 	require.Contains(t, r.Err, ", which lasts "+text.Human(24*time.Hour)+" and not --every "+text.Human(8784*time.Hour)+", by ")
@@ -115,7 +113,7 @@ func TestTheOutcomeIsThatOfTheCommand(t *testing.T) {
 func TestWhoComesMeanwhileLeavesOrWaits(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	r := beginWith(t, s.URL(), append(onceArgs(), apptest.LockArgs("polite")[3:]...))
+	r := beginWith(t, s.URL(), append(onceArgs("--lease", "1h"), apptest.LockArgs("polite")[3:]...))
 	held := apptest.HoldersOf(t, s, keyspace.Lock, "gpu")
 	require.Len(t, held, 1)
 	require.Equal(t, r.claim, held[0].ID)
@@ -145,7 +143,7 @@ func TestACommandThatIsStoppedWithItsBerthHasUsedNoAttempt(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
-		r := beginWith(t, s.URL(), append(onceArgs("--attempts", "1"), apptest.LockArgs("polite")[3:]...))
+		r := beginWith(t, s.URL(), append(onceArgs("--attempts", "1", "--lease", "1h"), apptest.LockArgs("polite")[3:]...))
 		r.signal(sig)
 		r.signal(syscall.SIGTERM)
 		r.end()
@@ -161,7 +159,7 @@ func TestASuccessCountsThoughBerthStoodStill(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	command, open := gated(t)
-	r := beginWith(t, s.URL(), append(onceArgs("--lease", "2s"), command...))
+	r := beginWith(t, s.URL(), append(onceArgs("--lease", "15s"), command...))
 	r.signal(syscall.SIGSTOP)
 	open()
 	require.Eventually(t, func() bool { return len(apptest.HoldersOf(t, s, keyspace.Lock, "gpu")) == 0 }, apptest.Patience, 10*time.Millisecond)
@@ -176,7 +174,7 @@ func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
 	s := apptest.Server(t)
 	way := apptest.WayTo(t, s)
 	command, open := gated(t)
-	r := beginWith(t, way.URL, append(onceArgs("--lease", "5s"), command...))
+	r := beginWith(t, way.URL, append(onceArgs("--lease", "1h"), command...))
 	way.Block()
 	open()
 	require.Equal(t, 0, r.end(), r.errs)
@@ -191,9 +189,9 @@ func TestNobodyBeginsAgainSoonAfterAFailure(t *testing.T) {
 	next := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
 	require.Equal(t, 0, next.Code)
 	require.Contains(t, next.Err, `berth: "gpu" has failed, and may not be tried again yet, for the period from `)
-	waiting := apptest.Spawn(t, s.URL(), onceArgs("--wait", "2s", "--", "true")...)
+	waiting := apptest.Spawn(t, s.URL(), onceArgs("--wait", "12s", "--", "true")...)
 	require.Equal(t, 75, waiting.Code)
-	require.Contains(t, waiting.Err, "berth: \"gpu\" is neither done nor free: --wait 2s is over\n")
+	require.Contains(t, waiting.Err, "berth: \"gpu\" is neither done nor free: --wait 12s is over\n")
 	require.Equal(t, 1, lastRun(t, s).Run.Attempt)
 }
 
