@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -23,10 +24,11 @@ const closing = 5 * time.Second
 // Times bound what a command waits for. Tests, which no pause of a busy machine is to
 // fail, set longer ones.
 var Times = struct {
-	Call     time.Duration // how long a call is repeated, 0 for the default of the library
+	Call     time.Duration // how long a call is repeated, and an attempt may take, 0 for the defaults of the library
 	Complete time.Duration // after how long a completion gives up: whoever pressed a key waits for it
 	Look     time.Duration // how long a claim that got nothing looks who is in its way
-}{Complete: time.Second, Look: 2 * time.Second}
+	Demo     time.Duration // how long a demo may last, which takes a quarter of that where the machine is calm
+}{Complete: time.Second, Look: 2 * time.Second, Demo: time.Minute}
 
 // Connection is a server, and what a command has on it.
 type Connection struct {
@@ -72,7 +74,7 @@ func (a *App) ConnectWithin(ctx context.Context, wait time.Duration) (*Connectio
 
 // Sems returns the semaphores of the namespace. They end with the connection.
 func (c *Connection) Sems(cfg semaphore.Config) (*semaphore.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.Namespace, Times.Call
+	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
 	sems, err := semaphore.New(c.Redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, sems)
@@ -82,7 +84,7 @@ func (c *Connection) Sems(cfg semaphore.Config) (*semaphore.Client, error) {
 
 // Locks returns the locks of the namespace. They end with the connection.
 func (c *Connection) Locks(cfg qlock.Config) (*qlock.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.Namespace, Times.Call
+	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
 	locks, err := qlock.New(c.Redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, locks)
@@ -92,7 +94,7 @@ func (c *Connection) Locks(cfg qlock.Config) (*qlock.Client, error) {
 
 // Jobs makes a client of what is done once in each period. It is closed with the connection.
 func (c *Connection) Jobs(cfg qlock.Config) (*once.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.Namespace, Times.Call
+	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
 	jobs, err := once.New(c.Redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, jobs)
@@ -205,7 +207,7 @@ func dial(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, err
 
 // Pools returns the pools of the namespace. They end with the connection.
 func (c *Connection) Pools(cfg allocator.Config) (*allocator.Client, error) {
-	cfg.Namespace, cfg.CallTimeout = c.Namespace, Times.Call
+	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
 	pools, err := allocator.New(c.Redis, cfg)
 	if err == nil {
 		c.clients = append(c.clients, pools)
@@ -240,7 +242,7 @@ func (a *App) WithPool(ctx context.Context, name string, f func(context.Context,
 
 // Reader reads the namespace.
 func (c *Connection) Reader() (*inspect.Reader, error) {
-	return inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call})
+	return inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call, Retry: berth.Retry{Within: Times.Call}})
 }
 
 // WithReader connects, and calls f with what reads names of all kinds.

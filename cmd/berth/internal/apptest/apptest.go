@@ -58,7 +58,7 @@ var Program func(args []string, in io.Reader, out, errs io.Writer) int
 // program, and what the program runs.
 func Main(m *testing.M, run func(args []string, in io.Reader, out, errs io.Writer) int) {
 	Program = run
-	app.Times.Complete, app.Times.Call, app.Times.Look = Patience, time.Minute, time.Minute // no pause of a busy machine fails a command
+	app.Times.Complete, app.Times.Demo, app.Times.Call, app.Times.Look = Patience, Patience, time.Minute, time.Minute // no pause of a busy machine fails a command
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], RolePrefix):
 		act(strings.TrimPrefix(os.Args[1], RolePrefix))
@@ -183,7 +183,7 @@ func Command(t *testing.T, url string, args ...string) *exec.Cmd {
 		if strings.Contains(url, "?") {
 			sign = "&"
 		}
-		url += sign + "dial_timeout=1m"
+		url += sign + "dial_timeout=1m&write_timeout=1m"
 	}
 	cmd.Env = append(os.Environ(), berthVariable+"=1", "BERTH_REDIS="+url, "GORACE=atexit_sleep_ms=0")
 	return cmd

@@ -19,12 +19,10 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
 )
-
-// limit bounds the whole demo, which takes a quarter of it where the machine is calm.
-const limit = time.Minute
 
 // ErrFailed says that a fact turned out to be none. What failed is printed.
 var ErrFailed = errors.New("demo: what it shows is not so")
@@ -58,7 +56,7 @@ type act struct {
 	join  func(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) // in a worker
 }
 
-// acts are played one after the other. All together end within the limit.
+// acts are played one after the other. All together end within app.Times.Demo.
 func acts() []act { return []act{semaphoreAct, lockAct, poolAct} }
 
 // fact is something that was checked.
@@ -70,7 +68,7 @@ type fact struct {
 // Run plays the demo. It returns ErrFailed if a fact is none, the end of ctx, or
 // why the demo could not be played.
 func Run(ctx context.Context, opts Options) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("demo: not over after %s", limit))
+	ctx, cancel := within(ctx)
 	defer cancel()
 	var failed error
 	for i, a := range acts() {
@@ -84,6 +82,11 @@ func Run(ctx context.Context, opts Options) error {
 		}
 	}
 	return failed
+}
+
+// within bounds a demo.
+func within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, app.Times.Demo, fmt.Errorf("demo: not over after %s", app.Times.Demo))
 }
 
 // perform plays one act on a stage of its own.

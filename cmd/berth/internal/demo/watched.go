@@ -45,7 +45,7 @@ func Watched(ctx context.Context, opts Options, server *embedded.Server) {
 
 // once plays an act once.
 func once(ctx context.Context, opts Options, a act, server *embedded.Server) ([]fact, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not over after %s", limit))
+	ctx, cancel := within(ctx)
 	defer cancel()
 	s := &stage{opts: opts, act: a.name, server: server, paint: paint(false)}
 	defer s.clear()

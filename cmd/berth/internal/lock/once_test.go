@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -48,7 +49,9 @@ func jobsOf(t *testing.T, label string) *jobs {
 	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	client, err := once.New(redis, qlock.Config{Label: label, Lease: time.Minute, CallTimeout: apptest.Patience})
+	client, err := once.New(redis, qlock.Config{
+		Label: label, Lease: time.Minute, CallTimeout: apptest.Patience, Retry: berth.Retry{Within: apptest.Patience},
+	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -47,7 +48,7 @@ func jobsOf(t *testing.T, s *embedded.Server) *once.Client {
 	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	jobs, err := once.New(redis, qlock.Config{})
+	jobs, err := once.New(redis, qlock.Config{CallTimeout: apptest.Patience, Retry: berth.Retry{Within: apptest.Patience}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, jobs.Close(context.Background())) })
 	return jobs

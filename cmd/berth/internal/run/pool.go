@@ -16,7 +16,9 @@ import (
 
 // allocations is the line of a pool.
 func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
-	viewers, err := allocator.New(conn.Redis, allocator.Config{Namespace: conn.Namespace, CallTimeout: app.Times.Call}) // it only reads: nothing to close
+	viewers, err := allocator.New(conn.Redis, allocator.Config{ // it only reads: nothing to close
+		Namespace: conn.Namespace, CallTimeout: app.Times.Call, Retry: berth.Retry{Within: app.Times.Call},
+	})
 	if err != nil {
 		return nil, err
 	}
