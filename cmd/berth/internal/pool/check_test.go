@@ -3,6 +3,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -90,6 +91,15 @@ func gone(t *testing.T, file string) {
 	require.Eventually(t, func() bool { return ended(pid) }, apptest.Patience, 10*time.Millisecond)
 }
 
+// ready waits until a file has got the name by which it is whole.
+func ready(t *testing.T, file string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(file + ".ready")
+		return err == nil
+	}, apptest.Patience, 10*time.Millisecond)
+}
+
 // ended reports whether a process runs no more; one that nobody has waited for does not.
 func ended(pid int) bool {
 	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
@@ -99,17 +109,31 @@ func ended(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// TestACheckThatTakesTooLongIsKilled has a command that has started another one, which holds
-// its stderr open.
 func TestACheckThatTakesTooLongIsKilled(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	apptest.Filled(t, s, "proxies", "a")
-	child := filepath.Join(t.TempDir(), "child")
-	got := checked(t, s.URL(), "--timeout", "1s", "--exec", "sleep 600 & echo $! >"+child+"; echo waiting >&2; wait")
+	got := checked(t, s.URL(), "--timeout", "1s", "--exec", "exec sleep 600")
 	require.Equal(t, 1, got.Code, got.Err)
-	require.Contains(t, got.Out, "not ended within 1s: waiting\n")
-	gone(t, child)
+	require.Contains(t, got.Out, "not ended within 1s\n")
+}
+
+// TestWhatACheckHasStartedIsKilledWithIt has a command that has started another one, which holds its stderr open. Its
+// time is over when it has said so.
+func TestWhatACheckHasStartedIsKilledWithIt(t *testing.T) {
+	t.Parallel()
+	child := filepath.Join(t.TempDir(), "child")
+	ctx, over := context.WithCancel(t.Context())
+	faults := make(chan error, 1)
+	go func() {
+		c := checking{command: "sleep 600 & echo waiting >&2; echo $! >" + child + "; mv " + child + " " + child + ".ready; wait", timeout: time.Second}
+		fault, err := checkOne(ctx, "/bin/sh", c, "proxies", "a")
+		faults <- cmp.Or(err, fault)
+	}()
+	ready(t, child)
+	over()
+	require.EqualError(t, <-faults, "not ended within 1s: waiting")
+	gone(t, child+".ready")
 }
 
 // TestACheckLeavesNothingBehind has a command that ends before what it has started.
@@ -130,10 +154,7 @@ func TestASignalEndsACheck(t *testing.T) {
 	child := filepath.Join(t.TempDir(), "child")
 	cmd := apptest.Command(t, s.URL(), "pool", "check", "proxies", "--exec", "echo $$ >"+child+"; mv "+child+" "+child+".ready; exec sleep 600")
 	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool {
-		_, err := os.Stat(child + ".ready")
-		return err == nil
-	}, apptest.Patience, 10*time.Millisecond)
+	ready(t, child)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	require.Error(t, cmd.Wait())
 	require.Equal(t, 128+int(syscall.SIGTERM), cmd.ProcessState.ExitCode())
