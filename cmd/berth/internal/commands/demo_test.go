@@ -58,8 +58,10 @@ func TestTheDemoShowsItsPage(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		require.Equal(t, http.StatusOK, resp.StatusCode)
-		page = string(body)
+		if resp.StatusCode != http.StatusServiceUnavailable { // a busy machine has not read it in time
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			page = string(body)
+		}
 	}
 	apptest.Interrupt(t, cmd, time.Millisecond)
 	_, err = io.Copy(io.Discard, said)
