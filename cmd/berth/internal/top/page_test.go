@@ -42,7 +42,7 @@ func TestWithoutATerminalOnePageIsPrinted(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "Nobody waits for anything in namespace berth.\n", ""), apptest.Call(t, s.URL(), "top"))
 
 	s = jam(t)
-	rows := `lock +nightly +1/1 +2 +[\d.]+m?s +"two\\x1b\[2J" +[\d.]+m?s +held +0s\nsem +gpu +1/1 +1 +[\d.]+m?s +host-1/one +[\d.]+m?s +full +0s\n`
+	rows := `lock +nightly +1/1 +2 +[\d.]+m?s +"two\\x1b\[2J" +[\d.]+m?s +held +\d+s\nsem +gpu +1/1 +1 +[\d.]+m?s +host-1/one +[\d.]+m?s +full +\d+s\n`
 	var got apptest.Result
 	require.Eventually(t, func() bool { // who has come less than a second ago may be missed
 		got = apptest.Call(t, s.URL(), "top")
