@@ -89,10 +89,9 @@ func (m *model) reclaim() {
 	for _, name := range binds {
 		delete(m.binds, name)
 	}
-	for target, o := range m.changed {
-		if o.until <= m.now {
-			delete(m.changed, target)
-		}
+	changed := expired(m.changed, m.now, func(o operated) int64 { return o.until }, own)
+	for _, target := range changed[:min(2, len(changed))] { // the others in later runs
+		delete(m.changed, target)
 	}
 	m.swept += len(held) + len(stones) + len(rests) + len(left) + len(binds)
 }
