@@ -238,8 +238,9 @@ func (c *Client) trial(ctx context.Context) (err error) {
 		_, removed := p.remove(ctx, []string{"trial"})
 		err = errors.Join(err, removed)
 	}()
-	// Should this process die in the middle, the few keys of that pool stay.
-	if _, err := p.add(ctx, []string{"trial"}, c.cfg.Lease, 1, 0, nil); err != nil {
+	// Should this process die in the middle, the few keys of that pool stay. The resource outlasts the
+	// whole check: where a call takes longer than a lease, the pool is not found empty.
+	if _, err := p.add(ctx, []string{"trial"}, max(c.cfg.Lease, 4*c.cfg.CallTimeout), 1, 0, nil); err != nil {
 		return err
 	}
 	claim := p.claim(ctx, AllocateOptions{Lease: c.cfg.Lease}, false)

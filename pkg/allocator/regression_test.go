@@ -212,6 +212,16 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 	})
 }
 
+// An answer takes longer than a lease: the trial finds its resource all the same.
+func TestACheckOfAServerThatIsSlowerThanALease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.nodeWith(allocator.Config{Lease: 200 * time.Millisecond}, allocator.PoolConfig[string]{})
+		n.Delay(func() time.Duration { return 300 * time.Millisecond })
+		_, err := n.client.Check(context.Background())
+		require.NoError(t, err)
+	})
+}
+
 // The copy of a call that has begun a Replace comes when another one has begun.
 func TestALateCopyOfAReplaceDoesNotSupersedeTheNext(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
