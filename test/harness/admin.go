@@ -78,7 +78,7 @@ func until(t testing.TB, what string, try func(context.Context) error) {
 		if err == nil {
 			return
 		}
-		if ctx.Err() == nil || last == nil {
+		if last == nil || ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded) { // an end says nothing
 			last = err
 		}
 		select {

@@ -84,13 +84,15 @@ func (d *Deployment) introduce(ctx context.Context) error {
 }
 
 // appoint gives the first servers the slots, and each of the others a master. It
-// may be repeated.
+// may be repeated, also where a replica has taken over meanwhile.
 func (d *Deployment) appoint(ctx context.Context) error {
 	nodes, err := view(ctx, d.servers[0])
 	if err != nil {
 		return err
 	}
 	for i, s := range d.servers {
+		first, next := i%clusterSize*clusterSlots/clusterSize, (i%clusterSize+1)*clusterSlots/clusterSize
+		served := slices.IndexFunc(nodes, func(n clusterNode) bool { return n.has(first) })
 		n := slices.IndexFunc(nodes, func(n clusterNode) bool { return n.addr == d.servers[i%clusterSize].Addr })
 		if n < 0 {
 			return fmt.Errorf("%s has not met all others", d.servers[0].Addr)
@@ -100,10 +102,13 @@ func (d *Deployment) appoint(ctx context.Context) error {
 			return err
 		}
 		self := own[slices.IndexFunc(own, func(n clusterNode) bool { return n.is("myself") })]
-		if i < clusterSize && len(self.slots) == 0 {
-			first, next := i*clusterSlots/clusterSize, (i+1)*clusterSlots/clusterSize
+		switch {
+		case !self.is("master") || len(self.slots) > 0: // it has its place
+		case served >= 0:
+			err = order(ctx, s, "CLUSTER", "REPLICATE", nodes[served].id)
+		case i < clusterSize:
 			err = order(ctx, s, "CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(first), strconv.Itoa(next-1))
-		} else if i >= clusterSize && self.is("master") {
+		default:
 			err = order(ctx, s, "CLUSTER", "REPLICATE", nodes[n].id)
 		}
 		if err != nil {

@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -120,6 +122,17 @@ func TestAClusterTakesWritesAndAKilledMasterComesBackAsReplica(t *testing.T) {
 	require.NotContains(t, d.Masters(t), old)
 	requireRole(t, old, "slave")
 	requireTakesWrites(t, d, "a")
+}
+
+// Where the machine stands still in the midst of it, a replica may take over before all have their places.
+func TestAClusterIsMadeThoughAReplicaHasTakenOver(t *testing.T) {
+	t.Parallel()
+	d := Cluster(t)
+	heir := d.servers[clusterSize]
+	until(t, "a failover by hand", func(ctx context.Context) error { return order(ctx, heir, "CLUSTER", "FAILOVER") })
+	require.Eventually(t, func() bool { return slices.Contains(d.Masters(t), heir) }, settleLimit, 50*time.Millisecond)
+	require.NoError(t, d.appoint(within(t, settleLimit)))
+	until(t, "a cluster as before", d.whole)
 }
 
 // A failover that loses exactly what came after the cut.
