@@ -106,7 +106,7 @@ func (w *failoverWorld) queue(n int) map[string][]*testkit.Call[berth.Hold] {
 	waiters := map[string][]*testkit.Call[berth.Hold]{}
 	for range n {
 		for _, kind := range w.kinds {
-			q := testkit.Begin(w.Within(patience), w.take[kind])
+			q := testkit.Begin(w.Context(), w.take[kind]) // for as long as the faults last
 			waiters[kind] = append(waiters[kind], q)
 			select {
 			case <-w.line:
