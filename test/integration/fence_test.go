@@ -91,11 +91,12 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 			refused.Add(1 - written)
 		}
 		wg.Go(func() {
-			var before int64
+			before, lease := int64(0), 20*time.Millisecond
 			for shown := 0; shown < 5; {
-				p, err := s.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Millisecond})
+				p, err := s.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: lease})
 				if errors.Is(err, berth.ErrExpired) {
-					continue // it has run out on its way here, as the machine had others to run
+					lease += lease // it has run out on its way here, as the machine had others to run
+					continue
 				}
 				if err != nil {
 					t.Error(err)
