@@ -22,8 +22,10 @@ import (
 
 const patience = testkit.Patience
 
-// calls is how long a node repeats a call: no pause of the machine fails one.
+// calls is how long a node repeats a call: with heard, no pause of the machine fails one.
 const calls = time.Minute
+
+var heard = berth.Retry{Attempts: 1000, Within: calls}
 
 // long is the lease of what a test neither waits for nor wants renewed meanwhile.
 const long = time.Minute
@@ -48,7 +50,7 @@ func newWorld(t *testing.T, d *harness.Deployment, redis [2]rueidis.Client) *wor
 func (w *world) sems(cfg semaphore.Config) [2]*semaphore.Client {
 	w.Helper()
 	return two(w, func(redis rueidis.Client) (*semaphore.Client, error) {
-		cfg.Namespace, cfg.CallTimeout = w.ns, calls
+		cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
 		return semaphore.New(redis, cfg)
 	})
 }
@@ -57,7 +59,7 @@ func (w *world) sems(cfg semaphore.Config) [2]*semaphore.Client {
 func (w *world) locks(cfg qlock.Config) [2]*qlock.Client {
 	w.Helper()
 	return two(w, func(redis rueidis.Client) (*qlock.Client, error) {
-		cfg.Namespace, cfg.CallTimeout = w.ns, calls
+		cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
 		return qlock.New(redis, cfg)
 	})
 }
@@ -72,7 +74,7 @@ type pool struct {
 func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
 	w.Helper()
 	clients := two(w, func(redis rueidis.Client) (*allocator.Client, error) {
-		return allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: long, CallTimeout: calls})
+		return allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: long, CallTimeout: calls, Retry: heard})
 	})
 	var pools [2]*pool
 	for i, c := range clients {

@@ -71,8 +71,8 @@ func (w *world) storm(name string, capacity int) *storm {
 	return s
 }
 
-// heard are the limits under which every call of a storm is answered, however slow the
-// machine: a ghost would live for the whole lease. heardOn are those of a connection
+// heard are the limits under which every call is answered, however slow the machine: by
+// default one fails after 10 s, and a ghost of a storm would live for the whole lease. heardOn are those of a connection
 // with 2^pipelines pipelines.
 var heard = berth.Retry{Attempts: 1000, Within: patience}
 

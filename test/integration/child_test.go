@@ -180,7 +180,7 @@ type permitServant struct {
 }
 
 func newPermitServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls})
+	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls, Retry: heard})
 	c := &permitServant{client: client, permits: map[string]*semaphore.Permit{}}
 	return c.carryOut, err
 }

@@ -217,7 +217,7 @@ func TestACircleOverServersOfACluster(t *testing.T) {
 			second = name
 		}
 	}
-	locks, err := qlock.New(d.Client(t), qlock.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls})
+	locks, err := qlock.New(d.Client(t), qlock.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls, Retry: heard})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = locks.Close(p.Within(patience)) })
 	wait := func(name, owner string) *testkit.Call[*qlock.Lock] {

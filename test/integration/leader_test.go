@@ -35,7 +35,7 @@ type leaderServant struct {
 }
 
 func newLeaderServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := leader.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	client, err := leader.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
 	c := &leaderServant{client: client, lease: s.Lease, terms: map[string]context.Context{}}
 	return c.carryOut, err
 }
@@ -104,7 +104,7 @@ func (c *leaderServant) firstLook(term context.Context, ended func() bool) error
 // leaders is a client that stands for election, closed when the test ends.
 func (w *world) leaders(redis rueidis.Client, lease time.Duration) *leader.Client {
 	w.Helper()
-	c, err := leader.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, CallTimeout: calls})
+	c, err := leader.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, CallTimeout: calls, Retry: heard})
 	require.NoError(w, err)
 	w.closed(c.Close)
 	return c

@@ -36,7 +36,7 @@ type lockServant struct {
 }
 
 func newLockServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := qlock.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Swarm: s.Swarm})
+	client, err := qlock.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard, Swarm: s.Swarm})
 	c := &lockServant{client: client, locks: map[string]*qlock.Lock{}}
 	return c.carryOut, err
 }

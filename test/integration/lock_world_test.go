@@ -46,6 +46,7 @@ func (w *world) lockerOn(redis rueidis.Client, cfg qlock.Config) *qlock.Client {
 	w.Helper()
 	cfg.Namespace = w.ns
 	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
+	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
 	c, err := qlock.New(redis, cfg)
 	require.NoError(w, err)
 	w.closed(c.Close)

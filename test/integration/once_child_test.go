@@ -19,7 +19,7 @@ import (
 type onceServant struct{ jobs *once.Client }
 
 func newOnceServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	jobs, err := once.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	jobs, err := once.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
 	c := &onceServant{jobs: jobs}
 	return c.carryOut, err
 }

@@ -29,7 +29,7 @@ const digest = "digest"
 // onceClient returns a client on a connection of its own, closed when the test ends.
 func (w *world) onceClient(s *harness.Server, cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *once.Client {
 	w.Helper()
-	cfg.Namespace, cfg.CallTimeout = w.ns, calls
+	cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
 	jobs, err := once.New(s.Client(w.T, edits...), cfg)
 	require.NoError(w, err)
 	w.closed(jobs.Close)
@@ -126,7 +126,7 @@ func (o *office) done() (period string) {
 
 func (o *office) last() once.Last {
 	o.Helper()
-	jobs, err := once.New(o.admin, qlock.Config{Namespace: o.ns, CallTimeout: calls})
+	jobs, err := once.New(o.admin, qlock.Config{Namespace: o.ns, CallTimeout: calls, Retry: heard})
 	require.NoError(o, err)
 	last, err := jobs.Last(o.Within(patience), digest)
 	require.NoError(o, err)
@@ -225,7 +225,7 @@ func TestAFailoverThatLosesTheOutcome(t *testing.T) {
 	d := harness.Sentinel(t)
 	w := testkit.Patient{T: t}
 	ns, year := harness.Namespace(t), once.Options{Every: 8784 * time.Hour, Wait: true}
-	jobs, err := once.New(d.Client(t), qlock.Config{Namespace: ns, Lease: safe, CallTimeout: calls})
+	jobs, err := once.New(d.Client(t), qlock.Config{Namespace: ns, Lease: safe, CallTimeout: calls, Retry: heard})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, jobs.Close(w.Within(patience))) }()
 	var cut *harness.Cut

@@ -33,7 +33,7 @@ type poolServant struct {
 }
 
 func newPoolServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := allocator.New(redis, allocator.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls})
+	client, err := allocator.New(redis, allocator.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
 	c := &poolServant{client: client, pools: map[string]*pool{}, held: map[string]*allocation{}}
 	return c.carryOut, err
 }

@@ -59,6 +59,7 @@ func (w *world) poolerOn(redis rueidis.Client, cfg allocator.Config) *allocator.
 	w.Helper()
 	cfg.Namespace = w.ns
 	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
+	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
 	c, err := allocator.New(redis, cfg)
 	require.NoError(w, err)
 	w.closed(c.Close)

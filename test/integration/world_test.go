@@ -19,7 +19,8 @@ import (
 
 const patience = testkit.Patience
 
-// calls is how long a client repeats a call: no pause of the machine fails one.
+// calls is how long an attempt of a call may take, and the removal of a claim that has left: with heard, no
+// pause of the machine fails one.
 const calls = 30 * time.Second
 
 // safe is a lease that no pause of the machine ends, for holds that end by nothing else
@@ -81,6 +82,7 @@ func (w *world) clientOn(redis rueidis.Client, cfg semaphore.Config) *semaphore.
 	w.Helper()
 	cfg.Namespace = w.ns
 	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
+	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
 	c, err := semaphore.New(redis, cfg)
 	require.NoError(w, err)
 	w.closed(c.Close)
