@@ -32,6 +32,9 @@ const auditLimit = testkit.Patience
 // were killed: the longest lease, what extensions add, and the clock set back.
 const keysLimit = 2*time.Minute + 15*time.Second
 
+// leaseOfAudit is that of the driver's own holds: no pause of the machine ends one.
+const leaseOfAudit = 30 * time.Second
+
 // inspector is the driver's own client.
 type inspector struct {
 	sems  *semaphore.Client
@@ -43,11 +46,11 @@ type inspector struct {
 func (r *round) inspector() *inspector {
 	r.Helper()
 	redis := r.world.client
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: r.ns, Lease: leaseOfRound})
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: r.ns, Lease: leaseOfAudit})
 	require.NoError(r, err)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfRound})
+	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfAudit})
 	require.NoError(r, err)
-	allocators, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfRound})
+	allocators, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfAudit})
 	require.NoError(r, err)
 	i := &inspector{sems, locks, allocators, map[string]*allocator.Pool[string]{}}
 	for _, p := range pools {
