@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -14,6 +15,9 @@ const Variable = "BERTH_TEST_BROWSER"
 
 // usual are the names that packages give it.
 var usual = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+
+// startLimit bounds the start of the browser, far above what it takes on a machine that is busy.
+const startLimit = 3 * time.Minute
 
 // Browser is one that runs, with a profile of its own, which ends with it.
 type Browser struct {
@@ -32,6 +36,7 @@ func Start(ctx context.Context) (*Browser, error) {
 		chromedp.ExecPath(path),
 		chromedp.NoSandbox, // root has none
 		chromedp.DisableGPU,
+		chromedp.WSURLReadTimeout(startLimit),
 		chromedp.Flag("hide-scrollbars", true),
 		chromedp.Flag("font-render-hinting", "none"), // pictures are the same on all machines with the same fonts
 		chromedp.Flag("lang", "en-US"),

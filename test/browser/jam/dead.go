@@ -73,22 +73,32 @@ func live(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	permit, err := gpu.Acquire(berth.WithOwner(ctx, "train/resnet-50"), &semaphore.AcquireOptions{Lease: time.Hour, Meta: map[string]string{"ticket": "ML-1040"}})
-	if err != nil {
-		return err
+	permit := func() (renewed, error) {
+		return gpu.Acquire(berth.WithOwner(ctx, "train/resnet-50"), &semaphore.AcquireOptions{Lease: time.Hour, Meta: map[string]string{"ticket": "ML-1040"}})
 	}
-	if err := errors.Join(permit.Renew(ctx), locks.Swarm().Start(ctx)); err != nil {
-		return err
-	}
-	night, err := locks.Lock(ctx, Endless, &qlock.LockOptions{Lease: berth.Forever})
-	if err != nil {
-		return err
-	}
-	if err := night.Renew(ctx); err != nil {
+	night := func() (renewed, error) { return locks.Lock(ctx, Endless, &qlock.LockOptions{Lease: berth.Forever}) }
+	if err := errors.Join(locks.Swarm().Start(ctx), confirmed(ctx, permit), confirmed(ctx, night)); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintln(os.Stdout, sems.Node())
 	_, err = io.Copy(io.Discard, os.Stdin) // until whoever started it has gone
+	return err
+}
+
+// renewed is a hold that is renewed by hand.
+type renewed interface {
+	Renew(ctx context.Context) error
+}
+
+// confirmed takes a hold and renews it, so that its own lease runs: again where the wait lease has ended before, as
+// the machine had others to run.
+func confirmed(ctx context.Context, take func() (renewed, error)) (err error) {
+	for again := true; again; again = errors.Is(err, berth.ErrNotHeld) {
+		var held renewed
+		if held, err = take(); err == nil {
+			err = held.Renew(ctx)
+		}
+	}
 	return err
 }
 
