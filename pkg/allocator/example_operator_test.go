@@ -15,11 +15,16 @@ import (
 
 // survey prints all pools, and what each resource of a pool does.
 func survey(ctx context.Context, reader *inspect.Reader, ops *allocator.Operator) error {
-	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, "", 0)
-	if err != nil {
-		return err
+	var all []inspect.Name
+	for from, more := "", true; more; { // a page may end early, on a slow server without any name
+		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, from, 0)
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Items...)
+		from, more = page.Next, page.Next != ""
 	}
-	for _, n := range all.Items {
+	for _, n := range all {
 		fmt.Printf("%s: %d free, %d leased, %d resting\n", n.Name, n.Pool.Free, n.Held, n.Pool.Resting)
 		for info, err := range ops.Resources(ctx, n.Name) { // in no order
 			if err != nil {

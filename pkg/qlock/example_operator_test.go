@@ -18,11 +18,16 @@ import (
 // report prints the locks that somebody holds or waits for, who holds them and who
 // waits, the first in line first.
 func report(ctx context.Context, reader *inspect.Reader) error {
-	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}}, "", 0)
-	if err != nil {
-		return err
+	var all []inspect.Name
+	for from, more := "", true; more; { // a page may end early, on a slow server without any name
+		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}}, from, 0)
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Items...)
+		from, more = page.Next, page.Next != ""
 	}
-	for _, n := range all.Items {
+	for _, n := range all {
 		if n.Lock != nil { // else it is free, and those who wait are told soon
 			fmt.Println(n.Name, "is held for", n.Lock.Owner, "by", n.Holders, "entries")
 		}

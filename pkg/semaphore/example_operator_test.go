@@ -16,12 +16,17 @@ import (
 
 // dashboard prints the semaphores in use, the fullest first, and who holds them.
 func dashboard(ctx context.Context, reader *inspect.Reader) error {
-	all, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, "", 0)
-	if err != nil {
-		return err
+	var all []inspect.Name
+	for from, more := "", true; more; { // a page may end early, on a slow server without any name
+		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, from, 0)
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Items...)
+		from, more = page.Next, page.Next != ""
 	}
-	slices.SortFunc(all.Items, func(a, b inspect.Name) int { return cmp.Compare(b.Share(), a.Share()) })
-	for _, n := range all.Items {
+	slices.SortFunc(all, func(a, b inspect.Name) int { return cmp.Compare(b.Share(), a.Share()) })
+	for _, n := range all {
 		fmt.Printf("%s: %d of %d held\n", n.Name, n.Held, n.Capacity)
 		holders, err := reader.Holders(ctx, n.Kind, n.Name, "", 0)
 		if err != nil {
