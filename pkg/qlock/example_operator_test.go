@@ -64,7 +64,7 @@ func ExampleOperator() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/billing/4711", Observer: observe.Func(func(e observe.Event) {
+	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/billing/4711", Lease: time.Minute, Observer: observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
 			queued <- struct{}{}
 		}
