@@ -243,7 +243,8 @@ func (m *model) next(lane string) (next int64, what string) {
 		}
 	}
 	for key, i := range m.items {
-		if i.ends > m.now && i.ends < next && cmp.Or(lane, key) == key {
+		over := i.expiry > 0 && i.expiry <= i.ends // it leaves before its rest ends: nothing becomes free then
+		if i.ends > m.now && i.ends < next && !over && cmp.Or(lane, key) == key {
 			next, what = i.ends, "the rest of "+key
 		}
 	}
