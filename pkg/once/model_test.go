@@ -160,11 +160,15 @@ func (m *mill) step(what string, n int) {
 // loses has the server lose what it knows.
 func (m *mill) loses(what func()) {
 	m.w.Advance(ms) // fences are told apart by the time in between
+	lost := func(at time.Duration) {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.lost = at
+	}
+	lost(m.w.Now() + ms) // a run may begin in the midst of it
 	what()
 	m.w.Advance(ms)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.lost = m.w.Now()
+	lost(m.w.Now())
 }
 
 // Whatever happens to processes, connections and the server: unless the server has lost what it knew, fences
