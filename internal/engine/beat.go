@@ -151,8 +151,9 @@ var errLate = &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Un
 // hear takes what an own call that began at start, and asked for a lease, 0 for none, has learned of
 // a claim; seen is what was known of it then.
 func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Status) effects {
+	// The clock comes first: a server that has dropped the claim does not know that its limit was the cause.
 	if cause := c.lease.Err(e.clock.Now()); cause != nil {
-		e.leaseEnded(c, cause) // by the clock, before this is heard: a server that has dropped it knows nothing of its limit
+		e.leaseEnded(c, cause)
 	}
 	ev := &event{
 		kind: heard(s.Word), start: start, seen: seen, left: s.Left, lease: lease, gift: gift{s.Fence, s.Resource},

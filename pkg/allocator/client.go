@@ -239,7 +239,7 @@ func (c *Client) trial(ctx context.Context) (err error) {
 		err = errors.Join(err, removed)
 	}()
 	// Should this process die in the middle, the few keys of that pool stay. The resource outlasts the
-	// whole check: where a call takes longer than a lease, the pool is not found empty.
+	// four calls of a check, each answered within CallTimeout, also where a lease is shorter than that.
 	if _, err := p.add(ctx, []string{"trial"}, max(c.cfg.Lease, 4*c.cfg.CallTimeout), 1, 0, nil); err != nil {
 		return err
 	}

@@ -37,8 +37,8 @@ func (r *Run) Period() Period { return r.info.Period }
 // Attempt is the number of the run in its period, from 1.
 func (r *Run) Attempt() int { return r.info.Attempt }
 
-// Fence is the number of the run's hold, greater than that of each run before. Pass it on to
-// whatever the run writes, and refuse smaller ones there: see package fence.
+// Fence is the number of the run's hold, greater than that of each run before, as long as the server keeps
+// its data. Pass it on to whatever the run writes, and refuse smaller ones there: see package fence.
 func (r *Run) Fence() int64 { return r.info.Fence }
 
 // Context ends when the run's hold does: with End, or because the hold was lost. It has the values of

@@ -17,7 +17,7 @@ import (
 // dashboard prints the semaphores in use, the fullest first, and who holds them.
 func dashboard(ctx context.Context, reader *inspect.Reader) error {
 	var all []inspect.Name
-	for from, more := "", true; more; { // a page may end early, on a slow server without any name
+	for from, more := "", true; more; { // a page of a slow server may be empty, and others follow
 		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, from, 0)
 		if err != nil {
 			return err

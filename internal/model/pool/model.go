@@ -117,7 +117,7 @@ type model struct {
 	drops         int             // what pick has
 	more          int             // the flag that there is more to sweep
 	reclaimed     bool            // this run has ended all that was to end by now
-	met           bool            // this run has done what does not count as dropped
+	met           bool            // this run has looked at lanes or at patience, which does not count as dropped
 	expires       int64           // after how long what comes back leaves, 0 for as before
 	fault         string
 }

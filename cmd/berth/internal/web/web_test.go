@@ -33,9 +33,10 @@ func get(t *testing.T, address string, change func(*http.Request)) (code int, bo
 // inTime is get where a busy machine may not have read in time at first.
 func inTime(t *testing.T, address string, change func(*http.Request)) (code int, body string) {
 	t.Helper()
-	for code = http.StatusServiceUnavailable; code == http.StatusServiceUnavailable; {
+	require.Eventually(t, func() bool {
 		code, body = get(t, address, change)
-	}
+		return code != http.StatusServiceUnavailable
+	}, apptest.Patience, 10*time.Millisecond)
 	return code, body
 }
 

@@ -1,0 +1,218 @@
+package apptest
+
+import (
+	"cmp"
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// connected returns a connection to the server that ends with the test.
+func connected(t *testing.T, s *embedded.Server, changes ...func(*rueidis.ClientOption)) rueidis.Client {
+	t.Helper()
+	redis, err := s.Client(append(changes, Patiently)...)
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	return redis
+}
+
+// closed closes a client at the end of the test. Some tests close the server first.
+func closed(t *testing.T, by func(context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), Patience)
+		defer cancel()
+		_ = by(ctx)
+	})
+}
+
+// ClientOf returns a client of its own on the server.
+func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config, changes ...func(*rueidis.ClientOption)) *semaphore.Client {
+	t.Helper()
+	redis := connected(t, s, changes...)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
+	client, err := semaphore.New(redis, cfg)
+	require.NoError(t, err)
+	closed(t, client.Close)
+	return client
+}
+
+// OpsOf returns the operator's calls of a client of its own.
+func OpsOf(t *testing.T, s *embedded.Server) *semaphore.Operator {
+	t.Helper()
+	return ClientOf(t, s, semaphore.Config{}).Operator()
+}
+
+// SemOf returns a semaphore on a client of its own.
+func SemOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
+	t.Helper()
+	sem, err := ClientOf(t, s, semaphore.Config{}).Semaphore(name, capacity, nil)
+	require.NoError(t, err)
+	return sem
+}
+
+// LocksOf returns the locks of a client of its own on the server.
+func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config, changes ...func(*rueidis.ClientOption)) *qlock.Client {
+	t.Helper()
+	redis := connected(t, s, changes...)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
+	client, err := qlock.New(redis, cfg)
+	require.NoError(t, err)
+	closed(t, client.Close)
+	return client
+}
+
+// looking calls f with what reads the server.
+func looking(t *testing.T, s *embedded.Server, f func(ctx context.Context, read *inspect.Reader) error) {
+	t.Helper()
+	redis, err := s.Client(Patiently)
+	require.NoError(t, err)
+	defer redis.Close()
+	read, err := inspect.New(redis, inspect.Config{CallTimeout: Patience, Retry: berth.Retry{Within: Patience}})
+	require.NoError(t, err)
+	require.NoError(t, f(context.Background(), read))
+}
+
+// NameOf is a name as it is now.
+func NameOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (n inspect.Name) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		n, err = read.Name(ctx, kind, name)
+		return err
+	})
+	return n
+}
+
+// HoldersOf are those that hold a name.
+func HoldersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Holder) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		all, err = app.AllHolders(ctx, read, kind, name)
+		return err
+	})
+	return all
+}
+
+// WaitersOf are those that wait for a name.
+func WaitersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Waiter) {
+	t.Helper()
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
+		all, err = app.AllWaiters(ctx, read, kind, name)
+		return err
+	})
+	return all
+}
+
+// Waiting is how many wait for a name.
+func Waiting(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) int {
+	t.Helper()
+	return NameOf(t, s, kind, name).Waiting
+}
+
+// Drain runs a drain of processes on a link, which hear of it only when it has asked them: else one that reads the
+// notice in between gives back by itself, and the drain counts nothing.
+func Drain(t *testing.T, s *embedded.Server, processes *link.Link, asked func() bool, args ...string) Result {
+	t.Helper()
+	drained := make(chan Result, 1)
+	processes.Stall()
+	go func() { drained <- Call(t, s.URL(), args...) }()
+	require.Eventually(t, asked, Patience, 10*time.Millisecond)
+	processes.Flow()
+	return <-drained
+}
+
+// Pool is a pool, its client, and the operator of that.
+type Pool struct {
+	*allocator.Pool[string]
+	Client *allocator.Client
+	Ops    *allocator.Operator
+	Server *embedded.Server
+}
+
+// PoolOf returns a pool on a client of its own.
+func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config) Pool {
+	t.Helper()
+	redis := connected(t, s)
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
+	client, err := allocator.New(redis, cfg)
+	require.NoError(t, err)
+	closed(t, client.Close)
+	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	return Pool{pool, client, client.Operator(), s}
+}
+
+// Filled returns a pool with resources.
+func Filled(t *testing.T, s *embedded.Server, name string, resources ...string) Pool {
+	t.Helper()
+	pool := PoolOf(t, s, name, allocator.Config{Label: "host/one/1"})
+	_, err := pool.Add(context.Background(), resources, nil)
+	require.NoError(t, err)
+	return pool
+}
+
+// Owned is a context whose calls are for an owner.
+func Owned(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
+
+// Ends requires that somebody else has ended a hold. It asks: who did not have to wait is not
+// subscribed, and would hear of it a third of the lease later.
+func Ends(t *testing.T, h berth.Hold) {
+	t.Helper()
+	_ = h.Renew(context.Background()) // what the hold's end is counts
+	select {
+	case <-h.Done():
+	case <-time.After(Patience):
+	}
+	require.ErrorIs(t, h.Err(), berth.ErrReleased)
+}
+
+// WaitingFor returns the id of the first that waits for a name.
+func WaitingFor(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (id string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		all := WaitersOf(t, s, kind, name)
+		if len(all) == 0 {
+			return false
+		}
+		id = all[0].ID
+		return true
+	}, Patience, 10*time.Millisecond)
+	return id
+}
+
+// LockScenery is a server with a lock that one owner has entered twice and two wait
+// for, and one that is held without end.
+func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
+	t.Helper()
+	s := Server(t)
+	locks := LocksOf(t, s, qlock.Config{Label: "host/one/1"})
+	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
+	outer, err := locks.Lock(owned, "gpu", &qlock.LockOptions{
+		Lease: 40 * time.Second, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
+	})
+	require.NoError(t, err)
+	_, err = locks.Lock(owned, "gpu", &qlock.LockOptions{Lease: 10 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
+	require.NoError(t, err)
+	ctx, leave := context.WithCancel(context.Background())
+	t.Cleanup(leave)
+	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
+		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
+		require.Eventually(t, func() bool { return Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, Patience, 10*time.Millisecond)
+	}
+	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
+	require.NoError(t, err)
+	return s, outer
+}
