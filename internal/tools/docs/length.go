@@ -11,7 +11,7 @@ import (
 
 // wordsByHand is how many words README.md, CONTRIBUTING.md and docs may have together,
 // without what is generated. What is longer is not read.
-const wordsByHand = 24_800
+const wordsByHand = 26_000
 
 // checkLength counts them as `wc -w` does, code blocks and tables too.
 func checkLength(tree fs.FS, limit int) error {
