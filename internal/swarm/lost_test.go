@@ -49,6 +49,24 @@ func TestANodeThatTheServerHasLostAndThatHasDiedIsFlushed(t *testing.T) {
 	})
 }
 
+// A server that restarts without its data refuses writes for longer than the limit: the node that lives is
+// replaced, and its new id is honestly not known.
+func TestANodeThatIsReplacedMeanwhileMissesTheOthersAllTheSame(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node("a").start(), w.node("b", flushing).start()
+		w.line.endless("x", "a.1", "a", limit)
+		w.Until(11 * time.Second) // b has flushed, and found nothing
+		w.lose()
+		a.Cut() // and dies
+		b.Cut()
+		w.Until(40 * time.Second)
+		require.NotEmpty(t, b.ends())
+		b.heal()
+		w.Advance(2*10*time.Second + limit)
+		require.Equal(t, []string{"x/a.1"}, w.line.ended())
+	})
+}
+
 // Whoever is missed and lives probes within its own limit, however long that is.
 func TestANodeThatTheServerHasLostAndThatLivesLosesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

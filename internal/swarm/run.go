@@ -289,6 +289,11 @@ func (r *run) replace(reason Reason) {
 		r.sent = nil
 	}
 	r.waiting, r.served = append(r.served, r.waiting...), nil
+	if r.marked {
+		// The server knew the node. Whether it still does, a new id cannot ask: a server that restarts without
+		// its data may refuse probes for longer than ZombieAfter.
+		r.s.forgotten()
+	}
 	r.node = r.s.cfg.Replace(r.ctx, reason)
 	r.s.term.Store(nil)
 	r.joined, r.marked, r.doubt, r.failed = false, false, false, 0
