@@ -37,6 +37,13 @@ func (e *Engine) MayAdopt(id string) bool {
 	return e.find(id) == nil
 }
 
+// Unknown says that the engine is open, does not have that claim, and takes up none.
+func (e *Engine) Unknown(id string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return !e.closed && e.adopting == 0 && e.claims[id] == nil
+}
+
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {

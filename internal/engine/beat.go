@@ -164,6 +164,8 @@ func (e *Engine) hear(c *Claim, start, lease time.Duration, seen snapshot, s Sta
 		if ev.cause = berth.ErrReleased; e.outdated() {
 			ev.cause = berth.ErrLost // whoever has ended it there: the node had lost it before
 		}
+	case evSaysUnknown:
+		e.LostData()
 	case evSaysWaiting:
 		ev.asked = s.Word == WordAsked
 	case evSaysHeld:

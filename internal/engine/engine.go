@@ -92,6 +92,7 @@ type Engine struct {
 	replaced atomic.Bool // Abandon has closed it
 	primed   atomic.Bool // the heartbeat's script has been loaded, or is being loaded
 
+	given   given   // releases that a server may lose
 	gate    gate    // what acquires pass
 	flights flights // their attempts
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -75,7 +76,9 @@ func isQueued(e *Engine) *event {
 func TestAPushIsTakenWhenThePlaceIsKept(t *testing.T) {
 	unheard := &line6s{beat: func([]*Claim) Status { select {} }}
 	onLine(t, unheard, Record{}, func(t *testing.T, e *Engine, c *Claim) {
-		unheard.beat = func([]*Claim) Status { return Status{Word: WordHeld, Left: time.Millisecond, Fence: 9} }
+		var left atomic.Int64 // long until the caller has the hold: a heartbeat may be answered before
+		left.Store(int64(6 * second))
+		unheard.beat = func([]*Claim) Status { return Status{Word: WordHeld, Left: time.Duration(left.Load()), Fence: 9} }
 		ev, taken := isQueued(e), make(chan struct{})
 		c.doing.Lock() // as Engine.act does
 		fx := c.on(ev)
@@ -92,6 +95,7 @@ func TestAPushIsTakenWhenThePlaceIsKept(t *testing.T) {
 		<-taken
 		require.Nil(t, e.await(context.Background(), c))
 		require.False(t, c.inLine)
+		left.Store(int64(time.Millisecond))
 		<-time.After(10 * second)
 		require.ErrorIs(t, c.handle.Err(), berth.ErrLost, "its lease ends")
 	})

@@ -32,6 +32,7 @@ func (e *Engine) deliver(m wake.Message) {
 // been lost, so the state of all who wait is asked for. It runs on the
 // goroutine that reads the connection.
 func (e *Engine) subscribed() {
+	e.LostData()
 	e.mu.Lock()
 	names := make([]string, 0, len(e.lines))
 	for name := range e.lines {

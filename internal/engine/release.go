@@ -131,6 +131,7 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	rise := e.lowerSiblings(c)
 	parting, err := e.cfg.Scripts.Release(ctx, c, stays)
 	rise(err)
+	e.remember(c)
 	return parting, err
 }
 

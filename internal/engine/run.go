@@ -27,6 +27,9 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 	if ev.now == 0 {
 		ev.now = e.clock.Now()
 	}
+	if ev.kind == evGranted && e.given.above(c.Name, ev.fence) {
+		e.LostData()
+	}
 	c.doing.Lock()
 	defer c.doing.Unlock()
 	fx := c.on(ev)

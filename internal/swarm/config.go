@@ -89,6 +89,8 @@ type Line interface {
 	// on. For one that is gone, or has another node by now, it returns an error
 	// that matches berth.ErrNotHeld.
 	ForceRelease(ctx context.Context, name, claim, node string) error
+	// Unknown says that this client's node neither has that claim nor is about to take it up.
+	Unknown(claim string) bool
 }
 
 // withDefaults fills what is zero.

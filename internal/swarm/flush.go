@@ -46,7 +46,8 @@ type flushes struct {
 // own limit has passed since their last probe, but none while the names cannot be
 // read. Then it goes through all names, and removes what ids that
 // were condemned in the last 24 hours have there: waiting claims, and holds that
-// are not detached. Nodes that have a hold without end that says that they are in the
+// are not detached. It ends holds without end of this very node, too, that the node does not know: the server
+// has lost their release. Nodes that have a hold without end that says that they are in the
 // swarm, and that the server does not know, are entered: they have their own limit to
 // probe, and a later flush condemns those that have not. An error with one node or name does not keep it from the others;
 // the error joins them all, the first ones in full.
@@ -231,7 +232,7 @@ func (p *pass) name(ctx context.Context, name string) error {
 	for _, h := range left.endless {
 		p.endless[h.Node] = Node{ID: h.Node, Label: h.Label, ZombieAfter: min(h.ZombieAfter, memory)}
 	}
-	removed := make(map[string]int)
+	removed := p.mine(ctx, name, left.endless, &problems)
 	for _, w := range left.waiters {
 		if p.remove(ctx, name, w.ID, w.Node, &problems) {
 			p.out.Waiters++
@@ -250,6 +251,29 @@ func (p *pass) name(ctx context.Context, name string) error {
 		})
 	}
 	return problems.err()
+}
+
+// mine ends what a name has under this node's id and the node does not know: the server has lost its release. It
+// reads again what it suspects, for the node may have detached or taken up the hold since.
+func (p *pass) mine(ctx context.Context, name string, endless []berth.Holder, problems *problems) map[string]int {
+	removed, node := make(map[string]int), p.s.cfg.Node()
+	lost := func(h berth.Holder) bool { return h.Node == node && p.s.cfg.Line.Unknown(h.ID) }
+	suspects := make(map[string]bool)
+	for _, h := range endless {
+		suspects[h.ID] = lost(h)
+	}
+	if !slices.Contains(slices.Collect(maps.Values(suspects)), true) {
+		return removed
+	}
+	left, err := p.s.leftBehind(ctx, name, nil)
+	problems.add(err)
+	for _, h := range left.endless {
+		if suspects[h.ID] && lost(h) && p.remove(ctx, name, h.ID, node, problems) {
+			p.out.Locks++
+			removed[node]++
+		}
+	}
+	return removed
 }
 
 // remove ends a claim, and reports whether it was there to end.

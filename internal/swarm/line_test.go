@@ -18,6 +18,8 @@ type fakeLine struct {
 	waiters  map[string][]berth.Waiter
 	broken   map[string]error // what a name answers with
 	released []string         // name/claim, in order
+	unknown  map[string]bool  // what the asking node does not know, by claim
+	parting  func()           // runs when that was asked
 	passes   int              // how often the names were asked for
 }
 
@@ -46,6 +48,15 @@ func (l *fakeLine) endless(name, claim, node string, limit time.Duration) {
 	defer l.mu.Unlock()
 	l.name(name)
 	l.holders[name] = append(l.holders[name], berth.Holder{ID: claim, Node: node, Label: "label of " + node, ZombieAfter: limit})
+}
+
+// detach has all holds of a name detached.
+func (l *fakeLine) detach(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.holders[name] {
+		l.holders[name][i].Detached = true
+	}
 }
 
 func (l *fakeLine) wait(name, claim, node string) {
@@ -96,6 +107,17 @@ func (l *fakeLine) Waiters(_ context.Context, name string) iter.Seq2[berth.Waite
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.waiters[name]), l.broken[name])
+}
+
+// Unknown says what a test says.
+func (l *fakeLine) Unknown(claim string) bool {
+	l.mu.Lock()
+	unknown, then := l.unknown[claim], l.parting
+	l.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	return unknown
 }
 
 // ForceRelease hands what is freed to the first waiter.

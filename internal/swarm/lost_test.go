@@ -245,3 +245,20 @@ func TestANodeSaysThatItIsInTheSwarmWhileTheServerHasIt(t *testing.T) {
 		n.Flow()
 	})
 }
+
+// A restart from an older snapshot has brought back what this node had released.
+func TestANodeEndsWhatItDoesNotKnowOfItsOwn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node("b").start()
+		w.line.endless("x", "b.1", "b", limit)
+		w.line.endless("y", "b.2", "b", limit)
+		w.line.endless("z", "b.3", "b", limit)
+		w.line.unknown = map[string]bool{"b.1": true, "b.3": true}
+		w.line.parting = func() { w.line.detach("z") } // after the first reading
+		out, err := b.FlushNow(context.Background())
+		require.NoError(t, err)
+		require.Equal(t, Flushed{Locks: 1}, out)
+		require.Equal(t, []string{"x/b.1"}, w.line.ended(), "not what it knows, nor what it has detached meanwhile")
+		require.Len(t, b.Told(observe.Flushed), 1)
+	})
+}

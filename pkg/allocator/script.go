@@ -244,7 +244,11 @@ func refine(refused *berth.AcquireError) {
 // releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
 // fence by which the claim has it, and when it is to leave the pool.
 func releaseArgs(c *engine.Claim) []string {
-	q := c.Request.(*request)
+	q, _ := c.Request.(*request)
+	if q == nil { // a release that is asked again: the server has lost what this process knew of the hold
+		rest, reason, expiry := (&wish{}).args()
+		return []string{rest, reason, "0", expiry}
+	}
 	if q.sent = q.wishes(); c.Loose() {
 		q.sent = wish{} // its handle is still in use
 	}
@@ -254,7 +258,10 @@ func releaseArgs(c *engine.Claim) []string {
 
 // releaseReply reads whether the resource has stayed in the pool, and tells of its rest.
 func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed string) (engine.Parting, error) {
-	q := claim.Request.(*request)
+	q, _ := claim.Request.(*request)
+	if q == nil {
+		return p, nil
+	}
 	q.mu.Lock()
 	q.left = stayed == "0"
 	q.mu.Unlock()

@@ -103,6 +103,10 @@ const (
 	// hold lasts for Left more at the most.
 	// Fills: Fence, Held, Left, Err. Level: warn.
 	ReleaseFailed Kind = "release_failed"
+	// ReleasedAgain: a server had lost the release of a hold without end, or of one with a
+	// lease above the wait lease, in a restart or a failover. The client asked again, and it is released.
+	// Fills: Fence. Level: info.
+	ReleasedAgain Kind = "released_again"
 )
 
 // What a client does and finds out, in all primitives.

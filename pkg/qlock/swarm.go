@@ -296,6 +296,8 @@ func (l flushable) Waiters(ctx context.Context, name string) iter.Seq2[berth.Wai
 	return l.c.node.Load().Waiters(ctx, name)
 }
 
+func (l flushable) Unknown(claim string) bool { return l.c.node.Load().Engine.Unknown(claim) }
+
 func (l flushable) ForceRelease(ctx context.Context, name, claim, node string) error {
 	return l.c.node.Load().ForceRelease(ctx, name, claim, node)
 }

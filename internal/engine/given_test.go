@@ -1,0 +1,212 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// forgetful is a server that grants each claim, and takes down the releases that it is sent.
+type forgetful struct {
+	fake
+	log      sync.Mutex
+	released []string // guarded by log: names, in order
+	down     bool     // guarded by log: no release is answered
+	unknown  bool     // guarded by log: a heartbeat's claim
+}
+
+func (f *forgetful) Release(_ context.Context, c *engine.Claim, _ time.Duration) (engine.Parting, error) {
+	f.log.Lock()
+	defer f.log.Unlock()
+	f.released = append(f.released, c.Name)
+	if f.down {
+		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: berth.ErrUnavailable}
+	}
+	return engine.Parting{Word: engine.GivenBack, Fence: f.fence}, nil
+}
+
+func (f *forgetful) Acquire(_ context.Context, _ *engine.Claim) (engine.Answer, error) {
+	f.log.Lock()
+	defer f.log.Unlock()
+	return engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: f.fence, Left: -1, NextDeadline: engine.NextDeadline{In: -1}}, nil
+}
+
+func (f *forgetful) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	f.log.Lock()
+	unknown := f.unknown
+	f.log.Unlock()
+	if !unknown {
+		f.fake.BeatMany(ctx, batches, answered)
+		return
+	}
+	for i := range batches {
+		answered(i, engine.Round{Status: slices.Repeat([]engine.Status{isUnknown}, len(batches[i].Claims))}, nil)
+	}
+}
+
+func (f *forgetful) says(change func()) {
+	f.log.Lock()
+	defer f.log.Unlock()
+	change()
+}
+
+// drain returns the releases since the last call.
+func (f *forgetful) drain() []string {
+	f.log.Lock()
+	defer f.log.Unlock()
+	all := f.released
+	f.released = nil
+	return all
+}
+
+// onForgetful runs a test in virtual time.
+func onForgetful(t *testing.T, test func(t *testing.T, f *forgetful, e *engine.Engine, again func() int)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &forgetful{fake: fake{fence: 10}}
+		var mu sync.Mutex
+		again := 0
+		server, err := embedded.Start()
+		require.NoError(t, err)
+		defer server.Close()
+		redis, err := server.Client()
+		require.NoError(t, err)
+		defer redis.Close()
+		e := engine.New(engine.Config{
+			Scripts: f, Redis: unheard{redis}, Channel: "c", Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: time.Second, Clock: clock.New(),
+			Observe: func(ev observe.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if ev.Kind == observe.ReleasedAgain {
+					again++
+				}
+			},
+		})
+		test(t, f, e, func() int {
+			mu.Lock()
+			defer mu.Unlock()
+			return again
+		})
+		require.NoError(t, e.Close(t.Context()))
+	})
+}
+
+// leased acquires a name with a lease.
+func leased(t *testing.T, e *engine.Engine, name string, lease time.Duration) *engine.Hold {
+	t.Helper()
+	h, err := e.Acquire(t.Context(), &engine.Claim{
+		ID: e.ClaimID(), Name: name, Record: engine.Record{Node: "n", Wait: wait, Lease: lease, Weight: 1},
+	}, 0)
+	require.NoError(t, err)
+	return h
+}
+
+func TestLongReleasesAreAskedAgainAfterASign(t *testing.T) {
+	signs := map[string]func(t *testing.T, f *forgetful, e *engine.Engine){
+		"the owner of the engine says so": func(_ *testing.T, _ *forgetful, e *engine.Engine) { e.LostData() },
+		"a hold that is not known": func(t *testing.T, f *forgetful, e *engine.Engine) {
+			f.says(func() { f.unknown = true })
+			h := leased(t, e, "watched", wait)
+			<-h.Context().Done()
+			f.says(func() { f.unknown = false })
+		},
+		"a fence that has gone back": func(t *testing.T, f *forgetful, e *engine.Engine) {
+			f.says(func() { f.fence = 9 })
+			leased(t, e, "endless", wait)
+		},
+	}
+	for name, sign := range signs {
+		t.Run(name, func(t *testing.T) {
+			onForgetful(t, func(t *testing.T, f *forgetful, e *engine.Engine, again func() int) {
+				for name, lease := range map[string]time.Duration{"endless": berth.Forever, "long": 2 * wait, "short": wait} {
+					require.NoError(t, leased(t, e, name, lease).Release(t.Context()))
+				}
+				require.Len(t, f.drain(), 3)
+				sign(t, f, e)
+				synctest.Wait()
+				require.ElementsMatch(t, []string{"endless", "long"}, f.drain())
+				require.Equal(t, 2, again())
+			})
+		})
+	}
+}
+
+func TestReleasesThatAreNotAnsweredAreAskedUntilTheyAre(t *testing.T) {
+	onForgetful(t, func(t *testing.T, f *forgetful, e *engine.Engine, again func() int) {
+		f.says(func() { f.down = true })
+		require.ErrorIs(t, leased(t, e, "endless", berth.Forever).Release(t.Context()), berth.ErrUnavailable)
+		f.drain()
+		e.LostData()
+		synctest.Wait()
+		require.Equal(t, []string{"endless"}, f.drain())
+		<-time.After(wait)
+		synctest.Wait()
+		require.Equal(t, []string{"endless"}, f.drain())
+		f.says(func() { f.down = false })
+		<-time.After(wait)
+		synctest.Wait()
+		require.Equal(t, []string{"endless"}, f.drain())
+		require.Equal(t, 1, again())
+		<-time.After(10 * wait)
+		synctest.Wait()
+		require.Empty(t, f.drain(), "nothing has been lost since")
+	})
+}
+
+func TestSignsThatComeTogetherAreHeededOnceMore(t *testing.T) {
+	onForgetful(t, func(t *testing.T, f *forgetful, e *engine.Engine, _ func() int) {
+		require.NoError(t, leased(t, e, "endless", berth.Forever).Release(t.Context()))
+		f.drain()
+		for range 100 {
+			e.LostData()
+		}
+		<-time.After(10 * wait)
+		synctest.Wait()
+		require.LessOrEqual(t, len(f.drain()), 2)
+	})
+}
+
+func TestTheOldestOfTooManyReleasesIsForgotten(t *testing.T) {
+	onForgetful(t, func(t *testing.T, f *forgetful, e *engine.Engine, _ func() int) {
+		for n := range 10_001 {
+			require.NoError(t, leased(t, e, fmt.Sprint(n), berth.Forever).Release(t.Context()))
+		}
+		f.drain()
+		e.LostData()
+		synctest.Wait()
+		asked := f.drain()
+		require.Len(t, asked, 10_000)
+		require.NotContains(t, asked, "0")
+		require.Contains(t, asked, "10000")
+	})
+}
+
+func TestAnEngineThatClosesAsksNothingAgain(t *testing.T) {
+	onForgetful(t, func(t *testing.T, f *forgetful, e *engine.Engine, _ func() int) {
+		require.NoError(t, leased(t, e, "endless", berth.Forever).Release(t.Context()))
+		f.says(func() { f.down = true })
+		e.LostData()
+		synctest.Wait()
+		f.drain()
+		began := time.Now()
+		require.NoError(t, e.Close(t.Context()))
+		require.Zero(t, time.Since(began))
+		e.LostData()
+		synctest.Wait()
+		require.Empty(t, f.drain())
+	})
+}
