@@ -71,7 +71,7 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, 0, b.seen[i], round.Status[i])
-		answer := timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version}
+		answer := timing{start: start, left: fx.left, confirmed: true, version: b.seen[i].version, renews: true}
 		if m := c.see(); fx.has(doTime) {
 			e.retime(c, answer)
 		} else if fx.has(doUse) && m.holds() && c.part.Load() != nil {

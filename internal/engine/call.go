@@ -135,7 +135,7 @@ func (e *Engine) lower(c *Claim, start, beyond time.Duration) {
 	e.beats.Update(&c.lease, func(spec *heartbeat.Spec) {
 		least := heartbeat.Deadline(start, sum(spec.Lease, beyond), spec.Lease)
 		if least != 0 && (spec.Deadline == 0 || least < spec.Deadline) {
-			spec.Deadline = least
+			spec.Deadline, spec.Bounded = least, false
 		}
 	})
 }
@@ -192,7 +192,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		_, err := e.restore(ctx, c.Name, []*Claim{c})
 		return false, err
 	case fx.has(doUse) && c.holds():
-		e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: seen.version})
+		e.retime(c, timing{start: start, left: fx.left, confirmed: true, version: seen.version, renews: true})
 	default:
 		overtaken = m.holds()
 	}

@@ -118,7 +118,7 @@ func (c *Claim) time(spec *heartbeat.Spec, g timing) {
 	if !part.heard(g.version, g.start, deadline, renewed) && before != 0 {
 		// Something was taken back since that call was sent: its answer may be from
 		// before, and the server has been asked again.
-		spec.Deadline = min(spec.Deadline, before)
+		spec.Deadline, spec.Bounded = min(spec.Deadline, before), false
 	}
 	spec.Limit = part.bounds(spec.Limit)
 }

@@ -122,7 +122,7 @@ func (e *Engine) extendSiblings(c *Claim, entry *Entry) {
 		}
 		e.beats.Update(&other.lease, func(spec *heartbeat.Spec) {
 			if further := heartbeat.Deadline(c.start, common, spec.Lease); spec.Deadline != 0 && further > spec.Deadline {
-				spec.Deadline, spec.Beyond = further, sum(spec.Beyond, entry.Extends)
+				spec.Deadline, spec.Bounded, spec.Beyond = further, false, sum(spec.Beyond, entry.Extends)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 // stays that of the line before, and from= the start of the call that an answer is to, which is
 // that moment where it is left out. "-> =" says that nothing changes, and nothing is to be done.
 // "show -> ..." says what is known then. "until" and "limit" are the deadlines that the hold has
-// from there on, and "fixed" says that no heartbeat renews it.
+// from there on, "bounded" that the limit set the first one, and "fixed" that no heartbeat renews it.
 //
 // A history begins with its rule, as a title; the line below may say what its claim asks for,
 // and that it waits at place a, or holds 9 of r, since 0 s. The wait lease is 6 s, and the lease

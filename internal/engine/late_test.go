@@ -364,3 +364,29 @@ func TestAReleaseOfWhatTheServerSaysHadExpired(t *testing.T) {
 		})
 	}
 }
+
+// stalls lets the process stand still while its release is on its way.
+type stalls struct {
+	*played
+	clock *leap
+}
+
+func (s stalls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+	s.clock.by.Add(int64(wait))
+	return s.played.Release(ctx, c, stays)
+}
+
+func TestAReleaseThatComesAfterTheEndSaysWhatHasEndedTheHold(t *testing.T) {
+	for want, maximum := range map[error]time.Duration{berth.ErrExpired: time.Second, berth.ErrLost: time.Minute} {
+		for _, word := range []engine.Released{engine.HadExpired, engine.NotHeld} {
+			t.Run(want.Error()+" "+string(word), func(t *testing.T) {
+				p, l := &played{fake: fake{word: word}, answers: []reply{{Status: isHeld}}}, &leap{}
+				onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+					h := take(t, e, func(r *engine.Record) { r.MaxHold = maximum })
+					require.ErrorIs(t, h.Release(context.Background()), want)
+					require.Equal(t, maximum == time.Minute, slices.Contains(kinds(), observe.Lost))
+				}, func(cfg *engine.Config) { l.Clock, cfg.Clock, cfg.Scripts = cfg.Clock, l, stalls{p, l} })
+			})
+		}
+	}
+}

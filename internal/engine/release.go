@@ -115,6 +115,7 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 		ev.kind, ev.mayRun, ev.cause = evReleaseFailed, scriptkit.MaybeRan(err), err
 		return c.on(ev), nil
 	}
+	ev.cause = c.lease.Err(ev.now) // the clock knows what the server may have seen
 	if parting.More {
 		e.sweepSoon(c.Name)
 	}

@@ -148,8 +148,8 @@ func (m *machine) outcome(ev event) error {
 	case !m.end.own:
 	case word == NotHeld && (ev.again || m.end.mayRun):
 		return nil // an earlier attempt to release it has done so
-	case word == HadExpired && mine:
-		cause = m.overdue(nil)
+	case word == HadExpired && mine, word == NotHeld && ev.cause != nil:
+		cause = m.overdue(ev.cause) // its time has passed before the release ran, and a sweep may have come
 	default:
 		cause = berth.ErrLost // forgotten before its time, or in line again
 	}

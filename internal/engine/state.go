@@ -109,6 +109,7 @@ type timing struct {
 	start     time.Duration
 	left      time.Duration
 	most      time.Duration // the deadline is no later than this, 0 for no bound
+	renews    bool          // that call was one of the holder's, which renews what is not fixed
 	version   int           // in which that call was sent, of its owner's group
 	confirmed bool
 }
@@ -331,6 +332,7 @@ func (m *machine) time(spec *heartbeat.Spec, g timing) {
 	}
 	spec.Limit = t.limit
 	spec.Deadline = heartbeat.Deadline(g.start, left, margin)
+	spec.Bounded = g.renews && spec.Bounds(left)
 	if g.most != 0 && (spec.Deadline == 0 || spec.Deadline > g.most) {
 		spec.Deadline = g.most
 	}

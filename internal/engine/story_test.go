@@ -207,6 +207,9 @@ func (s *story) effects(ev *event, fx *effects) string {
 		var spec heartbeat.Spec
 		s.m.time(&spec, g)
 		fmt.Fprintf(&text, " until %s limit %s", when(spec.Deadline), when(spec.Limit))
+		if spec.Bounded {
+			text.WriteString(" bounded")
+		}
 		if !spec.Renews {
 			text.WriteString(" fixed")
 		}
@@ -242,7 +245,7 @@ func (s *story) deadlines(ev *event, fx *effects) (g timing, timed bool) {
 	case fx.has(doLoosen):
 		return timing{}, true
 	case fx.has(doUse) && ev.kind == evSaysHeld:
-		return timing{start: ev.start, left: fx.left, confirmed: true}, true
+		return timing{start: ev.start, left: fx.left, confirmed: true, renews: true}, true
 	}
 	return timing{}, false
 }

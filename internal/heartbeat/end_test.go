@@ -222,15 +222,34 @@ func TestDeadlineThatTheServersLimitSetIsTheLimit(t *testing.T) {
 	})
 }
 
-func TestLimitThatWasMovedNoLongerBounds(t *testing.T) {
-	inWorld(t, script(always(Outcome{Left: 5 * time.Second}), down), func(w *world) {
+// The holder's own calls renew until the end, and the deadline that each gives is a bit before
+// the limit or a bit behind it.
+func TestAnUpdateSaysWhetherTheLimitBounds(t *testing.T) {
+	for bounded, want := range map[bool]error{true: ErrLimit, false: ErrDeadline} {
+		t.Run(want.Error(), func(t *testing.T) {
+			inWorld(t, down, func(w *world) {
+				spec := w.hold(lease)
+				spec.Limit = 2 * time.Second
+				l := w.add("a", "k", spec)
+				for now := ms; w.Update(l, func(s *Spec) {
+					s.Deadline, s.Bounded = s.Limit-ms/2, bounded
+				}); now += ms {
+					w.until(now)
+				}
+				w.requireEnd("a", 2*time.Second-ms/2, want)
+			})
+		})
+	}
+}
+
+func TestADeadlineThatABeatLowersIsNotTheLimit(t *testing.T) {
+	inWorld(t, down, func(w *world) {
 		spec := w.hold(lease)
-		spec.Limit = 8 * time.Second
-		l := w.add("a", "k", spec)
-		w.until(4 * time.Second)
-		w.Update(l, func(s *Spec) { s.Limit = time.Hour })
+		spec.Deadline, spec.Limit, spec.Bounded = time.Hour, 2*time.Hour, true
+		w.add("a", "k", spec)
+		w.Kick("k")
 		w.until(time.Minute)
-		w.requireEnd("a", 8*time.Second-92*ms, ErrDeadline)
+		w.requireEnd("a", lease-92*ms, ErrDeadline)
 	})
 }
 

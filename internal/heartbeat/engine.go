@@ -192,7 +192,7 @@ func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	f(&spec)
 	spec.check()
 	moved := spec.Lease != old.Lease || spec.Pace != old.Pace || spec.Deadline != old.Deadline
-	if !l.put(spec, l.bounded && !moved && spec.Limit == old.Limit) {
+	if !l.put(spec) {
 		return false
 	}
 	if moved {

@@ -144,6 +144,10 @@ type Spec struct {
 	// Renews is true when a beat extends the lease, false when it only
 	// checks it.
 	Renews bool
+	// Bounded says that Deadline is the limit as the server has it, see Bounds: the hold
+	// ends by its limit, whichever of the two moments comes first. A function that moves
+	// Deadline by an Update sets Bounded too; a beat does so itself.
+	Bounded bool
 	// Deadline is the local deadline, see the function Deadline. 0 is none.
 	Deadline time.Duration
 	// Limit is a second deadline, one that renewals never move. 0 is none.
@@ -189,6 +193,13 @@ func moment(d time.Duration) time.Duration {
 		return never
 	}
 	return d
+}
+
+// Bounds reports whether the limit is what left a hold so little, by the answer to a call
+// that renews it: less than a renewal gives. The moments themselves cannot tell, since each
+// has the round trip of its own call in it.
+func (s *Spec) Bounds(left time.Duration) bool {
+	return s.Renews && s.Limit != 0 && left < s.Lease
 }
 
 // check refuses what would make the engine spin.

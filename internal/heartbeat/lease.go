@@ -20,10 +20,6 @@ type Lease struct {
 	// cause says why the lease is over. Once set it stays, until the lease is
 	// added again.
 	cause error
-	// bounded says that the server's last answer left less than a renewal
-	// gives, so that what comes first is the limit and not the deadline.
-	// Locked as spec.
-	bounded bool
 
 	// What follows is guarded by Engine.mu.
 
@@ -83,7 +79,7 @@ func (l *Lease) over() time.Duration {
 // reason is why the lease is over when its moment has come, however late that
 // is noticed. mu is held.
 func (l *Lease) reason() error {
-	if l.bounded || moment(l.spec.Limit) <= moment(l.spec.Deadline) {
+	if l.spec.Bounded || moment(l.spec.Limit) <= moment(l.spec.Deadline) {
 		return ErrLimit
 	}
 	return ErrDeadline
@@ -98,19 +94,19 @@ func (l *Lease) registered() bool { return l.pending || l.lane != nil }
 func (l *Lease) begin(spec Spec) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.spec, l.cause, l.bounded = spec, nil, false
+	l.spec, l.cause = spec, nil
 	l.fails = 0
 }
 
 // put replaces the spec and returns true, unless the lease is over: the holder may see
 // that a moment before the engine does.
-func (l *Lease) put(spec Spec, bounded bool) bool {
+func (l *Lease) put(spec Spec) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cause != nil {
 		return false
 	}
-	l.spec, l.bounded = spec, bounded
+	l.spec = spec
 	return true
 }
 
@@ -125,7 +121,8 @@ func (l *Lease) lower(now time.Duration) {
 	spec.Deadline = Deadline(now, spec.Lease+min(spec.Beyond, never-spec.Lease), spec.Lease)
 	if spec.Deadline != 0 && spec.Deadline < moment(l.spec.Deadline) {
 		l.changes++ // no answer from before may raise it again
-		l.put(spec, false)
+		spec.Bounded = false
+		l.put(spec)
 	}
 }
 
@@ -134,14 +131,15 @@ func (l *Lease) lower(now time.Duration) {
 func (l *Lease) answer(start, left time.Duration) {
 	spec := l.spec
 	spec.Deadline = Deadline(start, left, spec.Lease)
-	l.put(spec, spec.Renews && spec.Limit != 0 && left < spec.Lease)
+	spec.Bounded = spec.Bounds(left)
+	l.put(spec)
 }
 
 // warned takes note that OnWarn is being called.
 func (l *Lease) warned() {
 	spec := l.spec
 	spec.Warn = 0
-	l.put(spec, l.bounded)
+	l.put(spec)
 }
 
 // next is the moment of the next callback, or never.

@@ -277,7 +277,7 @@ func (m *model) repace(c *claimModel, pace time.Duration) {
 		}
 		s.Pace, c.spec.Pace = pace, pace
 		c.hurt, c.early = true, true // what is in flight has the limit of the old one
-		c.change, c.limits = m.clock.Now(), false
+		c.change = m.clock.Now()
 		c.set++
 	})
 }
@@ -324,7 +324,7 @@ func (m *model) extend(c *claimModel, by time.Duration) {
 	m.engine.Update(&c.Lease, func(s *Spec) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		s.Deadline += by
+		s.Deadline, s.Bounded = s.Deadline+by, false
 		c.hurt = c.hurt || by < 0 || c.limits // possibly more than a beat can save
 		c.spec.Deadline, c.change = s.Deadline, m.clock.Now()
 		c.limits, c.early = false, true

@@ -116,6 +116,24 @@ func (w *World) Watch(h berth.Hold) <-chan Ended {
 	return ch
 }
 
+// RequireRenewedToItsMaximum renews a hold until its maximum, which is a second or more, has ended it. take
+// gets the hold. The server's millisecond of the grant begins before the request, that of a renewal with it:
+// so the deadline that a renewal gives is a bit before the local limit.
+func (w *World) RequireRenewedToItsMaximum(limit time.Duration, take func() berth.Hold) {
+	w.T.Helper()
+	const begun = 900 * time.Microsecond
+	w.Until(begun)
+	h := take()
+	w.Until(time.Millisecond)
+	w.Until(limit - limit/50)
+	for h.Renew(context.Background()) == nil {
+		w.Advance(time.Millisecond + 5*time.Microsecond) // so that each gives another deadline
+	}
+	require.ErrorIs(w.T, h.Err(), berth.ErrExpired)
+	require.NotErrorIs(w.T, h.Err(), berth.ErrLost)
+	require.InDelta(w.T, begun+limit, w.Now(), float64(limit/50))
+}
+
 // RequireWithin compares a local deadline. One that comes from a request in the
 // middle of a millisecond is up to one later: the server counts whole ones.
 func RequireWithin(t *testing.T, want, got time.Duration) {

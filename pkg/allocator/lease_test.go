@@ -56,6 +56,14 @@ func TestAHoldThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 	})
 }
 
+func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		w.add("a")
+		opts := &allocator.AllocateOptions{MaxHold: 8 * time.Second}
+		w.RequireRenewedToItsMaximum(opts.MaxHold, func() berth.Hold { return w.node().takes("a", opts) })
+	})
+}
+
 func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")

@@ -65,6 +65,13 @@ func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 	})
 }
 
+func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		opts := &qlock.LockOptions{MaxHold: 8 * time.Second}
+		w.RequireRenewedToItsMaximum(opts.MaxHold, func() berth.Hold { return w.node().take(opts) })
+	})
+}
+
 func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
 	for name, opts := range map[string]qlock.LockOptions{
 		"longer than the lease":                 {MaxHold: 8 * time.Second},

@@ -132,6 +132,13 @@ func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
 	})
 }
 
+func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		opts := &semaphore.AcquireOptions{MaxHold: 8 * time.Second}
+		w.RequireRenewedToItsMaximum(opts.MaxHold, func() berth.Hold { return w.node().take(1, opts) })
+	})
+}
+
 func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
 	for name, opts := range map[string]semaphore.AcquireOptions{
 		"longer than the lease":   {MaxHold: 8 * time.Second},
