@@ -39,7 +39,7 @@ func (r *refreshes) fills(ctx context.Context, count int) (all []filled) {
 	results := make(chan filled, count)
 	for range count {
 		go func() {
-			asked := r.Fill(ctx)
+			asked := r.Fill(ctx, r.Answers())
 			results <- filled{asked, time.Since(began)}
 		}()
 	}
@@ -102,6 +102,25 @@ func TestThoseWhoComeBeforeARoundHasBegunShareIt(t *testing.T) {
 			require.Equal(t, filled{true, time.Second}, got)
 		}
 		require.EqualValues(t, 2, source.asked.Load())
+	})
+}
+
+func TestAnAnswerOfTheSourceThatWasNotSeenIsNotWaitedForAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		source := &slow{}
+		r := newTurns().refreshes(t, source.list)
+		seen := r.Answers()
+		synctest.Wait()
+		require.True(t, r.Fill(context.Background(), seen), "it came since")
+		require.False(t, r.Fill(context.Background(), r.Answers()), "a moment ago")
+		seen = r.Answers()
+		require.NoError(t, r.Now(context.Background(), r.cfg.Replace))
+		require.True(t, r.Fill(context.Background(), seen), "whoever asked for it")
+		source.fails, seen = errMine, r.Answers()
+		require.ErrorIs(t, r.Now(context.Background(), r.cfg.Replace), errMine)
+		require.False(t, r.Fill(context.Background(), seen), "an error fills no pool")
+		require.EqualValues(t, 3, source.asked.Load())
 	})
 }
 

@@ -71,6 +71,7 @@ type Refresher struct {
 	wanted   *round        // guarded by mu: the next one, where somebody waits for it
 	asked    bool          // guarded by mu: Source was asked by the loop
 	answered time.Duration // guarded by mu: when that ended last
+	answers  int           // guarded by mu: how many answers of Source the pool was made to hold
 
 	reconciled time.Duration // the goroutine's: when reconcile began last
 	failures   int           // the goroutine's: how often in a row Source or its Replace has failed
@@ -142,7 +143,9 @@ func (r *Refresher) ended(ctx context.Context, resources int, err error) {
 		return
 	}
 	r.mu.Lock()
-	r.last = err
+	if r.last = err; err == nil {
+		r.answers++
+	}
 	r.mu.Unlock()
 	r.cfg.Tell(ctx, resources, err)
 }

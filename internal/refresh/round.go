@@ -27,16 +27,30 @@ func (r *Refresher) Kick() {
 	}
 }
 
+// Answers counts the answers of Source that the pool was made to hold.
+func (r *Refresher) Answers() int {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answers
+}
+
 // Fill returns when Source has been asked for somebody who has found the pool empty: by
 // the round that is under way, or else by one that it has begun now, for all who come
-// meanwhile. It returns false at once where Source was asked a moment ago, and where ctx
-// ends first.
-func (r *Refresher) Fill(ctx context.Context) bool {
+// meanwhile. seen is what Answers said before the caller asked the pool: after another answer
+// since, Fill returns true at once. It returns false at once where Source was asked a moment
+// before, and where ctx ends first.
+func (r *Refresher) Fill(ctx context.Context, seen int) bool {
 	if r == nil || r.cfg.Source == nil {
 		return false
 	}
 	for {
 		on := r.join()
+		if r.Answers() != seen { // it may have come between the server's word and this look
+			return true
+		}
 		if on == nil {
 			return false
 		}

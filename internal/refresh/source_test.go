@@ -196,7 +196,7 @@ func TestStopEndsTheSourceAndWaitsForIt(t *testing.T) {
 		after(2 * every)
 		require.Len(t, s.seen().asked, 1)
 		r.Kick()
-		require.True(t, r.Fill(context.Background()), "nobody waits for what has ended")
+		require.True(t, r.Fill(context.Background(), 0), "nobody waits for what has ended")
 	})
 }
 
@@ -204,7 +204,7 @@ func TestWithoutARefresherThereIsNothingToDo(t *testing.T) {
 	t.Parallel()
 	var none *Refresher
 	none.Kick()
-	require.False(t, none.Fill(context.Background()))
+	require.False(t, none.Fill(context.Background(), 0))
 	require.NoError(t, none.LastError())
 	none.End()
 	none.Stop()

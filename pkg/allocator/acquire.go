@@ -94,10 +94,10 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 // allocate takes a claim to its handle; before is how long the call had taken already.
 func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*Allocation[T], error) {
 	clock := p.core.client.node.Engine
-	began := clock.Now() - before
+	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
-		if p.fill(ctx, o.MaxWait) {
+		if p.fill(ctx, o.MaxWait, seen) {
 			hold, err = p.core.acquire(ctx, o, wait, began)
 		} else if ctx.Err() != nil {
 			return nil, p.gaveUp(ctx, refusal, clock.Now()-began)
@@ -110,14 +110,14 @@ func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, be
 }
 
 // fill waits for the Source of a pool that was found empty, and returns whether it was
-// asked.
-func (p *Pool[T]) fill(ctx context.Context, patience time.Duration) bool {
+// asked since Answers of the refresher said what was seen.
+func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bool {
 	if patience > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(ctx, patience)
 		defer stop()
 	}
-	return p.refresher.Fill(ctx)
+	return p.refresher.Fill(ctx, seen)
 }
 
 // Do allocates, runs f under the hold and gives the resource back, also when f

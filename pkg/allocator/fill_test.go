@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // slowly is a Source that takes a while.
@@ -31,6 +32,26 @@ func TestTheFirstTryOfAPoolWaitsForItsSource(t *testing.T) {
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, w.Now(), 3*time.Second)
 	})
+}
+
+func TestATryIsRepeatedWhereTheSourceAnsweredBehindIt(t *testing.T) {
+	for name, c := range map[string]struct{ lists, behind time.Duration }{
+		"the Source answers before the call looks": {time.Second, 1500 * ms},
+		"the call looks first":                     {time.Second, 500 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.nodeWith(allocator.Config{Observer: observe.Func(func(ev observe.Event) {
+					if ev.Kind == observe.Refused { // between the server's word and the look at the refreshes
+						time.Sleep(c.behind) //nolint:forbidigo // the time of a bubble
+					}
+				})}, allocator.PoolConfig[string]{Source: slowly(c.lists, "a")})
+				_, err := n.TryAllocate(context.Background(), nil)
+				require.NoError(t, err)
+				require.Equal(t, 2, n.Count("pool_acquire"))
+			})
+		})
+	}
 }
 
 func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
