@@ -264,7 +264,8 @@ type EndError struct {
 	Fence int64
 	// Held is for how long this process held it.
 	Held time.Duration
-	// Cause is the sentinel.
+	// Cause is the sentinel, or says more and matches it: ErrIncompatible too where a newer
+	// release has begun to write the name, so that no renewal was taken any more.
 	Cause error
 }
 

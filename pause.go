@@ -19,6 +19,6 @@ type PausedAll struct {
 	// waited: of these nothing is granted either, as whoever asks pauses them first. Of an end it is how many
 	// are no longer paused.
 	Names int
-	// Unread is how many names could not be asked. The error says why.
+	// Unread is how many names could not be asked. The error says why, and names the first 100.
 	Unread int
 }

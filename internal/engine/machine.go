@@ -92,7 +92,7 @@ var course = table{
 	evRequeued:      {waiting: moves},
 	evFailed:        {asking: complains, waiting: complains, granted: complains, held: complains, loose: remembers, ended: remembers},
 	evMissed:        {waiting: misses, granted: misses, held: misses},
-	evRejected:      {waiting: fails},
+	evRejected:      {waiting: fails, held: refuses},
 	evDrained:       {asking: fails, waiting: fails, granted: fails},
 	evTimeUp:        {granted: expires, held: expires},
 	evEnd:           {granted: closes, held: closes, loose: drops},

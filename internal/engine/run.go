@@ -157,7 +157,7 @@ func (e *Engine) describe(o *observe.Event, c *Claim, m *machine, err error) {
 	now := e.clock.Now()
 	o.Fence, o.Held, o.Waited, o.Lease, o.Err = m.grant.fence, now-m.grant.since, c.handle.waited, m.terms.Lease, err
 	switch o.Kind {
-	case observe.Detached, observe.Resumed, observe.ReleaseFailed:
+	case observe.Detached, observe.Resumed, observe.RenewRefused, observe.ReleaseFailed:
 		o.Left = c.left(now)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,7 @@ type silence struct {
 	since time.Duration // when the first of them was sent
 	tell  time.Duration // from when on the observer is to be told
 	err   error         // what the last of them met
+	newer error         // not nil where a newer form has refused one
 }
 
 // complains notes the silence, and has the observer told when it lasts. A call that may bring
@@ -71,6 +73,16 @@ func misses(m *machine, ev event) effects {
 	}
 	m.news.sent = 0
 	return complains(m, ev)
+}
+
+// refuses has the observer told once that a newer form refuses what renews the hold. Other
+// refusals are told as a silence is.
+func refuses(m *machine, ev event) effects {
+	if m.silence.newer != nil || !errors.Is(ev.cause, berth.ErrIncompatible) {
+		return effects{}
+	}
+	m.silence.newer = ev.cause
+	return effects{tell: observe.RenewRefused, told: ev.cause}
 }
 
 // patience is for how long nothing is told.

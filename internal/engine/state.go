@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -264,10 +265,12 @@ func (m *machine) bounded() bool {
 }
 
 // overdue is the error of a hold whose time has run out: ErrExpired for a limit of its own,
-// ErrLost for a lease that should have been renewed.
+// ErrLost for a lease that should have been renewed, with what refused that for good.
 func (m *machine) overdue(cause error) error {
 	if m.terms.NoRenew || errors.Is(cause, heartbeat.ErrLimit) && m.terms.MaxHold > 0 {
 		return berth.ErrExpired
+	} else if m.silence.newer != nil {
+		return fmt.Errorf("%w: %w", berth.ErrLost, m.silence.newer)
 	}
 	return berth.ErrLost
 }

@@ -159,6 +159,7 @@ var causes = []struct {
 	{"canceled", context.Canceled},
 	{"too-late", context.DeadlineExceeded},
 	{"no-perm", errors.New("NOPERM")},
+	{"incompatible", berth.ErrIncompatible},
 }
 
 func causeNamed(name string) error {

@@ -3,7 +3,10 @@ package line
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +19,9 @@ import (
 // heard is how long after a notice was set each client that reads it goes by it; what such a
 // client asked for before has been answered, too, but by a server that is very slow.
 const heard = notice.Vouches + time.Second
+
+// mostNamed is how many names that could not be asked the error has.
+const mostNamed = 100
 
 // walkBatch is how many names of a server are paused at a time.
 const walkBatch = 100
@@ -58,7 +64,19 @@ func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) 
 		w.errs = append(w.errs, scriptkit.CallersEnd(ctx))
 	}
 	n.Tell.Send(observe.Event{Kind: w.kind(), Context: ctx, Left: lasts, Count: w.found.Names, Detail: reason})
-	return w.found, errors.Join(w.errs...)
+	return w.found, errors.Join(append(w.errs, w.unread())...)
+}
+
+// unread names what could not be asked, nil for nothing.
+func (w *walk) unread() error {
+	if len(w.left) == 0 {
+		return nil
+	}
+	others := ""
+	if more := w.found.Unread - len(w.left); more > 0 {
+		others = fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Errorf("berth: these names could not be asked: %s%s", strings.Join(w.left, ", "), others)
 }
 
 // walk is a walk over all names.
@@ -73,6 +91,7 @@ type walk struct {
 
 	mu    sync.Mutex
 	found berth.PausedAll // guarded by mu: what this pass has found
+	left  []string        // guarded by mu: the first names that this pass could not ask, quoted
 	errs  []error         // guarded by mu: of this pass
 }
 
@@ -88,15 +107,15 @@ func (w *walk) over() bool { return w.ends > 0 && w.n.cfg.Clock.Now() >= w.ends 
 
 // stands reads the notice. It reports false where that cannot be read, or another one stands: then another
 // walk has overtaken this one. names are those that are not asked then.
-func (w *walk) stands(ctx context.Context, names int) bool {
+func (w *walk) stands(ctx context.Context, names ...string) bool {
 	fields, ms, err := readNotice(ctx, w.n.cfg)
 	if err != nil {
-		w.failed(names, err)
+		w.failed(err, names...)
 		return false
 	}
 	told := notice.Read(fields[notice.Pause])
 	if w.stale = told.Number != w.number; w.stale {
-		w.failed(0, staleAll(told.Until > ms, told.What))
+		w.failed(staleAll(told.Until > ms, told.What))
 	}
 	return !w.stale
 }
@@ -105,8 +124,8 @@ func (w *walk) stands(ctx context.Context, names int) bool {
 // asks, and that client pauses it first.
 func (w *walk) pass(ctx context.Context) {
 	w.ended += w.found.Names
-	w.found, w.errs = berth.PausedAll{}, nil
-	w.stands(ctx, 0)
+	w.found, w.left, w.errs = berth.PausedAll{}, nil, nil
+	w.stands(ctx)
 	for names := range w.n.fatNames(ctx) {
 		if w.stale {
 			break
@@ -124,7 +143,7 @@ func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
 	batch := make([]string, 0, walkBatch)
 	for name, err := range names {
 		if err != nil {
-			w.failed(0, err)
+			w.failed(err)
 			continue
 		}
 		if batch = append(batch, name); len(batch) < walkBatch {
@@ -141,7 +160,7 @@ func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
 // batch pauses names, or ends their pauses. It reports false where none was answered, or none is to be asked
 // any more.
 func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
-	if len(names) == 0 || !w.stands(ctx, len(names)) {
+	if len(names) == 0 || !w.stands(ctx, names...) {
 		return false
 	}
 	left := max(0, w.ends-w.n.cfg.Clock.Now())
@@ -162,7 +181,7 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 			more, err = w.take(names[i], &r)
 		}
 		if err != nil {
-			w.failed(1, err)
+			w.failed(err, names[i])
 			return
 		}
 		w.mu.Lock()
@@ -173,7 +192,7 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 	})
 	for _, name := range on {
 		if err := w.n.SweepOn(ctx, name, true); err != nil {
-			w.failed(0, err)
+			w.failed(err)
 		}
 	}
 	return answered
@@ -201,11 +220,14 @@ func (w *walk) take(name string, r *scriptkit.Reply) (more bool, err error) {
 	return more, r.Err()
 }
 
-// failed counts names that could not be asked. Errors that are much alike are told a few times.
-func (w *walk) failed(names int, err error) {
+// failed notes names that could not be asked. Errors that are much alike are told a few times.
+func (w *walk) failed(err error, names ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.found.Unread += names
+	w.found.Unread += len(names)
+	for _, name := range names[:min(len(names), mostNamed-len(w.left))] {
+		w.left = append(w.left, strconv.Quote(name))
+	}
 	if len(w.errs) < mostUnanswered {
 		w.errs = append(w.errs, err)
 	}

@@ -99,6 +99,11 @@ const (
 	// it does not renew by itself.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
 	Expired Kind = "expired"
+	// RenewRefused: a newer release of Berth has begun to write the name, so that the server
+	// refuses the renewals of a hold. The hold is lost when Left has passed: upgrade this
+	// process. Sent with the first refusal.
+	// Fills: Fence, Held, Lease, Left, Weight, Resource, Err. Level: error.
+	RenewRefused Kind = "renew_refused"
 	// ReleaseFailed: a release was not answered. If the release did not run, the
 	// hold lasts for Left more at the most.
 	// Fills: Fence, Held, Left, Err. Level: warn.

@@ -12,7 +12,7 @@ import (
 func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
-		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, ReleaseFailed, ReleasedAgain},
+		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, RenewRefused, ReleaseFailed, ReleasedAgain},
 		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Heartbeat, Repeated, Deaf, Draining, NoticeFailed, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
@@ -26,6 +26,7 @@ func Kinds() []Kind {
 
 // Level returns the level of a kind's log line:
 //
+//   - error: what is held will be lost unless somebody does something;
 //   - warn: something needs a look, and may not have reached any caller;
 //   - info: it is rare, and what a caller was told or an operator has done;
 //   - debug: it belongs to the ordinary course, and may come very often.
@@ -33,6 +34,8 @@ func Kinds() []Kind {
 // A kind that is not known has level info, so that it is not overlooked.
 func (k Kind) Level() slog.Level {
 	switch k {
+	case RenewRefused:
+		return slog.LevelError
 	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, RunFailed, NotBegun, Missed:
 		return slog.LevelWarn

@@ -2,6 +2,8 @@ package qlock_test
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -87,6 +89,17 @@ func TestHowALockEnds(t *testing.T) {
 			n.Cut()
 			return l
 		},
+		"its lease is over, a newer release wrote the name and no renewal was taken: event renew_refused, level error": func(w *world, n *node) *qlock.Lock {
+			l := n.take(nil)
+			w.Do("SET", stateKey, "f3 and more")
+			w.Advance(lease / 2)
+			told := n.Told(observe.RenewRefused)
+			require.Len(w.T, told, 1, "with the first refusal")
+			require.Equal(w.T, slog.LevelError, told[0].Kind.Level())
+			require.ErrorIs(w.T, told[0].Err, berth.ErrIncompatible)
+			require.Positive(w.T, told[0].Left)
+			return l
+		},
 		"the server has forgotten it: a flush, a failover": func(w *world, n *node) *qlock.Lock {
 			l := n.take(nil)
 			w.Do("FLUSHALL")
@@ -115,10 +128,11 @@ func TestHowALockEnds(t *testing.T) {
 				w.Advance(2 * lease)
 				want := map[string]error{
 					"ErrReleased": berth.ErrReleased, "ErrExpired": berth.ErrExpired, "ErrLost": berth.ErrLost,
-					"ErrReleased; Release returns ErrLost": berth.ErrReleased,
+					"ErrLost, ErrIncompatible": berth.ErrIncompatible, "ErrReleased; Release returns ErrLost": berth.ErrReleased,
 				}[row.Err]
 				require.ErrorIs(t, l.Err(), want)
 				require.ErrorIs(t, context.Cause(l.Context()), want)
+				require.Equal(t, strings.Contains(row.Err, "ErrLost") && want != berth.ErrReleased, errors.Is(l.Err(), berth.ErrLost))
 				var end *berth.EndError
 				require.ErrorAs(t, l.Err(), &end)
 				var told []observe.Kind

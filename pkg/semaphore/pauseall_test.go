@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -198,6 +199,28 @@ func TestAShortPauseOfAllNamesEndsOnce(t *testing.T) {
 		ops := w.node()
 		require.Equal(t, 1, ops.pauseAll(5*time.Second))
 		require.Equal(t, 1, ops.Count("semaphore_pause"))
+	})
+}
+
+func TestAPauseOfAllNamesSaysWhichItCouldNotAsk(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, ops := w.node(), w.node()
+		for i := range 4 { // in fat form
+			_, err := n.on(fmt.Sprintf("s%03d", i)).TryAcquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour})
+			require.NoError(t, err)
+		}
+		ops.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "semaphore_pause" {
+				return link.Refuse("NOPERM no permissions")
+			}
+			return link.Pass
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		all, err := ops.Operator().PauseAll(ctx, time.Hour, "")
+		require.Equal(t, berth.PausedAll{Unread: 4}, all)
+		require.ErrorContains(t, err, "NOPERM")
+		require.Regexp(t, `these names could not be asked: "s00\d", "s00\d", "s00\d", "s00\d"$`, err.Error())
 	})
 }
 

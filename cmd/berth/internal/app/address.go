@@ -148,11 +148,13 @@ func Unreachable(address string, err error) error {
 	var answer *rueidis.RedisError
 	var dial *net.OpError
 	switch {
+	case errors.Is(err, berth.ErrIncompatible) && errors.As(err, &answer):
+		what = "cannot use the server at " // it is too old
+	case errors.Is(err, berth.ErrIncompatible):
+		return err // one thing that a newer release has stored: the server was reached
 	case errors.As(err, &answer):
 		what = "refused by the server at "
 		err = advised(err, answer.Error())
-	case errors.Is(err, berth.ErrIncompatible):
-		what = "cannot use the server at " // or what another release has stored there
 	case errors.As(err, &dial):
 		err = dial.Err // the address need not be said twice
 	}

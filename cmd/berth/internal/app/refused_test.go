@@ -40,6 +40,9 @@ func TestARefusalComesWithAdvice(t *testing.T) {
 		"; the user's key patterns have to cover the namespace: docs/operations.md")
 	broken := fmt.Errorf("the state is %w", state.ErrDamaged)
 	require.Equal(t, broken, Unreachable("here", broken))
-	require.EqualError(t, Unreachable("here", fmt.Errorf("%w: another", berth.ErrIncompatible)),
-		"cannot use the server at here: berth: incompatible: another")
+	old := fmt.Errorf("%w: %w", berth.ErrIncompatible, other)
+	require.EqualError(t, Unreachable("here", old), "cannot use the server at here: "+old.Error())
+	newer := state.Incompatible("gpu", 9)
+	require.Equal(t, newer, Unreachable("here", newer), "the server can be used: one name is newer")
+	require.Equal(t, exitUnavailable, CodeOf(newer))
 }
