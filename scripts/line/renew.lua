@@ -4,6 +4,7 @@
 --- @include "line/lookup"
 --- @include "line/thin"
 --- @include "line/leave"
+--- @include "line/first"
 --- @include "line/patrol"
 --- @include "line/batch"
 --- @include "line/remaining"
@@ -37,7 +38,7 @@ local function renew(at, st, node, calls)
   end
   local reply = { "renewed", -1, 0, kind_setting and kind_setting(st) or st.cap }
   local budget, m = { left = 100, swept = 0 }, batch()
-  local texts, held, ranks, extras = lookup(at, st, node, calls)
+  local texts, held, stands, extras = lookup(at, st, node, calls)
   local head_left, holds, beats, waits = false, {}, {}, {}
   for n, r in ipairs(texts) do
     local claim, word, left, fence = calls[2 * n - 1], "unknown", 0, 0
@@ -53,11 +54,11 @@ local function renew(at, st, node, calls)
       if holds[n] then
         local limited = kind_renew(at, st, claim, r, calls[2 * n], m)
         word = limited and "limited" or r.wanted ~= "" and "wanted" or "held"
-      elseif ranks[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
-        head_left = head_left or ranks[n] == 0
+      elseif stands[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
+        head_left = head_left or first(at.line) == claim
         leave(at, st, claim, r)
         word, left, fence = "too_heavy", st.used, st.waiting
-      elseif ranks[n] and record_alive(r) > at.ms then
+      elseif stands[n] and record_alive(r) > at.ms then
         word, left, r.heard = "waiting", r.wait, at.ms
         beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
         waits[#waits + 1] = { claim = claim, r = r, at = 3 * n + 2, asks = calls[2 * n] == "want" }

@@ -34,7 +34,7 @@ local function restore_claim(at, st, node, claim, standing, text)
     if held and held > at.ms then
       return "held"
     elseif not held and record_alive(was) > at.ms
-      and redis.call("ZRANK", at.line, was.place .. place_mark .. claim) then
+      and redis.call("ZSCORE", at.line, was.place .. place_mark .. claim) then
       return "waiting", nil, nil, nil, was
     end
     if st.form == "fat" then

@@ -95,6 +95,23 @@ func (m *middle) over() {
 	m.idle("gpu")
 }
 
+func TestAHeartbeatOfThoseWhoWaitLooksUpNoRank(t *testing.T) {
+	w := private(t)
+	sem := w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1)
+	hold := w.take(sem, nil)
+	var waits []*taking
+	for n := range 20 {
+		waits = append(waits, w.queue(sem, nil, n+1))
+	}
+	ranks, beats := w.ran("zrank"), w.ran("zmscore")
+	w.Await("heartbeats", func() bool { return w.ran("zmscore") >= beats+6 })
+	require.Equal(t, ranks, w.ran("zrank"))
+	require.NoError(t, hold.Release(w.Within(patience)))
+	for _, q := range waits {
+		require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	}
+}
+
 func TestTheDeadInTheMiddleOfALineAreMetByAHeartbeat(t *testing.T) {
 	m := dieInTheMiddle(t, safe)
 	start := time.Now()
