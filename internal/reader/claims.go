@@ -87,9 +87,10 @@ func (p *claims) read(ctx context.Context) {
 	}
 	if err != nil {
 		p.at.In = ""
-		p.leave(err)
+		p.leave(ctx, err)
 		return
 	}
+	p.at.answered = true
 	for i := range read {
 		if !p.take(&read[i]) {
 			p.at.Left = p.at.Left[i:]

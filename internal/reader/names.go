@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -42,7 +43,8 @@ type Names struct {
 }
 
 // NamesPage reads up to so many names behind a cursor, in no order; promises are those of Servers, and a name may be
-// there twice. The error is berth.ErrInvalidConfig for a cursor that is none, or the end of ctx.
+// there twice. The error is berth.ErrInvalidConfig for a cursor that is none, the end of ctx, or that of the servers where none
+// has answered.
 func (r *Reader) NamesPage(ctx context.Context, w Walk, cursor string, most int) (page Names, err error) {
 	at, err := placeOf(cursor)
 	if err != nil {
@@ -92,8 +94,8 @@ type pager struct {
 	fat     bool // a thin name has nothing that is meant
 }
 
-// walk finds names and reads of them until the page is full or at its bounds, or there are no more. Its error is the end of
-// ctx.
+// walk finds names and reads of them until the page is full or at its bounds, or there are no more. Its error is that of
+// NamesPage.
 func (p *pager) walk(ctx context.Context, full func() bool, read func()) error {
 	for c, began := clock.New(), false; !p.at.done || len(p.at.Left) > 0; began = true {
 		if full() {
@@ -108,14 +110,25 @@ func (p *pager) walk(ctx context.Context, full func() bool, read func()) error {
 			p.find(ctx)
 		}
 		if err := scriptkit.CallersEnd(ctx); err != nil {
-			return err
+			return cmp.Or(p.silence(), err)
 		}
+	}
+	if err := p.silence(); err != nil {
+		return err
 	}
 	p.page.Partial = p.page.Partial || len(p.page.Problems) > 0
 	if !p.at.done || len(p.at.Left) > 0 {
 		p.page.Next = p.at.cursor()
 	}
 	return nil
+}
+
+// silence is why no server has answered, nil where one has.
+func (p *pager) silence() error {
+	if p.at.answered {
+		return nil
+	}
+	return Joined(p.page.Problems...)
 }
 
 // find passes some keys, and notes which names are to be read: all but idle thin ones.
@@ -127,25 +140,23 @@ func (p *pager) find(ctx context.Context) {
 	if p.Idle {
 		count = names // all of them go into the cursor
 	}
-	found, from, problem := p.step(ctx, p.nodes, p.at, pattern{p.match, count, p.fat}, p.Kinds...)
-	p.heed(from, problem)
+	found, from, problems := p.step(ctx, p.nodes, p.at, pattern{p.match, count, p.fat}, p.Kinds...)
+	p.heed(from, problems)
 	if p.at.From, p.at.Left = address, found; p.Idle || len(found) == 0 {
 		return
 	}
 	used, err := p.used(ctx, p.Redis, p.nodes[address], found)
 	if err != nil {
-		p.leave(err)
+		p.leave(ctx, err)
 		return
 	}
 	p.at.Left = used
 }
 
 // leave leaves the names out that are to be read, and the server's others.
-func (p *pager) leave(problem error) {
-	p.page.Problems = append(p.page.Problems, problem)
-	if p.at.Left = nil; p.at.Node == p.at.From && !p.at.done {
-		p.at.on(p.nodes)
-	}
+func (p *pager) leave(ctx context.Context, problem error) {
+	p.at.Left = nil
+	p.page.Problems = append(p.page.Problems, p.lost(ctx, p.nodes, p.at, p.at.From, problem)...)
 }
 
 // read reads some of the names that were found.
@@ -154,10 +165,10 @@ func (p *pager) read(ctx context.Context, most int) {
 	k := min(held, max(1, (Most-p.entries-n)/n))
 	rows, err := p.Rows(ctx, p.nodes[p.at.From], k, p.at.Left[:n]...)
 	if err != nil {
-		p.leave(err)
+		p.leave(ctx, err)
 		return
 	}
-	p.at.Left = p.at.Left[n:]
+	p.at.Left, p.at.answered = p.at.Left[n:], true
 	for _, row := range rows {
 		p.entries += 1 + min(row.Holders, k) + min(row.Expired, k)
 		if p.Idle || row.used() {
@@ -176,9 +187,9 @@ func (n *Name) used() bool {
 }
 
 // heed takes note of an answer.
-func (p *pager) heed(from scriptkit.Answers, problem error) {
-	if problem != nil {
-		p.page.Problems = append(p.page.Problems, problem)
+func (p *pager) heed(from scriptkit.Answers, problems []error) {
+	if len(problems) > 0 {
+		p.page.Problems = append(p.page.Problems, problems...)
 		return
 	}
 	p.page.Replica = p.page.Replica || from.Replica

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/rueidis"
 
@@ -39,35 +40,40 @@ type pattern struct {
 }
 
 // place is where a walk over the names of all servers is. Replicas are passed over; where there is no
-// primary, the names of the first replica that answers are told.
+// primary, the names of the first replica that answers are told. A server that fails is not asked again.
 type place struct {
-	Version int    `json:"v"`
-	Node    string `json:"node"`              // the server's address, "" for the first
-	Scan    string `json:"scan"`              // where its SCAN is
-	Primary bool   `json:"primary,omitempty"` // some server was one
-	Any     bool   `json:"any,omitempty"`     // none was, so a replica will do
-	From    string `json:"from,omitempty"`    // where Left was found
-	Left    []Ref  `json:"left,omitempty"`    // names that were found and are still to be read
-	In      string `json:"in,omitempty"`      // where in the claims of the first of them; see turn.claims
+	Version int      `json:"v"`
+	Node    string   `json:"node"`              // the server's address, "" for the first
+	Scan    string   `json:"scan"`              // where its SCAN is
+	Primary bool     `json:"primary,omitempty"` // some server was one
+	Any     bool     `json:"any,omitempty"`     // none was, so a replica will do
+	From    string   `json:"from,omitempty"`    // where Left was found
+	Left    []Ref    `json:"left,omitempty"`    // names that were found and are still to be read
+	In      string   `json:"in,omitempty"`      // where in the claims of the first of them; see turn.claims
+	Out     []string `json:"out,omitempty"`     // the servers that have failed
 	done    bool
+
+	answered bool // since the walk was begun, or gone on with, some server has
 }
 
-// step passes some keys of a server, and returns the names among them. A problem is that of a server,
+// step passes some keys of a server, and returns the names among them. Problems are those of servers,
 // whose names are left out from there on.
-func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problem error) {
+func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problems []error) {
 	node, known := nodes[at.Node]
 	if !known {
-		problem = fmt.Errorf("berth: the server %s is gone: of its names some may be missing", at.Node)
+		problem := fmt.Errorf("berth: the server %s is gone: of its names some may be missing", at.Node)
 		at.on(nodes)
-		return nil, from, problem
+		return nil, from, []error{problem}
 	}
 	found, next, from, problem := r.scan(ctx, node, at, of, kinds...)
+	if problem != nil {
+		return nil, from, r.lost(ctx, nodes, at, at.Node, problem)
+	}
+	at.answered = true
 	switch {
-	case problem == nil && from.Replica && !at.Any:
+	case from.Replica && !at.Any:
 		at.on(nodes)
 		return nil, from, nil
-	case problem != nil:
-		at.on(nodes)
 	case next == "0" && at.Any:
 		at.done = true
 	case next == "0":
@@ -76,12 +82,46 @@ func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *
 	default:
 		at.Primary, at.Scan = at.Primary || !from.Replica, next
 	}
-	return found, from, problem
+	return found, from, nil
+}
+
+// lost leaves a server out that has failed, and those that do not answer now: all others are asked at once, for as long as
+// one attempt may take, so that many silent servers hardly take longer than one. It returns the problems of all of them.
+func (r *Reader) lost(ctx context.Context, nodes map[string]rueidis.Client, at *place, failed string, problem error) []error {
+	limited, cancel := scriptkit.Limit(ctx, r.run.CallTimeout())
+	defer cancel()
+	var (
+		mu    sync.Mutex
+		asked sync.WaitGroup
+		found = map[string]error{failed: problem}
+	)
+	for address, node := range nodes {
+		if address == failed || slices.Contains(at.Out, address) {
+			continue
+		}
+		asked.Go(func() {
+			_, err := r.run.Read(limited, "TIME", scriptkit.From{Node: node, Unasked: true})
+			mu.Lock()
+			defer mu.Unlock()
+			if at.answered = at.answered || err == nil; err != nil {
+				found[address] = err
+			}
+		})
+	}
+	asked.Wait()
+	problems := make([]error, 0, len(found))
+	for _, address := range slices.Sorted(maps.Keys(found)) {
+		at.Out, problems = append(at.Out, address), append(problems, found[address])
+	}
+	if slices.Contains(at.Out, at.Node) && !at.done {
+		at.on(nodes)
+	}
+	return problems
 }
 
 // on goes to the next server.
 func (at *place) on(nodes map[string]rueidis.Client) {
-	addresses := slices.Sorted(maps.Keys(nodes))
+	addresses := slices.DeleteFunc(slices.Sorted(maps.Keys(nodes)), func(a string) bool { return slices.Contains(at.Out, a) })
 	i, found := slices.BinarySearch(addresses, at.Node)
 	if found {
 		i++
@@ -130,10 +170,11 @@ func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspac
 			address := at.Node
 			names := func(yield func(string, error) bool) {
 				for !at.done && at.Node == address {
-					found, _, problem := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, fat}, kind)
-					if problem != nil {
-						yield("", problem)
-						return
+					found, _, problems := r.step(ctx, nodes, &at, pattern{r.match("", kind), scanned, fat}, kind)
+					for _, problem := range problems {
+						if !yield("", problem) {
+							return
+						}
 					}
 					for _, ref := range found {
 						if !seen[ref.Name] && !yield(ref.Name, nil) {

@@ -78,7 +78,7 @@ func (c Claim) For() time.Duration {
 // one that is granted meanwhile as both. Claims that are damaged, and names that cannot be read, are only in Problems.
 //
 // A page looks at little more than 1000 claims and takes little more than 200 ms; Partial says that it ended for that, or
-// is without what is in Problems. A page may have few claims, or none, and yet a Next.
+// is without what is in Problems. Where no server answers, the error is theirs. A page may have few claims, or none, and yet a Next.
 func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most int) (page Page[Claim], err error) {
 	if err := checkKinds(f.Kinds); err != nil {
 		return page, err

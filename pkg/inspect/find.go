@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // CircleOptions are the options of Circles. The zero value is valid.
@@ -50,7 +52,7 @@ const (
 // for longest: those that somebody waits for. Each name of a circle is read twice. Nobody can see whether a process that
 // waits does something else beside, so a circle is certain as far as each owner does one thing after another. Its
 // errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read. That Within has passed is
-// no error.
+// no error, unless no server has answered by then.
 func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) {
 	if o.Within < 0 {
 		return Circles{}, berth.Invalid("Within", "%s is negative", o.Within)
@@ -58,13 +60,13 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 		o.Within = 5 * time.Second
 	}
 	found := Circles{At: time.Now()}
-	limited, cancel := context.WithTimeout(ctx, o.Within)
+	limited, cancel := scriptkit.Limit(ctx, o.Within)
 	defer cancel()
 	noted, sizes, err := r.contended(limited, NameFilter{})
 	found.Partial, found.Problems = noted.More || err != nil, problems(err)
 	switch {
 	case err == nil || len(sizes) > 0:
-	case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded): // Within has passed
+	case ctx.Err() == nil && noted.Now > 0 && time.Since(found.At) >= o.Within:
 		return found, nil
 	default:
 		return Circles{}, err
@@ -118,7 +120,8 @@ func (r *Reader) contended(ctx context.Context, f NameFilter) (noted reader.Note
 }
 
 // batches has do called for all names, several together: so many that what they cost is no more than a trip may read,
-// but one at least. In a Cluster these are one name each, as many at a time as may be. It goes on after an error.
+// but one at least. In a Cluster these are one name each, as many at a time as may be. It goes on after an error, unless
+// nothing answers any more: the others would each take as long.
 func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reader.Ref) int, do func(node rueidis.Client, refs []reader.Ref) error) error {
 	var (
 		mu    sync.Mutex
@@ -126,14 +129,22 @@ func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reade
 		tasks = make(chan []reader.Ref)
 		work  sync.WaitGroup
 	)
-	workers, node := 1, r.redis
+	var unanswered atomic.Int64 // in a row
+	workers, node, most := 1, r.redis, int64(1)
 	if r.redis.Mode() == rueidis.ClientModeCluster {
-		workers, node = atOnce, nil
+		workers, node, most = atOnce, nil, 2*atOnce // some servers may answer
 	}
 	for range workers {
 		work.Go(func() {
 			for batch := range tasks {
-				if err := do(node, batch); err != nil {
+				if unanswered.Load() >= most {
+					continue
+				}
+				err := do(node, batch)
+				if unanswered.Add(1); !errors.Is(err, berth.ErrUnavailable) {
+					unanswered.Store(0)
+				}
+				if err != nil {
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()

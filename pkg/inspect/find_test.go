@@ -2,6 +2,7 @@ package inspect_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -196,10 +197,15 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 			})
 			return look
 		}
+		read := false
 		for after, whole := 1, false; !whole; after++ {
 			require.Less(w.T, after, 200)
 			found, err := cut(after).Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
+			if errors.Is(err, berth.ErrUnavailable) && !read {
+				continue // nothing has answered by then
+			}
 			require.NoError(w.T, err)
+			read = true
 			require.Empty(w.T, found.Circles)
 			if whole = !found.Partial; whole {
 				require.Equal(w.T, 2, found.Names)

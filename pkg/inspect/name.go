@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -128,12 +129,21 @@ func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Nam
 
 // notices are what operators have said of a pause of all names of kinds. Beside an error there are those of the others.
 func (r *Reader) notices(ctx context.Context, kinds []keyspace.Kind) (map[keyspace.Kind]notice.Field, error) {
-	var errs []error
-	found := map[keyspace.Kind]notice.Field{}
+	var (
+		mu    sync.Mutex
+		reads sync.WaitGroup
+		errs  []error
+		found = map[keyspace.Kind]notice.Field{}
+	)
 	for _, kind := range kinds {
-		all, err := r.read.Notice(ctx, kind)
-		found[kind], errs = all, append(errs, err)
+		reads.Go(func() {
+			all, err := r.read.Notice(ctx, kind)
+			mu.Lock()
+			defer mu.Unlock()
+			found[kind], errs = all, append(errs, err)
+		})
 	}
+	reads.Wait()
 	return found, reader.Joined(errs...)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -54,7 +55,7 @@ func checkKinds(kinds []keyspace.Kind) error {
 // cursor of a page whose filter was the same. A name that is there from the first page to the last is there, as long as
 // no server is replaced and no slot moves, and may be there twice. Of each name fewer holds may be read than by Name:
 // see Name.Partial. A page takes little more than 200 ms; Partial says that it ended for that, or is without some servers'
-// names.
+// names. Where no server answers, the error is theirs.
 //
 // With Waiting the pages are in order, and a name whose number of waiting claims changes between two of them may be
 // missing, or there twice. Partial says then that the registry has more names than are looked at, or that some could not be
@@ -142,25 +143,31 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 20+2*min(s.Held, k)
 	}
-	noticed, err := r.notices(ctx, kindsOf)
-	page.Problems = append(page.Problems, problems(err)...)
-	var mu sync.Mutex
-	read := map[reader.Ref]Name{}
+	var (
+		noticed map[keyspace.Kind]notice.Field
+		silent  error
+		beside  sync.WaitGroup
+		mu      sync.Mutex
+	)
+	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
+	read := map[reader.Ref]*reader.Name{}
 	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
 		some, err := r.read.Rows(ctx, node, k, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			read[refs[i]] = nameOf(&some[i], noticed[refs[i].Kind])
+			read[refs[i]] = &some[i]
 		}
 		return err
 	})
+	beside.Wait()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	page.Problems = append(page.Problems, problems(silent)...)
 	for _, ref := range refs {
 		if n, ok := read[ref]; ok {
-			page.Items = append(page.Items, n)
+			page.Items = append(page.Items, nameOf(n, noticed[ref.Kind]))
 		}
 	}
 	if failed != nil {

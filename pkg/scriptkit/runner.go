@@ -44,6 +44,9 @@ func NewRunner(client rueidis.Client, opts Options) *Runner {
 	return &Runner{client: client, opts: opts.withDefaults(), made: time.Now()}
 }
 
+// CallTimeout is how long one attempt may take.
+func (r *Runner) CallTimeout() time.Duration { return r.opts.CallTimeout }
+
 // Run runs the script and returns its reply. The keys and args must be as many
 // as the header declares, a group any number of times. In Redis Cluster the keys
 // decide the node, and must share a slot.

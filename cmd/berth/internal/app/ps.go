@@ -114,8 +114,10 @@ func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter,
 	var errs []error
 	for cursor := ""; ; {
 		page, err := read.Claims(limited, f, cursor, 1000)
-		switch {
-		case err != nil && ctx.Err() == nil && limited.Err() != nil, ranOut(err):
+		switch over := err != nil && ctx.Err() == nil && limited.Err() != nil || ranOut(err); {
+		case over && found.at.IsZero(): // that nothing was read is not that there is nothing
+			return nil, Exit(exitUnavailable, fmt.Errorf("nothing was read within %s: %s", within, strings.TrimPrefix(err.Error(), "berth: ")))
+		case over:
 			found.partial = true
 		case err != nil:
 			return nil, err
