@@ -176,7 +176,8 @@ type AcquireError struct {
 	Held int
 	// Waiting is how many claims waited when the server answered.
 	Waiting int
-	// Pause is the pause that was the reason, for ReasonPaused; else nil.
+	// Pause is the pause that was the reason, for ReasonPaused; for ReasonTimedOut and ReasonAttempts that of the
+	// name, as it was read up to 250 ms before the end of the wait. Else nil.
 	Pause *Pause
 	// Swept is how many expired entries that answer dropped.
 	Swept int
@@ -196,11 +197,8 @@ func (e *AcquireError) Error() string {
 	fmt.Fprintf(&b, "berth: %q not acquired: %s", e.Name, e.Reason)
 	switch e.Reason {
 	case ReasonPaused:
-		if p := e.Pause; p != nil {
-			fmt.Fprintf(&b, " for %s", max(time.Second, p.Left.Round(time.Second)))
-			if p.Reason != "" {
-				b.WriteString(": " + visible(p.Reason))
-			}
+		if e.Pause != nil {
+			b.WriteString(e.Pause.lasts())
 		}
 	case ReasonHeld: // of a lock, which has no capacity
 		fmt.Fprintf(&b, " (waiting %d)", e.Waiting)
@@ -212,6 +210,9 @@ func (e *AcquireError) Error() string {
 		fmt.Fprintf(&b, "held %d, waiting %d)", e.Held, e.Waiting)
 	case ReasonCancelled, ReasonTimedOut, ReasonAttempts, ReasonClosed:
 		fmt.Fprintf(&b, " after %s", e.Waited.Round(time.Millisecond))
+		if e.Pause != nil {
+			b.WriteString("; paused" + e.Pause.lasts())
+		}
 	}
 	if len(e.Holders) > 0 {
 		h := e.Holders[0]

@@ -1,6 +1,9 @@
 package berth
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Pause is a pause of a name: nothing is granted until it ends, and then who waits comes in its
 // order, without a call of anybody's.
@@ -11,6 +14,15 @@ type Pause struct {
 	Since time.Time
 	// Reason is what the operator gave, any bytes; "" for none.
 	Reason string
+}
+
+// lasts says for how long yet, and why.
+func (p *Pause) lasts() string {
+	text := fmt.Sprintf(" for %s", max(time.Second, p.Left.Round(time.Second)))
+	if p.Reason != "" {
+		text += ": " + visible(p.Reason)
+	}
+	return text
 }
 
 // PausedAll is what a pause of all names, or its end, came to.

@@ -51,6 +51,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		refusal = e.leaving(ctx, wait)
 		m := c.see()
 		m.blame(refusal, e.clock.Now())
+		e.tellPaused(c, refusal)
 	}
 	e.on(c, &event{kind: evLeave, cause: refusal})
 	return nil, e.refused(c, refusal)

@@ -22,6 +22,8 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		defer late.Stop()
 		waited = late.C
 	}
+	nearEnd, stop := e.nearEnd(ctx)
+	defer stop()
 	for {
 		switch fx := e.look(c); {
 		case fx.has(doConfirm):
@@ -43,10 +45,54 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 		case <-waited:
 			e.on(c, &event{kind: evWaited})
 			late.Reset(c.WantAfter)
+		case <-nearEnd:
+			e.spawn(func() { e.askPaused(ctx, c) })
 		case <-ctx.Done():
 			return cutShort
 		case <-e.closing:
 			return cutShort
+		}
+	}
+}
+
+// A wait that ends by its own time says whether its name is paused. The server is asked shortly before, so that nobody has
+// to wait for the answer.
+const pausedBefore = 250 * time.Millisecond
+
+// pausedAt is a pause, and when it was asked for.
+type pausedAt struct {
+	*berth.Pause
+	at time.Duration
+}
+
+// nearEnd tells when a wait with a bound comes near its end.
+func (e *Engine) nearEnd(ctx context.Context) (near <-chan time.Time, stop func() bool) {
+	end, bounded := ctx.Deadline()
+	if !bounded || e.cfg.Paused == nil {
+		return nil, func() bool { return false }
+	}
+	left := time.Until(end)
+	timer := time.NewTimer(left - min(pausedBefore, left/2))
+	return timer.C, timer.Stop
+}
+
+// askPaused asks whether the claim's name is paused.
+func (e *Engine) askPaused(ctx context.Context, c *Claim) {
+	at := e.clock.Now()
+	if pause := e.cfg.Paused(ctx, c.Name); pause != nil {
+		c.paused.Store(&pausedAt{pause, at})
+	}
+}
+
+// tellPaused says of a wait that has ended by its own time that its name is paused.
+func (e *Engine) tellPaused(c *Claim, r *berth.AcquireError) {
+	if r.Reason != berth.ReasonTimedOut && r.Reason != berth.ReasonAttempts {
+		return
+	}
+	if p := c.paused.Load(); p != nil {
+		pause := *p.Pause
+		if pause.Left -= e.clock.Now() - p.at; pause.Left > 0 {
+			r.Pause = &pause
 		}
 	}
 }

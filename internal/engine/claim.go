@@ -71,6 +71,8 @@ type Claim struct {
 
 	part atomic.Pointer[member] // of its owner's group, nil for none; Engine.member alone sets it
 
+	paused atomic.Pointer[pausedAt] // of its name, shortly before the wait's own end; nil for not paused
+
 	handle Hold // the caller's, from the look on that gives it
 }
 

@@ -64,6 +64,8 @@ type Config struct {
 	// the refusal of the claim, or an error, which counts as that of an attempt that did not run;
 	// nil for nothing to do.
 	Before func(ctx context.Context, c *Claim) (*berth.AcquireError, error)
+	// Paused asks for the pause of a name, nil for none; nil where nobody is to be asked. It returns when ctx ends.
+	Paused func(ctx context.Context, name string) *berth.Pause
 	// Wanted is called when somebody wants a hold of this node back; nil for nobody. It waits for nothing.
 	Wanted func()
 	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain

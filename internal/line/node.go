@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/notice"
@@ -89,6 +90,7 @@ func New(cfg Config) *Node {
 		Redis: cfg.Redis, Scripts: calls, Node: id, Channel: cfg.Space.Wake(id),
 		Wait: s.Lease, CallTimeout: s.CallTimeout, CleanupTimeout: s.CleanupTimeout,
 		WarnAfter: max(s.WarnHeldLongerThan, 0), Retry: s.Retry, Observe: calls.Tell, Clock: cfg.Clock,
+		Paused: func(ctx context.Context, name string) *berth.Pause { return calls.Decide.PauseNow(ctx, cfg.Kind, name) },
 	}
 	if cfg.Swarm != nil {
 		of.Passed = func() bool { return cfg.Swarm.Passed(id) }

@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -51,4 +52,22 @@ func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, 
 	p.results = answers.Results
 	texts := p.texts(pause)
 	return notice.Read(texts[0]), p.err
+}
+
+// PauseNow is the pause of one name, nil for none, in one trip. A thin name has none.
+func (r *Reader) PauseNow(ctx context.Context, kind keyspace.Kind, name string) *berth.Pause {
+	var p trip
+	at := p.fields(r.space.State(kind, name), "", "v", "pause")
+	answers, err := r.run.Read(ctx, "pause", scriptkit.From{Unasked: true}, p.commands...)
+	if err != nil {
+		return nil
+	}
+	p.results = answers.Results
+	texts := p.texts(at)
+	values, _, _ := state.ParseValues(texts[0]) // what is damaged is not paused here
+	t := turn{now: answers.Now}
+	if found := t.pauseOf(&values, texts[1]); found.Until > 0 {
+		return &berth.Pause{Left: state.Millis(found.Until - t.now), Since: state.Instant(found.Since), Reason: found.Reason}
+	}
+	return nil
 }

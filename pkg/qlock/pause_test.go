@@ -2,6 +2,7 @@ package qlock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,4 +83,21 @@ func TestAnUnpauseOfALockHandsOnInItsRun(t *testing.T) {
 		require.Equal(w.T, paused, ops.Told(observe.Paused)[0].Left)
 		require.Len(w.T, ops.Told(observe.Unpaused), 2)
 	})
+}
+
+// Attempts that are used up while the lock is paused, and nobody holds it, say the pause, with details and without.
+func TestAttemptsThatAreUsedUpInAPauseTellThePause(t *testing.T) {
+	for _, detailed := range []bool{false, true} {
+		t.Run(fmt.Sprint(detailed), func(t *testing.T) {
+			inWorld(t, func(_ *testing.T, w *world) {
+				n := w.node()
+				n.pause(paused)
+				attempts := qlock.Attempts{Max: 10, Delay: time.Second, Jitter: -1}
+				q := n.queue(&qlock.LockOptions{Attempts: attempts, DetailedErrors: detailed})
+				refused := q.Refused(9*time.Second, berth.ReasonAttempts)
+				require.Equal(w.T, &berth.Pause{Left: paused - 9*time.Second, Since: w.Began, Reason: "migration"}, refused.Pause)
+				require.EqualError(w.T, refused, `berth: "door" not acquired: attempts used up after 9s; paused for 51s: migration`)
+			})
+		})
+	}
 }

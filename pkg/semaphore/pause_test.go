@@ -299,3 +299,57 @@ func TestAllThatWaitAreGrantedAtTheEndOfAPause(t *testing.T) {
 		}
 	})
 }
+
+// A wait that ends by its own time says that its name is paused, and for how long: nobody else is in the way.
+func TestAWaitThatEndsInAPauseIsToldThePause(t *testing.T) {
+	for name, test := range map[string]struct {
+		before, lasts time.Duration // when the name is paused, and for how long
+		told          bool
+	}{
+		"paused before it came":          {0, paused, true},
+		"paused while it waits":          {lease + lease/2, paused, true},
+		"a pause that has ended by then": {0, lease, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(_ *testing.T, w *world) {
+				n, ops := w.node(), w.node()
+				held := n.take(1, nil)
+				if test.before == 0 {
+					ops.pause(test.lasts)
+				}
+				const waits = 2 * lease
+				ctx, cancel := context.WithTimeout(context.Background(), waits)
+				defer cancel()
+				q, dated := n.queue(1, &semaphore.AcquireOptions{MaxWait: waits}), n.queueOn(ctx, n.gpu(1), nil)
+				if test.before > 0 {
+					w.Until(test.before)
+					ops.pause(test.lasts)
+				}
+				require.NoError(w.T, held.Err())
+				for _, q := range []*wait{q, dated} {
+					refused := q.Refused(waits, berth.ReasonTimedOut)
+					if !test.told {
+						require.Nil(w.T, refused.Pause)
+						continue
+					}
+					left := test.before + test.lasts - waits
+					require.Equal(w.T, &berth.Pause{Left: left, Since: w.Began.Add(test.before), Reason: "migration"}, refused.Pause)
+					require.ErrorContains(w.T, refused, "timed out after 12s; paused for "+left.String()+": migration")
+				}
+			})
+		})
+	}
+}
+
+// The end of a wait whose server has fallen silent is not put off by asking for a pause.
+func TestAWaitEndsInTimeThoughNobodySaysWhetherItsNameIsPaused(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		n, ops := w.node(), w.node()
+		ops.pause(paused)
+		q := n.queue(1, &semaphore.AcquireOptions{MaxWait: lease})
+		w.Until(lease - 300*ms)
+		n.Stall()
+		require.Nil(w.T, q.Refused(lease, berth.ReasonTimedOut).Pause)
+		n.Flow()
+	})
+}
