@@ -28,6 +28,7 @@ func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Durat
 	if within < 0 {
 		return berth.Drained{}, berth.Invalid("within", "%s is negative", within)
 	}
+	ctx = n.For(ctx, "Drain", "")
 	d := &drain{n: n, target: t, asked: make(map[string]bool)}
 	if err := d.say(ctx, notice.Drain); err != nil {
 		return berth.Drained{}, err
@@ -72,7 +73,7 @@ func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Durat
 // StopDrain ends a drain of the same target: processes that have heard of the drain hear of its end within some
 // seconds. It returns *berth.ConfigError, berth.ErrStale, or the server's errors.
 func (n *Node) StopDrain(ctx context.Context, t berth.DrainTarget) error {
-	return (&drain{n: n, target: t}).say(ctx, notice.Stop)
+	return (&drain{n: n, target: t}).say(n.For(ctx, "StopDrain", ""), notice.Stop)
 }
 
 // drain is a walk over all claims that asks processes for what they have.

@@ -2,9 +2,11 @@ package line
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // What is read here leads to a write.
@@ -24,8 +26,16 @@ func (s *Calls) Names(ctx context.Context) iter.Seq2[string, error] {
 	return s.Decide.Every(ctx, s.cfg.Redis, s.cfg.Kind)
 }
 
+// For names an operator's call of a name, of all names for "", in the errors of what it reads first.
+func (s *Calls) For(ctx context.Context, call, name string) context.Context {
+	if name == "" {
+		return scriptkit.For(ctx, call+" of "+s.cfg.Scripts+"s")
+	}
+	return scriptkit.For(ctx, fmt.Sprintf("%s of %s %q", call, s.cfg.Scripts, name))
+}
+
 // Revision is how far the changes of a name by operators are. An operator's call begins with it: its script is
-// told the revision, and refuses a call that another one has overtaken, see [Stale].
-func (s *Calls) Revision(ctx context.Context, name string) (int64, error) {
-	return s.Decide.Revision(ctx, s.cfg.Kind, name)
+// told the revision, and refuses a call that another one has overtaken, see [Stale]. call is its name.
+func (s *Calls) Revision(ctx context.Context, call, name string) (int64, error) {
+	return s.Decide.Revision(s.For(ctx, call, name), s.cfg.Kind, name)
 }

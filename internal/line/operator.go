@@ -34,7 +34,7 @@ func (s *Calls) SweepNames(ctx context.Context, names ...string) (int, error) {
 			return 0, err
 		}
 	}
-	return each(ctx, s.listed(ctx, names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
+	return each(ctx, s.listed(s.For(ctx, "Sweep", ""), names...), func(name string) (int, error) { return s.SweepAll(ctx, name) })
 }
 
 // listed goes through the names given, each by itself, or, without any, through all that the
@@ -98,13 +98,13 @@ type step struct {
 // nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
 // server's errors.
 func (s *Node) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
-	return s.each(ctx, t, step{one: s.forceRelease, waits: true, whole: whole})
+	return s.each(s.For(ctx, "Release", t.Name), t, step{one: s.forceRelease, waits: true, whole: whole})
 }
 
 // WantTarget asks for holds back, and returns for how many, also beside an error. Waits are left
 // alone. Its errors are those of ReleaseTarget.
 func (s *Node) WantTarget(ctx context.Context, t berth.Target) (int, error) {
-	return s.each(ctx, t, step{one: s.want})
+	return s.each(s.For(ctx, "Want", t.Name), t, step{one: s.want})
 }
 
 // each takes a step with the claims of a target.

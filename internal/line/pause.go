@@ -47,13 +47,17 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	if err := keyspace.CheckName(name); err != nil {
 		return err
 	}
-	seen, err := n.Revision(ctx, name)
+	call := "Pause"
+	if lasts == 0 {
+		call = "Unpause"
+	}
+	seen, err := n.Revision(ctx, call, name)
 	if err != nil {
 		return err
 	}
 	known := int64(0)
 	if lasts == 0 {
-		fields, _, err := readNotice(ctx, n.cfg)
+		fields, _, err := readNotice(n.For(ctx, call, name), n.cfg)
 		if err != nil {
 			return err
 		}

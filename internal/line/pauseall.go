@@ -32,11 +32,13 @@ func (n *Node) PauseAll(ctx context.Context, lasts time.Duration, reason string)
 	if err := checkPause(lasts, reason); err != nil {
 		return berth.PausedAll{}, err
 	}
-	return n.walkAll(ctx, lasts, reason)
+	return n.walkAll(n.For(ctx, "PauseAll", ""), lasts, reason)
 }
 
 // UnpauseAll ends that, and the pauses that it has made. What an operator has paused by itself stays so.
-func (n *Node) UnpauseAll(ctx context.Context) (berth.PausedAll, error) { return n.walkAll(ctx, 0, "") }
+func (n *Node) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
+	return n.walkAll(n.For(ctx, "UnpauseAll", ""), 0, "")
+}
 
 // walkAll tells all clients, and goes through the names twice: at once, and when all have heard, unless the pause
 // is over by then. Names that come meanwhile are paused by those who ask for them.

@@ -118,7 +118,7 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 // remove runs pool_remove, in chunks.
 func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	var change Change
-	seen, err := p.client.node.Revision(ctx, p.name)
+	seen, err := p.client.node.Revision(ctx, "Remove", p.name)
 	if err != nil {
 		return change, err
 	}
@@ -200,7 +200,7 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 
 // rest runs pool_rest.
 func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
-	seen, err := p.client.node.Revision(ctx, p.name)
+	seen, err := p.client.node.Revision(ctx, "Rest", p.name)
 	if err != nil {
 		return err
 	}

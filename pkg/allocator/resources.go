@@ -216,7 +216,7 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 // replaceNow begins a Replace at a revision of its own, adds the resources, and removes those that
 // were last named at an earlier one.
 func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
-	seen, err := p.client.node.Revision(ctx, p.name)
+	seen, err := p.client.node.Revision(ctx, "Replace", p.name)
 	if err != nil {
 		return Change{}, 0, err
 	}

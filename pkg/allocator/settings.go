@@ -287,7 +287,7 @@ func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) 
 
 // set runs pool_set, and then pool_sharers for all resources. what says the words for people.
 func (n *node) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
-	seen, err := n.Revision(ctx, name)
+	seen, err := n.Revision(ctx, "Set", name)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (x *explaining) ofSemaphore() {
 	case x.self == nil || x.self.ID == x.head.ID:
 		asks = fmt.Sprintf("%d of %d %s held and it asks for %d", s.Held, s.Capacity, are(s.Held), need)
 	default:
-		asks = fmt.Sprintf("%d of %d %s held, and %s, who is first, asks for %d", s.Held, s.Capacity, are(s.Held), whose(x.head.Label, x.head.ID), need)
+		asks = fmt.Sprintf("%d of %d %s held, and %s, who is first, asks for %d", s.Held, s.Capacity, are(s.Held), x.s.whose(x.head.Label, x.head.ID), need)
 	}
 	x.reason(Reason{Code: Full, Need: need, Have: s.Held, Of: s.Capacity}, asks+"; "+x.heldBy(""))
 }
@@ -280,7 +280,7 @@ func (x *explaining) placed() {
 	}
 	if w != nil && x.self == nil && x.silent(w.Node) {
 		x.also(Reason{Code: Silent, Claim: w.ID, Until: w.Heard.Add(w.WaitLease)}, "%s, who is first, has not been heard of for %s.",
-			whose(w.Label, w.ID), text.Human(x.s.ago(w.Heard)))
+			x.s.whose(w.Label, w.ID), text.Human(x.s.ago(w.Heard)))
 	}
 	if w == nil || x.s.Kind != keyspace.Lock {
 		return
@@ -336,7 +336,7 @@ func (x *explaining) wanted() {
 	for i := range x.holds {
 		if h := &x.holds[i]; !h.Wanted.IsZero() {
 			x.also(Reason{Code: Asked, Claim: h.ID}, "%s was asked to give back %s ago.",
-				whose(h.Label, h.ID), text.Human(x.s.ago(h.Wanted)))
+				x.s.whose(h.Label, h.ID), text.Human(x.s.ago(h.Wanted)))
 			return // the others are told by the blockers
 		}
 	}

@@ -61,6 +61,11 @@ func waits(label string, changes ...func(*wait)) wait {
 	return w
 }
 
+// second is another claim of a process, for an owner.
+func second(owner string) func(*wait) {
+	return func(w *wait) { w.ID, w.Owner = w.Node+".2", owner }
+}
+
 func heavy(weight int) func(*wait) { return func(w *wait) { w.Weight = weight } }
 func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Named = key, true } }
 func quiet(d time.Duration) func(*wait) {
@@ -256,6 +261,16 @@ var sentences = []struct {
 		Locked, lockOf(holds("alpha", limited(20*time.Second))).in(waits("beta"), waits("gamma")), "",
 		`2 wait for lock "nightly", beta first (12s): alpha has held it for 3m40s and renews it, for 20s more at most (heard of 1.2s ago).`,
 		`Next: in 20s (00:01:00 UTC) the maximum hold of alpha ends, and beta gets it.`,
+	},
+	{ // one process
+		Locked, lockOf(holds("alpha", ownedBy("order-1"))).in(waits("alpha", second("order-2")), waits("beta")), "",
+		`2 wait for lock "nightly", alpha (order-2) first (12s): alpha (order-1) has held it for 3m40s and renews it (heard of 1.2s ago).`,
+		`Nothing ends by itself: alpha (order-1) renews. If it is not heard of again, alpha (order-2) gets it in 8.8s.`,
+	},
+	{ // each call is its own owner
+		Locked, lockOf(holds("alpha", func(h *hold) { h.ID = "n-alpha.0" })).in(waits("alpha")).asked("alpha"), "n-alpha.1",
+		`alpha (n-alpha.1) has waited 12s for lock "nightly": alpha (n-alpha.0) has held it for 3m40s and renews it (heard of 1.2s ago).`,
+		`Nothing ends by itself: alpha (n-alpha.0) renews.`,
 	},
 	{
 		Locked, lockOf(holds("alpha", endless)).in(waits("beta")), "",

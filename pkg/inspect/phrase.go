@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -30,10 +31,14 @@ func capital(sentence string) string {
 	return strings.ToUpper(sentence[:1]) + sentence[1:]
 }
 
-// whose is how a sentence names a claim: by its process's label.
-func whose(label, claim string) string {
+// whose is how a sentence names a claim: by its process's label, and by its owner too where that label both holds and waits; a
+// claim without one is its own.
+func (s *snapshot) whose(label, claim string) string {
 	if label == "" {
 		return text.Word(claim)
+	}
+	if owner, known := s.shared.both[claim]; known {
+		return text.Word(label) + " (" + text.Word(cmp.Or(owner, claim)) + ")"
 	}
 	return text.Word(label)
 }
@@ -88,7 +93,7 @@ func (x *explaining) why() string {
 func (x *explaining) whoWaits() string {
 	s := x.s
 	if w := x.self; w != nil {
-		subject := fmt.Sprintf("%s has waited %s for %s", whose(w.Label, w.ID), text.Human(s.ago(w.Since)), s.title())
+		subject := fmt.Sprintf("%s has waited %s for %s", x.s.whose(w.Label, w.ID), text.Human(s.ago(w.Since)), s.title())
 		if x.e.Ahead > 0 {
 			subject += ", " + number(x.e.Ahead) + " ahead"
 		}
@@ -109,7 +114,7 @@ func (x *explaining) whoWaits() string {
 		verb = "waits"
 	}
 	return fmt.Sprintf("%s%s %s for %s, %s first (%s)", most, number(s.Waiting), verb, s.title(),
-		whose(x.head.Label, x.head.ID), text.Human(s.ago(x.head.Since)))
+		x.s.whose(x.head.Label, x.head.ID), text.Human(s.ago(x.head.Since)))
 }
 
 // heldBy says how the first of the holds in the way stands, and how many others there are.
@@ -138,7 +143,7 @@ func (x *explaining) heldAs(object, again string) string {
 // held says how a hold stands: "alpha has held it for 3m40s and renews it". object and again are what
 // is held, and what it is called the second time.
 func (s *snapshot) held(h *hold, object, again string) string {
-	who, heard := whose(h.Label, h.ID), s.heardOf(h)
+	who, heard := s.whose(h.Label, h.ID), s.heardOf(h)
 	long := fmt.Sprintf("%s has held%s for %s", who, object, text.Human(s.ago(h.Granted)))
 	limit := ""
 	if !h.Limit.IsZero() {
@@ -237,7 +242,7 @@ func (x *explaining) then() string {
 		return fmt.Sprintf("Next: not known; of %s holds the first %d to end were read, and none of them ends by itself.",
 			number(len(s.Holds)+s.HoldsLeft), len(s.Holds))
 	case !e.Horizon.IsZero() && len(x.holds) > 0 && s.process(&x.holds[0]) == Unconfirmed:
-		return "Next: not known: " + whose(x.holds[0].Label, x.holds[0].ID) + " has not taken it up yet."
+		return "Next: not known: " + x.s.whose(x.holds[0].Label, x.holds[0].ID) + " has not taken it up yet."
 	case !e.Horizon.IsZero():
 		return "Next: not known beyond " + s.moment(e.Horizon) + "."
 	}
@@ -258,7 +263,7 @@ func (x *explaining) still() string {
 	case len(x.holds) == 0:
 		return ""
 	case x.s.Kind == keyspace.Lock || others == 0:
-		return ", and " + whose(x.holds[0].Label, x.holds[0].ID) + " still has it"
+		return ", and " + x.s.whose(x.holds[0].Label, x.holds[0].ID) + " still has it"
 	}
 	return ", and what is held stays held"
 }
@@ -274,11 +279,11 @@ func (x *explaining) noEnd() string {
 	}
 	switch {
 	case h.Deadline.IsZero():
-		return ": " + whose(h.Label, h.ID) + " has no end."
+		return ": " + x.s.whose(h.Label, h.ID) + " has no end."
 	case x.s.process(h) == Unconfirmed:
-		return ": " + whose(h.Label, h.ID) + " has not taken it up yet."
+		return ": " + x.s.whose(h.Label, h.ID) + " has not taken it up yet."
 	}
-	return ": " + whose(h.Label, h.ID) + " renews."
+	return ": " + x.s.whose(h.Label, h.ID) + " renews."
 }
 
 // gets says who is granted what it asks for.
@@ -286,7 +291,7 @@ func (x *explaining) gets(e *Event) string {
 	var names []string
 	for _, claim := range e.Grants[:min(len(e.Grants), 2)] {
 		label := x.s.label(claim)
-		names = append(names, whose(label, claim))
+		names = append(names, x.s.whose(label, claim))
 	}
 	switch n := len(e.Grants); n {
 	case 0:
@@ -333,7 +338,7 @@ func (x *explaining) unheard(e *Event) string {
 			if h.ID == e.Claim {
 				return "it"
 			}
-			others = append(others, whose(h.Label, h.ID))
+			others = append(others, x.s.whose(h.Label, h.ID))
 		}
 	}
 	for _, w := range slices.Concat(x.s.Line, x.s.Lanes) {
@@ -341,7 +346,7 @@ func (x *explaining) unheard(e *Event) string {
 			if w.ID == e.Claim {
 				return "it"
 			}
-			others = append(others, whose(w.Label, w.ID))
+			others = append(others, x.s.whose(w.Label, w.ID))
 		}
 	}
 	return append(others, "it")[0]
@@ -350,7 +355,7 @@ func (x *explaining) unheard(e *Event) string {
 // ends says what of an event it is that ends.
 func (x *explaining) ends(e *Event) string {
 	label := x.s.label(e.Claim)
-	who, what := whose(label, e.Claim), text.Word(e.Resource)
+	who, what := x.s.whose(label, e.Claim), text.Word(e.Resource)
 	switch e.What {
 	case MaxHoldEnds:
 		return "the maximum hold of " + who + " ends"
@@ -388,5 +393,5 @@ func (x *explaining) sweeps() string {
 	if h == nil || h.Lease == berth.Forever {
 		return "Next: when somebody calls; " + command
 	}
-	return fmt.Sprintf("Next: once %s next renews, within %s; %s", whose(h.Label, h.ID), text.Human(h.pace()/3), command)
+	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(h.pace()/3), command)
 }

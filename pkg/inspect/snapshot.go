@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -48,6 +49,7 @@ type shared struct {
 	coming   *coming           // of the name, and of those who wait in the line
 	inTheWay map[string][]hold // of those who wait for a resource, "" for the line
 	work     int               // of what comes; see enough
+	both     map[string]string // the owners of the claims whose label is that of a hold and of a wait
 }
 
 // sharing is a snapshot of which several explanations are made, all of them about the same claim or none.
@@ -56,8 +58,32 @@ func (s *snapshot) sharing() *snapshot {
 		return s
 	}
 	same := *s
-	same.shared = &shared{nodes: s.tells(), inTheWay: map[string][]hold{}}
+	same.shared = &shared{nodes: s.tells(), inTheWay: map[string][]hold{}, both: s.both()}
 	return &same
+}
+
+// both are the claims that a label does not tell apart: some claims of its process hold, and others wait.
+func (s *snapshot) both() map[string]string {
+	holding, owners := map[string]bool{}, map[string]string{}
+	for i := range s.Holds {
+		holding[s.Holds[i].Label] = true
+	}
+	waits := slices.Concat(s.Line, s.Lanes)
+	if c := s.Claim; c != nil && c.Wait != nil {
+		waits = append(waits, *c.Wait)
+	}
+	waiting := map[string]bool{}
+	for i := range waits {
+		if w := &waits[i]; holding[w.Label] {
+			waiting[w.Label], owners[w.ID] = true, w.Owner
+		}
+	}
+	for i := range s.Holds {
+		if h := &s.Holds[i]; waiting[h.Label] {
+			owners[h.ID] = h.Owner
+		}
+	}
+	return owners
 }
 
 // about is a snapshot that was asked for another claim, one that was read with it, or for none.

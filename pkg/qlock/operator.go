@@ -153,7 +153,7 @@ func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) er
 	if err := checkExtension(by); err != nil {
 		return err
 	}
-	entries, fence, err := o.held(ctx, name)
+	entries, fence, err := o.held(o.client.node.Load().For(ctx, "Extend", name), name)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -443,5 +444,33 @@ func TestANameAloneIsEndedInOneStep(t *testing.T) {
 		require.Equal(t, 3, operator.Count("lock_force_release"))
 		w.Advance(0)
 		require.False(t, next.Pending(), "with the last entry it is handed on")
+	})
+}
+
+// A call that reads first says which call it is, and of which lock: the read is nothing to its caller.
+func TestAnOperatorsErrorNamesTheCallAndTheLock(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		n := w.node()
+		n.take(nil)
+		ctx, o := context.Background(), n.Operator()
+		n.Stall()
+		for says, call := range map[string]func() error{
+			`Pause of lock "door": `:   func() error { return o.Pause(ctx, door, time.Minute, "") },
+			`Unpause of lock "door": `: func() error { return o.Unpause(ctx, door) },
+			`Extend of lock "door": `:  func() error { return o.Extend(ctx, door, time.Second) },
+			`Release of lock "door": `: func() error { return testkit.Second(o.Release(ctx, berth.Target{Name: door})) },
+			`Want of lock "door": `:    func() error { return testkit.Second(o.Want(ctx, berth.Target{Name: door})) },
+			`Release of locks: `:       func() error { return testkit.Second(o.Release(ctx, berth.Target{All: true})) },
+			`Sweep of locks: `:         func() error { return testkit.Second(o.Sweep(ctx)) },
+			`PauseAll of locks: `:      func() error { return testkit.Second(o.PauseAll(ctx, time.Minute, "")) },
+			`UnpauseAll of locks: `:    func() error { return testkit.Second(o.UnpauseAll(ctx)) },
+			`Drain of locks: `:         func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, 0)) },
+			`StopDrain of locks: `:     func() error { return o.StopDrain(ctx, berth.DrainTarget{Node: "n"}) },
+		} {
+			err := call()
+			require.ErrorIs(w.T, err, berth.ErrUnavailable, says)
+			require.Regexp(w.T, "^berth: "+says+`no answer in time \(\d attempts\)$`, err.Error())
+		}
+		n.Flow()
 	})
 }

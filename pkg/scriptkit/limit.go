@@ -37,6 +37,14 @@ func CallersEnd(ctx context.Context) error {
 	return end
 }
 
+// callKey is where a context keeps what a call is named.
+type callKey struct{}
+
+// For returns ctx as one of a call whose reads lead to a write: the errors of each Read name the call, not the read.
+func For(ctx context.Context, call string) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
 // patientKey marks a context that alone bounds its attempts.
 type patientKey struct{}
 

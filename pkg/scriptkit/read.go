@@ -48,11 +48,14 @@ var errReplica = errors.New("a replica answered, and this needs the primary")
 // Read sends commands that only read in one pipeline, which begins with HELLO and TIME unless From leaves them out: they
 // tell who answered, and when. It is repeated by Options.Retry, each attempt within CallTimeout, if the server
 // did not answer or did not run a command for now; and with From.Primary if a replica answered. what
-// names the read in errors, which are those of Run.
+// names the read in errors, which are those of Run; see For.
 //
 // rueidis neither repeats the commands nor sends them to a replica by itself: it does not know that
 // they only read.
 func (r *Runner) Read(ctx context.Context, what string, from From, commands ...Command) (Answers, error) {
+	if named, ok := ctx.Value(callKey{}).(string); ok {
+		what = named
+	}
 	c := call{runner: r, script: &Script{Name: what}, pace: newPace(r.opts.Retry)}
 	for _, command := range commands {
 		if verb := command.Verb[0]; !command.Optional && !slices.Contains(c.script.Commands, verb) {

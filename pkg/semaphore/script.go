@@ -68,7 +68,7 @@ func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, _ string) (e
 
 // resize runs semaphore_resize, and sweeps on where it stopped at its bound.
 func (n *node) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
-	seen, err := n.Revision(ctx, name)
+	seen, err := n.Revision(ctx, "Resize", name)
 	if err != nil {
 		return err
 	}
