@@ -19,6 +19,7 @@ type bands struct {
 	waitsAll, apartAll                int
 	overAll, liveAll                  int
 	restingAll, expiriesAll           int
+	damaged                           []member // of all
 }
 
 // asking is where the answers are to what a line is asked.
@@ -123,7 +124,25 @@ func (f *fat) hearLine(p *trip, v *state.Values, c *state.Counts) (b bands, err 
 	b.over, b.live = b.over[:min(len(b.over), f.k)], b.live[:min(len(b.live), f.k)]
 	b.rests, b.expiries = b.rests[:min(len(b.rests), f.k)], b.expiries[:min(len(b.expiries), f.k)]
 	b.resting, b.leaving = b.resting[:min(len(b.resting), snapRests)], b.leaving[:min(len(b.leaving), snapLeave)]
+	b.sound()
 	return b, nil
+}
+
+// sound takes the members out of the bands that are damaged: of holds and waits they are told. Where a rest or an expiry is
+// damaged, its resource tells of it.
+func (b *bands) sound() {
+	take := func(band *[]member, all *int, behind func(string) (string, error)) []member {
+		own, _, damaged := sound(*band, behind)
+		*band, *all = own, *all-len(damaged)
+		return damaged
+	}
+	var none int
+	b.damaged = slices.Concat(take(&b.live, &b.liveAll, claimHeld), take(&b.waits, &b.waitsAll, claimPlaced), take(&b.apart, &b.apartAll, claimPlaced))
+	take(&b.over, &b.overAll, claimHeld)
+	take(&b.rests, &none, resourceResting)
+	take(&b.resting, &b.restingAll, resourceResting)
+	take(&b.expiries, &b.expiriesAll, resourceLeaving)
+	take(&b.leaving, &none, resourceLeaving)
 }
 
 func (f *fat) hearPlain(p *trip) (b bands) {

@@ -59,12 +59,12 @@ func (t *turn) claim(id string) (c Claim, still bool, err error) {
 	case p.err != nil || record == "":
 		return c, true, p.err
 	case record[0] == '!':
-		c.Ended = record[1:]
+		c.Ended = state.Brief(record[1:])
 	case record[0] == 'w':
 		return t.waiting(id, texts, before)
 	case held > t.now:
 		h, err := Holder(t.name, id, t.at(), held, record)
-		h.Resource = texts[1]
+		h.Resource = resource(texts[1])
 		c.Holder = &h
 		return c, true, err
 	}

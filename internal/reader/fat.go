@@ -187,14 +187,8 @@ func (f *fat) end(p *trip, values int) error {
 	return p.err
 }
 
-// claimsOf are the claims of holds.
-func claimsOf(holds []member) []string {
-	claims := make([]string, len(holds))
-	for i, h := range holds {
-		claims[i] = h.name[len(state.Hold("")):]
-	}
-	return claims
-}
+// claimsOf are the claims of holds that are all sound.
+func claimsOf(holds []member) []string { return namesOf(holds, claimHeld) }
 
 // weighs says whether what is held cannot be told without the weights of what has expired; see weigh.
 func (f *fat) weighs() bool {

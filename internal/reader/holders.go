@@ -63,7 +63,8 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 	}
 	f := fat{turn: t, state: t.key(keyspace.StatePart), line: t.key(keyspace.LinePart)}
 	var p trip
-	claims := claimsOf(holds)
+	all := holds
+	holds, claims, damaged := sound(holds, claimHeld)
 	records, scores, resources := p.fields(f.state, "c:", claims...), p.scores(f.line, "h:", claims...), -1
 	if t.kind == keyspace.Pool {
 		resources = p.fields(f.state, "r:", claims...)
@@ -77,8 +78,8 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 		return found, false, err
 	}
 	held := map[string]string{}
-	for i, resource := range p.texts(resources) {
-		held[claims[i]] = resource
+	for i, key := range p.texts(resources) {
+		held[claims[i]] = resource(key)
 	}
 	found.Found = f.holders(claims, p.texts(records), p.at(scores))
 	places := map[string]member{}
@@ -89,8 +90,11 @@ func (t *turn) holdersPage(after *member, most int) (found Page[berth.Holder], s
 		f := &found.Found[i]
 		f.Entry.Resource, f.at = held[f.Entry.ID], places[f.at.name]
 	}
+	for _, m := range damaged {
+		found.Found = append(found.Found, Found[berth.Holder]{berth.Holder{ID: state.Brief(m.name)}, state.Damaged(m.name), m})
+	}
 	if more {
-		found.Next = cursorOf(holds[len(holds)-1])
+		found.Next = cursorOf(all[len(all)-1])
 	}
 	return found, before.still(now), p.err
 }

@@ -149,7 +149,7 @@ func (t *turn) text() (text string, thin bool, err error) {
 		return "", false, err
 	}
 	text, err = all[0].ToString()
-	return text, true, err
+	return state.Bounded(text), true, err
 }
 
 // slight is the row of a thin name: one text, so never torn.

@@ -1,6 +1,8 @@
 package reader
 
 import (
+	"slices"
+
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -39,10 +41,7 @@ func (d *dues) hear() {
 
 // look asks for the items, and for what the expired holds held.
 func (d *dues) look(p *trip) {
-	d.looked = nil
-	for _, m := range append(append([]member(nil), d.rests...), d.expiries...) {
-		d.looked = append(d.looked, m.name[2:])
-	}
+	d.looked = slices.Concat(namesOf(d.rests, resourceResting), namesOf(d.expiries, resourceLeaving))
 	claims := claimsOf(d.over)
 	d.places = [3]int{
 		p.fields(d.key(keyspace.ItemsPart), "i", d.looked...), p.fields(d.state, "r:", claims...), p.fields(d.state, "c:", claims...),
@@ -52,13 +51,15 @@ func (d *dues) look(p *trip) {
 // heed takes the answers to look.
 func (d *dues) heed(p *trip) {
 	d.met = map[string]*known{}
+	claims := claimsOf(d.over)
 	d.meet(p.texts(d.places[0]))
 	resources, records := p.texts(d.places[1]), p.texts(d.places[2])
 	for i, h := range d.over {
-		if resources[i] == "" {
+		key := resource(resources[i])
+		if key == "" {
 			continue
 		}
-		e := ending{claim: claimsOf(d.over[i : i+1])[0], resource: resources[i], at: deadline(h.score)}
+		e := ending{claim: claims[i], resource: key, at: deadline(h.score)}
 		if r, err := state.ParseRecord(records[i]); err == nil {
 			if w, err := state.ParseWants(r.Extra); err == nil {
 				e.wants = &w
@@ -110,13 +111,13 @@ func (d *dues) heedOn(p *trip) {
 
 // count tells the counts. What has ended of rests and expiries comes last, as in a sweep.
 func (d *dues) count() {
-	for _, m := range d.rests {
-		if k := d.met[m.name[2:]]; k != nil && k.now.Ends <= d.now {
+	for _, key := range namesOf(d.rests, resourceResting) {
+		if k := d.met[key]; k != nil && k.now.Ends <= d.now {
 			k.now.Ends = 0
 		}
 	}
-	for _, m := range d.expiries {
-		if k := d.met[m.name[2:]]; k != nil {
+	for _, key := range namesOf(d.expiries, resourceLeaving) {
+		if k := d.met[key]; k != nil {
 			k.now.Leaving = true
 		}
 	}

@@ -64,14 +64,14 @@ func (r *Reader) ResourcesPage(ctx context.Context, name, cursor string) (found 
 		if err := t.first(&p); err != nil {
 			return err
 		}
-		var fields, keys []string
-		if fields, next = p.scanned(scan); p.err != nil {
+		var fields []pair
+		if fields, next = p.scanned(scan, "i"); p.err != nil {
 			return p.err
 		}
+		var keys []string
 		items := map[string]stored{}
-		for i := 0; i < len(fields); i += 2 {
-			key := fields[i][1:]
-			keys, items[key] = append(keys, key), stored{fields[i+1], true}
+		for _, f := range fields {
+			keys, items[f.name] = append(keys, f.name), stored{f.value, true}
 		}
 		found, err = t.described(keys, items)
 		return err
@@ -259,8 +259,8 @@ func (r *Reader) BindingsPage(ctx context.Context, name, cursor string) (found [
 		if err := t.first(&p); err != nil {
 			return err
 		}
-		var fields []string
-		if fields, next = p.scanned(scan); p.err != nil {
+		var fields []pair
+		if fields, next = p.scanned(scan, "b"); p.err != nil {
 			return p.err
 		}
 		found, err = t.bindings(fields)
@@ -278,7 +278,7 @@ func (r *Reader) Binding(ctx context.Context, name, binding string) (Binding, er
 		if err := t.first(&p); err != nil {
 			return err
 		}
-		all, err := t.bindings([]string{"b" + binding, p.texts(text)[0]})
+		all, err := t.bindings([]pair{{binding, p.texts(text)[0]}})
 		if found = append(all, found...); err == nil {
 			err = p.err
 		}
@@ -287,12 +287,12 @@ func (r *Reader) Binding(ctx context.Context, name, binding string) (Binding, er
 	return found[0], err
 }
 
-// bindings reads the resources of bindings, of which the fields and the texts are given in turn.
-func (t *turn) bindings(fields []string) (found []Binding, err error) {
+// bindings reads the resources of bindings.
+func (t *turn) bindings(fields []pair) (found []Binding, err error) {
 	var keys []string
-	for i := 0; i < len(fields); i += 2 {
-		if b, err := state.ParseBinding(fields[i+1]); err == nil && b.Ends > t.now {
-			found = append(found, Binding{fields[i][1:], b.Resource, t.left(b.Ends)})
+	for _, f := range fields {
+		if b, err := state.ParseBinding(f.value); err == nil && b.Ends > t.now {
+			found = append(found, Binding{f.name, b.Resource, t.left(b.Ends)})
 			keys = append(keys, b.Resource)
 		}
 	}
@@ -327,12 +327,11 @@ func (r *Reader) HoldersOf(ctx context.Context, name string, resources []string)
 			if err := t.first(&p); err != nil {
 				return err
 			}
-			var fields []string
-			fields, cursor = p.scanned(scan)
-			for i := 0; i < len(fields); i += 2 {
-				claim, key := fields[i][len("r:"):], fields[i+1]
-				if wanted[key] && !slices.Contains(holders[key], claim) {
-					holders[key] = append(holders[key], claim)
+			var fields []pair
+			fields, cursor = p.scanned(scan, "r:")
+			for _, f := range fields {
+				if wanted[f.value] && !slices.Contains(holders[f.value], f.name) {
+					holders[f.value] = append(holders[f.value], f.name)
 				}
 			}
 			return p.err

@@ -37,22 +37,19 @@ func (s *snap) hear(p *trip) {
 	s.s.Known, s.s.Group = true, s.before.group
 	s.lane = member{} // the line is read as a whole
 	s.live, s.line, s.apart = b.live, b.waits, b.apart
+	for _, m := range b.damaged {
+		s.s.Damaged = append(s.s.Damaged, state.Brief(m.name))
+	}
 	s.s.LineLeft, s.s.ApartLeft = b.waitsAll-len(s.line), b.apartAll-len(s.apart)
 	if s.pool == nil {
 		return
 	}
 	s.s.Items, s.s.Bindings = map[string]Item{}, map[string]state.Binding{}
 	s.s.Filled = s.before.counts.Filled
-	for _, m := range b.resting {
-		s.rests = append(s.rests, m.name[2:])
-	}
+	s.rests, s.leave = namesOf(b.resting, resourceResting), namesOf(b.leaving, resourceLeaving)
 	s.s.RestsLeft = b.restingAll - len(s.rests)
-	for _, m := range b.leaving {
-		s.leave = append(s.leave, m.name[2:])
-		s.s.Leaves = m.score - state.Expiries
-	}
-	if len(s.leave) < snapLeave {
-		s.s.Leaves = 0
+	if len(s.leave) == snapLeave {
+		s.s.Leaves = b.leaving[snapLeave-1].score - state.Expiries
 	}
 	refresh, _, _ := strings.Cut(p.texts(s.places["refresh"])[0], " ")
 	s.s.Refresh = parse(refresh)
@@ -60,7 +57,7 @@ func (s *snap) hear(p *trip) {
 
 // look asks for the records.
 func (s *snap) look(p *trip) {
-	holds, waits, apart := claimsOf(s.live), placed(s.line), placed(s.apart)
+	holds, waits, apart := claimsOf(s.live), namesOf(s.line, claimPlaced), namesOf(s.apart, claimPlaced)
 	s.places["holds"], s.places["scores"] = p.fields(s.state, "c:", holds...), p.scores(s.fat.line, "h:", holds...)
 	var fields, ends []string
 	for _, claim := range s.claims {
@@ -77,15 +74,6 @@ func (s *snap) look(p *trip) {
 		}
 		s.askItems(p, s.looked)
 	}
-}
-
-// placed are the claims of places, "" for what is none.
-func placed(members []member) []string {
-	claims := make([]string, len(members))
-	for i, m := range members {
-		_, claims[i], _ = state.PlaceOf(m.name)
-	}
-	return claims
 }
 
 // heed takes the answers to look.
@@ -146,7 +134,7 @@ func (s *snap) heedHolds(p *trip) {
 		}
 		h.Called = ends != deadline(s.live[i].score)
 		if resources != nil {
-			h.Resource = resources[i]
+			h.Resource = resource(resources[i])
 		}
 		s.s.Holds = append(s.s.Holds, h)
 	}
@@ -220,12 +208,12 @@ func (s *snap) heedAsked(claim string, texts []string, scores []int64) Asked {
 	case record == "":
 	case record[0] == '!':
 		if scores[1]-tombs > s.now {
-			return Asked{Word: record[1:]}
+			return Asked{Word: state.Brief(record[1:])}
 		}
 	case isHold(record):
 		ends := deadline(scores[0])
 		if h, err := s.held(claim, record, ends); err != nil || ends > s.now {
-			h.Resource = texts[1]
+			h.Resource = resource(texts[1])
 			return askedOf(&h, nil, err)
 		}
 	default:

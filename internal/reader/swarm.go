@@ -104,16 +104,16 @@ func (r *Reader) NodesPage(ctx context.Context, cursor string) (found []Node, ne
 		if err := t.ask(&p); err != nil {
 			return err
 		}
-		var fields []string
-		if fields, next = p.scanned(scan); p.err != nil {
+		var fields []pair
+		if fields, next = p.scanned(scan, "n:"); p.err != nil {
 			return p.err
 		}
 		if err := state.CheckSwarm(p.texts(format)[0]); err != nil {
 			return err
 		}
 		var ids []string
-		for i := 0; i < len(fields); i += 2 {
-			ids = append(ids, fields[i][len("n:"):])
+		for _, f := range fields {
+			ids = append(ids, f.name)
 		}
 		found, err = t.nodes(ids...)
 		return err
@@ -127,6 +127,7 @@ type Dead struct {
 	Condemned []string // within the memory
 	Next      int64    // where the next page of the condemned begins
 	More      bool     // there are others
+	Damaged   []error  // of probes of no node
 }
 
 // Dead reads up to so many overdue nodes, and as many condemned ones: those of the last so many milliseconds, from one on. Its
@@ -151,13 +152,17 @@ func (r *Reader) Dead(ctx context.Context, memory, from int64, most int) (d Dead
 			return err
 		}
 		d = Dead{Next: from}
-		for _, m := range p.members(overdue) {
-			d.Overdue = append(d.Overdue, m.name[len("p:"):])
+		probing, gone := p.members(overdue), p.members(condemned)
+		for _, m := range gone {
+			d.Next = m.score + 1
 		}
-		for _, m := range p.members(condemned) {
-			d.Condemned, d.Next = append(d.Condemned, m.name[len("c:"):]), m.score+1
+		d.More = len(probing) >= most || len(gone) >= most
+		var odd, damaged []member
+		_, d.Overdue, odd = sound(probing, func(m string) (string, error) { return state.Behind(m, "p:") })
+		_, d.Condemned, damaged = sound(gone, func(m string) (string, error) { return state.Behind(m, "c:") })
+		for _, m := range append(odd, damaged...) {
+			d.Damaged = append(d.Damaged, state.Damaged(m.name))
 		}
-		d.More = len(d.Overdue) >= most || len(d.Condemned) >= most
 		return p.err
 	})
 	return d, err
@@ -171,11 +176,19 @@ func (p *trip) scan(key, cursor, match string, count int) int {
 	return p.add("HSCAN", key, cursor, "MATCH", match, "COUNT", strconv.Itoa(count))
 }
 
-// scanned are the fields and the values of its answer, in turn, and where the next one begins.
-func (p *trip) scanned(i int) (fields []string, next string) {
+// pair is a field of a hash without what it begins with, and its value.
+type pair struct{ name, value string }
+
+// scanned are the fields of its answer that are sound, and where the next one begins.
+func (p *trip) scanned(i int, begins string) (fields []pair, next string) {
 	entry, err := p.result(i).AsScanEntry()
 	if p.fail(err) {
 		return nil, "0"
 	}
-	return entry.Elements, strconv.FormatUint(entry.Cursor, 10)
+	for n := 0; n+1 < len(entry.Elements); n += 2 {
+		if name, err := state.Behind(entry.Elements[n], begins); err == nil {
+			fields = append(fields, pair{name, state.Bounded(entry.Elements[n+1])})
+		}
+	}
+	return fields, strconv.FormatUint(entry.Cursor, 10)
 }

@@ -1,6 +1,7 @@
 package reader
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,12 +151,20 @@ func (p *trip) texts(i int) []string {
 	texts := make([]string, len(all))
 	for n := range all {
 		if !failed && !all[n].IsNil() {
-			var err error
-			texts[n], err = all[n].ToString()
+			text, err := all[n].ToString()
 			p.fail(err)
+			texts[n] = state.Bounded(text)
 		}
 	}
 	return texts
+}
+
+// resource is a text that is the key of a resource, or "" where it is none.
+func resource(text string) string {
+	if len(text) > state.MaxResource {
+		return ""
+	}
+	return text
 }
 
 // isNil says that an element of an answer is nil.
@@ -199,9 +208,53 @@ func (p *trip) members(i int) []member {
 	}
 	all := make([]member, len(scores))
 	for n, s := range scores {
-		all[n] = member{s.Member, int64(s.Score)}
+		all[n] = member{bounded(s.Member), int64(s.Score)}
 	}
 	return all
+}
+
+// bounded is a member, or where it is longer than any that Berth writes the next text behind all that begin alike: a page
+// that ends with it is gone on with behind them.
+func bounded(name string) string {
+	if len(name) <= state.MaxMember {
+		return name
+	}
+	next := bytes.TrimRight([]byte(name[:state.MaxMember+1]), "\xff")
+	if n := len(next); n > 0 {
+		next[n-1]++
+	}
+	return string(next)
+}
+
+// sound divides members into those that begin as a script writes them, with what stands behind, and those that are damaged.
+func sound(members []member, behind func(string) (string, error)) (own []member, names []string, damaged []member) {
+	for _, m := range members {
+		if name, err := behind(m.name); err == nil {
+			own, names = append(own, m), append(names, name)
+		} else {
+			damaged = append(damaged, m)
+		}
+	}
+	return own, names, damaged
+}
+
+// Of the members of a line: the claims of holds and of places, and the resources of rests and expiries.
+func claimHeld(member string) (string, error)       { return state.Behind(member, state.Hold("")) }
+func resourceResting(member string) (string, error) { return state.Behind(member, "e:") }
+func resourceLeaving(member string) (string, error) { return state.Behind(member, "x:") }
+
+func claimPlaced(member string) (string, error) {
+	_, claim, ok := state.PlaceOf(member)
+	if !ok {
+		return "", state.Damaged(member)
+	}
+	return claim, nil
+}
+
+// namesOf are the names in members that are all sound.
+func namesOf(members []member, behind func(string) (string, error)) []string {
+	_, names, _ := sound(members, behind)
+	return names
 }
 
 // absent is the score of a member that is not there.

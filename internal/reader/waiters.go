@@ -34,13 +34,11 @@ func (t *turn) waitersPage(after *member, most int) (found Page[berth.Waiter], s
 	}
 	var p trip
 	fields, line := t.key(keyspace.StatePart), t.key(keyspace.LinePart)
-	claims := make([]string, len(places))
-	for i, m := range places {
-		_, claims[i], _ = state.PlaceOf(m.name)
-	}
+	all := places
+	places, claims, damaged := sound(places, claimPlaced)
 	records, apart, ranks := p.fields(fields, "c:", claims...), -1, -1
-	if places[len(places)-1].score > state.LastLane {
-		apart, ranks = p.fields(fields, "q:", claims...), p.add("ZCOUNT", line, "-inf", "("+number(places[0].score))
+	if all[len(all)-1].score > state.LastLane {
+		apart, ranks = p.fields(fields, "q:", claims...), p.add("ZCOUNT", line, "-inf", "("+number(all[0].score))
 	}
 	values := p.marksLast(t)
 	if err := t.ask(&p); err != nil {
@@ -51,13 +49,16 @@ func (t *turn) waitersPage(after *member, most int) (found Page[berth.Waiter], s
 		return found, false, err
 	}
 	w := waits{turn: t, ahead: int(rank)}
-	if places[0].score > state.LastLane {
+	if all[0].score > state.LastLane {
 		w.ahead -= int(p.int(ranks))
 	}
 	w.take(places, claims, p.texts(records), p.texts(apart))
 	found.Found = w.found
+	for _, m := range damaged {
+		found.Found = append(found.Found, Found[berth.Waiter]{berth.Waiter{ID: state.Brief(m.name)}, state.Damaged(m.name), m})
+	}
 	if more {
-		found.Next = cursorOf(places[len(places)-1])
+		found.Next = cursorOf(all[len(all)-1])
 	}
 	return found, before.still(now), p.err
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -23,9 +24,9 @@ const (
 	// time over a network.
 	MinLease = 20 * time.Millisecond
 	// MaxText bounds an owner and a label, in bytes.
-	MaxText = 512
+	MaxText = state.MaxText
 	// MaxMeta bounds the keys and values of metadata together, in bytes.
-	MaxMeta = 16 << 10
+	MaxMeta = state.MaxMeta
 )
 
 // Common are the settings of every client.

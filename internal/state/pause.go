@@ -28,5 +28,8 @@ func ParsePause(text string) (p Pause, err error) {
 	if all > own {
 		p.Reason = words[7][size:]
 	}
+	if len(p.Reason) > MaxText {
+		return Pause{}, damaged("pause")
+	}
 	return p, nil
 }

@@ -91,7 +91,9 @@ func ParseItem(text string) (Item, error) {
 		}
 		i.Claims, rest = append(i.Claims, claim), behind
 	}
-	i.Reason = rest
+	if i.Reason = rest; len(rest) > MaxText {
+		return Item{}, damaged("resource")
+	}
 	return i, nil
 }
 
@@ -106,7 +108,7 @@ var bindingText = regexp.MustCompile(`(?s)^(\d+) (.*)$`)
 // ParseBinding reads it.
 func ParseBinding(text string) (b Binding, err error) {
 	words := bindingText.FindStringSubmatch(text)
-	if words == nil || !numbers(words[1:2], &b.Ends) {
+	if words == nil || len(words[2]) > MaxResource || !numbers(words[1:2], &b.Ends) {
 		return Binding{}, damaged("binding")
 	}
 	b.Resource = words[2]

@@ -117,10 +117,10 @@ func ReadRecord(name, id, text string) (Record, error) {
 	case !idForm.MatchString(id):
 		err = errors.New("its id is not one of Berth's")
 	case err == nil && !idForm.MatchString(record.Node):
-		err = fmt.Errorf("its node %q is not one of Berth's", record.Node)
+		err = fmt.Errorf("its node %q is not one of Berth's", Brief(record.Node))
 	}
 	if err != nil {
-		return Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", id, name, ErrDamaged, err)
+		return Record{}, fmt.Errorf("berth: claim %q of %q is %w: %w", Brief(id), name, ErrDamaged, err)
 	}
 	return record, nil
 }
@@ -128,6 +128,9 @@ func ReadRecord(name, id, text string) (Record, error) {
 // ParseRecord reads what Text, or a script, wrote, but for the secret, which no
 // listing shows.
 func ParseRecord(text string) (Record, error) {
+	if len(text) > MaxStored {
+		return Record{}, damaged("record")
+	}
 	phase, rest, _ := strings.Cut(text, " ")
 	phase, since, wanted := strings.Cut(phase, "!")
 	node, rest, _ := strings.Cut(rest, " ")
@@ -159,7 +162,7 @@ func ParseRecord(text string) (Record, error) {
 		}
 	}
 	texts, err := unpackTexts(words[12])
-	if err != nil || len(texts) < 3 {
+	if err != nil || len(texts) < 3 || max(len(texts[0]), len(texts[1])) > MaxText {
 		return Record{}, damaged("texts of a record")
 	}
 	meta, err := unpackMeta(texts[2])
@@ -248,9 +251,12 @@ func unpackMeta(packed string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	meta := make(map[string]string, len(texts)/2)
+	meta, size := make(map[string]string, len(texts)/2), 0
 	for i := 0; i < len(texts); i += 2 {
-		meta[texts[i]] = texts[i+1]
+		meta[texts[i]], size = texts[i+1], size+len(texts[i])+len(texts[i+1])
+	}
+	if size > MaxMeta {
+		return nil, damaged("metadata of a record")
 	}
 	return meta, nil
 }

@@ -33,12 +33,12 @@ func ParseRun(text string) (*Run, error) {
 		_, err := fmt.Sscanf(strings.Join(words[:10], " "), "%d %d %d %d %d %d %d %d %s %s",
 			&r.Start, &r.Over, &r.Fence, &r.Attempt, &r.Begun, &r.Ended, &r.Again, &r.Missed, &r.Outcome, &r.Node)
 		length, rest, _ := strings.Cut(words[10], ":")
-		if _, bad := fmt.Sscanf(length, "%d", &size); err == nil && bad == nil && size >= 0 && size <= len(rest) {
+		if _, bad := fmt.Sscanf(length, "%d", &size); err == nil && bad == nil && size >= 0 && size <= len(rest) && max(size, len(rest)-size) <= MaxText {
 			r.Label, r.Error = rest[:size], rest[size:]
 			return &r, nil
 		}
 	}
-	return nil, fmt.Errorf("berth: what is kept of a run, %q, is %w: it cannot be read", text, ErrDamaged)
+	return nil, fmt.Errorf("berth: what is kept of a run, %q, is %w: it cannot be read", Brief(text), ErrDamaged)
 }
 
 // Runs are what is kept of a name: the run that began last, and the newest that succeeded; nil for none.
@@ -66,5 +66,5 @@ func ParseRuns(name string, values []string) (r Runs, err error) {
 
 // IncompatibleRuns is the error of runs in a form that this release does not know.
 func IncompatibleRuns(name, form string) error {
-	return fmt.Errorf("%w: what is kept of the runs of %q has the form %s", berth.ErrIncompatible, name, form)
+	return fmt.Errorf("%w: what is kept of the runs of %q has the form %s", berth.ErrIncompatible, name, Brief(form))
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -19,15 +20,25 @@ const (
 // Hold is the member of the line that is a claim's hold.
 func Hold(claim string) string { return "h:" + claim }
 
-// HoldOf is the counterpart of Hold.
-func HoldOf(member string) (claim string, ok bool) { return strings.CutPrefix(member, "h:") }
+// Behind is what stands behind the first letters of a member or a field. Without them, with nothing behind them, or
+// with more than any name has, it is [ErrDamaged].
+func Behind(text, begins string) (string, error) {
+	rest, ok := strings.CutPrefix(text, begins)
+	if !ok || rest == "" || len(text) > MaxMember {
+		return "", Damaged(text)
+	}
+	return rest, nil
+}
+
+// Damaged is the error of a member or a field that no script has written.
+func Damaged(text string) error { return damaged(fmt.Sprintf("member %q", Brief(text))) }
 
 var placeMember = regexp.MustCompile(`(?s)^(\d+)-(.+)$`)
 
 // PlaceOf takes the member of the line apart that a waiting claim is; see scripts/line/place.lua.
 func PlaceOf(member string) (place, claim string, ok bool) {
-	words := placeMember.FindStringSubmatch(member)
-	if words == nil {
+	words := placeMember.FindStringSubmatch(member[:min(len(member), MaxMember+1)])
+	if words == nil || len(member) > MaxMember {
 		return "", "", false
 	}
 	return words[1], words[2], true
@@ -38,7 +49,7 @@ func PlaceOf(member string) (place, claim string, ok bool) {
 func ParseLane(text string) (ends int64, resource string, err error) {
 	word, resource, found := strings.Cut(text, " ")
 	switch {
-	case !found:
+	case !found || len(resource) > MaxResource:
 	case word == "-" || word == "0":
 		return Forever, resource, nil
 	case bindingText.MatchString(text) && numbers([]string{word}, &ends):

@@ -1,8 +1,10 @@
 package state_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -220,4 +222,45 @@ func FuzzParse(f *testing.F) {
 		_, _, _ = state.ParseLane(text)
 		_, _, _ = state.PlaceOf(text)
 	})
+}
+
+func TestATextThatIsLongerThanMayBeWrittenIsDamaged(t *testing.T) {
+	long := strings.Repeat("x", state.MaxText+1)
+	for what, change := range map[string]func(*state.Record){
+		"owner": func(r *state.Record) { r.Owner = long },
+		"label": func(r *state.Record) { r.Label = long },
+		"meta":  func(r *state.Record) { r.Meta = map[string]string{"k": strings.Repeat("x", state.MaxMeta)} },
+	} {
+		r := state.Record{Phase: 'h', Node: "n", Weight: 1, Wait: time.Second, Lease: time.Second}
+		_, err := state.ParseRecord(state.Text(&r))
+		require.NoError(t, err)
+		change(&r)
+		_, err = state.ParseRecord(state.Text(&r))
+		require.ErrorIs(t, err, state.ErrDamaged, what)
+	}
+	small := state.Record{Phase: 'h', Node: "n", Meta: map[string]string{}}
+	for i := range state.MaxMeta / 2 {
+		small.Meta[string([]byte{byte(i), byte(i >> 8)})] = ""
+	}
+	text := state.Text(&small)
+	require.Equal(t, text, state.Bounded(text), "the longest that may be")
+	_, err := state.ParseRecord(text)
+	require.NoError(t, err)
+	require.Equal(t, "w", state.Bounded("w"+strings.Repeat("x", state.MaxStored)))
+
+	_, ok := state.ParseNode("1 2 3 " + long)
+	require.False(t, ok)
+	_, err = state.ParsePause("1 me 0 1 0 " + strconv.Itoa(len(long)) + " " + long)
+	require.ErrorIs(t, err, state.ErrDamaged)
+	_, err = state.ParseItem("1 0 0 0 0 0 0 " + long)
+	require.ErrorIs(t, err, state.ErrDamaged)
+	_, err = state.ParseBinding("1 " + strings.Repeat("x", state.MaxResource+1))
+	require.ErrorIs(t, err, state.ErrDamaged)
+	_, err = state.ParseRun("1 2 3 4 5 6 7 8 failed n 0:" + long)
+	require.ErrorIs(t, err, state.ErrDamaged)
+	require.Less(t, len(err.Error()), state.MaxText)
+	_, _, ok = state.PlaceOf("1-" + strings.Repeat("x", state.MaxMember))
+	require.False(t, ok)
+	_, err = state.Behind("h:"+strings.Repeat("x", state.MaxMember), "h:")
+	require.ErrorIs(t, err, state.ErrDamaged)
 }

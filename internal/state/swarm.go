@@ -28,7 +28,7 @@ var nodeText = regexp.MustCompile(`(?s)^\d+ (\d+) (\d+) (.*)$`)
 // ParseNode reads it. ok is false for a text that is none.
 func ParseNode(text string) (n Node, ok bool) {
 	words := nodeText.FindStringSubmatch(text)
-	if words == nil || !numbers(words[1:3], &n.Ends, &n.Limit) {
+	if words == nil || len(words[3]) > MaxText || !numbers(words[1:3], &n.Ends, &n.Limit) {
 		return Node{}, false
 	}
 	n.Label = words[3]

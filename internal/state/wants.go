@@ -21,6 +21,9 @@ func ParseWants(extra string) (Wants, error) {
 		return Wants{}, damaged("wants")
 	}
 	rest := extra[len(words[0]):]
+	if size > MaxResource || int64(len(rest))-size > MaxText {
+		return Wants{}, damaged("wants")
+	}
 	w.Shared, w.Alone, w.Resource, w.Bind = words[1] == "s", words[1] == "a", rest[:size], rest[size:]
 	return w, nil
 }

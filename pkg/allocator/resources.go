@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 )
 
 // AddOptions are the options of Add and Replace. A nil pointer means all defaults.
@@ -246,9 +247,9 @@ func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.D
 
 const (
 	// maxResource is how long the key of a resource may be, in bytes.
-	maxResource = 1024
+	maxResource = state.MaxResource
 	// maxReason is how much of a reason is stored, in bytes.
-	maxReason = 512
+	maxReason = state.MaxText
 )
 
 // checkResource refuses a bad key: the empty one, which is the free list's sentinel,

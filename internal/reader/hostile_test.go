@@ -1,0 +1,136 @@
+package reader_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// Whoever may write to the namespace adds members to a line. A member that is none of its band is damaged; the
+// others are read as before.
+
+// shorts are members that no script writes, and one that none would.
+var shorts = []string{"", "h", "h:", "e", "e:", "x", "x:", "p", "c:", "-", "7-", "w", strings.Repeat("h", state.MaxMember+1)}
+
+// bandsOf are scores of each band of a line.
+func bandsOf(now int64) []int64 {
+	at := []int64{0, state.LastLane, state.LastLane + 1}
+	for _, band := range []int64{state.Holds, state.Rests, state.Expiries} {
+		at = append(at, band, band+now+60_000, band+state.Forever-1)
+	}
+	return at
+}
+
+// readAll reads a name in every way.
+func (w *world) readAll(memory *reader.Memory) (damaged []string) {
+	w.T.Helper()
+	ctx, ref := context.Background(), reader.Ref{Kind: w.kind, Name: name}
+	_, err := w.reader.Name(ctx, w.kind, name)
+	require.NoError(w.T, err)
+	holds, err := w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)
+	require.NoError(w.T, err)
+	waits, err := w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)
+	require.NoError(w.T, err)
+	for _, f := range holds.Found {
+		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
+	}
+	for _, f := range waits.Found {
+		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
+	}
+	_, err = w.reader.Claim(ctx, w.kind, name, "a.1")
+	require.NoError(w.T, err)
+	_, err = w.reader.ClaimsPage(ctx, reader.Which{
+		Walk: reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{w.kind}}, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true },
+	}, "", 100)
+	require.NoError(w.T, err)
+	found, err := w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)
+	require.NoError(w.T, err)
+	require.NoError(w.T, found[0].Err)
+	again, err := w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)
+	require.NoError(w.T, err)
+	require.NoError(w.T, again.Err)
+	for _, id := range append(found[0].Damaged, again.Damaged...) {
+		require.LessOrEqual(w.T, len(id), state.MaxMember)
+	}
+	return append(damaged, found[0].Damaged...)
+}
+
+// damaged are the entries of a listing that cannot be read.
+func (w *world) damaged(id string, err error) []string {
+	w.T.Helper()
+	if err == nil {
+		return nil
+	}
+	require.ErrorIs(w.T, err, state.ErrDamaged)
+	require.LessOrEqual(w.T, len(err.Error()), 2*state.MaxMember)
+	require.LessOrEqual(w.T, len(id), state.MaxMember)
+	return []string{id}
+}
+
+func TestAMemberThatIsNoneOfItsBandIsDamaged(t *testing.T) {
+	for kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			inWorld(t, kind, func(t *testing.T, w *world) {
+				w.used()
+				var memory reader.Memory
+				require.Empty(t, w.readAll(&memory))
+				for _, score := range bandsOf(time.Now().UnixMilli()) {
+					for _, short := range shorts {
+						w.Do("ZADD", w.Line, strconv.FormatInt(score, 10), short)
+					}
+					damaged := w.readAll(&memory)
+					if read := score <= state.LastLane || score > state.Holds+time.Now().UnixMilli() && score < state.Rests; read {
+						require.GreaterOrEqual(t, len(damaged), len(shorts)-1, "at %d", score)
+					}
+					w.Do(append([]string{"ZREM", w.Line}, shorts...)...)
+				}
+				require.Empty(t, w.readAll(&memory), "nothing else is damaged")
+			})
+		})
+	}
+}
+
+// used has the name held and waited for.
+func (w *world) used() {
+	w.T.Helper()
+	own := map[keyspace.Kind][]string{keyspace.Sem: {"1", "stored"}, keyspace.Lock: {""}, keyspace.Pool: {"", ""}}[w.kind]
+	if w.kind == keyspace.Pool {
+		w.pooled()
+	}
+	for _, claim := range []string{"a.1", "b.1", "c.1"} {
+		w.ask(claim, own)
+	}
+}
+
+func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		ctx, probes := context.Background(), "berth:swarm:{nodes}:probes"
+		w.CallOn([]string{"berth:swarm:{nodes}:state", probes}, "swarm_probe", "old", "1", "l", "1", "86400000")
+		w.Advance(2 * ms)
+		for _, score := range []int64{5, state.Condemned + time.Now().UnixMilli()} {
+			for _, short := range shorts {
+				w.Do("ZADD", probes, strconv.FormatInt(score, 10), short)
+			}
+			dead, err := w.reader.Dead(ctx, 86400000, 0, 100)
+			require.NoError(t, err)
+			require.Contains(t, dead.Overdue, "old", "the others are found")
+			require.ErrorIs(t, errors.Join(dead.Damaged...), state.ErrDamaged)
+			for _, short := range shorts {
+				w.Do("ZREM", probes, short)
+			}
+		}
+		w.Do("HSET", "berth:swarm:{nodes}:state", "n", "1", "n:", "1 2 3 x")
+		found, _, _, err := w.reader.NodesPage(ctx, "0")
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+	})
+}
