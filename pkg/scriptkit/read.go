@@ -11,7 +11,8 @@ import (
 )
 
 // Command is one command of a Read: its words, the Redis keys behind those, and what follows. All
-// keys of a Read lie in one slot.
+// keys of a Read lie in one slot. The verb is one of HGETALL, HLEN, HMGET, HSCAN, INFO, MGET, SCAN, TYPE, ZCOUNT, ZMSCORE,
+// ZRANGE and ZRANGEBYSCORE, both WITHSCORES, and ZRANK.
 type Command struct {
 	Verb, Keys, Args []string
 	// Optional says that its error is told with its result, and fails nothing else: the user may not be allowed to send it.
@@ -37,8 +38,9 @@ type Answers struct {
 	Replica bool
 	// Repeated says that an attempt failed before: another server may have answered than the last time.
 	Repeated bool
-	// Results are those of the commands, in their order. Their errors are WRONGTYPE, MOVED or ASK, and
-	// rueidis.Nil.
+	// Results are those of the commands, in their order. Their errors are WRONGTYPE, MOVED or ASK, of ZRANK rueidis.Nil, and
+	// those of an Optional command. Without an error a result has the shape that was asked for: as many elements as HMGET,
+	// MGET or ZMSCORE has fields, Redis keys or members, each a text, a number or nil.
 	Results []rueidis.RedisResult
 }
 
@@ -47,7 +49,8 @@ var errReplica = errors.New("a replica answered, and this needs the primary")
 
 // Read sends commands that only read in one pipeline, which begins with HELLO and TIME unless From leaves them out: they
 // tell who answered, and when. It is repeated by Options.Retry, each attempt within CallTimeout, if the server
-// did not answer or did not run a command for now; and with From.Primary if a replica answered. what
+// did not answer or did not run a command for now; and with From.Primary if a replica answered. It is not repeated if an answer
+// has a shape that the command's answers do not have: then something else than a server of ours has answered. what
 // names the read in errors, which are those of Run; see For.
 //
 // rueidis neither repeats the commands nor sends them to a replica by itself: it does not know that
@@ -57,7 +60,10 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 		what = named
 	}
 	c := call{runner: r, script: &Script{Name: what}, pace: newPace(r.opts.Retry)}
-	for _, command := range commands {
+	for i, command := range commands {
+		if err := commands[i].check(); err != nil {
+			return Answers{}, c.error(err, false, false)
+		}
 		if verb := command.Verb[0]; !command.Optional && !slices.Contains(c.script.Commands, verb) {
 			c.script.Commands = append(c.script.Commands, verb)
 		}
@@ -74,7 +80,10 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 			return answers, nil
 		}
 		v := verdict{repeat: true}
-		if !errors.Is(err, errReplica) {
+		if odd := (*oddError)(nil); errors.As(err, &odd) {
+			r.answered()
+			return Answers{}, c.error(err, false, false)
+		} else if !errors.Is(err, errReplica) {
 			v = r.judge(err, now)
 		}
 		if !c.again(ctx, v, err) {
@@ -95,24 +104,26 @@ func (c *call) read(ctx context.Context, now time.Time, from From, commands []Co
 		client = c.runner.client
 	}
 	hello, timed := from.Primary || !from.Unasked, !from.Untimed
-	var all []rueidis.Completed
+	var asked []Command
 	if hello {
-		all = append(all, client.B().Arbitrary("HELLO").Build())
+		asked = append(asked, Command{Verb: []string{"HELLO"}, Optional: true}) // isReplica looks at its errors
 	}
 	if timed {
-		all = append(all, client.B().Arbitrary("TIME").Build())
+		asked = append(asked, Command{Verb: []string{"TIME"}})
 	}
-	first := len(all)
-	for _, command := range commands {
-		all = append(all, client.B().Arbitrary(command.Verb...).Keys(command.Keys...).Args(command.Args...).Build())
+	first := len(asked)
+	asked = append(asked, commands...)
+	all := make([]rueidis.Completed, len(asked))
+	for i, command := range asked {
+		all[i] = client.B().Arbitrary(command.Verb...).Keys(command.Keys...).Args(command.Args...).Build()
 	}
 	results := multi(ctx, client, all)
-	answers := Answers{Results: results[first:]}
-	for i, result := range answers.Results {
-		if err := result.Error(); err != nil && !isOfCommand(err) && (!commands[i].Optional || !isAnswer(err)) {
+	for i := range asked {
+		if err := asked[i].judge(results[i]); err != nil {
 			return Answers{}, err
 		}
 	}
+	answers := Answers{Results: results[first:]}
 	if hello {
 		var err error
 		if answers.Replica, err = isReplica(results[0]); err != nil {

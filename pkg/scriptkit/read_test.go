@@ -2,6 +2,7 @@ package scriptkit
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,15 +27,15 @@ func served(answer func(n int, command []string) string) func(int, []string) str
 
 func reads(ctx context.Context, r *Runner, from From) (Answers, error) {
 	return r.Read(ctx, "holders", from,
-		Command{Verb: []string{"HMGET"}, Keys: []string{"{gpu}:state"}, Args: []string{"v"}},
-		Command{Verb: []string{"ZCARD"}, Keys: []string{"{gpu}:line"}})
+		Command{Verb: []string{"HLEN"}, Keys: []string{"{gpu}:state"}},
+		Command{Verb: []string{"ZRANK"}, Keys: []string{"{gpu}:line"}, Args: []string{"w"}})
 }
 
 func TestAReadTellsWhenAndLeavesTheErrorsOfCommandsToItsCaller(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := newFakeServer(t, served(func(_ int, command []string) string {
-			if command[0] == "ZCARD" {
+			if command[0] == "ZRANK" {
 				return "$-1\r\n"
 			}
 			return "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
@@ -45,14 +46,14 @@ func TestAReadTellsWhenAndLeavesTheErrorsOfCommandsToItsCaller(t *testing.T) {
 		require.False(t, got.Replica, "a server that does not know HELLO is no replica")
 		require.True(t, IsWrongType(got.Results[0].Error()))
 		require.True(t, rueidis.IsRedisNil(got.Results[1].Error()))
-		require.Equal(t, []string{"TIME", "HMGET", "ZCARD"}, server.seen())
+		require.Equal(t, []string{"TIME", "HLEN", "ZRANK"}, server.seen())
 	})
 }
 
 func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{"-LOADING\r\n", "-BUSY\r\n", "-TRYAGAIN\r\n", "-CLUSTERDOWN\r\n", "-MASTERDOWN\r\n", drop} {
-		for _, verb := range []string{"HELLO", "TIME", "ZCARD"} {
+		for _, verb := range []string{"HELLO", "TIME", "ZRANK"} {
 			if answer == drop && verb == "HELLO" {
 				continue // rueidis asks so when it connects, too
 			}
@@ -89,23 +90,100 @@ func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
 	}
 }
 
+// The answers of another command, of a proxy, of a broken server.
+func TestAnAnswerOfAnotherShapeIsAnErrorAndNothingElse(t *testing.T) {
+	t.Parallel()
+	key := []string{"{gpu}:state"}
+	commands := map[string]Command{
+		"TIME": {}, "HELLO": {},
+		"HGETALL":       {Keys: key},
+		"HLEN":          {Keys: key},
+		"HMGET":         {Keys: key, Args: []string{"a", "b"}},
+		"HSCAN":         {Keys: key, Args: []string{"7"}},
+		"INFO":          {Optional: true},
+		"MGET":          {Keys: []string{"{gpu}:a", "{gpu}:b"}},
+		"SCAN":          {Verb: []string{"SCAN", "7"}},
+		"TYPE":          {Keys: key},
+		"ZCOUNT":        {Keys: key},
+		"ZMSCORE":       {Keys: key, Args: []string{"a", "b"}},
+		"ZRANGE":        {Keys: key},
+		"ZRANGEBYSCORE": {Keys: key},
+		"ZRANK":         {Keys: key},
+	}
+	fits := map[string][]string{
+		"*0\r\n":                              {"HELLO", "HGETALL", "ZRANGE", "ZRANGEBYSCORE"},
+		table("7"):                            {},
+		table("7", "8"):                       {"HELLO", "HGETALL", "HMGET", "MGET", "TIME", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE"},
+		table("7", "x"):                       {"HELLO", "HGETALL", "HMGET", "MGET"},
+		table("7", "8", "9"):                  {},
+		table("9999999999999", "8"):           {"HELLO", "HGETALL", "HMGET", "MGET", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE"},
+		"*2\r\n$-1\r\n$-1\r\n":                {"HMGET", "MGET", "ZMSCORE"},
+		"*2\r\n$1\r\n0\r\n" + table("a"):      {"HELLO", "HGETALL", "SCAN"},
+		"*2\r\n$1\r\n7\r\n" + table("a", "8"): {"HELLO", "HGETALL"},
+		"*1\r\n" + table("a", "8"):            {"ZRANGE", "ZRANGEBYSCORE"},
+		"%1\r\n+a\r\n+8\r\n":                  {"HELLO", "HGETALL"},
+		"$-1\r\n":                             {"ZRANK"},
+		":7\r\n":                              {"HLEN", "ZCOUNT", "ZRANK"},
+		"+7\r\n":                              {"INFO", "TYPE"},
+		"-WRONGTYPE no\r\n":                   {"HGETALL", "HLEN", "HMGET", "HSCAN", "MGET", "TYPE", "ZCOUNT", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZRANK"},
+	}
+	for verb, command := range commands {
+		synctest.Test(t, func(t *testing.T) {
+			said := ""
+			server := newFakeServer(t, func(_ int, got []string) string {
+				if got[0] == verb {
+					return said
+				}
+				return table("1700000000", "123456")
+			})
+			r := NewRunner(server.client(t), exact())
+			server.hello = func() string {
+				if verb == "HELLO" {
+					return said
+				}
+				return table("role", "master")
+			}
+			var asked []Command
+			if len(command.Verb) == 0 {
+				command.Verb = []string{verb}
+			}
+			if verb != "HELLO" && verb != "TIME" {
+				asked = append(asked, command)
+			}
+			for answer, verbs := range fits {
+				said = answer
+				_, err := r.Read(t.Context(), "holders", From{}, asked...)
+				if slices.Contains(verbs, verb) {
+					require.NoError(t, err, "%s %q", verb, answer)
+					continue
+				}
+				require.EqualError(t, err, "berth: holders: the answer to "+verb+" has another shape than asked for", "%q", answer)
+				require.False(t, Repeatable(err))
+				require.NotErrorIs(t, err, berth.ErrUnavailable)
+			}
+		})
+	}
+	_, err := NewRunner(nil, exact()).Read(t.Context(), "holders", From{}, Command{Verb: []string{"GET"}, Keys: key})
+	require.ErrorIs(t, err, berth.ErrInvalidConfig, "of each verb the shape is known")
+}
+
 func TestAReadThatMayNotRunIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	for verb, told := range map[string]string{
 		"HELLO": "NOPERM User reader has no permissions to run the 'hello' command",
-		"ZCARD": "NOPERM User reader has no permissions to run the 'zcard' command",
+		"ZRANK": "NOPERM User reader has no permissions to run the 'zrank' command",
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			answer := func(word string) string {
+			answer := func(word, good string) string {
 				if word == verb {
 					return "-" + told + "\r\n"
 				}
-				return table("role", "master")
+				return good
 			}
-			server := newFakeServer(t, served(func(_ int, command []string) string { return answer(command[0]) }))
-			server.hello = func() string { return answer("HELLO") }
+			server := newFakeServer(t, served(func(_ int, command []string) string { return answer(command[0], ":7\r\n") }))
+			server.hello = func() string { return answer("HELLO", table("role", "master")) }
 			_, err := reads(t.Context(), NewRunner(server.client(t), exact()), From{})
-			require.EqualError(t, err, "berth: holders: the ACL of this user lacks something that is needed (HMGET, ZCARD): "+told)
+			require.EqualError(t, err, "berth: holders: the ACL of this user lacks something that is needed (HLEN, ZRANK): "+told)
 			require.False(t, Repeatable(err))
 		})
 	}
@@ -147,14 +225,14 @@ func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hello := 0
 		server := newFakeServer(t, served(func(_ int, command []string) string {
-			if command[0] == "ZCARD" {
+			if command[0] == "ZRANK" {
 				return "-NOPERM no\r\n"
 			}
 			return ":7\r\n"
 		}))
 		server.hello = func() string { hello++; return table("server", "redis", "role", "replica") }
 		r := NewRunner(server.client(t), exact())
-		optional := Command{Verb: []string{"ZCARD"}, Keys: []string{"{gpu}:line"}, Optional: true}
+		optional := Command{Verb: []string{"ZRANK"}, Keys: []string{"{gpu}:line"}, Optional: true}
 		hello = 0
 		got, err := r.Read(t.Context(), "holders", From{Unasked: true, Untimed: true}, Command{Verb: []string{"HLEN"}, Keys: []string{"{gpu}:state"}}, optional)
 		require.NoError(t, err)
@@ -165,7 +243,7 @@ func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 7, n)
 		require.ErrorContains(t, got.Results[1].Error(), "NOPERM", "it is told with its result")
-		require.Equal(t, []string{"HLEN", "ZCARD"}, server.seen())
+		require.Equal(t, []string{"HLEN", "ZRANK"}, server.seen())
 
 		_, err = r.Read(t.Context(), "holders", From{Unasked: true, Primary: true}, optional)
 		require.ErrorContains(t, err, "a replica answered", "who decides always asks")

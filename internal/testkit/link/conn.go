@@ -101,8 +101,11 @@ func (c *conn) readReplies() {
 		if fate.kind == onceRun && !strings.HasPrefix(first, "NOSCRIPT ") {
 			fate = fate.decide()
 		}
-		if fate.kind == loseReply {
+		switch fate.kind {
+		case loseReply:
 			return
+		case replace:
+			raw = []byte(fate.answer)
 		}
 		c.down.push(raw, c.link.lag()+fate.delay)
 	}

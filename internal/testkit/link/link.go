@@ -45,6 +45,7 @@ const (
 	loseReply
 	late
 	refuse
+	replace
 	onceRun
 )
 
@@ -62,6 +63,9 @@ var (
 
 // Refuse has the server answer with an error instead of running the command.
 func Refuse(answer string) Fate { return Fate{kind: refuse, answer: answer} }
+
+// Answer has the server run the command, and the client read this reply, as it goes over the wire, instead of the server's.
+func Answer(raw string) Fate { return Fate{kind: replace, answer: raw} }
 
 // OnceRun has decide say what happens to the reply, when it has come: Slow, LoseReply or Pass.
 // A script that the server did not know passes, for it has not run.

@@ -1,0 +1,176 @@
+package inspect_test
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// odd are replies, as they go over the wire, that some plain read does not expect.
+var odd = map[string]string{
+	"nil":            "$-1\r\n",
+	"no array":       "*-1\r\n",
+	"nothing":        "*0\r\n",
+	"one":            "*1\r\n$4\r\n7777\r\n",
+	"two":            "*2\r\n$4\r\n7777\r\n$4\r\n8888\r\n",
+	"long":           "*5000\r\n" + strings.Repeat("$4\r\n7777\r\n", 5000),
+	"a number":       ":7\r\n",
+	"a huge number":  ":9223372036854775807\r\n",
+	"huge numbers":   "*2\r\n:9223372036854775807\r\n:-9223372036854775808\r\n",
+	"text":           "$3\r\nodd\r\n",
+	"a float":        ",inf\r\n",
+	"nested":         "*2\r\n*1\r\n:7\r\n*0\r\n",
+	"nothing nested": "*2\r\n$1\r\n0\r\n*1\r\n*0\r\n",
+	"a map":          "%1\r\n$4\r\n7777\r\n$4\r\n8888\r\n",
+	"a lone field":   "*2\r\n$1\r\n0\r\n*1\r\n$3\r\nn:x\r\n",
+	"no end":         "*2\r\n$4\r\n7777\r\n*0\r\n",
+	"an error":       "-ERR odd\r\n",
+	"another type":   "-WRONGTYPE odd\r\n",
+	"another server": "-MOVED 1 127.0.0.1:1\r\n",
+}
+
+// verbs are those of the plain reads.
+var verbs = []string{"TIME", "MGET", "HMGET", "HGETALL", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZCOUNT", "SCAN", "HSCAN", "INFO"}
+
+// reads are the calls of a process that read plainly. There is something of all kinds to be read.
+func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
+	w.T.Helper()
+	ctx, by := context.Background(), w.process("by")
+	by.permit("report", 2, &semaphore.AcquireOptions{Weight: 2})
+	by.awaitPermit("report", 2, nil)
+	by.lock("nightly", "owner", nil)
+	by.lock("nightly", "owner", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	by.awaitLock("nightly", "other", nil)
+	by.lock("thin", "", nil)
+	pool := by.filled("a", "b", "c")
+	by.take(pool, &allocator.AllocateOptions{Resource: "a"})
+	by.await(pool, &allocator.AllocateOptions{Resource: "a"})
+	require.NoError(w.T, pool.Bind(ctx, "bound", "b", nil))
+	require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "ill"))
+
+	p = w.process("label")
+	swarmed, err := qlock.New(p.Redis, qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
+	require.NoError(w.T, err)
+	runs, err := once.New(p.Redis, qlock.Config{})
+	require.NoError(w.T, err)
+	_, err = runs.Do(ctx, "daily", once.Options{Every: time.Hour}, func(context.Context, *once.Run) error { return nil })
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { _, _ = swarmed.Close(ctx), runs.Close(ctx) })
+	look, err := inspect.New(p.Redis, inspect.Config{})
+	require.NoError(w.T, err)
+	mine := p.pool(allocator.PoolConfig[string]{})
+	w.Advance(time.Second)
+
+	names := map[keyspace.Kind]string{keyspace.Sem: "report", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
+	for kind, name := range names {
+		page, err := w.look.Waiters(ctx, kind, name, "", 0)
+		require.NoError(w.T, err)
+		claim := page.Items[0].ID
+		o, err := look.Overview(inspect.NameFilter{})
+		require.NoError(w.T, err)
+		v, err := look.View(kind, name)
+		require.NoError(w.T, err)
+		calls = append(calls,
+			func(ctx context.Context) error { _, err := look.Name(ctx, kind, name); return err },
+			func(ctx context.Context) error { _, err := look.Holders(ctx, kind, name, "", 1); return err },
+			func(ctx context.Context) error { _, err := look.Waiters(ctx, kind, name, "", 1); return err },
+			func(ctx context.Context) error { _, err := look.Explain(ctx, kind, name, claim); return err },
+			func(ctx context.Context) error { _, err := o.Read(ctx); return err },
+			func(ctx context.Context) error { _, err := v.Read(ctx, claim); return err },
+		)
+	}
+	return p, append(calls,
+		func(ctx context.Context) error { _, err := look.Name(ctx, keyspace.Lock, "thin"); return err },
+		func(ctx context.Context) error {
+			_, err := look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 10)
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10)
+			return err
+		},
+		func(ctx context.Context) error { _, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 10); return err },
+		func(ctx context.Context) error { _, err := look.Circles(ctx, inspect.CircleOptions{}); return err },
+		func(ctx context.Context) error { _, err := runs.Last(ctx, "daily"); return err },
+		func(ctx context.Context) error { _, err := p.sems.Check(ctx); return err },
+		func(ctx context.Context) error { return p.sems.Operator().Pause(ctx, "other", time.Second, "") },
+		func(ctx context.Context) error { return p.locks.Operator().Unpause(ctx, "other") },
+		func(ctx context.Context) error {
+			_, err := p.locks.Operator().Want(ctx, berth.Target{Name: "nightly"})
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := p.pools.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second)
+			return err
+		},
+		func(ctx context.Context) error { _, err := p.locks.Operator().Sweep(ctx); return err },
+		func(ctx context.Context) error { _, err := p.pools.Operator().Inspect(ctx, "proxies"); return err },
+		func(ctx context.Context) error { _, err := p.pools.Operator().Settings(ctx, "proxies"); return err },
+		func(ctx context.Context) error {
+			_, err := p.pools.Operator().Resource(ctx, "proxies", "a")
+			return err
+		},
+		func(ctx context.Context) error { return last(p.pools.Operator().Resources(ctx, "proxies")) },
+		func(ctx context.Context) error { return last(p.pools.Operator().Bindings(ctx, "proxies")) },
+		func(ctx context.Context) error { _, err := mine.Binding(ctx, "bound"); return err },
+		func(ctx context.Context) error { return last(mine.FreeInOrder(ctx)) },
+		func(ctx context.Context) error { return last(swarmed.Swarm().Info(ctx)) },
+		func(ctx context.Context) error { _, err := swarmed.Swarm().Zombies(ctx); return err },
+		func(ctx context.Context) error { _, err := swarmed.Swarm().FlushNow(ctx); return err },
+	)
+}
+
+// last goes through all, and returns the last error.
+func last[E any](all iter.Seq2[E, error]) (last error) {
+	for _, err := range all {
+		if err != nil {
+			last = err
+		}
+	}
+	return last
+}
+
+// Whatever a server answers to a plain read, no call panics, in no goroutine, and each comes back. Members and fields have a
+// prefix here, as all have that Berth writes.
+func TestAnOddAnswerToAPlainReadIsAnError(t *testing.T) {
+	answers := slices.Sorted(maps.Values(odd))
+	inWorld(t, func(w *world) {
+		p, calls := w.reads()
+		for _, call := range calls {
+			require.NoError(t, call(context.Background()))
+		}
+		for i, verb := range verbs {
+			require.NotZero(t, p.Count(verb), "the calls send %s", verb)
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			p.OnCommand(func(c link.Command) link.Fate {
+				if c.Name == verb && r.IntN(2) == 0 {
+					return link.Answer(answers[r.IntN(len(answers))])
+				}
+				return link.Pass
+			})
+			for _, call := range calls {
+				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+				assert.NotPanics(t, func() { _ = call(ctx) }, verb)
+				cancel()
+			}
+			w.Advance(6 * time.Second) // the notices, and the swarm's own reads
+		}
+	})
+}
