@@ -5,7 +5,7 @@ ARGV[1] field    ARGV[2] for how long a pause lasts (ms, 0 = not any more; of a 
 ARGV[3] reason of a pause; of a drain drain or stop    ARGV[4] the number that the caller has seen in the field
 ARGV[5] id of the call
 RETURNS {"set", number, left_ms} | {"stale", number, left_ms, what} | {"crowded"}
-REPLAY the same call is answered again    COST O(n) of at most 101 fields
+REPLAY the same call is answered again    COST O(n) of at most 10 000 fields
 ]]
 -- Every client of the kind reads the notice. Its fields are pause, of all names; n:<node>; and l:<label>, of
 -- all processes with that label or, where it ends in *, with one that begins so. Each is a text of words:
@@ -14,17 +14,24 @@ REPLAY the same call is answered again    COST O(n) of at most 101 fields
 --   until   when the pause ends (ms), 0 where it was ended, and of a drain
 --   what    the reason of the pause, any bytes; of a drain drain or stop
 -- A notice is forgotten a day after it was set last and the pause is over. Until then a late copy of an
--- older call changes nothing. A field of a drain goes after a day, when another one is set.
+-- older call changes nothing. A field of a drain goes after a day, when another one is set. A number of more
+-- than 15 digits makes its text damaged: it counts as nothing. Of a notice with more than 10 000 fields clients
+-- read the pause and their own node and label alone, and no other drain can be set.
 --- @include "state/now"
 --- @include "state/int"
 local day, most = 86400000, 100
 local field, seen, by = ARGV[1], ARGV[4] + 0, ARGV[5]
 local ms = now(redis.call("TIME"))
-local all = redis.call("HGETALL", KEYS[1])
-local number, ends, drains, old = ms, ms, 0, {}
+local number, ends, drains, old, all = ms, ms, 0, {}, nil
+if redis.call("HLEN", KEYS[1]) > 10000 then
+  local own = redis.call("HMGET", KEYS[1], field, "pause")
+  all, drains = { field, own[1] or "", "pause", own[2] or "" }, own[1] and 0 or most
+else
+  all = redis.call("HGETALL", KEYS[1])
+end
 for i = 1, #all, 2 do
   local rev, id, till, what = string.match(all[i + 1], "^(%d+) (%S+) (%d+) (.*)$")
-  rev, till = (rev or 0) + 0, (till or 0) + 0
+  rev, till = rev and #rev < 16 and rev + 0 or 0, till and #till < 16 and till + 0 or 0
   number = math.max(number, rev + 1)
   if all[i] == field then
     if id == by then
@@ -35,7 +42,7 @@ for i = 1, #all, 2 do
   elseif all[i] == "pause" then
     ends = math.max(ends, till)
   elseif rev < ms - day then
-    old[#old + 1] = all[i]
+    old[math.min(#old, most - 1) + 1] = all[i] -- more are forged
   else
     drains = drains + 1
   end

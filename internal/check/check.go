@@ -31,6 +31,8 @@ type Options struct {
 	Channel string
 	// Trial takes and gives back a claim of a name of its own.
 	Trial func(ctx context.Context) error
+	// Notices tells why clients do not hear all that operators say to all.
+	Notices func(ctx context.Context) []error
 	// AllowEviction makes a server that evicts a warning.
 	AllowEviction bool
 	// Timeout bounds the trial of the subscription, and four times it the whole.
@@ -71,6 +73,9 @@ func look(ctx context.Context, o Options) (berth.Report, error) {
 	}
 	if err := o.Trial(ctx); err != nil {
 		return report, err
+	}
+	for _, problem := range o.Notices(ctx) {
+		warn(&report, "%v", problem)
 	}
 	if err := subscription(ctx, o, &report); err != nil {
 		return report, err

@@ -66,7 +66,7 @@ func (f *fake) run(t *testing.T, change func(*check.Options)) (report berth.Repo
 		defer client.Close()
 		o := check.Options{
 			Client: client, Channel: "berth:wake:n", Timeout: 3 * time.Second,
-			Trial: func(context.Context) error { return nil },
+			Trial: func(context.Context) error { return nil }, Notices: func(context.Context) []error { return nil },
 		}
 		if change != nil {
 			change(&o)
@@ -250,7 +250,7 @@ func TestTheEmbeddedServerGivesWarningsOnly(t *testing.T) {
 		defer client.Close()
 		report, err := check.Server(t.Context(), check.Options{
 			Client: client, Channel: "berth:wake:n", Timeout: time.Second,
-			Trial: func(context.Context) error { return nil },
+			Trial: func(context.Context) error { return nil }, Notices: func(context.Context) []error { return nil },
 		})
 		require.NoError(t, err)
 		require.NotEmpty(t, report.Warnings)

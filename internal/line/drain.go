@@ -107,11 +107,11 @@ func (d *drain) say(ctx context.Context, word string) (err error) {
 
 // goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it.
 func (d *drain) goesOn(ctx context.Context) error {
-	fields, _, err := readNotice(ctx, d.n.cfg)
+	f, _, err := readNotice(ctx, d.n.cfg, d.field)
 	if err != nil {
 		return err
 	}
-	if f := notice.Read(fields[d.field]); f.Number != d.number {
+	if f.Number != d.number {
 		return &berth.StaleError{Changed: cmp.Or(f.What, "forgotten")}
 	}
 	return nil

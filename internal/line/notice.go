@@ -3,10 +3,16 @@ package line
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"strconv"
 	"time"
+
+	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -16,7 +22,7 @@ import (
 func NewNotice(cfg Config) *notice.Notice {
 	return notice.New(notice.Config{
 		Clock: cfg.Clock, Label: cfg.Settings.Label, Timeout: cfg.Settings.CallTimeout,
-		Read: func(ctx context.Context) (map[string]string, int64, error) { return readNotice(ctx, cfg) },
+		Read: (&hearing{Config: cfg}).read,
 		Failed: func(err error) {
 			cfg.Tell.Send(observe.Event{Kind: observe.NoticeFailed, Err: err})
 		},
@@ -30,28 +36,124 @@ func NewNotice(cfg Config) *notice.Notice {
 	})
 }
 
-// readNotice reads the fields of the kind's notice, and the time of the server that has them (ms).
-func readNotice(ctx context.Context, cfg Config) (map[string]string, int64, error) {
+const (
+	// mostTold is how many fields a notice has that is read whole; Berth writes 101 at the most.
+	mostTold = 10_000
+	// scannedTold is about how many fields one HSCAN passes: what is on the same connection waits for no more.
+	scannedTold = 1000
+)
+
+// hearing is how a client reads the notice, on one goroutine.
+type hearing struct {
+	Config
+	crowded bool // when it was read last, it had too many fields
+}
+
+// read reads the fields of the process, and those of labels that end in *: where there are few of them, in one trip. Of a
+// notice with too many fields it reads none but the process's own.
+func (h *hearing) read(ctx context.Context, own []string) (told notice.Told, err error) {
+	key := []string{h.Space.Notice(h.Kind)}
+	commands := []scriptkit.Command{{Verb: []string{"HLEN"}, Keys: key}, {Verb: []string{"HMGET"}, Keys: key, Args: own}}
+	if !h.crowded {
+		commands = append(commands, h.scan("0"))
+	}
+	a, err := h.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, commands...)
+	if err != nil {
+		return told, err
+	}
+	size, err := a.Results[0].AsInt64()
+	texts, err2 := a.Results[1].AsStrSlice()
+	if err := cmp.Or(err, err2); err != nil {
+		return told, err
+	}
+	told = notice.Told{Now: a.Now, Fields: map[string]string{}}
+	for i, text := range texts {
+		told.Fields[own[i]] = text
+	}
+	if h.crowded = size > mostTold; h.crowded {
+		told.Problem = crowded(size)
+		return told, nil
+	}
+	return told, h.patterns(ctx, told.Fields, a.Results[2:])
+}
+
+// crowded is the error of a notice that is not read whole.
+func crowded(fields int64) error {
+	return fmt.Errorf("berth: what operators say to all has %d fields, and Berth writes 101 at the most: a drain of a label with * is not heard", fields)
+}
+
+// patterns adds the fields of labels that end in *, of which some pages may have been read.
+func (h *hearing) patterns(ctx context.Context, fields map[string]string, pages []rueidis.RedisResult) error {
+	for cursor := "0"; ; {
+		for _, page := range pages {
+			found, err := page.AsScanEntry()
+			if err != nil {
+				return err
+			}
+			for i := 0; i < len(found.Elements); i += 2 {
+				fields[found.Elements[i]] = found.Elements[i+1]
+			}
+			if found.Cursor == 0 {
+				return nil
+			}
+			cursor = strconv.FormatUint(found.Cursor, 10)
+		}
+		a, err := h.Runner.Read(ctx, "notice", scriptkit.From{Primary: true, Untimed: true}, h.scan(cursor))
+		if err != nil {
+			return err
+		}
+		pages = a.Results
+	}
+}
+
+// scan asks for a page of the fields of labels that end in *.
+func (h *hearing) scan(cursor string) scriptkit.Command {
+	return scriptkit.Command{
+		Verb: []string{"HSCAN"}, Keys: []string{h.Space.Notice(h.Kind)},
+		Args: []string{cursor, "MATCH", notice.Label + `*\*`, "COUNT", strconv.Itoa(scannedTold)},
+	}
+}
+
+// readNotice reads a field of the kind's notice, and the time of the server that has it (ms).
+func readNotice(ctx context.Context, cfg Config, field string) (notice.Field, int64, error) {
 	a, err := cfg.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, scriptkit.Command{
-		Verb: []string{"HGETALL"}, Keys: []string{cfg.Space.Notice(cfg.Kind)},
+		Verb: []string{"HMGET"}, Keys: []string{cfg.Space.Notice(cfg.Kind)}, Args: []string{field},
 	})
 	if err != nil {
-		return nil, 0, err
+		return notice.Field{}, 0, err
 	}
-	fields, err := a.Results[0].AsStrMap()
-	return fields, a.Now, err
+	texts, err := a.Results[0].AsStrSlice()
+	if err != nil {
+		return notice.Field{}, 0, err
+	}
+	return notice.Read(texts[0]), a.Now, nil
+}
+
+// Notices returns why clients do not hear all that operators say to the clients of each kind.
+func (n *Node) Notices(ctx context.Context) (problems []error) {
+	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
+		h := hearing{Config: n.cfg, crowded: true} // so that nothing but the field is read
+		h.Kind = kind
+		told, err := h.read(ctx, []string{notice.Pause})
+		if err = cmp.Or(err, told.Problem); err == nil && notice.Read(told.Fields[notice.Pause]).Damaged {
+			err = fmt.Errorf("berth: the pause of all names is %w", state.ErrDamaged)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", kind, err))
+		}
+	}
+	return problems
 }
 
 // say sets a field of the notice, and returns its number. It returns berth.ErrStale if another call
 // has set the field since this one began.
 func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration, what string) (int64, error) {
-	fields, _, err := readNotice(ctx, s.cfg)
+	old, _, err := readNotice(ctx, s.cfg, field)
 	if err != nil {
 		return 0, err
 	}
-	seen := Decimal(notice.Read(fields[field]).Number)
 	r, err := s.cfg.Runner.Run(ctx, s.noticeSet, scriptkit.Bounded, []string{s.cfg.Space.Notice(s.cfg.Kind)},
-		[]string{field, Decimal(lasts.Milliseconds()), what, seen, call})
+		[]string{field, Decimal(lasts.Milliseconds()), what, Decimal(old.Number), call})
 	if err != nil {
 		return 0, err
 	}

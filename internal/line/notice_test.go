@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -64,6 +65,28 @@ func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 		time.Sleep(time.Hour)
 		a.notice("n:a", "0", "stop", "9999999999999", "three")
 		require.Equal(t, 25*time.Hour, left(), "the pause goes on")
+	})
+}
+
+// Whoever may write the key may forge what he likes; what operators say is said all the same.
+func TestAForgedNoticeIsWrittenOver(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		now := time.Now().UnixMilli()
+		field := func(name, text string) {
+			require.NoError(t, a.redis.Do(context.Background(), a.redis.B().Arbitrary("HSET", noticeKey, name, text).Build()).Error())
+		}
+		for _, text := range []string{"99999999999999999999 x 0 drain", "x", "1 x 99999999999999999999 y"} {
+			field("pause", text)
+			r := a.notice("pause", "60000", "", strconv.FormatInt(notice.Read(text).Number, 10), "one"+text)
+			require.Equal(t, []any{"set", int64(60000)}, []any{r.Status(), r.Int(2)}, text)
+			require.Less(t, r.Int(1), now+10)
+		}
+		for i := range 10_001 {
+			field("l:"+strconv.Itoa(i)+"*", "1 x 0 drain")
+		}
+		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "two").Status())
+		require.Equal(t, "set", a.notice("l:7*", "0", "stop", "1", "three").Status(), "one that is there")
+		require.Equal(t, "set", a.notice("pause", "0", "", strconv.FormatInt(now+10, 10), "four").Status())
 	})
 }
 

@@ -13,9 +13,6 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// mostPause is how long a pause lasts at the most.
-const mostPause = 366 * 24 * time.Hour
-
 // Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. A pause of all names that
 // lasts longer goes on behind it. It returns
 // *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
@@ -28,8 +25,8 @@ func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why 
 
 // checkPause returns a *berth.ConfigError for a pause that cannot be.
 func checkPause(lasts time.Duration, why string) error {
-	if lasts <= 0 || lasts > mostPause {
-		return berth.Invalid("lasts", "%s is not above 0 and at most %s", lasts, mostPause)
+	if lasts <= 0 || lasts > notice.MostPause {
+		return berth.Invalid("lasts", "%s is not above 0 and at most %s", lasts, notice.MostPause)
 	}
 	if err := settings.Duration("lasts", lasts); err != nil {
 		return err
@@ -57,11 +54,11 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	}
 	known := int64(0)
 	if lasts == 0 {
-		fields, _, err := readNotice(n.For(ctx, call, name), n.cfg)
+		told, _, err := readNotice(n.For(ctx, call, name), n.cfg, notice.Pause)
 		if err != nil {
 			return err
 		}
-		known = notice.Read(fields[notice.Pause]).Number
+		known = told.Number
 	}
 	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
 		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))

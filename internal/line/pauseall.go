@@ -110,12 +110,11 @@ func (w *walk) over() bool { return w.ends > 0 && w.n.cfg.Clock.Now() >= w.ends 
 // stands reads the notice. It reports false where that cannot be read, or another one stands: then another
 // walk has overtaken this one. names are those that are not asked then.
 func (w *walk) stands(ctx context.Context, names ...string) bool {
-	fields, ms, err := readNotice(ctx, w.n.cfg)
+	told, ms, err := readNotice(ctx, w.n.cfg, notice.Pause)
 	if err != nil {
 		w.failed(err, names...)
 		return false
 	}
-	told := notice.Read(fields[notice.Pause])
 	if w.stale = told.Number != w.number; w.stale {
 		w.failed(staleAll(told.Until > ms, told.What))
 	}

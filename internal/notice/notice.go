@@ -5,6 +5,7 @@ package notice
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -25,6 +27,8 @@ const (
 	every = 5 * time.Second
 	// patience is how long a call waits for a read, at the most.
 	patience = 2 * time.Second
+	// MostPause is how long a pause lasts at the most.
+	MostPause = 366 * 24 * time.Hour
 )
 
 // Config says what a Notice works with.
@@ -35,12 +39,21 @@ type Config struct {
 	Label string
 	// Timeout bounds a read, as patience does.
 	Timeout time.Duration
-	// Read returns the fields of the notice, and the time of the server that has them (ms).
-	Read func(ctx context.Context) (fields map[string]string, ms int64, err error)
-	// Failed is told of a read that failed, if the one before did not.
+	// Read reads the notice; own are the fields that it reads in any case.
+	Read func(ctx context.Context, own []string) (Told, error)
+	// Failed is told of a read that failed, or that was not whole, if the one before was another way.
 	Failed func(err error)
 	// Heard is told when the process begins to drain, and when it drains no more; what names the field.
 	Heard func(drains bool, what string)
+}
+
+// Told is what was read of a notice.
+type Told struct {
+	Fields map[string]string
+	// Now is the time of the server that has them (ms).
+	Now int64
+	// Problem is why not all that the notice says is known, nil for no reason.
+	Problem error
 }
 
 // State is what operators have said, as far as a client knows.
@@ -61,7 +74,7 @@ type Notice struct {
 	cfg  Config
 	made time.Duration // on the clock
 
-	state  atomic.Pointer[State] // nil before the first read that succeeded
+	known  atomic.Pointer[State] // nil before the first read that succeeded
 	blind  atomic.Bool           // the last read failed
 	drains atomic.Bool           // one of the fields that fit says so
 
@@ -76,6 +89,7 @@ type Notice struct {
 	next   chan struct{}   // guarded by mu: closed when the read that begins next has ended
 	nodes  []node          // guarded by mu
 	heeds  map[string]bool // of the goroutine alone: the fields by which the process drains
+	partly bool            // of the goroutine alone: the last read was not whole
 	born   int64           // of the goroutine alone: when the client was made, in ms of the server's clock; 0 while that is not known
 }
 
@@ -121,13 +135,13 @@ func (n *Notice) Drains() bool { return n.drains.Load() }
 // reads first, for patience at most. After a read that failed it returns what was known before,
 // until one has succeeded.
 func (n *Notice) Current(ctx context.Context) State {
-	if s := n.state.Load(); s != nil && n.cfg.Clock.Now()-s.start <= Vouches {
+	if s := n.known.Load(); s != nil && n.cfg.Clock.Now()-s.start <= Vouches {
 		return *s
 	}
 	if !n.blind.Load() {
 		n.wait(ctx, false)
 	}
-	if s := n.state.Load(); s != nil {
+	if s := n.known.Load(); s != nil {
 		return *s
 	}
 	return State{}
@@ -206,12 +220,15 @@ func (n *Notice) read(start time.Duration) {
 	n.flight, n.next = ended, make(chan struct{})
 	n.mu.Unlock()
 	ctx, cancel := scriptkit.Limit(n.ctx, min(patience, n.cfg.Timeout))
-	fields, ms, err := n.cfg.Read(ctx)
+	told, err := n.cfg.Read(ctx, n.own())
 	cancel()
 	switch {
 	case err == nil:
-		n.take(start, fields, ms)
-		n.blind.Store(false)
+		problem := n.take(start, told)
+		if n.blind.Store(false); problem != nil && !n.partly {
+			n.cfg.Failed(problem)
+		}
+		n.partly = problem != nil
 	case n.ctx.Err() == nil && !n.blind.Swap(true):
 		n.cfg.Failed(err)
 	}
@@ -221,29 +238,52 @@ func (n *Notice) read(start time.Duration) {
 	close(ended)
 }
 
-// take takes what was read, by a call that began at start.
-func (n *Notice) take(start time.Duration, fields map[string]string, ms int64) {
+// own are the fields that are about this process and can be named.
+func (n *Notice) own() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	fields := []string{Pause, Label + n.cfg.Label}
+	for _, node := range n.nodes {
+		fields = append(fields, Node+node.id)
+	}
+	return fields
+}
+
+// take takes what was read, by a call that began at start, and returns why that is not all. Beside a damaged pause, what was
+// known of a pause counts.
+func (n *Notice) take(start time.Duration, told Told) error {
 	now := n.cfg.Clock.Now()
 	if n.born == 0 {
 		// Too late by up to what the read took. Who was made just before a drain may take it for an older one, and
 		// the drain's walk asks for what it has. The other way round, who starts after a drain would drain.
-		n.born = ms - (start - n.made).Milliseconds()
+		n.born = told.Now - (start - n.made).Milliseconds()
 	}
-	f := Read(fields[Pause])
-	s := &State{Number: f.Number, Reason: f.What, start: start}
-	if left := f.Until - ms; left > 0 {
-		s.ends = now + time.Duration(left)*time.Millisecond // a little late: no name is granted before the end
+	s, f := State{}, Read(told.Fields[Pause])
+	if old := n.known.Load(); f.Damaged && old != nil {
+		s = *old
+	} else if !f.Damaged {
+		s.Number, s.Reason = f.Number, f.What
+		if left := f.Until - told.Now; left > 0 {
+			s.ends = now + min(state.Millis(left), MostPause) // a little late: no name is granted before the end
+		}
 	}
-	n.state.Store(s)
-	n.heed(fields)
+	s.start = start
+	n.known.Store(&s)
+	if damaged := n.heed(told.Fields); damaged != "" {
+		return fmt.Errorf("berth: what operators say to all is %w: the field %q", state.ErrDamaged, damaged)
+	}
+	return told.Problem
 }
 
-// heed notes by which fields the process drains. A field that has gone changes nothing: a flush ends
+// heed notes by which fields the process drains, and returns one that is damaged. A field that has gone changes nothing: a flush ends
 // no drain. One of a label that was set before the client was made is not about this process.
-func (n *Notice) heed(fields map[string]string) {
+func (n *Notice) heed(fields map[string]string) (damaged string) {
 	what := ""
 	for name, told := range fields {
 		f := Read(told)
+		if f.Damaged {
+			damaged = max(damaged, name)
+		}
 		if !n.fits(name, f.Number) || n.heeds[name] == (f.What == Drain) {
 			continue
 		}
@@ -256,7 +296,7 @@ func (n *Notice) heed(fields map[string]string) {
 	}
 	drains := len(n.heeds) > 0
 	if n.drains.Swap(drains) == drains {
-		return
+		return damaged
 	}
 	n.mu.Lock()
 	nodes := slices.Clone(n.nodes)
@@ -267,6 +307,7 @@ func (n *Notice) heed(fields map[string]string) {
 		}
 	}
 	n.cfg.Heard(drains, what)
+	return damaged
 }
 
 // fits says whether a field is about this process.

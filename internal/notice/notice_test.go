@@ -30,10 +30,12 @@ type world struct {
 
 	mu     sync.Mutex
 	fields map[string]string // guarded by mu, like the others
+	own    []string
 	slow   time.Duration
-	err    error
-	heard  []string
-	failed int
+	// problem and err are what a read returns.
+	problem, err error
+	heard        []string
+	failed       int
 }
 
 // set changes the server, which may be read meanwhile.
@@ -69,18 +71,19 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-func (w *world) read(ctx context.Context) (map[string]string, int64, error) {
+func (w *world) read(ctx context.Context, own []string) (notice.Told, error) {
 	w.reads.Add(1)
 	w.mu.Lock()
-	fields, slow, now := w.fields, w.slow, time.Now().UnixMilli()
+	w.own = own
+	told, slow := notice.Told{Fields: w.fields, Now: time.Now().UnixMilli(), Problem: w.problem}, w.slow
 	w.mu.Unlock()
 	select {
 	case <-time.After(slow):
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return fields, now, w.err
+		return told, w.err
 	case <-ctx.Done():
-		return nil, 0, ctx.Err()
+		return notice.Told{}, ctx.Err()
 	}
 }
 
@@ -311,9 +314,61 @@ func TestAProcessDrainsWhileOneFieldSaysSo(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoNoticeReadsAsNothing(t *testing.T) {
-	for _, text := range []string{"", "7", "x call 0 drain", "7 call x drain", "7 call 0"} {
-		require.Zero(t, notice.Read(text), text)
+// It is neither a pause without end nor the end of one.
+func TestADamagedPauseIsToldAndChangesNothing(t *testing.T) {
+	for _, until := range []string{"99999999999999999999", "9999999999999999", "-1", "x"} {
+		t.Run(until, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.says(notice.Pause, until+" forged")
+				require.Zero(t, w.Left(w.current()))
+				w.says(notice.Pause, fmt.Sprintf("%d moving", time.Now().Add(time.Hour).UnixMilli()))
+				w.Ask(context.Background())
+				known := w.current()
+				w.says(notice.Pause, until+" forged")
+				for range 3 {
+					w.Ask(context.Background())
+				}
+				require.Equal(t, time.Hour, w.Left(w.current()))
+				require.Equal(t, known.Number, w.current().Number)
+				_, failed := w.told()
+				require.Equal(t, 2, failed, "each time once")
+				w.says(notice.Pause, "0 ")
+				w.Ask(context.Background())
+				require.Zero(t, w.Left(w.current()))
+			})
+		})
+	}
+}
+
+func TestAForgedPauseIsNoLongerThanAPauseMayBe(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.says(notice.Pause, "999999999999999 forged")
+		require.Equal(t, notice.MostPause, w.Left(w.current()))
+	})
+}
+
+func TestANoticeThatIsNotReadWholeCountsAndIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.Join("a", func() {})
+		w.set(func() { w.problem = errors.New("crowded") })
+		w.says("n:a", "0 drain")
+		for range 3 {
+			w.Ask(context.Background())
+		}
+		require.True(t, w.Drains())
+		_, failed := w.told()
+		require.Equal(t, 1, failed)
+		require.Equal(t, []string{notice.Pause, "l:worker/7", "n:a"}, w.own)
+	})
+}
+
+func TestAFieldThatBerthHasNotWrittenIsDamaged(t *testing.T) {
+	require.Zero(t, notice.Read(""), "it is not there")
+	for _, text := range []string{"7", "x call 0 drain", "7 call 0", "-7 call 0 drain", "9999999999999999 call 0 drain"} {
+		require.Equal(t, notice.Field{Damaged: true}, notice.Read(text), text)
+	}
+	for _, until := range []string{"x", "-1", "99999999999999999999"} {
+		require.Equal(t, notice.Field{Number: 7, Damaged: true}, notice.Read("7 call "+until+" drain"), "an operator may write over it")
 	}
 	require.Equal(t, notice.Field{Number: 7, Until: 8, What: "a reason\nof two lines "}, notice.Read("7 call 8 a reason\nof two lines "))
 }

@@ -27,18 +27,34 @@ type Field struct {
 	Until int64
 	// What is the reason of a pause; of a drain Drain or Stop.
 	What string
+	// Damaged says that Berth has not written the text: of the rest at most Number is known.
+	Damaged bool
 }
 
-// Read reads the text of a field. What Berth has not written reads as nothing.
+// digits is how many digits a number has at the most: scripts reckon exactly with so many.
+const digits = 15
+
+// Read reads the text of a field, "" for one that is not there.
 func Read(text string) Field {
+	if text == "" {
+		return Field{}
+	}
 	words := strings.SplitN(text, " ", 4)
 	if len(words) < 4 {
-		return Field{}
+		return Field{Damaged: true}
 	}
-	number, err := strconv.ParseInt(words[0], 10, 64)
-	until, err2 := strconv.ParseInt(words[2], 10, 64)
-	if err != nil || err2 != nil {
-		return Field{}
+	number, fits := parse(words[0])
+	if !fits {
+		return Field{Damaged: true}
+	}
+	until, fits := parse(words[2])
+	if !fits {
+		return Field{Number: number, Damaged: true}
 	}
 	return Field{Number: number, Until: until, What: words[3]}
+}
+
+func parse(word string) (n int64, fits bool) {
+	n, err := strconv.ParseInt(word, 10, 64)
+	return n, err == nil && n >= 0 && len(word) <= digits
 }

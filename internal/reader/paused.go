@@ -2,6 +2,7 @@ package reader
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
@@ -41,7 +42,7 @@ func (p Pause) Under(all notice.Field, now int64) Pause {
 	return Pause{Until: all.Until, Since: all.Number, Reason: all.What, notice: all.Number}
 }
 
-// Notice is what operators have said of a pause of all names of a kind.
+// Notice is what operators have said of a pause of all names of a kind. Its errors are state.ErrDamaged, and the server's.
 func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, error) {
 	var p trip
 	pause := p.fields(r.space.Notice(kind), "", notice.Pause)
@@ -50,8 +51,11 @@ func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, 
 		return notice.Field{}, err
 	}
 	p.results = answers.Results
-	texts := p.texts(pause)
-	return notice.Read(texts[0]), p.err
+	told := notice.Read(p.texts(pause)[0])
+	if p.err == nil && told.Damaged {
+		p.err = fmt.Errorf("berth: the pause of all names of %q is %w", kind, state.ErrDamaged)
+	}
+	return told, p.err
 }
 
 // PauseNow is the pause of one name, nil for none, in one trip. A thin name has none.

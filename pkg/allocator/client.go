@@ -178,7 +178,7 @@ func (c *Client) isClosed() bool {
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	return check.Server(ctx, check.Options{
 		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: c.trial,
+		AllowEviction: c.cfg.AllowEviction, Trial: c.trial, Notices: c.node.Notices,
 	})
 }
 

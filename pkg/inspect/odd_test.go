@@ -47,7 +47,7 @@ var odd = map[string]string{
 }
 
 // verbs are those of the plain reads.
-var verbs = []string{"TIME", "MGET", "HMGET", "HGETALL", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZCOUNT", "SCAN", "HSCAN", "INFO"}
+var verbs = []string{"TIME", "MGET", "HMGET", "HLEN", "ZMSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZCOUNT", "SCAN", "HSCAN", "INFO"}
 
 // reads are the calls of a process that read plainly. There is something of all kinds to be read.
 func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {

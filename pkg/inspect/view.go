@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -147,7 +149,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	}
 	if turn(&v.noticed, noticeFor) {
 		all, err := v.reader.read.Notice(ctx, v.kind)
-		if err != nil {
+		if err != nil && !errors.Is(err, state.ErrDamaged) { // which listings tell; it hides no name
 			return v.failed(err)
 		}
 		v.notice, v.noticed = all, aged{true, now}

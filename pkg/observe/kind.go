@@ -159,8 +159,10 @@ const (
 	// Fills: Detail. Level: info.
 	Draining Kind = "draining"
 	// NoticeFailed: the client could not read what operators say to all clients, that
-	// names are paused and who is to drain. The client goes on by what it knows, and reads
-	// again each 5 s. Sent once, until a read has succeeded.
+	// names are paused and who is to drain; or it has read only a part, because there are more
+	// than 10 000 fields, so that a drain of a label with * is not heard, or because something
+	// else than Berth has written one of them. The client goes on by what it knows, and reads
+	// again each 5 s. Sent once, until a read has succeeded, or was whole.
 	// Fills: Err. Level: warn.
 	NoticeFailed Kind = "notice_failed"
 	// Subscribed: the server confirmed the subscription to this node's wake

@@ -170,7 +170,7 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	node := c.node.Load()
 	return check.Server(ctx, check.Options{
 		Client: c.redis, Channel: c.space.Wake(node.ID), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: node.Trial,
+		AllowEviction: c.cfg.AllowEviction, Trial: node.Trial, Notices: node.Notices,
 	})
 }
 

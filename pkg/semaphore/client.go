@@ -171,7 +171,7 @@ func checkCapacity(capacity int) error {
 func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 	return check.Server(ctx, check.Options{
 		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: c.node.Trial,
+		AllowEviction: c.cfg.AllowEviction, Trial: c.node.Trial, Notices: c.node.Notices,
 	})
 }
 

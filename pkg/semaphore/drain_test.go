@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,11 +128,54 @@ func TestTheFirstClaimOfAClientReadsTheNotice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(200, nil)
-		require.Equal(t, 1, n.Counts()["HGETALL"])
+		require.Equal(t, 1, n.Counts()["HLEN"])
 		for range 100 {
 			n.take(200, nil)
 		}
-		require.Equal(t, 1, n.Counts()["HGETALL"], "once in its life; the others are read in the background")
+		require.Equal(t, 1, n.Counts()["HLEN"], "once in its life; the others are read in the background")
+	})
+}
+
+// Of a notice that somebody has filled a client reads what is about itself, and no more than that again.
+func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const key = "berth:notice:{sem}:state"
+		told := func(field string) {
+			w.Do("HSET", key, field, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
+		}
+		n := w.node()
+		n.take(9, nil)
+		told("l:nobody*")
+		w.Advance(6 * time.Second)
+		n.Fresh()
+		w.Advance(5 * time.Second)
+		require.LessOrEqual(t, n.Counts()["HSCAN"], 2, "one trip a read")
+		require.Equal(t, n.Counts()["HLEN"], n.Counts()["HSCAN"])
+		for i := range 10_000 {
+			w.Do("HSET", key, "x:"+strconv.Itoa(i), "forged")
+		}
+		told("l:*")
+		w.Advance(6 * time.Second)
+		n.Reset()
+		w.Advance(time.Minute)
+		require.False(t, n.Client.Draining())
+		require.NotZero(t, n.Counts()["HLEN"])
+		require.Zero(t, n.Counts()["HSCAN"])
+		require.Zero(t, n.Counts()["HGETALL"])
+		failed := n.Told(observe.NoticeFailed)
+		require.Len(t, failed, 1)
+		require.ErrorContains(t, failed[0].Err, "10002 fields")
+		report, err := n.Client.Check(context.Background())
+		require.NoError(t, err)
+		require.Len(t, report.Warnings, 1)
+		require.Contains(t, report.Warnings[0], "sem: berth: what operators say to all has 10002 fields")
+
+		told("n:" + n.Client.Node())
+		w.Advance(6 * time.Second)
+		require.True(t, n.Client.Draining())
+		w.Do("HDEL", key, "x:1", "x:2", "n:"+n.Client.Node())
+		w.Advance(6 * time.Second)
+		require.NotZero(t, n.Counts()["HSCAN"], "it is read whole again")
 	})
 }
 

@@ -133,7 +133,7 @@ func TestADrainTellsWhatIsLeftAfterItsEnd(t *testing.T) {
 		defer cancel()
 		n := w.worker("deaf")
 		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "HGETALL" {
+			if c.Name == "HMGET" {
 				return link.Refuse("NOPERM this user has no permissions to run the 'hgetall' command")
 			}
 			return link.Pass
