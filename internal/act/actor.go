@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -91,19 +92,21 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	var calls sync.WaitGroup
 	for i, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		calls.Go(func() {
-			errs[i] = a.with(kind, func(c client, ops operator) error {
-				if what.Verb == Drain { // which may last for hours
-					a.told(ctx, &what, by, kind, c.Node(), nil)
-				}
-				d, err := drain(ctx, &what, ops)
-				if what.Verb == Undrain || err != nil {
-					a.told(ctx, &what, by, kind, c.Node(), err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				sum.Asked, sum.Cancelled, sum.Ended = sum.Asked+d.Asked, sum.Cancelled+d.Cancelled, sum.Ended+d.Ended
-				sum.Detached, sum.Left = sum.Detached+d.Detached, sum.Left+d.Left
-				return err
+			errs[i] = guard.Run("an action", a.event.Observe, func() error {
+				return a.with(kind, func(c client, ops operator) error {
+					if what.Verb == Drain { // which may last for hours
+						a.told(ctx, &what, by, kind, c.Node(), nil)
+					}
+					d, err := drain(ctx, &what, ops)
+					if what.Verb == Undrain || err != nil {
+						a.told(ctx, &what, by, kind, c.Node(), err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					sum.Asked, sum.Cancelled, sum.Ended = sum.Asked+d.Asked, sum.Cancelled+d.Cancelled, sum.Ended+d.Ended
+					sum.Detached, sum.Left = sum.Detached+d.Detached, sum.Left+d.Left
+					return err
+				})
 			})
 		})
 	}

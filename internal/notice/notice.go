@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -220,11 +221,17 @@ func (n *Notice) read(start time.Duration) {
 	n.flight, n.next = ended, make(chan struct{})
 	n.mu.Unlock()
 	ctx, cancel := scriptkit.Limit(n.ctx, min(patience, n.cfg.Timeout))
-	told, err := n.cfg.Read(ctx, n.own())
+	var problem error
+	err := guard.Run("the reading of the notice", nil, func() error { // Failed tells of it
+		told, err := n.cfg.Read(ctx, n.own())
+		if err == nil {
+			problem = n.take(start, told)
+		}
+		return err
+	})
 	cancel()
 	switch {
 	case err == nil:
-		problem := n.take(start, told)
 		if n.blind.Store(false); problem != nil && !n.partly {
 			n.cfg.Failed(problem)
 		}

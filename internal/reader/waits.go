@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -60,16 +61,21 @@ func (r *Reader) Registry(ctx context.Context, together bool, most int, from Par
 				p.add("ZRANGE", r.space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart),
 					strconv.Itoa(from[shard]), strconv.Itoa(from[shard]+most), "REV", "WITHSCORES")
 			}
-			answers, err := r.run.Read(ctx, "waits", scriptkit.From{}, p.commands...)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
+			err := guard.Run("a reading", nil, func() error { // the call tells of it
+				answers, err := r.run.Read(ctx, "waits", scriptkit.From{}, p.commands...)
+				mu.Lock()
+				defer mu.Unlock()
+				if err != nil {
+					return err
+				}
 				p.results = answers.Results
 				for i, shard := range shards {
 					reg.take(shard, from[shard], p.members(i), answers)
 				}
-				err = p.err
-			}
+				return p.err
+			})
+			mu.Lock()
+			defer mu.Unlock()
 			errs = append(errs, err)
 		})
 	}

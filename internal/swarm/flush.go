@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -67,7 +68,15 @@ func (s *Swarm) flushOn(ctx context.Context) {
 			timer.Stop()
 			return
 		}
-		_, _ = s.flush(ctx, false) // Status tells the error
+		err := guard.Run("a flush of the swarm", s.cfg.Observe, func() error {
+			_, _ = s.flush(ctx, false) // Status tells the error
+			return nil
+		})
+		if err != nil {
+			s.mu.Lock()
+			s.flushes.at, s.flushes.err = time.Now(), err
+			s.mu.Unlock()
+		}
 	}
 }
 
@@ -156,6 +165,9 @@ func (p *pass) condemn(ctx context.Context) error {
 		if err != nil {
 			p.problems.add(err)
 			return nil
+		}
+		for _, err := range page.Damaged {
+			p.problems.add(err)
 		}
 		for _, id := range page.Condemned {
 			p.ids[id] = true

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -80,29 +81,53 @@ func (r *run) loop() {
 	timer := time.NewTimer(never)
 	defer timer.Stop()
 	stop := r.stop
-	for {
-		pause, goes := r.turn()
-		if !goes {
-			return
+	for goes := true; goes; {
+		err := guard.Run("the swarm", r.s.cfg.Observe, func() error {
+			goes = r.step(timer, &stop)
+			return nil
+		})
+		if err != nil {
+			goes = r.rest(err)
 		}
-		timer.Reset(pause)
-		select {
-		case <-timer.C:
-		case <-r.s.wake:
-		case f := <-r.answers:
-			r.hear(f)
-		case ask := <-r.asks:
-			r.ask(ask)
-		case <-stop:
-			stop = nil
-			r.leave(berth.ErrNotRunning)
-		case <-r.stopNow:
-			r.leave(berth.ErrNotRunning)
-			if r.joined || r.sent != nil {
-				r.replace(ReasonUnsure)
-			}
-			return
+	}
+}
+
+// step does what is due, waits for the next event and heeds it. It returns false when the run is over.
+func (r *run) step(timer *time.Timer, stop *chan struct{}) bool {
+	pause, goes := r.turn()
+	if !goes {
+		return false
+	}
+	timer.Reset(pause)
+	select {
+	case <-timer.C:
+	case <-r.s.wake:
+	case f := <-r.answers:
+		r.hear(f)
+	case ask := <-r.asks:
+		r.ask(ask)
+	case <-*stop:
+		*stop = nil
+		r.leave(berth.ErrNotRunning)
+	case <-r.stopNow:
+		r.leave(berth.ErrNotRunning)
+		if r.joined || r.sent != nil {
+			r.replace(ReasonUnsure)
 		}
+		return false
+	}
+	return true
+}
+
+// rest is what follows a panic of step: the loop goes on after a pause, so that it does not spin, unless it is to end at once.
+func (r *run) rest(err error) bool {
+	r.retry()
+	select {
+	case <-time.After(r.s.cfg.ProbeEvery / 10):
+		return true
+	case <-r.stopNow:
+		r.leave(err)
+		return false
 	}
 }
 
@@ -162,10 +187,16 @@ func (r *run) send(f *flight) {
 	node, number, doubt, marked := r.node, r.number, r.doubt, r.marked
 	r.tasks.Go(func() {
 		defer cancel()
-		if f.leaves {
-			f.said = r.s.leave(ctx, node, number, doubt, marked)
-		} else {
-			f.said = r.s.calls.Probe(ctx, mode, node, number)
+		err := guard.Run("a call of the swarm", r.s.cfg.Observe, func() error {
+			if f.leaves {
+				f.said = r.s.leave(ctx, node, number, doubt, marked)
+			} else {
+				f.said = r.s.calls.Probe(ctx, mode, node, number)
+			}
+			return nil
+		})
+		if err != nil {
+			f.said = said{unanswered: true, err: err}
 		}
 		select {
 		case r.answers <- f:

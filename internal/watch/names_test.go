@@ -35,7 +35,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		})
 		look, err := inspect.New(reads.Redis, inspect.Config{})
 		require.NoError(t, err)
-		w := New(look)
+		w := New(look, nil)
 		defer w.Close()
 
 		var feeds []*Feed[Name]
@@ -77,7 +77,7 @@ func TestANameThatCannotBeReadIsShownAsThat(t *testing.T) {
 		base.Do("HSET", "berth:lock:{nightly}:state", "v", "9 words of a release to come")
 		look, err := inspect.New(base.Redis, inspect.Config{})
 		require.NoError(t, err)
-		w := New(look)
+		w := New(look, nil)
 		defer w.Close()
 		f := w.Name(keyspace.Lock, "nightly", "n.1")
 		defer f.Close()

@@ -7,7 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 const (
@@ -31,6 +33,7 @@ var (
 // Watcher reads one namespace for all who look. It is safe for concurrent use.
 type Watcher struct {
 	read  *inspect.Reader
+	tells func(observe.Event) // nil for nobody
 	ctx   context.Context
 	end   context.CancelCauseFunc
 	loops sync.WaitGroup
@@ -79,9 +82,10 @@ type Reading[T any] struct {
 	Turn int
 }
 
-// New returns a Watcher, which reads only what somebody looks at. Close it.
-func New(read *inspect.Reader) *Watcher {
-	w := &Watcher{read: read, quick: make(chan struct{}, atOnce), slow: make(chan struct{}, slowAtOnce), topics: map[string]*topic{}}
+// New returns a Watcher, which reads only what somebody looks at. tell, unless it is nil, gets an event of a reading that has
+// panicked; who looks gets an error. Close the Watcher.
+func New(read *inspect.Reader, tell func(observe.Event)) *Watcher {
+	w := &Watcher{read: read, tells: tell, quick: make(chan struct{}, atOnce), slow: make(chan struct{}, slowAtOnce), topics: map[string]*topic{}}
 	w.ctx, w.end = context.WithCancelCause(context.Background())
 	return w
 }
@@ -176,7 +180,11 @@ func (w *Watcher) run(t *topic) {
 		}
 		w.begins(t)
 		next := time.NewTimer(t.every)
-		value, err := t.read(w.ctx)
+		var value any
+		err := guard.Run("the reading of "+t.key, w.tells, func() (err error) {
+			value, err = t.read(w.ctx)
+			return err
+		})
 		<-gate
 		if w.ctx.Err() != nil {
 			err = ErrClosed

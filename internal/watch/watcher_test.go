@@ -11,6 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,7 +59,7 @@ func inBubble(t *testing.T, test func(t *testing.T, w *Watcher)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := New(nil)
+		w := New(nil, nil)
 		defer w.Close()
 		test(t, w)
 	})
@@ -331,5 +334,34 @@ func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, last.Err, no)
 		require.Empty(t, w.topics)
+	})
+}
+
+func TestAReadingThatPanicsIsToldAndTheNextOneIsMade(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		var told []observe.Event
+		w.tells = func(e observe.Event) { told = append(told, e) }
+		reads := 0
+		begin := func() (func(context.Context) (int, error), error) {
+			return func(context.Context) (int, error) {
+				if reads++; reads != 2 {
+					return reads, nil
+				}
+				panic(guard.Meant("no such index"))
+			}, nil
+		}
+		f := look(w, "gpu", sort{every: time.Second}, begin)
+		defer f.Close()
+		advance(time.Second + 500*time.Millisecond)
+		last, _ := f.Last()
+		require.ErrorContains(t, last.Err, "no such index")
+		require.Equal(t, 1, last.Value, "of the last reading that succeeded")
+		require.Len(t, told, 1)
+		require.Equal(t, []any{observe.Panicked, "the reading of gpu"}, []any{told[0].Kind, told[0].Detail})
+		advance(time.Second)
+		last, _ = f.Last()
+		require.NoError(t, last.Err)
+		require.Equal(t, 3, last.Value)
+		require.Equal(t, 3, reads, "it does not spin")
 	})
 }

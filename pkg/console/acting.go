@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -278,7 +279,11 @@ func (c *Console) behind(f func()) bool {
 }
 
 func (c *Console) work(ctx context.Context, id string, what act.Action, by string) error {
-	outcome, err := c.actor.Do(ctx, what, by)
+	outcome := ""
+	err := guard.Run("an action", c.tell, func() (err error) {
+		outcome, err = c.actor.Do(ctx, what, by)
+		return err
+	})
 	if err != nil && what.Verb == act.Drain && ctx.Err() != nil {
 		err = fmt.Errorf("the console has ended; the drain is still in force: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/observe"
@@ -42,7 +43,8 @@ type Config struct {
 	// MaxStreams is how many pages are live at once; a quarter of them, at least 1, for one Access.User or, where Access
 	// names none, for one remote address. Default 100.
 	MaxStreams int
-	// Logger and Observer get the events of actions: one of kind observe.Acted for each, and those of its calls.
+	// Logger and Observer get the events of actions, one of kind observe.Acted for each, and those of its calls; and
+	// observe.Panicked, should a reading do that.
 	Logger   observe.Logger
 	Observer observe.Observer
 }
@@ -57,18 +59,20 @@ type Access struct {
 
 // Console is the page, an http.Handler to mount under any prefix with http.StripPrefix. It is safe for concurrent use.
 type Console struct {
-	cfg    Config
-	space  string // the namespace
-	watch  *watch.Watcher
-	boards *boards
-	actor  *act.Actor
-	deeds  *deeds
-	health *health
-	forms  *forms
-	walks  *walks
-	pages  *template.Template
-	mux    *http.ServeMux
-	secret [32]byte
+	cfg   Config
+	space string // the namespace
+	// observer gets the events that are not the actor's.
+	observer observe.Observer
+	watch    *watch.Watcher
+	boards   *boards
+	actor    *act.Actor
+	deeds    *deeds
+	health   *health
+	forms    *forms
+	walks    *walks
+	pages    *template.Template
+	mux      *http.ServeMux
+	secret   [32]byte
 
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
@@ -107,7 +111,12 @@ func New(cfg Config) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), watch: watch.New(read), pages: pages, health: &health{redis: cfg.Redis}}
+	logged, err := settings.Logger(cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), observer: observe.Multi(cfg.Observer, logged), pages: pages, health: &health{redis: cfg.Redis}}
+	c.watch = watch.New(read, c.tell)
 	c.actor, c.deeds, c.forms = actor, newDeeds(), &forms{posts: map[int]*post{}}
 	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}
 	c.walks, c.shares = &walks{console: c, pages: map[string]*walk{}}, map[string]int{}
@@ -119,6 +128,12 @@ func New(cfg Config) (*Console, error) {
 
 // anyHost is the name in Config.Hosts that stands for all.
 const anyHost = "*"
+
+// tell sends an event.
+func (c *Console) tell(e observe.Event) {
+	e.Namespace = c.space
+	c.observer.Observe(e)
+}
 
 // enter counts something for whose end Close waits: its caller ends it by c.running.Done. It is refused once Close was
 // called.

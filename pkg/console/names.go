@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -85,7 +86,10 @@ func (w *walks) walk(p *walk, f inspect.NameFilter, from string) {
 	defer close(p.ended)
 	ctx, cancel := context.WithTimeout(w.console.ctx, firstWithin)
 	defer cancel()
-	p.found, p.err = w.console.watch.Names(ctx, f, from)
+	p.err = guard.Run("the reading of names", w.console.tell, func() (err error) {
+		p.found, err = w.console.watch.Names(ctx, f, from)
+		return err
+	})
 	p.at = time.Now()
 	switch {
 	case p.err == nil:

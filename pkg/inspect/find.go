@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -140,7 +141,7 @@ func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reade
 				if unanswered.Load() >= most {
 					continue
 				}
-				err := do(node, batch)
+				err := guard.Run("a reading", nil, func() error { return do(node, batch) }) // the call tells of it
 				if unanswered.Add(1); !errors.Is(err, berth.ErrUnavailable) {
 					unanswered.Store(0)
 				}

@@ -165,6 +165,11 @@ const (
 	// again each 5 s. Sent once, until a read has succeeded, or was whole.
 	// Fills: Err. Level: warn.
 	NoticeFailed Kind = "notice_failed"
+	// Panicked: a part of Berth that runs in the background has panicked, perhaps on something that is stored
+	// and that Berth has not written. It goes on, and the process with it. Detail is which part, Err has the panic
+	// and its stack: please report it.
+	// Fills: Detail, Err. Level: warn.
+	Panicked Kind = "panicked"
 	// Subscribed: the server confirmed the subscription to this node's wake
 	// channel. Count is how often it has done so: from 2 on, the connection
 	// was broken in between.

@@ -19,6 +19,7 @@ func Build(module, program, into string) (string, error) {
 			}
 		}
 	}
+	args = append(args, "-ldflags=-X=github.com/berth-go/berth/internal/guard.strict=1") // a recovered panic fails the test
 	said, err := exec.Command("go", append(args, program)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", program, err, said)

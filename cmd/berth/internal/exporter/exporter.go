@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/berth-go/berth/internal/guard"
 )
 
 // exporter reads for all who ask: a server is read at most once in a while, and once at a time, however many ask.
@@ -74,7 +76,12 @@ func (e *exporter) begin() *asked {
 		limit := e.within * 9 / 10
 		ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
 		defer cancel()
-		e.note(a, e.read(ctx))
+		r := &reading{began: time.Now()}
+		r.failed("the reading", guard.Run("the reading", nil, func() error { // note tells of it
+			r = e.read(ctx)
+			return nil
+		}))
+		e.note(a, r)
 	})
 	return a
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -171,8 +172,11 @@ func (s *source) ask(ctx context.Context) []server {
 	var asked sync.WaitGroup
 	for i := range servers {
 		asked.Go(func() {
-			about, err := s.about.About(ctx, nodes[addresses[i]])
-			servers[i] = server{addresses[i], about, err}
+			servers[i].address = addresses[i]
+			servers[i].err = guard.Run("the reading of a server", nil, func() (err error) {
+				servers[i].About, err = s.about.About(ctx, nodes[addresses[i]])
+				return err
+			})
 		})
 	}
 	asked.Wait()
@@ -187,7 +191,10 @@ func (s *source) swarm(ctx context.Context) (note func(r *reading)) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		found, err = s.about.Census(ctx, condemnedFor)
+		err = guard.Run("the reading of the swarm", nil, func() (err error) {
+			found, err = s.about.Census(ctx, condemnedFor)
+			return err
+		})
 	}()
 	return func(r *reading) {
 		if <-ended; err != nil {

@@ -94,7 +94,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 	if err != nil {
 		return err
 	}
-	watcher := watch.New(read)
+	watcher := watch.New(read, nil)
 	defer watcher.Close()
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

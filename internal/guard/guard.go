@@ -1,0 +1,45 @@
+// Package guard keeps a panic from ending the process where a goroutine of Berth runs that no caller can guard: what is
+// stored, and what a server answers, may be anything.
+package guard
+
+import (
+	"flag"
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/berth-go/berth/pkg/observe"
+)
+
+// Meant is what a test has panic to see the recovery.
+type Meant string
+
+// strict is "1" in the programs that the tests build; see harness.Build.
+var strict string
+
+// Run runs f, a part of Berth. It returns f's error or, if f panics, one that has the panic and its stack; then tell,
+// unless it is nil, gets an event of the kind observe.Panicked. The caller sees to it that f's duty goes on, and that f
+// does not run again at once. In the tests of Berth a panic stays one, unless it is Meant.
+func Run(what string, tell func(observe.Event), f func() error) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		if _, meant := v.(Meant); !meant && tested() {
+			panic(v)
+		}
+		err = fmt.Errorf("berth: %s panicked, please report it: %v\n\n%s", what, v, debug.Stack())
+		if tell != nil {
+			defer func() { _ = recover() }() // whoever is told is not Berth's, and the panic may be his
+			tell(observe.Event{Kind: observe.Panicked, Detail: what, Err: err})
+		}
+	}()
+	return f()
+}
+
+// tested says that a test of Berth runs, or a program that one has built.
+func tested() bool {
+	info, ok := debug.ReadBuildInfo()
+	return strict != "" || ok && flag.Lookup("test.v") != nil && strings.HasPrefix(info.Main.Path, "github.com/berth-go/berth")
+}
