@@ -3,12 +3,14 @@ package qlock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -185,6 +187,7 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 		if errors.Is(err, engine.ErrReplaced) && r.c.awaitNode(ctx, node) {
 			continue
 		}
+		r.ownHold(ctx, node, name, err)
 		return nil, r.detailed(ctx, name, r.c.ended(ctx, err))
 	}
 }
@@ -249,6 +252,34 @@ func via(hold *engine.Hold, conflict Conflict) Via {
 		return ReenteredExtended
 	}
 	return Reentered
+}
+
+// ownHold adds to the error of a claim that would wait for its own owner which claim holds for that owner: goroutines that share
+// a context share its owner, and a program with an owner of a fixed name finds itself there when it is started again.
+func (r *request) ownHold(ctx context.Context, n *node, name string, err error) {
+	var refusal *berth.AcquireError
+	if !errors.As(err, &refusal) || refusal.Reason != berth.ReasonDeadlock {
+		return
+	}
+	ctx, cancel := scriptkit.Limit(ctx, r.c.cfg.CallTimeout)
+	defer cancel()
+	_, entries, failed := n.Decide.Entries(ctx, name)
+	if failed != nil || len(entries) == 0 || entries[0].Err != nil {
+		return // the caller has the error either way
+	}
+	h := &entries[0].Entry
+	process := "of this process"
+	if h.Node != n.ID {
+		process = "of node " + text.Word(h.Node)
+		if h.Label != "" {
+			process += " (" + text.Word(h.Label) + ")"
+		}
+	}
+	says := fmt.Sprintf("claim %s %s has held it for %s, since %s", text.Word(h.ID), process, text.Human(h.Held), h.Granted.UTC().Format(time.RFC3339))
+	if h.Node != n.ID && !h.NoRenew && !h.Detached && h.Lease != berth.Forever { // a renewal sets what is left to the lease
+		says += ", last heard of " + text.Human(max(0, h.Lease-h.Left)) + " ago"
+	}
+	refusal.Cause = fmt.Errorf("%w %s: %s", refusal.Cause, text.Word(h.Owner), says)
 }
 
 // detailWaiters is how many waiters an error tells of.

@@ -50,13 +50,14 @@ type Conflict int
 
 // The conflict strategies.
 const (
-	// FailDeadlock: the call returns berth.ErrDeadlock at once.
+	// FailDeadlock: the call returns berth.ErrDeadlock at once. The error says which claim holds for the owner.
 	FailDeadlock Conflict = iota + 1
 	// Wait: the claim stands in line behind its owner's own hold. Where neither
 	// that hold nor the wait has an end, it is refused with berth.ErrDeadlock.
 	Wait
 	// WorkThrough: the claim is granted at once, and ends with the outermost
-	// entry at the latest.
+	// entry at the latest. Goroutines that share an owner, as by the context of one Do, are then inside together:
+	// berth.WithOwner(ctx, "") makes each its own owner.
 	WorkThrough
 	// ExtendAndWorkThrough: the same, and the owner's deadline moves further off
 	// by the claim's lease; what is unused is given back when the claim is

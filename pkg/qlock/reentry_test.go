@@ -422,3 +422,32 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 		})
 	})
 }
+
+// Goroutines that share the context of a Do share its owner: the error says that it is their own process that holds, and the
+// docs how each becomes its own owner. A program that is started again finds its former self by node and label.
+func TestADeadlockNamesTheClaimThatHoldsForTheOwner(t *testing.T) {
+	inWorld(t, func(_ *testing.T, w *world) {
+		a, b := w.node(qlock.Config{Label: "host/one/1"}), w.node(qlock.Config{Label: "host/one/2"})
+		held := a.takeFor("order 1", nil)
+		w.Advance(3 * time.Second)
+		ctx := berth.WithOwner(context.Background(), "order 1")
+		says := `berth: "door" not acquired: deadlock: would wait for its own owner "order 1": claim ` + held.ID()
+		_, err := a.Lock(ctx, door, nil)
+		require.ErrorIs(w.T, err, berth.ErrDeadlock)
+		require.EqualError(w.T, err, says+" of this process has held it for 3s, since 2026-01-01T00:00:00Z")
+		_, err = b.Lock(ctx, door, nil)
+		require.ErrorIs(w.T, err, berth.ErrDeadlock)
+		require.EqualError(w.T, err, says+" of node "+held.Node()+" (host/one/1) has held it for 3s, since 2026-01-01T00:00:00Z, last heard of 1s ago")
+
+		const five = 5
+		inside := make(chan error, five)
+		for range five { // by turns
+			go func() {
+				inside <- a.Do(berth.WithOwner(ctx, ""), "second", nil, func(context.Context) error { return nil })
+			}()
+		}
+		for range five {
+			require.NoError(w.T, <-inside)
+		}
+	})
+}
