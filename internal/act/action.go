@@ -35,7 +35,7 @@ type Action struct {
 	Resource string        // Rest
 	Capacity int           // Resize
 	Keep     bool          // Resize: for good
-	For      time.Duration // Pause, Rest; berth.Forever of a rest
+	For      time.Duration // Pause, Rest, also of what rests longer; berth.Forever of a rest
 	Node     string        // Drain, Undrain; or Label
 	Label    string        // likewise
 	Within   time.Duration // Drain: after how long the rest is ended by force, 0 never

@@ -186,7 +186,7 @@ func (a *Actor) one(ctx context.Context, what *Action, c client, ops operator) (
 	if what.For == 0 {
 		done = "rests no more"
 	}
-	return done, pool.Rest(ctx, what.Resource, what.For, what.Reason)
+	return done, pool.Rest(ctx, what.Resource, what.For, what.Reason, &allocator.RestOptions{Exactly: true})
 }
 
 // told leaves the event.

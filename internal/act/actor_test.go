@@ -121,6 +121,10 @@ func TestEachActionIsDoneAndTold(t *testing.T) {
 		rest := act.Action{Verb: act.Rest, Kind: keyspace.Pool, Name: "mail", Resource: "b", For: time.Minute, Reason: "429"}
 		w.did(rest)
 		require.Equal(w.T, 1, w.name(keyspace.Pool, "mail").Pool.Resting)
+		rest.For = time.Second
+		w.did(rest)
+		w.Advance(time.Second)
+		require.Zero(w.T, w.name(keyspace.Pool, "mail").Pool.Resting, "who sees that it rests, and for how long, may shorten that")
 		rest.For = 0
 		w.did(rest)
 		require.Zero(w.T, w.name(keyspace.Pool, "mail").Pool.Resting)

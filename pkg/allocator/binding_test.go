@@ -86,8 +86,8 @@ func TestAClaimWhoseResourceIsNotToBeHadIsBoundToAnotherOne(t *testing.T) {
 			again: func(w *world) { w.vacate("x") },
 		},
 		"it rests": {
-			lose:  func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", time.Hour, "")) },
-			again: func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", 0, "")) },
+			lose:  func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", time.Hour, "", nil)) },
+			again: func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", 0, "", nil)) },
 		},
 		"it has expired": {
 			lose: func(w *world) {
@@ -155,7 +155,7 @@ func TestABoundClaimGetsItsResourceFromAHolderWhoseLeaseRanOut(t *testing.T) {
 			w.acquireScript("x", "x.1", func(r *engine.Record) { r.Extra = "o 0 3600000 0 0:for x" })
 			require.Equal(w.T, "x.1", w.holder("bound"))
 		},
-		"a rest": func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", lease, "")) },
+		"a rest": func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", lease, "", nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

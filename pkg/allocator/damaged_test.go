@@ -241,7 +241,7 @@ func TestWhatWasLeavingOrRestingIsWholeAgain(t *testing.T) {
 		w.add("leaves", "rests", "expires")
 		a := n.takes("leaves", nil)
 		require.NoError(t, change(n.Remove(ctx, []string{"leaves"})))
-		require.NoError(t, n.Rest(ctx, "rests", time.Minute, "mine"))
+		require.NoError(t, n.Rest(ctx, "rests", time.Minute, "mine", nil))
 		require.NoError(t, change(n.Add(ctx, []string{"expires"}, &allocator.AddOptions{Expiry: time.Minute})))
 		w.damage("leaves", "rests", "expires")
 		found := w.inspection()
@@ -297,7 +297,7 @@ func TestNoCallFailsBecauseOfADamagedItem(t *testing.T) {
 				held := n.takes("r1", &allocator.AllocateOptions{Bind: "me"})
 				w.Do("HSET", itemsKey, "ir1", text)
 
-				require.ErrorIs(t, n.Rest(ctx, "r1", time.Second, ""), berth.ErrAbsent)
+				require.ErrorIs(t, n.Rest(ctx, "r1", time.Second, "", nil), berth.ErrAbsent)
 				require.ErrorIs(t, n.Bind(ctx, "you", "r1", nil), berth.ErrAbsent)
 				b, err := n.Binding(ctx, "me")
 				require.NoError(t, err)
@@ -377,7 +377,7 @@ func TestAPoolIsWholeAgainAfterAnyDamage(t *testing.T) {
 					case 6:
 						require.NoError(t, change(n.Remove(ctx, []string{key()})))
 					case 7:
-						if err := n.Rest(ctx, key(), time.Second, "mine"); !errors.Is(err, berth.ErrAbsent) {
+						if err := n.Rest(ctx, key(), time.Second, "mine", nil); !errors.Is(err, berth.ErrAbsent) {
 							require.NoError(t, err)
 						}
 					case 8:

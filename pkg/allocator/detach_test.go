@@ -95,7 +95,7 @@ func TestWhatHappensToADetachedHoldsResource(t *testing.T) {
 		first, second := detach(t, n.takes("a", nil)), detach(t, n.takes("b", nil))
 		_, err := m.Remove(ctx, []string{"a"})
 		require.NoError(t, err)
-		require.NoError(t, m.Rest(ctx, "b", time.Minute, "mine"))
+		require.NoError(t, m.Rest(ctx, "b", time.Minute, "mine", nil))
 		a, err := m.Resume(ctx, first)
 		require.NoError(t, err)
 		b, err := m.Resume(ctx, second)

@@ -220,7 +220,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.queue(nil)
 	},
 	"rested": func(w *world, n *node) {
-		require.NoError(w.T, n.Rest(context.Background(), "a", time.Minute, "mine"))
+		require.NoError(w.T, n.Rest(context.Background(), "a", time.Minute, "mine", nil))
 	},
 	"paused": func(w *world, n *node) {
 		require.NoError(w.T, n.ops().Pause(context.Background(), proxies, time.Minute, "migration"))

@@ -69,7 +69,7 @@ func ExampleOperator() {
 	if err != nil {
 		panic(err)
 	}
-	if err := proxies.Rest(ctx, "b", time.Hour, "blocked"); err != nil {
+	if err := proxies.Rest(ctx, "b", time.Hour, "blocked", nil); err != nil {
 		panic(err)
 	}
 

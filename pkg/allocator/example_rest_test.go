@@ -54,13 +54,13 @@ func ExamplePool_Rest() {
 		panic(err)
 	}
 
-	fmt.Println(accounts.Rest(ctx, "ben", berth.Forever, "locked by its owner"))
+	fmt.Println(accounts.Rest(ctx, "ben", berth.Forever, "locked by its owner", nil))
 	sign(ctx, accounts)
 	sign(ctx, accounts)
 	sign(ctx, accounts)
-	fmt.Println(accounts.Rest(ctx, "ben", 0, ""))
+	fmt.Println(accounts.Rest(ctx, "ben", 0, "", nil))
 	sign(ctx, accounts)
-	fmt.Println(errors.Is(accounts.Rest(ctx, "dora", time.Hour, ""), berth.ErrAbsent))
+	fmt.Println(errors.Is(accounts.Rest(ctx, "dora", time.Hour, "", nil), berth.ErrAbsent))
 	// Output:
 	// <nil>
 	// signed in as anna

@@ -25,7 +25,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 		},
 		"it was had and given back": func(w *world, other *node) { w.release(other.takes("a", nil)) },
 		"it rests": func(w *world, _ *node) {
-			require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "mine"))
+			require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "mine", nil))
 		},
 		"it is gone": func(w *world, _ *node) {
 			_, err := w.pool.Remove(ctx, []string{"a"})

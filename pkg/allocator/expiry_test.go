@@ -19,7 +19,7 @@ func TestAResourceLeavesWhenItExpires(t *testing.T) {
 		_, err := n.Add(ctx, []string{"leased", "free", "resting", "removed"}, &allocator.AddOptions{Expiry: 10 * time.Second})
 		require.NoError(t, err)
 		held := n.takes("leased", nil)
-		require.NoError(t, n.Rest(ctx, "resting", time.Minute, ""))
+		require.NoError(t, n.Rest(ctx, "resting", time.Minute, "", nil))
 		_, err = n.Remove(ctx, []string{"removed"})
 		require.NoError(t, err)
 		w.add("stays")

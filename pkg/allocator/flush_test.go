@@ -111,7 +111,7 @@ func TestAPoolWhoseStateWasEvictedBeginsAnew(t *testing.T) {
 		w.Do("DEL", stateKey)
 		_, err := n.TryAllocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrBusy)
-		require.ErrorIs(t, w.pool.Rest(t.Context(), "b", time.Second, ""), berth.ErrAbsent)
+		require.ErrorIs(t, w.pool.Rest(t.Context(), "b", time.Second, "", nil), berth.ErrAbsent)
 		require.ErrorIs(t, w.pool.Bind(t.Context(), "customer", "b", nil), berth.ErrAbsent)
 		require.ErrorIs(t, held.Release(t.Context()), berth.ErrNotHeld)
 		w.add("c")
@@ -138,7 +138,7 @@ func TestAPoolWithResourcesNeverExpires(t *testing.T) {
 		never()
 		w.release(held)
 		never()
-		require.NoError(t, w.pool.Rest(ctx, "b", time.Second, "mine"))
+		require.NoError(t, w.pool.Rest(ctx, "b", time.Second, "mine", nil))
 		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Hour})
 		require.NoError(t, err)
 		held, short := n.takes("c", nil), n.takes("short", nil)
@@ -199,11 +199,11 @@ func TestAPoolThatNobodyTouchedForDaysHasLostNothing(t *testing.T) {
 			w.acquireScript("dead", fmt.Sprint("dead.", i), cooling(time.Duration(i)*time.Hour))
 		}
 		for i := 20; i < 30; i++ {
-			require.NoError(t, w.pool.Rest(ctx, fmt.Sprint("r", i), time.Duration(i)*time.Minute, ""))
+			require.NoError(t, w.pool.Rest(ctx, fmt.Sprint("r", i), time.Duration(i)*time.Minute, "", nil))
 		}
 		w.bind("forever", "r5", berth.Forever)
 		w.bind("an hour", "r6", 0)
-		require.NoError(t, w.pool.Rest(ctx, "r39", berth.Forever, "mine"))
+		require.NoError(t, w.pool.Rest(ctx, "r39", berth.Forever, "mine", nil))
 		before := w.Dump()
 		w.Until(2 * 24 * time.Hour)
 		require.Equal(t, before, w.Dump())

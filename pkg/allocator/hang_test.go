@@ -152,7 +152,7 @@ func TestAHealthyThatHangsIsAnErrorOfTheResource(t *testing.T) {
 		require.Equal(t, "good", a.Resource())
 		require.Equal(t, "berth: OpenTimeout has passed: context deadline exceeded", w.status("dead").Reason)
 		w.release(a)
-		require.NoError(t, w.pool.Rest(t.Context(), "dead", 0, ""))
+		require.NoError(t, w.pool.Rest(t.Context(), "dead", 0, "", nil))
 		report, err := n.CheckHealth(t.Context(), 2)
 		require.NoError(t, err)
 		require.Equal(t, allocator.HealthReport{Checked: 2, Healthy: 1, Unhealthy: 1}, report)

@@ -32,7 +32,7 @@ func (w *world) furnish() string {
 	n.takes("e", &allocator.AllocateOptions{Bind: "to what leaves"})
 	require.NoError(w.T, change(n.Remove(ctx, []string{"e"})))
 	require.NoError(w.T, change(w.pool.Add(ctx, []string{"a", "b", "f"}, &allocator.AddOptions{Expiry: time.Hour})))
-	require.NoError(w.T, n.Rest(ctx, "f", time.Minute, "mine"))
+	require.NoError(w.T, n.Rest(ctx, "f", time.Minute, "mine", nil))
 	w.Advance(ms)
 	return c.ID()
 }
@@ -66,7 +66,7 @@ func TestWhatHasExpiredCountsAsItIsStored(t *testing.T) {
 		require.NoError(t, change(w.pool.Add(ctx, []string{"a", "b", "c"}, &allocator.AddOptions{Expiry: time.Minute})))
 		w.add("stays")
 		require.NoError(t, w.pool.Bind(ctx, "me", "stays", &allocator.BindOptions{BindFor: time.Second}))
-		require.NoError(t, w.pool.Rest(ctx, "stays", time.Second, ""))
+		require.NoError(t, w.pool.Rest(ctx, "stays", time.Second, "", nil))
 		w.acquireScript("dead", "dead.1")
 		w.Advance(time.Hour)
 		require.Equal(t, allocator.Inspection{

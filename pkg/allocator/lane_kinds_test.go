@@ -81,7 +81,7 @@ func TestInASharedPoolOneWaitsForTheRestOfItsResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		n := w.nodeOf(inTurn)
-		require.NoError(t, w.pool.Rest(t.Context(), "a", 3*time.Second, ""))
+		require.NoError(t, w.pool.Rest(t.Context(), "a", 3*time.Second, "", nil))
 		first, second := n.queue(names("a")), n.queue(names("a"))
 		w.release(n.takes("b", nil))
 		w.release(n.takes("b", names("b")))

@@ -77,7 +77,7 @@ func TestAClaimWhoseScriptStoppedAtItsBoundKeepsItsMoment(t *testing.T) {
 		for i := range 150 {
 			r := fmt.Sprintf("r%03d", i)
 			w.add(r)
-			require.NoError(t, w.pool.Rest(t.Context(), r, time.Second, ""))
+			require.NoError(t, w.pool.Rest(t.Context(), r, time.Second, "", nil))
 		}
 		w.Advance(2 * time.Second)
 		n.Fresh()
@@ -102,7 +102,7 @@ func TestAClaimThatWasRestoredKeepsItsMoment(t *testing.T) {
 		holder.Die()
 		w.Do("FLUSHALL")
 		w.add("a", "b")
-		require.NoError(t, w.pool.Rest(t.Context(), "a", berth.Forever, ""))
+		require.NoError(t, w.pool.Rest(t.Context(), "a", berth.Forever, "", nil))
 		w.Advance(lease + time.Second)
 		require.Equal(t, 1, n.Count("pool_restore"), "when the hold of a would have ended")
 		w.Until(began + 16*time.Second)

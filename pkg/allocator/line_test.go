@@ -83,8 +83,8 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 			return func() error { _, err := op.Add(ctx, []string{"a"}, nil); return err }
 		}},
 		"its rest was ended": {"pool_rest", func(_ *world, op *node) func() error {
-			require.NoError(t, op.Rest(ctx, "a", berth.Forever, "mine"))
-			return func() error { return op.Rest(ctx, "a", 0, "") }
+			require.NoError(t, op.Rest(ctx, "a", berth.Forever, "mine", nil))
+			return func() error { return op.Rest(ctx, "a", 0, "", nil) }
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 			return fmt.Errorf("it has passed the line: %w", err)
 		},
 		"pool_renew": func(_ *node, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
-		"pool_rest":  func(n *node, _ *allocator.Allocation[string]) error { return n.Rest(ctx, "kept", time.Second, "") },
+		"pool_rest":  func(n *node, _ *allocator.Allocation[string]) error { return n.Rest(ctx, "kept", time.Second, "", nil) },
 		"pool_swap": func(_ *node, held *allocator.Allocation[string]) error {
 			if err := held.Swap(ctx); err == nil {
 				return fmt.Errorf("it has passed the line")
@@ -157,7 +157,7 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 					if what == "a lease" {
 						w.acquireScript("dead", "dead.1")
 					} else {
-						require.NoError(t, w.pool.Rest(ctx, "a", lease, ""))
+						require.NoError(t, w.pool.Rest(ctx, "a", lease, "", nil))
 					}
 					w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
 					w.Until(lease)

@@ -108,10 +108,10 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 			"replace by a long key":       {"resource", change(n.Replace(ctx, []string{"a", long}, nil))},
 			"replace with a negative":     {"Expiry", change(n.Replace(ctx, ok, &allocator.AddOptions{Expiry: -1}))},
 			"replace for ever":            {"Expiry", change(n.Replace(ctx, ok, &allocator.AddOptions{Expiry: berth.Forever}))},
-			"rest the empty key":          {"resource", n.Rest(ctx, "", time.Second, "")},
-			"rest a long key":             {"resource", n.Rest(ctx, long, time.Second, "")},
-			"rest for less than 0":        {"d", n.Rest(ctx, "a", -1, "")},
-			"rest for a long reason":      {"reason", n.Rest(ctx, "a", time.Second, strings.Repeat("x", 513))},
+			"rest the empty key":          {"resource", n.Rest(ctx, "", time.Second, "", nil)},
+			"rest a long key":             {"resource", n.Rest(ctx, long, time.Second, "", nil)},
+			"rest for less than 0":        {"d", n.Rest(ctx, "a", -1, "", nil)},
+			"rest for a long reason":      {"reason", n.Rest(ctx, "a", time.Second, strings.Repeat("x", 513), nil)},
 			"bind no name":                {"name", n.Bind(ctx, "", "a", nil)},
 			"bind a long name":            {"name", n.Bind(ctx, strings.Repeat("x", 513), "a", nil)},
 			"bind to no resource":         {"resource", n.Bind(ctx, "b", "", nil)},
@@ -269,7 +269,7 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 			require.NoError(t, err, name)
 			w.release(a)
 		}
-		require.NoError(t, n.Rest(ctx, "a", 1, strings.Repeat("x", 512)), "it is rounded up to a millisecond")
+		require.NoError(t, n.Rest(ctx, "a", 1, strings.Repeat("x", 512), nil), "it is rounded up to a millisecond")
 		w.Advance(ms)
 		w.release(n.takes("a", nil))
 		require.NoError(t, n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: berth.Forever}))

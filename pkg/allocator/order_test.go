@@ -85,7 +85,7 @@ func TestFreeInOrderHasWhatTheNextClaimsMayGet(t *testing.T) {
 		_, err = w.pool.Add(ctx, []string{"two"}, &allocator.AddOptions{MaxSharers: 2})
 		require.NoError(t, err)
 		w.takeOne(n, "short", "leased")
-		require.NoError(t, w.pool.Rest(ctx, "rests", time.Minute, ""))
+		require.NoError(t, w.pool.Rest(ctx, "rests", time.Minute, "", nil))
 		w.takeOne(n, "damaged", "free", "two")
 		require.Equal(t, []string{"two"}, w.free(n, nil))
 		infos := testkit.Collect(t, n.FreeInOrder(ctx))

@@ -55,7 +55,7 @@ func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 		}
 		w.add(all...)
 		leased := w.node().takes("0", nil)
-		require.NoError(t, w.pool.Rest(t.Context(), "1", time.Hour, ""))
+		require.NoError(t, w.pool.Rest(t.Context(), "1", time.Hour, "", nil))
 		seen, before, again := make(map[string]int), "", 0
 		for range 150 {
 			a := n.take(nil)
@@ -126,7 +126,7 @@ func TestWhatHasRestedIsInTurnAgainWhileOthersAreFree(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
 				w.add("a", "b", "c")
-				require.NoError(t, n.Rest(t.Context(), "a", time.Minute, ""))
+				require.NoError(t, n.Rest(t.Context(), "a", time.Minute, "", nil))
 				w.acquireScript("dead", "dead.1") // has b
 				w.Advance(2 * time.Minute)
 				seen := make(map[string]bool)

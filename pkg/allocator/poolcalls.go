@@ -199,13 +199,13 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 }
 
 // rest runs pool_rest.
-func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string) error {
+func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string, exactly bool) error {
 	seen, err := p.client.node.Revision(ctx, "Rest", p.name)
 	if err != nil {
 		return err
 	}
 	r, err := p.run(ctx, p.client.node.resting, resource, line.Decimal(restMillis(d)), reason,
-		line.Decimal(seen), p.client.node.Engine.ClaimID())
+		line.Decimal(seen), p.client.node.Engine.ClaimID(), line.Flag(exactly))
 	if err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	if r.Err() != nil {
 		return r.Err()
 	}
-	if d > 0 {
+	if longer := r.Int(1)&1 != 0; d > 0 && !longer {
 		p.tell(observe.Event{Kind: observe.Rested, Context: ctx, Resource: resource, Left: d, Detail: reason})
 	}
 	return p.client.node.SweepOn(ctx, p.name, more)
@@ -234,7 +234,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 func (p *core) restShared(ctx context.Context, resource string, d time.Duration, reason string) error {
 	const tries = 3
 	for range tries {
-		if err := p.rest(ctx, resource, d, reason); !errors.Is(err, berth.ErrStale) {
+		if err := p.rest(ctx, resource, d, reason, false); !errors.Is(err, berth.ErrStale) {
 			return err
 		}
 	}

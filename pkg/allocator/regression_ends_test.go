@@ -104,7 +104,7 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstLeaves(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a")
 				long := func(r *engine.Record) { r.Wait = time.Minute }
-				require.NoError(t, w.pool.Rest(t.Context(), "a", 400*ms, ""))
+				require.NoError(t, w.pool.Rest(t.Context(), "a", 400*ms, "", nil))
 				w.acquireScript("x", "x.1", long)
 				w.acquireScript("y", "y.1", long)
 				heard := w.listen("y")

@@ -91,7 +91,7 @@ func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
 			if asked++; asked > 1 {
 				return nil // its rest was ended
 			}
-			if err := w.pool.Rest(ctx, key, time.Hour, "theirs"); err != nil {
+			if err := w.pool.Rest(ctx, key, time.Hour, "theirs", nil); err != nil {
 				return err
 			}
 			return errMine

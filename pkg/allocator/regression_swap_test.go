@@ -80,7 +80,7 @@ func TestASwapFindsOneBehindManyDeadWaiters(t *testing.T) {
 		w.add("a", "b")
 		n := w.node()
 		a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
-		require.NoError(t, w.pool.Rest(t.Context(), "b", time.Second, ""))
+		require.NoError(t, w.pool.Rest(t.Context(), "b", time.Second, "", nil))
 		for i := range 80 {
 			w.acquireScript("dead", fmt.Sprint("dead.", i), func(r *engine.Record) { r.Wait = 500 * ms })
 		}

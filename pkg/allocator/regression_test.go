@@ -21,7 +21,7 @@ import (
 func TestATryFindsWhatHasRunOutBehindWhatHasExpired(t *testing.T) {
 	for name, taken := range map[string]func(w *world){
 		"a lease": func(w *world) { w.acquireScript("dead", "dead.1") },
-		"a rest":  func(w *world) { require.NoError(w.T, w.pool.Rest(w.T.Context(), "a", lease, "")) },
+		"a rest":  func(w *world) { require.NoError(w.T, w.pool.Rest(w.T.Context(), "a", lease, "", nil)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -47,7 +47,7 @@ func TestWhatHasExpiredIsAddedAnewAndNotKept(t *testing.T) {
 		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		last := all[len(all)-1]
-		require.NoError(t, w.pool.Rest(ctx, last, time.Hour, "of its former life"))
+		require.NoError(t, w.pool.Rest(ctx, last, time.Hour, "of its former life", nil))
 		w.Advance(time.Second)
 		change, err := w.pool.Add(ctx, []string{last}, nil)
 		require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestWhatHasExpiredCannotRest(t *testing.T) {
 		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		w.Advance(time.Second)
-		require.ErrorIs(t, w.pool.Rest(ctx, all[len(all)-1], time.Hour, ""), berth.ErrAbsent)
+		require.ErrorIs(t, w.pool.Rest(ctx, all[len(all)-1], time.Hour, "", nil), berth.ErrAbsent)
 	})
 }
 

@@ -20,7 +20,7 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 		n := w.node()
 		w.add("a", "b", "c", "d", "e")
 		goes, stays := n.takes("a", nil), n.takes("b", nil)
-		require.NoError(t, n.Rest(ctx, "c", time.Minute, "mine"))
+		require.NoError(t, n.Rest(ctx, "c", time.Minute, "mine", nil))
 		change, err := n.Replace(ctx, []string{"f", "e", "c", "b", "f"}, &allocator.AddOptions{Expiry: time.Hour})
 		changed(t, change, err)(1, 3, 2)
 		require.Equal(t, []string{"e", "f"}, w.list())

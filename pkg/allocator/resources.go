@@ -175,14 +175,21 @@ func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
 	return p.replace(ctx, nil, AddOptions{})
 }
 
+// RestOptions are the options of Rest.
+type RestOptions struct {
+	// Exactly counts d also where the resource rests for longer. Default false: the longer rest counts.
+	Exactly bool
+}
+
 // Rest has a free or resting resource rest for d from now, rounded up to the
-// millisecond. A leased resource rests when it is next given back. A d of 0 ends a
+// millisecond. A leased resource rests when it is next given back. Where the resource rests, or is to rest, for longer
+// than d, that rest and its reason stay, unless RestOptions.Exactly says otherwise. A d of 0 ends a
 // rest; berth.Forever lasts until then. The reason is any text of up to 512 bytes. Rest
 // returns berth.ErrAbsent if the resource is not in the pool, is leaving it or is
 // damaged; berth.ErrStale if another call has added it, had it rest, or given it settings of its own,
 // since this one began;
 // berth.ErrInvalidConfig for bad arguments; or the server's error.
-func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string) error {
+func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string, opts *RestOptions) error {
 	if err := checkResource(resource); err != nil {
 		return err
 	}
@@ -192,7 +199,10 @@ func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, re
 	if err := settings.Text("reason", reason); err != nil {
 		return err
 	}
-	return p.core.rest(ctx, resource, d, reason)
+	if opts == nil {
+		opts = &RestOptions{}
+	}
+	return p.core.rest(ctx, resource, d, reason, opts.Exactly)
 }
 
 // replace has the pool hold these resources and no others, after the earlier Replaces

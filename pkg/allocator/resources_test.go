@@ -80,7 +80,7 @@ func TestAddPutsNewOnesAtTheEndAndKeepsWhatIsThere(t *testing.T) {
 		change, err = n.Add(ctx, []string{"c", "a", "c"}, nil)
 		changed(t, change, err)(2, 0, 0)
 		held := n.takes("c", nil)
-		require.NoError(t, n.Rest(ctx, "a", time.Minute, "mine"))
+		require.NoError(t, n.Rest(ctx, "a", time.Minute, "mine", nil))
 		change, err = n.Add(ctx, []string{"b", "a", "c", "d"}, nil)
 		changed(t, change, err)(2, 2, 0)
 		require.Equal(t, []string{"b", "d"}, w.list())
@@ -117,7 +117,7 @@ func TestWhatIsRemovedWhileItIsLeasedLeavesWhenItComesBack(t *testing.T) {
 		b, err := n.Binding(ctx, "me")
 		require.NoError(t, err)
 		require.Empty(t, b.Resource, "its resource is not in the pool")
-		require.ErrorIs(t, n.Rest(ctx, "a", time.Second, ""), berth.ErrAbsent)
+		require.ErrorIs(t, n.Rest(ctx, "a", time.Second, "", nil), berth.ErrAbsent)
 		require.ErrorIs(t, n.Bind(ctx, "you", "a", nil), berth.ErrAbsent)
 
 		w.Advance(3 * lease)
@@ -165,7 +165,7 @@ func TestClearEmptiesAPool(t *testing.T) {
 		}
 		w.add(all...)
 		held := n.takes("0", nil)
-		require.NoError(t, n.Rest(ctx, "1", berth.Forever, ""))
+		require.NoError(t, n.Rest(ctx, "1", berth.Forever, "", nil))
 		change, err := n.Clear(ctx)
 		changed(t, change, err)(0, 0, 450)
 		require.Equal(t, map[string]allocator.State{"0": allocator.Leased}, w.states())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // requireRests fails unless a resource rests until that moment, for that reason, and
@@ -200,11 +201,11 @@ func TestARestWithoutEndLastsUntilSomebodyEndsIt(t *testing.T) {
 			w.release(held)
 		},
 		"by an operator": func(w *world, _ *node) {
-			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned"))
+			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
 		},
 		"by an operator, while it was held": func(w *world, n *node) {
 			held := n.takes("a", nil)
-			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned"))
+			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
 			w.release(held)
 		},
 	} {
@@ -220,7 +221,7 @@ func TestARestWithoutEndLastsUntilSomebodyEndsIt(t *testing.T) {
 				require.Equal(t, allocator.Resting, info.State)
 				require.Equal(t, berth.Forever, info.Left)
 				require.Equal(t, "banned", info.Reason)
-				require.NoError(t, w.pool.Rest(ctx, "a", 0, ""))
+				require.NoError(t, w.pool.Rest(ctx, "a", 0, "", nil))
 				require.Equal(t, allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Free}, w.status("a"))
 				n.takes("a", nil)
 			})
@@ -232,12 +233,75 @@ func TestAnOperatorRestsWhatIsFreeOrRestsAtOnce(t *testing.T) {
 	ctx := context.Background()
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		require.NoError(t, w.pool.Rest(ctx, "a", time.Minute, "first"))
+		require.NoError(t, w.pool.Rest(ctx, "a", time.Minute, "first", nil))
 		require.Equal(t, []string{"b"}, w.list())
 		w.Until(time.Second)
-		require.NoError(t, w.pool.Rest(ctx, "a", 3*time.Second, "second"))
+		require.NoError(t, w.pool.Rest(ctx, "a", 3*time.Second, "second", exactly))
 		w.node().takes("b", nil)
 		w.requireRests("a", 4*time.Second, "second")
+	})
+}
+
+var exactly = &allocator.RestOptions{Exactly: true}
+
+func TestTheLongerRestCounts(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		before time.Duration
+		opts   *allocator.RestOptions
+		lasts  time.Duration
+		reason string
+	}{
+		"a shorter one changes nothing":   {time.Hour, nil, time.Hour, "before"},
+		"nor does it end what is endless": {berth.Forever, nil, berth.Forever, "before"},
+		"but exactly":                     {berth.Forever, exactly, 3 * time.Second, "mine"},
+		"as long":                         {3 * time.Second, nil, 3 * time.Second, "mine"},
+		"longer":                          {time.Second, nil, 3 * time.Second, "mine"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("free", "leased")
+				n := w.node()
+				held := n.takes("free", nil)
+				w.release(held)
+				held = n.takes("leased", nil)
+				for _, resource := range []string{"free", "leased"} {
+					require.NoError(t, n.Rest(ctx, resource, c.before, "before", nil))
+					require.NoError(t, n.Rest(ctx, resource, 3*time.Second, "mine", c.opts))
+				}
+				w.release(held)
+				for _, resource := range []string{"free", "leased"} {
+					require.Equal(t, c.lasts, w.status(resource).Left, resource)
+					require.Equal(t, c.reason, w.status(resource).Reason, resource)
+				}
+				shorter := 0
+				for _, told := range n.Told(observe.Rested) {
+					if told.Left == 3*time.Second && c.reason == "before" {
+						shorter++
+					}
+				}
+				require.Zero(t, shorter, "nobody is told of what does not count")
+				w.inspect()
+			})
+		})
+	}
+}
+
+// A shared resource may rest while others hold it.
+func TestExactlyShortensTheRestOfWhatIsStillHeld(t *testing.T) {
+	ctx := context.Background()
+	inWorld(t, func(t *testing.T, w *world) {
+		require.NoError(t, change(w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2})))
+		n := w.node()
+		held := n.takes("a", nil)
+		left := n.takes("a", nil)
+		require.NoError(t, left.Rest(time.Hour, "429"))
+		w.release(left)
+		require.NoError(t, n.Rest(ctx, "a", time.Second, "mine", exactly))
+		w.Until(time.Second)
+		n.takes("a", nil)
+		w.release(held)
+		w.inspect()
 	})
 }
 
@@ -251,31 +315,31 @@ func TestAnOperatorsRestOfALeasedResourceBeginsWhenItComesBack(t *testing.T) {
 	}{
 		"shorter than the cooldown": {
 			func(w *world, _ *allocator.Allocation[string]) {
-				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Second, "mine"))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Second, "mine", nil))
 			}, cooldown, "",
 		},
 		"longer than what the holder wants": {
 			func(w *world, held *allocator.Allocation[string]) {
 				_ = held.Rest(4*time.Second, "429")
-				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine"))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine", nil))
 			}, 5 * time.Second, "mine",
 		},
 		"shorter than what the holder wants": {
 			func(w *world, held *allocator.Allocation[string]) {
 				_ = held.Rest(6*time.Second, "429")
-				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine"))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine", nil))
 			}, 6 * time.Second, "429",
 		},
 		"the last call counts": {
 			func(w *world, _ *allocator.Allocation[string]) {
-				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "too long"))
-				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine"))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "too long", nil))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", 5*time.Second, "mine", exactly))
 			}, 5 * time.Second, "mine",
 		},
 		"taken back": {
 			func(w *world, _ *allocator.Allocation[string]) {
-				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "too long"))
-				require.NoError(w.T, w.pool.Rest(ctx, "a", 0, ""))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "too long", nil))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", 0, "", nil))
 			}, cooldown, "",
 		},
 	} {
@@ -301,7 +365,7 @@ func TestARestThatWasAskedForBeginsEvenIfTheHolderDies(t *testing.T) {
 		w.add("a")
 		n := w.node()
 		n.takes("a", &allocator.AllocateOptions{NoRenew: true})
-		require.NoError(t, w.pool.Rest(t.Context(), "a", 5*time.Second, "mine"))
+		require.NoError(t, w.pool.Rest(t.Context(), "a", 5*time.Second, "mine", nil))
 		require.Equal(t, "mine", w.status("a").Reason, "why it will")
 		w.Until(lease)
 		_, err := w.ops().Sweep(t.Context(), proxies)
@@ -314,7 +378,7 @@ func TestWhatIsNotInThePoolCannotRest(t *testing.T) {
 	ctx := context.Background()
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, d := range []time.Duration{0, time.Second, berth.Forever} {
-			require.ErrorIs(t, w.pool.Rest(ctx, "a", d, ""), berth.ErrAbsent)
+			require.ErrorIs(t, w.pool.Rest(ctx, "a", d, "", nil), berth.ErrAbsent)
 		}
 		require.Empty(t, w.Keys(), "asking makes no pool")
 
@@ -322,19 +386,19 @@ func TestWhatIsNotInThePoolCannotRest(t *testing.T) {
 		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		w.Until(time.Second)
-		require.ErrorIs(t, w.pool.Rest(ctx, "short", time.Minute, ""), berth.ErrAbsent)
+		require.ErrorIs(t, w.pool.Rest(ctx, "short", time.Minute, "", nil), berth.ErrAbsent)
 		w.add("a")
 		held := n.takes("a", nil)
 		_, err = w.pool.Remove(ctx, []string{"a"})
 		require.NoError(t, err)
-		require.ErrorIs(t, w.pool.Rest(ctx, "a", time.Minute, ""), berth.ErrAbsent, "it is leaving")
+		require.ErrorIs(t, w.pool.Rest(ctx, "a", time.Minute, "", nil), berth.ErrAbsent, "it is leaving")
 		w.release(held)
 		require.Empty(t, w.states())
 
 		for field, err := range map[string]error{
-			"resource": w.pool.Rest(ctx, "", time.Second, ""),
-			"d":        w.pool.Rest(ctx, "a", -1, ""),
-			"reason":   w.pool.Rest(ctx, "a", time.Second, strings.Repeat("x", 513)),
+			"resource": w.pool.Rest(ctx, "", time.Second, "", nil),
+			"d":        w.pool.Rest(ctx, "a", -1, "", nil),
+			"reason":   w.pool.Rest(ctx, "a", time.Second, strings.Repeat("x", 513), nil),
 		} {
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 			require.ErrorContains(t, err, field)
@@ -347,7 +411,7 @@ func TestWhatRestsCanBeRemovedAndAddedAgain(t *testing.T) {
 	ctx := context.Background()
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		require.NoError(t, w.pool.Rest(ctx, "a", time.Minute, "mine"))
+		require.NoError(t, w.pool.Rest(ctx, "a", time.Minute, "mine", nil))
 		w.add("a")
 		require.Equal(t, allocator.Resting, w.status("a").State, "what is added again stays as it is")
 		_, err := w.pool.Remove(ctx, []string{"a"})
@@ -381,7 +445,7 @@ func TestATryIsToldThatAllRest(t *testing.T) {
 		w.add("a", "b")
 		n := w.node()
 		held := n.takes("a", nil)
-		require.NoError(t, n.Rest(t.Context(), "b", time.Minute, ""))
+		require.NoError(t, n.Rest(t.Context(), "b", time.Minute, "", nil))
 		_, err := n.TryAllocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		refused, _ := errors.AsType[*berth.AcquireError](err)

@@ -52,11 +52,11 @@ func TestInASharedPoolNobodyWaitsWhileOneDoesNotRest(t *testing.T) {
 			_, err := n.TryAllocate(ctx, nil)
 			require.NoError(t, err)
 		}
-		require.NoError(t, n.Rest(ctx, "a", time.Minute, ""))
+		require.NoError(t, n.Rest(ctx, "a", time.Minute, "", nil))
 		for range 5 {
 			n.takes("b", nil)
 		}
-		require.NoError(t, n.Rest(ctx, "b", 10*time.Second, ""))
+		require.NoError(t, n.Rest(ctx, "b", 10*time.Second, "", nil))
 		_, err := n.TryAllocate(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrBusy)
 		q := n.queue(nil)

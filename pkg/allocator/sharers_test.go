@@ -140,7 +140,7 @@ func TestAPendingRestBeginsWithTheFirstReturn(t *testing.T) {
 		w.addFor(3, "a")
 		n := w.node()
 		one, two := n.takes("a", nil), n.takes("a", nil)
-		require.NoError(t, n.Rest(ctx, "a", time.Minute, "mine"))
+		require.NoError(t, n.Rest(ctx, "a", time.Minute, "mine", nil))
 		require.Equal(t, allocator.Leased, w.status("a").State)
 		require.Equal(t, "mine", w.status("a").Reason)
 		w.release(one)

@@ -99,7 +99,7 @@ var operated = map[string]struct {
 }
 
 func rests(d time.Duration, reason string) func(ctx context.Context, n *node) error {
-	return func(ctx context.Context, n *node) error { return n.Rest(ctx, "a", d, reason) }
+	return func(ctx context.Context, n *node) error { return n.Rest(ctx, "a", d, reason, nil) }
 }
 
 func sets(resource string, s allocator.Settings) func(ctx context.Context, n *node) error {
@@ -163,7 +163,7 @@ func TestWhatHasBeenAddedAgainIsNotRestedByALateCopy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "z")
 		n := w.node()
-		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(t.Context(), "a", time.Second, "old") })
+		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(t.Context(), "a", time.Second, "old", nil) })
 		w.Advance(61 * time.Second)
 		require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
 		require.NoError(t, both(removes, adds)(t.Context(), n))
@@ -219,8 +219,8 @@ func TestAnOperatorsCallThatIsRepeatedIsAnsweredTheSameAgain(t *testing.T) {
 		removed, err := n.Remove(ctx, []string{"a", "b", "never"})
 		changed(t, removed, err)(0, 0, 2)
 		n.Once("pool_rest", link.LoseReply)
-		require.NoError(t, n.Rest(ctx, "c", time.Second, "mine"))
-		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "c", time.Minute, "mine") })
+		require.NoError(t, n.Rest(ctx, "c", time.Second, "mine", nil))
+		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "c", time.Minute, "mine", nil) })
 		w.Advance(30 * time.Second)
 		before := w.Dump()
 		r := copied()
@@ -236,14 +236,14 @@ func TestWhatAnOperatorHasChangedIsForgottenAfterAMinute(t *testing.T) {
 		ctx := t.Context()
 		w.add("a", "z")
 		n := w.node()
-		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "a", time.Hour, "old") })
-		require.NoError(t, n.Rest(ctx, "a", 0, ""))
+		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "a", time.Hour, "old", nil) })
+		require.NoError(t, n.Rest(ctx, "a", 0, "", nil))
 		w.Advance(time.Minute - ms)
 		w.refused(copied, "a", "rest ended")
 		w.Advance(ms)
 		r := copied()
 		require.Equal(t, "rested", r.Status(), "nobody knows any more")
-		require.NoError(t, n.Rest(ctx, "a", 0, ""))
+		require.NoError(t, n.Rest(ctx, "a", 0, "", nil))
 		require.Equal(t, int64(1), w.Int("HEXISTS", stateKey, "o:a"))
 		w.Advance(time.Minute)
 		swept, err := w.ops().Sweep(ctx, proxies)
@@ -260,7 +260,7 @@ func TestAnEmptiedPoolStaysWhileACopyMayComeLate(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		w.add("a")
-		require.NoError(t, w.pool.Rest(ctx, "a", time.Second, ""))
+		require.NoError(t, w.pool.Rest(ctx, "a", time.Second, "", nil))
 		w.Advance(10 * time.Second)
 		require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
 		require.Equal(t, 10*time.Second+time.Minute+time.Minute, w.Expiry())
@@ -362,7 +362,7 @@ func TestWhatWasAddedBeforeIsRemovedAndRests(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for range 3 { // all in one millisecond
 			w.add("a", "b")
-			require.NoError(t, w.pool.Rest(t.Context(), "a", time.Second, ""))
+			require.NoError(t, w.pool.Rest(t.Context(), "a", time.Second, "", nil))
 			require.NoError(t, change(w.pool.Remove(t.Context(), []string{"a"})))
 		}
 		require.Equal(t, []string{"b"}, w.list())
@@ -379,13 +379,13 @@ func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
 		w.add(all...)
 		n := w.node()
 		for _, r := range all {
-			require.NoError(t, n.Rest(t.Context(), r, time.Hour, ""))
+			require.NoError(t, n.Rest(t.Context(), r, time.Hour, "", nil))
 		}
 		w.Advance(61 * time.Second)
 		n.Fresh()
 		waits := n.queue(names("r000"))
 		require.Zero(t, n.Count("pool_sweep"))
-		require.NoError(t, w.node().Rest(t.Context(), "r000", 0, ""))
+		require.NoError(t, w.node().Rest(t.Context(), "r000", 0, "", nil))
 		waits.gets(w.Now(), "r000")
 		w.inspect()
 	})

@@ -94,7 +94,7 @@ func TestASwapNeverWaitsAndChangesNothingThen(t *testing.T) {
 		unchanged(berth.ReasonQueuedAhead)
 		w.release(b)
 		b = q.gets(0, "b")
-		require.NoError(t, n.Rest(ctx, "b", time.Minute, ""))
+		require.NoError(t, n.Rest(ctx, "b", time.Minute, "", nil))
 		w.release(b)
 		unchanged(berth.ReasonFull)
 		w.release(a)

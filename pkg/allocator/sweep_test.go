@@ -79,7 +79,7 @@ func TestAPoolOfAnotherReleaseIsRefusedByEachCall(t *testing.T) {
 			"Resource":  func() error { _, err := n.ops().Resource(ctx, proxies, "a"); return err },
 			"Binding":   func() error { _, err := n.Binding(ctx, "me"); return err },
 			"Bind":      func() error { return n.Bind(ctx, "me", "a", nil) },
-			"Rest":      func() error { return n.Rest(ctx, "a", time.Second, "") },
+			"Rest":      func() error { return n.Rest(ctx, "a", time.Second, "", nil) },
 			"Add":       func() error { return change(n.Add(ctx, []string{"b"}, nil)) },
 			"Remove":    func() error { return change(n.Remove(ctx, []string{"a"})) },
 			"Replace":   func() error { return change(n.Replace(ctx, []string{"b"}, nil)) },

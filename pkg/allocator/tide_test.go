@@ -50,7 +50,7 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 		"a rest that an operator asked for while it was held": {
 			hold(allocator.AllocateOptions{}, 0),
 			func(w *world, _ *node, held *allocator.Allocation[string]) {
-				require.NoError(w.T, w.pool.Rest(ctx, "a", 2*time.Second, ""))
+				require.NoError(w.T, w.pool.Rest(ctx, "a", 2*time.Second, "", nil))
 				w.release(held)
 			}, 2500 * ms,
 		},
@@ -93,14 +93,14 @@ func die(_ *world, other *node, _ *allocator.Allocation[string]) { other.Die() }
 
 func resting(d time.Duration) func(w *world) (*node, *allocator.Allocation[string]) {
 	return func(w *world) (*node, *allocator.Allocation[string]) {
-		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, ""))
+		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", nil))
 		return nil, nil
 	}
 }
 
 func rest(d time.Duration) func(w *world, other *node, held *allocator.Allocation[string]) {
 	return func(w *world, _ *node, _ *allocator.Allocation[string]) {
-		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, ""))
+		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", exactly))
 	}
 }
 
@@ -112,7 +112,7 @@ func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 			resource string
 			ends     time.Duration
 		}{{"a", 1300 * ms}, {"b", time.Second}, {"c", 1700 * ms}, {"d", 20 * time.Second}} {
-			require.NoError(t, w.pool.Rest(t.Context(), c.resource, c.ends, ""))
+			require.NoError(t, w.pool.Rest(t.Context(), c.resource, c.ends, "", nil))
 		}
 		nodes := []*node{w.node(), w.node(), w.node()}
 		var line []*wait
@@ -152,7 +152,7 @@ func TestWhoeverBeginsARestTellsTheFirstInLineOfItsEnd(t *testing.T) {
 			return err
 		},
 		"pool_rest": func(n *node, _ *allocator.Allocation[string]) error {
-			return n.Rest(ctx, "kept", time.Second, "")
+			return n.Rest(ctx, "kept", time.Second, "", nil)
 		},
 	} {
 		t.Run(script, func(t *testing.T) {

@@ -137,7 +137,7 @@ func TestWhoWaitsForARestAsksNobody(t *testing.T) {
 		w.add("a", "b")
 		n := w.node()
 		b := n.take(nil)
-		require.NoError(t, w.pool.Rest(context.Background(), map[string]string{"a": "b", "b": "a"}[b.Resource()], time.Hour, ""))
+		require.NoError(t, w.pool.Rest(context.Background(), map[string]string{"a": "b", "b": "a"}[b.Resource()], time.Hour, "", nil))
 		n.queue(&allocator.AllocateOptions{Resource: map[string]string{"a": "b", "b": "a"}[b.Resource()], WantAfter: 20 * ms})
 		w.Advance(2 * lease)
 		require.False(t, wanted(b))

@@ -124,7 +124,7 @@ func TestCheckHealthOfAPoolRestsWhatIsUnwellAndTouchesNothingInUse(t *testing.T)
 		}, nil)
 		w.add("leased", "bad", "good", "rests")
 		d.takes("leased", nil)
-		require.NoError(t, d.Rest(t.Context(), "rests", time.Hour, "mine"))
+		require.NoError(t, d.Rest(t.Context(), "rests", time.Hour, "mine", nil))
 		for _, workers := range []int{1, 4} {
 			asked = nil
 			began := w.Now()

@@ -63,7 +63,7 @@ func TestDuringAPauseARestMayBeginLater(t *testing.T) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := beta.filled("a")
 		alpha.take(alpha.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{NoRenew: true})
-		require.NoError(w.T, pool.Rest(ctx, "a", 2*time.Second, "banned"))
+		require.NoError(w.T, pool.Rest(ctx, "a", 2*time.Second, "banned", nil))
 		alpha.Die()
 		w.Advance(testkit.Lease - ms)
 		require.NoError(w.T, beta.pools.Operator().Pause(ctx, "proxies", 2100*ms, ""))

@@ -49,7 +49,7 @@ var poolStates = map[string]state{
 	"leased, resting and leaving": {func(w *world) string {
 		alpha := w.process("alpha")
 		pool := alpha.filled("a", "b", "c")
-		require.NoError(w.T, pool.Rest(context.Background(), "c", time.Minute, "answers 429"))
+		require.NoError(w.T, pool.Rest(context.Background(), "c", time.Minute, "answers 429", nil))
 		alpha.take(pool, nil)
 		alpha.take(pool, nil)
 		_, err := pool.Remove(context.Background(), []string{"a"})
@@ -73,21 +73,21 @@ var poolStates = map[string]state{
 	}, codes(inspect.Taken), `1 waits for pool "proxies", beta first (5s): the one resource is leased; alpha has held it for 5s and has not been heard of for 5s: its process is dead, stopped or cut off. Next: unless it is heard of, in 41s (00:00:46 UTC) the lease of alpha and the rest of a after it are over, and beta gets it.`},
 	"all rest": {func(w *world) string {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429"))
-		require.NoError(w.T, pool.Rest(context.Background(), "b", 30*time.Second, ""))
+		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429", nil))
+		require.NoError(w.T, pool.Rest(context.Background(), "b", 30*time.Second, "", nil))
 		beta := w.process("beta")
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
 		return ""
 	}, codes(inspect.Resting), `1 waits for pool "proxies", beta first (0s): all 2 resources rest, the first for 20s more: "answers 429". Next: in 20s (00:00:20 UTC) the rest of a ends, and beta gets it.`},
 	"all rest, and nobody waits": {func(w *world) string {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429"))
-		require.NoError(w.T, pool.Rest(context.Background(), "b", berth.Forever, "banned"))
+		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429", nil))
+		require.NoError(w.T, pool.Rest(context.Background(), "b", berth.Forever, "banned", nil))
 		return ""
 	}, codes(inspect.Resting), `Nobody waits for pool "proxies": all 2 resources rest, the first for 20s more: "answers 429".`},
 	"all rest for ever": {func(w *world) string {
 		pool := w.process("alpha").filled("a")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", berth.Forever, "banned"))
+		require.NoError(w.T, pool.Rest(context.Background(), "a", berth.Forever, "banned", nil))
 		beta := w.process("beta")
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
 		return ""
@@ -98,7 +98,7 @@ var poolStates = map[string]state{
 	}, codes(inspect.OneHeld), `1 waits for pool "proxies", beta first (1s): it wants only a, which alpha has held for 1s and renews (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"one that rests": {func(w *world) string {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "banned"))
+		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "banned", nil))
 		beta := w.process("beta")
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
 		return w.waiting(keyspace.Pool, "proxies", "beta")

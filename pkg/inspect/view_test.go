@@ -214,7 +214,7 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 		"a pool": {keyspace.Pool, 8, func(w *world) {
 			alpha, beta := w.process("alpha"), w.process("beta")
 			pool := alpha.filled("a", "b", "c")
-			require.NoError(w.T, pool.Rest(context.Background(), "c", time.Hour, ""))
+			require.NoError(w.T, pool.Rest(context.Background(), "c", time.Hour, "", nil))
 			alpha.take(pool, &allocator.AllocateOptions{Bind: "customer"})
 			alpha.take(pool, nil)
 			same := beta.pool(allocator.PoolConfig[string]{})
@@ -260,7 +260,7 @@ func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 		add(0, 500, nil)
 		add(500, 700, &allocator.AddOptions{Expiry: time.Hour})
 		for n := range 210 {
-			require.NoError(w.T, pool.Rest(ctx, keys[n], time.Duration(20+n)*time.Second, "busy"))
+			require.NoError(w.T, pool.Rest(ctx, keys[n], time.Duration(20+n)*time.Second, "busy", nil))
 			alpha.take(pool, &allocator.AllocateOptions{Resource: keys[210+n]})
 		}
 		for n := range 110 {

@@ -333,7 +333,7 @@ func (k *walk) resize(*rapid.T) {
 }
 
 func (k *walk) rest(*rapid.T) {
-	err := k.keeper.pool.Rest(context.Background(), k.resource(), k.duration("rest", 2*time.Second, 7*time.Second, berth.Forever), "banned")
+	err := k.keeper.pool.Rest(context.Background(), k.resource(), k.duration("rest", 2*time.Second, 7*time.Second, berth.Forever), "banned", nil)
 	if err != nil {
 		require.ErrorIs(k.t, err, berth.ErrAbsent)
 	}

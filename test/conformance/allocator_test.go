@@ -112,7 +112,7 @@ func poolRest(w *world) {
 	_, err = pools[1].TryAllocate(w.Within(patience), nil)
 	w.refused(err, berth.ReasonResting)
 	q := queue(w, allocate(pools[1], nil), w.waiting(keyspace.Pool, "pool"), 1)
-	require.NoError(w, pools[0].Rest(w.Within(patience), "r", 0, ""))
+	require.NoError(w, pools[0].Rest(w.Within(patience), "r", 0, "", nil))
 	release(w, q.Wait(w))
 }
 

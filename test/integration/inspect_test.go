@@ -176,8 +176,8 @@ func (w *world) street() {
 	require.NoError(w, err)
 	_, err = pool.Add(ctx, []string{"a", "b", "c"}, nil)
 	require.NoError(w, err)
-	require.NoError(w, pool.Rest(ctx, "b", time.Hour, "answers 429"))
-	require.NoError(w, pool.Rest(ctx, "c", time.Hour, ""))
+	require.NoError(w, pool.Rest(ctx, "b", time.Hour, "answers 429", nil))
+	require.NoError(w, pool.Rest(ctx, "c", time.Hour, "", nil))
 	_, err = pool.Allocate(ctx, nil)
 	require.NoError(w, err)
 	for _, opts := range []*allocator.AllocateOptions{{Resource: "a"}, nil} {

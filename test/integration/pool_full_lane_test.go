@@ -46,7 +46,7 @@ var inLanesHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"a rest that ends": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, ""))
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "", nil))
 		q := f.allocateQueue(f.there, only("r0"), 1)
 		return func() {
 			require.False(f, q.Over())

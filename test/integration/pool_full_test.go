@@ -185,7 +185,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		}
 	},
 	"GC sweeps a rest": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "429"))
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "429", nil))
 		return func() {
 			f.Await("it is free", func() bool {
 				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
@@ -208,22 +208,22 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	},
 	"an operator has it rest, and ends that": func(f *poolHouse) func() {
 		return func() {
-			require.NoError(f, f.there.Rest(f.Within(patience), "r0", time.Hour, "429"))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", time.Hour, "429", nil))
 			f.inspected(f.here)
-			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, ""))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, "", nil))
 		}
 	},
 	"the end of a rest hands on": func(f *poolHouse) func() {
-		require.NoError(f, f.here.Rest(f.Within(patience), "r0", time.Hour, "429"))
+		require.NoError(f, f.here.Rest(f.Within(patience), "r0", time.Hour, "429", nil))
 		q := f.allocateQueue(f.there, nil, 1)
 		return func() {
-			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, ""))
+			require.NoError(f, f.there.Rest(f.Within(patience), "r0", 0, "", nil))
 			f.giveBack(q.Wait(f.world))
 		}
 	},
 	"what is free, rests or is leased is removed": func(f *poolHouse) func() {
 		f.add(f.here, "a", "b")
-		require.NoError(f, f.here.Rest(f.Within(patience), "b", time.Hour, "429"))
+		require.NoError(f, f.here.Rest(f.Within(patience), "b", time.Hour, "429", nil))
 		a := f.allocate(f.here, nil)
 		return func() {
 			change, err := f.there.Remove(f.Within(patience), []string{"r0", "a", "b"})
@@ -316,7 +316,7 @@ func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
 			calls := map[string]func() error{
 				"add":     func() error { _, err := p.Add(ctx, []string{"r0"}, nil); return err },
 				"try":     func() error { _, err := p.TryAllocate(ctx, nil); return err },
-				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "") },
+				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "", nil) },
 				"remove":  func() error { _, err := p.Remove(ctx, []string{"r0"}); return err },
 				"inspect": func() error { _, err := p.ops.Inspect(ctx, proxies); return err },
 			}

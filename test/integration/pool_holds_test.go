@@ -80,12 +80,12 @@ func TestAnyBytesAreAResource(t *testing.T) {
 			require.NotEqual(t, key, a.Resource())
 		}
 		w.giveBack(a)
-		require.NoError(t, there.Rest(ctx, key, berth.Forever, key[:min(len(key), 512)]))
+		require.NoError(t, there.Rest(ctx, key, berth.Forever, key[:min(len(key), 512)], nil))
 		info, err = p.ops.Resource(ctx, proxies, key)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Resting, info.State)
 		require.Equal(t, key[:min(len(key), 512)], info.Reason)
-		require.NoError(t, there.Rest(ctx, key, 0, ""))
+		require.NoError(t, there.Rest(ctx, key, 0, "", nil))
 	}
 	seen := map[string]bool{}
 	for info, err := range there.ops.Resources(ctx, proxies) {

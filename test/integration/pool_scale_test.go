@@ -182,7 +182,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	})
 	require.Equal(t, 1, scripts)
 	commands := b.commands(func() { b.giveBack(a) })
-	require.NoError(t, b.pool.Rest(ctx, expired, 0, "")) // the cooldown is the pool's, for every process
+	require.NoError(t, b.pool.Rest(ctx, expired, 0, "", nil)) // the cooldown is the pool's, for every process
 	commands += b.commands(func() { a = b.allocate(b.pool, nil) })
 	t.Logf("a release and an allocation are %d commands", commands)
 	require.Less(t, commands, 50, "they pass over the pool")
@@ -205,7 +205,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	b.fill("adding to what is empty", 1000, 0)
 	a = b.allocate(b.pool, nil)
 	b.giveBack(a)
-	require.NoError(t, b.pool.Rest(ctx, a.Resource(), 0, ""))
+	require.NoError(t, b.pool.Rest(ctx, a.Resource(), 0, "", nil))
 	b.allFree(b.pool, 1000)
 }
 

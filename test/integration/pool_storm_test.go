@@ -149,7 +149,7 @@ func (m *mixer) meddle(ctx context.Context) {
 	var err error
 	switch rand.N(5) {
 	case 0:
-		err = m.pool.Rest(ctx, resource, time.Duration(rand.N(10))*time.Millisecond, "an operator")
+		err = m.pool.Rest(ctx, resource, time.Duration(rand.N(10))*time.Millisecond, "an operator", nil)
 	case 1:
 		err = m.pool.Bind(ctx, fmt.Sprint("customer ", rand.N(10)), resource, nil)
 	case 2:

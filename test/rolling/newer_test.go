@@ -110,7 +110,7 @@ var newer = map[string]play{
 		w.refused("replace", err)
 		_, err = a.pool.Clear(bg)
 		w.refused("clear", err)
-		w.refused("rest", a.pool.Rest(bg, "r1", second, ""))
+		w.refused("rest", a.pool.Rest(bg, "r1", second, "", nil))
 		w.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
 		w.refused("unbind", a.pool.Unbind(bg, "job"))
 		_, err = a.pools.Operator().Resource(bg, name, "r1")

@@ -108,7 +108,7 @@ func poolHandsOn(w *world, a, b *process) {
 // kept by the other.
 func poolChanges(w *world, a, b *process) {
 	a.fill("r1", "r2", "r3", "r4")
-	w.ok(a.pool.Rest(bg, "r1", 20*second, "a says so"))
+	w.ok(a.pool.Rest(bg, "r1", 20*second, "a says so", nil))
 	w.ok(a.pool.Bind(bg, "job", "r3", &allocator.BindOptions{BindFor: time.Minute}))
 	w.read(func(p *process) {
 		info := p.info("r1")

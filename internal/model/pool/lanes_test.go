@@ -99,7 +99,7 @@ func (h *history) removes(keys ...string) {
 
 func (h *history) rests(key string, lasts int64) {
 	h.t.Helper()
-	h.step(func() { h.model.rest(key, lasts, "", h.rev, fmt.Sprint("n.", h.rev)) })
+	h.step(func() { h.model.rest(key, lasts, "", h.rev, fmt.Sprint("n.", h.rev), false) })
 }
 
 // sets is an operator's call about the pool, or a resource.

@@ -75,8 +75,9 @@ func (d *driver) prunes(t *rapid.T) {
 func (d *driver) rests(t *rapid.T) {
 	key, lasts := d.key(t), pickOf(t, "lasts", 0, 0, 200, 900, forever)
 	stamp, by := d.seen(t, d.changed[key].by)
-	r := d.run(t, "pool_rest", key, dec(lasts), "why not", dec(stamp), by)
-	d.same(t, "rest", &r, d.rest(key, lasts, "why not", stamp, by)...)
+	exactly, reason := pickOf(t, "exactly", "0", "1"), pickOf(t, "reason", "why not", "this")
+	r := d.run(t, "pool_rest", key, dec(lasts), reason, dec(stamp), by, exactly)
+	d.same(t, "rest", &r, d.rest(key, lasts, reason, stamp, by, exactly == "1")...)
 }
 
 func (d *driver) ties(t *rapid.T) {

@@ -135,9 +135,9 @@ func (m *model) prune(gen int64) (removed int64) {
 	return removed
 }
 
-// rest has a resource rest for so many milliseconds, 0 = not any more. The call has an id, and has
-// seen a revision.
-func (m *model) rest(key string, lasts int64, reason string, stamp int64, by string) []any {
+// rest has a resource rest for so many milliseconds, 0 = not any more; for less than it does only exactly. The call has
+// an id, and has seen a revision.
+func (m *model) rest(key string, lasts int64, reason string, stamp int64, by string, exactly bool) []any {
 	if m.changed[key].by == by {
 		_, waiting, _ := m.holds()
 		return []any{"rested", flagMore * min(waiting, 1)}
@@ -155,19 +155,25 @@ func (m *model) rest(key string, lasts int64, reason string, stamp int64, by str
 	what := map[int64]string{
 		0: "rest ended", 200: "rest 0.2s: " + reason, 900: "rest 0.9s: " + reason, forever: "rest without end: " + reason,
 	}[lasts]
-	switch i.pend = 0; {
+	ends, leased := min(m.now+lasts, forever), len(i.claims) > 0
+	flags := 0
+	switch {
 	case lasts == 0:
-		i.ends, i.reason = 0, ""
-	case len(i.claims) > 0:
+		i.pend, i.ends, i.reason = 0, 0, ""
+	case leased && exactly:
+		i.pend, i.ends, i.reason = lasts, min(i.ends, ends), reason
+	case leased && lasts >= i.pend:
 		i.pend, i.reason = lasts, reason
+	case !leased && (exactly || ends >= i.ends):
+		i.ends, i.reason = ends, reason
 	default:
-		i.ends, i.reason = min(m.now+lasts, forever), reason
+		flags = 1
 	}
 	m.raise()
 	m.changed[key] = operated{rev: m.rev, by: by, what: what, until: m.now + 60_000}
 	m.settle(key)
 	m.handOff()
-	return []any{"rested", 0}
+	return []any{"rested", flags}
 }
 
 // tie binds a name to a resource, "" = ends its binding.

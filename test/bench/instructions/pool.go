@@ -104,7 +104,7 @@ func poolSteps() []step {
 		{
 			name: "pool_set_rest", does: "have a free resource rest, or end that", scripts: 1,
 			prepare: calls(hundred, func(ctx context.Context, p pool, i int) error {
-				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "")
+				return p.Rest(ctx, numbered(0), time.Duration(1-i%2)*time.Hour, "", nil)
 			}),
 		},
 		{
@@ -205,7 +205,7 @@ func besideLanes(lanes int) func(*probe) (cycle, error) {
 		open := func(p *probe) (pool, *node, error) {
 			made, n, err := openPool(poolConfig{}, lanes+100)(p)
 			for i := 0; i < lanes && err == nil; i++ {
-				err = made.Rest(p.ctx, numbered(i), berth.Forever, "")
+				err = made.Rest(p.ctx, numbered(i), berth.Forever, "", nil)
 			}
 			return made, n, err
 		}

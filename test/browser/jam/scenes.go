@@ -111,7 +111,7 @@ func (j *Jam) resting(ctx context.Context) error {
 		{40 * time.Minute, "429: too many requests"},
 		{26 * time.Hour, "locked until tomorrow by the provider"},
 	} {
-		if err := pool.Rest(ctx, keys[i], rest.lasts, rest.reason); err != nil {
+		if err := pool.Rest(ctx, keys[i], rest.lasts, rest.reason, nil); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (j *Jam) strangers(ctx context.Context) error {
 	}
 	err = j.takes(ctx, owned(Script, allocated(pool, &allocator.AllocateOptions{Resource: closing})))
 	for _, key := range []string{Location, broken, wrong} {
-		err = errors.Join(err, pool.Rest(ctx, key, time.Hour, Image+closing+backwards+broken))
+		err = errors.Join(err, pool.Rest(ctx, key, time.Hour, Image+closing+backwards+broken, nil))
 	}
 	return errors.Join(err, j.waits(ctx, keyspace.Pool, Location, 1, owned(Image, allocated(pool, nil))),
 		j.Until(ctx, keyspace.Pool, Location, func(n inspect.Name) bool { return n.Held == 1 }))

@@ -87,7 +87,7 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	go func() { _, _ = locks.Lock(waits, "nightly", nil) }()
 	apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	pool := apptest.Filled(t, s, "proxies", "a")
-	require.NoError(t, pool.Rest(ctx, "a", time.Hour, "answers 429"))
+	require.NoError(t, pool.Rest(ctx, "a", time.Hour, "answers 429", nil))
 	go func() { _, _ = pool.Allocate(waits, &allocator.AllocateOptions{}) }()
 	apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
 

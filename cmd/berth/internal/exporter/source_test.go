@@ -37,7 +37,7 @@ func TestWhatIsTold(t *testing.T) {
 		require.NoError(w.T, err)
 		_, err = pool.Allocate(ctx, nil)
 		require.NoError(w.T, err)
-		require.NoError(w.T, pool.Rest(ctx, "b", time.Hour, "broken"))
+		require.NoError(w.T, pool.Rest(ctx, "b", time.Hour, "broken", nil))
 		err = w.pools.Operator().Pause(ctx, "proxies", time.Hour, "")
 		require.NoError(w.T, err)
 		w.Advance(time.Second)

@@ -29,7 +29,7 @@ func TestFreeResourcesAreListedInTheirOrder(t *testing.T) {
 	held, err := pool.Allocate(ctx, nil)
 	require.NoError(t, err)
 	require.NoError(t, held.Release(ctx))
-	require.NoError(t, pool.Rest(ctx, "rests", time.Hour, "worn out"))
+	require.NoError(t, pool.Rest(ctx, "rests", time.Hour, "worn out", nil))
 	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
 RESOURCE         STAYS
 "c\x1b[2J\xff"   -

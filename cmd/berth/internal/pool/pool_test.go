@@ -27,7 +27,7 @@ func poolScenery(t *testing.T) (url string) {
 	require.NoError(t, err)
 	_, err = proxies.Allocate(berth.WithOwner(ctx, "order 66"), &allocator.AllocateOptions{MaxHold: time.Hour, Meta: map[string]string{"step": "fetch"}})
 	require.NoError(t, err)
-	require.NoError(t, proxies.Rest(ctx, "b", time.Hour, "answers\t429"))
+	require.NoError(t, proxies.Rest(ctx, "b", time.Hour, "answers\t429", nil))
 
 	accounts := apptest.Filled(t, s, "accounts", "x")
 	_, err = accounts.Allocate(ctx, &allocator.AllocateOptions{Lease: berth.Forever})
@@ -238,6 +238,8 @@ func TestARestIsSaidAndShown(t *testing.T) {
 	}{
 		{[]string{"b", "--for", "1h", "--reason", "answers 429"}, "proxies: b rests for 1h00m\n"},
 		{[]string{"b", "--for", "forever", "--reason", "is gone"}, "proxies: b rests until somebody ends that\n"},
+		{[]string{"b", "--for", "1s", "--reason", "late"}, "proxies: b rests until somebody ends that, which was asked for before; --exactly shortens it\n"},
+		{[]string{"b", "--for", "1m", "--reason", "again", "--exactly"}, "proxies: b rests for 1m00s\n"},
 		{[]string{"b", "--for", "0"}, "proxies: b rests no more, it is free\n"},
 		{[]string{"a", "--for", "10m", "--reason", "answers 429"}, "proxies: a is leased, and rests for 10m00s when it comes back\n"},
 		{[]string{"--quoted", `"c\x1b[2J\xff"`, "--for", "1m", "--reason", "x"}, "proxies: \"c\\x1b[2J\\xff\" rests for 1m00s\n"},

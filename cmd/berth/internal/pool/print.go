@@ -287,12 +287,19 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 	if a.JSON {
 		return app.PrintJSON(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
 	}
+	longer := d > 0 && info.State == allocator.Resting && info.Left > d
+	if longer {
+		d = info.Left
+	}
 	says := "rests for " + text.Human(d)
 	switch d {
 	case 0:
 		says = "rests no more, it is " + string(info.State)
 	case berth.Forever:
 		says = "rests until somebody ends that"
+	}
+	if longer {
+		says += ", which was asked for before; --exactly shortens it"
 	}
 	if d != 0 && info.State == allocator.Leased {
 		says = "is leased, and " + says + " when it comes back"

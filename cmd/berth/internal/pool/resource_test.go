@@ -21,13 +21,13 @@ func TestOneResourceIsShown(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "free", apptest.Wild)
 	_, err := pool.Add(ctx, []string{"shared"}, &allocator.AddOptions{MaxSharers: 2, Expiry: 10 * time.Hour})
 	require.NoError(t, err)
-	require.NoError(t, pool.Rest(ctx, apptest.Wild, time.Hour, "answers\t429"))
+	require.NoError(t, pool.Rest(ctx, apptest.Wild, time.Hour, "answers\t429", nil))
 	var held *allocator.Allocation[string]
 	for held == nil || held.Resource() != "shared" {
 		held, err = pool.Allocate(apptest.Owned("ann"), nil)
 		require.NoError(t, err)
 	}
-	require.NoError(t, pool.Rest(ctx, "shared", time.Hour, "later"))
+	require.NoError(t, pool.Rest(ctx, "shared", time.Hour, "later", nil))
 	require.NoError(t, pool.Bind(ctx, "b", "shared", nil))
 	require.NoError(t, pool.Bind(ctx, "a", "shared", &allocator.BindOptions{BindFor: berth.Forever}))
 	require.NoError(t, pool.Bind(ctx, "other", "free", nil))

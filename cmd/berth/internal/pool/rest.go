@@ -16,7 +16,7 @@ import (
 )
 
 func restCommand(a *app.App) *cobra.Command {
-	var quoted bool
+	var quoted, exactly bool
 	var span time.Duration
 	var reason string
 	cmd := &cobra.Command{
@@ -25,7 +25,8 @@ func restCommand(a *app.App) *cobra.Command {
 		Long: `Let a resource rest: nobody gets it until the rest is over. A free or resting one
 rests from now on, one that is leased from its release on. --for 0 ends a rest,
 --for forever lasts until somebody does that. The reason is what 'berth pool show'
-tells others.
+tells others. Where the resource rests for longer anyway, that rest and its reason
+stay; --exactly shortens it.
 
 A command under 'berth run --pool' can so let its own resource rest:
 
@@ -44,11 +45,12 @@ meanwhile; then nothing is changed.`,
 			if err := cmp.Or(app.CheckName(args[0]), checkRest(span, reason, given("for"))); err != nil {
 				return err
 			}
-			return rest(cmd.Context(), a, args[0], resource, span, reason)
+			return rest(cmd.Context(), a, args[0], resource, span, reason, exactly)
 		}),
 	}
 	app.EndlessVar(cmd.Flags(), &span, "for", 0, "how long it rests, 0 to end a rest, or forever (required)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the pool (required for a rest)")
+	cmd.Flags().BoolVar(&exactly, "exactly", false, "also shorten a rest that lasts longer")
 	app.QuotedFlag(cmd, &quoted)
 	return cmd
 }
@@ -65,13 +67,13 @@ func checkRest(d time.Duration, reason string, given bool) error {
 	return cmp.Or(settings.Duration("--for", d), settings.Text("--reason", reason))
 }
 
-func rest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string) error {
+func rest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string, exactly bool) error {
 	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
 		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
 		if err != nil {
 			return err
 		}
-		err = pool.Rest(ctx, resource, d, reason)
+		err = pool.Rest(ctx, resource, d, reason, &allocator.RestOptions{Exactly: exactly})
 		if errors.Is(err, berth.ErrAbsent) {
 			return a.Absent(name, resource)
 		}

@@ -172,7 +172,7 @@ func TestAResourceThatLeavesEndsTheWaitForIt(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "gpu", "a", "b")
-	require.NoError(t, pool.Rest(context.Background(), "a", berth.Forever, "worn out"))
+	require.NoError(t, pool.Rest(context.Background(), "a", berth.Forever, "worn out", nil))
 	ended := make(chan apptest.Result, 1)
 	cmd := apptest.Command(t, s.URL(), poolArgs("polite", "--resource", "a")...)
 	go func() { ended <- apptest.Finish(t, cmd) }()
