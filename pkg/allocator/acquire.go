@@ -52,7 +52,7 @@ func (p *Pool[T]) TryAllocate(ctx context.Context, opts *AllocateOptions) (*Allo
 	return p.allocate(ctx, o, false, 0)
 }
 
-// AllocateHealthy allocates, and asks Healthy before it returns. A resource that is not
+// AllocateHealthy allocates, and asks Healthy before it returns. A resource that cannot be opened or is not
 // healthy is given back and rests for FailureRest; then a new claim waits at the end of
 // the line. MaxWait and BindWait bound all waits together. An Open or a Healthy that runs when
 // MaxWait passes goes on until OpenTimeout at the most. The errors are those of Allocate.
@@ -65,27 +65,31 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 	clock := p.core.client.node.Engine
 	pace := scriptkit.NewPace(p.core.client.cfg.Retry)
 	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
-		a, err := p.allocate(ctx, o, true, clock.Now()-began)
+		hold, err := p.lease(ctx, o, true, clock.Now()-began)
 		if err != nil {
 			return nil, err
 		}
-		bad := p.unhealthy(ctx, a)
-		if bad == nil {
-			return a, nil
+		a, bad := p.handle(ctx, hold)
+		opened := bad == nil
+		if opened {
+			if bad = p.unhealthy(ctx, a); bad == nil {
+				return a, nil
+			}
 		}
-		if ctx.Err() != nil {
-			return nil, p.failed(ctx, a.hold, bad)
+		// Where the hold has ended by itself, Open's failure says nothing of the resource, which does not rest.
+		if ctx.Err() != nil || !opened && !errors.Is(hold.Err(), berth.ErrReleased) {
+			return nil, p.failed(ctx, hold, bad)
 		}
 		// Where what is not healthy does not rest, it may be the next one again.
 		if p.cfg.FailureRest == 0 && !pace.Pause(ctx, nil) {
-			return nil, p.failed(ctx, a.hold, bad)
+			return nil, p.failed(ctx, hold, bad)
 		}
 		if bound != berth.Forever { // so that an unhealthy resource that it is bound to does not stay the next one
 			o.BindWait = max(bound-(clock.Now()-began), 0).Truncate(time.Millisecond)
 		}
 		if whole > 0 {
 			if o.MaxWait = whole - (clock.Now() - began); o.MaxWait <= 0 {
-				return nil, p.outOfTime(a.hold, clock.Now()-began, bad)
+				return nil, p.outOfTime(hold, clock.Now()-began, bad)
 			}
 		}
 	}
@@ -93,6 +97,15 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 
 // allocate takes a claim to its handle; before is how long the call had taken already.
 func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*Allocation[T], error) {
+	hold, err := p.lease(ctx, o, wait, before)
+	if err != nil {
+		return nil, err
+	}
+	return p.open(ctx, hold)
+}
+
+// lease takes a claim to its hold, whose value is not open yet.
+func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*engine.Hold, error) {
 	clock := p.core.client.node.Engine
 	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
@@ -106,7 +119,7 @@ func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, be
 	if err != nil {
 		return nil, p.unfilled(err)
 	}
-	return p.open(ctx, hold)
+	return hold, nil
 }
 
 // fill waits for the Source of a pool that was found empty, and returns whether it was

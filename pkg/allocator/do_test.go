@@ -3,6 +3,7 @@ package allocator_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -140,6 +141,40 @@ func TestUnderDoAResourceCanRestAndBeSwapped(t *testing.T) {
 		require.Equal(t, map[string]allocator.State{"a": allocator.Free, "b": allocator.Resting}, w.states())
 		w.requireIdle()
 	})
+}
+
+// A resource that cannot be opened is as useless as one that is not healthy.
+func TestAllocateHealthyTakesTheNextWhereOpenFails(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprint("shared: ", shared), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				w.add("bad", "good")
+				cfg := allocator.PoolConfig[string]{Shared: shared, Open: func(_ context.Context, key string) (string, error) {
+					if key == "bad" {
+						return "", errMine
+					}
+					return key, nil
+				}}
+				a, err := w.nodeOf(cfg).AllocateHealthy(ctx, nil)
+				require.NoError(t, err)
+				require.Equal(t, "good", a.Resource())
+				require.Equal(t, allocator.Resting, w.status("bad").State)
+				require.Equal(t, errMine.Error(), w.status("bad").Reason)
+				require.Equal(t, time.Minute, w.status("bad").Left)
+				require.Zero(t, w.Now())
+				w.release(a)
+
+				require.NoError(t, w.pool.Rest(ctx, "bad", 0, "", nil))
+				require.NoError(t, change(w.pool.Remove(ctx, []string{"good"})))
+				n := w.nodeOf(cfg)
+				_, err = n.Allocate(ctx, nil)
+				require.ErrorIs(t, err, errMine, "the plain forms stay as they are")
+				_, err = n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
+				require.ErrorIs(t, err, berth.ErrNotAcquired)
+			})
+		})
+	}
 }
 
 func TestDoHealthyRunsWithAResourceThatWorks(t *testing.T) {

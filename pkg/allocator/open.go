@@ -30,11 +30,20 @@ func (p *Pool[T]) limited(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, p.cfg.OpenTimeout, errOpenTimeout)
 }
 
-// open makes the handle of a hold, with its value.
+// open makes the handle of a hold, or the error of the call.
 func (p *Pool[T]) open(ctx context.Context, hold *engine.Hold) (*Allocation[T], error) {
-	value, err := p.value(ctx, hold)
+	a, err := p.handle(ctx, hold)
 	if err != nil {
 		return nil, p.failed(ctx, hold, err)
+	}
+	return a, nil
+}
+
+// handle makes the handle of a hold, with its value, or Open's error.
+func (p *Pool[T]) handle(ctx context.Context, hold *engine.Hold) (*Allocation[T], error) {
+	value, err := p.value(ctx, hold)
+	if err != nil {
+		return nil, err
 	}
 	a := &Allocation[T]{pool: p, hold: hold, value: value}
 	a.watch()

@@ -50,7 +50,7 @@ type PoolConfig[T any] struct {
 	// Open makes the value of a resource, once per resource and process, when the resource
 	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
 	// fails, the resource is given back and rests for FailureRest, and the allocating call
-	// returns Open's error. If Open panics, the call panics with the same value. Several
+	// returns Open's error, except AllocateHealthy, which takes the next resource. If Open panics, the call panics with the same value. Several
 	// holders of one resource share the value. Default nil: T must be string, and the
 	// value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
