@@ -116,8 +116,8 @@ keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rol
 	@go run ./internal/tools/compose -out '$(KEPT)' -keep '$(VERSION)'
 
 .PHONY: setup
-setup: ## Install what tests and linters need: gcc, Redis, Valkey, tmux, Prometheus, golangci-lint, luacheck
-	@tools/setup.sh cc redis valkey tmux prometheus golangci-lint luacheck
+setup: ## Install what tests and linters need: gcc, Redis, Valkey, tmux, shells, Prometheus, golangci-lint, luacheck
+	@tools/setup.sh cc redis valkey tmux shells prometheus golangci-lint luacheck
 
 .PHONY: setup-docker
 setup-docker: ## Install and start Docker where none answers, for the tests in containers

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # setup.sh WHAT...: make sure that what tests and linters need is there, and
-# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, prometheus,
-# chromium, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
+# install it where it is missing. WHAT is any of cc, redis, valkey, valgrind, tmux, shells,
+# prometheus, chromium, golangci-lint, luacheck, docker. What is there already is left alone, so it may run any
 # number of times.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -115,6 +115,13 @@ setup_tmux() {
   local hint="install tmux yourself"
   if command -v tmux >/dev/null; then return; fi
   apt_install tmux
+}
+
+# Completion is tested in bash, zsh and fish.
+setup_shells() {
+  local hint="install bash-completion, zsh and fish yourself"
+  if command -v zsh >/dev/null && command -v fish >/dev/null && [ -e /usr/share/bash-completion/bash_completion ]; then return; fi
+  apt_install bash-completion zsh fish
 }
 
 # promtool tests the rules of deploy; the dashboard is asked of a Prometheus.

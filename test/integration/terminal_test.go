@@ -1,7 +1,9 @@
 package integration
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,15 +28,23 @@ type terminal struct {
 	seen, missing string // what was seen last, and what is not there
 }
 
+// needs skips a test without one of these programs or files, or fails it where the variable says that they are required.
+func (w *world) needs(variable, setup string, programs ...string) {
+	w.Helper()
+	for _, program := range programs {
+		if _, err := exec.LookPath(program); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+			if os.Getenv(variable) == "required" {
+				require.NoError(w, err, "this test needs %s: tools/setup.sh %s", program, setup)
+			}
+			w.Skipf("no %s: tools/setup.sh %s", program, setup)
+		}
+	}
+}
+
 // berth builds the program, and needs tmux.
 func (w *world) berth() (program string) {
 	w.Helper()
-	if _, err := exec.LookPath("tmux"); err != nil {
-		if os.Getenv(tmuxVariable) == "required" {
-			require.NoError(w, err, "these tests need tmux: tools/setup.sh tmux")
-		}
-		w.Skip("no tmux: tools/setup.sh tmux")
-	}
+	w.needs(tmuxVariable, "tmux", "tmux")
 	program, err := harness.Build("../..", "./cmd/berth", w.TempDir())
 	require.NoError(w, err)
 	return program

@@ -104,7 +104,7 @@ func plans(at places) map[string]plan {
 	// Most of them wait most of the time: more at once than there are processors.
 	servers := tests("test", "conformance, integration, rolling deploys, torture: on real servers", 5*time.Minute, "build")
 	servers.flags = []string{"-p=4"}
-	servers.env = []string{"BERTH_TEST_TMUX=required", "BERTH_TEST_PROMETHEUS=required"}
+	servers.env = []string{"BERTH_TEST_TMUX=required", "BERTH_TEST_SHELLS=required", "BERTH_TEST_PROMETHEUS=required"}
 	bench := tests("test/bench", "every row of the benchmark once, as small as can be", time.Minute, "build")
 	bench.flags = []string{"-p=1"} // one package has nearly all
 	browser := tests("test/browser", "the console in a real browser, and what an open page costs", 4*time.Minute, "build", bench.name, "lint", servers.name)
@@ -145,13 +145,13 @@ func plans(at places) map[string]plan {
 		"test": {
 			does: "all tests with the race detector, on real servers too",
 			cold: 9 * time.Minute, warm: 7 * time.Minute,
-			steps: append([]step{setup("cc", "redis", "valkey", "tmux", "prometheus"), build, root, command, servers, bench}, contrib...),
+			steps: append([]step{setup("cc", "redis", "valkey", "tmux", "shells", "prometheus"), build, root, command, servers, bench}, contrib...),
 		},
 		"ci": {
 			does: "everything that a change must pass",
 			cold: 14 * time.Minute, warm: 8 * time.Minute,
 			steps: append([]step{
-				setup("cc", "redis", "valkey", "tmux", "prometheus", "golangci-lint", "luacheck", "chromium"),
+				setup("cc", "redis", "valkey", "tmux", "shells", "prometheus", "golangci-lint", "luacheck", "chromium"),
 				tidy, build, docs, lint, vet, consumer, root, command, dockerd, contained, bench, browser, undocker,
 			}, contrib...),
 		},

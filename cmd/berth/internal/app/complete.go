@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -64,8 +66,8 @@ func completingNext(of listingOf) cobra.CompletionFunc {
 	}
 }
 
-// complete returns the candidates of a listing that begin with a prefix. It gives up
-// in time, whatever the listing heeds. What a shell could not read is left out.
+// complete returns the candidates of a listing that begin with a prefix and that a shell
+// may be offered. It gives up in time, whatever the listing heeds.
 func complete(ctx context.Context, prefix string, list func(ctx context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, Times.Complete)
 	defer cancel()
@@ -76,8 +78,48 @@ func complete(ctx context.Context, prefix string, list func(ctx context.Context)
 	}); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
+	found = slices.DeleteFunc(found, func(text string) bool { return !strings.HasPrefix(text, prefix) })
+	return offerable(found), cobra.ShellCompDirectiveNoFileComp
+}
+
+// offerable sorts candidates, each once, and leaves out those that a shell must not be offered. Others have chosen
+// these texts. Bash types the beginning that several candidates share as it is, and runs it at the next Tab: so one
+// that is more than a plain word is offered only where it is the only one, which each shell quotes.
+func offerable(found []string) []string {
 	slices.Sort(found)
+	found = slices.DeleteFunc(slices.Compact(found), func(text string) bool {
+		// No quotes make an argument of what looks like a flag, or a candidate of what the scripts take for a message. Fish
+		// does not quote a first ~.
+		return Key(text) != text || text[0] == '-' || text[0] == '~' || strings.HasPrefix(text, "_activeHelp_ ")
+	})
+	if len(found) == 1 {
+		return found
+	}
 	return slices.DeleteFunc(found, func(text string) bool {
-		return !strings.HasPrefix(text, prefix) || Key(text) != text
-	}), cobra.ShellCompDirectiveNoFileComp
+		return text[0] == '%' || strings.ContainsFunc(text, func(r rune) bool {
+			return special(r) && !unicode.In(r, unicode.Letter, unicode.Mark)
+		})
+	})
+}
+
+// completionCommand adds cobra's command that prints the scripts of completion.
+func completionCommand(root *cobra.Command, out io.Writer) {
+	root.SetOut(completionScripts{out})
+	root.InitDefaultCompletionCmd()
+	root.SetOut(out)
+}
+
+// completionScripts is where cobra writes a script, in one piece. Those for zsh and fish evaluate arguments without the
+// quotes that were typed around them, and zsh reads a backslash in a candidate as a quote.
+type completionScripts struct{ io.Writer }
+
+func (w completionScripts) Write(script []byte) (int, error) {
+	_, err := strings.NewReplacer(
+		`flagPrefix="-P ${BASH_REMATCH}"`, `flagPrefix="-P ${(q)BASH_REMATCH}"`,
+		`comp=${comp//:/\\:}`, `comp=${${comp//\\/\\\\}//:/\\:}`,
+		// What is a variable as a whole, or a path in the home, still stands for its value.
+		`set -l args (commandline -opc)`, `set -l args (string escape -- (commandline -opc) | string replace -r `+
+			`"^'((--[a-z-]+=)?(\\\$\w+|~/[\w./-]+))'\$" '$1')`,
+	).WriteString(w.Writer, string(script))
+	return len(script), err
 }

@@ -67,6 +67,28 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.Equal(t, []string{"name", "held", "share", "waiting"}, completed(t, url, "sem", "ls", "--sort", ""))
 }
 
+// More than a plain word is offered alone, or not at all: a shell types the beginning that candidates share, and runs it
+// at the next Tab.
+func TestCompletionOffersAlone(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for name, tt := range map[string]struct{ pool, offered []string }{
+		"two":     {[]string{"e$(id)x", "e$(id)y"}, nil},
+		"beside":  {[]string{"b;id", "http://10.0.0.1:80/%20,a+b@c", "日本"}, []string{"http://10.0.0.1:80/%20,a+b@c", "日本"}},
+		"one":     {[]string{"a'b(id)"}, []string{"a'b(id)"}},
+		"signs":   {[]string{"~root", "=ls", "a=~", "%self", "a{b", "c!d", "e\\", "f*"}, nil},
+		"a flag":  {[]string{"--all"}, nil},
+		"a home":  {[]string{"~root"}, nil},
+		"a lie":   {[]string{"_activeHelp_ x"}, nil},
+		"control": {[]string{"a\x1b[2J"}, nil},
+		"lines":   {[]string{"a\nid"}, nil},
+	} {
+		pool := strings.ReplaceAll(name, " ", "-")
+		apptest.Filled(t, s, pool, tt.pool...)
+		require.ElementsMatch(t, tt.offered, completed(t, s.URL(), "pool", "rest", pool, ""), name)
+	}
+}
+
 // TestACompletionGivesUpInTime asks a server that never answers.
 func TestACompletionGivesUpInTime(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts nothing

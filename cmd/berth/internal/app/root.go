@@ -42,7 +42,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer, commands func(a *
 	singles(root)
 	root.SetArgs(args)
 	root.SetIn(in)
-	root.SetOut(a.Out)
+	completionCommand(root, a.Out)
 	root.SetErr(errs)
 	var unknown error // a command whose help was asked for
 	help := root.HelpFunc()

@@ -32,7 +32,8 @@ func TestLockLs(t *testing.T) {
 	require.Equal(t, 2, document.Locks[1].Waiting)
 	require.Equal(t, "gpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--lock", "g").Out)
 	for _, command := range []string{"show", "queue", "release", "extend"} {
-		require.Equal(t, "disk 2\ngpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "").Out)
+		require.Equal(t, "gpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "").Out)
+		require.Equal(t, "disk 2\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "d").Out)
 	}
 	require.Equal(t, "queued\nrandom\nlifo\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--access", "").Out)
 }

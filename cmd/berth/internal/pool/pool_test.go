@@ -345,7 +345,7 @@ func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {
 	for _, binding := range []string{"customer 7", "customer-8", "other", "two\nlines"} {
 		require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--pool", "proxies", "--bind", binding, "--", "true"))
 	}
-	require.Equal(t, "customer 7\ncustomer-8\nother\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").Out)
+	require.Equal(t, "customer-8\nother\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").Out)
 	require.Equal(t, "customer-8\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "customer-").Out)
 	require.Equal(t, ":4\n", apptest.Call(t, s.URL(), "__complete", "run", "--bind", "").Out, "of no pool")
 	require.Equal(t, "a\nb\nc\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--resource", "").Out)

@@ -194,7 +194,7 @@ func TestCompletionKnowsTheNames(t *testing.T) {
 		{"sem", "show", ""}, {"sem", "resize", ""}, {"run", "--sem", ""},
 	} {
 		got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
-		require.Equal(t, "disk\ndisk 2\ngpu\n:4\n", got.Out)
+		require.Equal(t, "disk\ngpu\n:4\n", got.Out)
 	}
 	require.Equal(t, "gpu\n:4\n", apptest.Call(t, url, "__complete", "sem", "show", "g").Out)
 	require.Equal(t, ":4\n", apptest.Call(t, url, "__complete", "sem", "show", "gpu", "").Out)
