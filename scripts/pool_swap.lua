@@ -70,7 +70,7 @@ if in_line(st) == 0 and not st.halted then
 end
 local more = budget.left <= kind_spare
 if not chosen then
-  if budget.left < 100 then
+  if budget.left < 100 or st.touched then
     save(at, st)
     notify(at, st, sooner)
   end

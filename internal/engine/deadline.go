@@ -190,16 +190,18 @@ func (e *Engine) sweepSoon(name string) {
 	}()
 }
 
-// sweep drops what has expired until the script says that no more is left.
-func (e *Engine) sweep(name string) {
+// sweep drops what has expired until the script says that no more is left. It returns how much that was.
+func (e *Engine) sweep(name string) (dropped int) {
 	var t NextDeadline
 	var err error
 	var start time.Duration
-	for more := true; more; more = t.More && !e.isClosing() {
+	var rounds Rounds
+	for more := true; more; more = rounds.Next(&t) && !e.isClosing() {
 		start = e.clock.Now()
 		if t, err = e.cfg.Scripts.Sweep(context.Background(), name); err != nil {
 			break
 		}
+		dropped += t.Dropped
 	}
 	e.mu.Lock()
 	l := e.lines[name]
@@ -218,6 +220,7 @@ func (e *Engine) sweep(name string) {
 	default:
 		e.nextDeadline(name, start, t, 0)
 	}
+	return dropped
 }
 
 func (e *Engine) isClosing() bool {

@@ -99,6 +99,19 @@ func TestWhatAnExchangeIsToldDecidesWhatIsHeldAfterIt(t *testing.T) {
 	}
 }
 
+func TestASweepThatNeverEndsIsEnded(t *testing.T) {
+	p := &played{answers: []reply{{Status: isHeld}}, endless: true}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		h, sent := take(t, e), 0
+		_, err := h.Exchange(context.Background(), attempts(&sent, isCut))
+		require.ErrorIs(t, err, isFull.Refused)
+		require.Equal(t, 2, sent)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		require.Len(t, p.swept, 10_000)
+	})
+}
+
 func TestAnExchangeWhoseCallerHasLeftIsNotRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
 		told      attempt

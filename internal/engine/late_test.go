@@ -31,6 +31,7 @@ type played struct {
 	loaded   int             // guarded by mu
 	swept    []time.Duration // guarded by mu: when sweeps came
 	sweeping time.Duration   // how long a sweep takes
+	endless  bool            // a sweep drops nothing, and always says that more is left
 	clock    clock.Clock
 }
 
@@ -92,7 +93,10 @@ func (p *played) Sweep(context.Context, string) (engine.NextDeadline, error) {
 	p.swept = append(p.swept, p.clock.Now())
 	p.mu.Unlock()
 	<-time.After(p.sweeping)
-	return engine.NextDeadline{In: -1}, nil
+	if p.endless {
+		return engine.NextDeadline{In: -1, More: true}, nil
+	}
+	return engine.NextDeadline{In: -1, Dropped: 1}, nil
 }
 
 // times are when heartbeats came so far.

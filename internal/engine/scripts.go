@@ -106,6 +106,24 @@ type NextDeadline struct {
 	More bool
 	// Own says that In is for the claims of the call that wait, each for what it waits for.
 	Own bool
+	// Dropped is how many a sweep has dropped.
+	Dropped int
+}
+
+// Rounds are the runs of one sweep, for as long as they say that more is left.
+type Rounds struct{ quiet int }
+
+// mostQuiet is how many runs in a row may drop nothing, though each may grant to 100, or look at 100 places. What goes
+// on for longer goes by what somebody else has stored.
+const mostQuiet = 10_000
+
+// Next says whether a run is to follow one that has told t; t says so, too.
+func (r *Rounds) Next(t *NextDeadline) bool {
+	if r.quiet++; t.Dropped > 0 {
+		r.quiet = 0
+	}
+	t.More = t.More && r.quiet < mostQuiet
+	return t.More
 }
 
 // Answer is what the server says to an acquire.

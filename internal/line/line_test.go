@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -137,6 +138,29 @@ func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 			dropped += ev.Count
 		}
 		require.Equal(t, 250, dropped)
+	})
+}
+
+// Somebody has stored more waits than there are: a sweep that goes by them ends, and corrects them.
+func TestASweepEndsWhereMoreWaitsAreCountedThanThereAre(t *testing.T) {
+	onServer(t, func(t *testing.T, a *node) {
+		for i := range 3 {
+			a.ask("b", fmt.Sprintf("b.%d", i))
+		}
+		values := func() (text string) {
+			text, err := a.redis.Do(t.Context(), a.redis.B().Hget().Key("ns:sem:{door}:state").Field("v").Build()).ToString()
+			require.NoError(t, err)
+			return text
+		}
+		forged := testkit.WithCount(t, values(), "waiting", 1_000_000_000_000)
+		set := a.redis.B().Hset().Key("ns:sem:{door}:state").FieldValue().FieldValue("v", forged).Build()
+		require.NoError(t, a.redis.Do(t.Context(), set).Error())
+		dropped, err := a.SweepAll(t.Context(), name)
+		require.NoError(t, err)
+		require.Zero(t, dropped)
+		counts, err := testkit.Counts(values())
+		require.NoError(t, err)
+		require.EqualValues(t, 2, counts["waiting"])
 	})
 }
 

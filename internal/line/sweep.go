@@ -16,17 +16,17 @@ const (
 
 // Sweep runs the kind's sweep once.
 func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, error) {
-	_, next, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
-	return next, err
+	return s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
 }
 
 // SweepAll drops all that has expired, and returns how much that was, beside an error
 // too. Calls are repeated by Config.Retry.
 func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
+	var rounds engine.Rounds
 	for all, look := 0, lookAtAll; ; look = lookOn {
-		dropped, next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
-		all += dropped
-		if err != nil || !next.More {
+		next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
+		all += next.Dropped
+		if err != nil || !rounds.Next(&next) {
 			return all, err
 		}
 	}
@@ -43,18 +43,19 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 }
 
 // sweepOnce runs one sweep.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.NextDeadline, error) {
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (engine.NextDeadline, error) {
 	r, err := s.Run(ctx, s.sweep, mode, name, s.ID, look)
 	if err != nil {
-		return 0, engine.NextDeadline{}, err
+		return engine.NextDeadline{}, err
 	}
 	if r.Status() != statusSwept {
-		return 0, engine.NextDeadline{}, Unexpected(name, &r)
+		return engine.NextDeadline{}, Unexpected(name, &r)
 	}
-	dropped := int(r.Int(4))
-	s.Tell.Swept(ctx, name, dropped)
+	next := nextDeadline(&r)
+	next.Dropped = int(r.Int(4))
+	s.Tell.Swept(ctx, name, next.Dropped)
 	if s.cfg.Swept != nil {
 		s.cfg.Swept(name, Texts(&r, 5))
 	}
-	return dropped, nextDeadline(&r), r.Err()
+	return next, r.Err()
 }

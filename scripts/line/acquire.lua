@@ -56,7 +56,7 @@ local function acquire(at, st, known, ask)
     end
   end
   if reply then
-    if fields or budget.left < 100 or st.cap ~= st.was_cap then
+    if fields or budget.left < 100 or st.touched or st.cap ~= st.was_cap then
       fatten(at, st, true)
       save(at, st, furthest, fields)
       notify(at, st, sooner)

@@ -35,7 +35,7 @@ local function sweep(at, st, node, whole)
   reply[5] = budget.swept
   local news = kind_tell and kind_tell(at, st, reply)
   st.met = st.met or found or whole ~= "0" and st.look > 0
-  if budget.left < 100 or news or st.used ~= used or st.look ~= look then
+  if budget.left < 100 or news or st.recounted or st.used ~= used or st.look ~= look then
     save(at, st)
     notify(at, st, sooner)
   end

@@ -6,12 +6,11 @@
 -- the next sweep to tell of it, once.
 -- It still counts among the resources, and among the leased ones if it was leased:
 -- ended says that a hold of it has ended, and then it does not any more. Who else holds
--- it, pool_mend finds out.
+-- it, pool_mend finds out. It returns whether the resource was in the list.
 local function damaged(at, st, key, ended)
   local p = st.pool
-  if list_drop(at, key) then
-    p.free = p.free - 1
-  end
+  local listed = list_drop(at, key)
+  p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
   local score = known or score_damage
   if ended and (score - score_damage) % 2 == 0 then
@@ -21,4 +20,5 @@ local function damaged(at, st, key, ended)
     redis.call("ZADD", at.line, int(score), "d:" .. key)
   end
   st.met = st.met or not known
+  return listed
 end

@@ -18,6 +18,8 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if st.pool and st.form and not top then -- somebody has deleted the line
     st.pool.parked = 0
   end
+  -- Fewer than are parked somebody else has written: nobody would look at their lanes.
+  st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
   st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end

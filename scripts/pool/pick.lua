@@ -5,14 +5,14 @@
 --- @include "pool/settings"
 --- @include "pool/damaged"
 -- pick_fits returns the item of a resource that a claim may get, nil for none, and whether
--- it dropped the resource, which had expired or is damaged.
+-- it dropped the resource, which had expired, or is damaged and was in the list.
 local function pick_fits(at, st, w, key)
   if not key or key == w.other then
     return nil, false
   end
   local i, dropped = item_read(at, key)
   if dropped then
-    damaged(at, st, key)
+    dropped = damaged(at, st, key)
   elseif i and i.listed and i.expiry > 0 and i.expiry <= at.ms then
     i.leaving, dropped = true, true
     redis.call("ZREM", at.line, "x:" .. key) -- first, as it needs no memory
