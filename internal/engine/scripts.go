@@ -106,7 +106,7 @@ type NextDeadline struct {
 	More bool
 	// Own says that In is for the claims of the call that wait, each for what it waits for.
 	Own bool
-	// Dropped is how many a sweep has dropped.
+	// Dropped is how many a sweep has dropped, and how much that is damaged it was the first to tell of.
 	Dropped int
 }
 

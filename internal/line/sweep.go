@@ -16,7 +16,8 @@ const (
 
 // Sweep runs the kind's sweep once.
 func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, error) {
-	return s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
+	_, next, err := s.sweepOnce(ctx, name, scriptkit.Once, lookAtPart)
+	return next, err
 }
 
 // SweepAll drops all that has expired, and returns how much that was, beside an error
@@ -24,8 +25,8 @@ func (s *Calls) Sweep(ctx context.Context, name string) (engine.NextDeadline, er
 func (s *Calls) SweepAll(ctx context.Context, name string) (int, error) {
 	var rounds engine.Rounds
 	for all, look := 0, lookAtAll; ; look = lookOn {
-		next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
-		all += next.Dropped
+		dropped, next, err := s.sweepOnce(ctx, name, scriptkit.Bounded, look)
+		all += dropped
 		if err != nil || !rounds.Next(&next) {
 			return all, err
 		}
@@ -43,19 +44,20 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 }
 
 // sweepOnce runs one sweep.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (engine.NextDeadline, error) {
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.NextDeadline, error) {
 	r, err := s.Run(ctx, s.sweep, mode, name, s.ID, look)
 	if err != nil {
-		return engine.NextDeadline{}, err
+		return 0, engine.NextDeadline{}, err
 	}
 	if r.Status() != statusSwept {
-		return engine.NextDeadline{}, Unexpected(name, &r)
+		return 0, engine.NextDeadline{}, Unexpected(name, &r)
+	}
+	dropped, told := int(r.Int(4)), Texts(&r, 5)
+	s.Tell.Swept(ctx, name, dropped)
+	if s.cfg.Swept != nil {
+		s.cfg.Swept(name, told)
 	}
 	next := nextDeadline(&r)
-	next.Dropped = int(r.Int(4))
-	s.Tell.Swept(ctx, name, next.Dropped)
-	if s.cfg.Swept != nil {
-		s.cfg.Swept(name, Texts(&r, 5))
-	}
-	return next, r.Err()
+	next.Dropped = dropped + len(told)
+	return dropped, next, r.Err()
 }
