@@ -102,7 +102,13 @@ func (a *Allocation[T]) Done() <-chan struct{} { return a.hold.Context().Done() 
 // Err is nil while the hold lives; afterwards it matches berth.ErrLost, berth.ErrExpired
 // or berth.ErrReleased; in a pool that is Shared it may match berth.ErrClosed. Err looks at the clock itself, so it is
 // right even where a timer is late, as after a suspension.
-func (a *Allocation[T]) Err() error { return a.hold.Err() }
+// Of a nil Allocation, which an Allocate returns beside its error, it is berth.ErrNotHeld.
+func (a *Allocation[T]) Err() error {
+	if a == nil {
+		return berth.ErrNotHeld
+	}
+	return a.hold.Err()
+}
 
 // Left is how long the holder may still believe in the hold if nothing renews it, by
 // the local deadline: berth.Forever for no end, 0 once it has ended.
@@ -153,8 +159,11 @@ func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
 // the server had ended the hold before, and then it changes nothing; berth.ErrReleased
 // if somebody else had given it back; or the server's error: then the hold ends with
-// its lease, and Release may be called again.
+// its lease, and Release may be called again. Of a nil Allocation it returns berth.ErrNotHeld.
 func (a *Allocation[T]) Release(ctx context.Context) error {
+	if a == nil {
+		return berth.ErrNotHeld
+	}
 	err := a.hold.Release(ctx)
 	a.over()
 	if a.hold.Loose() {

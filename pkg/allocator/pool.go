@@ -28,6 +28,8 @@ const (
 // String is the policy's word: least recent, most recent or random.
 func (p Policy) String() string {
 	switch p {
+	case 0: // it says nothing
+		return ""
 	case LeastRecent:
 		return "least recent"
 	case MostRecent:
@@ -184,7 +186,7 @@ type Pool[T any] struct {
 // NewPool returns the pool of a name. The same name is the same pool in every process.
 // NewPool does no I/O; a Source is asked in the background until the client closes. A
 // client has one Pool of a name: a second one is refused, because it would open what
-// the first has open. The errors are *berth.ConfigError, which names a field of the
+// the first has open, and each takes about 1.5 kB until the client closes. The errors are *berth.ConfigError, which names a field of the
 // defaults as "Defaults.Lease", and berth.ErrClosed.
 func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], error) {
 	if client == nil {

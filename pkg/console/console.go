@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
+	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -97,9 +98,9 @@ func New(cfg Config) (*Console, error) {
 	}
 	switch {
 	case len(cfg.Hosts) == 0 && cfg.Access == nil:
-		cfg.Hosts = []string{"localhost"}
+		cfg.Hosts = origin.Local()
 	case len(cfg.Hosts) == 0:
-		cfg.Hosts = []string{anyHost}
+		cfg.Hosts = []string{origin.Any}
 	}
 	actor, err := act.New(act.Config{
 		Redis: cfg.Redis, Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
@@ -125,9 +126,6 @@ func New(cfg Config) (*Console, error) {
 	c.mux = c.routes()
 	return c, nil
 }
-
-// anyHost is the name in Config.Hosts that stands for all.
-const anyHost = "*"
 
 // tell sends an event.
 func (c *Console) tell(e observe.Event) {

@@ -35,15 +35,18 @@ var version = func() string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }()
 
-// static serves the files beside the pages. Their addresses change with what is in them.
-func static() http.Handler {
-	serve := http.FileServerFS(files)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("v") == version {
-			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		}
-		serve.ServeHTTP(w, r)
-	})
+// serveStatic serves a file beside the pages; ok is false where there is none of this name. Its address changes with
+// what is in the files. http.FileServer would list them, and lead elsewhere.
+func serveStatic(w http.ResponseWriter, r *http.Request) (ok bool) {
+	name := "static/" + r.PathValue("file")
+	if f, err := fs.Stat(files, name); err != nil || f.IsDir() {
+		return false
+	}
+	if r.URL.Query().Get("v") == version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeFileFS(w, r, files, name)
+	return true
 }
 
 func parsed() (*template.Template, error) {

@@ -114,6 +114,57 @@ func TestItIsMountedAnywhere(t *testing.T) {
 	})
 }
 
+func TestOfTheFilesOnlyEachIsServed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, prefix := range []string{"", "/berth"} {
+			s := w.serve(prefix, console.Config{})
+			require.Equal(t, http.StatusOK, s.get("static/console.css").code)
+			for _, address := range []string{
+				"static", "static/", "static/x", "static/index.html", "static/console.css/", "static/..%2ftemplates%2flayout.html",
+			} {
+				a := s.get(address)
+				require.Equal(t, http.StatusNotFound, a.code, address)
+				require.NotContains(t, a.body, "{{", address)
+			}
+			for _, address := range []string{"/static/.", "/static//console.css", "//names", "/.."} {
+				out := httptest.NewRecorder() // no mux before it
+				s.page.ServeHTTP(out, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+address, nil))
+				require.Equal(t, http.StatusNotFound, out.Code, "%s leads to %s", address, out.Header().Get("Location"))
+			}
+		}
+	})
+}
+
+// A link of a wiki leads here. What another site has a browser load takes no stream, and nothing is read for it.
+func TestWhatAnotherSiteLoadsIsRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.serve("", console.Config{})
+		as := func(site, mode, dest string) func(*http.Request) {
+			return func(r *http.Request) {
+				r.Header.Set("Sec-Fetch-Site", site)
+				r.Header.Set("Sec-Fetch-Mode", mode)
+				r.Header.Set("Sec-Fetch-Dest", dest)
+			}
+		}
+		pages := []string{"", "names", "search?q=gpu", "name?kind=sem&name=gpu", "act?verb=pause&kind=sem&name=gpu", "static/console.css", "healthz"}
+		for _, address := range append(pages, "events?page=overview") {
+			for _, site := range []string{"cross-site", "same-site"} {
+				for _, load := range [][2]string{{"cors", "empty"}, {"no-cors", "image"}, {"no-cors", "script"}, {"navigate", "iframe"}, {"navigate", "embed"}} {
+					a := s.get(address, as(site, load[0], load[1]))
+					require.Equal(t, http.StatusForbidden, a.code, "%s %s %s", address, site, load)
+				}
+			}
+		}
+		for _, address := range []string{"", "names", "static/console.css", "healthz"} {
+			for _, site := range []string{"cross-site", "same-site", "same-origin", "none"} {
+				require.Equal(t, http.StatusOK, s.get(address, as(site, "navigate", "document")).code, "%s %s", address, site)
+			}
+			require.Equal(t, http.StatusOK, s.get(address, as("same-origin", "cors", "empty")).code, address)
+		}
+		require.Equal(t, http.StatusForbidden, s.get("events?page=overview", as("cross-site", "navigate", "document")).code, "no page")
+	})
+}
+
 func TestAMountWithoutItsSlashLeadsToTheFolder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := w.serve("", console.Config{})

@@ -5,15 +5,13 @@ import (
 	"context"
 	"errors"
 	"html/template"
-	"net"
 	"net/http"
-	"net/netip"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -30,7 +28,11 @@ func namespaceOf(ns string) string { return cmp.Or(ns, keyspace.DefaultNamespace
 // routes are the addresses.
 func (c *Console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.Handle("GET /static/", static())
+	mux.HandleFunc("GET /static/{file}", func(w http.ResponseWriter, r *http.Request) {
+		if !serveStatic(w, r) {
+			c.refuse(w, r, errNoPage)
+		}
+	})
 	mux.HandleFunc("GET /healthz", c.healthz)
 	mux.HandleFunc("GET /events", c.asked(c.events))
 	for _, p := range pages {
@@ -61,10 +63,10 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
 	h.Set("Cache-Control", "no-store")
+	why := origin.Refusal(r, c.cfg.Hosts)
 	switch {
-	case !c.knownHost(r.Host):
-		http.Error(w, "This is not asked for by a name that it knows. Add the name to Config.Hosts, or to berth web as --host NAME; "+
-			"a proxy passes on its own.", http.StatusForbidden)
+	case why != "":
+		http.Error(w, why, http.StatusForbidden)
 		return
 	case r.URL.Path == "":
 		// Its links are relative to a folder. The address is relative, too: the prefix is not known here.
@@ -76,22 +78,15 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL.Path, r.URL.RawPath = "/"+r.URL.Path, ""
 	}
+	if clean := path.Clean(r.URL.Path); clean != r.URL.Path && clean+"/" != r.URL.Path {
+		c.refuse(w, r, errNoPage) // the mux would lead to the clean one, in the folder of all pages of this host
+		return
+	}
 	if c.ctx.Err() != nil {
 		http.Error(w, "The console is closed.", http.StatusServiceUnavailable)
 		return
 	}
 	c.mux.ServeHTTP(w, r)
-}
-
-// knownHost says whether a request may ask by this name. An address is no name: nobody can make it lead here.
-func (c *Console) knownHost(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return true
-	}
-	return slices.ContainsFunc(c.cfg.Hosts, func(known string) bool { return known == anyHost || strings.EqualFold(known, host) })
 }
 
 // asked gives a handler who asks, if that one may look.

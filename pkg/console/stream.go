@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/berth-go/berth/internal/origin"
 )
 
 const (
@@ -103,6 +105,10 @@ func (c *Console) over(who string) {
 
 // events is the stream of a page.
 func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) {
+	if origin.Foreign(r) { // of no use to who visits it
+		c.refuse(w, r, refusal("another site has asked for this"))
+		return
+	}
 	t, err := c.topicOf(r.URL.Query().Get("page"), r, a)
 	if err != nil {
 		c.refuse(w, r, err)

@@ -59,8 +59,12 @@ func (r *Run) Hold() berth.Hold { return r.lock }
 // End returns nil if the outcome is kept. Otherwise it returns a *fence.StaleError, which matches
 // fence.ErrStale, if another run has begun since, under a greater fence, so that the period may run
 // twice; or the server's error. Both come with the *berth.EndError of the hold if that has ended.
-// End may be called more than once: the first call counts, and the others wait and return the same.
+// End may be called more than once: the first call counts, and the others wait and return the same. Of a nil Run it
+// returns berth.ErrNotHeld.
 func (r *Run) End(ctx context.Context, failure error) error {
+	if r == nil {
+		return berth.ErrNotHeld
+	}
 	r.once.Do(func() {
 		outcome := Succeeded
 		switch lost, closed := r.lock.Err(), r.call.c.isClosed(); {

@@ -83,7 +83,13 @@ func (l *Lock) Done() <-chan struct{} { return l.hold.Context().Done() }
 // Err is nil while the hold lives; afterwards it matches berth.ErrLost,
 // berth.ErrExpired or berth.ErrReleased. Err compares the clock itself, so it is right
 // even when a timer is late, as after a suspension.
-func (l *Lock) Err() error { return l.hold.Err() }
+// Of a nil Lock, which a Lock call returns beside its error, it is berth.ErrNotHeld.
+func (l *Lock) Err() error {
+	if l == nil {
+		return berth.ErrNotHeld
+	}
+	return l.hold.Err()
+}
 
 // Left is the time until the local deadline: berth.Forever for no end, 0 once the hold
 // has ended. A renewal lengthens it.
@@ -106,7 +112,13 @@ func (l *Lock) Wanted() <-chan struct{} { return l.hold.Wanted() }
 // server had ended the hold before; berth.ErrReleased if somebody else had released it;
 // or the server's error. After the server's error the hold ends with its lease, and
 // Release may be called again. Release never touches the lock of a successor.
-func (l *Lock) Release(ctx context.Context) error { return l.hold.Release(ctx) }
+// Of a nil Lock it returns berth.ErrNotHeld.
+func (l *Lock) Release(ctx context.Context) error {
+	if l == nil {
+		return berth.ErrNotHeld
+	}
+	return l.hold.Release(ctx)
+}
 
 // Extend adds a time to the lease once, for all entries of the owner: whole
 // milliseconds, above 0. MaxHold still bounds the lease. A renewal never shortens it.

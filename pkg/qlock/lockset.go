@@ -257,8 +257,11 @@ func (s *LockSet) Within(ctx context.Context) (context.Context, context.CancelFu
 // Done is closed when the first of the holds has ended.
 func (s *LockSet) Done() <-chan struct{} { return s.Context().Done() }
 
-// Err is nil while all holds live; afterwards it says why one of them ended.
+// Err is nil while all holds live; afterwards it says why one of them ended. Of a nil LockSet it is berth.ErrNotHeld.
 func (s *LockSet) Err() error {
+	if s == nil {
+		return berth.ErrNotHeld
+	}
 	for _, lock := range s.locks {
 		if err := lock.Err(); err != nil {
 			err = named(lock, err)
@@ -281,8 +284,11 @@ func named(lock *Lock, err error) error {
 func (s *LockSet) Wanted() <-chan struct{} { return s.wanted() }
 
 // Release releases all locks, the last first, as Lock.Release does, and joins the
-// errors.
+// errors. Of a nil LockSet it returns berth.ErrNotHeld.
 func (s *LockSet) Release(ctx context.Context) error {
+	if s == nil {
+		return berth.ErrNotHeld
+	}
 	errs := make([]error, 0, len(s.locks))
 	for _, lock := range slices.Backward(s.locks) {
 		errs = append(errs, named(lock, lock.Release(ctx)))

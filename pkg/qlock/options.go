@@ -31,6 +31,8 @@ const (
 // String is the word that the scripts read: queued, random or lifo.
 func (a Access) String() string {
 	switch a {
+	case 0: // it says nothing
+		return ""
 	case Queued:
 		return "queued"
 	case Random:
@@ -68,6 +70,8 @@ const (
 // String is the word that the scripts read: fail, wait, work or extend.
 func (s Conflict) String() string {
 	switch s {
+	case 0: // it says nothing
+		return ""
 	case FailDeadlock:
 		return "fail"
 	case Wait:

@@ -61,7 +61,13 @@ func (p *Permit) Done() <-chan struct{} { return p.hold.Context().Done() }
 // Err is nil while the permit is held; afterwards it matches berth.ErrLost, berth.ErrExpired
 // or berth.ErrReleased. Err compares the clock itself, so it is right
 // even when a timer is late, as after a suspension.
-func (p *Permit) Err() error { return p.hold.Err() }
+// Of a nil Permit, which an Acquire returns beside its error, it is berth.ErrNotHeld.
+func (p *Permit) Err() error {
+	if p == nil {
+		return berth.ErrNotHeld
+	}
+	return p.hold.Err()
+}
 
 // Left is the time until the local deadline: berth.Forever for no end, 0 once the permit
 // has ended. A renewal lengthens it.
@@ -83,7 +89,13 @@ func (p *Permit) Wanted() <-chan struct{} { return p.hold.Wanted() }
 // server had ended the permit before; berth.ErrReleased if somebody else had released it;
 // or the server's error. After the server's error the permit ends with its lease, and
 // Release may be called again.
-func (p *Permit) Release(ctx context.Context) error { return p.hold.Release(ctx) }
+// Of a nil Permit it returns berth.ErrNotHeld.
+func (p *Permit) Release(ctx context.Context) error {
+	if p == nil {
+		return berth.ErrNotHeld
+	}
+	return p.hold.Release(ctx)
+}
 
 // Renew starts the lease anew. Permits renew by themselves unless NoRenew was set. Renew
 // returns berth.ErrLost, berth.ErrExpired or berth.ErrReleased if the permit has ended,

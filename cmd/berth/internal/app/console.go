@@ -6,9 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/console"
 	"github.com/berth-go/berth/pkg/observe"
@@ -21,9 +25,32 @@ func Loopback(address string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// LoopbackHosts are the names by which a page on the loopback may be asked for. A name of another site that leads there
-// is refused.
-func LoopbackHosts() []string { return []string{"localhost", "127.0.0.1", "::1"} }
+// WarnExposed says what somebody can do who reaches an address, if that is not only this machine.
+func (a *App) WarnExposed(address, can string) {
+	if !Loopback(address) {
+		fmt.Fprintf(a.Err, "berth: warning: whoever reaches %s %s\n", text.Plain(address), can)
+	}
+}
+
+// HostsVar makes the flag of the names by which somebody may ask for what is served.
+func HostsVar(flags *pflag.FlagSet, names *[]string, who string) {
+	flags.StringArrayVar(names, "host", nil,
+		"`NAME`, without a port, by which "+who+" may ask for it, beside localhost and IP addresses; \"*\" for any; repeatable")
+}
+
+// CheckHosts returns an error for names that are none.
+func CheckHosts(names []string) error {
+	for _, name := range names {
+		if name == "" || strings.ContainsAny(name, ":/ ") {
+			return Usage("--host: %q is no name of a host; it has no port", name)
+		}
+	}
+	return nil
+}
+
+// Hosts are the names by which what is served may be asked for, beside IP addresses. A name of another site that was
+// made to lead here is refused: to a browser the scripts of that site are those of this page, and may set a header.
+func Hosts(names []string) []string { return append(origin.Local(), names...) }
 
 // ServeConsole serves a page until ctx ends, and closes it.
 func ServeConsole(ctx context.Context, listener net.Listener, page *console.Console) error {

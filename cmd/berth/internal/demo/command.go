@@ -106,7 +106,7 @@ func watched(ctx context.Context, a *app.App, listen string, opts Options) error
 	}
 	defer redis.Close()
 	page, err := console.New(console.Config{
-		Redis: redis, Namespace: namespace, AllowActions: true, Hosts: app.LoopbackHosts(), Observer: app.Acts(a.Err),
+		Redis: redis, Namespace: namespace, AllowActions: true, Hosts: app.Hosts(nil), Observer: app.Acts(a.Err),
 	})
 	if err != nil {
 		return err

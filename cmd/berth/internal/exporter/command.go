@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/observe/measure"
 )
@@ -37,6 +38,8 @@ A name becomes a label by its class (--name-class):
 The first --max-classes stay; all further names are of the class "other".
 
 It speaks no TLS and knows no passwords; who can reach it sees the classes of the names.
+It answers to localhost and to IP addresses, by another name only if --host says so: a site
+whose name was made to lead here could otherwise read, in the browser of somebody who visits it.
 /healthz says that it runs. Ctrl-C ends it.`
 
 // options are the flags.
@@ -45,6 +48,7 @@ type options struct {
 	every, within time.Duration
 	class         string
 	most          int
+	names         []string // by which it may be asked for
 }
 
 // waysOf are how a name becomes a class.
@@ -68,7 +72,7 @@ func (o *options) check() error {
 	case o.most < 1 || o.most > 1000:
 		return app.Usage("--max-classes: %d is not from 1 to 1000", o.most)
 	}
-	return nil
+	return app.CheckHosts(o.names)
 }
 
 // Command is berth exporter.
@@ -97,6 +101,7 @@ func Command(a *app.App) *cobra.Command {
 	app.TimeVar(flags, &o.within, "timeout", 5*time.Second, "how long a reading may take, 1m at the most; keep it below the scrape's")
 	flags.StringVar(&o.class, "name-class", "collapse", "`HOW` a name becomes a label: collapse, name or none")
 	flags.IntVar(&o.most, "max-classes", 200, "how many classes of names there may be, 1000 at the most")
+	app.HostsVar(flags, &o.names, "one")
 	_ = cmd.RegisterFlagCompletionFunc("name-class", cobra.FixedCompletions([]string{"collapse", "name", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -112,13 +117,11 @@ func export(ctx context.Context, a *app.App, o *options) error {
 		if err != nil {
 			return app.Exit(app.ExitFailed, err)
 		}
-		if !app.Loopback(o.listen) {
-			fmt.Fprintf(a.Err, "berth: warning: whoever reaches %s sees the classes of the names; there is no TLS and no password\n", text.Plain(o.listen))
-		}
+		a.WarnExposed(o.listen, "sees the classes of the names; there is no TLS and no password")
 		fmt.Fprintf(a.Err, "berth: metrics of namespace %s at http://%s/metrics\n", text.Plain(a.Namespace), listener.Addr())
 		e := newExporter(o.every, o.within, l.read, func(problem string) { fmt.Fprintln(a.Err, app.OneLine(problem)) })
 		defer e.close()
-		return app.Serve(ctx, listener, e.handler(), func(context.Context) error { return nil })
+		return app.Serve(ctx, listener, origin.Guard(e.handler(), app.Hosts(o.names)), func(context.Context) error { return nil })
 	})
 }
 

@@ -45,10 +45,13 @@ func serve(t *testing.T, url string, args ...string) served {
 	return s
 }
 
-func (s served) get(t *testing.T, path string) (code int, body string) {
+func (s served) get(t *testing.T, path string, changes ...func(*http.Request)) (code int, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+path, http.NoBody)
 	require.NoError(t, err)
+	for _, change := range changes {
+		change(r)
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Do(r)
 	require.NoError(t, err)
@@ -61,7 +64,7 @@ func (s served) get(t *testing.T, path string) (code int, body string) {
 func TestItServesUntilASignal(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	p := serve(t, s.URL(), "--listen", "127.0.0.1:0", "--timeout", "1m")
+	p := serve(t, s.URL(), "--listen", "127.0.0.1:0", "--timeout", "1m", "--host", "ops.test")
 	code, body := p.get(t, "healthz")
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "ok\n", body)
@@ -70,6 +73,15 @@ func TestItServesUntilASignal(t *testing.T) {
 	require.Contains(t, body, "\nberth_up 1\n")
 	code, _ = p.get(t, "")
 	require.Equal(t, http.StatusNotFound, code)
+	for name, change := range map[string]func(*http.Request){
+		"a name that leads here":  func(r *http.Request) { r.Host = "evil.test" },
+		"what another site loads": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	} {
+		code, _ = p.get(t, "metrics", change)
+		require.Equal(t, http.StatusForbidden, code, name)
+	}
+	code, _ = p.get(t, "healthz", func(r *http.Request) { r.Host = "ops.test:9464" })
+	require.Equal(t, http.StatusOK, code)
 
 	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(p.said)

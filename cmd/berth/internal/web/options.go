@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/console"
@@ -33,10 +32,8 @@ func (o *options) check() error {
 		}
 		o.trusted = append(o.trusted, prefix)
 	}
-	for _, name := range o.names {
-		if name == "" || strings.ContainsAny(name, ":/ ") {
-			return app.Usage("--host: %q is no name of a host; it has no port", name)
-		}
+	if err := app.CheckHosts(o.names); err != nil {
+		return err
 	}
 	switch {
 	case (o.userHeader == "") != (len(o.trusted) == 0):
@@ -55,10 +52,6 @@ func prefixOf(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	return prefix.Masked(), err
 }
-
-// hosts are the names by which the page may be asked for, beside IP addresses. A name of another site that was made to lead
-// here is refused: to a browser the scripts of that site are those of this page, and may set a header.
-func (o *options) hosts() []string { return append([]string{"localhost"}, o.names...) }
 
 // access is who asks: with --user-header whoever a trusted proxy says, and nobody else may look.
 func (o *options) access() func(*http.Request) console.Access {

@@ -6,13 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/console"
 )
 
 func TestWhoIsBelieved(t *testing.T) {
 	o := options{listen: "0.0.0.0:80", actions: true, userHeader: "X-User", proxies: []string{"10.0.0.2", "fd00::/8", "192.168.1.0/24"}, names: []string{"ops.example.org"}}
 	require.NoError(t, o.check())
-	require.Equal(t, []string{"localhost", "ops.example.org"}, o.hosts(), "a header is no proof: a site that was made to lead here can set it")
+	require.Equal(t, []string{"localhost", "ops.example.org"}, app.Hosts(o.names), "a header is no proof: a site that was made to lead here can set it")
 	look := o.access()
 	anna := console.Access{User: "anna", Look: true, Act: true}
 	for _, tt := range []struct {
@@ -42,7 +43,7 @@ func TestOnTheLoopbackEverybodyIsBelieved(t *testing.T) {
 		o := options{listen: listen, actions: true}
 		require.NoError(t, o.check())
 		require.Nil(t, o.access())
-		require.Equal(t, []string{"localhost"}, o.hosts(), "another site's name is refused")
+		require.Equal(t, []string{"localhost"}, app.Hosts(o.names), "another site's name is refused")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 const webHelp = `Serve a page that shows, live, what contends: names, claims, nodes, pools, circles. However
 many browsers look, the server is read once, and only what somebody looks at.
 
-It listens on the loopback unless told otherwise, and is read-only. With --allow-actions a page also
+It listens on the loopback unless told otherwise, then with a warning, and is read-only. With --allow-actions a page also
 releases, pauses, resizes, rests and drains, each after a confirmation and with a reason; each action is
 a line on standard error.
 
@@ -58,7 +58,7 @@ func Command(a *app.App) *cobra.Command {
 	flags.BoolVar(&o.actions, "allow-actions", false, "let those who may look act, too")
 	flags.StringVar(&o.userHeader, "user-header", "", "`NAME` of the header in which a trusted proxy says who asks")
 	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "`ADDRESS` or range, as 10.0.0.0/24, of a proxy whose header is believed; repeatable")
-	flags.StringArrayVar(&o.names, "host", nil, "`NAME`, without a port, by which a browser may ask for it, beside localhost and IP addresses; \"*\" for any; repeatable")
+	app.HostsVar(flags, &o.names, "a browser")
 	return cmd
 }
 
@@ -70,12 +70,17 @@ func web(ctx context.Context, a *app.App, o *options) error {
 				return app.Exit(app.ExitFailed, err)
 			}
 			page, err := console.New(console.Config{
-				Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Hosts: o.hosts(), Access: o.access(),
+				Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Hosts: app.Hosts(o.names), Access: o.access(),
 				AllowActions: o.actions, Observer: app.Acts(a.Err),
 			})
 			if err != nil {
 				return errors.Join(err, listener.Close())
 			}
+			exposed := "sees all names, claims and labels; there is no TLS and no password"
+			if o.userHeader != "" {
+				exposed = "can read what the proxies ask for: there is no TLS"
+			}
+			a.WarnExposed(o.listen, exposed)
 			mode := "read-only"
 			if o.actions {
 				mode = "with actions"

@@ -73,6 +73,29 @@ func TestItServesUntilASignal(t *testing.T) {
 	require.Equal(t, 130, cmd.ProcessState.ExitCode())
 }
 
+func TestItWarnsWhereOthersReachIt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for want, args := range map[string][]string{
+		"berth: warning: whoever reaches 0.0.0.0:0 sees all names, claims and labels; there is no TLS and no password\n": nil,
+		"berth: warning: whoever reaches 0.0.0.0:0 can read what the proxies ask for: there is no TLS\n":                 {"--user-header", "X-User", "--trusted-proxy", "10.0.0.2"},
+	} {
+		cmd := apptest.Command(t, s.URL(), append([]string{"web", "--listen", "0.0.0.0:0"}, args...)...)
+		errs, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		said := bufio.NewReader(errs)
+		line, err := said.ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, want, line)
+		_, err = said.ReadString('\n')
+		require.NoError(t, err)
+		apptest.Interrupt(t, cmd, time.Millisecond)
+		_, _ = io.Copy(io.Discard, said)
+		_ = cmd.Wait()
+	}
+}
+
 func TestItIsRefused(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
