@@ -35,5 +35,5 @@ func TestTheStrategiesOfTheScriptsAreThoseOfTheOptions(t *testing.T) {
 	require.Equal(t, strings.Split(strings.ReplaceAll(text[1], " or ", ", "), ", "), conflicts)
 	require.Equal(t, strings.Split(strings.ReplaceAll(text[2], " or ", ", "), ", "), accesses)
 	require.Equal(t, "unknown", qlock.Conflict(9).String())
-	require.Equal(t, "unknown", qlock.Access(0).String())
+	require.Equal(t, "unknown", qlock.Access(9).String())
 }

@@ -155,7 +155,8 @@ func (p CapacityPolicy) String() string {
 // ResizeOptions are the options of Resize.
 type ResizeOptions struct {
 	// Keep remembers the capacity for good. Without Keep, also after an earlier Resize
-	// with it, an idle semaphore is forgotten after Config.Linger. Default false.
+	// with it, an idle semaphore is forgotten after Config.Linger; after a Resize, a minute
+	// later still. Default false.
 	Keep bool
 	// Create stores the capacity also where none is stored yet. Default false: such a
 	// name is refused with berth.ErrAbsent.
