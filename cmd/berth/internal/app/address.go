@@ -76,6 +76,33 @@ func (a *App) option() (rueidis.ClientOption, error) {
 	return option, a.files.into(option.TLSConfig)
 }
 
+// WithoutPassword is an environment without the password of the server. A URL that cannot be read goes: any part of it
+// may be the password.
+func WithoutPassword(environment []string) (rest []string) {
+	for _, variable := range environment {
+		name, text, _ := strings.Cut(variable, "=")
+		switch name {
+		case passwordVariable:
+			continue
+		case URLVariable:
+			if !strings.ContainsAny(text, "/@?#%") { // a host, or host:port
+				break
+			}
+			address, err := url.Parse(text)
+			if err != nil || address.Host == "" && address.Scheme != "unix" {
+				continue
+			}
+			user := address.User.Username()
+			if address.User = nil; user != "" {
+				address.User = url.User(user)
+			}
+			variable = name + "=" + address.String()
+		}
+		rest = append(rest, variable)
+	}
+	return rest
+}
+
 // checkParameters refuses what a URL may not have: a parameter with a typing error
 // would be of no effect.
 func checkParameters(source, text string) error {

@@ -10,12 +10,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
 )
@@ -78,16 +80,47 @@ func TestTheNamespaceMayStandInAVariable(t *testing.T) {
 	require.Contains(t, wrong.Err, "invalid BERTH_NAMESPACE: ")
 }
 
-func TestTheCommandNeedNotKnowTheServer(t *testing.T) {
+func TestTheCommandDoesNotLearnThePassword(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	see := []string{"--lock", "gpu", "--", "sh", "-c", "env | grep -c ^BERTH_REDIS; echo $BERTH_NAME"}
-	cmd := apptest.Command(t, s.URL(), append([]string{"run"}, see...)...)
-	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, apptest.Outcome(0, "2\ngpu\n", ""), apptest.Finish(t, cmd))
-	cmd = apptest.Command(t, s.URL(), append([]string{"run", "--no-redis-env"}, see...)...)
-	cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x")
-	require.Equal(t, apptest.Outcome(0, "0\ngpu\n", ""), apptest.Finish(t, cmd))
+	see := []string{"--lock", "gpu", "--", "sh", "-c", "env | grep ^BERTH_REDIS | sed 's,?.*,,' | sort"}
+	for flag, want := range map[string]string{
+		"":                 "BERTH_REDIS=URL\nBERTH_REDIS_OTHER=x\n",
+		"--pass-redis-env": "BERTH_REDIS=URL\nBERTH_REDIS_OTHER=x\nBERTH_REDIS_PASSWORD=\n",
+	} {
+		args := append([]string{"run"}, see...)
+		if flag != "" {
+			args = slices.Insert(args, 1, flag)
+		}
+		cmd := apptest.Command(t, s.URL(), args...)
+		cmd.Env = append(cmd.Env, "BERTH_REDIS_OTHER=x", "BERTH_REDIS_PASSWORD"+"=") // the server has none
+		require.Equal(t, apptest.Outcome(0, strings.ReplaceAll(want, "URL", strings.SplitN(s.URL(), "?", 2)[0]), ""), apptest.Finish(t, cmd), flag)
+	}
+}
+
+func TestAnEnvironmentWithoutThePassword(t *testing.T) {
+	for url, want := range map[string][]string{
+		"redis://me:secret@a:6379/0?addr=b:1":   {"redis://me@a:6379/0?addr=b:1"},
+		"redis://:secret@a":                     {"redis://a"},
+		"rediss://a:6379":                       {"rediss://a:6379"},
+		"a:6379":                                {"a:6379"},
+		"a":                                     {"a"},
+		"":                                      {""},
+		"redis://me:sec/ret@a":                  nil, // a port that is none
+		"redis://me:100%@a":                     nil,
+		"me:secret@a":                           nil,
+		"unix://me:secret@/run/redis.sock?db=1": {"unix://me@/run/redis.sock?db=1"},
+	} {
+		var rest []string
+		for _, variable := range app.WithoutPassword([]string{"A=b", "BERTH_REDIS=" + url, "BERTH_REDIS_PASSWORD" + "=x", "BERTH_NAMESPACE=shop"}) {
+			if text, is := strings.CutPrefix(variable, "BERTH_REDIS="); is {
+				rest = append(rest, text)
+			} else {
+				require.Contains(t, []string{"A=b", "BERTH_NAMESPACE=shop"}, variable)
+			}
+		}
+		require.Equal(t, want, rest, url)
+	}
 }
 
 // encrypted is a way to the server with TLS, and files of its authority, and of a

@@ -119,10 +119,14 @@ func (t *told) Terminate() {
 // inherited is what a command gets of berth's own environment. What an outer berth has
 // said of its own hold is not said of this one.
 func (o *runOptions) inherited(environment []string) []string {
-	return slices.DeleteFunc(environment, func(variable string) bool {
+	environment = slices.DeleteFunc(environment, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
-		return slices.Contains(ofHold, name) || o.noEnv && strings.HasPrefix(variable, app.URLVariable)
+		return slices.Contains(ofHold, name)
 	})
+	if o.passEnv {
+		return environment
+	}
+	return app.WithoutPassword(environment)
 }
 
 // ofHold are the variables that tell of a hold. Those of one claim are not set where

@@ -78,7 +78,8 @@ The command finds in its environment:
   BERTH_PERIOD    when the period starts, such as 2026-01-01T00:30:00Z, with --once
   BERTH_ATTEMPT   which run of the period this is, from 1, with --once
 With several locks BERTH_NAME, BERTH_CLAIM and BERTH_FENCE are not set: one number
-would not fit all locks.
+would not fit all locks. It finds BERTH_REDIS without the password in it, and no
+BERTH_REDIS_PASSWORD, unless --pass-redis-env is set.
 
 With --owner a run may enter a lock that the same owner holds: --conflict work runs
 the command at once, extend does too and lengthens the owner's hold by the lease, wait
@@ -196,7 +197,7 @@ type runOptions struct {
 	onWanted               string
 	wanted                 os.Signal // that of onWanted, nil for none
 	try                    bool
-	noEnv                  bool
+	passEnv                bool
 	once                   onceOptions
 	quiet                  bool
 }
@@ -252,7 +253,7 @@ func Command(a *app.App) *cobra.Command {
 	flags.BoolVar(&o.try, "try", false, "give up at once if no place is free or others wait; connecting may take dial_timeout before")
 	flags.StringVar(&o.onWanted, "on-wanted", "", "`SIGNAL` for the command when somebody asks for the hold back, such as TERM or USR1 (default a line alone)")
 	flags.BoolVar(&o.quiet, "quiet", false, "do not say that it waits, and for whom; warnings are said all the same")
-	flags.BoolVar(&o.noEnv, "no-redis-env", false, "keep the variables BERTH_REDIS... from the command, a password may be in them")
+	flags.BoolVar(&o.passEnv, "pass-redis-env", false, "hand the password in BERTH_REDIS and BERTH_REDIS_PASSWORD on to the command")
 	_ = cmd.RegisterFlagCompletionFunc("sem", app.Completing(a.Names(keyspace.Sem))) // all of these flags exist
 	_ = cmd.RegisterFlagCompletionFunc("once", app.Completing(a.Names(keyspace.Lock)))
 	_ = cmd.RegisterFlagCompletionFunc("lock", app.Completing(a.Names(keyspace.Lock)))
