@@ -59,6 +59,9 @@ func Server(ctx context.Context, o Options) (berth.Report, error) {
 // errSilent says that the check was given up.
 var errSilent = errors.New("berth: the server does not answer")
 
+// errReplica says that calls were answered by a replica for as long as they were repeated.
+var errReplica = errors.New("berth: the address leads to a replica, and has to lead to the master")
+
 func look(ctx context.Context, o Options) (berth.Report, error) {
 	var report berth.Report
 	var err error
@@ -72,6 +75,9 @@ func look(ctx context.Context, o Options) (berth.Report, error) {
 		}
 	}
 	if err := o.Trial(ctx); err != nil {
+		if scriptkit.ByReplica(err) {
+			err = fmt.Errorf("%w: %w", errReplica, err)
+		}
 		return report, err
 	}
 	for _, problem := range o.Notices(ctx) {

@@ -76,6 +76,19 @@ func (f *fake) run(t *testing.T, change func(*check.Options)) (report berth.Repo
 	return report, err
 }
 
+func TestAReplicaIsNamed(t *testing.T) {
+	t.Parallel()
+	f := good()
+	f.refuses["EVAL"] = "READONLY You can't write against a read only replica."
+	_, err := f.run(t, func(o *check.Options) {
+		o.Trial = func(ctx context.Context) error {
+			return o.Client.Do(ctx, o.Client.B().Eval().Script("").Numkeys(0).Build()).Error()
+		}
+	})
+	require.ErrorContains(t, err, "the address leads to a replica")
+	require.ErrorContains(t, err, "READONLY")
+}
+
 func TestAServerThatWillDoIsReportedWithoutWarnings(t *testing.T) {
 	t.Parallel()
 	report, err := good().run(t, nil)

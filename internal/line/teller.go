@@ -4,9 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Teller completes events and sends them on; a nil one sends nothing.
@@ -65,6 +68,19 @@ func (t Teller) Send(ev observe.Event) {
 // scriptkit.Options.OnRetry.
 func (t Teller) Repeated(ctx context.Context, script string, attempt int, err error) {
 	t.Send(observe.Event{Kind: observe.Repeated, Context: ctx, Detail: script, Count: attempt, Err: err})
+}
+
+// Broken reports that the connections were broken. It is a scriptkit.Options.OnBreak.
+func (t Teller) Broken(count int, pause time.Duration, err error) {
+	t.Send(observe.Event{Kind: observe.ConnectionsBroken, Count: count, Left: pause, Err: err})
+}
+
+// NewRunner returns what runs the scripts of a client with the settings.
+func NewRunner(redis rueidis.Client, s settings.Common, tell Teller) *scriptkit.Runner {
+	return scriptkit.NewRunner(redis, scriptkit.Options{
+		Retry: s.Retry, CallTimeout: s.CallTimeout, OnRetry: tell.Repeated,
+		KeepConnections: s.KeepConnections, OnBreak: tell.Broken,
+	})
 }
 
 // Swept reports what a script of a call with that context dropped, if anything.

@@ -39,6 +39,7 @@ type Common struct {
 	CleanupTimeout     time.Duration
 	WarnHeldLongerThan time.Duration
 	Retry              berth.Retry
+	KeepConnections    bool
 	Logger             observe.Logger
 }
 

@@ -32,9 +32,7 @@ type node struct {
 
 func newNode(c *Client) *node {
 	lib := line.Library()
-	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
-		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
-	})
+	run := line.NewRunner(c.redis, c.cfg.common(), c.tell)
 	cfg := line.Config{
 		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool",
 		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,

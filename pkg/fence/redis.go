@@ -36,6 +36,9 @@ type RedisConfig struct {
 	// Retry bounds how calls are repeated that the server did not answer or
 	// did not run. Default: see berth.Retry.
 	Retry berth.Retry
+	// KeepConnections leaves the connections of the rueidis client alone where they lead to a
+	// replica; see semaphore.Config. Default false.
+	KeepConnections bool
 }
 
 // Redis is a guard that remembers in Redis, for a resource that several processes write
@@ -67,7 +70,7 @@ func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := scriptkit.Options{Retry: cfg.Retry, CallTimeout: cfg.CallTimeout}
+	options := scriptkit.Options{Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, KeepConnections: cfg.KeepConnections}
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}

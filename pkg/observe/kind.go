@@ -147,6 +147,14 @@ const (
 	// Detail is its name, Count the number of the attempt that failed, from 1.
 	// Fills: Count, Detail, Err. Level: debug.
 	Repeated Kind = "repeated"
+	// ConnectionsBroken: for a second a replica has answered this client (READONLY), which has then
+	// broken all connections of its rueidis client, so that new ones are made: the address may lead to
+	// another server by now. What else was under way on them has failed. Clients on one rueidis client
+	// do this once; one of them sends the event. Count is how many connections led to a replica, 0
+	// if that is not known; Left is for how long they are not broken again: 2 s, then twice as long each
+	// time, 1 min at the most. Err is the replica's answer.
+	// Fills: Left, Count, Err. Level: warn.
+	ConnectionsBroken Kind = "connections_broken"
 	// Deaf: the subscription to this node's wake channel brings nothing: twice, a
 	// message that the node published to itself did not come. Perhaps its server was
 	// taken out of the cluster. The node subscribes anew, on the server of a name

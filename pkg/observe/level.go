@@ -13,7 +13,7 @@ func Kinds() []Kind {
 	return slices.Concat(
 		[]Kind{Queued, Granted, Refused, TimedOut, Cancelled, Failed, Restored, Unavailable, CleanupFailed},
 		[]Kind{HeldLong, Detached, Resumed, Wanted, Released, ReleasedByOther, Lost, Expired, RenewRefused, ReleaseFailed, ReleasedAgain},
-		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Heartbeat, Repeated, Deaf, Draining, NoticeFailed, Panicked, Subscribed},
+		[]Kind{ForceReleased, WantedBack, Paused, Unpaused, Swept, Heartbeat, Repeated, ConnectionsBroken, Deaf, Draining, NoticeFailed, Panicked, Subscribed},
 		[]Kind{CapacityDiffers, Resized},
 		[]Kind{AttemptsUsedUp, Deadlock, Requeued, Reentered, ReentryEnded, Extended},
 		[]Kind{ProbeFailed, Condemned, Flushed, NodeReplaced},
@@ -36,7 +36,7 @@ func (k Kind) Level() slog.Level {
 	switch k {
 	case RenewRefused:
 		return slog.LevelError
-	case Failed, Unavailable, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
+	case Failed, Unavailable, ConnectionsBroken, Deaf, CleanupFailed, HeldLong, Lost, ReleaseFailed, CapacityDiffers, SettingsDiffer,
 		ProbeFailed, NodeReplaced, OpenFailed, CloseFailed, RefreshFailed, Damaged, NoticeFailed, Panicked, RunFailed, NotBegun, Missed:
 		return slog.LevelWarn
 	case Queued, Granted, Refused, Cancelled, Detached, Resumed, Released, Swept, Heartbeat, Repeated,

@@ -54,7 +54,8 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	if cfg.Defaults.Lease == berth.Forever {
 		return nil, berth.Invalid("Defaults.Lease", "it must end")
 	}
-	common := settings.Common{Namespace: cfg.Namespace, Label: cfg.Label, CleanupTimeout: cfg.CleanupTimeout}.WithDefaults()
+	common := settings.Common{Namespace: cfg.Namespace, Label: cfg.Label, CleanupTimeout: cfg.CleanupTimeout,
+		CallTimeout: cfg.CallTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections}.WithDefaults()
 	cfg.Namespace, cfg.Label = common.Namespace, common.Label
 	locks, err := qlock.New(redis, cfg)
 	if err != nil {
@@ -71,9 +72,7 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 		begin: library().Script("once_begin"), end: library().Script("once_end"),
 	}
 	c.life, c.close = context.WithCancelCause(context.Background())
-	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
-		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
-	})
+	c.run = line.NewRunner(redis, common, c.tell)
 	return c, nil
 }
 

@@ -45,6 +45,12 @@ type Config struct {
 	// Retry bounds how calls are repeated that the server did not answer or did not run.
 	// It does not bound a wait. Default: see berth.Retry.
 	Retry berth.Retry
+	// KeepConnections leaves the connections of the rueidis client alone where they lead to a
+	// replica. Else a client of one server that has been answered READONLY for a second breaks
+	// them all, as its address may lead to a new master by now, and what else is under
+	// way on them fails; see the event connections_broken. Clients on one rueidis client do it once.
+	// Default false.
+	KeepConnections bool
 	// WarnHeldLongerThan is how long a lock is held before an event reports it as perhaps
 	// forgotten; below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
@@ -69,7 +75,7 @@ func (c Config) common() settings.Common {
 	return settings.Common{
 		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
 		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, Logger: c.Logger,
+		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, KeepConnections: c.KeepConnections, Logger: c.Logger,
 	}
 }
 
@@ -136,9 +142,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, defaults: complete, space: space, redis: redis, clock: clock.New()}
 	c.operator = &Operator{client: c}
 	c.tell = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
-	c.run = scriptkit.NewRunner(redis, scriptkit.Options{
-		Retry: cfg.Retry, CallTimeout: cfg.CallTimeout, OnRetry: c.tell.Repeated,
-	})
+	c.run = line.NewRunner(redis, cfg.common(), c.tell)
 	if c.swarm, err = newSwarm(c); err != nil {
 		return nil, err
 	}

@@ -75,6 +75,16 @@
 // and [Reply.Unanswered] and [Error.MaybeRan] keep it. All other answers are
 // final.
 //
+// A replica goes on answering READONLY on the connections that lead to it, while the
+// address of a managed server, a proxy or a Kubernetes service leads new ones to its
+// successor. So where a client of one server (rueidis.ClientModeStandalone) is answered
+// READONLY or MASTERDOWN for a second, a Runner breaks the connections that the
+// rueidis client multiplexes, all together, by QUIT; again after 2 s if that did not
+// help, then less often, each minute at the least. What else is under way on them is
+// answered by an error of the network. Runners of one rueidis client do this
+// once for all of them. Options.KeepConnections switches it off. Dedicated connections,
+// and those of ClientOption.DisableAutoPipelining that are in use, stay.
+//
 // Scripts are never marked retryable in rueidis, because then nobody would know
 // which of them may have run unanswered. What rueidis does by itself, as of
 // v1.0.79:
@@ -85,7 +95,7 @@
 //   - A connection that outlives ClientOption.ConnLifetime while commands are on
 //     it has them sent again on another one, whatever they are. They were
 //     answered before, unless the server stood still for a second; then a script
-//     may run twice and nobody is told. Leave ConnLifetime unset.
+//     may run twice and nobody is told. Nothing here needs ConnLifetime.
 //   - ErrClosing is answered by a closed client, and also on a connection that a
 //     failover replaced. So it is final only when an attempt that starts two
 //     seconds after the first one gets it too, and nothing else came in between.

@@ -19,6 +19,14 @@ type Options struct {
 	// of the call. It runs on the goroutine of the call, so it must not block.
 	// Default nil.
 	OnRetry func(ctx context.Context, script string, attempt int, err error)
+	// KeepConnections leaves the connections alone where they lead to a replica; see
+	// the package's comment. Default false.
+	KeepConnections bool
+	// OnBreak, if not nil, is called after the Runner has broken the connections: count
+	// is how many led to a replica, 0 if the server does not tell; they are not broken
+	// again within the pause; err is what the server answered. It runs on the goroutine of a
+	// call, so it must not block. Default nil.
+	OnBreak func(count int, pause time.Duration, err error)
 }
 
 // Validate returns a *berth.ConfigError for the first value that makes no

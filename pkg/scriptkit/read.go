@@ -79,6 +79,7 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 			answers.Repeated = repeated
 			return answers, nil
 		}
+		r.refused(err, now)
 		v := verdict{repeat: true}
 		if odd := (*oddError)(nil); errors.As(err, &odd) {
 			r.answered()

@@ -37,6 +37,7 @@ type Runner struct {
 	// counted from made; 0 if it does not.
 	closedSince atomic.Int64
 	owners      owners
+	moved       atomic.Pointer[moved] // nil until a replica has answered
 }
 
 // NewRunner returns a Runner. It does no I/O and never closes the client.
@@ -125,9 +126,11 @@ func (c *call) settle(ctx context.Context, now time.Time, result rueidis.RedisRe
 	err = result.Error()
 	if err == nil || rueidis.IsRedisNil(err) {
 		c.runner.answered()
+		c.runner.served()
 		reply, err = c.reply(result)
 		return reply, false, err
 	}
+	c.runner.refused(err, now)
 	v := c.runner.judge(err, now)
 	if c.unanswered = c.unanswered || v.mayHaveRun; c.again(ctx, v, err) {
 		return Reply{}, true, nil

@@ -39,6 +39,12 @@ type Config struct {
 	// Retry bounds how calls are repeated that the server did not answer or did not
 	// run. It does not bound a wait. Default: see berth.Retry.
 	Retry berth.Retry
+	// KeepConnections leaves the connections of the rueidis client alone where they lead to a
+	// replica. Else a client of one server that has been answered READONLY for a second breaks
+	// them all, as its address may lead to a new master by now, and what else is under
+	// way on them fails; see the event connections_broken. Clients on one rueidis client do it once.
+	// Default false.
+	KeepConnections bool
 	// WarnHeldLongerThan is how long a permit is held before an event reports it as
 	// perhaps forgotten; below 0 never. Default 5 min.
 	WarnHeldLongerThan time.Duration
@@ -63,7 +69,7 @@ func (c Config) common() settings.Common {
 	return settings.Common{
 		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
 		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, Logger: c.Logger,
+		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, KeepConnections: c.KeepConnections, Logger: c.Logger,
 	}
 }
 

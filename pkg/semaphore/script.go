@@ -22,11 +22,8 @@ type node struct {
 }
 
 func newNode(c *Client) *node {
-	run := scriptkit.NewRunner(c.redis, scriptkit.Options{
-		Retry: c.cfg.Retry, CallTimeout: c.cfg.CallTimeout, OnRetry: c.tell.Repeated,
-	})
 	cfg := line.Config{
-		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
+		Redis: c.redis, Runner: line.NewRunner(c.redis, c.cfg.common(), c.tell), Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
 		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
 		AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
 	}

@@ -166,6 +166,12 @@ func (p *Proxied) Lead(t testing.TB, s *Server) {
 	p.comeBack(t)
 }
 
+// LeadNew leads the connections that come to another server; those that are open stay
+// with theirs. So does the address of a managed service whose master changes.
+func (p *Proxied) LeadNew(s *Server) {
+	p.change(func() { p.server = s })
+}
+
 // change lays or lifts faults. It returns when all open connections have them: what is
 // not delivered by then, or on its way into the socket, meets what the change left.
 func (p *Proxied) change(do func()) {

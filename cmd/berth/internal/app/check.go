@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +15,7 @@ import (
 )
 
 func (a *App) checkCommand() *cobra.Command {
-	var eviction bool
+	var eviction, writable bool
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "See whether the server will do",
@@ -22,17 +23,40 @@ func (a *App) checkCommand() *cobra.Command {
 (Redis 7.0 or Valkey 7.2, or newer), that it does not evict keys, and that this
 user may do what Berth does, by taking and giving back a permit.
 
+With --writable, for a readiness probe, it says only whether the server that the
+address leads to takes writes now: nothing is repeated, and 3 s are the limit.
+
 Exit codes: 0 it will do, maybe with warnings; 1 it will not; 69 it cannot be
 reached, or refuses.`,
 		Args: cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
+			if writable {
+				return a.checkWritable(cmd.Context())
+			}
 			return a.WithServer(cmd.Context(), func(ctx context.Context, c *Connection) error {
-				return a.check(ctx, c, eviction)
+				return a.check(ctx, c, semaphore.Config{AllowEviction: eviction}, a.printReport)
 			})
 		}),
 	}
 	cmd.Flags().BoolVar(&eviction, "allow-eviction", false, "let a server pass that may evict keys, and permits with them")
+	cmd.Flags().BoolVar(&writable, "writable", false, "only see whether the server takes writes now")
 	return cmd
+}
+
+// probeLimit bounds a probe: one that takes longer than its period is of no use.
+const probeLimit = 3 * time.Second
+
+// checkWritable makes connections of its own, so that it sees where new ones are led.
+func (a *App) checkWritable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, max(probeLimit, Times.Call), fmt.Errorf("no answer within %s", probeLimit))
+	defer cancel()
+	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+		now := semaphore.Config{AllowEviction: true, Retry: berth.Retry{Attempts: 1}}
+		return a.check(ctx, c, now, func(*Connection, berth.Report) error {
+			_, err := fmt.Fprintln(a.Out, "The server takes writes.")
+			return err
+		})
+	})
 }
 
 // checkDocument is the JSON document of check. Its field names are promised.
@@ -48,8 +72,8 @@ type checkDocument struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (a *App) check(ctx context.Context, c *Connection, eviction bool) error {
-	sems, err := c.Sems(semaphore.Config{AllowEviction: eviction})
+func (a *App) check(ctx context.Context, c *Connection, cfg semaphore.Config, print func(*Connection, berth.Report) error) error {
+	sems, err := c.Sems(cfg)
 	if err != nil {
 		return err
 	}
@@ -67,7 +91,7 @@ func (a *App) check(ctx context.Context, c *Connection, eviction bool) error {
 	if err != nil {
 		return err
 	}
-	return a.printReport(c, report)
+	return print(c, report)
 }
 
 func (a *App) checkJSON(c *Connection, report berth.Report, problem error) error {

@@ -59,8 +59,32 @@ func TestCheckOfAServerThatIsTooOld(t *testing.T) {
 	require.Contains(t, document.Problem, "6.2.0")
 }
 
+func TestCheckOfAServerThatTakesWrites(t *testing.T) {
+	t.Parallel()
+	got := apptest.Call(t, apptest.Server(t).URL(), "check", "--writable")
+	require.Zero(t, got.Code, got.Err)
+	require.Equal(t, "The server takes writes.\n", got.Out)
+
+	got = apptest.Call(t, replica(t), "check", "--writable")
+	require.Equal(t, 69, got.Code)
+	require.Empty(t, got.Out)
+	require.Regexp(t, `^berth: refused by the server at .*the address leads to a replica.*READONLY.*\n$`, got.Err)
+}
+
 // oldServer answers as a Redis 6.2 does, as far as check asks.
 func oldServer(t *testing.T) (url string) {
+	t.Helper()
+	return says(t, "6.2.0", "+OK")
+}
+
+// replica answers as the replica of a Redis 7 does.
+func replica(t *testing.T) (url string) {
+	t.Helper()
+	return says(t, "7.0.15", "-READONLY You can't write against a read only replica.")
+}
+
+// says is a server that says its version, and answers each script the same.
+func says(t *testing.T, version, script string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -73,7 +97,7 @@ func oldServer(t *testing.T) (url string) {
 			}
 			serving.Go(func() {
 				defer func() { _ = conn.Close() }()
-				answerAll(conn)
+				answerAll(conn, version, script)
 			})
 		}
 	})
@@ -84,7 +108,7 @@ func oldServer(t *testing.T) (url string) {
 	return "redis://" + listener.Addr().String()
 }
 
-func answerAll(conn io.ReadWriter) {
+func answerAll(conn io.ReadWriter, version, script string) {
 	in := bufio.NewReader(conn)
 	for {
 		var words int
@@ -109,10 +133,12 @@ func answerAll(conn io.ReadWriter) {
 			answer = "-ERR unknown command `HELLO`\r\n"
 		case "CLUSTER":
 			answer = "-ERR This instance has cluster support disabled\r\n"
+		case "EVALSHA", "EVAL":
+			answer = script + "\r\n"
 		case "PING":
 			answer = "+PONG\r\n"
 		case "INFO":
-			info := "redis_version:6.2.0\r\nredis_mode:standalone\r\nmaxmemory_policy:noeviction\r\n"
+			info := "redis_version:" + version + "\r\nredis_mode:standalone\r\nmaxmemory_policy:noeviction\r\n"
 			answer = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 		}
 		if _, err := io.WriteString(conn, answer); err != nil {

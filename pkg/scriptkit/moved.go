@@ -1,0 +1,235 @@
+package scriptkit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// refusedFor is how long a replica answers until the connections are broken. A
+	// failover in which the address does not move is over sooner, as a rule. The second renewal
+	// of a lease of 5 s, a sixth of it after the first, comes behind it.
+	refusedFor = 800 * time.Millisecond
+	// firstBreak and lastBreak are the shortest and the longest pause between two breaks.
+	firstBreak, lastBreak = 2 * time.Second, time.Minute
+	// breakLimit bounds one break.
+	breakLimit = 2 * time.Second
+)
+
+// moved is what the Runners of one rueidis client know of an address that may lead to
+// another server by now than the client's connections do.
+type moved struct {
+	client rueidis.Client
+	series atomic.Bool // first is set
+
+	mu       sync.Mutex
+	first    time.Time     // guarded by mu: since when a replica answers, zero if none does
+	last     time.Time     // guarded by mu: when one last did
+	broke    time.Time     // guarded by mu: when the connections were last broken
+	pause    time.Duration // guarded by mu: for how long they then stay
+	breaking bool          // guarded by mu
+}
+
+// refused notes the error of an attempt that started at the given time. If a replica has answered
+// for long enough, it breaks the connections before it returns.
+func (r *Runner) refused(err error, started time.Time) {
+	if r.opts.KeepConnections || !ByReplica(err) || r.client.Mode() != rueidis.ClientModeStandalone {
+		return
+	}
+	m := r.moved.Load()
+	if m == nil {
+		m = movedOf(r.client)
+		r.moved.Store(m)
+	}
+	if !m.due(started) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), breakLimit)
+	defer cancel()
+	count, broken := m.breakAll(ctx)
+	pause := m.over(broken)
+	if broken && r.opts.OnBreak != nil {
+		r.opts.OnBreak(count, pause, err)
+	}
+}
+
+// ByReplica reports whether a call failed because a replica answered it.
+func ByReplica(err error) bool {
+	var answer *rueidis.RedisError
+	if errors.As(err, &answer) {
+		return strings.HasPrefix(answer.Error(), "READONLY ") || strings.HasPrefix(answer.Error(), "MASTERDOWN ")
+	}
+	return errors.Is(err, errReplica)
+}
+
+// served notes that an attempt succeeded.
+func (r *Runner) served() {
+	if m := r.moved.Load(); m != nil && m.series.Load() {
+		m.served()
+	}
+}
+
+// served ends the series of refusals, unless one came within the last second: a script that
+// writes nothing succeeds on a replica too, and a connection that broke by itself leads to
+// the new master while others lead to the old one.
+func (m *moved) served() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if time.Since(m.last) >= refusedFor {
+		m.begin(time.Time{})
+	}
+}
+
+// begin sets when the series began; m.mu is held.
+func (m *moved) begin(first time.Time) {
+	m.first = first
+	m.series.Store(!first.IsZero())
+}
+
+// due notes that a replica has answered, and reports whether the caller is to break the
+// connections, and then to call over. The answers to attempts that started before the last break say
+// nothing of the connections that there are now.
+func (m *moved) due(started time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.breaking || started.Before(m.broke) {
+		return false
+	}
+	now := time.Now()
+	if now.Sub(m.last) >= lastBreak {
+		m.pause = 0
+	}
+	if m.last = now; m.first.IsZero() {
+		m.begin(now)
+	}
+	m.breaking = now.Sub(m.first) >= refusedFor && now.Sub(m.broke) >= m.pause
+	return m.breaking
+}
+
+// over notes the end of a break, and returns how long the next one is off at the least.
+func (m *moved) over(broken bool) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.breaking, m.broke = false, time.Now()
+	m.begin(time.Time{})
+	if broken {
+		m.pause = min(max(2*m.pause, firstBreak), lastBreak)
+	}
+	return m.pause
+}
+
+// Rueidis sends a command with a key over any of the connections that it multiplexes, by chance. So
+// both questions and QUITs are sent often enough to reach each of them, all but surely.
+const (
+	anyKey  = "berth" // not of slot 0, which counts as none
+	least   = 32      // how often at the least, and
+	each    = 8       // how often for each connection that is known,
+	most    = 2048    // and at the most
+	retries = 3       // for those that were missed
+)
+
+// breakAll breaks the connections, and returns how many led to a replica. It leaves them if none
+// does, and breaks them unseen if the server does not tell (0, true). No single one can be aimed at:
+// CLIENT KILL needs a right that users do not have, and its id may be a stranger's
+// on the server that a new connection leads to.
+func (m *moved) breakAll(ctx context.Context) (count int, broken bool) {
+	old, told := m.replicas(ctx)
+	if !told {
+		m.quit(ctx, least)
+		return 0, true
+	}
+	count = len(old)
+	for range retries {
+		if len(old) == 0 {
+			break
+		}
+		m.quit(ctx, min(max(least, each*len(old)), most))
+		left, _ := m.replicas(ctx)
+		maps.DeleteFunc(old, func(id int64, _ bool) bool { return !left[id] })
+	}
+	return count, count > 0
+}
+
+// replicas returns the ids of the connections that lead to a replica. HELLO needs no right. It
+// returns false where the server does not know that command.
+func (m *moved) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
+	all, ids := map[int64]bool{}, map[int64]bool{}
+	for n := 0; n < min(max(least, each*len(all)), most) && ctx.Err() == nil; n++ {
+		hello := m.client.Do(ctx, m.client.B().Arbitrary("HELLO").Build().SetSlot(anyKey))
+		fields, err := hello.AsMap()
+		if isAnswer(err) {
+			return nil, false
+		}
+		if err != nil {
+			continue // the connection broke meanwhile
+		}
+		number := fields["id"]
+		id, err := number.AsInt64()
+		if err != nil {
+			return nil, false
+		}
+		all[id] = true
+		if replica, _ := isReplica(hello); replica {
+			ids[id] = true
+		}
+	}
+	return ids, true
+}
+
+// quit sends QUITs at once, so that they reach connections before their successors are there. A PING
+// behind each has rueidis notice the end of an idle connection, and not the next call.
+func (m *moved) quit(ctx context.Context, times int) {
+	var all sync.WaitGroup
+	for range times {
+		all.Go(func() {
+			multi(ctx, m.client, []rueidis.Completed{
+				m.client.B().Arbitrary("QUIT").Build().SetSlot(anyKey), m.client.B().Arbitrary("PING").Build().SetSlot(anyKey),
+			})
+		})
+	}
+	all.Wait()
+}
+
+// shared has the moved of each rueidis client that a replica has answered. It is the one state of the package:
+// nothing else leads from one Runner to the others of its client, which need not be closed. An
+// entry goes after the last of them.
+var shared = struct {
+	sync.Mutex
+	of map[rueidis.Client]weak.Pointer[moved]
+}{of: map[rueidis.Client]weak.Pointer[moved]{}}
+
+// movedOf returns what the Runners of a client share. One that cannot be compared, because somebody has
+// wrapped it by value, is shared by nobody.
+func movedOf(client rueidis.Client) *moved {
+	if !reflect.ValueOf(client).Comparable() {
+		return &moved{client: client}
+	}
+	shared.Lock()
+	defer shared.Unlock()
+	if m := shared.of[client].Value(); m != nil {
+		return m
+	}
+	m := &moved{client: client}
+	shared.of[client] = weak.Make(m)
+	runtime.AddCleanup(m, forget, client)
+	return m
+}
+
+// forget drops the entry of a client, unless there is a new one.
+func forget(client rueidis.Client) {
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.of[client].Value() == nil {
+		delete(shared.of, client)
+	}
+}

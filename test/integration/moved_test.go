@@ -1,0 +1,197 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
+)
+
+// movedLease is the lease of the holds behind an address that moves. On a quiet machine 5 s are enough.
+const movedLease = safe
+
+// tenants are all that Berth has, on one rueidis client: what is held, by name, and whether it
+// still is.
+type tenants struct {
+	testkit.Patient
+	ns    string
+	kinds map[string]keyspace.Kind
+	alive map[string]func() error
+	try   func(ctx context.Context) (berth.Hold, error)
+
+	broken atomic.Int64 // how often the connections were broken
+}
+
+func newTenants(t *testing.T, redis rueidis.Client) *tenants {
+	t.Helper()
+	n := &tenants{Patient: testkit.Patient{T: t}, ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
+	watch := observe.Func(func(e observe.Event) {
+		if e.Kind == observe.ConnectionsBroken {
+			n.broken.Add(1)
+			t.Logf("%d connections broken: %v", e.Count, e.Err)
+		}
+	})
+	config := qlock.Config{Namespace: n.ns, Lease: movedLease, Observer: watch}
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: n.ns, Lease: movedLease, Observer: watch})
+	require.NoError(t, err)
+	pools, err := allocator.New(redis, allocator.Config{Namespace: n.ns, Lease: movedLease, Observer: watch})
+	require.NoError(t, err)
+	locks, err := qlock.New(redis, config)
+	require.NoError(t, err)
+	jobs, err := once.New(redis, config)
+	require.NoError(t, err)
+	leaders, err := leader.New(redis, config)
+	require.NoError(t, err)
+	for _, end := range []func(context.Context) error{leaders.Close, jobs.Close, locks.Close, pools.Close, sems.Close} {
+		t.Cleanup(func() { _ = end(n.Within(patience)) })
+	}
+
+	sem, err := sems.Semaphore("sem", 2, nil)
+	require.NoError(t, err)
+	permit, err := sem.Acquire(n.Within(patience), nil)
+	n.holds("sem", keyspace.Sem, permit.Err, err)
+	lock, err := locks.Lock(n.Within(patience), "lock", nil)
+	n.holds("lock", keyspace.Lock, lock.Err, err)
+	pool, err := allocator.NewPool(pools, "pool", allocator.PoolConfig[string]{})
+	require.NoError(t, err)
+	_, err = pool.Add(n.Within(patience), []string{"only"}, nil)
+	require.NoError(t, err)
+	resource, err := pool.Allocate(n.Within(patience), nil)
+	n.holds("pool", keyspace.Pool, resource.Err, err)
+	run, _, err := jobs.Begin(n.Within(patience), "once", once.Options{Every: 24 * time.Hour})
+	n.holds("once", keyspace.Lock, run.Hold().Err, err)
+	t.Cleanup(func() { _ = run.End(n.Within(patience), nil) })
+	n.lead(leaders)
+	n.try = func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, "another", nil) }
+	return n
+}
+
+// holds notes what is held.
+func (n *tenants) holds(name string, kind keyspace.Kind, alive func() error, err error) {
+	n.Helper()
+	require.NoError(n, err, name)
+	n.kinds[name], n.alive[name] = kind, alive
+}
+
+// lead has the client lead until the test ends.
+func (n *tenants) lead(leaders *leader.Client) {
+	n.Helper()
+	ctx, leave := context.WithCancel(context.Background())
+	leads := make(chan context.Context)
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = leaders.Run(ctx, "leader", nil, func(term context.Context) error {
+			select {
+			case leads <- term:
+			case <-ctx.Done():
+			}
+			<-term.Done()
+			return nil
+		})
+	})
+	n.Cleanup(func() { leave(); all.Wait() })
+	select {
+	case term := <-leads:
+		n.holds("leader", keyspace.Lock, term.Err, nil)
+	case <-time.After(patience):
+		require.FailNow(n, "nobody leads")
+	}
+}
+
+// command holds a lock by `berth run` until the test ends.
+func (n *tenants) command(program, url string) (end func() (code int, said string)) {
+	n.Helper()
+	//nolint:gosec // a program that the test has built
+	cmd := exec.CommandContext(n.Within(2*patience), program, "run", "--lock", "run", "--lease", movedLease.String(), "--", "sh", "-c", "echo up; cat")
+	cmd.Env = append(os.Environ(), "BERTH_REDIS="+url, "BERTH_NAMESPACE="+n.ns)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	in, err := cmd.StdinPipe()
+	require.NoError(n, err)
+	out, err := cmd.StdoutPipe()
+	require.NoError(n, err)
+	require.NoError(n, cmd.Start())
+	up := make([]byte, len("up\n"))
+	_, err = io.ReadFull(out, up)
+	require.NoError(n, err)
+	n.holds("run", keyspace.Lock, func() error { return nil }, nil)
+	return func() (int, string) {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait()
+		return cmd.ProcessState.ExitCode(), errs.String()
+	}
+}
+
+// renewed waits until all that is held has been renewed on the new master, and fails the test if
+// anything was lost.
+func (n *tenants) renewed(master *harness.Server) {
+	n.Helper()
+	since := time.Now() // nobody renews on the old master any more
+	read := n.Reader(master.Client(n.T), n.ns)
+	for name, kind := range n.kinds {
+		n.Await(name+" is renewed", func() bool {
+			require.NoError(n, n.alive[name](), "%s, %s after the address has moved", name, time.Since(since))
+			holders := read.Holders(kind, name)
+			return len(holders) == 1 && time.Now().Add(holders[0].Left).After(since.Add(movedLease))
+		})
+	}
+	for name := range n.kinds {
+		require.NoError(n, n.alive[name](), name)
+	}
+}
+
+// Connections that stay open lead to the old master for as long as they live. All that a process
+// holds outlives that, and it breaks its connections once.
+func TestHoldsOutliveAnAddressThatMoves(t *testing.T) {
+	t.Parallel()
+	for pipelines := range 3 {
+		t.Run(fmt.Sprint("PipelineMultiplex ", pipelines), func(t *testing.T) {
+			t.Parallel()
+			e := harness.NewEndpoint(t)
+			n := newTenants(t, e.Client(t, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines }))
+			e.Move(t)
+
+			n.renewed(e.Master())
+			n.Await("the break is told of", func() bool { return n.broken.Load() > 0 })
+			another, err := n.try(n.Within(patience))
+			require.NoError(t, err)
+			require.NoError(t, another.Release(n.Within(patience)))
+			require.EqualValues(t, 1, n.broken.Load(), "five clients share the connections")
+		})
+	}
+}
+
+func TestACommandOutlivesAnAddressThatMoves(t *testing.T) {
+	t.Parallel()
+	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
+	require.NoError(t, err)
+	e := harness.NewEndpoint(t)
+	n := &tenants{Patient: testkit.Patient{T: t}, ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
+	end := n.command(program, e.URL())
+	e.Move(t)
+
+	n.renewed(e.Master())
+	code, said := end()
+	require.Zero(t, code, said)
+}
