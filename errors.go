@@ -177,7 +177,7 @@ type AcquireError struct {
 	// Waiting is how many claims waited when the server answered.
 	Waiting int
 	// Pause is the pause that was the reason, for ReasonPaused; for ReasonTimedOut and ReasonAttempts that of the
-	// name, as it was read up to 250 ms before the end of the wait. Else nil.
+	// name, as it was read up to 1 s before the end of the wait. Else nil.
 	Pause *Pause
 	// Swept is how many expired entries that answer dropped.
 	Swept int

@@ -57,7 +57,7 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 
 // A wait that ends by its own time says whether its name is paused. The server is asked shortly before, so that nobody has
 // to wait for the answer.
-const pausedBefore = 250 * time.Millisecond
+const pausedBefore = time.Second
 
 // pausedAt is a pause, and when it was asked for.
 type pausedAt struct {

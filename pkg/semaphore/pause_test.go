@@ -347,7 +347,7 @@ func TestAWaitEndsInTimeThoughNobodySaysWhetherItsNameIsPaused(t *testing.T) {
 		n, ops := w.node(), w.node()
 		ops.pause(paused)
 		q := n.queue(1, &semaphore.AcquireOptions{MaxWait: lease})
-		w.Until(lease - 300*ms)
+		w.Until(lease - 2*time.Second)
 		n.Stall()
 		require.Nil(w.T, q.Refused(lease, berth.ReasonTimedOut).Pause)
 		n.Flow()

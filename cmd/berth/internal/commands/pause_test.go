@@ -94,7 +94,7 @@ func TestRunOfAPausedName(t *testing.T) {
 			require.Regexp(t, `^berth: .* not acquired: paused for [\dhm]+\d+s: migration\n$`, got.Err)
 			got = apptest.Call(t, s.URL(), append(append([]string{"run", "--wait", "12s"}, args...), "--", "true")...)
 			require.Equal(t, 75, got.Code)
-			require.Regexp(t, `not acquired: timed out after \S+; paused for [\dhm]+\d+s: migration\n$`, got.Err)
+			require.Regexp(t, `not acquired: timed out after \S+(; paused for [\dhm]+\d+s: migration| \(`+says+`\))\n$`, got.Err)
 		})
 	}
 }
