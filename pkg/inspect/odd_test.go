@@ -63,7 +63,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	by.take(pool, &allocator.AllocateOptions{Resource: "a"})
 	by.await(pool, &allocator.AllocateOptions{Resource: "a"})
 	require.NoError(w.T, pool.Bind(ctx, "bound", "b", nil))
-	require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "ill"))
+	require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "ill", nil))
 
 	p = w.process("label")
 	swarmed, err := qlock.New(p.Redis, qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
