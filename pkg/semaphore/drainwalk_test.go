@@ -134,7 +134,7 @@ func TestADrainTellsWhatIsLeftAfterItsEnd(t *testing.T) {
 		n := w.worker("deaf")
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "HMGET" {
-				return link.Refuse("NOPERM this user has no permissions to run the 'hgetall' command")
+				return link.Refuse("NOPERM this user has no permissions to run the 'hmget' command")
 			}
 			return link.Pass
 		})
