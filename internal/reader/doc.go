@@ -36,6 +36,7 @@ type Reader struct {
 	space  keyspace.Space
 	decide bool
 
+	long    long
 	between func() // of tests: runs before each trip but the first
 }
 
@@ -279,6 +280,9 @@ func (t *turn) mistyped(ctx context.Context) error {
 
 // ask makes a trip.
 func (t *turn) ask(p *trip) error {
+	if !t.decide {
+		p.spare(&t.long)
+	}
 	if t.memory != nil {
 		return t.brief(p)
 	}

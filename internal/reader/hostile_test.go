@@ -3,6 +3,7 @@ package reader_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Whoever may write to the namespace adds members to a line. A member that is none of its band is damaged; the
@@ -133,4 +136,42 @@ func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 	})
+}
+
+func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
+	for kind := range kinds {
+		t.Run(string(kind), func(t *testing.T) {
+			inWorld(t, kind, func(t *testing.T, w *world) {
+				w.used()
+				looks, asked := w.Process(), 0
+				looks.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == "HMGET" && slices.Contains(c.Args, "c:a.1") {
+						asked++
+					}
+					return link.Pass
+				})
+				w.reader = reader.New(scriptkit.NewRunner(looks.Redis, scriptkit.Options{}), w.space, false)
+				text := w.Do("HGET", w.State, "c:a.1")
+				record, err := text.ToString()
+				require.NoError(t, err)
+				w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
+				look := func() (damaged []string) {
+					found, err := w.reader.Snapshots(context.Background(), nil, 1, nil, reader.Ref{Kind: kind, Name: name})
+					require.NoError(t, err)
+					require.NoError(t, found[0].Err)
+					return found[0].Damaged
+				}
+				for range 5 {
+					require.Equal(t, []string{"a.1"}, look())
+				}
+				require.Equal(t, 1, asked)
+				w.Do("HSET", w.State, "c:a.1", record)
+				w.Advance(30 * time.Second)
+				w.write("renew", "node-a.1", "a.1", "beat")
+				w.Advance(31 * time.Second)
+				require.Empty(t, look())
+				require.Equal(t, 2, asked)
+			})
+		})
+	}
 }

@@ -155,7 +155,7 @@ func (t *turn) text() (text string, thin bool, err error) {
 // slight is the row of a thin name: one text, so never torn.
 func (t *turn) slight(text string) (n Name, err error) {
 	thin, number, ok := state.ParseThin(text)
-	if !ok {
+	if !ok || t.kind == keyspace.Pool { // no pool is thin
 		return n, t.odd("string", number)
 	}
 	n.Capacity, n.Fence = 1, thin.Fence

@@ -20,12 +20,14 @@ type trip struct {
 	last     int          // which command is sent behind the others, from 1 on; 0 for none
 	results  []rueidis.RedisResult
 	err      error // the first error of those answers that were looked at
+	long     *long // where fields are noted that are longer than may be; nil for nowhere
 }
 
 // part is an answer that is asked for: that of a command, or some elements of it.
 type part struct {
 	command  int
-	elements []int // nil for all
+	elements []int // nil for all; below 0 one of letters, from -1 on
+	letters  []string
 }
 
 // word is an argument of a command.
@@ -65,7 +67,7 @@ func (p *trip) merged(verb, key, prefix string, of []string) int {
 		}
 		elements[i] = n
 	}
-	p.parts = append(p.parts, part{at, elements})
+	p.parts = append(p.parts, part{command: at, elements: elements})
 	return len(p.parts) - 1
 }
 
@@ -137,7 +139,9 @@ func (p *trip) elements(i int) (of []rueidis.RedisMessage, failed bool) {
 	}
 	of = make([]rueidis.RedisMessage, len(at.elements))
 	for n, element := range at.elements {
-		of[n] = all[element]
+		if element >= 0 {
+			of[n] = all[element]
+		}
 	}
 	return of, false
 }
@@ -149,11 +153,14 @@ func (p *trip) texts(i int) []string {
 	}
 	all, failed := p.elements(i)
 	texts := make([]string, len(all))
+	part := p.parts[i]
 	for n := range all {
-		if !failed && !all[n].IsNil() {
+		if !failed && part.elements != nil && part.elements[n] < 0 {
+			texts[n] = part.letters[-1-part.elements[n]]
+		} else if !failed && !all[n].IsNil() {
 			text, err := all[n].ToString()
 			p.fail(err)
-			texts[n] = state.Bounded(text)
+			texts[n] = p.bounded(part, n, text)
 		}
 	}
 	return texts
