@@ -70,7 +70,8 @@ var (
 
 	// ErrUnavailable says that the server did not answer a call, or did not run it:
 	// it was not reached, was silent for CallTimeout, or refused for now (READONLY
-	// of a replica, LOADING, CLUSTERDOWN, a busy script and the like). A call that
+	// of a replica, LOADING, CLUSTERDOWN, MISCONF, a busy script and the like; and WRONGPASS
+	// or NOAUTH, where it has served the client before). A call that
 	// was not answered may have run; every call of Berth can be repeated safely.
 	// ErrUnavailable does not match what the server refuses for good (NOPERM,
 	// WRONGTYPE, a full server), ErrIncompatible, or a hold that was lost. Where the

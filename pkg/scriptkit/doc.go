@@ -70,10 +70,9 @@
 // # How a call is repeated
 //
 // Every script can be replayed, so a call is repeated when the server answers
-// that it did not run it (TRYAGAIN, CLUSTERDOWN, LOADING, MASTERDOWN, READONLY,
-// BUSY, NOREPLICAS), and when nobody answers. Only the second kind leaves doubt,
-// and [Reply.Unanswered] and [Error.MaybeRan] keep it. All other answers are
-// final.
+// that it did not run it for now, and when nobody answers. The second kind leaves
+// doubt, and [Reply.Unanswered] and [Error.MaybeRan] keep it. [Refusals] has the
+// answers that pass so; all others are final.
 //
 // A replica goes on answering READONLY on the connections that lead to it, while the
 // address of a managed server, a proxy or a Kubernetes service leads new ones to its

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,17 +80,18 @@ func (r *Runner) judge(err error, started time.Time) verdict {
 		// What was on a connection that is closed may have been sent.
 		return verdict{repeat: !r.closed(started), mayHaveRun: true}
 	}
-	r.answered()
-	return judge(err)
+	r.open()
+	return judge(err, r.served.Load())
 }
 
-// judge tells what the error of an attempt means, but for that of a closed client.
-func judge(err error) verdict {
+// judge tells what the error of an attempt means, but for that of a closed client. served says
+// that the server has served the client before.
+func judge(err error, served bool) verdict {
 	var answer *rueidis.RedisError
 	var dial *net.OpError
 	switch {
 	case errors.As(err, &answer):
-		return verdict{repeat: didNotRun(answer.Error())}
+		return refused(answer.Error(), served)
 	case errors.Is(err, rueidis.ErrNoSlot), errors.As(err, &dial) && dial.Op == "dial":
 		return verdict{repeat: true} // there was no connection to send it on
 	case errors.Is(err, rueidis.ErrNoCache), errors.Is(err, rueidis.ErrNoAddr), errors.Is(err, rueidis.ErrDedicatedClientRecycled):
@@ -119,24 +121,27 @@ func (r *Runner) closed(started time.Time) bool {
 	return started.Sub(r.made)-time.Duration(since) >= closedGrace
 }
 
-// answered notes that the client is not closed.
-func (r *Runner) answered() {
+// open notes that the client is not closed.
+func (r *Runner) open() {
 	if r.closedSince.Load() != 0 {
 		r.closedSince.Store(0)
 	}
 }
 
-// didNotRun reports whether a server that answers so has not run the script and
-// may run it soon. Redis answers READONLY and NOREPLICAS from inside a script
-// too, but only at its first write. (rueidis cuts "ERR " off.)
-func didNotRun(answer string) bool {
-	code, _, _ := strings.Cut(answer, " ")
-	switch code {
-	case "TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "READONLY", "BUSY", "NOREPLICAS",
-		"REDIRECT": // Valkey, while the roles of two servers change
-		return true
+// answered notes that the server has served the client, which is not closed.
+func (r *Runner) answered() {
+	r.open()
+	if !r.served.Load() {
+		r.served.Store(true)
 	}
-	return strings.HasPrefix(answer, "max number of clients reached")
+}
+
+// heard notes the answers to a Read: some of its commands may have been refused.
+func (r *Runner) heard(results []rueidis.RedisResult) {
+	r.open()
+	if slices.ContainsFunc(results, func(result rueidis.RedisResult) bool { return result.Error() == nil || isOfCommand(result.Error()) }) {
+		r.answered()
+	}
 }
 
 // endedError is the end of the caller's context, with what the last attempt met.
@@ -213,7 +218,7 @@ func Failure(ctx context.Context, what string, err error) error {
 }
 
 func failed(ctx context.Context, what string, err error) *Error {
-	v := judge(err)
+	v := judge(err, false)
 	v.mayHaveRun = v.mayHaveRun || errors.Is(err, rueidis.ErrClosing)
 	last := mask(v, err)
 	if end := CallersEnd(ctx); end != nil && v.repeat {

@@ -61,7 +61,7 @@ func TestServerErrorsAreExplained(t *testing.T) {
 			"ERR user_script:7: attempt to compare nil with number script: 12b6, on @user_script:7.",
 			"user_script:7: attempt to compare nil with number (line 7)",
 		},
-		{"any other", "ERR Script killed by user with SCRIPT KILL...", "Script killed by user with SCRIPT KILL..."},
+		{"any other", "ERR This Redis command is not allowed from script", "This Redis command is not allowed from script"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 	for repeated, now := false, c.pace.started; ; repeated, now = true, time.Now() {
 		answers, err := c.read(ctx, now, from, commands)
 		if err == nil {
-			r.answered()
+			r.heard(answers.Results)
 			answers.Repeated = repeated
 			return answers, nil
 		}

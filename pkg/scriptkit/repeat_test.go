@@ -22,6 +22,8 @@ func TestAnswersThatMeanDidNotRunAreRepeatedWithoutDoubt(t *testing.T) {
 		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
 		"NOREPLICAS Not enough good replicas to write. script: 12b6, on @user_script:1.",
 		"REDIRECT 10.0.0.1:6379",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. script: 12b6, on @user_script:1.",
+		"ERR Script killed by user with SCRIPT KILL... script: 12b6, on @user_script:1.",
 		"ERR max number of clients reached",
 	} {
 		t.Run(strings.Fields(answer)[0], func(t *testing.T) {
@@ -43,7 +45,6 @@ func TestOtherAnswersAreFinal(t *testing.T) {
 	for _, answer := range []string{
 		"ERR user_script:1: boom script: 12b6, on @user_script:1.",
 		"OOM command not allowed when used memory > 'maxmemory'.",
-		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist on disk.",
 		"BUSYGROUP no such answer to a script",
 		"MOVED 866 10.0.0.1:6379",
 		"NOAUTH Authentication required.",

@@ -36,6 +36,7 @@ type Runner struct {
 	// closedSince is when the client began to answer nothing but ErrClosing,
 	// counted from made; 0 if it does not.
 	closedSince atomic.Int64
+	served      atomic.Bool // see PassesOnceServed
 	owners      owners
 	moved       atomic.Pointer[moved] // nil until a replica has answered
 }

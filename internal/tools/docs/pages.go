@@ -43,6 +43,7 @@ func pages(tree fs.FS, scripts []*scriptkit.Script) ([]page, error) {
 		{name: "scripts", title: "Scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
 		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```\n\n## A user that only reads\n\n" +
 			"For `pkg/inspect`, and what of the command only reads.\n\n```\n" + readingACL() + "\n```"},
+		refusalsPage(scriptkit.Refusals()),
 	}
 	for _, make := range []func(fs.FS) (page, error){keysPage, kindsPage, eventsPage, coursePage} {
 		p, err := make(tree)
