@@ -72,8 +72,8 @@ func ByReplica(err error) bool {
 	return errors.Is(err, errReplica)
 }
 
-// served notes that an attempt succeeded.
-func (r *Runner) served() {
+// succeeded notes that an attempt has.
+func (r *Runner) succeeded() {
 	if m := r.moved.Load(); m != nil && m.series.Load() {
 		m.served()
 	}

@@ -121,12 +121,12 @@ func TestAFailoverThatIsOverWithinASecondBreaksNothing(t *testing.T) {
 		for range 10 {
 			_, _ = run(a.Context(), runner, s, Once)
 			time.Sleep(time.Second) // the script succeeds, perhaps on another connection
-			runner.served()
+			runner.succeeded()
 		}
 		require.Empty(a, a.breaks)
 		_, _ = run(a.Context(), runner, s, Once)
 		time.Sleep(time.Second / 2)
-		runner.served() // writes nothing, perhaps
+		runner.succeeded() // writes nothing, perhaps
 		time.Sleep(time.Second / 2)
 		_, _ = run(a.Context(), runner, s, Once)
 		require.Len(a, a.breaks, 1)

@@ -127,7 +127,7 @@ func (c *call) settle(ctx context.Context, now time.Time, result rueidis.RedisRe
 	err = result.Error()
 	if err == nil || rueidis.IsRedisNil(err) {
 		c.runner.answered()
-		c.runner.served()
+		c.runner.succeeded()
 		reply, err = c.reply(result)
 		return reply, false, err
 	}
