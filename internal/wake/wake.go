@@ -217,8 +217,12 @@ func listen(ctx context.Context, client rueidis.Client, channel, key string, sub
 		if ctx.Err() != nil {
 			farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 			defer cancel()
-			// Nothing depends on it: an unsubscribed channel costs nothing.
-			_ = conn.Do(farewell, client.B().Unsubscribe().Channel(channel).Build()).Error()
+			// Nothing depends on it: an unsubscribed channel costs nothing. rueidis sends a PING behind it, and panics
+			// where that is refused with words that it does not know (MISCONF, MASTERDOWN).
+			answer, refused := rueidis.IsRedisErr(conn.Do(farewell, client.B().Ping().Build()).Error())
+			if !refused || strings.HasPrefix(answer.Error(), "NOPERM ") {
+				_ = conn.Do(farewell, client.B().Unsubscribe().Channel(channel).Build()).Error()
+			}
 		}
 		return err
 	})

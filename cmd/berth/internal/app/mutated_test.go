@@ -1,0 +1,410 @@
+package app_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/testkit/backup"
+	"github.com/berth-go/berth/internal/testkit/mutate"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// Whoever may write the namespace changes what is stored: nothing that reads it panics or hangs, and nobody gets a name
+// that was not changed.
+var (
+	mutatedStates = flag.Int("mutated", 30, "how many mutated states are tried")
+	mutatedSeed   = flag.Uint64("mutated.seed", 0, "the first of their seeds; 0 draws one")
+	mutatedRedis  = flag.String("mutated.redis", "", "the URL of a real server to try them on, of which everything is deleted")
+)
+
+const (
+	// changed is the name that is changed in each kind, calm the one that is not.
+	changed, calm = "gpu", "calm"
+	// soon bounds each call on a mutated state.
+	soon = time.Minute
+)
+
+var mutatedKinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
+
+// mutated is a server with mutated states, and who uses it.
+type mutated struct {
+	t     *testing.T
+	r     *rand.Rand
+	url   string
+	redis rueidis.Client
+	base  backup.Copy
+	keys  []string // that may change
+	calm  string   // all that is stored of the names that do not change
+	look  *inspect.Reader
+	page  *console.Console
+	sems  *semaphore.Client
+	locks *qlock.Client
+	pools *allocator.Client
+	once  *once.Client
+	node  string // of the claims in the base
+}
+
+// stored makes a server on which each kind has names that are held and waited for, and copies what it has.
+func stored(t *testing.T) (base backup.Copy, node string) {
+	t.Helper()
+	ctx, s, lease := context.Background(), apptest.Server(t), 20*time.Hour
+	sems := apptest.ClientOf(t, s, semaphore.Config{Lease: lease, Label: "host/one/1"})
+	locks, others := apptest.LocksOf(t, s, qlock.Config{Lease: lease}), apptest.LocksOf(t, s, qlock.Config{Lease: lease})
+	waits := func(f func(ctx context.Context) error) { go func() { _ = f(ctx) }() }
+	for _, name := range []string{changed, calm} {
+		sem, err := sems.Semaphore(name, 2, nil)
+		require.NoError(t, err)
+		_, err = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}})
+		require.NoError(t, err)
+		_, err = locks.Lock(berth.WithOwner(ctx, "me"), name, nil)
+		require.NoError(t, err)
+		pool := apptest.PoolOf(t, s, name, allocator.Config{Lease: lease})
+		_, err = pool.Add(ctx, []string{"a", "b"}, nil)
+		require.NoError(t, err)
+		require.NoError(t, pool.Bind(ctx, "me", "a", nil))
+		_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me"})
+		require.NoError(t, err)
+		require.NoError(t, pool.Rest(ctx, "b", 20*time.Hour, "tired"))
+		for i := range 3 {
+			waits(func(ctx context.Context) error {
+				_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Priority: i})
+				return err
+			})
+			waits(func(ctx context.Context) error { _, err := others.Lock(ctx, name, nil); return err })
+		}
+		waits(func(ctx context.Context) error {
+			_, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me", BindWait: time.Hour})
+			return err
+		})
+		waits(func(ctx context.Context) error { _, err := pool.Allocate(ctx, nil); return err })
+		for kind, n := range map[keyspace.Kind]int{keyspace.Sem: 3, keyspace.Lock: 3, keyspace.Pool: 2} {
+			require.Eventually(t, func() bool { return apptest.Waiting(t, s, kind, name) == n }, apptest.Patience, 10*time.Millisecond)
+		}
+		_, err = locks.Lock(berth.WithOwner(ctx, "me"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		require.NoError(t, err)
+	}
+	_, err := locks.Lock(ctx, "thin", nil)
+	require.NoError(t, err)
+	runs, err := once.New(mutatedClient(t, s.URL()), qlock.Config{Lease: time.Hour})
+	require.NoError(t, err)
+	_, err = runs.Do(ctx, "job", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
+	require.NoError(t, err)
+	require.NoError(t, runs.Close(ctx))
+	sentry := apptest.LocksOf(t, s, qlock.Config{Lease: lease})
+	_, err = sentry.Lock(ctx, "watched", nil)
+	require.NoError(t, err)
+	require.NoError(t, sentry.Swarm().Start(ctx)) // it dies, as nothing probes for it where the copy is
+	redis := mutatedClient(t, s.URL())
+	base, err = backup.Take(ctx, redis)
+	require.NoError(t, err)
+	return base, locks.Node()
+}
+
+func mutatedClient(t *testing.T, url string) rueidis.Client {
+	t.Helper()
+	o, err := rueidis.ParseURL(url)
+	require.NoError(t, err)
+	o.DisableCache = true
+	apptest.Patiently(&o)
+	redis, err := rueidis.NewClient(o)
+	require.NoError(t, err)
+	t.Cleanup(redis.Close)
+	return redis
+}
+
+func newMutated(t *testing.T) *mutated {
+	t.Helper()
+	m := &mutated{t: t, url: *mutatedRedis}
+	if m.url == "" {
+		m.url = apptest.Server(t).URL()
+	}
+	m.redis = mutatedClient(t, m.url)
+	m.base, m.node = stored(t)
+	m.restore()
+	ctx := context.Background()
+	keys, err := m.redis.Do(ctx, m.redis.B().Keys().Pattern("*").Build()).AsStrSlice()
+	require.NoError(t, err)
+	m.keys = slices.DeleteFunc(keys, func(key string) bool { return strings.Contains(key, "{"+calm+"}") || strings.Contains(key, ":notice:") })
+	slices.Sort(m.keys)
+	m.calm = m.dump()
+	require.NotEmpty(t, m.calm)
+
+	redis := mutatedClient(t, m.url)
+	var errs [6]error
+	m.look, errs[0] = inspect.New(redis, inspect.Config{})
+	m.sems, errs[1] = semaphore.New(redis, semaphore.Config{Lease: time.Hour})
+	m.locks, errs[2] = qlock.New(redis, qlock.Config{Lease: time.Hour})
+	m.pools, errs[3] = allocator.New(redis, allocator.Config{Lease: time.Hour})
+	m.once, errs[4] = once.New(redis, qlock.Config{Lease: time.Hour})
+	m.page, errs[5] = console.New(console.Config{Redis: redis})
+	require.NoError(t, errors.Join(errs[:]...))
+	t.Cleanup(func() {
+		m.restore()
+		ctx, cancel := context.WithTimeout(ctx, soon)
+		defer cancel()
+		_ = errors.Join(m.page.Close(ctx), m.sems.Close(ctx), m.locks.Close(ctx), m.pools.Close(ctx), m.once.Close(ctx))
+	})
+	return m
+}
+
+func (m *mutated) restore() { require.NoError(m.t, m.base.Restore(context.Background(), m.redis)) }
+
+// dump is all that is stored of the names that do not change.
+func (m *mutated) dump() string {
+	m.t.Helper()
+	ctx, all := context.Background(), ""
+	for _, kind := range mutatedKinds {
+		key := "berth:" + string(kind) + ":{" + calm + "}:"
+		fields, err := m.redis.Do(ctx, m.redis.B().Hgetall().Key(key+"state").Build()).AsStrMap()
+		require.NoError(m.t, err)
+		line, err := m.redis.Do(ctx, m.redis.B().Zrange().Key(key+"line").Min("0").Max("-1").Withscores().Build()).AsZScores()
+		require.NoError(m.t, err)
+		all += fmt.Sprint(fields, line)
+	}
+	return all
+}
+
+// call is one that reads or changes a mutated state. Its error says what is damaged.
+type call struct {
+	what string
+	do   func(ctx context.Context) error
+}
+
+// looks are the calls of who only looks.
+func (m *mutated) looks() (all []call) {
+	claim := m.node + ".1"
+	for _, kind := range mutatedKinds {
+		name := changed
+		if kind == keyspace.Lock && m.r.IntN(3) == 0 {
+			name = "thin"
+		}
+		all = append(all,
+			call{"Name", func(ctx context.Context) error { _, err := m.look.Name(ctx, kind, name); return err }},
+			call{"Explain", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, ""); return err }},
+			call{"Explain claim", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, claim); return err }},
+			call{"Holders", func(ctx context.Context) error { _, err := m.look.Holders(ctx, kind, name, "", 2); return err }},
+			call{"Waiters", func(ctx context.Context) error { return m.pagesOf(ctx, kind, name) }},
+			call{"View", func(ctx context.Context) error {
+				v, err := m.look.View(kind, name)
+				for n := 0; n < 2 && err == nil; n++ {
+					_, err = v.Read(ctx, claim)
+				}
+				return err
+			}})
+	}
+	return append(all,
+		reads("Names", func(ctx context.Context) error {
+			_, err := m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0)
+			return err
+		}),
+		reads("Waiting", func(ctx context.Context) error {
+			_, err := m.look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0)
+			return err
+		}),
+		reads("Claims", func(ctx context.Context) error {
+			_, err := m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)
+			return err
+		}),
+		call{"Circles", func(ctx context.Context) error { _, err := m.look.Circles(ctx, inspect.CircleOptions{}); return err }},
+		call{"Last", func(ctx context.Context) error { _, err := m.once.Last(ctx, "job"); return err }},
+		call{"Zombies", func(ctx context.Context) error { _, err := m.locks.Swarm().Zombies(ctx); return err }},
+		call{"Info", func(ctx context.Context) error {
+			for _, err := range m.locks.Swarm().Info(ctx) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		call{"Resources", func(ctx context.Context) error {
+			for _, err := range m.pools.Operator().Resources(ctx, changed) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		call{"Bindings", func(ctx context.Context) error {
+			for _, err := range m.pools.Operator().Bindings(ctx, changed) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		call{"Inspect", func(ctx context.Context) error { _, err := m.pools.Operator().Inspect(ctx, changed); return err }},
+	)
+}
+
+// pagesOf reads the waiting claims page by page: there are not more than were stored, so the pages end.
+func (m *mutated) pagesOf(ctx context.Context, kind keyspace.Kind, name string) error {
+	for from, n := "", 0; ; n++ {
+		require.Less(m.t, n, 100, "the pages of %s %s end", kind, name)
+		page, err := m.look.Waiters(ctx, kind, name, from, 1)
+		if from = page.Next; err != nil || from == "" {
+			return err
+		}
+	}
+}
+
+// acts are calls that change the name, and those of what does not change.
+func (m *mutated) acts() []call {
+	detail, lock := &semaphore.AcquireOptions{MaxWait: 20 * time.Millisecond}, &qlock.LockOptions{DetailedErrors: true, MaxWait: 20 * time.Millisecond}
+	alloc := &allocator.AllocateOptions{MaxWait: 20 * time.Millisecond}
+	target := berth.Target{Name: changed}
+	if m.r.IntN(2) == 0 {
+		target = berth.Target{Node: m.node}
+	}
+	all := []call{
+		{"Acquire", func(ctx context.Context) error { return m.acquire(ctx, changed, detail) }},
+		{"Lock", func(ctx context.Context) error { return m.lock(ctx, changed, lock) }},
+		{"Allocate", func(ctx context.Context) error { return m.allocate(ctx, changed, alloc) }},
+		{"sem Sweep", func(ctx context.Context) error { _, err := m.sems.Operator().Sweep(ctx, changed); return err }},
+		{"lock Sweep", func(ctx context.Context) error { _, err := m.locks.Operator().Sweep(ctx, changed); return err }},
+		{"pool Sweep", func(ctx context.Context) error { _, err := m.pools.Operator().Sweep(ctx, changed); return err }},
+		{"sem Want", func(ctx context.Context) error {
+			_, err := m.sems.Operator().Want(ctx, berth.Target{Name: changed})
+			return err
+		}},
+		{"lock Extend", func(ctx context.Context) error { return m.locks.Operator().Extend(ctx, changed, time.Second) }},
+		{"sem Pause", func(ctx context.Context) error { return m.sems.Operator().Pause(ctx, changed, time.Minute, "why") }},
+		{"Resize", func(ctx context.Context) error { return m.sems.Operator().Resize(ctx, changed, 3, nil) }},
+		{"once Do", func(ctx context.Context) error {
+			_, err := m.once.Do(ctx, "job", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
+			return err
+		}},
+		{"flush", func(ctx context.Context) error { _, err := m.locks.Swarm().FlushNow(ctx); return err }},
+	}
+	if target.Node == "" {
+		all = append(all,
+			call{"sem Release", func(ctx context.Context) error { _, err := m.sems.Operator().Release(ctx, target); return err }},
+			call{"lock Release", func(ctx context.Context) error { _, err := m.locks.Operator().Release(ctx, target); return err }},
+			call{"pool Release", func(ctx context.Context) error { _, err := m.pools.Operator().Release(ctx, target); return err }})
+	}
+	m.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:4]
+}
+
+func (m *mutated) acquire(ctx context.Context, name string, o *semaphore.AcquireOptions) error {
+	s, err := m.sems.Semaphore(name, 2, nil)
+	require.NoError(m.t, err)
+	p, err := s.Acquire(ctx, o)
+	if err == nil {
+		err = p.Release(ctx)
+	}
+	return err
+}
+
+func (m *mutated) lock(ctx context.Context, name string, o *qlock.LockOptions) error {
+	l, err := m.locks.Lock(ctx, name, o)
+	if err == nil {
+		err = l.Release(ctx)
+	}
+	return err
+}
+
+func (m *mutated) allocate(ctx context.Context, name string, o *allocator.AllocateOptions) error {
+	pool, err := allocator.NewPool(m.pools, name, allocator.PoolConfig[string]{})
+	if err != nil {
+		return err
+	}
+	a, err := pool.Allocate(ctx, o)
+	if err == nil {
+		err = a.Release(ctx)
+	}
+	return err
+}
+
+// commands are what the command says of a mutated state, and the page.
+func (m *mutated) commands() []call {
+	var all []call
+	for _, line := range []string{
+		"ps", "ps --json", "sem ls", "lock ls", "pool ls --json", "sem show gpu", "lock show gpu --json", "pool show gpu --all", "pool inspect gpu",
+		"sem explain gpu", "lock explain gpu", "pool explain gpu --json", "lock queue gpu", "explain --cycles", "swarm status", "lock show thin",
+	} {
+		args := strings.Fields(line)
+		all = append(all, call{"berth " + line, func(context.Context) error {
+			if got := apptest.Call(m.t, m.url, args...); got.Code != 0 {
+				return errors.New(got.Err)
+			}
+			return nil
+		}})
+	}
+	for _, path := range []string{"/", "/names", "/claims", "/circles", "/name/sem/" + changed, "/name/lock/" + changed, "/name/pool/" + changed} {
+		all = append(all, call{"page " + path, func(ctx context.Context) error {
+			w := httptest.NewRecorder()
+			m.page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil))
+			require.Less(m.t, w.Body.Len(), 4<<20, "a page stays small: %s", path)
+			return nil
+		}})
+	}
+	m.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:2]
+}
+
+// try mutates once, and has everybody look and act.
+func (m *mutated) try(seed uint64, counts map[string]int) {
+	m.r = rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // what is drawn is repeated by its seed
+	m.restore()
+	changes, err := mutate.Keys(context.Background(), m.r, m.redis, m.keys)
+	where := fmt.Sprintf("-mutated=1 -mutated.seed=%d\n%s\n", seed, strings.Join(changes, "\n"))
+	require.NoError(m.t, err, where)
+	doing := ""
+	defer func() {
+		if v := recover(); v != nil {
+			m.t.Fatalf("%s\n%s panics: %v\n%s", where, doing, v, debug.Stack())
+		}
+	}()
+	for _, c := range slices.Concat(m.looks(), m.commands(), m.acts(), m.looks()[:6]) {
+		doing = c.what
+		ctx, cancel := context.WithTimeoutCause(context.Background(), soon, errors.New("it hangs"))
+		began := time.Now()
+		err := c.do(ctx)
+		require.NoError(m.t, ctx.Err(), "%s\n%s hangs: %v", where, c.what, err)
+		require.Less(m.t, time.Since(began), 2*soon, "%s\n%s", where, c.what)
+		cancel()
+		if counts["calls"]++; err != nil {
+			counts["errors"]++
+		}
+	}
+	now := m.dump()
+	if now != m.calm {
+		m.t.Fatalf("%s\n%s\n%s\nwhat was not touched is as it was, held and waited for by the same", where, m.calm, now)
+	}
+}
+
+func TestAMutatedStateEndsNobodyAndGrantsNothingElse(t *testing.T) {
+	t.Parallel()
+	m, seed, counts := newMutated(t), *mutatedSeed, map[string]int{}
+	if seed == 0 {
+		seed = rand.Uint64() >> 1
+	}
+	for n := range *mutatedStates {
+		if n%1000 == 0 {
+			t.Logf("%s: %d states from seed %d: %v", time.Now().Format(time.TimeOnly), n, seed, counts)
+		}
+		m.try(seed+uint64(n), counts)
+	}
+	t.Logf("%d states from seed %d: %v", *mutatedStates, seed, counts)
+	require.Greater(t, counts["calls"], counts["errors"])
+}
