@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"net/http/httptest"
 	"runtime/debug"
@@ -61,7 +62,8 @@ type mutated struct {
 	locks *qlock.Client
 	pools *allocator.Client
 	once  *once.Client
-	node  string // of the claims in the base
+	node  string // of the locks in the base
+	claim string // one of them
 }
 
 // stored makes a server on which each kind has names that are held and waited for, and copies what it has.
@@ -158,6 +160,9 @@ func newMutated(t *testing.T) *mutated {
 	m.once, errs[4] = once.New(redis, qlock.Config{Lease: time.Hour})
 	m.page, errs[5] = console.New(console.Config{Redis: redis})
 	require.NoError(t, errors.Join(errs[:]...))
+	held, err := m.look.Holders(ctx, keyspace.Lock, changed, "", 1)
+	require.NoError(t, err)
+	m.claim = held.Items[0].ID
 	t.Cleanup(func() {
 		m.restore()
 		ctx, cancel := context.WithTimeout(ctx, soon)
@@ -192,7 +197,6 @@ type call struct {
 
 // looks are the calls of who only looks.
 func (m *mutated) looks() (all []call) {
-	claim := m.node + ".1"
 	for _, kind := range mutatedKinds {
 		name := changed
 		if kind == keyspace.Lock && m.r.IntN(3) == 0 {
@@ -201,59 +205,48 @@ func (m *mutated) looks() (all []call) {
 		all = append(all,
 			call{"Name", func(ctx context.Context) error { _, err := m.look.Name(ctx, kind, name); return err }},
 			call{"Explain", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, ""); return err }},
-			call{"Explain claim", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, claim); return err }},
+			call{"Explain claim", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, m.claim); return err }},
 			call{"Holders", func(ctx context.Context) error { _, err := m.look.Holders(ctx, kind, name, "", 2); return err }},
 			call{"Waiters", func(ctx context.Context) error { return m.pagesOf(ctx, kind, name) }},
 			call{"View", func(ctx context.Context) error {
 				v, err := m.look.View(kind, name)
 				for n := 0; n < 2 && err == nil; n++ {
-					_, err = v.Read(ctx, claim)
+					_, err = v.Read(ctx, m.claim)
 				}
 				return err
 			}})
 	}
 	return append(all,
-		reads("Names", func(ctx context.Context) error {
+		call{"Names", func(ctx context.Context) error {
 			_, err := m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0)
 			return err
-		}),
-		reads("Waiting", func(ctx context.Context) error {
+		}},
+		call{"Waiting", func(ctx context.Context) error {
 			_, err := m.look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0)
 			return err
-		}),
-		reads("Claims", func(ctx context.Context) error {
+		}},
+		call{"Claims", func(ctx context.Context) error {
 			_, err := m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)
 			return err
-		}),
+		}},
 		call{"Circles", func(ctx context.Context) error { _, err := m.look.Circles(ctx, inspect.CircleOptions{}); return err }},
 		call{"Last", func(ctx context.Context) error { _, err := m.once.Last(ctx, "job"); return err }},
 		call{"Zombies", func(ctx context.Context) error { _, err := m.locks.Swarm().Zombies(ctx); return err }},
-		call{"Info", func(ctx context.Context) error {
-			for _, err := range m.locks.Swarm().Info(ctx) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		call{"Resources", func(ctx context.Context) error {
-			for _, err := range m.pools.Operator().Resources(ctx, changed) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
-		call{"Bindings", func(ctx context.Context) error {
-			for _, err := range m.pools.Operator().Bindings(ctx, changed) {
-				if err != nil {
-					return err
-				}
-			}
-			return nil
-		}},
+		call{"Info", func(ctx context.Context) error { return firstError(m.locks.Swarm().Info(ctx)) }},
+		call{"Resources", func(ctx context.Context) error { return firstError(m.pools.Operator().Resources(ctx, changed)) }},
+		call{"Bindings", func(ctx context.Context) error { return firstError(m.pools.Operator().Bindings(ctx, changed)) }},
 		call{"Inspect", func(ctx context.Context) error { _, err := m.pools.Operator().Inspect(ctx, changed); return err }},
 	)
+}
+
+// firstError goes through all until one fails.
+func firstError[E any](found iter.Seq2[E, error]) error {
+	for _, err := range found {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pagesOf reads the waiting claims page by page: there are not more than were stored, so the pages end.
