@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -27,8 +28,9 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// movedLease is the lease of the holds behind an address that moves. On a quiet machine 5 s are enough.
-const movedLease = safe
+// The lease of the holds behind an address that moves. Connections are broken some seconds after the move, and a machine that
+// stands still adds to that.
+var movedLease = flag.Duration("moved.lease", 30*time.Second, "the lease of holds behind an address that moves")
 
 // tenants are all that Berth has, on one rueidis client: what is held, by name, and whether it
 // still is.
@@ -51,10 +53,10 @@ func newTenants(t *testing.T, redis rueidis.Client) *tenants {
 			t.Logf("%d connections broken: %v", e.Count, e.Err)
 		}
 	})
-	config := qlock.Config{Namespace: n.ns, Lease: movedLease, Observer: watch}
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: n.ns, Lease: movedLease, Observer: watch})
+	config := qlock.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch}
+	sems, err := semaphore.New(redis, semaphore.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
 	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: n.ns, Lease: movedLease, Observer: watch})
+	pools, err := allocator.New(redis, allocator.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
 	require.NoError(t, err)
 	locks, err := qlock.New(redis, config)
 	require.NoError(t, err)
@@ -122,7 +124,7 @@ func (n *tenants) lead(leaders *leader.Client) {
 func (n *tenants) command(program, url string) (end func() (code int, said string)) {
 	n.Helper()
 	//nolint:gosec // a program that the test has built
-	cmd := exec.CommandContext(n.Within(2*patience), program, "run", "--lock", "run", "--lease", movedLease.String(), "--", "sh", "-c", "echo up; cat")
+	cmd := exec.CommandContext(n.Within(2*patience), program, "run", "--lock", "run", "--lease", (*movedLease).String(), "--", "sh", "-c", "echo up; cat")
 	cmd.Env = append(os.Environ(), "BERTH_REDIS="+url, "BERTH_NAMESPACE="+n.ns)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -153,7 +155,7 @@ func (n *tenants) renewed(master *harness.Server) {
 		n.Await(name+" is renewed", func() bool {
 			require.NoError(n, n.alive[name](), "%s, %s after the address has moved", name, time.Since(since))
 			holders := read.Holders(kind, name)
-			return len(holders) == 1 && time.Now().Add(holders[0].Left).After(since.Add(movedLease))
+			return len(holders) == 1 && time.Now().Add(holders[0].Left).After(since.Add(*movedLease))
 		})
 	}
 	for name := range n.kinds {
