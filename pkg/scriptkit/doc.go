@@ -77,7 +77,7 @@
 // A replica goes on answering READONLY on the connections that lead to it, while the
 // address of a managed server, a proxy or a Kubernetes service leads new ones to its
 // successor. So where a client of one server (rueidis.ClientModeStandalone) is answered
-// READONLY or MASTERDOWN for a second, a Runner breaks the connections that the
+// READONLY or MASTERDOWN for 0.8 s, a Runner breaks the connections that the
 // rueidis client multiplexes, all together, by QUIT; again after 2 s if that did not
 // help, then less often, each minute at the least. What else is under way on them is
 // answered by an error of the network. Runners of one rueidis client do this

@@ -22,8 +22,8 @@ const (
 	refusedFor = 800 * time.Millisecond
 	// firstBreak and lastBreak are the shortest and the longest pause between two breaks.
 	firstBreak, lastBreak = 2 * time.Second, time.Minute
-	// breakLimit bounds one break.
-	breakLimit = 2 * time.Second
+	// breakLimit bounds one break, which takes a few ways there and back.
+	breakLimit = 5 * time.Second
 )
 
 // moved is what the Runners of one rueidis client know of an address that may lead to
@@ -163,39 +163,54 @@ func (m *moved) breakAll(ctx context.Context) (count int, broken bool) {
 // replicas returns the ids of the connections that lead to a replica. HELLO needs no right. It
 // returns false where the server does not know that command.
 func (m *moved) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
-	all, ids := map[int64]bool{}, map[int64]bool{}
-	for n := 0; n < min(max(least, each*len(all)), most) && ctx.Err() == nil; n++ {
+	var mu sync.Mutex
+	all, ids, told := map[int64]bool{}, map[int64]bool{}, true
+	ask := func() {
 		hello := m.client.Do(ctx, m.client.B().Arbitrary("HELLO").Build().SetSlot(anyKey))
 		fields, err := hello.AsMap()
-		if isAnswer(err) {
-			return nil, false
-		}
-		if err != nil {
-			continue // the connection broke meanwhile
+		if err != nil && !isAnswer(err) {
+			return // the connection broke meanwhile
 		}
 		number := fields["id"]
-		id, err := number.AsInt64()
-		if err != nil {
-			return nil, false
+		id, unreadable := number.AsInt64()
+		replica, _ := isReplica(hello)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || unreadable != nil {
+			told = false
+			return
 		}
 		all[id] = true
-		if replica, _ := isReplica(hello); replica {
+		if replica {
 			ids[id] = true
 		}
 	}
-	return ids, true
+	for asked := 0; told && ctx.Err() == nil; {
+		more := min(max(least, each*len(all)), most) - asked
+		if more <= 0 {
+			break
+		}
+		asked += more
+		atOnce(more, ask)
+	}
+	return ids, told
 }
 
 // quit sends QUITs at once, so that they reach connections before their successors are there. A PING
 // behind each has rueidis notice the end of an idle connection, and not the next call.
 func (m *moved) quit(ctx context.Context, times int) {
+	atOnce(times, func() {
+		multi(ctx, m.client, []rueidis.Completed{
+			m.client.B().Arbitrary("QUIT").Build().SetSlot(anyKey), m.client.B().Arbitrary("PING").Build().SetSlot(anyKey),
+		})
+	})
+}
+
+// atOnce runs f so many times at once: however far off the server is, that takes one way there and back.
+func atOnce(times int, f func()) {
 	var all sync.WaitGroup
 	for range times {
-		all.Go(func() {
-			multi(ctx, m.client, []rueidis.Completed{
-				m.client.B().Arbitrary("QUIT").Build().SetSlot(anyKey), m.client.B().Arbitrary("PING").Build().SetSlot(anyKey),
-			})
-		})
+		all.Go(f)
 	}
 	all.Wait()
 }

@@ -152,7 +152,7 @@ func TestAPrimaryIsReadOnNewConnections(t *testing.T) {
 	moving(t, func(a *address, _ *Script) {
 		runner := NewRunner(a.client(), exact())
 		a.lead("master", table("1", "0"))
-		_, err := runner.Read(a.Context(), "name", From{Primary: true}, Command{Verb: []string{"GET"}, Keys: []string{"k"}})
+		_, err := runner.Read(a.Context(), "name", From{Primary: true}, Command{Verb: []string{"ZRANGE"}, Keys: []string{"k"}})
 		require.NoError(a, err)
 	})
 }

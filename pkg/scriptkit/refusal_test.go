@@ -78,7 +78,7 @@ func TestAReadIsServedOnlyWhereACommandIs(t *testing.T) {
 		server := newFakeServer(t, answers(denied, denied, ":1\r\n", denied))
 		runner := NewRunner(server.client(t), exact())
 		read := func(optional bool) error {
-			_, err := runner.Read(t.Context(), "look", From{Unasked: true, Untimed: true}, Command{Verb: []string{"EXISTS"}, Keys: []string{"x"}, Optional: optional})
+			_, err := runner.Read(t.Context(), "look", From{Unasked: true, Untimed: true}, Command{Verb: []string{"HLEN"}, Keys: []string{"x"}, Optional: optional})
 			return err
 		}
 		require.NoError(t, read(true))

@@ -13,7 +13,7 @@ import (
 // shapes say of each verb that a Read may send whether an answer has the shape that this command's answers have. So a
 // caller may take an answer without an error apart: it has the length that was asked for, and texts where texts belong.
 var shapes = map[string]func(c *Command, answer *rueidis.RedisMessage) bool{
-	"HELLO": isMap, "HGETALL": isMap,
+	"HELLO": isMap,
 	"TIME": isTime,
 	"TYPE": isText, "INFO": isText,
 	"HLEN": isCount, "ZCOUNT": isCount,
