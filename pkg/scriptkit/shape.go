@@ -14,8 +14,8 @@ import (
 // caller may take an answer without an error apart: it has the length that was asked for, and texts where texts belong.
 var shapes = map[string]func(c *Command, answer *rueidis.RedisMessage) bool{
 	"HELLO": isMap,
-	"TIME": isTime,
-	"TYPE": isText, "INFO": isText,
+	"TIME":  isTime,
+	"TYPE":  isText, "INFO": isText,
 	"HLEN": isCount, "ZCOUNT": isCount,
 	"ZRANK":   func(c *Command, a *rueidis.RedisMessage) bool { return a.IsNil() || isCount(c, a) },
 	"MGET":    func(c *Command, a *rueidis.RedisMessage) bool { return isList(a, len(c.Keys), isText) },
