@@ -86,7 +86,7 @@ func stored(t *testing.T) (base backup.Copy, node string) {
 		require.NoError(t, pool.Bind(ctx, "me", "a", nil))
 		_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me"})
 		require.NoError(t, err)
-		require.NoError(t, pool.Rest(ctx, "b", 20*time.Hour, "tired"), nil)
+		require.NoError(t, pool.Rest(ctx, "b", 20*time.Hour, "tired", nil))
 		for i := range 3 {
 			waits(func(ctx context.Context) error {
 				_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Priority: i})
