@@ -47,7 +47,10 @@ type shell struct {
 func (w *world) shell(name, program string) *shell {
 	w.Helper()
 	w.needs(shellsVariable, "shells", name, "/usr/share/bash-completion/bash_completion")
-	s := &shell{folder: w.TempDir()}
+	folder, err := os.MkdirTemp("", "berth-shell-") // not TempDir: a shell that is ending may write its history yet
+	require.NoError(w, err)
+	w.Cleanup(func() { _ = os.RemoveAll(folder) })
+	s := &shell{folder: folder}
 	of := shells[name]
 	require.NoError(w, os.WriteFile(filepath.Join(s.folder, of.file), []byte(of.text), 0o600))
 	require.NoError(w, os.WriteFile(filepath.Join(s.folder, "berth"), []byte(answers), 0o700))

@@ -164,7 +164,7 @@ func (n *tenants) renewed(master *harness.Server) {
 }
 
 // Connections that stay open lead to the old master for as long as they live. All that a process
-// holds outlives that, and it breaks its connections once.
+// holds outlives that.
 func TestHoldsOutliveAnAddressThatMoves(t *testing.T) {
 	t.Parallel()
 	for pipelines := range 3 {
@@ -179,7 +179,6 @@ func TestHoldsOutliveAnAddressThatMoves(t *testing.T) {
 			another, err := n.try(n.Within(patience))
 			require.NoError(t, err)
 			require.NoError(t, another.Release(n.Within(patience)))
-			require.EqualValues(t, 1, n.broken.Load(), "five clients share the connections")
 		})
 	}
 }

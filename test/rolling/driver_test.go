@@ -66,7 +66,7 @@ var usual = map[string]string{
 	"name of the binding":                 "bound", "resource": "r1", "for how long": "60000", "why": "because",
 	"part": "items", "so many resources are read in one step": "100",
 	"id of the turn, <node>.<xid>": "b.1", "how long until the next one": "1000", "still at it (1) or ask for it (0)": "0",
-	"rest of the resource": "0", "rest of that": "0", "why it rests": "", "step: begin or prune": "begin",
+	"rest of the resource": "0", "\"1\" = also where it rests longer": "", "rest of that": "0", "why it rests": "", "step: begin or prune": "begin",
 	"the revision that the caller has seen, or for prune that of its Replace": "17592186044415",
 	"the revision that the caller has seen":                                   "17592186044415", "id of the call": "b.3",
 	"id of the call that begins it, or for prune the cursor": "b.2",

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"net/http"
 	"net/http/httptest"
 	"runtime/debug"
 	"slices"
@@ -343,10 +344,11 @@ func (m *mutated) commands() []call {
 			return nil
 		}})
 	}
-	for _, path := range []string{"/", "/names", "/claims", "/circles", "/name/sem/" + changed, "/name/lock/" + changed, "/name/pool/" + changed} {
+	for _, path := range []string{"/", "/names", "/circles", "/search?by=name&q=" + changed, "/name?kind=sem&name=" + changed, "/name?kind=lock&name=" + changed, "/name?kind=pool&name=" + changed} {
 		all = append(all, call{"page " + path, func(ctx context.Context) error {
 			w := httptest.NewRecorder()
 			m.page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil))
+			require.NotEqual(m.t, http.StatusNotFound, w.Code, path)
 			require.Less(m.t, w.Body.Len(), 4<<20, "a page stays small: %s", path)
 			return nil
 		}})
