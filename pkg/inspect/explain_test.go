@@ -267,11 +267,6 @@ var sentences = []struct {
 		`2 wait for lock "nightly", alpha (order-2) first (12s): alpha (order-1) has held it for 3m40s and renews it (heard of 1.2s ago).`,
 		`Nothing ends by itself: alpha (order-1) renews. If it is not heard of again, alpha (order-2) gets it in 8.8s.`,
 	},
-	{ // each call is its own owner
-		Locked, lockOf(holds("alpha", func(h *hold) { h.ID = "n-alpha.0" })).in(waits("alpha")).asked("alpha"), "n-alpha.1",
-		`alpha (n-alpha.1) has waited 12s for lock "nightly": alpha (n-alpha.0) has held it for 3m40s and renews it (heard of 1.2s ago).`,
-		`Nothing ends by itself: alpha (n-alpha.0) renews.`,
-	},
 	{
 		Locked, lockOf(holds("alpha", endless)).in(waits("beta")), "",
 		`1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m without end (nothing tells when its process was last heard of).`,

@@ -148,7 +148,7 @@ var lockStates = map[string]state{
 		alpha.awaitLock("nightly", "order-7", &qlock.LockOptions{Conflict: qlock.Wait})
 		w.Advance(time.Second)
 		return ""
-	}, codes(inspect.Own, inspect.Locked), `1 waits for lock "nightly", alpha first (1s): its own owner order-7 holds it; alpha has held it for 1s, for 19s more at most. Next: in 19s (00:00:20 UTC) the lease of alpha ends, and alpha gets it.`},
+	}, codes(inspect.Own, inspect.Locked), `1 waits for lock "nightly", alpha (order-7) first (1s): its own owner order-7 holds it; alpha (order-7) has held it for 1s, for 19s more at most. Next: in 19s (00:00:20 UTC) the lease of alpha (order-7) ends, and alpha (order-7) gets it.`},
 	"last come, first served": {func(w *world) string {
 		w.process("alpha").lock("nightly", "", nil)
 		w.process("beta").awaitLock("nightly", "", &qlock.LockOptions{Access: qlock.LIFO})

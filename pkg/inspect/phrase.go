@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -31,14 +30,14 @@ func capital(sentence string) string {
 	return strings.ToUpper(sentence[:1]) + sentence[1:]
 }
 
-// whose is how a sentence names a claim: by its process's label, and by its owner too where that label both holds and waits; a
-// claim without one is its own.
+// whose is how a sentence names a claim: by its process's label, and by its owner too, if it was given one, where that
+// label both holds and waits.
 func (s *snapshot) whose(label, claim string) string {
 	if label == "" {
 		return text.Word(claim)
 	}
-	if owner, known := s.shared.both[claim]; known {
-		return text.Word(label) + " (" + text.Word(cmp.Or(owner, claim)) + ")"
+	if owner := s.shared.both[claim]; owner != "" {
+		return text.Word(label) + " (" + text.Word(owner) + ")"
 	}
 	return text.Word(label)
 }

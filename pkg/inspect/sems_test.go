@@ -67,7 +67,7 @@ var semStates = map[string]state{
 		alpha.permitFor("order-7", "gpu", 3, nil)
 		alpha.awaitPermitFor("order-7", "gpu", 3, nil)
 		return ""
-	}, codes(inspect.Own, inspect.Full), `1 waits for semaphore "gpu", alpha first (0s): its own owner order-7 holds 2 of 3; gamma has held it for 1ms and renews it (heard of 1ms ago), and 2 others hold the rest. Nothing ends by itself: gamma renews. If it is not heard of again, alpha gets it in 6s.`},
+	}, codes(inspect.Own, inspect.Full), `1 waits for semaphore "gpu", alpha (order-7) first (0s): its own owner order-7 holds 2 of 3; gamma has held it for 1ms and renews it (heard of 1ms ago), and 2 others hold the rest. Nothing ends by itself: gamma renews. If it is not heard of again, alpha (order-7) gets it in 6s.`},
 	"nobody has looked": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		for range 2 {

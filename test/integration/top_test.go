@@ -212,7 +212,7 @@ func (t *terminal) acts(j *jam) {
 	require.NoError(t, third.Err())
 
 	t.press("G")
-	t.shows("host-3/waits (", ") has waited")
+	t.shows("host-3/waits has waited")
 	t.press("r")
 	t.types("stuck")
 	t.confirms("Release claim", "by force", `The reason: "stuck"`)
