@@ -71,7 +71,7 @@ func (e *Engine) nearEnd(ctx context.Context) (near <-chan time.Time, stop func(
 	if !bounded || e.cfg.Paused == nil {
 		return nil, func() bool { return false }
 	}
-	left := time.Until(end)
+	left := time.Until(end) //nolint:forbidigo // a context ends by this clock
 	timer := time.NewTimer(left - min(pausedBefore, left/2))
 	return timer.C, timer.Stop
 }

@@ -71,7 +71,11 @@ func (w *world) operates(verb string, args ...string) {
 	seen, err := w.reader.Revision(context.Background(), w.kind, name)
 	require.NoError(w.T, err)
 	w.made++
-	status := w.write(verb, append(args, strconv.FormatInt(seen, 10), id("op", w.made))...)
+	args = append(args, strconv.FormatInt(seen, 10), id("op", w.made))
+	if verb == "rest" {
+		args = append(args, "1") // exactly
+	}
+	status := w.write(verb, args...)
 	require.NotContains(w.T, []string{"stale", "absent", "incompatible"}, status)
 }
 

@@ -43,7 +43,7 @@ func TestATryIsRepeatedWhereTheSourceAnsweredBehindIt(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				n := w.nodeWith(allocator.Config{Observer: observe.Func(func(ev observe.Event) {
 					if ev.Kind == observe.Refused { // between the server's word and the look at the refreshes
-						time.Sleep(c.behind) //nolint:forbidigo // the time of a bubble
+						time.Sleep(c.behind)
 					}
 				})}, allocator.PoolConfig[string]{Source: slowly(c.lists, "a")})
 				_, err := n.TryAllocate(context.Background(), nil)

@@ -54,8 +54,10 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	if cfg.Defaults.Lease == berth.Forever {
 		return nil, berth.Invalid("Defaults.Lease", "it must end")
 	}
-	common := settings.Common{Namespace: cfg.Namespace, Label: cfg.Label, CleanupTimeout: cfg.CleanupTimeout,
-		CallTimeout: cfg.CallTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections}.WithDefaults()
+	common := settings.Common{
+		Namespace: cfg.Namespace, Label: cfg.Label, CleanupTimeout: cfg.CleanupTimeout,
+		CallTimeout: cfg.CallTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
+	}.WithDefaults()
 	cfg.Namespace, cfg.Label = common.Namespace, common.Label
 	locks, err := qlock.New(redis, cfg)
 	if err != nil {

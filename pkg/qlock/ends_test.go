@@ -132,7 +132,7 @@ func TestHowALockEnds(t *testing.T) {
 				}[row.Err]
 				require.ErrorIs(t, l.Err(), want)
 				require.ErrorIs(t, context.Cause(l.Context()), want)
-				require.Equal(t, strings.Contains(row.Err, "ErrLost") && want != berth.ErrReleased, errors.Is(l.Err(), berth.ErrLost))
+				require.Equal(t, strings.HasPrefix(row.Err, "ErrLost"), errors.Is(l.Err(), berth.ErrLost))
 				var end *berth.EndError
 				require.ErrorAs(t, l.Err(), &end)
 				var told []observe.Kind

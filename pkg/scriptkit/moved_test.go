@@ -208,7 +208,8 @@ func TestOnlyClientsInUseAreRemembered(t *testing.T) {
 	m := movedOf(client)
 	require.Same(t, m, movedOf(client))
 	require.NotSame(t, m, movedOf(&closingClient{}))
-	require.NotSame(t, movedOf(byValue{}), movedOf(byValue{}), "it cannot be compared")
+	one, other := movedOf(byValue{}), movedOf(byValue{})
+	require.NotSame(t, one, other, "it cannot be compared")
 	runtime.KeepAlive(m)
 	require.Eventually(t, func() bool {
 		runtime.GC()
