@@ -56,6 +56,9 @@ type claim struct {
 // ask acquires for a claim.
 func (w *world) ask(c claim) *scriptkit.Reply {
 	w.T.Helper()
+	if c.conflict == 0 {
+		c.conflict = qlock.FailDeadlock
+	}
 	if c.access == 0 {
 		c.access = qlock.Queued
 	}

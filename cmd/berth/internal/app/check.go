@@ -72,7 +72,7 @@ type checkDocument struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (a *App) check(ctx context.Context, c *Connection, cfg semaphore.Config, print func(*Connection, berth.Report) error) error {
+func (a *App) check(ctx context.Context, c *Connection, cfg semaphore.Config, show func(*Connection, berth.Report) error) error {
 	sems, err := c.Sems(cfg)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (a *App) check(ctx context.Context, c *Connection, cfg semaphore.Config, pr
 	if err != nil {
 		return err
 	}
-	return print(c, report)
+	return show(c, report)
 }
 
 func (a *App) checkJSON(c *Connection, report berth.Report, problem error) error {
