@@ -1,5 +1,6 @@
 --[[
-pool_rest: have a resource rest from now on, or from its next return on where it is leased, unless it rests longer; or end its rest.
+pool_rest: have a resource rest from now on, or from its next return on where it is leased, or end its rest.
+A longer rest stays unless ARGV says otherwise.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)

@@ -35,7 +35,7 @@ type Options struct {
 	Notices func(ctx context.Context) []error
 	// AllowEviction makes a server that evicts a warning.
 	AllowEviction bool
-	// Timeout bounds the trial of the subscription, and four times it the whole.
+	// Timeout bounds the trial of the subscription, and six times it the whole.
 	Timeout time.Duration
 }
 
@@ -45,9 +45,9 @@ type Options struct {
 // be reached or the user may not do what the scripts need.
 //
 // Rueidis repeats what only reads for as long as it may, so the whole is bounded:
-// by four times Options.Timeout.
+// by six times Options.Timeout.
 func Server(ctx context.Context, o Options) (berth.Report, error) {
-	limited, cancel := scriptkit.Limit(ctx, 4*o.Timeout)
+	limited, cancel := scriptkit.Limit(ctx, 6*o.Timeout)
 	defer cancel()
 	report, err := look(limited, o)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {

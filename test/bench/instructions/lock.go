@@ -28,7 +28,7 @@ func lockSteps() []step {
 	return []step{
 		{name: "lock_plain", does: "lock and release a name that is known", scripts: 2, prepare: again(locks, one)},
 		{name: "lock_known", does: "the same of a name that was last used seconds ago", scripts: 2, prepare: again(lockKnown, each)},
-		{name: "lock_waited", does: "the same of a name for which somebody has waited just before", scripts: 2, prepare: again(lockWaited, one)},
+		{name: "lock_waited", does: "the same of a name for which somebody has waited just before", scripts: 2, prepare: again(waited(openLocks(qlock.Config{}), lockName(nil, false)), one)},
 		{name: "lock_fresh", does: "the same of a name that is new each time", scripts: 2, prepare: again(locks, each)},
 		{
 			name: "lock_limit", does: "lock with a maximum hold, and release", scripts: 2,
@@ -36,7 +36,7 @@ func lockSteps() []step {
 		},
 		{
 			name: "lock_long", does: "lock with a lease above the wait lease, confirm and release", scripts: 3,
-			prepare: again(locks, lockName(&qlock.LockOptions{Lease: 2 * long, NoRenew: true}, false)),
+			prepare: again(waited(locks, lockName(nil, false)), lockName(&qlock.LockOptions{Lease: 2 * long, NoRenew: true}, false)),
 		},
 		{
 			name: "lock_reenter", does: "an owner enters what it holds, and ends that entry (WorkThrough)", scripts: 2,
@@ -241,22 +241,6 @@ func lockKnown(p *probe) (*qlock.Client, *node, error) {
 		}
 	}
 	return locks, n, errors.Join(err, pause(p.ctx, 2*time.Second))
-}
-
-// lockWaited has a second call wait for the name. When it opens, both have released it.
-func lockWaited(p *probe) (*qlock.Client, *node, error) {
-	one := lockName(nil, false)
-	q, holder, err := newQueue(p, openLocks(qlock.Config{}), one, 1, 1)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := holder.Release(p.ctx); err != nil {
-		return nil, nil, err
-	}
-	if holder, err = receive(p.ctx, q.granted); err != nil {
-		return nil, nil, err
-	}
-	return q.client, q.node, holder.Release(p.ctx)
 }
 
 // sweeps holds 100 names, and sweeps them in each cycle.

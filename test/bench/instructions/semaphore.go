@@ -29,7 +29,7 @@ func semaphoreSteps() []step {
 		},
 		{
 			name: "semaphore_long", does: "acquire with a lease above the wait lease, confirm and release", scripts: 3,
-			prepare: again(one, acquire(&semaphore.AcquireOptions{Lease: 2 * long, NoRenew: true})),
+			prepare: again(waited(one, acquire(&semaphore.AcquireOptions{Weight: capacity})), acquire(&semaphore.AcquireOptions{Lease: 2 * long, NoRenew: true})),
 		},
 		{
 			name: "semaphore_refused", does: "try 8 of 10, of which others hold 5", scripts: 1, cycles: 400,

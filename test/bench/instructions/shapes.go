@@ -95,6 +95,23 @@ func newQueue[C, H any](p *probe, open opens[C], take takes[C, H], holders, wait
 	return q, last, err
 }
 
+// waited has a second call wait for the name, so that the client listens. When it opens, both have released it.
+func waited[C any, H releaser](open opens[C], take takes[C, H]) opens[C] {
+	return func(p *probe) (client C, n *node, err error) {
+		q, held, err := newQueue(p, open, take, 1, 1)
+		if err != nil {
+			return client, nil, err
+		}
+		if err := held.Release(p.ctx); err != nil {
+			return client, nil, err
+		}
+		if held, err = receive(p.ctx, q.granted); err != nil {
+			return client, nil, err
+		}
+		return q.client, q.node, held.Release(p.ctx)
+	}
+}
+
 // ask has one more call wait. The call ends with its own context.
 func (q *queue[C, H]) ask(its context.Context) {
 	go func() {

@@ -213,10 +213,10 @@ func (s *source) step(ctx context.Context, r *reading) {
 	for range pages {
 		page, err := s.names.Names(ctx, inspect.NameFilter{Once: true}, s.cursor, reader.Most)
 		if err != nil {
-			r.failed("the names", err)
 			if s.tries++; s.tries == triesMost {
-				s.walk, s.tries = nil, 0
+				s.gaveUp(err)
 			}
+			r.failed("the names", err)
 			return
 		}
 		// A server that stands still for a moment has the next reading read the page again. One that is known to be silent, or
@@ -236,6 +236,15 @@ func (s *source) step(ctx context.Context, r *reading) {
 			return
 		}
 	}
+}
+
+// gaveUp ends a walk that gets no further: with what it has found, if that is anything.
+func (s *source) gaveUp(err error) {
+	if s.cursor != "" {
+		s.walk.bad = append(s.walk.bad, err)
+		s.walked = s.walk
+	}
+	s.walk, s.tries = nil, 0
 }
 
 // contended reads the names that somebody waits for.
