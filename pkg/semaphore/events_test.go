@@ -191,10 +191,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	"released_again": func(w *world, n *node) {
 		p := n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
 		w.Advance(time.Second)
-		w.Do("COPY", stateKey, "snapshot")
+		for _, key := range []string{stateKey, lineKey} {
+			w.Do("COPY", key, "snapshot of "+key)
+		}
 		require.NoError(w.T, p.Release(context.Background()))
-		w.Do("COPY", "snapshot", stateKey, "REPLACE") // as a server has it that restarts from an older snapshot
-		w.Do("DEL", "snapshot")
+		for _, key := range []string{stateKey, lineKey} { // as a server has it that restarts from an older snapshot
+			w.Do("COPY", "snapshot of "+key, key, "REPLACE")
+			w.Do("DEL", "snapshot of "+key)
+		}
 		n.Break()
 		w.Advance(2 * lease)
 	},
