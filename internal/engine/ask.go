@@ -19,7 +19,7 @@ type ask struct {
 	call    askContext
 	pace    scriptkit.Pace
 	attempt int                 // for whoever is in charge
-	last    bool                // likewise: a sweep has dropped nothing, so what still seems to be in the way is not
+	tries   tries               // likewise
 	refusal *berth.AcquireError // written before call ends: its outcome, nil where the claim holds or waits
 	mu      sync.Mutex          // held while an answer is taken, or the outcome is
 }
@@ -98,7 +98,7 @@ func (a *ask) run() {
 		switch {
 		case err == nil && answer.unfinished():
 			// What is in the way has expired, more of it than one script drops.
-			a.last = a.e.sweep(a.c.Name) == 0
+			a.tries.swept(a.e.sweep(a.c.Name))
 			if a.ctx.Err() != nil {
 				a.ends(cutShort)
 				return
@@ -155,7 +155,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 	}
 	epoch := e.hub.Epoch()
 	t := e.flights.begin(a)
-	last := a.last // nobody else is in charge yet
+	last := a.tries.last() // nobody else is in charge yet
 	answer, err = e.cfg.Scripts.Acquire(&a.call, c)
 	answer.NextDeadline.More = answer.NextDeadline.More && (answer.Refused == nil || !last)
 	if late := e.flights.end(t); late != nil {

@@ -129,13 +129,13 @@ func TestALateGrantOfAnAcquireIsTaken(t *testing.T) {
 // More is said to be in the way, for ever, and a sweep finds nothing to drop.
 func TestARefusalEndsThoughMoreSeemsToBeInTheWay(t *testing.T) {
 	unfinished := tardyAnswer{engine.Answer{Refused: isFull.Refused, NextDeadline: engine.NextDeadline{More: true}}, time.Second}
-	onTardy(t, slices.Repeat([]tardyAnswer{unfinished}, 10), func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
+	onTardy(t, slices.Repeat([]tardyAnswer{unfinished}, 200), func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
 		_, err := may(ctx, e, true)
 		var refusal *berth.AcquireError
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, berth.ReasonFull, refusal.Reason)
 		starts, _ := s.seen()
-		require.Len(t, starts, 2, "before the sweep and behind it")
+		require.Len(t, starts, 101, "the first one, and one behind each sweep")
 	})
 }
 

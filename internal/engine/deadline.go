@@ -190,7 +190,8 @@ func (e *Engine) sweepSoon(name string) {
 	}()
 }
 
-// sweep drops what has expired until the script says that no more is left. It returns how much that was.
+// sweep drops what has expired until the script says that no more is left. It returns how much that was; less than 0 says
+// that the script goes on for ever.
 func (e *Engine) sweep(name string) (dropped int) {
 	var t NextDeadline
 	var err error
@@ -202,6 +203,9 @@ func (e *Engine) sweep(name string) (dropped int) {
 			break
 		}
 		dropped += t.Dropped
+	}
+	if rounds.over() {
+		dropped = -1
 	}
 	e.mu.Lock()
 	l := e.lines[name]

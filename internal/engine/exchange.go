@@ -46,7 +46,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.c.calls.Unlock()
 	h.e.on(h.c, &event{kind: evSwapping})
 	defer h.e.on(h.c, &event{kind: evSwapOver})
-	pace, lost, last := scriptkit.NewPace(h.e.cfg.Retry), false, false
+	pace, lost, tries := scriptkit.NewPace(h.e.cfg.Retry), false, tries{}
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
 			return lost, err
@@ -63,8 +63,8 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 			h.e.endHold(h.c, answer.Ended)
 			return lost, h.Err()
 		}
-		if err == nil && answer.More && ctx.Err() == nil && !last {
-			last = h.e.sweep(h.c.Name) == 0 // as of an acquire
+		if err == nil && answer.More && ctx.Err() == nil && !tries.last() {
+			tries.swept(h.e.sweep(h.c.Name)) // as of an acquire
 			continue
 		}
 		if err == nil {

@@ -126,6 +126,31 @@ func (r *Rounds) Next(t *NextDeadline) bool {
 	return t.More
 }
 
+// over says that the runs have ended at that.
+func (r *Rounds) over() bool { return r.quiet >= mostQuiet }
+
+// tries are those of one call that the script has ended at its bound, with a sweep behind each.
+type tries struct{ quiet int }
+
+// mostTries is how many of them in a row may be followed by a sweep that drops nothing: another sweep may have dropped
+// what was there, and of what is damaged each try takes 100 away by itself.
+const mostTries = 100
+
+// swept notes what the sweep behind a try has dropped.
+func (t *tries) swept(dropped int) {
+	switch {
+	case dropped > 0:
+		t.quiet = 0
+	case dropped == 0:
+		t.quiet++
+	default:
+		t.quiet = mostTries
+	}
+}
+
+// last says that what still seems to be in the way of the next try is not.
+func (t *tries) last() bool { return t.quiet >= mostTries }
+
 // Answer is what the server says to an acquire.
 type Answer struct {
 	// Granted says that the claim holds; else it waits, unless Refused is set.
