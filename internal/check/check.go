@@ -209,15 +209,19 @@ func eviction(addr string, fields map[string]string, allowed bool, report *berth
 	return nil
 }
 
-// subscription tries what wake-ups need. Without PUBLISH a hand-off is heard of
-// with the next heartbeat only.
+// subscription tries what wake-ups need. Without SUBSCRIBE and PUBLISH a hand-off is
+// heard of with the next heartbeat only.
 func subscription(ctx context.Context, o Options, report *berth.Report) error {
 	trial, cancel := scriptkit.Limit(ctx, o.Timeout)
 	defer cancel()
-	if err := wake.Try(trial, o.Client, o.Channel); err != nil {
+	err := wake.Try(trial, o.Client, o.Channel)
+	switch {
+	case wake.Forbidden(err):
+		warn(report, "SUBSCRIBE is refused, so waiters of this user hear of their grants with their next heartbeat only: %v", err)
+	case err != nil:
 		return scriptkit.Failure(trial, "subscribing to wake-ups", err)
 	}
-	err := o.Client.Do(ctx, o.Client.B().Publish().Channel(o.Channel).Message("").Build()).Error()
+	err = o.Client.Do(ctx, o.Client.B().Publish().Channel(o.Channel).Message("").Build()).Error()
 	if refused(err) {
 		warn(report, "PUBLISH is refused, so a waiter hears of its grant with its next heartbeat only: %v", err)
 		return nil

@@ -218,13 +218,24 @@ func TestARefusedPublishIsAWarning(t *testing.T) {
 	require.Contains(t, report.Warnings[0], "PUBLISH is refused")
 }
 
-func TestARefusedSubscribeIsAnError(t *testing.T) {
+func TestASubscribeThatThisUserMayNotSendIsAWarning(t *testing.T) {
 	t.Parallel()
 	f := good()
-	f.refuses["SUBSCRIBE"] = "NOPERM no such channel"
+	f.refuses["SUBSCRIBE"], f.refuses["PUBLISH"] = "NOPERM no such channel", "NOPERM no such channel"
+	report, err := f.run(t, nil)
+	require.NoError(t, err)
+	require.Len(t, report.Warnings, 2)
+	require.Contains(t, report.Warnings[0], "SUBSCRIBE is refused")
+	require.Contains(t, report.Warnings[1], "PUBLISH is refused")
+}
+
+func TestAnotherRefusalOfSubscribeIsAnError(t *testing.T) {
+	t.Parallel()
+	f := good()
+	f.refuses["SUBSCRIBE"] = "ERR unknown command 'SUBSCRIBE'"
 	_, err := f.run(t, nil)
 	require.ErrorContains(t, err, "subscribing to wake-ups")
-	require.ErrorContains(t, err, "NOPERM")
+	require.ErrorContains(t, err, "unknown command")
 }
 
 func TestASubscribeWithoutAnAnswerIsAnError(t *testing.T) {

@@ -52,9 +52,9 @@ func (e *Engine) subscribed() {
 }
 
 // deaf runs when the subscription was found to bring nothing, and is given up for
-// another one.
-func (e *Engine) deaf(times int) {
+// another one, or was refused.
+func (e *Engine) deaf(times int, refusal error) {
 	if e.cfg.Observe != nil {
-		e.cfg.Observe(observe.Event{Kind: observe.Deaf, Node: e.cfg.Node, Count: times})
+		e.cfg.Observe(observe.Event{Kind: observe.Deaf, Node: e.cfg.Node, Count: times, Err: refusal})
 	}
 }

@@ -21,7 +21,7 @@ const echo = "echo"
 const (
 	// echoes is how many have to be lost before the subscription counts as deaf.
 	echoes = 2
-	// longest is the longest rest between two doubts.
+	// longest is the longest rest between two doubts, and the rest after a refused subscription.
 	longest = time.Minute
 )
 
@@ -61,7 +61,7 @@ func (h *Hub) look(key string) {
 	leave, times := h.leave, h.deaf
 	h.mu.Unlock()
 	if err == nil && !hears {
-		h.tell.Deaf(times)
+		h.tell.Deaf(times, nil)
 		leave()
 	}
 }

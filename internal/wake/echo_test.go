@@ -137,3 +137,19 @@ func TestAHubDoesNotBelieveAtOnceThatRueidisIsClosing(t *testing.T) {
 		hub.Stop()
 	})
 }
+
+func TestAUserWhoMayNotSubscribeIsToldOnceAndTriesEachMinute(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.answer(noPermission)
+		_, h := w.doubtful()
+		require.Equal(t, 1, h.timesDeaf())
+		require.ErrorContains(t, h.refusal, "NOPERM")
+		pass(10 * time.Minute)
+		require.Equal(t, 1, h.timesDeaf())
+		require.Equal(t, 11, w.link.Count("SUBSCRIBE"))
+		w.answer(func(*server.Peer, string) bool { return false }) // the right is given
+		pass(time.Minute)
+		_, subscribed := h.state()
+		require.Equal(t, 1, subscribed)
+	})
+}

@@ -81,8 +81,9 @@ type Callbacks struct {
 	Deliver    func(Message)
 	Subscribed func()
 	// Deaf is called when the subscription has brought nothing although something
-	// was published, before the hub subscribes elsewhere. times counts the calls.
-	Deaf func(times int)
+	// was published, before the hub subscribes elsewhere; and once, with the refusal,
+	// where the user may not subscribe. times counts the calls.
+	Deaf func(times int, refusal error)
 }
 
 // Hub holds the one subscription of a node.
@@ -144,7 +145,9 @@ func (h *Hub) Stop() {
 func (h *Hub) Epoch() int64 { return h.epoch.Load() }
 
 func (h *Hub) receive() {
+	forbidden := false
 	for closed := 0; ; {
+		rest := pause
 		ctx, leave, key := h.settle()
 		err := listen(ctx, h.client, h.channel, key, h.subscribed, h.hear)
 		moves := ctx.Err() != nil
@@ -154,6 +157,12 @@ func (h *Hub) receive() {
 			return
 		case moves:
 			continue
+		case Forbidden(err):
+			closed, rest = 0, longest
+			if !forbidden {
+				forbidden = true
+				h.tell.Deaf(h.countDeaf(), err)
+			}
 		case !errors.Is(err, rueidis.ErrClosing):
 			closed = 0
 		case closed == closings:
@@ -164,9 +173,23 @@ func (h *Hub) receive() {
 		select {
 		case <-h.ctx.Done():
 			return
-		case <-time.After(pause):
+		case <-time.After(rest):
 		}
 	}
+}
+
+// countDeaf counts one more time that the subscription brings nothing.
+func (h *Hub) countDeaf() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.deaf++
+	return h.deaf
+}
+
+// Forbidden reports whether err says that the user lacks a right.
+func Forbidden(err error) bool {
+	answer, refused := rueidis.IsRedisErr(err)
+	return refused && strings.HasPrefix(answer.Error(), "NOPERM ")
 }
 
 // closings is how often in a row rueidis has to say that it is closing before the
@@ -219,8 +242,8 @@ func listen(ctx context.Context, client rueidis.Client, channel, key string, sub
 			defer cancel()
 			// Nothing depends on it: an unsubscribed channel costs nothing. rueidis sends a PING behind it, and panics
 			// where that is refused with words that it does not know (MISCONF, MASTERDOWN).
-			answer, refused := rueidis.IsRedisErr(conn.Do(farewell, client.B().Ping().Build()).Error())
-			if !refused || strings.HasPrefix(answer.Error(), "NOPERM ") {
+			answer := conn.Do(farewell, client.B().Ping().Build()).Error()
+			if _, refused := rueidis.IsRedisErr(answer); !refused || Forbidden(answer) {
 				_ = conn.Do(farewell, client.B().Unsubscribe().Channel(channel).Build()).Error()
 			}
 		}

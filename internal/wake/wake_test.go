@@ -160,12 +160,13 @@ type heard struct {
 	words      []string // guarded by mu
 	subscribed int      // guarded by mu
 	deaf       int      // guarded by mu
+	refusal    error    // guarded by mu: that of the last time
 }
 
-func (h *heard) wasDeaf(times int) {
+func (h *heard) wasDeaf(times int, refusal error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deaf = times
+	h.deaf, h.refusal = times, refusal
 }
 
 func (h *heard) timesDeaf() int {
@@ -315,7 +316,12 @@ func TestASubscriptionIsMadeWhenTheServerIsBack(t *testing.T) {
 
 func TestARefusedSubscriptionIsTriedAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.answer(noPermission)
+		w.answer(func(c *server.Peer, cmd string) bool {
+			if cmd == "SUBSCRIBE" {
+				c.WriteError("LOADING Redis is loading the dataset in memory")
+			}
+			return cmd == "SUBSCRIBE"
+		})
 		hub, _ := w.hub()
 		hub.Start()
 		time.Sleep(time.Second)

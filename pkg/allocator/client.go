@@ -175,7 +175,8 @@ func (c *Client) isClosed() bool {
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
 // latency, and whether this user may do what the scripts need, by allocating from a
-// pool of its own and removing it. What may not be asked is a warning.
+// pool of its own and removing it. What may not be asked is a warning, and
+// so is a refused SUBSCRIBE or PUBLISH.
 //
 // It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
 // 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,

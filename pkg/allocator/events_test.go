@@ -141,12 +141,16 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.Mend()
 	},
 	"deaf": func(w *world, n *node) {
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "SUBSCRIBE" {
+				return link.Refuse("NOPERM this user has no permissions to run the 'subscribe' command")
+			}
+			return link.Pass
+		})
 		a := w.node().take(nil)
 		q := n.queue(nil)
-		n.Deafen(true)
 		w.release(a)
 		<-q.Done
-		w.Advance(lease)
 	},
 	"held_long": func(w *world, n *node) {
 		n.take(&allocator.AllocateOptions{Lease: berth.Forever}) // which is renewed less often

@@ -159,8 +159,10 @@ const (
 	// message that the node published to itself did not come. Perhaps its server was
 	// taken out of the cluster. The node subscribes anew, on the server of a name
 	// that it waits for. Until then the node hears of a grant with its next
-	// heartbeat. Count is how often this has happened.
-	// Fills: Count. Level: warn.
+	// heartbeat. Count is how often this has happened. Also sent, once, where the server
+	// refuses this user the subscription, with the refusal in Err: the node tries again
+	// each minute, and hears of every grant with its next heartbeat.
+	// Fills: Count, Err. Level: warn.
 	Deaf Kind = "deaf"
 	// Draining: an operator has asked this process to drain, or not to any more. Detail
 	// is "drain" or "stop", and what was named: "n:" and the node, or "l:" and the label.

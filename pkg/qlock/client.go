@@ -164,7 +164,8 @@ func (c *Client) Operator() *Operator { return c.operator }
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
 // latency, and whether this user may do what the scripts need, by taking and
-// giving back a lock of a name of its own. What may not be asked is a warning.
+// giving back a lock of a name of its own. What may not be asked is a warning, and so is
+// a refused SUBSCRIBE or PUBLISH.
 //
 // It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey 7.2; a
 // *berth.ConfigError for a server that evicts keys when its maxmemory is reached,

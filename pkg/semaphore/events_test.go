@@ -122,12 +122,18 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.Mend()
 	},
 	"deaf": func(w *world, n *node) {
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "SUBSCRIBE" {
+				return link.Refuse("NOPERM this user has no permissions to run the 'subscribe' command")
+			}
+			return link.Pass
+		})
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
-		n.Deafen(true)
+		w.Advance(lease)
 		require.NoError(w.T, p.Release(context.Background()))
 		<-q.Done
-		w.Advance(lease)
+		require.Len(w.T, n.Told(observe.Deaf), 1)
 	},
 	"held_long": func(w *world, n *node) {
 		n.take(1, nil)
