@@ -16,15 +16,20 @@ import (
 type Teller func(observe.Event)
 
 // NewTeller returns what sends the events of a client to its logger and its
-// observer, nil where there is neither. The logger is valid. node is asked for the id
+// observer, nil where there is neither, and the lines of the logger, which the client closes; nil where there
+// is none. The logger is valid. node is asked for the id
 // of an event that names no node: that of a client may change. What an event has as its
 // context is the context of a call; observers get its values alone.
-func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger observe.Logger, observer observe.Observer) Teller {
-	lines, _ := settings.Logger(logger)
-	if lines == nil && observer == nil {
-		return nil
+func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger observe.Logger, observer observe.Observer) (Teller, *Lines) {
+	to, _ := settings.Logger(logger)
+	if to == nil && observer == nil {
+		return nil, nil
 	}
-	both := observe.Multi(lines, observer)
+	both, lines := observer, (*Lines)(nil)
+	if to != nil {
+		lines = &Lines{to: to, minutes: make(map[observe.Kind]*minute)}
+		both = observe.Multi(lines, observer)
+	}
 	return func(ev observe.Event) {
 		if ev.Node == "" {
 			ev.Node = node()
@@ -32,7 +37,7 @@ func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger 
 		ev.Primitive, ev.Namespace, ev.At = string(kind), namespace, time.Now() //nolint:forbidigo // a wall clock's time, for people
 		ev.Context = endless(ev.Context)
 		both.Observe(ev)
-	}
+	}, lines
 }
 
 // endless returns a context with the values of ctx that does not end.

@@ -23,7 +23,7 @@ func TestATellerCompletesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []observe.Event
 		node, failure := "a", errors.New("no answer")
-		tell := line.NewTeller(keyspace.Lock, "ns", func() string { return node }, nil,
+		tell, _ := line.NewTeller(keyspace.Lock, "ns", func() string { return node }, nil,
 			observe.Func(func(ev observe.Event) { told = append(told, ev) }))
 		bare := context.Background()
 		tell.Repeated(bare, "lock_release", 2, failure)
@@ -42,14 +42,17 @@ func TestATellerCompletesEvents(t *testing.T) {
 
 func TestWithoutListenersNothingIsTold(t *testing.T) {
 	t.Parallel()
-	tell := line.NewTeller(keyspace.Lock, "ns", nil, nil, nil)
+	tell, _ := line.NewTeller(keyspace.Lock, "ns", nil, nil, nil)
 	require.Nil(t, tell)
 	tell.Send(observe.Event{})
 	tell.Swept(context.Background(), "door", 3)
 	tell.Repeated(context.Background(), "lock_release", 1, nil)
 
 	for _, logger := range []observe.Logger{nil, (*slog.Logger)(nil), (*zap.Logger)(nil)} {
-		require.Nil(t, line.NewTeller(keyspace.Lock, "ns", nil, logger, nil))
+		tell, lines := line.NewTeller(keyspace.Lock, "ns", nil, logger, nil)
+		require.Nil(t, tell)
+		require.Nil(t, lines)
+		lines.Close()
 	}
 }
 
@@ -61,7 +64,7 @@ func TestTheContextOfAnEventHasTheValuesOfTheCallAndDoesNotEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "trace"), time.Hour)
 	cancel()
 	var told observe.Event
-	tell := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, nil, observe.Func(func(ev observe.Event) { told = ev }))
+	tell, _ := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, nil, observe.Func(func(ev observe.Event) { told = ev }))
 	tell.Send(observe.Event{Kind: observe.Cancelled, Context: ctx})
 	require.Equal(t, "trace", told.Context.Value(key{}))
 	require.NoError(t, told.Context.Err())
@@ -78,7 +81,7 @@ func TestATellerWritesToEitherKindOfLogger(t *testing.T) {
 	core, lines := observer.New(zap.DebugLevel)
 	var text bytes.Buffer
 	for _, logger := range []observe.Logger{zap.New(core), slog.New(slog.NewTextHandler(&text, nil))} {
-		tell := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, logger, nil)
+		tell, _ := line.NewTeller(keyspace.Lock, "ns", func() string { return "a" }, logger, nil)
 		tell.Send(observe.Event{Kind: observe.Lost, Name: "door"})
 	}
 	require.Equal(t, 1, lines.Len())

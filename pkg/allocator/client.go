@@ -94,6 +94,7 @@ type Client struct {
 	redis rueidis.Client
 	node  *node
 	tell  line.Teller
+	lines *line.Lines
 
 	operator Operator
 
@@ -120,7 +121,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis, pools: make(map[string]member), gone: make(chan struct{})}
-	c.tell = line.NewTeller(keyspace.Pool, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.tell, c.lines = line.NewTeller(keyspace.Pool, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.node = newNode(c)
 	c.operator = Operator{client: c, atOnce: atOnce}
 	return c, nil
@@ -197,6 +198,7 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // could not be given back within what Config.Retry allows for all of them together; these
 // holds end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
+	defer c.lines.Close()
 	c.mu.Lock()
 	first, pools := !c.closed, c.pools
 	c.closed, c.pools = true, nil

@@ -2,7 +2,7 @@
 // thing, sent to one [Observer] per client.
 //
 // A client sends every event to its Observer, and to its Logger (a *slog.Logger or a
-// *zap.Logger, see [Logger]) as a log line. [Multi] makes several observers into one,
+// *zap.Logger, see [Logger]) as a log line; an outage is a few lines. [Multi] makes several observers into one,
 // [Sample] passes on a share of frequent events, [Slog] and [Zap] write a log line per
 // event, and [Func] makes an Observer of a function:
 //

@@ -53,7 +53,8 @@ const (
 	// says what the claim does: "asks", "waits" or "holds". Silent is how long the
 	// server has been silent, Count how many calls have failed since then, Err the
 	// error of the last one. Fence, Held, Lease and Left are those of a hold: the
-	// hold is lost when Left has passed.
+	// hold is lost when Left has passed. The client's Logger gets one line a minute for all
+	// claims, which says how many holds and waits the client has.
 	// Fills: Waited, Silent, Count, Detail, Fence, Held, Lease, Left, Err. Level: warn.
 	Unavailable Kind = "unavailable"
 	// CleanupFailed: a claim whose wait has ended could not be removed within

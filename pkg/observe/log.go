@@ -12,8 +12,10 @@ import (
 )
 
 // Logger is the type of Config.Logger of every client: a *[slog.Logger] or a
-// *zap.Logger. The client writes each event to it, as [Slog] and [Zap] do. A nil
-// pointer of either type writes nothing. Any other type is refused by New with a
+// *zap.Logger. The client writes each event to it, as [Slog] and [Zap] do, but of what an
+// outage does to claims ([Unavailable], [Failed], [Lost], [ReleaseFailed], [CleanupFailed])
+// the first event of a kind, and then one line a minute whose count says how many followed.
+// A nil pointer of either type writes nothing. Any other type is refused by New with a
 // *[berth.ConfigError] for the field "Logger".
 type Logger any
 

@@ -69,10 +69,10 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	}
 	c := &Client{
 		locks: locks, space: space, clock: clock.New(), label: cfg.Label, cleanup: common.CleanupTimeout,
-		tell: line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer),
 		idle: make(chan struct{}), told: map[string]time.Duration{},
 		begin: library().Script("once_begin"), end: library().Script("once_end"),
 	}
+	c.tell, _ = line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer) // no claim has events of Once
 	c.life, c.close = context.WithCancelCause(context.Background())
 	c.run = line.NewRunner(redis, common, c.tell)
 	return c, nil

@@ -108,6 +108,7 @@ type Client struct {
 	redis    rueidis.Client
 	run      *scriptkit.Runner
 	tell     line.Teller
+	lines    *line.Lines
 	clock    clock.Clock
 	notice   *notice.Notice
 	swarm    *Swarm
@@ -141,7 +142,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, defaults: complete, space: space, redis: redis, clock: clock.New()}
 	c.operator = &Operator{client: c}
-	c.tell = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.tell, c.lines = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.run = line.NewRunner(redis, cfg.common(), c.tell)
 	if c.swarm, err = newSwarm(c); err != nil {
 		return nil, err
@@ -186,6 +187,7 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // released within Config.Retry, which bounds all of them together; these locks end with
 // their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
+	defer c.lines.Close()
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true

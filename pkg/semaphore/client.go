@@ -97,6 +97,7 @@ type Client struct {
 	redis rueidis.Client
 	node  *node
 	tell  line.Teller
+	lines *line.Lines
 
 	operator Operator
 
@@ -122,7 +123,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{cfg: cfg, space: space, redis: redis}
-	c.tell = line.NewTeller(keyspace.Sem, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
+	c.tell, c.lines = line.NewTeller(keyspace.Sem, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
 	c.node = newNode(c)
 	c.operator.client = c
 	return c, nil
@@ -188,6 +189,7 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // could not be released within Config.Retry, which bounds all of them together; these
 // permits end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
+	defer c.lines.Close()
 	defer c.node.Notice.Close()
 	return c.node.Engine.Close(ctx)
 }
