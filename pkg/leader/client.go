@@ -11,6 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -21,6 +23,9 @@ import (
 type Client struct {
 	locks *qlock.Client
 	read  *inspect.Reader
+	tell  line.Teller
+	attrs map[string]any // of each claim
+	clock clock.Clock
 	every time.Duration // of Watch
 
 	closing chan struct{} // closed when Close begins
@@ -50,7 +55,10 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{locks: locks, read: read, every: cfg.Lease / 3, closing: make(chan struct{})}, nil
+	c := &Client{locks: locks, read: read, attrs: d.Attrs, clock: clock.New(), every: cfg.Lease / 3, closing: make(chan struct{})}
+	// The locks write what an outage does.
+	c.tell, _ = line.NewTeller(keyspace.Lock, cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), locks.Node, cfg.Logger, cfg.Observer)
+	return c, nil
 }
 
 // Node is the id of this client's node, as qlock.Client has it: the Node that Current tells where this client leads.

@@ -81,6 +81,10 @@
 // the leader, unless it has WantAfter. WantAfter asks the leader whatever the leader's priority is: give it only
 // to candidates that should take over.
 //
+// # Events
+//
+// The events of a client are those of its locks, and of each term observe.TermBegan and observe.TermEnded, at level info.
+//
 // # Who leads
 //
 // [Client.Current] reads who leads, and [Client.Watch] tells each change. Both only read, for any process,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -33,7 +34,7 @@ func (c *Client) Run(ctx context.Context, name string, opts *Options, f func(con
 		lock, err := c.locks.Lock(ctx, name, opts.lock())
 		switch {
 		case err == nil:
-			if over, err := lead(ctx, lock, opts.KeepWhenWanted, f); over {
+			if over, err := c.lead(ctx, lock, opts.KeepWhenWanted, f); over {
 				return err
 			}
 		case ctx.Err() != nil || ends(err):
@@ -58,7 +59,7 @@ func (c *Client) stayOut(ctx context.Context) {
 }
 
 // lead runs f for one term, and resigns. over says that Run ends with f's error.
-func lead(ctx context.Context, lock *qlock.Lock, keep bool, f func(context.Context) error) (over bool, err error) {
+func (c *Client) lead(ctx context.Context, lock *qlock.Lock, keep bool, f func(context.Context) error) (over bool, err error) {
 	asked, ask := context.WithCancelCause(ctx)
 	term, end := lock.Within(asked)
 	heard := make(chan struct{})
@@ -72,17 +73,34 @@ func lead(ctx context.Context, lock *qlock.Lock, keep bool, f func(context.Conte
 		case <-term.Done():
 		}
 	}()
+	told := func(error) {}
 	defer func() { // also where f does not return, but panics
+		why := context.Cause(term)
 		end()
 		ask(nil)
 		<-heard
 		_ = lock.Release(ctx) // the observer is told where it fails: the hold ends with its lease then
+		told(why)
 	}()
 	if term.Err() != nil {
 		return false, nil
 	}
+	told = c.tells(ctx, lock)
 	err = f(term)
 	return ctx.Err() != nil || term.Err() == nil && (err != nil || !wanted(lock)), err
+}
+
+// tells tells that a term begins, and returns what tells that it is over, and why.
+func (c *Client) tells(ctx context.Context, lock *qlock.Lock) (over func(why error)) {
+	ev := observe.Event{
+		Kind: observe.TermBegan, Context: ctx, Name: lock.Name(), Claim: lock.ID(), Owner: berth.Owner(ctx), Fence: lock.Fence(), Attrs: c.attrs,
+	}
+	c.tell.Send(ev)
+	began := c.clock.Now()
+	return func(why error) {
+		ev.Kind, ev.Held, ev.Err = observe.TermEnded, c.clock.Now()-began, why
+		c.tell.Send(ev)
+	}
 }
 
 func wanted(lock *qlock.Lock) bool {

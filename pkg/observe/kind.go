@@ -327,6 +327,17 @@ const (
 	Missed Kind = "missed"
 )
 
+// What only package leader sends. Primitive is "lock", as of the other events of its clients.
+const (
+	// TermBegan: this process leads: the function of a Run begins.
+	// Fills: Fence. Level: info.
+	TermBegan Kind = "term_began"
+	// TermEnded: this process leads no more, and the function has returned. Held is how long it ran. Err is
+	// why the context of the function ended before it returned, if it did: lost, wanted back, or that of Run ended.
+	// Fills: Fence, Held, Err. Level: info.
+	TermEnded Kind = "term_ended"
+)
+
 // What only a page of Berth sends, for an operator; see package console.
 const (
 	// Acted: somebody has acted from a page of Berth; the call that it made has events of its own. Detail is what

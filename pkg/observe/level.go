@@ -20,6 +20,7 @@ func Kinds() []Kind {
 		[]Kind{SettingsDiffer},
 		[]Kind{Rested, SettingsChanged, Swapped, OpenFailed, CloseFailed, Refreshed, RefreshFailed, HealthProgress, HealthChecked, Damaged, Unhealthy},
 		[]Kind{Ran, RunFailed, RunStopped, NotBegun, Missed},
+		[]Kind{TermBegan, TermEnded},
 		[]Kind{Acted},
 	)
 }

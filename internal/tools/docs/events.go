@@ -22,6 +22,7 @@ var sentBy = []string{
 	"pool, once",
 	"pool",
 	"once",
+	"leader",
 	"a page",
 }
 
