@@ -54,6 +54,11 @@
 // MaxWaiting counts on: while the server is silent, each process serves at most MaxWaiting
 // requests in each MaxWait. Requests that hold a permit go on until their lease is over.
 //
+// # Logs
+//
+// Options.Logger gets a sample of the refusals. What else happens to a request in line, the logger and the observer of
+// the semaphore's client are told.
+//
 // # Names from strangers
 //
 // A tenant's id in a header is text from a stranger. Client.Semaphore refuses what is no

@@ -46,6 +46,7 @@ type limit struct {
 	choose func(*http.Request) (*semaphore.Semaphore, error)
 	opts   Options
 	line   line
+	sample sample
 }
 
 func (l *limit) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -60,6 +61,7 @@ func (l *limit) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	case err == nil, l.opts.FailOpen && failed(err) && r.Context().Err() == nil:
 		next.ServeHTTP(w, r)
 	default:
+		l.sample.log(l.opts.Logger, r, err)
 		w.Header().Set("Retry-After", l.opts.retryAfter())
 		l.opts.Refuse(w, r, err)
 	}

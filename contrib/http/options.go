@@ -3,6 +3,7 @@ package berthhttp
 import (
 	"cmp"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -36,6 +37,9 @@ type Options struct {
 	// berth.ErrInvalidConfig and 500 (Internal Server Error) for another error of LimitBy's
 	// function, both without Retry-After.
 	Refuse func(w http.ResponseWriter, r *http.Request, err error)
+	// Logger gets a line at level warn of a refused request, at most one in 10 s: count says how many requests
+	// were refused since the line before, error why the last one was. Default none.
+	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
