@@ -25,15 +25,19 @@ func EndOf(ctx context.Context) error {
 // be lost otherwise.
 func Catch(what string, f func() error) (err error) {
 	defer func() {
-		switch v := recover().(type) {
-		case nil:
-		case error:
-			err = fmt.Errorf("berth: %s panicked: %w\n\n%s", what, v, debug.Stack())
-		default:
-			err = fmt.Errorf("berth: %s panicked: %v\n\n%s", what, v, debug.Stack())
+		if v := recover(); v != nil {
+			err = Panicked(what, v)
 		}
 	}()
 	return f()
+}
+
+// Panicked is the error of a panic with v, for a deferred function that has recovered it.
+func Panicked(what string, v any) error {
+	if err, is := v.(error); is {
+		return fmt.Errorf("berth: %s panicked: %w\n\n%s", what, err, debug.Stack())
+	}
+	return fmt.Errorf("berth: %s panicked: %v\n\n%s", what, v, debug.Stack())
 }
 
 // Outcome is the error of a Do: that of f, err, and why the hold ended before f did,

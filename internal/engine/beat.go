@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -35,6 +36,11 @@ func (e *Engine) beatMany(ctx context.Context, batches []heartbeat.Batch, answer
 	var restores sync.WaitGroup
 	defer restores.Wait()
 	e.cfg.Scripts.BeatMany(scriptkit.Patient(scriptkit.Internal(ctx)), calls, func(i int, round Round, err error) {
+		var outcomes []heartbeat.Outcome
+		var unknown []int
+		if err == nil {
+			err = e.guarded(func() { outcomes, unknown = e.hearAll(&all[i], start, round) })
+		}
 		if err != nil {
 			for _, c := range calls[i].Claims {
 				e.on(c, &event{kind: evMissed, start: start, mayRun: scriptkit.MaybeRan(err), cause: err})
@@ -42,16 +48,27 @@ func (e *Engine) beatMany(ctx context.Context, batches []heartbeat.Batch, answer
 			answer(i, nil, err)
 			return
 		}
-		outcomes, unknown := e.hearAll(&all[i], start, round)
 		if len(unknown) == 0 {
 			answer(i, outcomes, nil)
 			return
 		}
 		restores.Go(func() {
-			e.restoreOf(ctx, calls[i], unknown, outcomes)
-			answer(i, outcomes, nil)
+			answer(i, outcomes, e.guarded(func() { e.restoreOf(ctx, calls[i], unknown, outcomes) }))
 		})
 	})
+}
+
+// guarded takes in one answer to heartbeats. Where that panics, the batch counts as one that failed, and the others,
+// and the next ones, go on.
+func (e *Engine) guarded(take func()) error {
+	err := guard.Run("the answer to a heartbeat", e.cfg.Observe, func() error {
+		take()
+		return nil
+	})
+	if err == nil {
+		return nil
+	}
+	return &scriptkit.Error{Attempts: 1, MaybeRan: true, Repeatable: true, Err: err}
 }
 
 // snapshots is a batch that is about to be sent.
@@ -78,11 +95,12 @@ func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes 
 			e.relimit(c, answer)
 		}
 		outcomes[i] = fx.outcome()
-		if fx.has(doRestore) && c.calls.TryLock() {
+		if fx.has(doRestore) {
 			unknown = append(unknown, i)
 		}
 	}
-	return outcomes, unknown
+	// All at the end: none stays locked if the answer of another one panics.
+	return outcomes, slices.DeleteFunc(unknown, func(i int) bool { return !b.Claims[i].calls.TryLock() })
 }
 
 // outcome is what the heartbeat makes of an answer. An end needs none: a claim that

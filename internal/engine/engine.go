@@ -142,7 +142,7 @@ func New(cfg Config) *Engine {
 	}
 	e.waits = heartbeat.Spec{Failed: e.beatFailed}
 	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Clock, cfg.Wait, wake.Callbacks{
-		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf,
+		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf, Observe: cfg.Observe,
 	})
 	return e
 }

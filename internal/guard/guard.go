@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -22,20 +23,24 @@ var strict string
 // does not run again at once. In the tests of Berth a panic stays one, unless it is Meant.
 func Run(what string, tell func(observe.Event), f func() error) (err error) {
 	defer func() {
-		v := recover()
-		if v == nil {
-			return
-		}
-		if _, meant := v.(Meant); !meant && tested() {
-			panic(v)
-		}
-		err = fmt.Errorf("berth: %s panicked, please report it: %v\n\n%s", what, v, debug.Stack())
-		if tell != nil {
-			defer func() { _ = recover() }() // whoever is told is not Berth's, and the panic may be his
-			tell(observe.Event{Kind: observe.Panicked, Detail: what, Err: err})
+		if v := recover(); v != nil {
+			err = Panicked(what, tell, v)
 		}
 	}()
 	return f()
+}
+
+// Panicked is Run's error, and tells as Run does, for a deferred function that has recovered v itself.
+func Panicked(what string, tell func(observe.Event), v any) (err error) {
+	if _, meant := v.(Meant); !meant && tested() {
+		panic(v)
+	}
+	err = fmt.Errorf("please report it: %w", caller.Panicked(what, v))
+	if tell != nil {
+		defer func() { _ = recover() }() // whoever is told is not Berth's, and the panic may be his
+		tell(observe.Event{Kind: observe.Panicked, Detail: what, Err: err})
+	}
+	return err
 }
 
 // tested says that a test of Berth runs, or a program that one has built.

@@ -18,7 +18,7 @@ func TestAPanicIsToldAndBecomesAnError(t *testing.T) {
 		panic("and so does the observer")
 	}
 	err := guard.Run("the reading", tell, func() error { panic(guard.Meant("no such index")) })
-	require.ErrorContains(t, err, "berth: the reading panicked, please report it: no such index")
+	require.ErrorContains(t, err, "please report it: berth: the reading panicked: no such index")
 	require.ErrorContains(t, err, "guard_test.go", "the stack")
 	require.Len(t, events, 1)
 	require.Equal(t, []any{observe.Panicked, "the reading", err}, []any{events[0].Kind, events[0].Detail, events[0].Err})

@@ -79,10 +79,12 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 
 // beaten reads the answer to a Beat. It reports false where the script of thin names could not
 // answer: the name has become fat, or the hold has ended, and the next call is the general one.
-func (s *Calls) beaten(b engine.Batch, thin bool, r *scriptkit.Reply, err error) (round engine.Round, done bool, _ error) {
+func (s *Calls) beaten(b engine.Batch, thin bool, r *scriptkit.Reply, failed error) (round engine.Round, done bool, err error) {
+	done = true // also where it panics
+	defer s.recovers("renew", &err)
 	switch {
-	case err != nil:
-		return engine.Round{}, true, err
+	case failed != nil:
+		return engine.Round{}, true, failed
 	case !thin:
 		round, err = s.round(b.Name, r, statusRenewed, len(b.Claims), renewed)
 		return round, true, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -122,6 +123,14 @@ func (s *Calls) keys(name string) []string {
 	return keys
 }
 
+// recovers makes a panic on what the server answers an error of the call, which may have run; err is the call's.
+// It is to be deferred: nobody else could guard the goroutines that wait for the call.
+func (s *Calls) recovers(what string, err *error) {
+	if v := recover(); v != nil {
+		*err = &scriptkit.Error{Script: what, Attempts: 1, MaybeRan: true, Err: guard.Panicked("the reading of "+what, s.Tell, v)}
+	}
+}
+
 // Load loads the kind's scripts for own calls on every node of the server.
 func (s *Calls) Load(ctx context.Context) error {
 	if s.thin {
@@ -133,7 +142,8 @@ func (s *Calls) Load(ctx context.Context) error {
 }
 
 // Acquire runs the kind's acquire once, or that of thin names before it.
-func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, err error) {
+	defer s.recovers("acquire", &err)
 	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
 		return a, err
 	}
@@ -159,6 +169,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, er
 
 // Release runs the kind's release, repeated by Config.Retry, or that of thin names before it.
 func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (p engine.Parting, err error) {
+	defer s.recovers("release", &err)
 	unanswered := false
 	if c.Thin.Load() && stays == 0 {
 		var done bool
@@ -185,6 +196,7 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 
 // Requeue runs lock_requeue once.
 func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
+	defer s.recovers("requeue", &err)
 	r, err := s.Run(ctx, s.requeue, scriptkit.Once, c.Name,
 		s.ID, c.ID, Decimal(c.Ticket()), Lane(c.Record.Priority))
 	if err != nil || r.Status() == statusNotWaiting {
@@ -195,7 +207,8 @@ func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, 
 }
 
 // Restore runs the kind's script that puts claims back in line, once.
-func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (_ engine.Round, err error) {
+	defer s.recovers("restore", &err)
 	if s.cfg.Notice != nil { // those who were paused are put back paused
 		told := s.cfg.Notice.Current(ctx)
 		if left := s.cfg.Notice.Left(told); left > 0 {

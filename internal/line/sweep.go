@@ -44,7 +44,8 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 }
 
 // sweepOnce runs one sweep.
-func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (int, engine.NextDeadline, error) {
+func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (dropped int, next engine.NextDeadline, err error) {
+	defer s.recovers("sweep", &err)
 	r, err := s.Run(ctx, s.sweep, mode, name, s.ID, look)
 	if err != nil {
 		return 0, engine.NextDeadline{}, err
@@ -52,12 +53,13 @@ func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode,
 	if r.Status() != statusSwept {
 		return 0, engine.NextDeadline{}, Unexpected(name, &r)
 	}
-	dropped, told := int(r.Int(4)), Texts(&r, 5)
+	dropped = int(r.Int(4))
+	told := Texts(&r, 5)
 	s.Tell.Swept(ctx, name, dropped)
 	if s.cfg.Swept != nil {
 		s.cfg.Swept(name, told)
 	}
-	next := nextDeadline(&r)
+	next = nextDeadline(&r)
 	next.Dropped = dropped + len(told)
 	return dropped, next, r.Err()
 }

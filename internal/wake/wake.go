@@ -18,6 +18,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 // pause is how long the hub waits before it subscribes anew after Receive has
@@ -84,6 +86,8 @@ type Callbacks struct {
 	// was published, before the hub subscribes elsewhere; and once, with the refusal,
 	// where the user may not subscribe. times counts the calls.
 	Deaf func(times int, refusal error)
+	// Observe takes the event of a message that could not be taken in without a panic; nil for nobody.
+	Observe func(observe.Event)
 }
 
 // Hub holds the one subscription of a node.
@@ -213,6 +217,13 @@ func (h *Hub) subscribed() {
 // hear takes a payload. One that cannot be read is from a stranger or from a
 // release to come: the heartbeat brings the same news.
 func (h *Hub) hear(payload string) {
+	_ = guard.Run("a wake-up", h.tell.Observe, func() error {
+		h.take(payload)
+		return nil
+	})
+}
+
+func (h *Hub) take(payload string) {
 	message, err := Parse(payload)
 	switch {
 	case err != nil:

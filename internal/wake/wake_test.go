@@ -19,8 +19,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -370,5 +372,31 @@ func TestTryEndsWithItsContextWhereTheServerIsSilent(t *testing.T) {
 		start := time.Now()
 		require.ErrorIs(t, wake.Try(ctx, w.redis, channel), context.DeadlineExceeded)
 		require.LessOrEqual(t, time.Since(start), 1300*time.Millisecond)
+	})
+}
+
+func TestAMessageOnWhichSomethingPanicsIsDroppedAndTold(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		h := &heard{}
+		var told []observe.Event
+		hub := wake.New(w.redis, channel, clock.New(), 10*time.Second, wake.Callbacks{
+			Deliver: func(m wake.Message) {
+				if m.Name == "bad" {
+					panic(guard.Meant("no such index"))
+				}
+				h.deliver(m)
+			},
+			Subscribed: h.resubscribed, Deaf: h.wasDeaf, Observe: func(e observe.Event) { told = append(told, e) },
+		})
+		hub.Start()
+		synctest.Wait()
+		require.Equal(t, 1, w.publish(pack("granted", "bad")))
+		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
+		words, subscribed := h.state()
+		require.Equal(t, []string{"granted"}, words)
+		require.Equal(t, 1, subscribed, "the connection lives on")
+		require.Len(t, told, 1)
+		require.Equal(t, observe.Panicked, told[0].Kind)
+		hub.Stop()
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -191,7 +192,13 @@ func (q *call) try(ctx context.Context) decision {
 	}
 	decided := make(chan decision) // without room: either the caller takes it, or has left
 	go func() {
-		d := q.decide(ctx, lock)
+		var d decision
+		if err := guard.Run("a decision", q.c.tell, func() error {
+			d = q.decide(ctx, lock)
+			return nil
+		}); err != nil {
+			d = decision{err: err}
+		}
 		if d.run == nil {
 			_ = lock.Release(ctx)
 			q.c.leave()
