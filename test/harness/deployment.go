@@ -12,13 +12,14 @@ import (
 // with the test. Its methods are called by one goroutine at a time. What a
 // topology cannot do fails the test that asks for it.
 type Deployment struct {
-	// Name is one of redis, valkey, container, cluster, sentinel, embedded.
+	// Name is one of redis, valkey, container, cluster, sentinel, endpoint, embedded.
 	Name string
 
 	spec    Spec
 	servers []*Server // data nodes
 
-	sentinel *watched // nil unless Sentinel watches over it
+	sentinel *watched  // nil unless Sentinel watches over it
+	endpoint *Endpoint // nil unless one leads to its master
 }
 
 // Spec says how a process reaches a deployment. It is the same for as long as the
@@ -99,6 +100,8 @@ func (d *Deployment) Masters(t testing.TB) []*Server {
 		return d.clusterMasters(t)
 	case d.sentinel != nil:
 		return []*Server{d.master(t)}
+	case d.endpoint != nil:
+		return []*Server{d.endpoint.master}
 	}
 	return d.servers
 }

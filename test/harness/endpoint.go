@@ -23,11 +23,14 @@ func NewEndpoint(t testing.TB) *Endpoint {
 	replica := one(t, replicated(master.Addr))
 	e := &Endpoint{
 		Proxied: Proxy(t, master), master: master, replica: replica,
-		pair: &Deployment{Name: "endpoint", servers: []*Server{master, replica}},
 	}
+	e.pair = &Deployment{Name: "endpoint", spec: Spec{Addresses: []string{e.Addr}}, servers: []*Server{master, replica}, endpoint: e}
 	e.settled(t)
 	return e
 }
+
+// Deployment is the pair: its clients go through the address.
+func (e *Endpoint) Deployment() *Deployment { return e.pair }
 
 // Master is the server that takes writes.
 func (e *Endpoint) Master() *Server { return e.master }

@@ -44,6 +44,8 @@ type scene struct {
 	fault  *fault         // nil for none
 	faults int            // how many times
 
+	start func(*run) *world // nil for a single server
+
 	// proxies are between the workers and the server: the fault is one of the network.
 	// What is to be found depends on a few moments: such scenes are played when nothing is
 	// busy.
@@ -66,6 +68,12 @@ var (
 	calm    = &scene{name: "calm", events: 1500, edit: func(j *job.Job) { j.Calm, j.Goroutines = true, 12 }}
 	busy    = &scene{name: "busy", events: 3000, edit: func(j *job.Job) { j.HoldMax, j.Goroutines = 30, 12 }}
 	crowded = &scene{name: "crowded", events: 1500, edit: crowd}
+
+	// All contend for one lock, so that many places are drawn among others.
+	drawn = &scene{name: "places drawn", events: 3000, edit: func(j *job.Job) {
+		busy.edit(j)
+		j.Sems, j.Locks, j.Pools = nil, j.Locks[1:2], nil
+	}}
 )
 
 // crowd has few names that many contend for: whoever waits, waits for longer than it
@@ -202,7 +210,7 @@ func longPairs(j *job.Job) {
 func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 
 // mutants are the broken variants.
-var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants)
+var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants, passingMutants)
 
 var commonMutants = []mutant{
 	{
@@ -392,7 +400,7 @@ var commonMutants = []mutant{
 		broke: []change{{"scripts/line/dead.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}},
 	},
 	{
-		name: "a Random claim is drawn a place among those of a higher priority", scene: busy, rules: []string{checker.Order},
+		name: "a Random claim is drawn a place among those of a higher priority", scene: drawn, rules: []string{checker.Order},
 		broke: []change{{
 			"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
 		}},
@@ -528,9 +536,11 @@ func (r *run) search(p play) {
 }
 
 // happen returns when about so much more has been written down, however long that takes,
-// or when nothing more is: a broken library may stand still.
+// or when nothing more is: a broken library may stand still. So may the machine; a moment in which this process was
+// late itself says nothing of the library.
 func (r *round) happen(events int) {
-	const ofEvent, still = 230, 1500 * time.Millisecond // bytes
+	const ofEvent = 230 // bytes
+	const moment, still = 25 * time.Millisecond, 100
 	written := func() (sum int64) {
 		files, err := filepath.Glob(filepath.Join(r.dir, "*.jsonl"))
 		require.NoError(r, err)
@@ -541,10 +551,14 @@ func (r *round) happen(events int) {
 		}
 		return sum
 	}
-	last, since := written(), time.Now()
-	for enough := last + int64(events*ofEvent); last < enough && time.Since(since) < still; <-time.After(25 * time.Millisecond) {
+	last, quiet := written(), 0
+	for enough := last + int64(events*ofEvent); last < enough && quiet < still; {
+		began := time.Now()
+		<-time.After(moment)
 		if now := written(); now > last {
-			last, since = now, time.Now()
+			last, quiet = now, 0
+		} else if time.Since(began) < 2*moment {
+			quiet++
 		}
 	}
 }
@@ -556,6 +570,9 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 	start := singleWorld
 	if !p.proxies {
 		start = func(r *run) *world { return newWorld(r, harness.Single(r)) }
+	}
+	if p.start != nil {
+		start = p.start
 	}
 	w := start(r)
 	o := &round{
@@ -584,11 +601,7 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 			o.happen(p.events)
 		}
 		o.strike(p.fault)
-		for _, w := range o.workers {
-			if !w.alive() {
-				o.start(w)
-			}
-		}
+		o.revive()
 	}
 	o.fill()
 	h := &history.Run{Seed: seed, Topology: w.name, Faults: o.faults, Fills: o.fills}
@@ -596,7 +609,7 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 	found := o.drain()
 	require.NoError(r, h.Save(o.dir))
 	require.NoError(r, h.Load(o.dir))
-	found = append(found, checker.Check(h).Violations...)
+	found = slices.Concat(found, o.found, checker.Check(h).Violations)
 	rules := map[string]int{}
 	for _, v := range found {
 		rules[v.Rule]++

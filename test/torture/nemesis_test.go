@@ -19,6 +19,7 @@ import (
 type fault struct {
 	name        string
 	ofServer    bool          // another fault, of a worker, may come and go during it
+	alone       bool          // it comes during no other, and no other during it
 	least, most time.Duration // how long it lasts
 	// begin does it, and says in the record what the checker must know. The end heals.
 	begin func(r *round, record *history.Fault) (end func())
@@ -325,17 +326,21 @@ func forgets(name string, remember func(*round, *history.Fault) (lose func() (he
 }
 
 // rewind loses what came after a snapshot.
-var rewind = forgets("restart from a snapshot that lacks the last hand-offs", func(r *round, _ *history.Fault) (lose func() func()) {
+var rewind = forgets("restart from a snapshot that lacks the last hand-offs", snapshot)
+
+func snapshot(r *round, _ *history.Fault) (lose func() (heal func())) {
 	s := r.world.d.Servers()[0]
 	s.Snapshot(r)
 	return func() func() {
 		s.Restore(r)
 		return nothing
 	}
-})
+}
 
 // takenOver loses what came after the replicas were cut off.
-var takenOver = forgets("failover that loses the last hand-offs", func(r *round, record *history.Fault) (lose func() func()) {
+var takenOver = forgets("failover that loses the last hand-offs", cutOff)
+
+func cutOff(r *round, record *history.Fault) (lose func() (heal func())) {
 	name := ""
 	if r.world.d.Spec().Cluster {
 		name = r.name()
@@ -346,7 +351,7 @@ var takenOver = forgets("failover that loses the last hand-offs", func(r *round,
 		cut.TakeOver(r)
 		return func() { r.world.d.Rejoin(r) }
 	}
-})
+}
 
 // ofSentinels: the data of a moment may be lost with a master.
 var ofSentinels = []*fault{

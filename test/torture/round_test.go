@@ -134,14 +134,14 @@ var (
 )
 
 func (r *round) job() job.Job {
-	spec, goroutines := r.world.d.Spec(), goroutinesOfRound
+	spec, goroutines, lease := r.world.d.Spec(), goroutinesOfRound, cmp.Or(r.world.lease, leaseOfRound)
 	if isShort() {
 		goroutines = goroutinesOfShort
 	}
 	return job.Job{
-		Redis:     job.Redis{Addresses: spec.Addresses, MasterSet: spec.MasterSet, Cluster: spec.Cluster},
-		Namespace: r.ns, Sems: sems, Locks: locks, Pools: pools,
-		Goroutines: goroutines, Lease: leaseOfRound.Milliseconds(), HoldMax: 15, DrainLimit: drainOfNone,
+		Redis:     job.Redis{Addresses: spec.Addresses, MasterSet: spec.MasterSet, Cluster: spec.Cluster, Password: passwordOfRound},
+		Namespace: r.ns, Sems: sems, Locks: locks, Pools: pools, Endless: endless,
+		Goroutines: goroutines, Lease: lease.Milliseconds(), HoldMax: 15, DrainLimit: drainOfNone,
 	}
 }
 
@@ -159,17 +159,13 @@ func (r *round) nemesis() {
 	faults := r.draw()
 	for i := 0; i < len(faults); i++ {
 		f := faults[i]
-		if i+1 < len(faults) && f.ofServer && !faults[i+1].ofServer && r.rng.IntN(2) == 0 {
+		if i+1 < len(faults) && f.ofServer && !faults[i+1].ofServer && !faults[i+1].alone && r.rng.IntN(2) == 0 {
 			i++
 			r.strike(f, faults[i])
 		} else {
 			r.strike(f)
 		}
-		for _, w := range r.workers {
-			if !w.alive() {
-				r.start(w)
-			}
-		}
+		r.revive()
 		r.wait(300*time.Millisecond, 900*time.Millisecond)
 	}
 }
@@ -217,7 +213,7 @@ func (r *round) judge(healed int64, found []checker.Violation) {
 	require.NoError(r, h.Save(r.dir))
 	require.NoError(r, h.Load(r.dir))
 	report := checker.Check(h)
-	report.Violations = slices.Concat(report.Violations, found, r.audit())
+	report.Violations = slices.Concat(report.Violations, r.found, found, r.audit())
 	r.tally.add(r.world.name, h, report)
 	r.found = report.Violations
 	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.world.name, r.seed,

@@ -123,7 +123,11 @@ func (r *run) prepare() []*world {
 		name  string
 		start func(*run) *world
 	}{
-		{"redis", singleWorld}, {"cluster", clusterWorld}, {"valkey", valkeyWorld}, {"sentinel", sentinelWorld},
+		{"redis", singleWorld},
+		{"cluster", clusterWorld},
+		{"valkey", valkeyWorld},
+		{"sentinel", sentinelWorld},
+		{"endpoint", endpointWorld},
 	}
 	var worlds []*world
 	wanted := strings.Split(*on, ",")

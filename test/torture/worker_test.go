@@ -37,6 +37,7 @@ type worker struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	ended chan struct{} // closed when it is gone
+	shot  bool          // it was killed
 	said  *lockedBuffer
 }
 
@@ -44,6 +45,7 @@ type worker struct {
 func (r *round) start(w *worker) {
 	r.Helper()
 	w.life++
+	w.shot = false
 	w.job.Process = fmt.Sprintf("%s.%d", w.name, w.life)
 	w.job.History = filepath.Join(r.dir, w.job.Process+".jsonl")
 	w.job.Seed = r.rng.Int64()
@@ -90,6 +92,7 @@ func (r *round) start(w *worker) {
 
 // end kills the worker and returns when it is gone.
 func (w *worker) end() {
+	w.shot = true
 	_ = w.cmd.Process.Kill() // it may have ended
 	<-w.ended
 }
@@ -103,6 +106,21 @@ func (w *worker) alive() bool {
 		return false
 	default:
 		return true
+	}
+}
+
+// revive starts the workers that are gone. One that nobody has killed has ended by itself.
+func (r *round) revive() {
+	r.Helper()
+	for _, w := range r.workers {
+		if w.alive() {
+			continue
+		}
+		if !w.shot {
+			text := fmt.Sprintf("%s has ended before it was told to: %v\n%s", w.job.Process, w.cmd.ProcessState, start(w.said.String()))
+			r.found = append(r.found, checker.Violation{Rule: ruleEnd, Text: text})
+		}
+		r.start(w)
 	}
 }
 

@@ -19,6 +19,9 @@ type world struct {
 	proxies []*harness.Proxied // one for each worker; none where there is more than one server
 	faults  []*fault
 
+	endpoint *harness.Endpoint // nil unless one leads to the master
+	lease    time.Duration     // of the rounds; 0 is leaseOfRound
+
 	clients map[*harness.Server]rueidis.Client // each of one server alone
 }
 
@@ -47,12 +50,14 @@ func clusterWorld(r *run) *world {
 }
 
 func sentinelWorld(r *run) *world {
-	return newWorld(r, harness.Sentinel(r), ofWorkers, ofServers, ofHands, ofSentinels)
+	return newWorld(r, harness.Sentinel(r), ofWorkers, ofServers, ofHands, ofSentinels,
+		[]*fault{losesReleases("failover that loses releases of holds without end", cutOff)})
 }
 
 func behindProxies(r *run, d *harness.Deployment) *world {
 	r.Helper()
-	w := newWorld(r, d, ofWorkers, ofNetworks, ofServers, ofHands, ofSingles)
+	w := newWorld(r, d, ofWorkers, ofNetworks, ofServers, ofHands, ofSingles, ofRefusals,
+		[]*fault{demoted, restarting})
 	for range workersOfRound {
 		w.proxies = append(w.proxies, harness.Proxy(r, d.Servers()[0]))
 	}
@@ -63,7 +68,10 @@ func behindProxies(r *run, d *harness.Deployment) *world {
 func (w *world) direct(r *round, s *harness.Server) rueidis.Client {
 	r.Helper()
 	if w.clients[s] == nil {
-		w.clients[s] = s.Client(r.T, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
+		w.clients[s] = s.Client(r.T, func(o *rueidis.ClientOption) {
+			o.ForceSingleClient = true
+			o.PipelineMultiplex = -1 // one connection: what lets that in or kills the others is told over it
+		})
 	}
 	return w.clients[s]
 }

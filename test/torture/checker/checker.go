@@ -38,6 +38,9 @@ const (
 	Paused       = "paused"
 	Resumed      = "resumed"
 	Wanted       = "wanted"
+	Kept         = "kept"
+	Outlasts     = "outlasts"
+	Returned     = "returned"
 )
 
 // RuleCount is how often a rule was looked at in a round.
@@ -92,6 +95,9 @@ func Check(run *history.Run) *Report {
 		{Paused, paused},
 		{Resumed, resumed},
 		{Wanted, wanted},
+		{Kept, kept},
+		{Outlasts, outlasts},
+		{Returned, returned},
 	} {
 		c.count = RuleCount{Rule: rule.name}
 		rule.apply(c)

@@ -58,16 +58,21 @@ func TestEveryRuleIsCheckedInARound(t *testing.T) {
 	checked := map[string]int{}
 	for _, world := range worlds {
 		report := Check(world(2, none).play(20_000, nil))
-		require.Len(t, report.Rules, 19)
+		require.Len(t, report.Rules, 22)
 		for _, count := range report.Rules {
 			checked[count.Rule] += count.Checked
 			require.Zero(t, count.GaveUp, count.Rule)
 		}
 	}
 	for rule, times := range checked {
-		require.Positive(t, times, rule)
+		if !slices.Contains(ofFaults, rule) {
+			require.Positive(t, times, rule)
+		}
 	}
 }
+
+// ofFaults are rules that look at faults which no simulation has: see TestRulesOfFaults.
+var ofFaults = []string{Kept, Outlasts, Returned}
 
 // A library with a fault is accused of what it does, and of nothing that does not
 // follow from it.

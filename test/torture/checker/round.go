@@ -36,6 +36,8 @@ type round struct {
 	answers map[string][]stretch
 	// subscribed are, by node, the moments at which its subscription was made.
 	subscribed map[string][]int64
+	// felt is longer than all leases that renew: what was wrong before no longer ends a hold.
+	felt int64
 	// offset is CLOCK_REALTIME in us less CLOCK_MONOTONIC.
 	offset int64
 	// skewed says that fences of this round may be ahead of the machine's clock, so
@@ -161,7 +163,7 @@ func (n *name) String() string { return n.primitive + " " + n.name }
 func read(run *history.Run) *round {
 	r := &round{
 		run: run, byOp: map[opID]*call{}, claims: map[string]*claim{}, killed: map[string]int64{},
-		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, offset: math.MaxInt64,
+		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, felt: leaseOfHolds, offset: math.MaxInt64,
 	}
 	for _, f := range run.Faults {
 		// A clock that was behind goes forward when it is set right again.
@@ -265,6 +267,7 @@ func (r *round) readCalls() map[opID]*claim {
 			if e.Do == history.Acquire || e.Do == history.Try || e.Do == history.Reenter {
 				a := &claim{call: *c}
 				c, acquires[id] = &a.call, a
+				r.felt = max(r.felt, e.Lease*ms*5/4)
 			}
 			r.byOp[id] = c
 			r.calls = append(r.calls, c)

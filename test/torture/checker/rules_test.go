@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,11 +56,16 @@ func faultOf(t *testing.T, words []string) history.Fault {
 	from, to := int64(number(t, words[2])*1000), int64(number(t, words[3])*1000)
 	f := history.Fault{Name: words[1], From: from * 1000, To: to * 1000, Real: epoch + from, RealEnd: epoch + to}
 	for _, w := range words[4:] {
-		if lost, ok := strings.CutPrefix(w, "lost="); ok {
-			f.Lost = int64(number(t, lost) * 1e6)
-			continue
-		}
-		switch w {
+		key, value, _ := strings.Cut(w, "=")
+		switch key {
+		case "lost":
+			f.Lost = int64(number(t, value) * 1e6)
+		case "keeps":
+			f.Keeps = int64(number(t, value))
+		case "shown":
+			f.Shown = strings.Split(value, ",")
+		case "passes":
+			f.Passes = true
 		case "amnesia":
 			f.Amnesia = true
 		case "behind":
@@ -93,12 +99,12 @@ func eventOf(t *testing.T, words []string) history.Event {
 		case set:
 			set1(t, &e, key, value)
 		default:
-			require.Contains(t, []string{"unordered", "bounded", "fixed"}, w)
+			require.Contains(t, []string{"unordered", "bounded", "fixed", "endless"}, w)
 			e.Unordered, e.Bounded, e.Fixed = e.Unordered || w == "unordered", e.Bounded || w == "bounded", e.Fixed || w == "fixed"
 		}
 	}
 	acquires := e.Do == history.Acquire || e.Do == history.Try || e.Do == history.Reenter
-	if acquires && e.Lease == 0 {
+	if acquires && e.Lease == 0 && !slices.Contains(words, "endless") {
 		e.Lease = 1000
 	}
 	switch {

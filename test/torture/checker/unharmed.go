@@ -12,8 +12,7 @@ const (
 	// afterwards is how long after a fault a new call may still meet what it has left: a
 	// connection that is dead.
 	afterwards = 500 * ms
-	// leaseOfHolds is longer than the leases of a round that renew: what was wrong before
-	// no longer ends a hold.
+	// leaseOfHolds is longer than the usual leases.
 	leaseOfHolds = 3 * second
 	// slow is how long a process that runs may write nothing for the rule to look at it:
 	// a heartbeat is due after a third of a lease, which is a second, and may be late by
@@ -54,7 +53,7 @@ func unharmed(c *check) {
 		}
 	}
 	for _, e := range c.alone {
-		if e.Kind != history.Closed || !c.quiet(e.Process, slow, e.At-leaseOfHolds, e.At) {
+		if e.Kind != history.Closed || !c.quiet(e.Process, slow, e.At-c.felt, e.At) {
 			continue
 		}
 		c.count.Checked++
@@ -64,8 +63,8 @@ func unharmed(c *check) {
 	}
 	for i := range c.run.Events {
 		e := &c.run.Events[i]
-		if e.Kind != history.Restored || e.Detail != forgotten || !c.quiet(e.Process, slow, e.At-leaseOfHolds, e.At) ||
-			c.answeredLate("", slow, e.At-leaseOfHolds, e.At) || c.tookAway(e) {
+		if e.Kind != history.Restored || e.Detail != forgotten || !c.quiet(e.Process, slow, e.At-c.felt, e.At) ||
+			c.answeredLate("", slow, e.At-c.felt, e.At) || c.tookAway(e) {
 			continue
 		}
 		c.count.Checked++
@@ -136,8 +135,8 @@ func (c *check) unharmedHold(n *name, a *claim, lease int64) {
 	if end == nil && len(a.releases) > 0 {
 		end = a.releases[0].invoke
 	}
-	if end == nil || !c.quiet(a.invoke.Process, min(slow, lease/3), end.At-leaseOfHolds, end.At) ||
-		c.answeredLate("", lease/3, end.At-leaseOfHolds, end.At) {
+	if end == nil || !c.quiet(a.invoke.Process, min(slow, lease/3), end.At-c.felt, end.At) ||
+		c.answeredLate("", lease/3, end.At-c.felt, end.At) {
 		return
 	}
 	c.count.Checked++

@@ -110,7 +110,7 @@ type Event struct {
 	Capacity  int    `json:"capacity,omitempty"`  // of a semaphore, or of each resource of a pool
 	Priority  int    `json:"priority,omitempty"`  // of an acquire
 	Unordered bool   `json:"unordered,omitempty"` // of an acquire: a random or last-come place
-	Lease     int64  `json:"lease,omitempty"`     // of an acquire: ms
+	Lease     int64  `json:"lease,omitempty"`     // of an acquire: ms; 0 for one without end
 	Fixed     bool   `json:"fixed,omitempty"`     // of an acquire: it does not renew
 	Bounded   bool   `json:"bounded,omitempty"`   // of an acquire: its caller may leave, or the hold end, before it is answered
 	Named     string `json:"named,omitempty"`     // of an acquire: the resource that alone will do
@@ -149,6 +149,14 @@ type Fault struct {
 	// Unseen says that no caller may notice it: no operation stays without an answer,
 	// and no hold is lost.
 	Unseen bool `json:"unseen,omitempty"`
+	// Keeps is the lease, in ms, from which on a hold that renews outlasts it. 0 says nothing.
+	Keeps int64 `json:"keeps,omitempty"`
+	// Passes says that the server refused for a while what it did before, by words that say so:
+	// no wait without a bound ends by that.
+	Passes bool `json:"passes,omitempty"`
+	// Shown are, of an Amnesia, the claims that the server still had without an end at To, when each node had had
+	// long enough to ask its releases again.
+	Shown []string `json:"shown,omitempty"`
 	// Detail is what an operator would want to know: ids, addresses, durations.
 	Detail string `json:"detail,omitempty"`
 }

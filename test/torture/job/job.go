@@ -27,6 +27,8 @@ const (
 	// Part, with a number of ms after it, orders a worker to give back what it has held
 	// for longer than that.
 	Part = "part"
+	// Endless orders a worker to take the names of Job.Endless without an end, each for a moment, until Short.
+	Endless = "endless"
 )
 
 // Redis is how a worker reaches the server. It has the fields of harness.Spec,
@@ -35,6 +37,8 @@ type Redis struct {
 	Addresses []string `json:"addresses"`
 	MasterSet string   `json:"master_set,omitempty"` // of Sentinel
 	Cluster   bool     `json:"cluster,omitempty"`
+	// Password is that of the default user. A server without one takes any.
+	Password string `json:"password,omitempty"`
 }
 
 // Kind is what a worker does with a lock.
@@ -85,6 +89,8 @@ type Job struct {
 	Sems  []Semaphore `json:"sems,omitempty"`
 	Locks []Lock      `json:"locks,omitempty"`
 	Pools []Pool      `json:"pools,omitempty"`
+	// Endless are what nobody uses but by the order to: each is a lock, and a semaphore of 1.
+	Endless []string `json:"endless,omitempty"`
 
 	// Goroutines is how many contend at a time. Default 12.
 	Goroutines int `json:"goroutines,omitempty"`

@@ -39,6 +39,8 @@ func (w *worker) options() rueidis.ClientOption {
 		Sentinel:          rueidis.SentinelOption{MasterSet: r.MasterSet},
 		ForceSingleClient: !r.Cluster && r.MasterSet == "",
 		DisableCache:      true,
+		Username:          w.user(),
+		Password:          r.Password,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			if through := w.job.Dial[addr]; through != "" {
 				addr = through
@@ -46,6 +48,14 @@ func (w *worker) options() rueidis.ClientOption {
 			return d.DialContext(ctx, "tcp", addr)
 		},
 	}
+}
+
+// user is who shows the password.
+func (w *worker) user() string {
+	if w.job.Redis.Password == "" {
+		return ""
+	}
+	return "default"
 }
 
 // clients are one client of each primitive.
@@ -81,6 +91,11 @@ func (w *worker) connectAll(o observe.Observer) (c clients) {
 	for _, s := range w.job.Sems {
 		var err error
 		c.sem[s.Name], err = c.sems.Semaphore(s.Name, s.Capacity, nil)
+		must(err)
+	}
+	for _, name := range w.job.Endless {
+		c.lock = append(c.lock, name)
+		c.sem[name], err = c.sems.Semaphore(name, 1, nil)
 		must(err)
 	}
 	for _, l := range w.job.Locks {

@@ -46,6 +46,9 @@ type worker struct {
 	draining chan struct{} // closed by the order to drain
 	long     atomic.Bool   // set between the orders Long and Short
 	part     atomic.Int64  // holds that began before it are to end: CLOCK_MONOTONIC ns
+
+	endless atomic.Bool   // set between the orders Endless and Short
+	asked   chan struct{} // closed by the first order Endless
 }
 
 func run() (int, error) {
@@ -57,7 +60,7 @@ func run() (int, error) {
 	if err != nil {
 		return 2, err
 	}
-	w := &worker{job: j, log: newLog(out), draining: make(chan struct{})}
+	w := &worker{job: j, log: newLog(out), draining: make(chan struct{}), asked: make(chan struct{})}
 	go w.listen()
 	if !w.connect() {
 		return 0, out.Close()
@@ -84,7 +87,7 @@ func run() (int, error) {
 // history to the end then.
 func (w *worker) listen() {
 	orders := bufio.NewScanner(os.Stdin)
-	var once sync.Once
+	var once, asked sync.Once
 	for orders.Scan() {
 		order, age, _ := strings.Cut(orders.Text(), " ")
 		switch order {
@@ -96,8 +99,12 @@ func (w *worker) listen() {
 			once.Do(func() { close(w.draining) })
 		case job.Long:
 			w.long.Store(true)
+		case job.Endless:
+			w.endless.Store(true)
+			asked.Do(func() { close(w.asked) })
 		case job.Short:
 			w.long.Store(false)
+			w.endless.Store(false)
 		}
 	}
 	os.Exit(3)
@@ -128,6 +135,8 @@ func (w *worker) work() (worked, closed chan struct{}) {
 		working.Add(1)
 		open.Go(func() { w.crews(n, hands, working.Done) })
 	}
+	working.Add(1)
+	open.Go(func() { w.withoutEnd(working.Done) })
 	go func() {
 		working.Wait()
 		close(worked)

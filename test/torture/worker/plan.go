@@ -149,6 +149,9 @@ func (p plan) event() history.Event {
 	if p.bindWait == berth.Forever {
 		e.BindWait = history.Never
 	}
+	if p.lease == berth.Forever {
+		e.Lease = 0
+	}
 	switch {
 	case p.again:
 		e.Do = history.Reenter
