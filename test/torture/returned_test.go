@@ -1,7 +1,11 @@
 package torture
 
 import (
+	"path/filepath"
+	"slices"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -18,9 +22,9 @@ func losesReleases(name string, remember func(*round, *history.Fault) (lose func
 	return &fault{name: name, alone: true, begin: func(r *round, record *history.Fault) func() {
 		record.Amnesia = true
 		r.command(job.Endless)
-		r.wait(500*time.Millisecond, time.Second)
+		r.givesBack(history.Monotonic())
 		lose := remember(r, record)
-		r.wait(500*time.Millisecond, time.Second)
+		r.givesBack(history.Monotonic())
 		heal := lose()
 		r.command(job.Short)
 		record.LostNow()
@@ -29,6 +33,25 @@ func losesReleases(name string, remember func(*round, *history.Fault) (lose func
 			record.Shown = r.standing()
 		}
 	}}
+}
+
+// givesBack returns when somebody has given back what he had without an end, since then, or when that takes too long: other
+// faults have their aftermath.
+func (r *round) givesBack(since int64) {
+	r.Helper()
+	gave := func(e history.Event) bool {
+		return e.At > since && e.Kind == history.OK && e.Do == history.Release && slices.Contains(endless, e.Name)
+	}
+	for end := time.Now().Add(r.limit()); time.Now().Before(end); {
+		r.wait(500*time.Millisecond, time.Second)
+		for _, w := range r.workers {
+			events, err := history.Read(filepath.Join(r.dir, w.job.Process+".jsonl"))
+			require.NoError(r, err)
+			if slices.ContainsFunc(events, gave) {
+				return
+			}
+		}
+	}
 }
 
 var restarting = losesReleases("restart that loses releases of holds without end", snapshot)
