@@ -26,7 +26,7 @@ import (
 // returned. Rueidis reconnects by itself; this is for what it gives up on.
 const pause = 100 * time.Millisecond
 
-// patience bounds the taking back of a subscription, and the wait for an echo.
+// patience bounds the wait for an echo.
 const patience = time.Second
 
 // Message is one wake-up.
@@ -134,8 +134,7 @@ func (h *Hub) Start() {
 	h.tasks.Go(h.receive)
 }
 
-// Stop unsubscribes and waits until nothing is delivered any more. It may come
-// before Start, and twice.
+// Stop returns when nothing is delivered any more. It may come before Start, and twice.
 func (h *Hub) Stop() {
 	h.mu.Lock()
 	h.stopped = true
@@ -237,28 +236,15 @@ func (h *Hub) take(payload string) {
 	}
 }
 
-// listen subscribes to a channel until ctx ends or rueidis gives up, and takes
-// the subscription back: rueidis only stops to listen, while its connection stays
-// subscribed. Where key is not "", the subscription is made on the server that has
-// that Redis key.
+// listen subscribes to a channel until ctx ends or rueidis gives up. Where key is not "", the
+// subscription is made on the server that has that Redis key. It is not taken back: rueidis sends a PING behind
+// each UNSUBSCRIBE, and ends the process where that is refused with words that it does not know (MISCONF,
+// MASTERDOWN). Until its connection ends, a channel that nobody listens to any more costs the server some 300 bytes.
 func listen(ctx context.Context, client rueidis.Client, channel, key string, subscribed func(), heard func(payload string)) error {
 	ctx = rueidis.WithOnSubscriptionHook(ctx, func(s rueidis.PubSubSubscription) {
 		if s.Kind == "subscribe" {
 			subscribed()
 		}
-	})
-	ctx = rueidis.WithOnReceiveReturnHook(ctx, func(err error, conn rueidis.CommandClient) error {
-		if ctx.Err() != nil {
-			farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-			defer cancel()
-			// Nothing depends on it: an unsubscribed channel costs nothing. rueidis sends a PING behind it, and panics
-			// where that is refused with words that it does not know (MISCONF, MASTERDOWN).
-			answer := conn.Do(farewell, client.B().Ping().Build()).Error()
-			if _, refused := rueidis.IsRedisErr(answer); !refused || Forbidden(answer) {
-				_ = conn.Do(farewell, client.B().Unsubscribe().Channel(channel).Build()).Error()
-			}
-		}
-		return err
 	})
 	subscribe := client.B().Subscribe().Channel(channel).Build()
 	if key != "" {
@@ -267,7 +253,7 @@ func listen(ctx context.Context, client rueidis.Client, channel, key string, sub
 	return client.Receive(ctx, subscribe, func(m rueidis.PubSubMessage) { heard(m.Message) })
 }
 
-// Try subscribes to a channel and takes that back. It returns an error where the
+// Try subscribes to a channel, and listens no more then. It returns an error where the
 // server refuses, or does not answer before ctx ends.
 func Try(ctx context.Context, client rueidis.Client, channel string) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -234,14 +234,15 @@ func TestAHubDropsWhatItCannotRead(t *testing.T) {
 	})
 }
 
-func TestStopTakesTheSubscriptionBack(t *testing.T) {
+func TestNothingIsDeliveredAfterStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		hub, h := w.hub()
 		hub.Start()
 		synctest.Wait()
 		hub.Stop()
-		require.Equal(t, 1, w.link.Count("UNSUBSCRIBE"))
-		require.Zero(t, w.publish(pack("granted", "gpu")))
+		require.Zero(t, w.link.Count("UNSUBSCRIBE"), "rueidis panics where the PING behind it is refused")
+		w.publish(pack("granted", "gpu"))
+		synctest.Wait()
 		words, _ := h.state()
 		require.Empty(t, words)
 		hub.Stop() // again
@@ -346,12 +347,11 @@ func noPermission(c *server.Peer, cmd string) bool {
 	return false
 }
 
-func TestTrySubscribesAndTakesThatBack(t *testing.T) {
+func TestTrySubscribes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		require.NoError(t, wake.Try(t.Context(), w.redis, channel))
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
-		require.Equal(t, 1, w.link.Count("UNSUBSCRIBE"))
-		require.Zero(t, w.publish("x"))
+		require.Zero(t, w.link.Count("UNSUBSCRIBE"))
 	})
 }
 

@@ -244,7 +244,7 @@ func TestAWrongPasswordIsFinalAtTheFirstCall(t *testing.T) {
 	}
 }
 
-// rueidis sends a PING behind each UNSUBSCRIBE, and ends the process where the answer is an error that it does not
+// rueidis would send a PING behind an UNSUBSCRIBE, and end the process where the answer is an error that it does not
 // expect.
 func TestAClientClosesWhileTheServerRefuses(t *testing.T) {
 	t.Parallel()

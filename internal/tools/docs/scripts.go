@@ -80,7 +80,7 @@ func replyText(r scriptkit.Return) string {
 // aclClient is what a node sends beside the scripts' own commands: the scripts
 // themselves, the subscription of its wake-ups, and the client's sign of life.
 // HELLO and AUTH need no permission.
-var aclClient = []string{"evalsha", "eval", "script|load", "subscribe", "unsubscribe", "ping"}
+var aclClient = []string{"evalsha", "eval", "script|load", "subscribe", "ping"}
 
 // smallestACL is a line for users.acl, or behind ACL SETUSER, with all that a
 // client of the library needs and nothing else.
