@@ -7,6 +7,10 @@ import (
 	"runtime/debug"
 )
 
+// Strict is what a program of Berth's tests is linked with: a panic that it would recover from ends it, and so fails the
+// test.
+const Strict = "-X=github.com/berth-go/berth/internal/guard.strict=1"
+
 // Build builds a program of the module in a folder, into another folder, and returns its
 // path. It has the race detector if the tests have it.
 func Build(module, program, into string) (string, error) {
@@ -19,7 +23,7 @@ func Build(module, program, into string) (string, error) {
 			}
 		}
 	}
-	args = append(args, "-ldflags=-X=github.com/berth-go/berth/internal/guard.strict=1") // a recovered panic fails the test
+	args = append(args, "-ldflags="+Strict)
 	said, err := exec.Command("go", append(args, program)...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", program, err, said)

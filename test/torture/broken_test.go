@@ -1,6 +1,7 @@
 package torture
 
 import (
+	"debug/buildinfo"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/test/harness"
 )
 
 // The variables by which a worker is told which mutant it plays, where the scripts are
@@ -136,8 +139,11 @@ func buildBroken(t *testing.T) string {
 	list := filepath.Join(dir, "overlay.json")
 	write(t, list, string(overlay))
 	program := filepath.Join(dir, "worker")
-	out, err := exec.Command("go", "build", "-o", program, "-ldflags=-s -w", "-overlay", list, "./worker").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", program, "-ldflags=-s -w "+harness.Strict, "-overlay", list, "./worker").CombinedOutput()
 	require.NoError(t, err, "%s", out)
+	info, err := buildinfo.ReadFile(program)
+	require.NoError(t, err)
+	require.Contains(t, info.Settings, debug.BuildSetting{Key: "-ldflags", Value: "-s -w " + harness.Strict}, "a panic of a worker is to end it")
 	return program
 }
 
