@@ -175,3 +175,33 @@ func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 		})
 	}
 }
+
+func TestAThinTextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		looks, asked := w.Process(), 0
+		looks.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "MGET" {
+				asked++
+			}
+			return link.Pass
+		})
+		w.reader = reader.New(scriptkit.NewRunner(looks.Redis, scriptkit.Options{}), w.space, false)
+		w.Do("SET", w.State, strings.Repeat("x", state.MaxStored+1))
+		for range 5 {
+			_, err := w.reader.Name(context.Background(), keyspace.Sem, name)
+			require.ErrorIs(t, err, state.ErrDamaged)
+		}
+		require.Equal(t, 1, asked)
+		for range 3 {
+			page, err := w.reader.NamesPage(context.Background(), reader.Walk{Redis: looks.Redis, Kinds: []keyspace.Kind{keyspace.Sem}}, "", 100)
+			require.NoError(t, err)
+			require.Len(t, page.Names, 1)
+		}
+		require.Equal(t, 1, asked, "nor by who looks for names")
+		w.Do("DEL", w.State)
+		w.Advance(time.Minute)
+		_, err := w.reader.Name(context.Background(), keyspace.Sem, name)
+		require.NoError(t, err)
+		require.Equal(t, 2, asked)
+	})
+}

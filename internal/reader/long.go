@@ -20,7 +20,7 @@ type long struct {
 	fields map[fieldOf]met // guarded by mu
 }
 
-// fieldOf is a field of a key.
+// fieldOf is a field of a key; "" stands for the text of a key that has no fields.
 type fieldOf struct{ key, field string }
 
 // met is what is left of such a text, and when it was read.
@@ -36,6 +36,15 @@ func (l *long) note(key, field, letter string) {
 		l.fields = map[fieldOf]met{}
 	}
 	l.fields[fieldOf{key, field}] = met{letter, time.Now()}
+}
+
+// whole is the text of a key that has one text, of which only the first letter is left if it is longer than may be.
+func (l *long) whole(key, text string) string {
+	short := state.Bounded(text)
+	if len(short) < len(text) {
+		l.note(key, "", short)
+	}
+	return short
 }
 
 // any says that there are some.
@@ -89,7 +98,13 @@ func (p *trip) spare(l *long) {
 // bounded is a text of an answer, of which only the first letter is left if it is longer than may be.
 func (p *trip) bounded(of part, n int, text string) string {
 	short := state.Bounded(text)
-	if c := p.commands[of.command]; len(short) < len(text) && p.long != nil && of.elements != nil && c.Verb[0] == "HMGET" {
+	if len(short) == len(text) || p.long == nil {
+		return short
+	}
+	switch c := p.commands[of.command]; {
+	case c.Verb[0] == "MGET":
+		p.long.note(c.Keys[n], "", short)
+	case c.Verb[0] == "HMGET" && of.elements != nil:
 		p.long.note(c.Keys[0], c.Args[of.elements[n]], short)
 	}
 	return short

@@ -139,8 +139,12 @@ func (t *turn) text() (text string, thin bool, err error) {
 	if t.knows() {
 		return "", false, nil
 	}
+	key := t.key(keyspace.StatePart)
+	if letter, known := t.long.letter(key, ""); known && !t.decide {
+		return letter, true, nil
+	}
 	var p trip
-	mget := p.add("MGET", t.key(keyspace.StatePart))
+	mget := p.add("MGET", key)
 	if err := t.ask(&p); err != nil {
 		return "", false, err
 	}
@@ -149,7 +153,7 @@ func (t *turn) text() (text string, thin bool, err error) {
 		return "", false, err
 	}
 	text, err = all[0].ToString()
-	return state.Bounded(text), true, err
+	return t.long.whole(key, text), true, err
 }
 
 // slight is the row of a thin name: one text, so never torn.

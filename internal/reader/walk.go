@@ -199,14 +199,22 @@ func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []R
 	if len(names) == 0 {
 		return nil, nil
 	}
-	var ask trip
-	for i, ref := range names {
+	ask, asked := trip{long: &r.long}, make([]Ref, 0, len(names))
+	for _, ref := range names {
 		key := r.space.State(ref.Kind, ref.Name)
-		if i == 0 || redis.Mode() == rueidis.ClientModeCluster {
+		if _, known := r.long.letter(key, ""); known && !r.decide {
+			used = append(used, ref)
+			continue
+		}
+		asked = append(asked, ref)
+		if len(asked) == 1 || redis.Mode() == rueidis.ClientModeCluster {
 			ask.add("MGET", key)
 		} else {
 			ask.commands[0].Keys = append(ask.commands[0].Keys, key)
 		}
+	}
+	if len(asked) == 0 {
+		return used, nil
 	}
 	answers, err := r.run.Read(ctx, "names", scriptkit.From{Node: node, Primary: r.decide}, ask.commands...)
 	if err != nil {
@@ -215,7 +223,7 @@ func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []R
 	ask.results = answers.Results
 	for i, text := range ask.all() {
 		if thin, _, ok := state.ParseThin(text); !ok || thin.Ends > answers.Now {
-			used = append(used, names[i])
+			used = append(used, asked[i])
 		}
 	}
 	return used, nil
