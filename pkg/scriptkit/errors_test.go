@@ -120,7 +120,7 @@ func TestAKeyOfAnotherTypeThatMayNotBeAskedFor(t *testing.T) {
 		_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
 		require.EqualError(t, err, `berth: script s on "{gpu}:state": `+
 			`a key holds something of another type: the script wants "{gpu}:state" (state) a hash`)
-		require.Equal(t, []string{"EVALSHA", "TYPE"}, server.seen())
+		require.Equal(t, []string{"EVAL", "TYPE"}, server.seen())
 	})
 }
 

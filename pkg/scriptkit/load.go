@@ -53,6 +53,7 @@ func (r *Runner) loadScript(ctx context.Context, address string, node rueidis.Cl
 	var answer *rueidis.RedisError
 	switch {
 	case err == nil && sha == s.SHA:
+		r.sent.Store(s, nil)
 		return nil
 	case err == nil:
 		return &Error{Script: s.Name, Attempts: 1, Err: fmt.Errorf("%s: the server says its SHA is %s instead of %s", what, sha, s.SHA)}

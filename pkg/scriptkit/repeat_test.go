@@ -194,11 +194,15 @@ func TestDoubtComesWithTheSourceToo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const unknown = "-NOSCRIPT No matching script.\r\n"
-		server := newFakeServer(t, answers(unknown, drop, unknown, table("ok", "1")))
-		r, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Bounded)
+		server := newFakeServer(t, answers(table("ok", "1"), unknown, drop, unknown, table("ok", "1")))
+		runner, s := NewRunner(server.client(t), exact()), simple(t)
+		r, err := run(t.Context(), runner, s, Bounded)
+		require.NoError(t, err)
+		require.False(t, r.Unanswered)
+		r, err = run(t.Context(), runner, s, Bounded)
 		require.NoError(t, err)
 		require.True(t, r.Unanswered)
-		require.Equal(t, []string{"EVALSHA", "EVAL", "EVALSHA", "EVAL"}, server.seen())
+		require.Equal(t, []string{"EVAL", "EVALSHA", "EVAL", "EVALSHA", "EVAL"}, server.seen())
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,7 @@ type Runner struct {
 	closedSince atomic.Int64
 	served      atomic.Bool // see PassesOnceServed
 	owners      owners
+	sent        sync.Map              // *Script, of those that were sent by an attempt
 	moved       atomic.Pointer[moved] // nil until a replica has answered
 }
 
@@ -53,8 +55,8 @@ func (r *Runner) CallTimeout() time.Duration { return r.opts.CallTimeout }
 // as the header declares, a group any number of times. In Redis Cluster the keys
 // decide the node, and must share a slot.
 //
-// An attempt sends EVALSHA, and EVAL if the server does not know the script. It
-// is given up after CallTimeout, but under Patient (up to a sixteenth earlier,
+// The first attempt of all calls of the script sends EVAL, unless Load has loaded it. Each other attempt sends EVALSHA, and
+// EVAL if the server does not know the script. An attempt is given up after CallTimeout, but under Patient (up to a sixteenth earlier,
 // when the limit is shared with other calls). Attempts are repeated as mode says, if the server
 // did not run the script or did not answer; see the package's comment. If ctx
 // ends during a pause, Run returns at once; if it ends during an attempt, Run
@@ -143,11 +145,22 @@ func (c *call) settle(ctx context.Context, now time.Time, result rueidis.RedisRe
 func (c *call) attempt(ctx context.Context, now time.Time, args []string) rueidis.RedisResult {
 	ctx, cancel := c.limit(ctx, now)
 	defer cancel()
-	result := c.runner.client.Do(ctx, c.build(false, args))
-	if isNoScript(result) {
+	first := c.runner.first(c.script)
+	result := c.runner.client.Do(ctx, c.build(first, args))
+	if !first && isNoScript(result) {
 		result = c.runner.client.Do(ctx, c.build(true, args))
 	}
 	return result
+}
+
+// first reports whether the script is to be sent for the first time. The source goes along then: to hear first that a server
+// does not know the script takes as long as the whole call.
+func (r *Runner) first(s *Script) bool {
+	if _, sent := r.sent.Load(s); sent {
+		return false
+	}
+	_, sent := r.sent.LoadOrStore(s, nil)
+	return !sent
 }
 
 // limit bounds an attempt that starts now.

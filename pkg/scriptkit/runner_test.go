@@ -25,7 +25,7 @@ func run(ctx context.Context, r *Runner, s *Script, mode Mode) (Reply, error) {
 	return r.Run(ctx, s, mode, []string{"{gpu}:state"}, []string{"secret"})
 }
 
-func TestRunSendsTheSourceOnlyOnceToAServer(t *testing.T) {
+func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := simple(t)
@@ -38,12 +38,15 @@ func TestRunSendsTheSourceOnlyOnceToAServer(t *testing.T) {
 			return table("ok", "1")
 		})
 		runner := NewRunner(server.client(t), exact())
-		for range 2 {
+		for i := range 4 {
+			known = known && i != 2 // as after SCRIPT FLUSH
 			r, err := run(t.Context(), runner, s, Once)
 			require.NoError(t, err)
 			require.False(t, r.Unanswered)
 		}
 		require.Equal(t, [][]string{
+			{"EVAL", s.Source, "1", "{gpu}:state", "secret"},
+			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
 			{"EVAL", s.Source, "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},

@@ -1,0 +1,121 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
+)
+
+// trips counts how often a client on one connection has waited for the server.
+type trips struct {
+	mu    sync.Mutex
+	sent  []string // the begin of what each trip has sent
+	asked bool     // an answer has not come yet
+}
+
+// only has a client have one connection, whose trips are counted.
+func (n *trips) only(o *rueidis.ClientOption) {
+	o.PipelineMultiplex = -1
+	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		return &counted{conn, n}, err
+	}
+}
+
+// of returns what the trips of a call have sent, without those that load scripts for heartbeats in the background.
+func (n *trips) of(call func()) []string {
+	n.mu.Lock()
+	n.sent, n.asked = nil, false
+	n.mu.Unlock()
+	call()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.sent
+}
+
+// counted is a connection.
+type counted struct {
+	net.Conn
+	trips *trips
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.trips.mu.Lock()
+	if !c.trips.asked && !strings.Contains(string(p), "\r\nSCRIPT\r\n") && !strings.Contains(string(p), "\r\nSUBSCRIBE\r\n") {
+		c.trips.sent = append(c.trips.sent, string(p[:min(len(p), 60)]))
+		c.trips.asked = true
+	}
+	c.trips.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.trips.mu.Lock()
+	c.trips.asked = false
+	c.trips.mu.Unlock()
+	return n, err
+}
+
+// One reads the notice: a grant beside that could be one in a pause.
+func TestTheFirstCallOfAClientTakesThreeTripsAtTheMost(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		most int
+		call func(w *world, redis rueidis.Client) error
+	}{
+		"a lock": {2, func(w *world, redis rueidis.Client) error {
+			c, err := qlock.New(redis, qlock.Config{Namespace: w.ns})
+			require.NoError(w, err)
+			w.closed(c.Close)
+			_, err = c.TryLock(ctx, "door", nil)
+			return err
+		}},
+		"a semaphore of 10": {2, func(w *world, redis rueidis.Client) error {
+			_, err := w.sem(w.clientOn(redis, semaphore.Config{}), "gpu", 10).TryAcquire(ctx, nil)
+			return err
+		}},
+		"a semaphore of 1 that is in fat form": {3, func(w *world, redis rueidis.Client) error {
+			other := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+			w.take(other, nil)
+			_, err := w.sem(w.clientOn(redis, semaphore.Config{}), "gpu", 1).TryAcquire(ctx, nil)
+			require.ErrorIs(w, err, berth.ErrBusy)
+			return nil
+		}},
+		"a pool": {2, func(w *world, redis rueidis.Client) error {
+			ops, err := allocator.New(w.server.Client(w.T), allocator.Config{Namespace: w.ns})
+			require.NoError(w, err)
+			w.closed(ops.Close)
+			filled, err := allocator.NewPool(ops, "proxies", allocator.PoolConfig[string]{})
+			require.NoError(w, err)
+			_, err = filled.Add(ctx, []string{"a"}, nil)
+			require.NoError(w, err)
+			c, err := allocator.New(redis, allocator.Config{Namespace: w.ns})
+			require.NoError(w, err)
+			w.closed(c.Close)
+			p, err := allocator.NewPool(c, "proxies", allocator.PoolConfig[string]{})
+			require.NoError(w, err)
+			_, err = p.TryAllocate(ctx, nil)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := private(t)
+			n := &trips{}
+			redis := w.server.Client(t, n.only)
+			sent := n.of(func() { require.NoError(t, c.call(w, redis)) })
+			require.LessOrEqual(t, len(sent), c.most, "%q", sent)
+		})
+	}
+}
