@@ -35,9 +35,9 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	wait, cancel := patience(ctx, maxWait, c.Attempts)
 	defer cancel()
 	e.joinGroup(c)
-	refusal := e.ask(wait, c)
-	if refusal == nil {
-		refusal = e.await(wait, c)
+	refusal := e.asks(wait, c)
+	for refusal == fallen {
+		c, refusal = e.anew(ctx, wait, c)
 	}
 	if refusal == nil {
 		e.granted(&c.handle)
@@ -55,6 +55,14 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	}
 	e.on(c, &event{kind: evLeave, cause: refusal})
 	return nil, e.refused(c, refusal)
+}
+
+// asks takes a claim from its first script to its caller's handle.
+func (e *Engine) asks(wait context.Context, c *Claim) *berth.AcquireError {
+	if refusal := e.ask(wait, c); refusal != nil {
+		return refusal
+	}
+	return e.await(wait, c)
 }
 
 // refusalBy is the refusal of a claim that ended for a reason.

@@ -25,6 +25,9 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 	nearEnd, stop := e.nearEnd(ctx)
 	defer stop()
 	for {
+		if !e.stands(ctx, c) {
+			return fallen
+		}
 		switch fx := e.look(c); {
 		case fx.has(doConfirm):
 			if refusal := e.confirm(ctx, c); refusal != nil {

@@ -64,6 +64,9 @@ type Config struct {
 	// the refusal of the claim, or an error, which counts as that of an attempt that did not run;
 	// nil for nothing to do.
 	Before func(ctx context.Context, c *Claim) (*berth.AcquireError, error)
+	// Stands says whether the caller of a claim that was granted may have it; nil for always. Where not, the claim is removed,
+	// and another one asks for the same. It may ask the server, and returns when ctx ends.
+	Stands func(ctx context.Context, c *Claim) bool
 	// Paused asks for the pause of a name, nil for none; nil where nobody is to be asked. It returns when ctx ends.
 	Paused func(ctx context.Context, name string) *berth.Pause
 	// Wanted is called when somebody wants a hold of this node back; nil for nobody. It waits for nothing.

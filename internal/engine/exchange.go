@@ -39,6 +39,9 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		return false, berth.ErrClosed
 	}
 	defer h.e.work.Done()
+	if h.e.cfg.Stands != nil {
+		h.e.cfg.Stands(ctx, h.c) // a hold stands; but the process may have heard that it drains
+	}
 	if h.e.drains() {
 		return false, &berth.AcquireError{Name: h.c.Name, Claim: h.c.ID, Reason: berth.ReasonDraining, Cause: berth.ErrDraining}
 	}

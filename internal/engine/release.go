@@ -138,14 +138,16 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 
 // remove removes a claim without a handle to release, in any state. It waits for the claim's
 // call in flight.
-func (e *Engine) remove(c *Claim) {
+func (e *Engine) remove(c *Claim) error {
 	c.calls.Lock()
 	defer c.calls.Unlock()
 	ctx, cancel := scriptkit.Limit(context.Background(), e.cfg.CleanupTimeout)
 	defer cancel()
-	if _, err := e.sendRelease(ctx, c); err != nil {
+	_, err := e.sendRelease(ctx, c)
+	if err != nil {
 		e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
 	}
+	return err
 }
 
 // Drop ends a hold whose caller has left, and gives it back in the background.

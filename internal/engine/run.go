@@ -70,7 +70,7 @@ func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 		e.beats.Remove(&c.lease)
 	}
 	if fx.has(doRemove) {
-		e.spawn(func() { e.remove(c) })
+		e.spawn(func() { _ = e.remove(c) }) // the observer is told where it fails
 	}
 }
 

@@ -39,13 +39,12 @@ type Calls struct {
 	// Decide reads what leads to a write.
 	Decide *reader.Reader
 
-	cfg      Config
-	channel  string // what the scripts put before a node's id
-	thin     bool   // the kind's names have a thin form
-	names    names
-	waits    waits
-	contacts contacts
-	made     atomic.Pointer[made]
+	cfg     Config
+	channel string // what the scripts put before a node's id
+	thin    bool   // the kind's names have a thin form
+	names   names
+	waits   waits
+	made    atomic.Pointer[made]
 
 	acquire, release, renew, resume, restore, sweep, force, pause, wanting *scriptkit.Script
 	requeue                                                                *scriptkit.Script // of locks alone
@@ -210,7 +209,7 @@ func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, 
 func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (_ engine.Round, err error) {
 	defer s.recovers("restore", &err)
 	if s.cfg.Notice != nil { // those who were paused are put back paused
-		told := s.cfg.Notice.Current(ctx)
+		told := s.cfg.Notice.Sure(ctx)
 		if left := s.cfg.Notice.Left(told); left > 0 {
 			if _, err := s.contact(ctx, name, pauseFirst, told, left); err != nil {
 				return engine.Round{}, err

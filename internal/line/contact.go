@@ -2,7 +2,6 @@ package line
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -12,79 +11,70 @@ import (
 )
 
 // While all names are paused, a client pauses each name that it comes upon before it asks for it: a walk over the
-// names finds only those that are there.
+// names finds only those that are there. It does so each time: the name's server may have lost its pause.
+
+// met is what a client has found of a name that it was to pause.
+type met uint8
 
 const (
-	// contactAgain is when a name that was paused so is paused again: a flush may have ended that.
-	contactAgain = 5 * time.Second
-	// mostContacts is how many names are remembered. Of one that is forgotten, the next call is early.
-	mostContacts = 10_000
+	metOpen   met = iota // it is excepted from the pause of all names, or is in a newer form
+	metPaused            // nothing is granted of it
+	metIdle              // nobody holds it or waits for it, and it was left alone
 )
-
-// contacts are the names that a node has paused.
-type contacts struct {
-	mu     sync.Mutex
-	number int64                    // guarded by mu: of the notice by which it has
-	names  map[string]time.Duration // guarded by mu: when, on the clock
-}
-
-// known says whether a name was paused by a notice, and lately.
-func (c *contacts) known(number int64, name string, now time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, known := c.names[name]
-	return known && c.number == number && now-at < contactAgain
-}
-
-// add notes that a name was paused by a notice.
-func (c *contacts) add(number int64, name string, now time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.number != number || len(c.names) >= mostContacts || c.names == nil {
-		c.number, c.names = number, make(map[string]time.Duration)
-	}
-	c.names[name] = now
-}
 
 // before is engine.Config.Before. A claim that would not wait pauses no name that is idle, for that
 // would make a name that is not there; it is refused here.
 func (s *Calls) before(ctx context.Context, c *engine.Claim) (*berth.AcquireError, error) {
 	told := s.cfg.Notice.Current(ctx)
 	left := s.cfg.Notice.Left(told)
-	if left == 0 || s.contacts.known(told.Number, c.Name, s.cfg.Clock.Now()) {
+	if left == 0 {
 		return nil, nil
 	}
 	word := pauseFirst
 	if !c.MayWait {
 		word = pauseWalk
 	}
-	idle, err := s.contact(ctx, c.Name, word, told, left)
-	if idle {
+	found, err := s.contact(ctx, c.Name, word, told, left)
+	if found == metIdle {
 		pause := &berth.Pause{Left: left, Since: time.UnixMilli(told.Number), Reason: told.Reason}
-		return &berth.AcquireError{Reason: berth.ReasonPaused, Pause: pause}, err
+		return &berth.AcquireError{Reason: berth.ReasonPaused, Pause: pause}, nil
 	}
 	return nil, err
 }
 
-// contact pauses a name as all are, unless somebody has decided otherwise who knew of that. It
-// reports whether it has left the name alone because it is idle. It makes one attempt.
-func (s *Calls) contact(ctx context.Context, name, word string, told notice.State, left time.Duration) (idle bool, err error) {
+// stands is engine.Config.Stands. The acquire may have been sent before the client knew of a pause, or the name's server
+// may have lost the pause between the contact and the acquire.
+func (s *Calls) stands(ctx context.Context, c *engine.Claim) bool {
+	told := s.cfg.Notice.Sure(ctx)
+	left := s.cfg.Notice.Left(told)
+	if left == 0 || !c.AtOnce() {
+		return true
+	}
+	found, err := s.contact(ctx, c.Name, pauseFirst, told, left)
+	return err == nil && found == metOpen
+}
+
+// contact pauses a name as all are, unless somebody has decided otherwise who knew of that. It makes one attempt.
+func (s *Calls) contact(ctx context.Context, name, word string, told notice.State, left time.Duration) (met, error) {
 	ctx, cancel := scriptkit.Limit(ctx, s.cfg.Settings.CallTimeout)
 	defer cancel()
 	r, err := s.Run(ctx, s.pause, scriptkit.Once, name, s.pauseAll(word, told.Number, left, told.Reason)...)
 	if err != nil {
-		return false, err
+		return metOpen, err
 	}
+	found := metOpen
 	switch r.Status() {
 	case statusPaused, statusKept:
-		s.contacts.add(told.Number, name, s.cfg.Clock.Now())
+		if r.Int(1) > 0 {
+			found = metPaused
+		}
 	case statusIdle:
-		return true, nil
+		found = metIdle
 	case statusIncompatible: // which is for the acquire to say
 	default:
-		return false, Unexpected(name, &r)
+		return metOpen, Unexpected(name, &r)
 	}
-	return false, nil
+	return found, r.Err()
 }
 
 // The words by which a call says that it is part of a pause of all names.

@@ -96,7 +96,8 @@ func New(cfg Config) *Node {
 		of.Passed = func() bool { return cfg.Swarm.Passed(id) }
 	}
 	if cfg.Notice != nil {
-		of.Before, of.Drains, of.Reenters = calls.before, cfg.Notice.Drains, cfg.Kind == keyspace.Lock
+		of.Before, of.Stands = calls.before, calls.stands
+		of.Drains, of.Reenters = cfg.Notice.Drains, cfg.Kind == keyspace.Lock
 		of.Wanted = cfg.Notice.Prompt
 	}
 	if cfg.Swarm != nil || cfg.Notice != nil {
@@ -105,7 +106,7 @@ func New(cfg Config) *Node {
 	n := &Node{Calls: calls, Engine: engine.New(of), Notice: cfg.Notice}
 	calls.waits.background = n.Engine.Background
 	if cfg.Notice != nil {
-		cfg.Notice.Join(id, n.Engine.Drain)
+		cfg.Notice.Join(id, n.Engine.Drain, n.Engine.LostData)
 	}
 	return n
 }

@@ -22,7 +22,8 @@ import (
 func NewNotice(cfg Config) *notice.Notice {
 	return notice.New(notice.Config{
 		Clock: cfg.Clock, Label: cfg.Settings.Label, Timeout: cfg.Settings.CallTimeout,
-		Read: (&hearing{Config: cfg}).read,
+		Apart: cfg.Redis.Mode() == rueidis.ClientModeCluster,
+		Read:  (&hearing{Config: cfg}).read,
 		Failed: func(err error) {
 			cfg.Tell.Send(observe.Event{Kind: observe.NoticeFailed, Err: err})
 		},

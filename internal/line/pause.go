@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -54,11 +55,11 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	}
 	known := int64(0)
 	if lasts == 0 {
-		told, _, err := readNotice(n.For(ctx, call, name), n.cfg, notice.Pause)
+		told, ms, err := readNotice(n.For(ctx, call, name), n.cfg, notice.Pause)
 		if err != nil {
 			return err
 		}
-		known = told.Number
+		known = cmp.Or(told.Number, ms) // of a pause that the server has lost, and clients keep to
 	}
 	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
 		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))

@@ -49,7 +49,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 		return nil, err
 	}
 	if n.Notice != nil {
-		if n.Notice.Current(ctx); n.Notice.Drains() {
+		if n.Notice.Sure(ctx); n.Notice.Drains() {
 			return nil, berth.ErrDraining
 		}
 	}

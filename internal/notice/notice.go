@@ -46,6 +46,8 @@ type Config struct {
 	Failed func(err error)
 	// Heard is told when the process begins to drain, and when it drains no more; what names the field.
 	Heard func(drains bool, what string)
+	// Apart says that a name may be on another server than the notice, so that one may answer without the other.
+	Apart bool
 }
 
 // Told is what was read of a notice.
@@ -75,9 +77,11 @@ type Notice struct {
 	cfg  Config
 	made time.Duration // on the clock
 
-	known  atomic.Pointer[State] // nil before the first read that succeeded
-	blind  atomic.Bool           // the last read failed
-	drains atomic.Bool           // one of the fields that fit says so
+	known   atomic.Pointer[State] // nil before the first read that succeeded
+	blind   atomic.Bool           // the last read failed
+	refused atomic.Bool           // it was answered all the same: the next one will fail, too
+	waived  atomic.Int64          // until when Sure does without a read, on the clock
+	drains  atomic.Bool           // one of the fields that fit says so
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -92,12 +96,14 @@ type Notice struct {
 	heeds  map[string]bool // of the goroutine alone: the fields by which the process drains
 	partly bool            // of the goroutine alone: the last read was not whole
 	born   int64           // of the goroutine alone: when the client was made, in ms of the server's clock; 0 while that is not known
+	number int64           // of the goroutine alone: that of the pause that was read last
 }
 
 // node is one that the client is or was.
 type node struct {
 	id    string
 	drain func() // nil when it has left
+	lost  func()
 }
 
 // New returns a Notice. It does no I/O and starts nothing.
@@ -111,11 +117,11 @@ func New(cfg Config) *Notice {
 }
 
 // Join adds a node of the client. drain is called when the process begins to drain; Drains is true
-// before.
-func (n *Notice) Join(id string, drain func()) {
+// before. lost is called when the server has lost what it knew, and waits for nothing.
+func (n *Notice) Join(id string, drain, lost func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.nodes = append(n.nodes, node{id, drain})
+	n.nodes = append(n.nodes, node{id, drain, lost})
 }
 
 // Leave says that a node has ended. What is said to its id is about the process all the same.
@@ -136,20 +142,44 @@ func (n *Notice) Drains() bool { return n.drains.Load() }
 // reads first, for patience at most. After a read that failed it returns what was known before,
 // until one has succeeded.
 func (n *Notice) Current(ctx context.Context) State {
-	if s := n.known.Load(); s != nil && n.cfg.Clock.Now()-s.start <= Vouches {
-		return *s
-	}
-	if !n.blind.Load() {
+	s, vouched := n.state()
+	if !vouched && !n.blind.Load() {
 		n.wait(ctx, false)
+		s, _ = n.state()
 	}
-	if s := n.known.Load(); s != nil {
-		return *s
+	return s
+}
+
+// Sure is Current for a caller that a server has just granted something. The calls of a client that was cut off may be
+// answered before its next read of the notice. So Sure reads after a read that failed, too, and returns what was known
+// before only if its own read fails. Sure reads once in 5 s at the most where each such read would fail: the user may not
+// read the notice, or the notice's server does not answer while that of the name does.
+func (n *Notice) Sure(ctx context.Context) State {
+	s, vouched := n.state()
+	if vouched || int64(n.cfg.Clock.Now()) < n.waived.Load() {
+		return s
 	}
-	return State{}
+	n.wait(ctx, true)
+	if s, vouched = n.state(); !vouched && ctx.Err() == nil && (n.cfg.Apart || n.refused.Load()) {
+		n.waived.Store(int64(n.cfg.Clock.Now() + every))
+	}
+	return s
+}
+
+// state is what is known, and whether that still counts as if it had been read just now.
+func (n *Notice) state() (s State, vouched bool) {
+	known := n.known.Load()
+	if known == nil {
+		return State{}, false
+	}
+	return *known, n.cfg.Clock.Now()-known.start <= Vouches
 }
 
 // Left is how long the pause of all names lasts yet, 0 for no pause.
 func (n *Notice) Left(s State) time.Duration {
+	if s.ends == 0 {
+		return 0
+	}
 	return max(0, s.ends-n.cfg.Clock.Now())
 }
 
@@ -236,8 +266,11 @@ func (n *Notice) read(start time.Duration) {
 			n.cfg.Failed(problem)
 		}
 		n.partly = problem != nil
-	case n.ctx.Err() == nil && !n.blind.Swap(true):
-		n.cfg.Failed(err)
+	case n.ctx.Err() == nil:
+		n.refused.Store(!scriptkit.Repeatable(err) || scriptkit.ByReplica(err))
+		if !n.blind.Swap(true) {
+			n.cfg.Failed(err)
+		}
 	}
 	n.mu.Lock()
 	n.flight = nil
@@ -256,8 +289,8 @@ func (n *Notice) own() []string {
 	return fields
 }
 
-// take takes what was read, by a call that began at start, and returns why that is not all. Beside a damaged pause, what was
-// known of a pause counts.
+// take takes what was read, by a call that began at start, and returns why that is not all. A pause that is known lasts to its
+// end unless a newer word has another one: neither a damaged text ends it, nor a server that has lost its newest words.
 func (n *Notice) take(start time.Duration, told Told) error {
 	now := n.cfg.Clock.Now()
 	if n.born == 0 {
@@ -266,13 +299,15 @@ func (n *Notice) take(start time.Duration, told Told) error {
 		n.born = told.Now - (start - n.made).Milliseconds()
 	}
 	s, f := State{}, Read(told.Fields[Pause])
-	if old := n.known.Load(); f.Damaged && old != nil {
-		s = *old
-	} else if !f.Damaged {
+	if !f.Damaged {
+		n.follows(f.Number)
 		s.Number, s.Reason = f.Number, f.What
 		if left := f.Until - told.Now; left > 0 {
 			s.ends = now + min(state.Millis(left), MostPause) // a little late: no name is granted before the end
 		}
+	}
+	if old := n.known.Load(); old != nil && (f.Damaged || f.Number < old.Number && old.ends > max(now, s.ends)) {
+		s = *old
 	}
 	s.start = start
 	n.known.Store(&s)
@@ -280,6 +315,26 @@ func (n *Notice) take(start time.Duration, told Told) error {
 		return fmt.Errorf("berth: what operators say to all is %w: the field %q", state.ErrDamaged, damaged)
 	}
 	return told.Problem
+}
+
+// follows notes the number of the pause that was read last. One that is less than the one before is that of a server that has
+// lost data, or has forgotten the notice a day after the pause.
+func (n *Notice) follows(number int64) {
+	if number < n.number {
+		for _, node := range n.all() {
+			if node.drain != nil {
+				node.lost()
+			}
+		}
+	}
+	n.number = number
+}
+
+// all are the nodes.
+func (n *Notice) all() []node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.nodes)
 }
 
 // heed notes by which fields the process drains, and returns one that is damaged. A field that has gone changes nothing: a flush ends
@@ -305,10 +360,7 @@ func (n *Notice) heed(fields map[string]string) (damaged string) {
 	if n.drains.Swap(drains) == drains {
 		return damaged
 	}
-	n.mu.Lock()
-	nodes := slices.Clone(n.nodes)
-	n.mu.Unlock()
-	for _, node := range nodes {
+	for _, node := range n.all() {
 		if drains && node.drain != nil {
 			node.drain()
 		}

@@ -16,11 +16,14 @@ import (
 
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = time.Millisecond
+
+func nothing() {}
 
 // world is a notice, and the server that it is read from.
 type world struct {
@@ -55,11 +58,17 @@ func (w *world) told() (heard []string, failed int) {
 // inWorld runs a test in virtual time, with the notice of a process that was made a minute ago.
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
+	inWorldApart(t, false, test)
+}
+
+// inWorldApart is inWorld; apart says that names may be on other servers.
+func inWorldApart(t *testing.T, apart bool, test func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{fields: map[string]string{}, clock: clock.New()}
 		w.Notice = notice.New(notice.Config{
-			Clock: w.clock, Label: "worker/7", Timeout: 3 * time.Second, Read: w.read,
+			Clock: w.clock, Label: "worker/7", Timeout: 3 * time.Second, Read: w.read, Apart: apart,
 			Failed: func(error) { w.set(func() { w.failed++ }) },
 			Heard: func(drains bool, what string) {
 				w.set(func() { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) })
@@ -91,6 +100,11 @@ func (w *world) read(ctx context.Context, own []string) (notice.Told, error) {
 func (w *world) says(field, text string) {
 	w.set(func() { w.fields = map[string]string{field: fmt.Sprintf("%d call %s", time.Now().UnixMilli(), text)} })
 }
+
+// errSilent is the error of a read that was not answered.
+var errSilent = &scriptkit.Error{Repeatable: true, Unavailable: true, Err: errors.New("no answer in time")}
+
+func (w *world) sure() notice.State { return w.Sure(context.Background()) }
 
 func (w *world) current() notice.State { return w.Current(context.Background()) }
 
@@ -190,6 +204,101 @@ func TestACallerWaitsTwoSecondsAtTheMost(t *testing.T) {
 	})
 }
 
+// A client that was cut off is answered before its next read.
+func TestWhoWasGrantedSomethingReadsAfterAReadThatFailed(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.sure()
+		w.set(func() { w.err = errSilent })
+		time.Sleep(notice.Vouches)
+		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		time.Sleep(notice.Vouches)
+		require.Zero(t, w.Left(w.current()), "a call that may not be answered waits for nothing")
+		w.set(func() { w.err = nil })
+		require.NotZero(t, w.Left(w.sure()))
+		before := w.reads.Load()
+		w.sure()
+		require.Equal(t, before, w.reads.Load())
+	})
+}
+
+// Else each grant of a client would wait for it.
+func TestALookThatFailsIsMadeOnceInFiveSecondsWhereTheNextOneFailsToo(t *testing.T) {
+	for name, tt := range map[string]struct {
+		err   error
+		apart bool
+		looks int64
+	}{
+		"no answer":                   {errSilent, false, 50},
+		"no answer of another server": {errSilent, true, 1},
+		"the user may not read":       {errors.New("NOPERM"), false, 1},
+		"the user may not read there": {errors.New("NOPERM"), true, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorldApart(t, tt.apart, func(t *testing.T, w *world) {
+				w.set(func() { w.err = tt.err })
+				w.current()
+				w.reads.Store(0)
+				for range 50 {
+					w.sure()
+					time.Sleep(10 * ms)
+				}
+				require.Equal(t, tt.looks, w.reads.Load())
+				w.set(func() { w.err = nil })
+				time.Sleep(5 * time.Second)
+				w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+				time.Sleep(5 * time.Second)
+				require.NotZero(t, w.Left(w.sure()))
+			})
+		})
+	}
+}
+
+// A server that has lost the notice, or its newest words, ends no pause.
+func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lost := 0
+		w.Join("a", nothing, func() { lost++ })
+		w.Join("b", nothing, func() { lost++ })
+		w.Leave("b")
+		reads := func() notice.State {
+			w.Ask(context.Background())
+			return w.current()
+		}
+		until := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).UnixMilli(), " x") }
+		w.says(notice.Pause, "0 ")
+		old := w.fields
+		reads()
+		time.Sleep(ms)
+		w.says(notice.Pause, until(time.Hour))
+		paused := reads()
+		for i, fields := range []map[string]string{nil, nil, old, nil} {
+			w.set(func() { w.fields = fields })
+			s := reads()
+			require.InDelta(t, time.Hour, w.Left(s), float64(10*ms), i)
+			require.Equal(t, paused.Number, s.Number)
+			require.Equal(t, "x", s.Reason)
+			time.Sleep(ms)
+		}
+		require.Equal(t, 2, lost, "told of each step back once")
+
+		w.says(notice.Pause, until(2*time.Hour))
+		require.InDelta(t, 2*time.Hour, w.Left(reads()), float64(10*ms))
+		time.Sleep(ms)
+		w.says(notice.Pause, until(time.Minute))
+		w.set(func() { old = w.fields })
+		require.InDelta(t, time.Minute, w.Left(reads()), float64(10*ms), "a newer word makes it shorter, too")
+		w.set(func() { w.fields = nil })
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 30*time.Second, w.Left(reads()), float64(10*ms))
+		time.Sleep(31 * time.Second)
+		require.Zero(t, w.Left(reads()), "its own end")
+		w.set(func() { w.fields = map[string]string{notice.Pause: fmt.Sprint("7 call ", until(time.Minute))} })
+		require.NotZero(t, w.Left(reads()), "whatever number it has: the server's clock may have gone back")
+		w.says(notice.Pause, "0 ")
+		require.Zero(t, w.Left(reads()))
+	})
+}
+
 func TestManyPromptsAreTwoReads(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.current()
@@ -237,8 +346,8 @@ func TestWhoDrains(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				calls := 0
-				w.Join("a", func() { calls++ })
-				w.Join("b", func() { require.True(t, w.Drains()); calls++ })
+				w.Join("a", func() { calls++ }, nothing)
+				w.Join("b", func() { require.True(t, w.Drains()); calls++ }, nothing)
 				w.says(tt.field, "0 drain")
 				time.Sleep(time.Minute)
 				w.current() // the first claim of a process that was there when it was said
@@ -281,8 +390,8 @@ func TestWhoStartsLaterUnderTheLabelIsNotDrained(t *testing.T) {
 func TestANodeThatHasLeftIsNotToldToDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		told := 0
-		w.Join("a", func() { told++ })
-		w.Join("b", func() { told += 10 })
+		w.Join("a", func() { told++ }, nothing)
+		w.Join("b", func() { told += 10 }, nothing)
 		w.Leave("a")
 		w.says("n:a", "0 drain")
 		w.current()
@@ -294,7 +403,7 @@ func TestANodeThatHasLeftIsNotToldToDrain(t *testing.T) {
 // Each field is set and stopped by itself: who stops one drain stops no other.
 func TestAProcessDrainsWhileOneFieldSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.Join("a", func() {})
+		w.Join("a", nothing, nothing)
 		now := time.Now().UnixMilli()
 		set := func(node, label string) {
 			now++
@@ -349,7 +458,7 @@ func TestAForgedPauseIsNoLongerThanAPauseMayBe(t *testing.T) {
 
 func TestANoticeThatIsNotReadWholeCountsAndIsToldOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.Join("a", func() {})
+		w.Join("a", nothing, nothing)
 		w.set(func() { w.problem = errors.New("crowded") })
 		w.says("n:a", "0 drain")
 		for range 3 {

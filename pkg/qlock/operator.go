@@ -101,10 +101,15 @@ func (o *Operator) Unpause(ctx context.Context, name string) error {
 // tells all clients, which pause each name before they ask for it, and pauses the names that are in use.
 //
 // When PauseAll has returned without an error, after 7 s and a walk over the names, nothing is granted any more until the
-// pause ends, but: of names that an operator has unpaused since, until they have been idle for a minute;
-// to processes that may not read the notice, or have not reached its server for 6 s; to an acquire that was under
-// way when its process heard; and, after a flush, of names until somebody asks for them, or is put back in
-// line. A repeat sets another end. After an error, or the end of this process, call it again.
+// pause ends, except:
+//   - of names that an operator has unpaused since, until they have been idle for a minute;
+//   - to processes that may not read the notice, or whose read of it is not answered though the name's server answers;
+//   - to processes that begin after the server has lost the notice (a flush, a restart without data, a failover);
+//   - to claims that wait already, of a name whose server has lost the pause but not those claims.
+//
+// A process that was cut off reads the notice before it hands out what it is granted. A process that has heard of the
+// pause keeps to it, whatever the server loses, until the end or a newer PauseAll or UnpauseAll. A
+// repeat sets another end. After an error, or the end of this process, call it again.
 //
 // PauseAll returns the errors of Pause, or ctx's; berth.PausedAll also beside an error of some names.
 func (o *Operator) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
@@ -124,7 +129,8 @@ func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
 // or until within has passed, 0 for never: then it ends the rest by force. Detached holds are left.
 //
 // After Drain has returned without an error, none of the processes that matched and reach the server has anything, or gets
-// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline.
+// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline, and hears of
+// the drain before it is given anything new.
 // Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
 // this process dies, those that have heard stay drained: call it again, or StopDrain.
 //

@@ -1,0 +1,87 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// A grant that a server has just told of may be one that was not to be: the client was cut off while all names were
+// paused, or its process was told to drain. So Config.Stands is asked before the caller has the handle.
+
+// fallen is the refusal of a claim whose grant does not stand.
+var fallen = &berth.AcquireError{}
+
+// due says whether the next look may give the handle.
+func (c *Claim) due() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.phase == granted || c.m.phase == waiting && c.m.news.fresh
+}
+
+// AtOnce says whether the claim was granted without having waited in line, as the first of its owner, and its caller has
+// not got the handle.
+func (c *Claim) AtOnce() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.phase == granted && !c.m.place.stood && c.m.terms.entry == nil
+}
+
+// stands reports whether the caller may have what a claim was granted, if it was. In a process that has heard just now
+// that it drains the next look says so.
+func (e *Engine) stands(ctx context.Context, c *Claim) bool {
+	if e.cfg.Stands == nil || !c.due() {
+		return true
+	}
+	if !e.cfg.Stands(ctx, c) {
+		return false
+	}
+	if e.drains() && !c.inside.Load() && c.see().terms.entry == nil {
+		e.on(c, &event{kind: evDrained})
+	}
+	return true
+}
+
+// anew removes a claim whose grant does not stand, and has another one ask for the same. It waits for the removal: the
+// next claim would be one more entry of an owner's that is still there.
+func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.AcquireError) {
+	old.doing.Lock()
+	old.on(&event{kind: evLeave, cause: fallen})
+	e.forget(old)
+	old.doing.Unlock()
+	for pace := scriptkit.NewPace(e.cfg.Retry); ; {
+		removed := make(chan error, 1)
+		e.spawn(func() { removed <- e.remove(old) })
+		var err error
+		select {
+		case err = <-removed:
+		case <-wait.Done():
+			return old, cutShort
+		case <-e.closing:
+			return old, cutShort
+		}
+		if err == nil {
+			break
+		}
+		if !scriptkit.Repeatable(err) || !pace.Next(old.MayWait) {
+			return old, &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
+		}
+		if !pace.Pause(wait, e.closing) {
+			return old, cutShort
+		}
+	}
+	now := e.clock.Now()
+	c := &Claim{
+		ID: e.ClaimID(), Name: old.Name, Record: old.Record, MayWait: old.MayWait, Capacity: old.Capacity, Attrs: old.Attrs,
+		Request: old.Request, Attempts: old.Attempts, RequeueEvery: old.RequeueEvery, WantAfter: old.WantAfter,
+		Extends: old.Extends, Before: old.waited(now),
+	}
+	c.begins(ctx, now, false)
+	if err := e.enter(c); err != nil {
+		return c, refusalBy(err)
+	}
+	defer e.work.Done() // Acquire counts for both
+	e.joinGroup(c)
+	return c, e.asks(wait, c)
+}

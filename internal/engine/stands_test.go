@@ -1,0 +1,135 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/scriptkit"
+)
+
+// noted is a fake that notes which claims it was asked for and which were given back; its releases fail so many times.
+type noted struct {
+	fake
+	fails atomic.Int64
+
+	mu   sync.Mutex
+	said []string // guarded by mu
+}
+
+func (f *noted) say(word string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, word)
+}
+
+func (f *noted) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	f.say("acquire " + c.ID)
+	return f.fake.Acquire(ctx, c)
+}
+
+func (f *noted) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+	if f.fails.Add(-1) >= 0 {
+		<-time.After(time.Second)
+		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: errors.New("no answer in time")}
+	}
+	f.say("release " + c.ID)
+	return f.fake.Release(ctx, c, stays)
+}
+
+// judged runs a test in virtual time with an engine that asks stands of each grant.
+func judged(t *testing.T, stands func(c *engine.Claim) bool, drains *atomic.Bool, test func(t *testing.T, f *noted, e *engine.Engine)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &noted{fake: fake{fence: 1}}
+		e := engine.New(engine.Config{
+			Scripts: f, Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: time.Second, Clock: clock.New(),
+			Retry:  berth.Retry{Attempts: 3, Base: 100 * time.Millisecond, Cap: time.Second, Within: time.Minute},
+			Stands: func(_ context.Context, c *engine.Claim) bool { return stands(c) }, Drains: drains.Load,
+		})
+		defer func() { require.NoError(t, e.Close(context.Background())) }()
+		test(t, f, e)
+	})
+}
+
+// theClaim is one that asks with all that a caller may set.
+func theClaim(e *engine.Engine, waits bool) *engine.Claim {
+	return &engine.Claim{
+		ID: e.ClaimID(), Name: "x", MayWait: waits, Capacity: 3, Attrs: map[string]any{"a": 1}, Request: "r", Extends: 1,
+		WantAfter: time.Hour, RequeueEvery: time.Hour, Before: time.Second, Attempts: time.Hour,
+		Record: engine.Record{Weight: 2, Wait: wait, Lease: wait, Owner: "o", Node: "n"},
+	}
+}
+
+func TestAGrantThatDoesNotStandIsGivenBackBeforeAnotherClaimAsks(t *testing.T) {
+	for name, fails := range map[string]int64{"at once": 0, "a release is not answered": 2} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			judged(t, func(c *engine.Claim) bool {
+				require.True(t, c.AtOnce())
+				asked++
+				return asked == 3
+			}, &atomic.Bool{}, func(t *testing.T, f *noted, e *engine.Engine) {
+				f.fails.Store(fails)
+				first := theClaim(e, true)
+				start := e.Now()
+				h, err := e.Acquire(context.Background(), first, time.Hour)
+				require.NoError(t, err)
+				c := h.Claim()
+				require.False(t, c.AtOnce())
+				require.NotEqual(t, first.ID, c.ID, "an id is used once")
+				require.Equal(t, e.Now()-start+time.Second, h.Waited())
+				require.Equal(t, f.said, []string{
+					"acquire " + first.ID, "release " + first.ID, f.said[2], "release " + f.said[2][len("acquire "):], "acquire " + c.ID,
+				})
+				want := theClaim(e, true)
+				want.ID, want.Before = c.ID, c.Before
+				require.Equal(t,
+					[]any{want.Name, want.Record, want.MayWait, want.Capacity, want.Attrs, want.Request, want.Attempts, want.RequeueEvery, want.WantAfter, want.Extends},
+					[]any{c.Name, c.Record, c.MayWait, c.Capacity, c.Attrs, c.Request, c.Attempts, c.RequeueEvery, c.WantAfter, c.Extends})
+			})
+		})
+	}
+}
+
+func TestACallThatDoesNotWaitGivesUpAGrantThatItCannotGiveBack(t *testing.T) {
+	judged(t, func(*engine.Claim) bool { return false }, &atomic.Bool{}, func(t *testing.T, f *noted, e *engine.Engine) {
+		f.fails.Store(1000)
+		_, err := e.Acquire(context.Background(), theClaim(e, false), 0)
+		require.ErrorContains(t, err, "no answer in time")
+		require.Len(t, f.said, 1)
+	})
+}
+
+func TestWhoLeavesWhileAGrantIsGivenBackLeavesAtOnce(t *testing.T) {
+	judged(t, func(*engine.Claim) bool { return false }, &atomic.Bool{}, func(t *testing.T, f *noted, e *engine.Engine) {
+		f.fails.Store(2)
+		ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+		defer cancel()
+		start := e.Now()
+		_, err := e.Acquire(ctx, theClaim(e, true), 0)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, start+1500*time.Millisecond, e.Now())
+	})
+}
+
+func TestAProcessThatHearsOfADrainWithAGrantDoesNotHandItOut(t *testing.T) {
+	var drains atomic.Bool
+	judged(t, func(*engine.Claim) bool { drains.Store(true); return true }, &drains, func(t *testing.T, f *noted, e *engine.Engine) {
+		c := theClaim(e, true)
+		_, err := e.Acquire(context.Background(), c, 0)
+		require.ErrorIs(t, err, berth.ErrDraining)
+		synctest.Wait()
+		require.Equal(t, []string{"acquire " + c.ID, "release " + c.ID}, f.said)
+	})
+}
