@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/gate"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -16,10 +17,12 @@ type ask struct {
 	e       *Engine
 	c       *Claim
 	ctx     context.Context // its end ends the repeating, never an attempt
+	door    *gate.Gate      // each attempt passes it
 	call    askContext
 	pace    scriptkit.Pace
 	attempt int                 // for whoever is in charge
 	tries   tries               // likewise
+	sent    time.Duration       // likewise: when this attempt was sent, unasked where it was not
 	refusal *berth.AcquireError // written before call ends: its outcome, nil where the claim holds or waits
 	mu      sync.Mutex          // held while an answer is taken, or the outcome is
 }
@@ -47,11 +50,12 @@ func (c *askContext) Err() error {
 // ask sends the acquire until the server has answered. The end of ctx ends the
 // repeating, never an attempt: the cancel must not overtake it.
 func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
-	if !e.gate.enter(ctx, e.closing) {
-		return cutShort
+	door := e.doors.to(c.Name)
+	if refusal := e.pass(ctx, c, door); refusal != nil {
+		return refusal
 	}
 	a := &ask{
-		e: e, c: c, ctx: ctx, call: askContext{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
+		e: e, c: c, ctx: ctx, door: door, call: askContext{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
 	}
 	if ctx.Done() == nil {
 		a.run()
@@ -83,10 +87,13 @@ func (a *ask) ends(refusal *berth.AcquireError) {
 // asked for until the wait ends, another one as often as Retry allows.
 func (a *ask) run() {
 	for {
-		if a.attempt++; a.attempt > 1 && !a.e.gate.enter(a.ctx, a.e.closing) {
-			a.ends(cutShort)
-			return
+		if a.attempt++; a.attempt > 1 {
+			if refusal := a.e.pass(a.ctx, a.c, a.door); refusal != nil {
+				a.ends(refusal)
+				return
+			}
 		}
+		a.sent = unasked
 		answer, late, err := a.once()
 		if late {
 			if err == nil && !answer.unfinished() {
@@ -94,7 +101,7 @@ func (a *ask) run() {
 			}
 			return
 		}
-		a.e.gate.leave()
+		a.door.Leave(1, a.sent)
 		switch {
 		case err == nil && answer.unfinished():
 			// What is in the way has expired, more of it than one script drops.
@@ -179,7 +186,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 func (a *ask) handOver(start time.Duration) {
 	tell := a.failed(start, errLate, scriptkit.MaybeRan(errLate))
 	a.c.calls.Unlock()
-	a.e.gate.leave()
+	a.door.Leave(1, start)
 	a.e.spawn(func() {
 		tell()
 		if a.again(errLate) {

@@ -79,9 +79,14 @@ func (e *Engine) nearEnd(ctx context.Context) (near <-chan time.Time, stop func(
 	return timer.C, timer.Stop
 }
 
-// askPaused asks whether the claim's name is paused.
+// askPaused asks whether the claim's name is paused, where the server is not late with more important calls.
 func (e *Engine) askPaused(ctx context.Context, c *Claim) {
+	door := e.doors.to(c.Name)
+	if !door.Try() {
+		return
+	}
 	at := e.clock.Now()
+	defer door.Leave(1, unasked)
 	if pause := e.cfg.Paused(ctx, c.Name); pause != nil {
 		c.paused.Store(&pausedAt{pause, at})
 	}
@@ -101,8 +106,13 @@ func (e *Engine) tellPaused(c *Claim, r *berth.AcquireError) {
 }
 
 // requeue sends a waiting claim to the end of the line. Where that fails, the
-// next period tries again.
+// next period tries again, as where the server is late with other calls.
 func (e *Engine) requeue(c *Claim) {
+	door := e.doors.to(c.Name)
+	if !door.Try() {
+		return
+	}
+	defer door.Leave(1, unasked)
 	if !c.calls.TryLock() {
 		return // its last one is still on its way
 	}

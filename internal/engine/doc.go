@@ -62,7 +62,7 @@
 // # Where to read on
 //
 //	a claim       machine.go, state.go, rules_*.go, silence.go; claim.go, run.go
-//	an acquire    acquire.go, ask.go (attempts), gate.go, flights.go; await.go, stands.go
+//	an acquire    acquire.go, ask.go (attempts), doors.go, flights.go; await.go, stands.go
 //	a push        push.go; deadline.go (a deadline that frees something)
 //	a heartbeat   beat.go; call.go (other calls of a holder)
 //	a hold        hold.go, context.go, do.go, release.go, exchange.go, adopt.go

@@ -74,6 +74,8 @@ type Config struct {
 	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain
 	// has to follow. It never waits.
 	Drains func() bool
+	// Server tells which server runs the scripts of a name, by a number; nil for one server.
+	Server func(name string) int
 	// Reenters says that an owner who holds a name may take it again.
 	Reenters bool
 }
@@ -98,7 +100,7 @@ type Engine struct {
 	primed   atomic.Bool // the heartbeat's script has been loaded, or is being loaded
 
 	given   given   // releases that a server may lose
-	gate    gate    // what acquires pass
+	doors   *doors  // what the calls of those who wait pass
 	flights flights // their attempts
 
 	mu       sync.Mutex
@@ -130,9 +132,10 @@ func New(cfg Config) *Engine {
 		claims:  make(map[string]*Claim),
 		lines:   make(map[string]*line),
 		groups:  make(map[groupKey]*group),
+		doors:   newDoors(&cfg),
 		flights: flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
 	}
-	beats := heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout}
+	beats := heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout, Gate: e.doors.to}
 	if cfg.Observe != nil {
 		beats.Over = e.beaten
 	}

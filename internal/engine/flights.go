@@ -35,6 +35,7 @@ func (f *flights) begin(a *ask) *flight {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := &flight{a: a, start: f.clock.Now(), at: len(f.all)}
+	a.sent = t.start
 	f.all = append(f.all, t)
 	if !f.set {
 		f.wait(f.timeout)

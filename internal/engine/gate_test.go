@@ -253,3 +253,32 @@ func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
+	b := &busy{patient: time.Hour, runs: make(chan struct{})}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		sent := crowd(context.Background(), e, 0, mostAsking)
+		ends := func(maxWait time.Duration, mayWait bool) *berth.AcquireError {
+			r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
+			c := &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: mayWait, Request: "late"}
+			_, err := e.Acquire(context.Background(), c, maxWait)
+			refusal, ok := errors.AsType[*berth.AcquireError](err)
+			require.True(t, ok)
+			require.ErrorIs(t, err, berth.ErrUnavailable)
+			require.ErrorContains(t, err, "not sent")
+			return refusal
+		}
+		require.Equal(t, berth.ReasonTimedOut, ends(time.Second, true).Reason)
+		start := time.Now()
+		require.Equal(t, berth.ReasonFailed, ends(0, false).Reason, "a try waits for no longer than its attempts take")
+		require.Equal(t, 10*time.Second, time.Since(start), "Retry.Within")
+		close(b.runs)
+		for range mostAsking {
+			require.NoError(t, <-sent)
+		}
+		came, _ := b.seen()
+		require.NotContains(t, came, "late")
+		_, released := b.counts()
+		require.Zero(t, released, "there is nothing to remove")
+	})
+}

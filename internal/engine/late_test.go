@@ -226,7 +226,7 @@ func queue(e *engine.Engine) (returned chan error, leave context.CancelFunc) {
 }
 
 func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isWaiting, slow: 0}}}
+	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait * 2 / 3}, {Status: isWaiting, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(2 * wait)
@@ -239,7 +239,7 @@ func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
 }
 
 func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isWaiting, slow: never}}}
+	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait * 2 / 3}, {Status: isWaiting, slow: never}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(wait)
@@ -251,7 +251,7 @@ func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
 }
 
 func TestALateGrantFromBeforeALaterAnswerIsNotBelieved(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isWaiting, slow: 0}}}
+	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait * 2 / 3}, {Status: isWaiting, slow: 0}}}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 		returned, leave := queue(e)
 		after(2 * wait)

@@ -285,16 +285,22 @@ func (m *machine) ending(cause error, now time.Duration) error {
 
 // blame makes a wait that ran out of time at a moment a failure where the server was
 // silent: it never answered, or its last answer is older than the wait lease, so that the
-// claim's place may be gone. Then nobody knows of others in the way.
+// claim's place may be gone. Then nobody knows of others in the way. A claim that was not sent
+// says so.
 func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
 	if m.news.answered != unasked && now-m.news.answered <= m.claim.Record.Wait {
 		return
 	}
 	err := m.silence.err
 	if r.Reason == berth.ReasonTimedOut || r.Reason == berth.ReasonAttempts {
-		r.Reason = berth.ReasonFailed
-		if err == nil {
+		switch {
+		case err == nil && !m.news.asked:
+			err = errNotSent
+		case err == nil:
 			err = errNoAnswer
+			fallthrough
+		default:
+			r.Reason = berth.ReasonFailed
 		}
 	}
 	if err != nil {

@@ -319,7 +319,7 @@ func BenchmarkRenew(b *testing.B) {
 	}
 	engine.Stop() // only by hand from here on
 	engine.pending.each(never, engine.enter)
-	ln := engine.lanes[trackOf("k", spec.pace())]
+	ln := engine.lanes[spec.track("k")]
 	now, rounds := time.Duration(0), 0
 	for b.Loop() {
 		if rounds++; rounds%size != 0 {

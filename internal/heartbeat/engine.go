@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/gate"
 )
 
 // Engine keeps the leases of one client. It is safe for concurrent use.
@@ -18,6 +19,7 @@ type Engine struct {
 	// patience is Config.Timeout.
 	patience time.Duration
 	over     func(Flown)
+	gate     func(key string) *gate.Gate // Config.Gate
 
 	ctx    context.Context // ends with Stop
 	cancel context.CancelFunc
@@ -36,9 +38,8 @@ type Engine struct {
 	last departed
 	// spare is a lane that was dropped, nil for none. Nothing refers to it.
 	spare *lane
-	// ready has the lanes with leases that are not in flight, by when they send
-	// their next batch.
-	ready order[*lane]
+	// doors has first the one of holds, and then one for each gate.
+	doors []*door
 	// flights has the batches in flight, by when they count as unanswered.
 	flights order[*batch]
 	// events has the leases that something will happen to by itself, but for those
@@ -73,14 +74,11 @@ func New(cfg Config) *Engine {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Engine{
-		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand, patience: cfg.Timeout, over: cfg.Over,
+		clock: cfg.Clock, beat: cfg.Beat, size: cfg.BatchSize, rand: cfg.Rand, patience: cfg.Timeout, over: cfg.Over, gate: cfg.Gate,
 		ctx: ctx, cancel: cancel,
 		wake:  make(chan struct{}, 1),
 		lanes: make(map[track]*lane),
-		ready: order[*lane]{
-			at:   func(ln *lane) time.Duration { return ln.at },
-			slot: func(ln *lane) *int32 { return &ln.slot },
-		},
+		doors: []*door{newDoor(nil)},
 		flights: order[*batch]{
 			at:   func(b *batch) time.Duration { return b.start + min(b.limit, never-b.start) },
 			slot: func(b *batch) *int32 { return &b.slot },
@@ -142,8 +140,10 @@ func (e *Engine) Kick(key string) {
 		}
 	}
 	for bits := range tracks { // more than a key has, and few to look at
-		if ln := e.lanes[track{key, bits}]; ln != nil {
-			e.kick(ln, now)
+		for _, waits := range []bool{false, true} {
+			if ln := e.lanes[track{key, bits, waits}]; ln != nil {
+				e.kick(ln, now)
+			}
 		}
 	}
 	e.rouse(now)
@@ -198,6 +198,8 @@ func (e *Engine) Update(l *Lease, f func(*Spec)) bool {
 	if moved {
 		l.changes++
 		l.due = l.firstDue(now)
+	}
+	if moved || spec.Ends != old.Ends {
 		e.reorder(l)
 	}
 	e.schedule(l)
@@ -353,6 +355,11 @@ func (e *Engine) rouse(now time.Duration) {
 		return
 	}
 	e.armed = next
+	e.stir()
+}
+
+// stir has the timing goroutine look again.
+func (e *Engine) stir() {
 	select {
 	case e.wake <- struct{}{}:
 	default: // it has been told

@@ -15,8 +15,10 @@
 // Beat. It has batches of like pace, at most 50, no more than their pace leaves the server
 // time for, and none after as many leases as one batch may have. Each batch is answered,
 // fails, and counts as unanswered by itself. While 200 batches are in flight, the next
-// flush waits for answers, but never longer than a pace allows that gives all leases
-// their turn in a third of their length. One goroutine does all timing; a flush has a
+// flush of holds waits for answers, but never longer than a pace allows that gives all leases
+// their turn in a third of their length. Holds and claims that wait share no batch. A flush of claims
+// that wait passes a gate, see Config.Gate, and waits there for as long as it takes; while answers
+// are late, such claims are beaten at half their lease. One goroutine does all timing; a flush has a
 // goroutine while it is in flight, a lease never has one.
 //
 // A lease that was just added is only noted down. It enters its lane, and the order of
@@ -42,7 +44,7 @@
 // A batch counts as unanswered after a sixth of its shortest lease, or after
 // Config.Timeout. Its leases are sent again, as those of a batch that fails: after a
 // thirtieth of the lease, then after twice as long each time, up to a sixth, until
-// the local deadlines pass. The answer may still come, until the lease that it
+// the local deadlines pass. A claim that waits is not sent again before half its lease, unless its batch has failed. The answer may still come, until the lease that it
 // gives would be over. It counts then as if it had come in time, from the start of its own
 // batch, unless something newer is known: the answer to a later batch, or an Update
 // of the deadline.
@@ -56,6 +58,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/gate"
 )
 
 var (
@@ -105,6 +108,9 @@ type Config struct {
 	// Timeout is when a batch counts as unanswered, if that is before a sixth of
 	// its shortest lease. Default none.
 	Timeout time.Duration
+	// Gate is what the beats of claims that wait for a key have to pass; nil for none.
+	// A gate is one engine's.
+	Gate func(key string) *gate.Gate
 	// Over is told what became of batches that were sent together, once for each call of Beat
 	// that Stop has not cut short; nil for nobody. It runs on the goroutine of that call.
 	Over func(Flown)

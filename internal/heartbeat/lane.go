@@ -6,20 +6,22 @@ import (
 	"time"
 )
 
-// track names a lane: a key, and how many bits the milliseconds of a pace have.
+// track names a lane: a key, how many bits the milliseconds of a pace have, and whether
+// the claims wait. Those who hold go before those who wait, so no batch has both.
 // Leases of quite another pace go by themselves: a batch counts as unanswered by
 // the shortest pace in it, and one that is too tight for the network must cost no
 // other its beats.
 type track struct {
-	key  string
-	bits int
+	key   string
+	bits  int
+	waits bool
 }
 
 // tracks is above the bits of every pace: the longest has 44.
 const tracks = 45
 
-func trackOf(key string, pace time.Duration) track {
-	return track{key, bits.Len64(uint64(pace / time.Millisecond))}
+func (s *Spec) track(key string) track {
+	return track{key, bits.Len64(uint64(s.pace() / time.Millisecond)), !s.Ends}
 }
 
 // shortest is the shortest pace of a track.
@@ -35,7 +37,8 @@ type lane struct {
 	full   bool          // the last batch was a full one
 	start  time.Duration // of the last batch
 	at     time.Duration // when the next batch is to start
-	slot   int32         // in Engine.ready; 0 when it has nothing to send
+	door   *door
+	slot   int32 // in door.ready; 0 when it has nothing to send
 }
 
 // batch is leases of a lane that are renewed together. Engine.mu guards landed, late, err and
@@ -43,6 +46,7 @@ type lane struct {
 type batch struct {
 	Batch
 	lane   *lane
+	flush  *flush
 	start  time.Duration
 	limit  time.Duration // when it counts as unanswered
 	until  time.Duration // how long its answer may take to be of any use
@@ -58,8 +62,8 @@ type batch struct {
 // taken is what a lease was when a batch took it.
 type taken struct{ epoch, changes uint32 }
 
-func newLane(t track) *lane {
-	return &lane{track: t, due: order[*Lease]{
+func newLane(t track, d *door) *lane {
+	return &lane{track: t, door: d, due: order[*Lease]{
 		at:   func(l *Lease) time.Duration { return l.due },
 		slot: func(l *Lease) *int32 { return &l.dueSlot },
 	}}
@@ -113,7 +117,7 @@ func (e *Engine) enter(l *Lease) {
 
 // join puts a lease into the lane of its key and pace.
 func (e *Engine) join(l *Lease) {
-	t := trackOf(l.key, l.spec.pace())
+	t := l.spec.track(l.key)
 	ln := e.lanes[t]
 	if ln == nil {
 		ln = e.lane(t)
@@ -146,7 +150,7 @@ func (e *Engine) reorder(l *Lease) {
 
 // queue puts a lease where it belongs by its pace, and by when it is due.
 func (e *Engine) queue(l *Lease) {
-	if trackOf(l.key, l.spec.pace()) != l.lane.track {
+	if l.spec.track(l.key) != l.lane.track {
 		e.leave(l)
 		e.join(l)
 		return
@@ -169,9 +173,9 @@ func (e *Engine) kick(ln *lane, now time.Duration) {
 func (e *Engine) place(ln *lane) {
 	ln.at = ln.next(e.size)
 	if ln.at == never {
-		e.ready.drop(ln)
+		ln.door.ready.drop(ln)
 	} else {
-		e.ready.set(ln)
+		ln.door.ready.set(ln)
 	}
 	if ln.leases == 0 && ln.flying == 0 {
 		delete(e.lanes, ln.track)
@@ -184,10 +188,10 @@ func (e *Engine) place(ln *lane) {
 func (e *Engine) lane(t track) *lane {
 	ln := e.spare
 	if ln == nil {
-		return newLane(t)
+		return newLane(t, e.doorOf(t))
 	}
 	e.spare = nil
-	*ln = lane{track: t, due: ln.due}
+	*ln = lane{track: t, door: e.doorOf(t), due: ln.due}
 	return ln
 }
 
@@ -269,6 +273,7 @@ func (e *Engine) miss(calls []call, b *batch, now time.Duration) []call {
 // back makes room for another batch of the lane.
 func (e *Engine) back(b *batch) {
 	e.flights.drop(b)
+	b.flush.back()
 	b.lane.flying--
 	e.place(b.lane)
 }
@@ -276,6 +281,9 @@ func (e *Engine) back(b *batch) {
 // failed puts a lease back after a beat that was not answered.
 func (e *Engine) failed(calls []call, l *Lease, b *batch, err error, now time.Duration) []call {
 	l.due = now + l.failed()
+	if b.late && l.lane.track.waits { // its answer may come yet, and is late since the server has too much to do
+		l.due = max(l.due, b.start+min(l.spec.pace(), soonAgain)/2)
+	}
 	e.putBack(l, b, now)
 	if failed := l.spec.Failed; failed != nil {
 		calls = append(calls, call{l, l.epoch, func() { failed(l, err) }})
@@ -293,7 +301,7 @@ func (e *Engine) answered(l *Lease, b *batch, i int, out Outcome, early float64,
 		l.heard = b.start
 		l.answer(b.start, out.Left)
 	}
-	due := l.nextDue(b.start, early)
+	due := l.nextDue(b.start, l.lane.door.interval(l.spec.pace()), early)
 	switch {
 	case !b.late && !moved:
 		l.due = due

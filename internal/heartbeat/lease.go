@@ -172,8 +172,7 @@ func (l *Lease) firstDue(now time.Duration) time.Duration {
 
 // nextDue is when the lease is due after a beat that started at start. early,
 // from 0 to a tenth, is the share of the interval that jitter takes away.
-func (l *Lease) nextDue(start time.Duration, early float64) time.Duration {
-	interval := l.spec.pace() / 3
+func (l *Lease) nextDue(start, interval time.Duration, early float64) time.Duration {
 	return start + interval - time.Duration(early*float64(interval))
 }
 

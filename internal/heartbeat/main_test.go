@@ -268,7 +268,7 @@ func (w *world) all() (lanes []track, due int) {
 	w.Engine.mu.Lock()
 	defer w.Engine.mu.Unlock()
 	w.pending.each(never, w.enter)
-	return slices.Collect(maps.Keys(w.lanes)), w.ready.Len() + w.events.Len()
+	return slices.Collect(maps.Keys(w.lanes)), w.doors[0].ready.Len() + w.events.Len()
 }
 
 func (w *world) requireLanes(want ...track) {
@@ -282,4 +282,9 @@ func (w *world) requireNothingLeft() {
 	lanes, due := w.all()
 	require.Empty(w.t, lanes)
 	require.Zero(w.t, due)
+}
+
+// trackOf is the track of holds of a pace.
+func trackOf(key string, pace time.Duration) track {
+	return (&Spec{Lease: pace, Ends: true}).track(key)
 }

@@ -114,7 +114,7 @@ func (m *model) begin(ctx context.Context, start time.Duration, key string, leas
 	defer m.mu.Unlock()
 	m.beats++
 	k, sets = *m.keys[key], make([]int, len(leases))
-	flight := trackOf(key, leases[0].Claim.(*claimModel).spec.pace())
+	flight := leases[0].Claim.(*claimModel).spec.track(key)
 	if len(leases) == 0 || len(leases) > m.size {
 		m.broken("%d leases in a batch", len(leases))
 	}
@@ -128,7 +128,7 @@ func (m *model) begin(ctx context.Context, start time.Duration, key string, leas
 		if start < c.until {
 			m.broken("two beats in flight for a lease")
 		}
-		if other := trackOf(key, c.spec.pace()); other != flight {
+		if other := c.spec.track(key); other != flight {
 			m.broken("%v and %v in a batch", flight, other)
 		}
 		m.started(c, start)
@@ -422,7 +422,7 @@ func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
 			synctest.Wait()
 			m.engine.mu.Lock()
 			m.engine.pending.each(never, func(l *Lease) { t.Fatalf("%v is pending", l.Claim) })
-			left := len(m.engine.lanes) + m.engine.ready.Len() + m.engine.events.Len()
+			left := len(m.engine.lanes) + m.engine.doors[0].ready.Len() + m.engine.events.Len()
 			m.engine.mu.Unlock()
 			if left > 0 {
 				t.Fatalf("%d lanes, or leases in them, are left", left)

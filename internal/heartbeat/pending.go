@@ -25,7 +25,7 @@ func (t track) while() time.Duration { return t.shortest() / 9 }
 
 // add puts a lease into its list, if nothing needs it in a lane before it is looked at.
 func (p *pending) add(l *Lease, now time.Duration) bool {
-	t := trackOf("", l.spec.pace())
+	t := l.spec.track("")
 	look := now + t.while()
 	if min(l.due-l.window(), l.next()) < look {
 		return false
@@ -45,7 +45,7 @@ func (p *pending) add(l *Lease, now time.Duration) bool {
 
 // drop takes a lease out of its list.
 func (p *pending) drop(l *Lease) {
-	ls := &p.lists[trackOf("", l.spec.pace()).bits]
+	ls := &p.lists[l.spec.track("").bits]
 	if l.before == nil {
 		ls.first = l.after
 	} else {

@@ -103,6 +103,9 @@ func New(cfg Config) *Node {
 	if cfg.Swarm != nil || cfg.Notice != nil {
 		of.Settle = calls.settle
 	}
+	if cfg.Redis.Mode() == rueidis.ClientModeCluster {
+		of.Server = func(name string) int { return cfg.Runner.Server(calls.Key(name)) }
+	}
 	n := &Node{Calls: calls, Engine: engine.New(of), Notice: cfg.Notice}
 	calls.waits.background = n.Engine.Background
 	if cfg.Notice != nil {

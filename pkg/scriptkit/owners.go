@@ -91,6 +91,16 @@ type slots struct {
 	node        int
 }
 
+// Server tells which node of a Redis Cluster runs the scripts of a key, as far as is known, by a number; 0 of every key
+// elsewhere. It does no I/O: calls of RunMany learn of the nodes.
+func (r *Runner) Server(key string) int {
+	if r.client.Mode() != rueidis.ClientModeCluster {
+		return 0
+	}
+	command := r.client.B().Exists().Key(key).Build()
+	return r.owners.known().of(command.Slot())
+}
+
 // Nodes that slots are taken to belong to.
 const (
 	// noNode has the slots of which the cluster says that no node does.

@@ -1,4 +1,4 @@
-package engine
+package gate
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/clock"
 )
 
 // asked is a context that tells when somebody asks whether it has ended.
@@ -23,10 +25,9 @@ func (a asked) Err() error {
 func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		closing := make(chan struct{})
-		var g gate
-		for range mostAsking {
-			require.True(t, g.enter(context.Background(), closing))
+		g := New(clock.New(), useful)
+		for range Most {
+			require.True(t, g.Try())
 		}
 		looks := 0
 		ctx := asked{context.Background(), func() {
@@ -35,9 +36,9 @@ func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
 			g.mu.Unlock()
 		}}
 		entered := make(chan bool)
-		go func() { entered <- g.enter(ctx, closing) }()
+		go func() { entered <- g.Enter(ctx, nil) }()
 		synctest.Wait() // in line
-		g.leave()
+		g.Leave(1, unsent)
 		require.True(t, <-entered)
 		require.Positive(t, looks)
 	})

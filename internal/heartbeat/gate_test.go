@@ -1,0 +1,107 @@
+package heartbeat
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/gate"
+)
+
+// gated has the beats of claims that wait pass a gate.
+func (w *world) gated() *gate.Gate {
+	g := gate.New(w.clock, 3*time.Second)
+	w.Engine.gate = func(string) *gate.Gate { return g }
+	return g
+}
+
+// fill sends as many asks as may pass.
+func fill(g *gate.Gate) (n int) {
+	for g.Try() {
+		n++
+	}
+	return n
+}
+
+func TestBeatsOfClaimsThatWaitPassTheGate(t *testing.T) {
+	inWorld(t, renewAll, func(w *world) {
+		g := w.gated()
+		w.add("hold", "k", w.hold(lease))
+		w.add("claim", "k", w.claim(lease))
+		fill(g)
+		w.until(lease / 2)
+		for _, call := range w.calls() {
+			require.Equal(w.t, []string{"hold"}, call.claims, "what holds waits for nothing")
+		}
+		before := len(w.calls())
+		g.Leave(1, w.clock.Now())
+		w.until(lease/2 + ms)
+		require.Len(w.t, w.calls(), before+1)
+		require.Equal(w.t, []string{"claim"}, w.calls()[before].claims, "as soon as there is room")
+		require.Equal(w.t, 1, fill(g), "it has been answered")
+	})
+}
+
+func TestBeatsOfClaimsThatWaitAreBoundedByTheirAnswers(t *testing.T) {
+	const many = 20_000
+	answers := make(chan struct{})
+	inWorld(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		select {
+		case <-answers:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		return renewAll(ctx, key, leases)
+	}, func(w *world) {
+		answers = make(chan struct{}) // the bubble's
+		w.gated()
+		for i := range many {
+			w.add(strconv.Itoa(i), "k", w.claim(time.Hour))
+		}
+		w.until(time.Hour / 2)
+		sent := len(w.calls())
+		require.LessOrEqual(w.t, sent, gate.Most/gate.Beat(200)+1)
+		for range sent {
+			answers <- struct{}{}
+		}
+		w.until(time.Hour/2 + ms)
+		require.Greater(w.t, len(w.calls()), sent)
+		close(answers)
+		w.until(time.Hour/2 + 10*time.Second)
+		heard := map[string]bool{}
+		for _, call := range w.calls() {
+			for _, claim := range call.claims {
+				heard[claim] = true
+			}
+		}
+		require.Len(w.t, heard, many, "all have their turn")
+	})
+}
+
+// Its answer may come yet.
+func TestABeatOfAClaimThatWaitsIsNotRepeatedBeforeHalfOfItsLease(t *testing.T) {
+	inWorld(t, script(hang, renewAll), func(w *world) {
+		w.add("a", "k", w.claim(lease))
+		w.until(lease)
+		requireTurns(w.t, w, map[string][]time.Duration{"a": {lease / 3, lease/3 + lease/2}})
+	})
+}
+
+func TestBeatsOfClaimsThatWaitAreFewerWhileAnswersAreLate(t *testing.T) {
+	inWorld(t, renewAll, func(w *world) {
+		g := w.gated()
+		w.add("a", "k", w.claim(lease))
+		w.until(time.Second)
+		for range fill(g) {
+			g.Leave(1, 0) // after a second
+		}
+		require.True(w.t, g.Strained())
+		w.until(2 * lease)
+		times := w.times()
+		require.Equal(w.t, lease/3, times[0])
+		require.Equal(w.t, lease/3+lease/2, times[1])
+	})
+}
