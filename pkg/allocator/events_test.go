@@ -38,6 +38,8 @@ func promised(t *testing.T) map[observe.Kind][]string {
 		kinds[observe.Kind(strings.Trim(columns[1], " `"))] = fields
 	}
 	require.Greater(t, len(kinds), 25)
+	require.Contains(t, kinds, observe.Panicked)
+	delete(kinds, observe.Panicked) // nothing that is known makes a client panic; the tests of guard, swarm and watch do
 	return kinds
 }
 
@@ -260,6 +262,38 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		_, err := n.Clear(context.Background())
 		require.NoError(w.T, err)
 	},
+	"renew_refused": func(w *world, n *node) {
+		n.take(nil)
+		w.SetCount("fmt", 3)
+		w.Advance(lease / 2)
+	},
+	"released_again": func(w *world, n *node) {
+		a := n.take(&allocator.AllocateOptions{Lease: berth.Forever})
+		w.Advance(time.Second)
+		keys := []string{stateKey, lineKey, itemsKey, freeKey, bindingsKey}
+		for _, key := range keys {
+			w.Do("COPY", key, "snapshot of "+key)
+		}
+		w.release(a)
+		for _, key := range keys { // as a server has it that restarts from an older snapshot
+			w.Do("DEL", key)
+			w.Do("COPY", "snapshot of "+key, key)
+			w.Do("DEL", "snapshot of "+key)
+		}
+		n.Break()
+		w.Advance(2 * lease)
+	},
+	"connections_broken": func(w *world, n *node) {
+		n.take(nil)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if strings.Contains(c.Name, "_") { // a script
+				return link.Refuse("READONLY You can't write against a read only replica.")
+			}
+			return link.Pass
+		})
+		w.Advance(lease)
+		n.OnCommand(nil)
+	},
 	"refreshed":       func(w *world, _ *node) { w.Advance(0) },
 	"refresh_failed":  func(w *world, _ *node) { w.Advance(0) },
 	"health_progress": checkHealth,
@@ -303,7 +337,7 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.client.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated && e.Kind != observe.Heartbeat && e.Kind != observe.Draining && e.Kind != observe.NoticeFailed {
+	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated && e.Kind != observe.Heartbeat && e.Kind != observe.Draining && e.Kind != observe.NoticeFailed && e.Kind != observe.ConnectionsBroken {
 		require.Equal(t, proxies, e.Name)
 	}
 	if e.Resource != "" && e.Kind != observe.Swapped {
@@ -315,6 +349,9 @@ func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 		}
 		if e.Kind == observe.Heartbeat && (field == "Late" || field == "Err") {
 			continue // only where it was late, or not answered
+		}
+		if e.Kind == observe.ConnectionsBroken && field == "Count" {
+			continue // 0 where the server does not tell
 		}
 		require.False(t, reflect.ValueOf(e).FieldByName(field).IsZero(), "%s of %+v", field, e)
 	}
