@@ -89,9 +89,9 @@ func TestAGrantThatDoesNotStandIsGivenBackBeforeAnotherClaimAsks(t *testing.T) {
 				require.False(t, c.AtOnce())
 				require.NotEqual(t, first.ID, c.ID, "an id is used once")
 				require.Equal(t, e.Now()-start+time.Second, h.Waited())
-				require.Equal(t, f.said, []string{
+				require.Equal(t, []string{
 					"acquire " + first.ID, "release " + first.ID, f.said[2], "release " + f.said[2][len("acquire "):], "acquire " + c.ID,
-				})
+				}, f.said)
 				want := theClaim(e, true)
 				want.ID, want.Before = c.ID, c.Before
 				require.Equal(t,
