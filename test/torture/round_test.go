@@ -186,22 +186,31 @@ func (r *round) draw() []*fault {
 	return drawn
 }
 
-// strike begins the first fault, has the others come and go meanwhile, and ends it.
+// strike begins the first fault, has the others come and go meanwhile, and ends it. What pools have lost they get
+// back at the end: until then the server may refuse it.
 func (r *round) strike(f *fault, during ...*fault) {
+	r.Helper()
+	records := r.play(f, during...)
+	if slices.ContainsFunc(records, func(f history.Fault) bool { return f.Amnesia || f.Kills }) {
+		r.fill()
+	}
+	for i := range records {
+		records[i].To, records[i].RealEnd = history.Now()
+	}
+	r.faults = append(r.faults, records...)
+}
+
+func (r *round) play(f *fault, during ...*fault) (records []history.Fault) {
 	r.Helper()
 	record := history.Fault{Name: f.name}
 	record.From, record.Real = history.Now()
 	end := f.begin(r, &record)
 	r.wait(f.least, f.most)
 	for _, d := range during {
-		r.strike(d)
+		records = append(records, r.play(d)...)
 	}
 	end()
-	if record.Amnesia || record.Kills {
-		r.fill()
-	}
-	record.To, record.RealEnd = history.Now()
-	r.faults = append(r.faults, record)
+	return append(records, record)
 }
 
 // judge reads the histories, checks them, looks at what is left on the server, and
