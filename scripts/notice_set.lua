@@ -22,7 +22,8 @@ REPLAY the same call is answered again    COST O(n) of at most 10 000 fields
 local day, most = 86400000, 100
 local field, seen, by = ARGV[1], ARGV[4] + 0, ARGV[5]
 local ms = now(redis.call("TIME"))
-local number, ends, drains, old, all = ms, ms, 0, {}, nil
+local number, ends, drains, old = ms, ms, 0, {}
+local all
 if redis.call("HLEN", KEYS[1]) > 10000 then
   local own = redis.call("HMGET", KEYS[1], field, "pause")
   all, drains = { field, own[1] or "", "pause", own[2] or "" }, own[1] and 0 or most
