@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -44,18 +45,27 @@ const (
 	scannedTold = 1000
 )
 
+// longFor is for how long a field is not asked for again that had more than any text of Berth: on the connection of the
+// heartbeats it would cost its size each time.
+const longFor = time.Minute
+
 // hearing is how a client reads the notice, on one goroutine.
 type hearing struct {
 	Config
-	crowded bool // when it was read last, it had too many fields
+	crowded bool                     // when it was read last, it had too many fields
+	long    map[string]time.Duration // own fields that had such a text, and "" for a pattern: until when they are not asked for, on the clock
 }
 
 // read reads the fields of the process, and those of labels that end in *: where there are few of them, in one trip. Of a
 // notice with too many fields it reads none but the process's own.
 func (h *hearing) read(ctx context.Context, own []string) (told notice.Told, err error) {
-	key := []string{h.Space.Notice(h.Kind)}
-	commands := []scriptkit.Command{{Verb: []string{"HLEN"}, Keys: key}, {Verb: []string{"HMGET"}, Keys: key, Args: own}}
-	if !h.crowded {
+	key, whole := []string{h.Space.Notice(h.Kind)}, !h.crowded && !h.spares("")
+	asked := slices.DeleteFunc(slices.Clone(own), h.spares)
+	commands := []scriptkit.Command{{Verb: []string{"HLEN"}, Keys: key}}
+	if len(asked) > 0 {
+		commands = append(commands, scriptkit.Command{Verb: []string{"HMGET"}, Keys: key, Args: asked})
+	}
+	if whole {
 		commands = append(commands, h.scan("0"))
 	}
 	a, err := h.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, commands...)
@@ -63,20 +73,62 @@ func (h *hearing) read(ctx context.Context, own []string) (told notice.Told, err
 		return told, err
 	}
 	size, err := a.Results[0].AsInt64()
-	texts, err2 := a.Results[1].AsStrSlice()
-	if err := cmp.Or(err, err2); err != nil {
+	if err != nil {
 		return told, err
 	}
 	told = notice.Told{Now: a.Now, Fields: map[string]string{}}
-	for i, text := range texts {
-		told.Fields[own[i]] = text
+	for field := range h.long {
+		told.Fields[field] = "long" // which is damaged
+	}
+	delete(told.Fields, "")
+	pages := a.Results[1:]
+	if len(asked) > 0 {
+		texts, err := pages[0].AsStrSlice()
+		if err != nil {
+			return told, err
+		}
+		for i, text := range texts {
+			told.Fields[asked[i]] = h.bounded(asked[i], text)
+		}
+		pages = pages[1:]
 	}
 	if h.crowded = size > mostTold; h.crowded {
 		told.Problem = crowded(size)
 		return told, nil
 	}
-	return told, h.patterns(ctx, told.Fields, a.Results[2:])
+	if !h.spares("") {
+		err = h.patterns(ctx, told.Fields, pages)
+	}
+	if h.spares("") {
+		told.Problem = errLong
+	}
+	return told, err
 }
+
+// spares says whether a field is not asked for.
+func (h *hearing) spares(field string) bool {
+	until, long := h.long[field]
+	if long && h.Clock.Now() >= until {
+		delete(h.long, field)
+		return false
+	}
+	return long
+}
+
+// bounded is the text of a field that was asked for as what, of which only the first letter is left if it is longer than
+// may be.
+func (h *hearing) bounded(what, text string) string {
+	short := state.Bounded(text)
+	if len(short) < len(text) {
+		if h.long == nil {
+			h.long = map[string]time.Duration{}
+		}
+		h.long[what] = h.Clock.Now() + longFor
+	}
+	return short
+}
+
+var errLong = fmt.Errorf("berth: what operators say to all has a text that is %w: a drain of a label with * is not heard", state.ErrDamaged)
 
 // crowded is the error of a notice that is not read whole.
 func crowded(fields int64) error {
@@ -92,7 +144,7 @@ func (h *hearing) patterns(ctx context.Context, fields map[string]string, pages 
 				return err
 			}
 			for i := 0; i < len(found.Elements); i += 2 {
-				fields[found.Elements[i]] = found.Elements[i+1]
+				fields[found.Elements[i]] = h.bounded("", found.Elements[i+1])
 			}
 			if found.Cursor == 0 {
 				return nil

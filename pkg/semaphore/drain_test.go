@@ -2,7 +2,9 @@ package semaphore_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -176,6 +179,42 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 		w.Do("HDEL", key, "x:1", "x:2", "n:"+n.Client.Node())
 		w.Advance(6 * time.Second)
 		require.NotZero(t, n.Counts()["HSCAN"], "it is read whole again")
+	})
+}
+
+// A text that Berth cannot have written crosses the wire once a minute, on the connection of the heartbeats.
+func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const key = "berth:notice:{sem}:state"
+		n := w.node()
+		n.take(9, nil)
+		huge := strings.Repeat("x", 100<<10)
+		w.Do("HSET", key, "l:nobody*", huge)
+		w.Advance(6 * time.Second)
+		n.Reset()
+		w.Advance(50 * time.Second)
+		require.Zero(t, n.Counts()["HSCAN"])
+		require.NotZero(t, n.Counts()["HMGET"])
+		failed := n.Told(observe.NoticeFailed)
+		require.Len(t, failed, 1)
+		require.ErrorIs(t, failed[0].Err, state.ErrDamaged)
+
+		node := "n:" + n.Client.Node()
+		w.Do("HSET", key, node, huge)
+		w.Do("HDEL", key, "l:nobody*")
+		asked := 0
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "HMGET" && slices.Contains(c.Args, node) {
+				asked++
+			}
+			return link.Pass
+		})
+		w.Advance(50 * time.Second)
+		n.OnCommand(nil)
+		require.Equal(t, 1, asked)
+		w.Do("HSET", key, node, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
+		w.Advance(20 * time.Second)
+		require.True(t, n.Client.Draining(), "it is read again")
 	})
 }
 
