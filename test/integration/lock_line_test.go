@@ -61,7 +61,7 @@ func (w *world) recorder() *recorder {
 // Do is what scriptkit calls.
 func (r *recorder) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	words := cmd.Commands()
-	script := len(words) > 2 && words[0] == "EVALSHA"
+	script := isScript(words)
 	if script {
 		r.note(names[words[1]], words[2:])
 	}

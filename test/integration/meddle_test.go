@@ -46,14 +46,19 @@ func (w *world) meddler() *meddler {
 
 var library = scriptkit.MustParse(scripts.FS)
 
-// names are the scripts' names by what EVALSHA calls them.
+// names are the scripts' names by what EVALSHA and EVAL call them.
 var names = func() map[string]string {
 	all := map[string]string{}
 	for _, s := range library.Scripts() {
-		all[s.SHA] = s.Name
+		all[s.SHA], all[s.Source] = s.Name, s.Name
 	}
 	return all
 }()
+
+// isScript says whether a command runs a script.
+func isScript(words []string) bool {
+	return len(words) > 2 && (words[0] == "EVALSHA" || words[0] == "EVAL")
+}
 
 // next says what the next calls of a script will meet.
 func (m *meddler) next(script string, fates ...fate) {
@@ -151,7 +156,7 @@ func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 }
 
 func (m *meddler) fate(words []string) fate {
-	if len(words) < 2 || words[0] != "EVALSHA" {
+	if !isScript(words) {
 		return passed
 	}
 	m.mu.Lock()

@@ -3,8 +3,6 @@ package integration
 import (
 	"context"
 	"flag"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -58,7 +56,7 @@ func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
 	node := v.records[v.inLine()[1]].Node
 	crowd.kill()
 	w.setDeadlines("gpu", node, w.now()-1)
-	m.before = m.calls()
+	m.before = m.runs()
 	m.lag.reset()
 	return m
 }
@@ -67,18 +65,9 @@ func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
 func (m *middle) gone() (scripts int) {
 	m.Helper()
 	m.Await("only the living wait", func() bool { return m.waiting("gpu") == 2 })
-	scripts = m.calls() - m.before
+	scripts = m.runs() - m.before
 	m.Logf("%d dead are gone after %d scripts; of what is told, one has dropped %d", *ofMiddle, scripts, m.most.Load())
 	return scripts
-}
-
-// calls counts the scripts that the server has run by their checksums.
-func (m *middle) calls() (n int) {
-	m.Helper()
-	calls, _, _ := strings.Cut(strings.TrimPrefix(m.info("commandstats", "cmdstat_evalsha"), "calls="), ",")
-	n, err := strconv.Atoi(calls)
-	require.NoError(m, err)
-	return n
 }
 
 // over wants the living to be served in their order.

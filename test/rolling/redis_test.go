@@ -80,7 +80,8 @@ func (c *older) Do(ctx context.Context, command rueidis.Completed) rueidis.Redis
 	case words[0] == "EVALSHA" && bySHA != nil && (c.swap.keep == nil || !c.swap.keep(bySHA.Name)):
 		c.swap.note(bySHA.Name)
 		command = c.B().Evalsha().Sha1(bySHA.SHA).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
-	case words[0] == "EVAL" && bySource != nil && c.swap.keep == nil:
+	case words[0] == "EVAL" && bySource != nil && (c.swap.keep == nil || !c.swap.keep(bySource.Name)):
+		c.swap.note(bySource.Name)
 		command = c.B().Eval().Script(bySource.Source).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
 	}
 	return c.Client.Do(ctx, command)

@@ -247,8 +247,8 @@ var commonMutants = []mutant{
 	{
 		name: "a cancel does not wait for the acquire's reply", scene: overtaken, rules: []string{checker.Left},
 		broke: []change{{
-			"internal/engine/release.go", "func (e *Engine) remove(c *Claim) {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
-			"func (e *Engine) remove(c *Claim) {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
+			"internal/engine/release.go", "func (e *Engine) remove(c *Claim) error {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
+			"func (e *Engine) remove(c *Claim) error {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
 		}},
 	},
 	{
