@@ -52,6 +52,7 @@ func (c *askContext) Err() error {
 func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	door := e.doors.to(c.Name)
 	if refusal := e.pass(ctx, c, door); refusal != nil {
+		c.kept = true
 		return refusal
 	}
 	a := &ask{

@@ -49,6 +49,7 @@ type Claim struct {
 	lease  heartbeat.Lease // kept while the claim waits or holds
 	inLine bool            // guarded by Engine.mu: counted among the waiters of its name
 	apart  bool            // guarded by Engine.mu: and among those who wait for one resource alone
+	kept   bool            // of Acquire's goroutine alone: it was given up at the gate
 	inside atomic.Bool     // the process drains: the claim may only be one more entry of an owner that holds
 	most   time.Duration   // of a hold that was taken up: its first deadline is no later than this, 0 for no bound
 

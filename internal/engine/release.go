@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -144,9 +143,6 @@ func (e *Engine) remove(c *Claim) error {
 	ctx, cancel := scriptkit.Limit(context.Background(), e.cfg.CleanupTimeout)
 	defer cancel()
 	_, err := e.sendRelease(ctx, c)
-	if err != nil {
-		e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
-	}
 	return err
 }
 

@@ -70,7 +70,11 @@ func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 		e.beats.Remove(&c.lease)
 	}
 	if fx.has(doRemove) {
-		e.spawn(func() { _ = e.remove(c) }) // the observer is told where it fails
+		e.spawn(func() {
+			if err := e.remove(c); err != nil {
+				e.event(observe.CleanupFailed, c, func(ev *observe.Event) { ev.Err = err })
+			}
+		})
 	}
 }
 

@@ -133,3 +133,23 @@ func TestAProcessThatHearsOfADrainWithAGrantDoesNotHandItOut(t *testing.T) {
 		require.Equal(t, []string{"acquire " + c.ID, "release " + c.ID}, f.said)
 	})
 }
+
+// The wait ends while the pause of all names is being asked for, of a server that does not answer.
+func TestAServerThatDoesNotAnswerBeforeTheFirstAskIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := engine.New(engine.Config{
+			Scripts: &noted{fake: fake{fence: 1}}, Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: time.Second, Clock: clock.New(),
+			Before: func(context.Context, *engine.Claim) (*berth.AcquireError, error) {
+				<-time.After(2 * time.Second)
+				return nil, nil
+			},
+		})
+		_, err := e.Acquire(t.Context(), theClaim(e, true), 300*time.Millisecond)
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, berth.ReasonFailed, refusal.Reason)
+		require.NotContains(t, err.Error(), "not sent")
+		require.NoError(t, e.Close(t.Context()))
+	})
+}

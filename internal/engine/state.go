@@ -294,7 +294,7 @@ func (m *machine) blame(r *berth.AcquireError, now time.Duration) {
 	err := m.silence.err
 	if r.Reason == berth.ReasonTimedOut || r.Reason == berth.ReasonAttempts {
 		switch {
-		case err == nil && !m.news.asked:
+		case err == nil && m.claim.kept:
 			err = errNotSent
 		case err == nil:
 			err = errNoAnswer

@@ -11,7 +11,8 @@
 //
 // A call weighs what it costs the server, and the calls in flight weigh no more than the window: 512 at most,
 // 16 at least. A call may pass where any room is left, whatever it weighs, so that none waits for ever. The window halves
-// where an answer is late, once for all that were in flight, and grows by an eighth of what is answered in time. So the
+// where an answer is late, once for all that were in flight, and grows by an eighth of what is answered in time. After a
+// calm minute, one answer doubles it. So the
 // queue in front of a hold's renewal is about as long as what counts as late, however weak the server is. A call
 // that counts as unanswered leaves the gate: the window is small by then.
 package gate
@@ -35,6 +36,8 @@ const (
 	Least = 16
 	// growth is how much must be answered in time for the window to grow by one.
 	growth = 8
+	// calm is how long after its last change by halves an answer in time doubles the window.
+	calm = time.Minute
 )
 
 // Beat is what a heartbeat of so many claims of one name weighs: a script, and a quarter of one for each claim.
@@ -55,7 +58,7 @@ type Gate struct {
 	line   list.List     // guarded by mu: of chan struct{}, closed when its owner is inside
 	beats  bool          // guarded by mu: heartbeats wait
 	room   func()        // guarded by mu: tells the heartbeat that it may look again
-	shrunk time.Duration // guarded by mu: when the window was last made smaller
+	shrunk time.Duration // guarded by mu: when the window was last halved, or doubled
 	credit int           // guarded by mu: what was answered in time since the window last grew
 }
 
@@ -189,6 +192,8 @@ func (g *Gate) adapt(weight int, start time.Duration) {
 	defer g.mu.Unlock()
 	window := g.window.Load()
 	switch {
+	case !late && now-g.shrunk >= calm: // few answers may come
+		window, g.shrunk, g.credit = min(2*window, Most), now, 0
 	case !late:
 		g.credit += weight
 		window = min(window+int64(g.credit/growth), Most)

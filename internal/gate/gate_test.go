@@ -164,6 +164,27 @@ func TestTheWindowHalvesOnceForAllThatWasInFlight(t *testing.T) {
 	})
 }
 
+// A client with few calls would need hours for that.
+func TestTheWindowDoublesAfterACalmMinute(t *testing.T) {
+	inWorld(t, func(w *world) {
+		time.Sleep(time.Minute)
+		w.fill()
+		w.answers(Most, time.Millisecond)
+		for window := Most; window > Most/4; window /= 2 {
+			w.fill()
+			time.Sleep(time.Second)
+			w.answers(window, time.Second)
+		}
+		for range 2 {
+			require.True(w, w.Strained())
+			time.Sleep(time.Minute)
+			require.True(w, w.Try())
+			w.answers(1, time.Millisecond)
+		}
+		require.False(w, w.Strained())
+	})
+}
+
 // A server that is far away is not late.
 func TestAFarServerKeepsItsWindow(t *testing.T) {
 	inWorld(t, func(w *world) {

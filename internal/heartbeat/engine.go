@@ -35,7 +35,6 @@ type Engine struct {
 	lanes map[track]*lane
 	// kept is how many leases are in lanes.
 	kept int
-	last departed
 	// spare is a lane that was dropped, nil for none. Nothing refers to it.
 	spare *lane
 	// doors has first the one of holds, and then one for each gate.

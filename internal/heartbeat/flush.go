@@ -46,6 +46,8 @@ func (f *flush) full(t track, size int) bool {
 type door struct {
 	gate *gate.Gate // nil for holds, and where nothing bounds what waits
 	shut bool       // the gate has no room: it tells when it has
+	away int        // batches in flight that have come from here, and do not count as unanswered yet
+	last departed
 	// ready has the lanes with leases that are not in flight, by when they send
 	// their next batch.
 	ready order[*lane]
@@ -115,8 +117,8 @@ func (e *Engine) departs(d *door) time.Duration {
 		return never
 	}
 	at := ln.at
-	if l, _ := ln.due.first(); d.gate == nil && e.flights.Len() >= crowd {
-		at = max(at, e.last.start+l.spec.pace()/3/time.Duration(e.kept)*time.Duration(e.last.leases))
+	if l, _ := ln.due.first(); d.gate == nil && d.away >= crowd {
+		at = max(at, d.last.start+l.spec.pace()/3/time.Duration(e.kept)*time.Duration(d.last.leases))
 	}
 	return at
 }
@@ -151,12 +153,12 @@ func (e *Engine) flushes(d *door, now time.Duration) (all []*flush) {
 		}
 		if f == nil {
 			f = &flush{from: d, start: now}
-			e.last = departed{start: now}
+			d.last = departed{start: now}
 			all, open[bits] = append(all, f), f
 		}
 		b := e.gather(ln, now)
 		f.add(b)
-		e.last.leases += len(b.Leases)
+		d.last.leases += len(b.Leases)
 		if f.full(ln.track, e.size) {
 			open[bits] = nil
 		}
@@ -165,6 +167,7 @@ func (e *Engine) flushes(d *door, now time.Duration) (all []*flush) {
 
 func (f *flush) add(b *batch) {
 	b.flush = f
+	f.from.away++
 	f.batches, f.open = append(f.batches, b), f.open+1
 	if f.from.gate != nil {
 		weight := gate.Beat(len(b.Leases))
@@ -202,6 +205,7 @@ func (e *Engine) fly(f *flush) {
 
 // back counts a batch that has landed, or counts as unanswered.
 func (f *flush) back() {
+	f.from.away--
 	if f.open--; f.open == 0 && f.from.gate != nil {
 		f.from.gate.Leave(f.weight, f.start)
 	}

@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,5 +104,49 @@ func TestBeatsOfClaimsThatWaitAreFewerWhileAnswersAreLate(t *testing.T) {
 		times := w.times()
 		require.Equal(w.t, lease/3, times[0])
 		require.Equal(w.t, lease/3+lease/2, times[1])
+	})
+}
+
+// oneByOne is a server that takes so long for each batch, one after the other.
+func oneByOne(d time.Duration) server {
+	var mu sync.Mutex
+	var free time.Time
+	return func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		mu.Lock()
+		if now := time.Now(); free.Before(now) {
+			free = now
+		}
+		free = free.Add(d)
+		at := free
+		mu.Unlock()
+		time.Sleep(time.Until(at))
+		return renewAll(ctx, key, leases)
+	}
+}
+
+// All are due at once, as after a subscription that was made anew.
+func TestHoldsDoNotWaitForTheHeartbeatsOfWaits(t *testing.T) {
+	const holds, waits = 1_000, 20_000
+	inWorld(t, oneByOne(100*time.Microsecond), func(w *world) {
+		w.gated()
+		for i := range holds {
+			w.add("h"+strconv.Itoa(i), "h"+strconv.Itoa(i), w.hold(30*time.Second))
+		}
+		for i := range waits {
+			w.add("w"+strconv.Itoa(i), "w"+strconv.Itoa(i), w.claim(30*time.Second))
+		}
+		w.until(5 * time.Second)
+		w.Kick("")
+		w.until(9 * time.Second)
+		held, before := 0, 0
+		for _, c := range w.calls() {
+			if c.key[0] == 'h' {
+				held++
+			} else if held < holds {
+				before++
+			}
+		}
+		require.Equal(w.t, holds, held)
+		require.Less(w.t, before, waits/4, "beats of waits before the last hold's")
 	})
 }
