@@ -73,7 +73,11 @@ func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 				for _, times := range n.Scripts() {
 					sent += times
 				}
-				require.LessOrEqual(w.T, sent, 3*int(paused/lease), "heartbeats alone")
+				beats := 3 * int(paused/lease)
+				if held.Err() == nil {
+					beats *= 2 // those of holds and of waits leave apart
+				}
+				require.LessOrEqual(w.T, sent, beats, "heartbeats alone")
 				if comes.gets == "" {
 					q.Returned(paused + 50*ms)
 					require.ErrorIs(w.T, q.Err, berth.ErrAbsent)
