@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type ask struct {
 	pace    scriptkit.Pace
 	attempt int                 // for whoever is in charge
 	tries   tries               // likewise
+	failure error               // likewise: of the last attempt that failed
 	sent    time.Duration       // likewise: when this attempt was sent, unasked where it was not
 	refusal *berth.AcquireError // written before call ends: its outcome, nil where the claim holds or waits
 	mu      sync.Mutex          // held while an answer is taken, or the outcome is
@@ -90,6 +92,9 @@ func (a *ask) run() {
 	for {
 		if a.attempt++; a.attempt > 1 {
 			if refusal := a.e.pass(a.ctx, a.c, a.door); refusal != nil {
+				if refusal.Cause != nil { // it was not sent again
+					refusal.Cause = cmp.Or(a.failure, refusal.Cause)
+				}
 				a.ends(refusal)
 				return
 			}
@@ -131,6 +136,7 @@ func (a *ask) again(err error) bool {
 		a.ends(&berth.AcquireError{Reason: berth.ReasonFailed, Cause: err})
 		return false
 	}
+	a.failure = err
 	a.e.repeats(a.c.caller, a.c, a.attempt, err)
 	if !a.pace.Pause(a.ctx, a.e.closing) {
 		a.ends(cutShort)

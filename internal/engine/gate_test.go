@@ -35,9 +35,13 @@ type busy struct {
 	most   int             // guarded by mu
 	runs   chan struct{}   // if not nil, a run needs one of these
 	renews []time.Duration // guarded by mu: when a heartbeat came
+	breaks error           // if not nil, what the claim "broken" is told
 }
 
 func (b *busy) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	if b.breaks != nil && c.Request == "broken" {
+		return engine.Answer{}, b.breaks
+	}
 	b.mu.Lock()
 	b.came = append(b.came, c.Request.(string))
 	if len(b.came) > 60_000 {
@@ -280,5 +284,30 @@ func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
 		require.NotContains(t, came, "late")
 		_, released := b.counts()
 		require.Zero(t, released, "there is nothing to remove")
+	})
+}
+
+// An attempt may have run, and the next one does not pass.
+func TestATryThatIsNotSentAgainTellsWhatItsLastAttemptMet(t *testing.T) {
+	b := &busy{patient: time.Hour, runs: make(chan struct{}), breaks: &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errors.New("cut off")}}
+	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+		sent := crowd(context.Background(), e, 0, mostAsking-1)
+		failed := make(chan error, 1)
+		go func() {
+			r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
+			_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, Request: "broken"}, 0)
+			failed <- err
+		}()
+		synctest.Wait() // it pauses
+		last := crowd(context.Background(), e, mostAsking-1, mostAsking)
+		synctest.Wait()
+		err := <-failed
+		require.ErrorContains(t, err, "cut off")
+		require.NotContains(t, err.Error(), "not sent")
+		close(b.runs)
+		for range mostAsking - 1 {
+			require.NoError(t, <-sent)
+		}
+		require.NoError(t, <-last)
 	})
 }

@@ -43,12 +43,11 @@ func TestManyWaitsOnAWeakServerAreServedAndLoseNoHold(t *testing.T) {
 		t.Logf("%d waits: %d grants in %v, %d failed", o.waits, o.grants.Load(), *overloadTime, o.failed.Load())
 	}
 	require.GreaterOrEqual(t, *overloadShare*many.grants.Load(), few.grants.Load())
-	if longest := still(); longest > safe/5 {
-		t.Logf("whether holds are kept is inconclusive: this process stood still for %v", longest)
-		return
-	}
 	for _, o := range []*overload{few, many} {
 		for _, p := range o.kept {
+			if longest := still(); p.Err() != nil && longest > safe/5 {
+				t.Skipf("inconclusive: a hold is lost, and this process stood still for %v", longest)
+			}
 			require.NoError(t, p.Err(), "a hold is lost")
 		}
 	}
