@@ -2,8 +2,9 @@
 
 // Command suite is `make check`, `make test` and `make ci`. It says what it will do and
 // how long that takes about, does all of it side by side, whatever fails, tells how far it
-// is, and ends with what failed and how to run that again. Its exit code is 1 if anything
-// failed or was not run.
+// is, and ends with what failed and how to run that again. What failed in a test while the machine
+// was late (see internal/testkit/lag) is run again when all else has ended, alone, twice at
+// most. The exit code is 1 if anything failed or was not run, and 75 if the machine was late each time that it failed.
 package main
 
 import (
@@ -25,37 +26,35 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C waits for nothing
-	passed, err := run(ctx, os.Args[1])
+	code, err := run(ctx, os.Args[1])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "suite: %v\n", err)
 	}
-	if err != nil || !passed {
-		os.Exit(1)
-	}
+	os.Exit(code)
 }
 
-func run(ctx context.Context, command string) (passed bool, err error) {
+func run(ctx context.Context, command string) (code int, err error) {
 	dir, err := os.MkdirTemp("", "berth-suite")
 	if err != nil {
-		return false, err
+		return codeFailed, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	bare, err := withoutServers()
 	if err != nil {
-		return false, err
+		return codeFailed, err
 	}
 	docker := filepath.Join(dir, "docker")
 	if err := os.Mkdir(docker, 0o750); err != nil {
-		return false, err
+		return codeFailed, err
 	}
 	out, err := exec.CommandContext(ctx, "go", "env", "GOFLAGS").Output()
 	if err != nil {
-		return false, err
+		return codeFailed, err
 	}
 	goflags := "GOFLAGS=" + built + " " + strings.TrimSpace(string(out)) // those of the caller count
 	p, ok := plans(places{bare, docker, goflags})[command]
 	if !ok {
-		return false, fmt.Errorf("no command %q", command)
+		return codeFailed, fmt.Errorf("no command %q", command)
 	}
 	s := newSuite(command, p, newConsole(os.Stdout))
 	// A GOGC of the caller's comes later, and counts. The race detector needs cgo.

@@ -44,6 +44,7 @@ type result struct {
 	state    state
 	tests    *tests // of a step that runs some
 	failures []failure
+	late     []string // what was run again, since the machine was late, and what came of it
 	done     chan struct{}
 }
 
@@ -65,8 +66,15 @@ func newSuite(command string, p plan, c *console) *suite {
 	return s
 }
 
+// The exit codes of a run. That of a machine says that it was late whenever what failed was run.
+const (
+	codePassed  = 0
+	codeFailed  = 1
+	codeMachine = 75
+)
+
 // run runs all steps and says how they ended.
-func (s *suite) run(ctx context.Context) (allPassed bool) {
+func (s *suite) run(ctx context.Context) (code int) {
 	s.announce()
 	watched, unwatch := context.WithCancel(context.WithoutCancel(ctx))
 	var watch sync.WaitGroup
@@ -79,6 +87,9 @@ func (s *suite) run(ctx context.Context) (allPassed bool) {
 		}
 	}
 	all.Wait()
+	for _, step := range s.plan.steps {
+		s.again(ctx, step)
+	}
 	for _, step := range s.plan.steps {
 		if step.always {
 			s.step(context.WithoutCancel(ctx), step)
@@ -215,8 +226,53 @@ func quoted(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// tests runs the tests of a module.
-func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
+// tries is how often a test is run in which the machine was late each time.
+const tries = 3
+
+// again runs the tests of a step again that failed while the machine was late, one at a time, when all else has ended.
+func (s *suite) again(ctx context.Context, step step) {
+	r := s.results[step.name]
+	var left []failure
+	for _, f := range r.failures {
+		for run := 2; f.late != "" && run <= tries && ctx.Err() == nil; run++ {
+			r.late = append(r.late, f.what+": "+f.late)
+			s.console.line("again %s  run %d of at most %d", f.what, run, tries)
+			f = s.alone(ctx, step, f)
+		}
+		switch {
+		case f.what == "":
+			r.late[len(r.late)-1] += "; it passed when it ran again"
+			continue
+		case f.late != "":
+			f.why = fmt.Sprintf("the machine was late in each of %d runs", tries)
+		}
+		left = append(left, f)
+	}
+	s.set(func() {
+		if r.failures = left; r.state == failed && len(left) == 0 {
+			r.state = passed
+		}
+	})
+}
+
+// alone runs one test again. It returns the failure, a fault of the code before any other; none where the test has passed.
+func (s *suite) alone(ctx context.Context, step step, f failure) failure {
+	step.flags = append(slices.Clone(step.flags), "-count=1", "-run="+pattern(f.run.name))
+	r := &result{}
+	failures := s.tests(ctx, step, r, f.run.path)
+	slices.SortFunc(failures, func(a, b failure) int { return strings.Compare(a.late, b.late) }) // none comes first
+	switch {
+	case len(failures) > 0:
+		return failures[0]
+	case !r.tests.finished[f.run.name]:
+		f.late, f.why = "", "did not run again"
+		return f
+	}
+	return failure{}
+}
+
+// tests runs the tests of a module, all or those of one package.
+func (s *suite) tests(ctx context.Context, step step, r *result, of ...string) []failure {
 	path, err := modulePath(step.module)
 	if err != nil {
 		return []failure{{what: step.name, why: err.Error(), again: "go -C " + step.module + " list -m"}}
@@ -232,11 +288,12 @@ func (s *suite) tests(ctx context.Context, step step, r *result) []failure {
 	if step.cpu != "" {
 		t.cpu, flags = step.cpu, append(flags, "-cpu="+step.cpu)
 	}
-	if step.first != "" {
-		flags = append(flags, step.first)
+	if of == nil {
+		of = []string{step.first, "./..."}
 	}
+	of = slices.DeleteFunc(of, func(path string) bool { return path == "" })
 	s.set(func() { r.tests = t })
-	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, flags, []string{"./..."})
+	command := slices.Concat([]string{"go", "-C", step.module, "test", "-json"}, testFlags, flags, of)
 	step.env = append(slices.Clone(step.env), "BERTH_TEST_REPORT="+s.report)
 	t.ended(s.execute(ctx, step, r, command, t.line))
 	return t.failures
@@ -342,30 +399,37 @@ func modulePath(folder string) (string, error) {
 }
 
 // summary says how all ended, and how to run again what failed.
-func (s *suite) summary(interrupted bool) (allPassed bool) {
-	var b, failures strings.Builder
-	allPassed = !interrupted
+func (s *suite) summary(interrupted bool) (code int) {
+	var b, late, failures strings.Builder
 	var total time.Duration
 	for _, step := range s.plan.steps {
 		r := s.results[step.name]
-		allPassed = allPassed && r.state == passed
 		took, cpu, result := round(r.took), round(r.cpu), ""
 		total += r.cpu
 		if r.tests != nil {
 			result = r.tests.result()
 		}
 		if r.state == notRun {
-			took, cpu, result = "", "", r.failures[0].why
+			took, cpu, result, code = "", "", r.failures[0].why, codeFailed
 		} else {
 			for _, f := range r.failures {
 				fmt.Fprintf(&failures, "  %s\n", strings.TrimSuffix(f.what+": "+f.why, ": "))
 				fmt.Fprintf(&failures, "      %s\n", f.again)
+				if f.late == "" {
+					code = codeFailed
+				}
 			}
+		}
+		for _, l := range r.late {
+			fmt.Fprintf(&late, "  %s\n", l)
 		}
 		fmt.Fprintf(&b, "  %-15s %6s %6s  %-7s  %s\n", step.name, took, cpu, r.state, result)
 	}
 	if text, err := os.ReadFile(s.report); err == nil && len(text) > 0 {
 		b.Write(text)
+	}
+	if late.Len() > 0 {
+		fmt.Fprintf(&b, "inconclusive, and run again alone:\n%s", late.String())
 	}
 	if failures.Len() > 0 {
 		fmt.Fprintf(&b, "failed; the command below each runs it again:\n%s", failures.String())
@@ -373,13 +437,15 @@ func (s *suite) summary(interrupted bool) (allPassed bool) {
 	verdict := "passed"
 	switch {
 	case interrupted:
-		verdict = "was interrupted"
-	case !allPassed:
+		verdict, code = "was interrupted", codeFailed
+	case code == codeFailed:
 		verdict = "FAILED"
+	case failures.Len() > 0:
+		verdict, code = "FAILED, by the machine,", codeMachine
 	}
 	s.console.print(fmt.Sprintf("\nmake %s %s after %s, with %s of processor time; each step's:\n%s",
 		s.command, verdict, round(time.Since(s.console.begun)), round(total), b.String()))
-	return allPassed
+	return code
 }
 
 // about returns a time that is only roughly known.

@@ -37,8 +37,7 @@ func try(ctx context.Context, t *testing.T, steps ...step) (passed bool, said st
 	for i := range s.plan.steps {
 		s.plan.steps[i].env = append(s.plan.steps[i].env, "BERTH_TEST_REPORT="+s.report)
 	}
-	passed = s.run(ctx)
-	return passed, b.String()
+	return s.run(ctx) == codePassed, b.String()
 }
 
 func TestAStepThatFailsHidesNothing(t *testing.T) {

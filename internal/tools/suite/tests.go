@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/berth-go/berth/internal/testkit/lag"
 )
 
 // event is a line of `go test -json`: of a test binary (go doc test2json), or of a build
@@ -30,7 +32,12 @@ type failure struct {
 	what  string // step or module, package, test
 	why   string // "" for a test that failed by itself
 	again string
+	run   *single // of a test that failed by itself
+	late  string  // and while the machine was late: by how much
 }
+
+// single is a test of a package, as the go command takes both in the module's folder.
+type single struct{ path, name string }
 
 // tests is what is known of the tests of one module while they run.
 type tests struct {
@@ -49,6 +56,7 @@ type tests struct {
 	failed   int                // guarded by mu; packages
 	ran      int                // guarded by mu; tests, without subtests
 	skipped  []string           // guarded by mu
+	finished map[string]bool    // guarded by mu: the tests that passed
 }
 
 // pkg is a package whose tests run.
@@ -71,7 +79,7 @@ type test struct {
 func newTests(module, path string, env []string, c *console) *tests {
 	return &tests{
 		module: module, path: path, env: env, console: c,
-		packages: make(map[string]*pkg), builds: make(map[string]*string),
+		packages: make(map[string]*pkg), builds: make(map[string]*string), finished: make(map[string]bool),
 	}
 }
 
@@ -133,8 +141,11 @@ func (t *tests) ofTest(e event) {
 		if !strings.Contains(e.Test, "/") {
 			p.ran++
 		}
-		if e.Action == "skip" {
+		switch e.Action {
+		case "skip":
 			p.skips++
+		case "pass":
+			t.finished[e.Test] = true
 		}
 		if e.Action == "fail" {
 			t.failedTest(e, p, x.output.String())
@@ -151,8 +162,22 @@ func (t *tests) failedTest(e event, p *pkg, output string) {
 		return // it has only its result to say
 	}
 	t.console.block(fmt.Sprintf("FAIL  %s  %s", t.short(e.Package), e.Test), output)
-	if why := fatal.FindString(output); why != "" || !through {
+	why := fatal.FindString(output)
+	if why == "" && strings.Contains(output, "race detected during execution of test") {
+		why = "data race"
+	}
+	if why != "" || !through {
 		t.fail(e.Package, e.Test, why)
+	}
+	late := inconclusive.FindStringSubmatch(output)
+	if late == nil {
+		return
+	}
+	for i := range t.failures { // its own, or those of its subtests
+		f := &t.failures[i]
+		if f.run != nil && f.run.path == t.relative(e.Package) && strings.HasPrefix(f.run.name+"/", e.Test+"/") {
+			f.late = late[1]
+		}
 	}
 }
 
@@ -192,6 +217,8 @@ func (t *tests) ofPackage(e event) {
 }
 
 var (
+	inconclusive = regexp.MustCompile(`(?m)^ +\S+\.go:\d+: ` + lag.Inconclusive + `(.*)$`)
+
 	fatal    = regexp.MustCompile(`(?m)^(panic: |fatal error: |unexpected fault |SIG[A-Z]+: ).*`)
 	timedOut = regexp.MustCompile(`(?m)^panic: (test timed out after \S+)(?:\n\trunning tests:\n((?:\t\t.*\n)*))?`)
 	running  = regexp.MustCompile(`(?m)^\t\t(.*) \([^()]*\)$`)
@@ -259,11 +286,14 @@ func (t *tests) crashed(path string, p *pkg, output string) bool {
 
 // fail remembers a failure; without a test it is the package's.
 func (t *tests) fail(path, name, why string) {
-	what := t.short(path)
+	f := failure{what: t.short(path), why: why, again: t.again(path, name)}
 	if name != "" {
-		what += "  " + name
+		f.what += "  " + name
 	}
-	t.failures = append(t.failures, failure{what: what, why: why, again: t.again(path, name)})
+	if name != "" && why == "" {
+		f.run = &single{t.relative(path), name}
+	}
+	t.failures = append(t.failures, f)
 }
 
 // again returns the command that runs a test, or all of a package, again.
@@ -278,13 +308,18 @@ func (t *tests) again(path, name string) string {
 		words = append(words, "-cpu="+t.cpu)
 	}
 	if name != "" {
-		parts := strings.Split(name, "/")
-		for i, part := range parts {
-			parts[i] = "^" + regexp.QuoteMeta(part) + "$"
-		}
-		words = append(words, "-run", "'"+strings.ReplaceAll(strings.Join(parts, "/"), "'", `'\''`)+"'")
+		words = append(words, "-run", "'"+strings.ReplaceAll(pattern(name), "'", `'\''`)+"'")
 	}
 	return strings.Join(append(words, t.relative(path)), " ")
+}
+
+// pattern matches one test.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
 }
 
 // relative returns a package as the go command takes it in the module's folder.

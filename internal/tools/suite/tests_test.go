@@ -28,6 +28,17 @@ func replay(t *testing.T, lines string) (found *tests, all string) {
 	return found, all
 }
 
+// plainly are failures none of which is to be run again.
+func plainly(failures []failure) (all [][3]string) {
+	for _, f := range failures {
+		if f.late != "" {
+			f.why += f.late
+		}
+		all = append(all, [3]string{f.what, f.why, f.again})
+	}
+	return all
+}
+
 // The recording has a package for each way in which one can fail.
 func TestEveryWayToFailIsNamedWithItsCommand(t *testing.T) {
 	t.Parallel()
@@ -36,7 +47,7 @@ func TestEveryWayToFailIsNamedWithItsCommand(t *testing.T) {
 	found, said := replay(t, string(recorded))
 
 	const again = "A=b go -C some/module test -race -count=1 "
-	require.Equal(t, []failure{
+	require.Equal(t, [][3]string{
 		{"./some/module/f", "does not build", again + "./f"},
 		{"./some/module/a  TestParent/sub_x/y", "", again + "-run '^TestParent$/^sub_x$/^y$' ./a"},
 		{"./some/module/a  TestOwn/s", "", again + "-run '^TestOwn$/^s$' ./a"},
@@ -51,7 +62,7 @@ func TestEveryWayToFailIsNamedWithItsCommand(t *testing.T) {
 		},
 		{"./some/module/h  TestPanicIn/sub", "", again + "-run '^TestPanicIn$/^sub$' ./h"},
 		{"./some/module/h  TestPanicIn", "panic: inner [recovered, repanicked]", again + "-run '^TestPanicIn$' ./h"},
-	}, found.failures)
+	}, plainly(found.failures))
 	require.Equal(t, "0 packages passed, 8 failed, with 7 tests; skipped in ./some/module/a: 1 test", found.result())
 
 	for _, text := range []string{
@@ -84,9 +95,9 @@ func TestWhatPassesIsOneLineAPackage(t *testing.T) {
 	require.Equal(t, "  0.0s  ok    ./some/module  1.2s\n"+
 		"  0.0s  ok    ./some/module/again  has passed before, nothing has changed\n", said)
 	require.Equal(t, "2 packages passed, with 1 test", found.result())
-	require.Equal(t, []failure{{
+	require.Equal(t, [][3]string{{
 		"module some/module", "exit status 1", "go -C some/module test -race ./...",
-	}}, found.failures, "it ended with an error that no package explains")
+	}}, plainly(found.failures), "it ended with an error that no package explains")
 }
 
 func TestAFailureThatIsNoTestsIsThePackages(t *testing.T) {
@@ -106,18 +117,18 @@ func TestAFailureThatIsNoTestsIsThePackages(t *testing.T) {
 		"a race, a crash": {start + output("WARNING: DATA RACE") + output("fatal error: all goroutines are asleep") + fail, "fatal error: all goroutines are asleep"},
 	} {
 		found, _ := replay(t, c.lines)
-		require.Equal(t, []failure{{
+		require.Equal(t, [][3]string{{
 			"./some/module/p", c.why, "A=b go -C some/module test -race -count=1 ./p",
-		}}, found.failures, name)
+		}}, plainly(found.failures), name)
 	}
 }
 
 func TestAModuleThatGoDoesNotUnderstandIsNamed(t *testing.T) {
 	t.Parallel()
 	found, said := replay(t, "go: errors parsing go.mod:\ngo.mod:3: unknown directive: gone\n")
-	require.Equal(t, []failure{{
+	require.Equal(t, [][3]string{{
 		"module some/module", "go.mod:3: unknown directive: gone", "go -C some/module test -race ./...",
-	}}, found.failures)
+	}}, plainly(found.failures))
 	require.Contains(t, said, "errors parsing go.mod")
 }
 

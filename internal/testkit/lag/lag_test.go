@@ -1,0 +1,115 @@
+package lag
+
+import (
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wakes are wake-ups at these times after the first is due.
+func wakes(at ...time.Duration) (r *record, due time.Time) {
+	due = time.Unix(1000, 0)
+	r = &record{due: due}
+	next := due
+	for _, after := range at {
+		next = r.woke(next, due.Add(after))
+	}
+	return r, due
+}
+
+func TestASpellIsWhatIsLateWithoutAPause(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	// On time, late by 30 and at once by 20, a little late, and late by 40.
+	r, due := wakes(0, 40*ms, 70*ms, 85*ms, 135*ms, 145*ms)
+	last := due.Add(145 * ms)
+	require.Equal(t, 50*ms, r.since(due, last))
+	require.Equal(t, 40*ms, r.since(due.Add(70*ms), last), "the first spell had ended")
+	require.Zero(t, r.since(due.Add(135*ms), last))
+	require.Equal(t, 100*ms, r.since(due.Add(145*ms), last.Add(tick+100*ms)), "it has not woken up yet")
+
+	r, due = wakes(30 * ms)
+	require.Equal(t, 55*ms, r.since(due.Add(31*ms), due.Add(30*ms+tick+25*ms)), "the spell goes on")
+}
+
+func TestOnTimeIsNoSpell(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	r, due := wakes(9*ms, 28*ms, 47*ms)
+	require.Zero(t, r.since(due, due.Add(47*ms)))
+}
+
+// stillFor is at least how long a process stands still.
+const stillFor = 150 * time.Millisecond
+
+// stillVariable has the tests below do what they are about.
+const stillVariable = "BERTH_TEST_LAG_STILL"
+
+// The process stands still, and fails.
+func TestThatFailsAfterAStandStill(t *testing.T) {
+	switch os.Getenv(stillVariable) {
+	case "":
+		return // it is what the next test runs
+	case "long":
+		Relies(t, time.Second)
+	case "passes":
+		Relies(t, time.Second)
+		t.Cleanup(func() { require.False(t, t.Failed()) })
+	case "short":
+		Relies(t, time.Hour)
+	}
+	asked := time.Now()
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGSTOP))
+	for time.Since(asked) < stillFor { // a thread may run on for a moment
+		runtime.Gosched()
+	}
+	if os.Getenv(stillVariable) != "passes" {
+		t.Error("a fault")
+	}
+}
+
+func TestAFailureSaysThatTheMachineWasLate(t *testing.T) {
+	t.Parallel()
+	for what, expected := range map[string]string{"long": "relies on 1s\n", "short": "", "passes": ""} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command(os.Args[0], "-test.run=^TestThatFailsAfterAStandStill$")
+			cmd.Env = append(os.Environ(), stillVariable+"="+what)
+			var said strings.Builder
+			cmd.Stdout = &said
+			require.NoError(t, cmd.Start())
+			var status syscall.WaitStatus
+			_, err := syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+			require.NoError(t, err)
+			require.True(t, status.Stopped())
+			<-time.After(2 * stillFor) // what is under test is that it stood still
+			require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
+			err = cmd.Wait()
+			if what == "passes" {
+				require.NoError(t, err, said.String())
+			} else {
+				require.Error(t, err)
+				require.Contains(t, said.String(), "a fault")
+			}
+			require.Equal(t, expected != "", strings.Contains(said.String(), Inconclusive), said.String())
+			require.Contains(t, said.String(), expected)
+		})
+	}
+}
+
+func TestTheProcessBesideAnswers(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	r, _ := wakes(40 * ms)
+	r.due = time.Now().Add(time.Hour)
+	r.goes = false
+	var out strings.Builder
+	answer(r, strings.NewReader("0\n"+"9000000000000000000\n"+"nonsense\n"+"0\n"), &out)
+	require.Equal(t, "40000000\n0\n", out.String())
+}
