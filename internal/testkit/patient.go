@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/testkit/lag"
 )
 
 // Patience bounds every wait of a Patient for something that must happen. It is far above
@@ -14,6 +16,24 @@ const Patience = 3 * time.Minute
 
 // Patient is a test in real time, which fails for nothing that a slow machine does.
 type Patient struct{ *testing.T }
+
+// Safe is a lease that no pause of a machine ends, for holds that end by nothing else in a test, or by the death of their
+// process.
+const Safe = 10 * time.Second
+
+// RealTime is a test that relies on leases of Safe, and on no bound shorter than a third of that.
+func RealTime(t *testing.T) Patient {
+	t.Helper()
+	p := Patient{t}
+	p.Relies(Safe)
+	return p
+}
+
+// Relies says that the test relies on a shorter lease, too, or on a bound of a third of that.
+func (p Patient) Relies(lease time.Duration) {
+	p.Helper()
+	lag.Relies(p.T, lease/3)
+}
 
 // Within bounds a step of the test.
 func (p Patient) Within(d time.Duration) context.Context {

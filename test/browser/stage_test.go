@@ -50,7 +50,7 @@ func newStage(t *testing.T, cfg console.Config) *stage {
 
 func stageOn(t *testing.T, server *harness.Server, cfg console.Config) *stage {
 	t.Helper()
-	s := &stage{Patient: testkit.Patient{T: t}, server: server, ns: cmp.Or(cfg.Namespace, harness.Namespace(t)), redis: server.Client(t)}
+	s := &stage{Patient: testkit.RealTime(t), server: server, ns: cmp.Or(cfg.Namespace, harness.Namespace(t)), redis: server.Client(t)}
 	s.read = s.Reader(s.redis, s.ns)
 	s.console = s.serve(cfg)
 	return s

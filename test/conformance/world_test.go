@@ -43,7 +43,7 @@ type world struct {
 
 func newWorld(t *testing.T, d *harness.Deployment, redis [2]rueidis.Client) *world {
 	t.Helper()
-	return &world{Patient: testkit.Patient{T: t}, deployment: d, redis: redis, ns: harness.Namespace(t)}
+	return &world{Patient: testkit.RealTime(t), deployment: d, redis: redis, ns: harness.Namespace(t)}
 }
 
 // sems are two nodes, each on a connection of its own.

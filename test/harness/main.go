@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/berth-go/berth/internal/testkit/lag"
 )
 
 // Main runs the tests of a package, ends what they share, at last the server of [Shared], and
@@ -41,6 +43,7 @@ func Main(m *testing.M, ends ...func() error) int {
 // be seen when it is due.
 func leftByLibraries() []goleak.Option {
 	return []goleak.Option{
+		goleak.IgnoreAnyFunction(lag.Goroutine),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
 		goleak.IgnoreTopFunction("github.com/berth-go/berth/pkg/scriptkit.(*Runner).limit.func1"),

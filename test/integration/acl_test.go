@@ -105,7 +105,7 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 	}
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
-	w := &world{Patient: testkit.Patient{T: t}, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
+	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
 	cfg := semaphore.Config{Namespace: ns, Lease: time.Minute}
 	here, there := w.clientOn(d.Client(t, user), cfg), w.clientOn(d.Client(t, user), cfg)
 	p := w.take(w.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})

@@ -209,7 +209,7 @@ func (w *world) registered(names int) {
 // The names of a circle lie on different servers of a Cluster.
 func TestACircleOverServersOfACluster(t *testing.T) {
 	t.Parallel()
-	d, p := harness.Cluster(t), testkit.Patient{T: t}
+	d, p := harness.Cluster(t), testkit.RealTime(t)
 	ns, ctx := harness.Namespace(t), p.Within(5*patience)
 	first, second := "first", ""
 	for n := 0; second == ""; n++ {

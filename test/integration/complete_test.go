@@ -151,7 +151,7 @@ func TestCompletionRunsNoName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			in := *w
-			in.Patient = testkit.Patient{T: t}
+			in.Patient = testkit.RealTime(t)
 			s := in.shell(name, program)
 			s.offersNothing([]string{"lock", "explain", "e"}, "berth lock explain e", "", "")
 			for i := range 2 { // a flag, and somebody's home

@@ -40,7 +40,7 @@ func name(kind string) string { return "the-" + kind }
 
 func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) *failoverWorld {
 	t.Helper()
-	w := &failoverWorld{Patient: testkit.Patient{T: t}, d: d, ns: harness.Namespace(t), lease: lease, kinds: []string{"sem", "lock", "pool"}, line: make(chan observe.Event, 100)}
+	w := &failoverWorld{Patient: testkit.RealTime(t), d: d, ns: harness.Namespace(t), lease: lease, kinds: []string{"sem", "lock", "pool"}, line: make(chan observe.Event, 100)}
 	redis := w.client()
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {

@@ -240,7 +240,7 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 			}
 			space, err := keyspace.New(ns)
 			require.NoError(t, err)
-			w := &world{Patient: testkit.Patient{T: t}, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
+			w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
 			gpu := w.sem(w.clientOn(d.Client(t), semaphore.Config{Namespace: ns, Lease: time.Minute}), "gpu", 1)
 			w.take(gpu, nil)
 			w.queue(gpu, nil, 1)

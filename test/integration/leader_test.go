@@ -206,6 +206,7 @@ func TestThroughPartitionsNoTwoLead(t *testing.T) {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			const lease, rounds = time.Second, 10
 			w := sharedLocks(t)
+			w.Relies(lease)
 			s := &stage{began: make(chan struct{})}
 			links := map[*leader.Client]*harness.Proxied{}
 			for range 2 {

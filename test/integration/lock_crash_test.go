@@ -31,6 +31,7 @@ func TestACrashCostsALockAtMostALease(t *testing.T) {
 func TestLocksOfSeveralNamesNeverDeadlock(t *testing.T) {
 	const lease, rounds = 2 * time.Second, 20
 	w := sharedLocks(t)
+	w.Relies(lease)
 	orders := [][]string{{"a", "b"}, {"b", "a"}, {"c", "a", "b"}, {"b", "c", "a"}}
 	var crew, doomed []*child
 	var ends []<-chan answer

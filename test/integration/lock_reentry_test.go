@@ -187,6 +187,7 @@ func (f *fenced) entered() bool {
 func TestNoHandleOutlivesTheLock(t *testing.T) {
 	w := sharedLocks(t)
 	const owners, rounds = 6, 6
+	w.Relies(time.Second)
 	f := &fenced{locks: map[*qlock.Lock]bool{}}
 	conflicts := []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough}
 	between := func(least, most int) time.Duration {

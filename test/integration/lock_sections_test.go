@@ -236,6 +236,7 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	const processes, sections, lease = 16, 4000, 2 * time.Second
 	const kills, rounds = 3, 6
 	w := privateLocks(t).turn()
+	w.Relies(lease)
 	x := &exclusion{
 		world: w, dir: t.TempDir(), work: order{Do: "sections", Name: door}, lease: lease, crew: make([]*child, processes),
 		works: make([]<-chan answer, processes), current: make([]int, processes),

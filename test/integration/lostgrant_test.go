@@ -77,7 +77,7 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 				got <- a
 			}()
 			<-queued
-			copied(testkit.Patient{T: t}, master)
+			copied(testkit.RealTime(t), master)
 			ask(replica, "REPLICAOF", "NO", "ONE")
 
 			require.NoError(t, x.Release(ctx))

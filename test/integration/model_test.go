@@ -26,6 +26,7 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 	for lane := range 4 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			w := shared(t)
+			w.Relies(modelLease)
 			runs := 0
 			rapid.Check(t, func(rt *rapid.T) {
 				runs++

@@ -46,7 +46,7 @@ type tenants struct {
 
 func newTenants(t *testing.T, redis rueidis.Client) *tenants {
 	t.Helper()
-	n := &tenants{Patient: testkit.Patient{T: t}, ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
+	n := &tenants{Patient: testkit.RealTime(t), ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.ConnectionsBroken {
 			n.broken.Add(1)
@@ -188,7 +188,7 @@ func TestACommandOutlivesAnAddressThatMoves(t *testing.T) {
 	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
 	require.NoError(t, err)
 	e := harness.NewEndpoint(t)
-	n := &tenants{Patient: testkit.Patient{T: t}, ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
+	n := &tenants{Patient: testkit.RealTime(t), ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}
 	end := n.command(program, e.URL())
 	e.Move(t)
 

@@ -61,6 +61,7 @@ func newOffice(t *testing.T, seed uint64) *office {
 		world: newWorld(t, d.Servers()[0]), d: d, path: filepath.Join(t.TempDir(), "successes"),
 		middle: untilHalf(), random: rand.New(rand.NewPCG(seed, 0)), kept: map[string][]int64{},
 	}
+	o.Relies(brief)
 	for range 3 {
 		o.staff = append(o.staff, o.spawnAs(spec{Lease: brief, Once: true}))
 	}
@@ -223,7 +224,7 @@ func again(a answer) <-chan answer {
 func TestAFailoverThatLosesTheOutcome(t *testing.T) {
 	t.Parallel()
 	d := harness.Sentinel(t)
-	w := testkit.Patient{T: t}
+	w := testkit.RealTime(t)
 	ns, year := harness.Namespace(t), once.Options{Every: 8784 * time.Hour, Wait: true}
 	jobs, err := once.New(d.Client(t), qlock.Config{Namespace: ns, Lease: safe, CallTimeout: calls, Retry: heard})
 	require.NoError(t, err)

@@ -202,6 +202,7 @@ func (x *exclusion) readHolds() (byResource map[int64][]section, count map[int64
 func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	const steady, vanishing, operations, lease = 8, 2, 8000, 2 * time.Second
 	w := privatePools(t).turn()
+	w.Relies(lease)
 	x := &exclusion{
 		world: w, dir: t.TempDir(), work: order{Do: "mix", Name: proxies}, lease: lease, crew: make([]*child, steady+vanishing),
 		works: make([]<-chan answer, steady+vanishing), current: make([]int, steady+vanishing),

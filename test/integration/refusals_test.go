@@ -240,7 +240,7 @@ func TestRefusalsAreThoseOfRealServers(t *testing.T) {
 			}
 			t.Run(kind+", "+r.Begins, func(t *testing.T) {
 				t.Parallel()
-				s := &refusing{world: &world{Patient: testkit.Patient{T: t}}, kind: kind}
+				s := &refusing{world: &world{Patient: testkit.RealTime(t)}, kind: kind}
 				err := provoke[r.Begins](s.start())
 				require.Error(t, err)
 				require.True(t, r.Matches(strings.TrimPrefix(err.Error(), "ERR ")), err.Error())

@@ -83,7 +83,7 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	d, ns := harness.Cluster(t), harness.Namespace(t)
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
-	w := &world{Patient: testkit.Patient{T: t}, admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
+	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
 	holder := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
 	other := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
 

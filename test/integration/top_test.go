@@ -79,7 +79,7 @@ func TestTopInATerminal(t *testing.T) {
 	for i, size := range [][2]int{{80, 24}, {200, 50}} {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			in := *w
-			in.Patient = testkit.Patient{T: t}
+			in.Patient = testkit.RealTime(t)
 			j := in.jam(fmt.Sprint(size[0]), 5+i)
 			term := in.runAt(size[0], size[1], program, "top")
 			term.list(j)

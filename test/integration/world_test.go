@@ -23,9 +23,7 @@ const patience = testkit.Patience
 // pause of the machine fails one.
 const calls = 30 * time.Second
 
-// safe is a lease that no pause of the machine ends, for holds that end by nothing else
-// in a test, or by the death of their process.
-const safe = 10 * time.Second
+const safe = testkit.Safe
 
 // world is a namespace of its own on a server.
 type world struct {
@@ -39,7 +37,7 @@ type world struct {
 
 func newWorld(t *testing.T, server *harness.Server) *world {
 	t.Helper()
-	w := &world{Patient: testkit.Patient{T: t}, server: server, admin: server.Client(t), ns: harness.Namespace(t), kind: keyspace.Sem}
+	w := &world{Patient: testkit.RealTime(t), server: server, admin: server.Client(t), ns: harness.Namespace(t), kind: keyspace.Sem}
 	var err error
 	w.space, err = keyspace.New(w.ns)
 	require.NoError(t, err)

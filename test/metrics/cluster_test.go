@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/lag"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -19,6 +21,7 @@ import (
 // TestTheExporterOfACluster has names on all servers, of which one dies.
 func TestTheExporterOfACluster(t *testing.T) {
 	t.Parallel()
+	lag.Relies(t, testkit.Safe/3)
 	const names = 60
 	d := harness.Cluster(t)
 	servers := d.Servers()

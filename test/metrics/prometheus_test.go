@@ -25,6 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	berthprom "github.com/berth-go/berth/contrib/prometheus"
+	"github.com/berth-go/berth/internal/testkit/lag"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/measure"
@@ -52,6 +53,7 @@ func ends(t *testing.T, cmd *exec.Cmd) {
 // scraping is a Prometheus that scrapes an exporter, whose user only reads, and this process, which uses all kinds.
 func scraping(t *testing.T) *prom {
 	t.Helper()
+	lag.Relies(t, time.Second) // of holds, whose leases are of 3 s, and of readings
 	path := program(t, "prometheus")
 	server := harness.Start(t)
 	registry := prometheus.NewRegistry()

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/lag"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -39,6 +40,7 @@ type site struct {
 // newSite is a name of its own on the server that tests share.
 func newSite(t testing.TB, r release, redis rueidis.Client, kind keyspace.Kind) *site {
 	t.Helper()
+	lag.Relies(t, testkit.Safe/3)
 	space, err := keyspace.New(harness.Namespace(t))
 	require.NoError(t, err)
 	return &site{t, r, redis, scriptkit.NewRunner(redis, scriptkit.Options{CallTimeout: testkit.Patience}), space, kind, "rolled"}

@@ -78,6 +78,7 @@ func (a *tally) note(primitive, release, claim string, fence int64, begun time.D
 func TestReleasesContendInOneLine(t *testing.T) {
 	t.Parallel()
 	was := previous(t)
+	testkit.RealTime(t)
 	server, ns := harness.Shared(t), harness.Namespace(t)
 	a := &tally{
 		T: t, begun: time.Now(), queued: map[string]time.Duration{}, turns: map[string][]turn{},

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // Each part of the jam is what it is to be.
 func TestTheJam(t *testing.T) {
-	p := testkit.Patient{T: t}
+	p := testkit.RealTime(t)
 	server, ns := harness.Start(t), harness.Namespace(t)
 	made, err := jam.Make(p.Within(testkit.Patience), jam.Config{URL: server.URL(), Namespace: ns})
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestTheJam(t *testing.T) {
 
 // Where work is done, an operator who ends what is in the way sees all flow.
 func TestAJamThatIsSolvedFlows(t *testing.T) {
-	p := testkit.Patient{T: t}
+	p := testkit.RealTime(t)
 	server, ns := harness.Start(t), harness.Namespace(t)
 	made, err := jam.Make(p.Within(testkit.Patience), jam.Config{URL: server.URL(), Namespace: ns, Work: time.Millisecond})
 	require.NoError(t, err)

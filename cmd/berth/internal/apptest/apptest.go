@@ -27,6 +27,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/supervise"
+	"github.com/berth-go/berth/internal/testkit/lag"
 	"github.com/berth-go/berth/pkg/embedded"
 )
 
@@ -82,7 +83,7 @@ func Main(m *testing.M, run func(args []string, in io.Reader, out, errs io.Write
 		}()
 		// Rueidis leaves it behind where a server is not a cluster, for up to a
 		// second.
-		goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+		goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction(lag.Goroutine), goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 	}
 }
 
@@ -102,9 +103,11 @@ func act(role string) {
 	}
 }
 
-// Server starts a server that child processes can reach.
+// Server starts a server that child processes can reach. The test relies on leases of 10 s and more; of one that relies
+// on less lag.Relies says so.
 func Server(t *testing.T) *embedded.Server {
 	t.Helper()
+	lag.Relies(t, 10*time.Second/3)
 	s, err := embedded.StartListening("127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
