@@ -199,15 +199,6 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func TestLatenessIsMeasured(t *testing.T) {
-	var l lateness
-	l.stop() // nothing was started
-	require.Zero(t, l.worst())
-	l.start()
-	l.stop()
-	require.GreaterOrEqual(t, l.worst(), time.Duration(0))
-}
-
 func TestTheLastTwoStayUntilBothAreInside(t *testing.T) {
 	s := newStory(semaphorePlan)
 	stay := func() (all []int) {

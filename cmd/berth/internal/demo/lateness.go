@@ -10,21 +10,30 @@ import (
 type lateness struct {
 	quit chan struct{}
 	wait sync.WaitGroup
+	last time.Time
 	most time.Duration // to be read after stop
+}
+
+// beat takes note that a moment has come which is to come so often. It measures from one beat to the
+// next, so a process may stand still between two beats wherever it likes.
+func (l *lateness) beat(every time.Duration) {
+	now := time.Now()
+	if !l.last.IsZero() {
+		l.most = max(l.most, now.Sub(l.last)-every)
+	}
+	l.last = now
 }
 
 func (l *lateness) start() {
 	l.quit = make(chan struct{})
 	l.wait.Go(func() {
-		const pause = 5 * time.Millisecond
-		timer := time.NewTimer(pause)
-		defer timer.Stop()
+		const every = 5 * time.Millisecond
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
 		for {
-			due := time.Now().Add(pause)
-			timer.Reset(pause)
+			l.beat(every)
 			select {
-			case <-timer.C:
-				l.most = max(l.most, time.Since(due))
+			case <-ticker.C:
 			case <-l.quit:
 				return
 			}

@@ -91,13 +91,13 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 func (w *worker) live(ctx context.Context) {
 	ticker := time.NewTicker(aliveEvery)
 	defer ticker.Stop()
-	late, last := time.Duration(0), time.Now()
+	var late lateness
+	late.beat(aliveEvery)
 	for {
 		select {
 		case <-ticker.C:
-			late = max(late, time.Since(last)-aliveEvery)
-			w.say(report{Kind: alive, Late: late})
-			last = time.Now()
+			late.beat(aliveEvery)
+			w.say(report{Kind: alive, Late: late.most})
 		case <-ctx.Done():
 			return
 		}
