@@ -25,7 +25,7 @@ func (m *machine) options(t *rapid.T) (o semaphore.AcquireOptions, wait bool) {
 }
 
 func (m *machine) acquire(t *rapid.T) {
-	c := &claim{on: m.living(t), done: make(chan struct{}), least: m.capacity}
+	c := &claim{on: m.living(t), done: make(chan struct{}), least: m.capacity, above: m.fence}
 	o, wait := m.options(t)
 	if c.opts = o; o.Lease == 0 {
 		c.opts.Lease = c.on.lease

@@ -136,7 +136,19 @@ func (m *machine) late(c *claim) bool {
 func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 	deadline, ok := v.holds[c.id]
 	if c.permit == nil && !c.on.dead {
-		m.Settle(c.returned)
+		ended := false
+		m.Settle(func() bool {
+			back := c.returned()
+			if !back && !m.Exact {
+				_, holds := m.look(t).holds[c.id]
+				ended = !holds
+			}
+			return back || ended
+		})
+		if ended { // nobody confirmed the grant in time, as on a slow machine: the claim is to stand where it stood
+			c.phase = waiting
+			return
+		}
 		if c.permit = c.got; m.late(c) {
 			c.phase = gone
 			return

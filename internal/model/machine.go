@@ -92,6 +92,7 @@ type claim struct {
 	fixed  bool  // nobody renews it
 	lost   bool  // it waits, and the server was made to forget it
 	least  int   // the lowest capacity since it came
+	above  int64 // the fence that was known when it was asked for
 	permit *semaphore.Permit
 	token  berth.Token
 	parked bool  // detached
