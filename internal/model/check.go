@@ -92,7 +92,7 @@ func (m *machine) joined(t *rapid.T, v *view, c *claim) {
 	if r.Ticket <= m.ticket {
 		t.Fatalf("ticket %d after %d", r.Ticket, m.ticket)
 	}
-	m.ticket, c.place, c.phase = r.Ticket, v.places[c.id], waiting
+	m.ticket, c.place, c.phase, c.forgot = r.Ticket, v.places[c.id], waiting, false
 }
 
 // waits checks a claim that waits.
@@ -122,7 +122,7 @@ func (m *machine) waits(t *rapid.T, v *view, c *claim) {
 		t.Fatalf("a living waiter has %d ms", alive-v.now)
 	default:
 		same(t, "the place of "+c.id+" and the one that it had", v.places[c.id], c.place)
-		c.lost = false
+		c.lost, c.forgot = false, false
 	}
 }
 

@@ -56,6 +56,11 @@ func (m *machine) grants(t *rapid.T, v *view) {
 		}
 	}
 	for _, c := range news {
+		if _, there := v.records[c.id]; !there && c.forgot { // it was granted between the look and the flush
+			c.permit = c.got
+			m.take(c)
+			continue
+		}
 		c.phase = held
 		if r, ok := v.records[c.id]; ok && !c.fixed {
 			c.begin(r.Granted.UnixMilli())

@@ -91,6 +91,7 @@ type claim struct {
 	limit  int64 // the end of its maximum hold, 0 = none
 	fixed  bool  // nobody renews it
 	lost   bool  // it waits, and the server was made to forget it
+	forgot bool  // the server was made to forget it, in real time perhaps with a grant that no look has seen
 	least  int   // the lowest capacity since it came
 	above  int64 // the fence that was known when it was asked for
 	permit *semaphore.Permit

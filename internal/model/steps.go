@@ -205,6 +205,7 @@ func (m *machine) flush(t *rapid.T) {
 	must(t, m.Redis.Do(context.Background(), m.Redis.B().Del().Key(m.keys()...).Build()).Error())
 	m.flushed, m.capacity, m.keep, m.ticket, m.pause = true, 0, 0, 0, pause{}
 	for _, c := range m.claims {
+		c.forgot = !m.Exact && c.phase <= waiting
 		switch {
 		case c.phase == held || c.phase == waiting && c.on.dead:
 			m.take(c)
