@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -130,7 +131,8 @@ func (m *machine) resize(t *rapid.T) {
 	keep := rapid.IntRange(0, 4).Draw(t, "keep if 0") == 0
 	must(t, m.living(t).Operator().Resize(context.Background(), m.Name, n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
 	if !m.Exact {
-		m.before = m.capacity // in real time a grant may have come since the last check
+		// In real time a grant may have come since the last check, after a flush of a name that a waiter has made anew.
+		m.before = cmp.Or(m.capacity, m.named)
 	}
 	if m.capacity, m.keep = n, 0; keep {
 		m.keep = 1
