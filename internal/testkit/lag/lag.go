@@ -63,7 +63,7 @@ type spell struct {
 // look wakes up for ever.
 func (r *record) look() {
 	for due := r.due; ; {
-		time.Sleep(time.Until(due))
+		<-time.After(time.Until(due))
 		due = r.woke(due, time.Now())
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/testkit/lag"
 )
 
 // workerVariable makes this test binary a worker process, of the kind that it
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 		if os.Getenv(urlVariable) != "" {
 			os.Exit(1) // a worker of no kind: it must not run the tests, which start workers
 		}
-		goleak.VerifyTestMain(m)
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(lag.Goroutine))
 	}
 }
 
@@ -93,6 +94,7 @@ func TestTheDemo(t *testing.T) {
 	} {
 		t.Run(played.act.name, func(t *testing.T) {
 			t.Parallel()
+			lag.Relies(t, inTime)
 			var out bytes.Buffer
 			opts := withWorkers("good", &out)
 			live := played.act.name == lockAct.name
