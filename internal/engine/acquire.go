@@ -36,7 +36,11 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	defer cancel()
 	e.joinGroup(c)
 	refusal := e.asks(wait, c)
-	for refusal == fallen {
+	for slips := 1; refusal == fallen || c.MayWait && slipped(refusal) && slips < mostSlips; {
+		if refusal != fallen {
+			slips++
+			_ = e.refused(c, refusal) // the observer hears of the end of each claim
+		}
 		c, refusal = e.anew(ctx, wait, c)
 	}
 	if refusal == nil {

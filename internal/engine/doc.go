@@ -32,6 +32,9 @@
 // stood still for longer than the lease) is restored with the ticket and the
 // place that it had.
 //
+// A grant that ends before the caller has the handle ends no wait: what is left of it is given
+// back, and another claim asks for the same.
+//
 // # What ends a hold
 //
 // The local deadline is the start of the request that the server answered last,

@@ -28,6 +28,9 @@ type Hold struct {
 func (e *Engine) look(c *Claim) effects {
 	h, ev := &c.handle, &event{kind: evLook, now: e.clock.Now()}
 	h.e, h.c, h.waited = e, c, c.waited(ev.now)
+	if cause := c.lease.Err(ev.now); cause != nil { // before any timer has fired: the process may have stood still
+		e.leaseEnded(c, cause)
+	}
 	outdated := e.outdated()
 	c.doing.Lock()
 	defer c.doing.Unlock()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -12,6 +13,16 @@ import (
 
 // fallen is the refusal of a claim whose grant does not stand.
 var fallen = &berth.AcquireError{}
+
+// A grant may also end before the caller has the handle: its process stood still, the server has lost the grant, or no
+// heartbeat was answered. A caller never had that hold, and its end ends no wait. A lease that is too short for the
+// network loses every grant so, which mostSlips grants in one call tell.
+const mostSlips = 10
+
+// slipped says whether a refusal is the end of a hold that the caller has never had.
+func slipped(r *berth.AcquireError) bool {
+	return r != nil && (errors.Is(r.Cause, berth.ErrLost) || errors.Is(r.Cause, berth.ErrExpired))
+}
 
 // due says whether the next look may give the handle.
 func (c *Claim) due() bool {
@@ -43,8 +54,8 @@ func (e *Engine) stands(ctx context.Context, c *Claim) bool {
 	return true
 }
 
-// anew removes a claim whose grant does not stand, and has another one ask for the same. It waits for the removal: the
-// next claim would be one more entry of an owner's that is still there.
+// anew removes a claim whose grant does not stand, or has ended, and has another one ask for the same. It waits for the
+// removal: the next claim would be one more entry of an owner's that is still there.
 func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.AcquireError) {
 	old.doing.Lock()
 	old.on(&event{kind: evLeave, cause: fallen})

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,13 +15,15 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // noted is a fake that notes which claims it was asked for and which were given back; its releases fail so many times.
 type noted struct {
 	fake
-	fails atomic.Int64
+	fails           atomic.Int64
+	silent, forgets atomic.Bool // it answers no beat; it knows no claim of one
 
 	mu   sync.Mutex
 	said []string // guarded by mu
@@ -44,6 +47,24 @@ func (f *noted) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 	}
 	f.say("release " + c.ID)
 	return f.fake.Release(ctx, c, stays)
+}
+
+func (f *noted) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	if f.silent.Load() {
+		<-ctx.Done()
+		return engine.Round{}, ctx.Err()
+	}
+	round, err := f.fake.Beat(ctx, name, mode, claims)
+	for i := range round.Status {
+		if f.forgets.Load() {
+			round.Status[i] = engine.Status{Word: engine.WordUnknown}
+		}
+	}
+	return round, err
+}
+
+func (f *noted) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+	oneByOne(ctx, f.Beat, batches, answered)
 }
 
 // judged runs a test in virtual time with an engine that asks stands of each grant.
@@ -151,5 +172,97 @@ func TestAServerThatDoesNotAnswerBeforeTheFirstAskIsToldAsSuch(t *testing.T) {
 		require.Equal(t, berth.ReasonFailed, refusal.Reason)
 		require.NotContains(t, err.Error(), "not sent")
 		require.NoError(t, e.Close(t.Context()))
+	})
+}
+
+// stepping is the clock of a process that stands still at times.
+type stepping struct {
+	clock.Clock
+	by atomic.Int64
+}
+
+func (c *stepping) Now() time.Duration { return c.Clock.Now() + time.Duration(c.by.Load()) }
+
+// slips are ways in which a grant ends before its caller has the handle.
+var slips = map[string]struct {
+	fixed bool
+	err   error
+	ends  func(f *noted, at *stepping)
+}{
+	"no heartbeat is answered": {false, berth.ErrLost, func(f *noted, _ *stepping) {
+		f.silent.Store(true)
+		<-time.After(wait)
+		f.silent.Store(false)
+	}},
+	"the server has lost it": {false, berth.ErrLost, func(f *noted, _ *stepping) {
+		f.forgets.Store(true)
+		<-time.After(wait)
+		f.forgets.Store(false)
+	}},
+	"the process stands still":             {false, berth.ErrLost, func(_ *noted, at *stepping) { at.by.Add(int64(wait)) }},
+	"the process stands still, no renewal": {true, berth.ErrExpired, func(_ *noted, at *stepping) { at.by.Add(int64(wait)) }},
+}
+
+// slipping runs an acquire that loses its first so many grants in that way.
+func slipping(t *testing.T, waits bool, grants int, test func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, slip error)) {
+	t.Helper()
+	t.Parallel()
+	for name, slip := range slips {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f, at, lost := &noted{fake: fake{fence: 1}}, &stepping{Clock: clock.New()}, 0
+				observer := func(ev observe.Event) {
+					if ev.Kind == observe.Failed || ev.Kind == observe.Granted {
+						f.say(string(ev.Kind) + " " + ev.Claim)
+					}
+				}
+				e := engine.New(engine.Config{
+					Scripts: f, Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: time.Second, Clock: at, Observe: observer,
+					Stands: func(context.Context, *engine.Claim) bool {
+						if lost++; lost <= grants {
+							slip.ends(f, at)
+						}
+						return true
+					},
+				})
+				defer func() { require.NoError(t, e.Close(context.Background())) }()
+				c := theClaim(e, waits)
+				c.Record.NoRenew = slip.fixed
+				h, err := e.Acquire(context.Background(), c, time.Hour)
+				test(t, f, c, h, err, slip.err)
+			})
+		})
+	}
+}
+
+func TestAWaitOutlivesAGrantThatEndsBeforeItsCallerHasIt(t *testing.T) {
+	slipping(t, true, 2, func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, _ error) {
+		require.NoError(t, err)
+		require.NoError(t, h.Err())
+		require.Len(t, f.said, 8)
+		_, second, _ := strings.Cut(f.said[3], " ")
+		require.Equal(t, []string{
+			"acquire " + first.ID, "failed " + first.ID, "release " + first.ID,
+			"acquire " + second, "failed " + second, "release " + second,
+			"acquire " + h.Claim().ID, "granted " + h.Claim().ID,
+		}, f.said, "what is left of a grant is given back before another claim asks")
+	})
+}
+
+// As of a lease that is too short for the network.
+func TestAWaitWhoseGrantsAllEndBeforeItsCallerHasThemIsToldSo(t *testing.T) {
+	slipping(t, true, 1000, func(t *testing.T, f *noted, _ *engine.Claim, _ *engine.Hold, err, slip error) {
+		require.ErrorIs(t, err, slip)
+		synctest.Wait()
+		require.Len(t, f.said, 3*10)
+	})
+}
+
+func TestACallThatDoesNotWaitGetsNoGrantThatHasEnded(t *testing.T) {
+	slipping(t, false, 1000, func(t *testing.T, f *noted, first *engine.Claim, _ *engine.Hold, err, slip error) {
+		require.ErrorIs(t, err, slip)
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"acquire " + first.ID, "failed " + first.ID, "release " + first.ID}, f.said)
 	})
 }

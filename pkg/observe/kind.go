@@ -40,7 +40,8 @@ const (
 	// Fills: Waited, Capacity, Weight, Reason, Err. Level: debug.
 	Cancelled Kind = "cancelled"
 	// Failed: the server could not be reached, or answered an acquire with an
-	// error.
+	// error, or the grant ended before its caller had the handle: then a call
+	// that may wait goes on with another claim, nine times at most.
 	// Fills: Waited, Weight, Reason, Err. Level: warn.
 	Failed Kind = "failed"
 	// Restored: the server had forgotten a waiting claim (a flush, a
