@@ -3,8 +3,8 @@
 // late by more than a tenth of that time while the test ran, the failure says nothing about the code. The test's output
 // has a line then that begins with [Inconclusive], and internal/tools/suite runs the test again, alone.
 //
-// What is late is a wake-up: of a goroutine in the test's process, and of a process beside the servers. The first call
-// starts both. They end with the test's process.
+// What is late is a wake-up, or the wall clock: of a goroutine in the test's process, and of a process beside the
+// servers. The first call starts both. They end with the test's process.
 package lag
 
 import (
@@ -36,7 +36,7 @@ func Relies(t testing.TB, shortest time.Duration) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := time.Now()
+	from := now().wall
 	t.Cleanup(func() {
 		if !t.Failed() {
 			return
@@ -47,33 +47,55 @@ func Relies(t testing.TB, shortest time.Duration) {
 	})
 }
 
+// moment is one on two clocks. A machine that is saved and brought back misses nothing on the steady one, while the
+// servers' leases go by the wall clock, which is put right.
+type moment struct {
+	steady time.Duration
+	wall   time.Duration // since 1970
+}
+
+var began = time.Now()
+
+func now() moment {
+	t := time.Now()
+	return moment{t.Sub(began), time.Duration(t.UnixNano())}
+}
+
+func (m moment) add(d time.Duration) moment { return moment{m.steady + d, m.wall + d} }
+
+// after is how much later m is than due, by either clock. The wall clock may also have been put back.
+func (m moment) after(due moment) time.Duration {
+	steady, wall := m.steady-due.steady, m.wall-due.wall
+	return max(0, steady, wall, steady-wall)
+}
+
 // record is the spells in which each wake-up of a goroutine was late.
 type record struct {
 	mu     sync.Mutex
-	spells []spell   // guarded by mu; the last one may go on
-	goes   bool      // guarded by mu: it does
-	due    time.Time // guarded by mu: the next wake-up
+	spells []spell // guarded by mu; the last one may go on
+	goes   bool    // guarded by mu: it does
+	due    moment  // guarded by mu: the next wake-up
 }
 
 type spell struct {
-	to   time.Time
+	to   moment
 	late time.Duration // of all wake-ups
 }
 
 // look wakes up for ever.
 func (r *record) look() {
 	for due := r.due; ; {
-		<-time.After(time.Until(due))
-		due = r.woke(due, time.Now())
+		<-time.After(due.steady - now().steady)
+		due = r.woke(due, now())
 	}
 }
 
 // woke takes note of a wake-up, and returns when the next one is due. One tick late is on time.
-func (r *record) woke(due, now time.Time) (next time.Time) {
+func (r *record) woke(due, at moment) (next moment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.due = now.Add(tick)
-	late := now.Sub(due)
+	r.due = at.add(tick)
+	late := at.after(due)
 	if late < tick {
 		r.goes = false
 		return r.due
@@ -82,21 +104,21 @@ func (r *record) woke(due, now time.Time) (next time.Time) {
 		r.spells, r.goes = append(r.spells, spell{}), true
 	}
 	last := &r.spells[len(r.spells)-1]
-	last.to, last.late = now, last.late+late
+	last.to, last.late = at, last.late+late
 	return r.due
 }
 
-// since is the longest spell that has not ended before a moment. The wake-up that is due counts.
-func (r *record) since(from, now time.Time) time.Duration {
+// since is the longest spell that has not ended before a time of the wall clock. The wake-up that is due counts.
+func (r *record) since(wall time.Duration, at moment) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pending := max(0, now.Sub(r.due))
+	pending := at.after(r.due)
 	longest := pending
 	for i, s := range r.spells {
 		if r.goes && i == len(r.spells)-1 {
-			s.to, s.late = now, s.late+pending
+			s.to, s.late = at, s.late+pending
 		}
-		if s.to.After(from) {
+		if s.to.wall > wall {
 			longest = max(longest, s.late)
 		}
 	}
@@ -104,7 +126,7 @@ func (r *record) since(from, now time.Time) time.Duration {
 }
 
 func begin() *record {
-	r := &record{due: time.Now().Add(tick)}
+	r := &record{due: now().add(tick)}
 	go r.look()
 	return r
 }
@@ -140,13 +162,13 @@ var watched = sync.OnceValues(func() (*machine, error) {
 })
 
 // late is the longest spell of the two since a moment.
-func (m *machine) late(t testing.TB, from time.Time) time.Duration {
+func (m *machine) late(t testing.TB, from time.Duration) time.Duration {
 	t.Helper()
-	here := m.here.since(from, time.Now())
+	here := m.here.since(from, now())
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var beside time.Duration
-	if _, err := fmt.Fprintln(m.asks, from.UnixNano()); err != nil || !m.answers.Scan() {
+	if _, err := fmt.Fprintln(m.asks, int64(from)); err != nil || !m.answers.Scan() {
 		t.Errorf("the process that looks at the clock has ended: %v, %v", err, m.answers.Err())
 	} else if _, err := fmt.Sscan(m.answers.Text(), (*int64)(&beside)); err != nil {
 		t.Errorf("the process that looks at the clock said %q", m.answers.Text())
@@ -172,7 +194,7 @@ func answer(r *record, in io.Reader, out io.Writer) {
 		if _, err := fmt.Sscan(asked.Text(), &from); err != nil {
 			return
 		}
-		if _, err := fmt.Fprintln(out, int64(r.since(time.Unix(0, from), time.Now()))); err != nil {
+		if _, err := fmt.Fprintln(out, int64(r.since(time.Duration(from), now()))); err != nil {
 			return
 		}
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // wakes are wake-ups at these times after the first is due.
-func wakes(at ...time.Duration) (r *record, due time.Time) {
-	due = time.Unix(1000, 0)
+func wakes(at ...time.Duration) (r *record, due moment) {
+	due = moment{time.Hour, 1000 * time.Second}
 	r = &record{due: due}
 	next := due
 	for _, after := range at {
-		next = r.woke(next, due.Add(after))
+		next = r.woke(next, due.add(after))
 	}
 	return r, due
 }
@@ -28,21 +28,33 @@ func TestASpellIsWhatIsLateWithoutAPause(t *testing.T) {
 	const ms = time.Millisecond
 	// On time, late by 30 and at once by 20, a little late, and late by 40.
 	r, due := wakes(0, 40*ms, 70*ms, 85*ms, 135*ms, 145*ms)
-	last := due.Add(145 * ms)
-	require.Equal(t, 50*ms, r.since(due, last))
-	require.Equal(t, 40*ms, r.since(due.Add(70*ms), last), "the first spell had ended")
-	require.Zero(t, r.since(due.Add(135*ms), last))
-	require.Equal(t, 100*ms, r.since(due.Add(145*ms), last.Add(tick+100*ms)), "it has not woken up yet")
+	last := due.add(145 * ms)
+	require.Equal(t, 50*ms, r.since(due.wall, last))
+	require.Equal(t, 40*ms, r.since(due.wall+70*ms, last), "the first spell had ended")
+	require.Zero(t, r.since(due.wall+135*ms, last))
+	require.Equal(t, 100*ms, r.since(due.wall+145*ms, last.add(tick+100*ms)), "it has not woken up yet")
 
 	r, due = wakes(30 * ms)
-	require.Equal(t, 55*ms, r.since(due.Add(31*ms), due.Add(30*ms+tick+25*ms)), "the spell goes on")
+	require.Equal(t, 55*ms, r.since(due.wall+31*ms, due.add(30*ms+tick+25*ms)), "the spell goes on")
 }
 
 func TestOnTimeIsNoSpell(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	r, due := wakes(9*ms, 28*ms, 47*ms)
-	require.Zero(t, r.since(due, due.Add(47*ms)))
+	require.Zero(t, r.since(due.wall, due.add(47*ms)))
+}
+
+// A machine is saved, and brought back after 10 s: the steady clock does not know. Or its wall clock was put back.
+func TestAWallClockThatJumpsIsLate(t *testing.T) {
+	t.Parallel()
+	for _, jump := range []time.Duration{10 * time.Second, -10 * time.Second} {
+		r, due := wakes(0)
+		at := due.add(tick)
+		at.wall += jump
+		require.Equal(t, due.add(2*tick).steady, r.woke(due.add(tick), at).steady)
+		require.Equal(t, 10*time.Second, r.since(min(due.wall, at.wall)-1, at), jump)
+	}
 }
 
 // stillFor is at least how long a process stands still.
@@ -107,7 +119,7 @@ func TestTheProcessBesideAnswers(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	r, _ := wakes(40 * ms)
-	r.due = time.Now().Add(time.Hour)
+	r.due = now().add(time.Hour)
 	r.goes = false
 	var out strings.Builder
 	answer(r, strings.NewReader("0\n"+"9000000000000000000\n"+"nonsense\n"+"0\n"), &out)
