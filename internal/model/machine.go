@@ -134,11 +134,12 @@ type machine struct {
 
 	mu       sync.Mutex
 	restored map[string]bool // guarded by mu: claims that have asked for their place again
+	failed   map[string]bool // guarded by mu: claims that have failed
 }
 
 // Run takes the semaphore through one random history, and to its end.
 func Run(t *rapid.T, w World) {
-	m := &machine{World: w, known: map[string]*claim{}, restored: map[string]bool{}}
+	m := &machine{World: w, known: map[string]*claim{}, restored: map[string]bool{}, failed: map[string]bool{}}
 	m.named = rapid.SampledFrom([]int{4, 4, 1}).Draw(t, "capacity") // a semaphore of 1 may be thin
 	defer m.close()
 	for range nodes {
@@ -172,10 +173,13 @@ func (m *machine) start(t *rapid.T) *client {
 	c.Client, err = semaphore.New(c.redis, semaphore.Config{
 		Namespace: m.Namespace, Lease: c.lease, Linger: linger,
 		Observer: observe.Func(func(e observe.Event) {
-			if e.Kind == observe.Restored {
-				m.mu.Lock()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			switch e.Kind {
+			case observe.Restored:
 				m.restored[e.Claim] = true
-				m.mu.Unlock()
+			case observe.Failed:
+				m.failed[e.Claim] = true
 			}
 		}),
 	})

@@ -24,7 +24,7 @@ const (
 	// Goroutine is what looks for leaks has to pass by.
 	Goroutine = "github.com/berth-go/berth/internal/testkit/lag.(*record).look"
 
-	tick  = 10 * time.Millisecond
+	tick  = 20 * time.Millisecond
 	share = 10 // a test bears a lag of one part in so many of the time that it relies on
 )
 
@@ -84,19 +84,20 @@ type spell struct {
 
 // look wakes up for ever.
 func (r *record) look() {
-	for due := r.due; ; {
-		<-time.After(due.steady - now().steady)
+	timer := time.NewTimer(tick)
+	for due := r.due; ; timer.Reset(tick) {
+		<-timer.C
 		due = r.woke(due, now())
 	}
 }
 
-// woke takes note of a wake-up, and returns when the next one is due. One tick late is on time.
+// woke takes note of a wake-up, and returns when the next one is due. Half a tick late is on time.
 func (r *record) woke(due, at moment) (next moment) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.due = at.add(tick)
 	late := at.after(due)
-	if late < tick {
+	if late < tick/2 {
 		r.goes = false
 		return r.due
 	}

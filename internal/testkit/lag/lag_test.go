@@ -29,12 +29,12 @@ func TestASpellIsWhatIsLateWithoutAPause(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	// On time, late by 30 and at once by 20, a little late, and late by 40.
-	r, due := wakes(0, 40*ms, 70*ms, 85*ms, 135*ms, 145*ms)
-	last := due.add(145 * ms)
+	r, due := wakes(0, 50*ms, 90*ms, 115*ms, 175*ms, 195*ms)
+	last := due.add(195 * ms)
 	require.Equal(t, 50*ms, r.since(due.wall, last))
-	require.Equal(t, 40*ms, r.since(due.wall+70*ms, last), "the first spell had ended")
-	require.Zero(t, r.since(due.wall+135*ms, last))
-	require.Equal(t, 100*ms, r.since(due.wall+145*ms, last.add(tick+100*ms)), "it has not woken up yet")
+	require.Equal(t, 40*ms, r.since(due.wall+90*ms, last), "the first spell had ended")
+	require.Zero(t, r.since(due.wall+175*ms, last))
+	require.Equal(t, 100*ms, r.since(due.wall+195*ms, last.add(tick+100*ms)), "it has not woken up yet")
 
 	r, due = wakes(30 * ms)
 	require.Equal(t, 55*ms, r.since(due.wall+31*ms, due.add(30*ms+tick+25*ms)), "the spell goes on")
@@ -43,8 +43,8 @@ func TestASpellIsWhatIsLateWithoutAPause(t *testing.T) {
 func TestOnTimeIsNoSpell(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
-	r, due := wakes(9*ms, 28*ms, 47*ms)
-	require.Zero(t, r.since(due.wall, due.add(47*ms)))
+	r, due := wakes(9*ms, 38*ms, 67*ms)
+	require.Zero(t, r.since(due.wall, due.add(67*ms)))
 }
 
 // A machine is saved, and brought back after 10 s: the steady clock does not know. Or its wall clock was put back.
