@@ -15,6 +15,9 @@ func (m *machine) check(t *rapid.T) {
 	m.Settle(func() bool { return true })
 	for _, c := range m.claims {
 		c.back = c.returned() // a grant may come right after the look
+		if c.back && c.got != nil && c.got.ID() != c.id && c.id != "" {
+			m.again(c, c.got.ID())
+		}
 	}
 	v := m.look(t)
 	v.whole(t, linger.Milliseconds())
@@ -65,11 +68,16 @@ func (m *machine) anew(v *view, id string) bool {
 			c.returned() && (c.got == nil || c.got.ID() != id) {
 			continue
 		}
-		c.id, c.phase, c.permit, c.lost, c.forgot = id, asking, nil, false, false
-		m.known[id] = c
+		m.again(c, id)
 		return true
 	}
 	return false
+}
+
+// again gives a claim that asked anew its new id.
+func (m *machine) again(c *claim, id string) {
+	c.id, c.phase, c.permit, c.lost, c.forgot, c.anew = id, asking, nil, false, false, !m.Exact
+	m.known[id] = c
 }
 
 // stored checks the capacity: only a resize moves it, and only at its expiry, or
@@ -110,10 +118,10 @@ func (m *machine) joined(t *rapid.T, v *view, c *claim) {
 		return
 	}
 	same(t, "the place and that of the ticket", v.places[c.id], place(c.opts.Priority, r.Ticket))
-	if r.Ticket <= m.ticket {
+	if r.Ticket <= m.ticket && !c.anew {
 		t.Fatalf("ticket %d after %d", r.Ticket, m.ticket)
 	}
-	m.ticket, c.place, c.phase, c.forgot = r.Ticket, v.places[c.id], waiting, false
+	m.ticket, c.place, c.phase, c.forgot = max(m.ticket, r.Ticket), v.places[c.id], waiting, false
 }
 
 // waits checks a claim that waits.
@@ -172,6 +180,9 @@ func (m *machine) holds(t *rapid.T, v *view, c *claim) {
 		}
 		if c.permit = c.got; m.late(c) {
 			c.phase = gone
+			return
+		} else if c.permit != nil && c.permit.ID() != c.id && !m.Exact { // it asked anew: the next check takes the new grant in
+			m.again(c, c.permit.ID())
 			return
 		} else if c.permit == nil {
 			t.Fatalf("%s holds, and its acquire ended: %v", c.id, c.err)

@@ -93,6 +93,7 @@ type claim struct {
 	lost   bool  // it waits, and the server was made to forget it
 	forgot bool  // the server was made to forget it, in real time perhaps with a grant that no look has seen
 	least  int   // the lowest capacity since it came
+	anew   bool  // in real time its grant ended before the call had it, and it asked anew
 	above  int64 // the fence that was known when it was asked for
 	permit *semaphore.Permit
 	token  berth.Token
