@@ -74,8 +74,12 @@ func (m *machine) anew(v *view, id string) bool {
 	return false
 }
 
-// again gives a claim that asked anew its new id.
+// again gives a claim that asked anew its new id. If another one that looks the same was taken for it, the two change.
 func (m *machine) again(c *claim, id string) {
+	if other := m.known[id]; other != nil && other != c {
+		other.id, other.phase, other.permit = c.id, asking, nil
+		m.known[c.id] = other
+	}
 	c.id, c.phase, c.permit, c.lost, c.forgot, c.anew = id, asking, nil, false, false, !m.Exact
 	m.known[id] = c
 }
@@ -121,7 +125,10 @@ func (m *machine) joined(t *rapid.T, v *view, c *claim) {
 	if r.Ticket <= m.ticket && !c.anew {
 		t.Fatalf("ticket %d after %d", r.Ticket, m.ticket)
 	}
-	m.ticket, c.place, c.phase, c.forgot = max(m.ticket, r.Ticket), v.places[c.id], waiting, false
+	if !c.anew { // it may have come after others that are looked at after it
+		m.ticket = r.Ticket
+	}
+	c.place, c.phase, c.forgot = v.places[c.id], waiting, false
 }
 
 // waits checks a claim that waits.
