@@ -37,9 +37,13 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 	e.joinGroup(c)
 	refusal := e.asks(wait, c)
 	for slips := 1; refusal == fallen || c.MayWait && slipped(refusal) && slips < mostSlips; {
-		if refusal != fallen {
+		ended := refusal
+		if refusal = e.takeBack(wait, c); refusal != nil {
+			break
+		}
+		if ended != fallen {
 			slips++
-			_ = e.refused(c, refusal) // the observer hears of the end of each claim
+			_ = e.refused(c, ended) // the observer hears of the end of each claim, once
 		}
 		c, refusal = e.anew(ctx, wait, c)
 	}

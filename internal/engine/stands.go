@@ -54,9 +54,9 @@ func (e *Engine) stands(ctx context.Context, c *Claim) bool {
 	return true
 }
 
-// anew removes a claim whose grant does not stand, or has ended, and has another one ask for the same. It waits for the
+// takeBack removes a claim whose grant does not stand, or has ended, before another one asks for the same. It waits for the
 // removal: the next claim would be one more entry of an owner's that is still there.
-func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.AcquireError) {
+func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError {
 	old.doing.Lock()
 	old.on(&event{kind: evLeave, cause: fallen})
 	e.forget(old)
@@ -68,20 +68,24 @@ func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.Acq
 		select {
 		case err = <-removed:
 		case <-wait.Done():
-			return old, cutShort
+			return cutShort
 		case <-e.closing:
-			return old, cutShort
+			return cutShort
 		}
 		if err == nil {
-			break
+			return nil
 		}
 		if !scriptkit.Repeatable(err) || !pace.Next(old.MayWait) {
-			return old, &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
+			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
 		}
 		if !pace.Pause(wait, e.closing) {
-			return old, cutShort
+			return cutShort
 		}
 	}
+}
+
+// anew has another claim ask for the same.
+func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.AcquireError) {
 	now := e.clock.Now()
 	c := &Claim{
 		ID: e.ClaimID(), Name: old.Name, Record: old.Record, MayWait: old.MayWait, Capacity: old.Capacity, Attrs: old.Attrs,

@@ -203,8 +203,8 @@ var slips = map[string]struct {
 	"the process stands still, no renewal": {true, berth.ErrExpired, func(_ *noted, at *stepping) { at.by.Add(int64(wait)) }},
 }
 
-// slipping runs an acquire that loses its first so many grants in that way.
-func slipping(t *testing.T, waits bool, grants int, test func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, slip error)) {
+// slipping runs an acquire that loses its first so many grants in that way, and whose first releases fail.
+func slipping(t *testing.T, waits bool, grants int, fails int64, test func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, slip error)) {
 	t.Helper()
 	t.Parallel()
 	for name, slip := range slips {
@@ -213,7 +213,7 @@ func slipping(t *testing.T, waits bool, grants int, test func(t *testing.T, f *n
 			synctest.Test(t, func(t *testing.T) {
 				f, at, lost := &noted{fake: fake{fence: 1}}, &stepping{Clock: clock.New()}, 0
 				observer := func(ev observe.Event) {
-					if ev.Kind == observe.Failed || ev.Kind == observe.Granted {
+					if ev.Kind.EndsAcquire() {
 						f.say(string(ev.Kind) + " " + ev.Claim)
 					}
 				}
@@ -227,6 +227,7 @@ func slipping(t *testing.T, waits bool, grants int, test func(t *testing.T, f *n
 					},
 				})
 				defer func() { require.NoError(t, e.Close(context.Background())) }()
+				f.fails.Store(fails)
 				c := theClaim(e, waits)
 				c.Record.NoRenew = slip.fixed
 				h, err := e.Acquire(context.Background(), c, time.Hour)
@@ -237,22 +238,31 @@ func slipping(t *testing.T, waits bool, grants int, test func(t *testing.T, f *n
 }
 
 func TestAWaitOutlivesAGrantThatEndsBeforeItsCallerHasIt(t *testing.T) {
-	slipping(t, true, 2, func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, _ error) {
+	slipping(t, true, 2, 0, func(t *testing.T, f *noted, first *engine.Claim, h *engine.Hold, err, _ error) {
 		require.NoError(t, err)
 		require.NoError(t, h.Err())
 		require.Len(t, f.said, 8)
 		_, second, _ := strings.Cut(f.said[3], " ")
 		require.Equal(t, []string{
-			"acquire " + first.ID, "failed " + first.ID, "release " + first.ID,
-			"acquire " + second, "failed " + second, "release " + second,
+			"acquire " + first.ID, "release " + first.ID, "failed " + first.ID,
+			"acquire " + second, "release " + second, "failed " + second,
 			"acquire " + h.Claim().ID, "granted " + h.Claim().ID,
 		}, f.said, "what is left of a grant is given back before another claim asks")
 	})
 }
 
+// A claim's end is told once, or those who count who waits would count it twice.
+func TestAGrantThatHasEndedAndCannotBeGivenBackIsToldOnce(t *testing.T) {
+	slipping(t, true, 1, 1<<20, func(t *testing.T, f *noted, first *engine.Claim, _ *engine.Hold, err, _ error) {
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.Len(t, f.said, 2, f.said)
+		require.Equal(t, "acquire "+first.ID, f.said[0])
+	})
+}
+
 // As of a lease that is too short for the network.
 func TestAWaitWhoseGrantsAllEndBeforeItsCallerHasThemIsToldSo(t *testing.T) {
-	slipping(t, true, 1000, func(t *testing.T, f *noted, _ *engine.Claim, _ *engine.Hold, err, slip error) {
+	slipping(t, true, 1000, 0, func(t *testing.T, f *noted, _ *engine.Claim, _ *engine.Hold, err, slip error) {
 		require.ErrorIs(t, err, slip)
 		synctest.Wait()
 		require.Len(t, f.said, 3*10)
@@ -260,7 +270,7 @@ func TestAWaitWhoseGrantsAllEndBeforeItsCallerHasThemIsToldSo(t *testing.T) {
 }
 
 func TestACallThatDoesNotWaitGetsNoGrantThatHasEnded(t *testing.T) {
-	slipping(t, false, 1000, func(t *testing.T, f *noted, first *engine.Claim, _ *engine.Hold, err, slip error) {
+	slipping(t, false, 1000, 0, func(t *testing.T, f *noted, first *engine.Claim, _ *engine.Hold, err, slip error) {
 		require.ErrorIs(t, err, slip)
 		synctest.Wait()
 		require.ElementsMatch(t, []string{"acquire " + first.ID, "failed " + first.ID, "release " + first.ID}, f.said)
