@@ -3,7 +3,6 @@ package heartbeat
 import (
 	"context"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -107,27 +106,10 @@ func TestBeatsOfClaimsThatWaitAreFewerWhileAnswersAreLate(t *testing.T) {
 	})
 }
 
-// oneByOne is a server that takes so long for each batch, one after the other.
-func oneByOne(d time.Duration) server {
-	var mu sync.Mutex
-	var free time.Time
-	return func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		mu.Lock()
-		if now := time.Now(); free.Before(now) {
-			free = now
-		}
-		free = free.Add(d)
-		at := free
-		mu.Unlock()
-		time.Sleep(time.Until(at))
-		return renewAll(ctx, key, leases)
-	}
-}
-
 // All are due at once, as after a subscription that was made anew.
 func TestHoldsDoNotWaitForTheHeartbeatsOfWaits(t *testing.T) {
 	const holds, waits = 1_000, 20_000
-	inWorld(t, oneByOne(100*time.Microsecond), func(w *world) {
+	inWorld(t, queue(100*time.Microsecond), func(w *world) {
 		w.gated()
 		for i := range holds {
 			w.add("h"+strconv.Itoa(i), "h"+strconv.Itoa(i), w.hold(30*time.Second))

@@ -226,51 +226,6 @@ func quoted(command []string) string {
 	return strings.Join(words, " ")
 }
 
-// tries is how often a test is run in which the machine was late each time.
-const tries = 3
-
-// again runs the tests of a step again that failed while the machine was late, one at a time, when all else has ended.
-func (s *suite) again(ctx context.Context, step step) {
-	r := s.results[step.name]
-	var left []failure
-	for _, f := range r.failures {
-		for run := 2; f.late != "" && run <= tries && ctx.Err() == nil; run++ {
-			r.late = append(r.late, f.what+": "+f.late)
-			s.console.line("again %s  run %d of at most %d", f.what, run, tries)
-			f = s.alone(ctx, step, f)
-		}
-		switch {
-		case f.what == "":
-			r.late[len(r.late)-1] += "; it passed when it ran again"
-			continue
-		case f.late != "":
-			f.why = fmt.Sprintf("the machine was late in each of %d runs", tries)
-		}
-		left = append(left, f)
-	}
-	s.set(func() {
-		if r.failures = left; r.state == failed && len(left) == 0 {
-			r.state = passed
-		}
-	})
-}
-
-// alone runs one test again. It returns the failure, a fault of the code before any other; none where the test has passed.
-func (s *suite) alone(ctx context.Context, step step, f failure) failure {
-	step.flags = append(slices.Clone(step.flags), "-count=1", "-run="+pattern(f.run.name))
-	r := &result{}
-	failures := s.tests(ctx, step, r, f.run.path)
-	slices.SortFunc(failures, func(a, b failure) int { return strings.Compare(a.late, b.late) }) // none comes first
-	switch {
-	case len(failures) > 0:
-		return failures[0]
-	case !r.tests.finished[f.run.name]:
-		f.late, f.why = "", "did not run again"
-		return f
-	}
-	return failure{}
-}
-
 // tests runs the tests of a module, all or those of one package.
 func (s *suite) tests(ctx context.Context, step step, r *result, of ...string) []failure {
 	path, err := modulePath(step.module)
@@ -396,62 +351,4 @@ func modulePath(folder string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s/go.mod names no module", folder)
-}
-
-// summary says how all ended, and how to run again what failed.
-func (s *suite) summary(interrupted bool) (code int) {
-	var b, late, failures strings.Builder
-	var total time.Duration
-	for _, step := range s.plan.steps {
-		r := s.results[step.name]
-		took, cpu, result := round(r.took), round(r.cpu), ""
-		total += r.cpu
-		if r.tests != nil {
-			result = r.tests.result()
-		}
-		if r.state == notRun {
-			took, cpu, result, code = "", "", r.failures[0].why, codeFailed
-		} else {
-			for _, f := range r.failures {
-				fmt.Fprintf(&failures, "  %s\n", strings.TrimSuffix(f.what+": "+f.why, ": "))
-				fmt.Fprintf(&failures, "      %s\n", f.again)
-				if f.late == "" {
-					code = codeFailed
-				}
-			}
-		}
-		for _, l := range r.late {
-			fmt.Fprintf(&late, "  %s\n", l)
-		}
-		fmt.Fprintf(&b, "  %-15s %6s %6s  %-7s  %s\n", step.name, took, cpu, r.state, result)
-	}
-	if text, err := os.ReadFile(s.report); err == nil && len(text) > 0 {
-		b.Write(text)
-	}
-	if late.Len() > 0 {
-		fmt.Fprintf(&b, "inconclusive, and run again alone:\n%s", late.String())
-	}
-	if failures.Len() > 0 {
-		fmt.Fprintf(&b, "failed; the command below each runs it again:\n%s", failures.String())
-	}
-	verdict := "passed"
-	switch {
-	case interrupted:
-		verdict, code = "was interrupted", codeFailed
-	case code == codeFailed:
-		verdict = "FAILED"
-	case failures.Len() > 0:
-		verdict, code = "FAILED, by the machine,", codeMachine
-	}
-	s.console.print(fmt.Sprintf("\nmake %s %s after %s, with %s of processor time; each step's:\n%s",
-		s.command, verdict, round(time.Since(s.console.begun)), round(total), b.String()))
-	return code
-}
-
-// about returns a time that is only roughly known.
-func about(d time.Duration) string {
-	if d < time.Minute {
-		return fmt.Sprintf("%ds", d/time.Second)
-	}
-	return fmt.Sprintf("%dm", (d+30*time.Second)/time.Minute)
 }

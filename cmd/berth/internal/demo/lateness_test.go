@@ -36,10 +36,17 @@ func TestAWorkerIsLateWhereverItStandsStill(t *testing.T) {
 }
 
 func TestLatenessIsMeasured(t *testing.T) {
-	var l lateness
-	l.stop() // nothing was started
-	require.Zero(t, l.worst())
-	l.start()
-	l.stop()
-	require.GreaterOrEqual(t, l.worst(), time.Duration(0))
+	synctest.Test(t, func(t *testing.T) {
+		var l lateness
+		l.stop() // nothing was started
+		require.Zero(t, l.worst())
+		l.start()
+		time.Sleep(time.Second)
+		l.stop()
+		require.Zero(t, l.worst(), "each beat was on time")
+		l.beat(time.Millisecond)
+		time.Sleep(3 * time.Millisecond)
+		l.beat(time.Millisecond)
+		require.Equal(t, 2*time.Millisecond, l.worst())
+	})
 }
