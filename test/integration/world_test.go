@@ -175,7 +175,7 @@ func (w *world) info(section, field string) string {
 	return ""
 }
 
-// runs counts the scripts that a private server has run.
+// runs counts the scripts that a private server has run, without the looks.
 func (w *world) runs() int {
 	w.Helper()
 	return w.ran("evalsha") + w.ran("eval")
