@@ -5,7 +5,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 # Each is a Go module of its own, with its tests.
-MODULES := . cmd/berth contrib/cron contrib/gocron contrib/http contrib/otel contrib/prometheus test test/bench test/browser
+CONTRIB := contrib/cron contrib/gocron contrib/http contrib/otel contrib/prometheus
+MODULES := . cmd/berth $(CONTRIB) test test/bench test/browser
+
+# $(call packages,MODULE...): all of theirs, as the go command takes them in the workspace.
+packages = $(patsubst ././%,./%,$(patsubst %,./%/...,$(1)))
 
 .PHONY: help
 help: ## List the targets
@@ -29,7 +33,7 @@ FAULTS ?=
 .PHONY: torture
 torture: ## Break the network, the servers and the processes for DURATION=3m; prints faults against guarantees
 	@tools/setup.sh cc redis valkey
-	@go -C test test -count=1 -timeout 0 -v -run '^TestTorture$$' ./torture \
+	@$(step) go -C test test -count=1 -timeout 0 -v -run '^TestTorture$$' ./torture \
 		-torture.duration $(DURATION) -torture.seed $(SEED) -torture.rounds $(or $(ROUNDS),0) -torture.on '$(ON)' \
 		-torture.faults '$(FAULTS)'
 
@@ -44,7 +48,7 @@ pictures: ## Take pictures of the console by a real browser: docs/pictures, and 
 .PHONY: endurance
 endurance: ## Three tests in their full size: 10 000 holds beside four busy loops, 2000 in slots that move, 10 000 dead in a line
 	@tools/setup.sh cc redis
-	@go -C test test -count=1 -timeout 0 -parallel 1 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
+	@$(step) go -C test test -count=1 -timeout 0 -parallel 1 -v ./integration -holds.for 1m -moves.for 30s -middle.dead 10000 \
 		-run '^(TestHoldsOfManyNamesAreAllKept|TestSlotsThatMoveLoseNoHoldOfEitherForm|TestTheDeadInTheMiddleOfALine.*)$$'
 
 # The time of one measurement
@@ -72,21 +76,57 @@ bench-instructions: ## Count the server's instructions for single steps, by valg
 
 ##@ Work
 
-# What these three do, and how long each part takes, is in internal/tools/suite/plan.go;
-# it runs the targets under "Check".
-SUITE := mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && exec .cache/suite
+# A plan has steps, which are the targets under "Check". internal/tools/suite has make run them two at a time,
+# whatever fails, and sums up.
+TESTS := build build-tests test-library test-servers test-command test-contrib test-bench
+CI := check-tidy $(TESTS) check-docs lint vet check-consumer test-browser
+NIGHTLY := $(CI) vet-all test-browser-all histories endurance torture
+SETUP := cc redis valkey tmux shells prometheus
+plan = mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && \
+	GOWORK=off go -C tools build -o ../.cache/gotestsum gotest.tools/gotestsum && .cache/suite run $@
+
+# How all is built in a plan, also what tests build by themselves: what is built in the same way is built once, by
+# -trimpath in every clone. The race detector is kept out of the interpreter that runs the scripts on the embedded
+# server: each of its states belongs to one goroutine, and watching it is a third of what the library's tests cost.
+# The commands of rueidis are a sixth of all that is compiled; without inlining they are a tenth. To collect garbage
+# seldom saves the compiler and the linter a fifth of their time, and to tell debuggers nothing another one. What the
+# caller sets counts.
+BUILT := -race -trimpath -ldflags=-w -gcflags=all=-dwarf=false '-gcflags=github.com/yuin/gopher-lua/...=-race=0 -dwarf=false' \
+	'-gcflags=github.com/redis/rueidis/internal/cmds=-l -dwarf=false'
+check test ci nightly: export GOFLAGS := $(BUILT) $(shell go env GOFLAGS)
+check test ci nightly: export GOGC := $(or $(GOGC),400)
+check test ci nightly: export CGO_ENABLED := 1
+check: export LINTED := . cmd/berth
+ci nightly: export BERTH_TEST_DOCKER := required
 
 .PHONY: check
 check: ## What to run before each commit, some minutes: tidy, docs, lint with vet, unit tests
-	@$(SUITE) check
+	@tools/setup.sh cc golangci-lint luacheck
+	@$(plan) check-tidy build check-docs test-library test-command lint
 
 .PHONY: test
 test: ## Run all tests with the race detector, on real servers too; sets up what is missing
-	@$(SUITE) $(or $(PLAN),test)
+	@tools/setup.sh $(SETUP)
+	@$(plan) $(TESTS)
+
+# A Docker that it starts ends with it.
+with_docker = export BERTH_DOCKER=$$(mktemp -d -t berth-docker.XXXXXX); \
+	trap 'tools/docker.sh stop; rm -rf "$$BERTH_DOCKER"' EXIT; tools/setup.sh docker;
 
 .PHONY: ci
-ci: ## Everything a change must pass; a Docker that it starts ends with it
-	@exec $(MAKE) --no-print-directory test PLAN=ci
+ci: ## Everything a change must pass
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium
+	@$(with_docker) $(plan) $(CI)
+
+# With an empty build cache, so that the costs can be compared.
+.PHONY: nightly
+nightly: export DURATION = 1h
+nightly: ## All of that, and what takes long, in two hours; writes out/nightly.json, and the costs that make ci compares
+	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium valgrind
+	@mkdir -p out
+	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" BERTH_SUITE_LEDGER=out/nightly.json \
+		BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40)"; $(plan) $(NIGHTLY)
+	@cp out/nightly.json internal/tools/suite/costs.json
 
 .PHONY: fmt
 fmt: ## Format the Go code
@@ -97,11 +137,6 @@ fmt: ## Format the Go code
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of the modules
 	@tools/tidy.sh $(filter-out test/bench,$(MODULES))
-
-.PHONY: lint
-lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
-	@tools/setup.sh golangci-lint luacheck
-	@failed=0; tools/lint.sh go $(MODULES) || failed=1; tools/lint.sh lua || failed=1; exit $$failed
 
 .PHONY: docs
 docs: ## Write docs/generated
@@ -125,26 +160,111 @@ setup-docker: ## Install and start Docker where none answers, for the tests in c
 
 ##@ Check
 
+# The tests that do random things, and where they are.
+HISTORIES := Whatever|PlainCase|OwnLaws|TwoReleases|BelievedInByNobody|WhatComesNext|FiftyNodes|SixteenProcesses|EachHour
+RANDOM := ./internal/model/... ./pkg/... ./test/integration ./test/rolling
+
+# In a plan each of these is a step.
+step = $(if $(BERTH_SUITE),.cache/suite step $@)
+# $(call tests,VAR=value...,FLAG... PACKAGE...). vet is one of the linters. A test that waits for ever is to be named; a slow
+# machine is not to be taken for one.
+tests = $(if $(BERTH_SUITE),.cache/suite tests $@ $(1),env $(1) go test) -race -vet=off -timeout=30m $(2)
+# What no clock decides gives way to what goes by the real one.
+yields := nice -n 10
+
+# Their order in a plan. What two go commands need at the same time is built by both, so all is built first.
+ifdef BERTH_SUITE
+build-tests check-docs lint test-library: build
+test-contrib test-servers test-bench test-browser: build-tests
+test-command: test-library
+test-browser check-consumer: lint
+vet-all test-browser-all histories endurance torture: $(CI)
+endif
+
+.PHONY: build
+build: # the library and the command, with their tests
+	@$(step) go list -race -test -export -f '{{/* nothing */}}' $(call packages,. cmd/berth)
+
+.PHONY: build-tests
+build-tests: # the other modules
+	@$(step) go list -race -test -export -f '{{/* nothing */}}' $(call packages,$(filter-out . cmd/berth,$(MODULES)))
+
 # Not of test/bench: tidy reads the tests of what a module imports, too, and those of
 # redsync import a module that cannot be had everywhere. There, `go mod tidy -e` by hand.
 .PHONY: check-tidy
 check-tidy: ## go.mod and go.sum of the modules are tidy
-	@tools/tidy.sh -diff $(filter-out test/bench,$(MODULES))
+	@$(step) tools/tidy.sh -diff $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: check-docs
 check-docs: ## docs/generated is fresh; links, anchors and the names in docs/parity.md exist; the docs are short
-	@go run ./internal/tools/docs -check
+	@$(step) go run ./internal/tools/docs -check
+
+LINTED ?= $(MODULES)
+
+.PHONY: lint
+lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
+	@tools/setup.sh golangci-lint luacheck
+	@$(yields) $(step) tools/lint.sh all $(LINTED)
 
 # For this system it is one of the linters of `make lint`. What is C for another system would need
 # its compiler.
 .PHONY: vet
-vet: ## go vet of the library and the command for macOS and Windows
-	@failed=0; for os in darwin windows; do \
-		echo "go vet for $$os"; GOOS=$$os CGO_ENABLED=0 go vet ./... ./cmd/berth/... || failed=1; done; exit $$failed
+vet: ## go vet for macOS and Windows of the packages that differ there
+	@$(yields) $(step) tools/vet.sh differ
+
+.PHONY: vet-all
+vet-all: ## go vet for macOS and Windows of the library and the command
+	@$(yields) $(step) tools/vet.sh all
 
 .PHONY: check-consumer
 check-consumer: ## An application can add Berth and install the command, and nothing else is upgraded
-	@tools/consumer.sh
+	@$(yields) $(step) tools/consumer.sh
+
+# The tests of the library cannot lean on a server or Docker: those of this folder fail. Most of them take place in
+# virtual time, so that processor time is all they cost: with one processor to a process they cost a sixth less. The
+# race detector would have each process sleep for a second at its end.
+BARE := $(CURDIR)/.cache/without-servers
+alone = "PATH=$(BARE):$$PATH" BERTH_TEST_REDIS= BERTH_REDIS= GORACE=atexit_sleep_ms=50
+
+$(BARE):
+	@mkdir -p $@
+	@for program in redis-server valkey-server docker; do \
+		printf '#!/bin/sh\necho "these tests run without %s" >&2\nexit 1\n' $$program >$@/$$program; chmod +x $@/$$program; done
+
+.PHONY: test-library
+test-library: $(BARE) ## Test the library, with nothing but Go
+	@$(yields) $(call tests,$(alone),-cpu=1 ./pkg/... ./...)
+
+# Its tests start many processes, whose leases go by the real clock.
+.PHONY: test-command
+test-command: $(BARE) ## Test the command, with nothing but Go
+	@$(call tests,$(alone),-cpu=1 -p=1 $(call packages,cmd/berth))
+
+.PHONY: test-contrib
+test-contrib: $(BARE) ## Test the modules of contrib, with nothing but Go
+	@$(call tests,$(alone),-cpu=1 $(call packages,$(CONTRIB)))
+
+NEEDED := BERTH_TEST_TMUX=required BERTH_TEST_SHELLS=required BERTH_TEST_PROMETHEUS=required
+
+.PHONY: test-servers
+test-servers: ## Test on real servers: conformance, integration, rolling deploys, torture
+	@$(call tests,$(NEEDED),-p=2 $(call packages,test))
+
+.PHONY: test-bench
+test-bench: ## Run every row of the benchmark once, as small as can be: a budget names each
+	@$(call tests,,-p=1 $(call packages,test/bench))
+
+.PHONY: test-browser
+test-browser: ## Look at each view of the console in a real browser
+	@$(call tests,,-p=1 -run=^TestEveryView$$ ./test/browser)
+
+.PHONY: test-browser-all
+test-browser-all: ## Test the console in a real browser, and what an open page costs
+	@$(call tests,,-p=1 $(call packages,test/browser))
+
+.PHONY: histories
+histories: ## Run ten times as many random histories as `make test`
+	@$(call tests,BERTH_TEST_TIMES=10,-count=1 -timeout=2h '-run=$(HISTORIES)' $(RANDOM))
 
 ##@ Leave
 

@@ -37,7 +37,8 @@ done
 # not be found by anybody later.
 export GOPROXY="file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GOMODCACHE="$work/cache" GONOSUMDB="$module,$module/*,$(go env GONOSUMDB)"
-export GOFLAGS='-mod=mod -modcacherw -trimpath' # by -trimpath the next run finds what this one has built
+# By -trimpath what others have built is found, whatever the cache of modules is; as the tests are built, if they were.
+export GOFLAGS="${GOFLAGS:--trimpath} -mod=mod -modcacherw"
 
 mkdir "$work/app"
 cat >"$work/app/go.mod" <<'END'

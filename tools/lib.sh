@@ -3,8 +3,8 @@
 
 golangci_version=v2.15.0
 
-# One binary per version of the linter and of Go.
-golangci_lint=$PWD/.cache/golangci-lint-$golangci_version-$(go env GOVERSION)/golangci-lint
+# One binary per version of the linter and of Go, for all clones.
+golangci_lint=${XDG_CACHE_HOME:-$HOME/.cache}/berth/golangci-lint-$golangci_version-$(go env GOVERSION)/golangci-lint
 
 say() { printf '%s\n' "$*"; }
 

@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
-# lint.sh go MODULE... | lint.sh fmt MODULE... | lint.sh lua
-# Check or format the Go code of the modules, or check the composed Lua scripts.
+# lint.sh all MODULE... | lint.sh go MODULE... | lint.sh fmt MODULE... | lint.sh lua
+# Check or format the Go code of the modules, or check the composed Lua scripts; all checks both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
 
-# golangci COMMAND MODULE...
+# golangci COMMAND MODULE...: all at once, so that what they share is read once.
 golangci() {
-  local command=$1 module turns=() failed=""
+  local command=$1 turns=()
   shift
   # Where another one runs it waits for its turn: it would refuse to run.
   if [ "$command" = run ]; then turns=(--allow-serial-runners); fi
-  for module in "$@"; do
-    say "golangci-lint $command in $module"
-    (cd "$module" && "$golangci_lint" "$command" "${turns[@]}" --config "$OLDPWD/.golangci.yml" ./...) || failed=yes
-  done
-  [ -z "$failed" ]
+  say "golangci-lint $command in $*"
+  "$golangci_lint" "$command" "${turns[@]}" "${@/%//...}"
 }
 
 # In a test of the library sleeping is only right where time is virtual: in a
@@ -39,12 +36,16 @@ lint_lua() {
 
 what=$1
 shift
+# shellcheck disable=SC2068 # the folders have no blanks
 case $what in
-go)
+all | go)
   check_sleeps
-  golangci run "$@"
+  failed=""
+  golangci run ${@/#/./} || failed=yes
+  if [ "$what" = all ]; then lint_lua || failed=yes; fi
+  [ -z "$failed" ]
   ;;
-fmt) golangci fmt "$@" ;;
+fmt) golangci fmt ${@/#/./} ;;
 lua) lint_lua ;;
 *) die "unknown: $what" ;;
 esac

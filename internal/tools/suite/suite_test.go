@@ -3,114 +3,147 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// sh returns a step that runs a script.
-func sh(name, script string, after ...string) step {
-	return step{name: name, command: []string{"sh", "-c", script}, after: after}
+// asSuite has the test binary be the command.
+const asSuite = "BERTH_TEST_AS_SUITE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asSuite) != "" {
+		main()
+	}
+	os.Exit(m.Run())
 }
 
 // patience bounds what must happen. Only what hangs meets it.
 const patience = 3 * time.Minute
 
-// try runs a plan and returns what it says.
-func try(ctx context.Context, t *testing.T, steps ...step) (passed bool, said string) {
+// in makes a folder with files, in which the test goes on.
+func in(t *testing.T, files map[string]string) {
 	t.Helper()
-	var b strings.Builder
-	s := newSuite("try", plan{does: "tries", steps: steps}, newConsole(&b))
-	s.env = os.Environ()
-	s.report = filepath.Join(t.TempDir(), "report")
-	s.grace = patience
-	for i := range s.plan.steps {
-		s.plan.steps[i].env = append(s.plan.steps[i].env, "BERTH_TEST_REPORT="+s.report)
+	dir := t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	return s.run(ctx) == codePassed, b.String()
+	t.Chdir(dir)
+	t.Setenv("GOWORK", "off")
+	t.Setenv("MAKEFLAGS", "")
+	t.Setenv(asSuite, "1")
+}
+
+// try runs a plan of the steps of a makefile. It returns what is said to the summary, and from there.
+func try(ctx context.Context, t *testing.T, plan, makefile string, files map[string]string, steps ...string) (code int, said, end string) {
+	t.Helper()
+	program, err := os.Executable()
+	require.NoError(t, err)
+	all := map[string]string{"Makefile": ".SILENT:\nstep = '" + program + "' step $@\ntests = '" + program + "' tests $@\n" + makefile, costsFile: "{}"}
+	maps.Copy(all, files)
+	in(t, all)
+	var b bytes.Buffer
+	code, err = suite(ctx, append([]string{"run", plan}, steps...), &b)
+	require.NoError(t, err)
+	said, end, found := strings.Cut(b.String(), "\nmake "+plan+" ")
+	require.True(t, found, b.String())
+	return code, said, end
 }
 
 func TestAStepThatFailsHidesNothing(t *testing.T) {
-	t.Parallel()
-	passed, said := try(t.Context(), t,
-		sh("first", "echo seen; exit 3"),
-		sh("second", `echo "not run: the moon" >>"$BERTH_TEST_REPORT"`, "first"),
-		sh("third", "exit 4", "second"),
-	)
-	require.False(t, passed)
-	require.Contains(t, said, "first | seen\n")
-	_, end, _ := strings.Cut(said, "make try FAILED")
-	require.Regexp(t, `^ after .*:
-  first +\S+ +\S+  FAILED .*
-  second +\S+ +\S+  ok .*
-  third +\S+ +\S+  FAILED .*
+	code, said, end := try(t.Context(), t, "try", `
+first:
+	$(step) sh -c 'echo seen; exit 3'
+second: first
+	$(step) A=moon sh -c 'echo "not run: the $$A" >>"$$BERTH_TEST_REPORT"'
+third: second
+	$(step) sh -c 'exit 4'
+fourth:
+	exit 5
+fifth: fourth
+	$(step) true
+`, nil, "first", "second", "third", "fourth", "fifth")
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, said, "seen\n")
+	require.Regexp(t, `^FAILED after .*:
+  first .*  FAILED .*
+  second .*  ok .*
+  third .*  FAILED .*
+  fourth .*  NOT RUN .*
+  fifth .*  NOT RUN .*
 not run: the moon
 failed; .*
   first: exit status 3
-      sh -c 'echo seen; exit 3'
+      sh -c echo seen; exit 3
   third: exit status 4
-      sh -c 'exit 4'
+      sh -c exit 4
 $`, end)
 }
 
-func TestAStepThatYieldsGivesWay(t *testing.T) {
-	t.Parallel()
-	yields := sh("yields", `until [ "$(nice)" -ge 10 ]; do sleep 0.01; done; echo behind`)
-	yields.yields = true
-	passed, said := try(t.Context(), t, yields)
-	require.True(t, passed)
-	require.Contains(t, said, "yields | behind\n")
-}
-
 func TestAllPassed(t *testing.T) {
-	t.Parallel()
-	passed, said := try(t.Context(), t, sh("first", "exit 0"), sh("second", "exit 0"))
-	require.True(t, passed)
-	require.Contains(t, said, "make try: tries.\n")
-	require.Contains(t, said, "make try passed after")
-	require.NotContains(t, said, "failed")
+	t.Setenv(ledgerVariable, filepath.Join(t.TempDir(), "ledger"))
+	t.Setenv(commitVariable, "abc")
+	code, _, end := try(t.Context(), t, "ci", "first second:\n\t$(step) true\n", nil, "first", "second")
+	require.Equal(t, codePassed, code)
+	require.Regexp(t, `^passed after`, end)
+	require.NotContains(t, end, "failed;")
+	var l ledger
+	require.NoError(t, fromJSON(os.Getenv(ledgerVariable), &l))
+	require.Equal(t, ledger{Commit: "abc", CPUSeconds: map[string]float64{"first": 0, "second": 0}}, l)
 }
 
-func TestWithoutAVitalStepNothingAfterItIsRun(t *testing.T) {
-	t.Parallel()
-	vital := sh("setup", "exit 1")
-	vital.vital = true
-	last := sh("stop", "echo stopped")
-	last.always = true
-	passed, said := try(t.Context(), t, vital, sh("build", "echo built", "setup"), sh("test", "echo tested", "build"), sh("docs", "echo read"), last)
-	require.False(t, passed)
-	require.NotContains(t, said, "built")
-	require.NotContains(t, said, "tested")
-	require.Contains(t, said, "read")
-	require.Contains(t, said, "stopped")
-	require.Regexp(t, `build +NOT RUN +setup failed`, said)
-	require.Regexp(t, `test +NOT RUN +build was not run`, said)
+func TestAShareThatDoublesIsAFailure(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan            string
+		was, now, other time.Duration
+		cached, creeps  bool
+	}{
+		"more than doubled":       {"ci", 10, 25, 75, false, true},
+		"doubled":                 {"ci", 10, 20, 80, false, false},
+		"of little":               {"ci", 1, 3, 97, false, false},
+		"of a bit more":           {"ci", 1, 4, 96, false, true},
+		"of a slower machine":     {"ci", 10, 50, 450, false, false},
+		"where others had passed": {"ci", 10, 25, 75, true, false},
+		"of another plan":         {"test", 10, 25, 75, false, false},
+	} {
+		of := func(name string, cpu time.Duration) *step {
+			return &step{Name: name, Took: 1, CPU: cpu * time.Second, Cached: c.cached}
+		}
+		r := summary{
+			plan: c.plan, steps: []*step{of("this", c.now), of("other", c.other), of("new", 1000)},
+			before: ledger{CPUSeconds: map[string]float64{"this": float64(c.was), "other": float64(100 - c.was), "gone": 1000}},
+		}
+		var b strings.Builder
+		now := r.print(&b, 0, "")
+		require.Contains(t, b.String(), fmt.Sprintf(" %4.1f %%  %4.1f %%", 100*float64(c.now)/float64(c.now+c.other), float64(c.was)), name)
+		if !c.creeps {
+			require.Zero(t, now.Code, name)
+			continue
+		}
+		require.Equal(t, codeFailed, now.Code, name)
+		require.Len(t, now.Failures, 1, name)
+		require.Contains(t, now.Failures[0], "this: its share of the processor time has doubled: make it cheaper;", name)
+	}
 }
 
-func TestAStepTakesVariablesAway(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, []string{"AB=1", "B=3", "D=4"},
-		environment([]string{"A=1", "AB=1", "B=2"}, []string{"A", "B=3", "C", "D=4"}))
-}
-
-// What a step has started ends with it, and what is to be done always is.
+// What a run has started ends with it.
 func TestAnInterruptEndsWhatRuns(t *testing.T) {
-	t.Parallel()
+	pids := filepath.Join(t.TempDir(), "pids")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	pids := filepath.Join(t.TempDir(), "pids")
-	last := sh("stop", "echo stopped")
-	last.always = true
 	go func() {
 		for ctx.Err() == nil {
 			if text, err := os.ReadFile(pids); err == nil && strings.HasSuffix(string(text), "\n") {
@@ -118,18 +151,11 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 			}
 		}
 	}()
-	script := `trap "echo asked; exit 1" TERM; sleep 1000 & echo $! >"` + pids + `"; wait`
-	if runtime.GOOS == "linux" {
-		script = "set -m; " + script // the child is a group of its own
-	}
-	long := step{name: "long", command: []string{"bash", "-c", script}}
-	passed, said := try(ctx, t, long, sh("next", "echo next", "long"), last)
-	require.False(t, passed)
-	require.Regexp(t, `make try was interrupted after .*:\n  long +\S+ +\S+  FAILED`, said)
-	require.Regexp(t, `next +NOT RUN +interrupted`, said)
-	require.Contains(t, said, "stopped")
-	require.Contains(t, said, "long | asked", "it could tidy up")
-
+	code, said, end := try(ctx, t, "try", "long:\n\t$(step) bash -c 'trap \"echo asked; exit 1\" TERM; sleep 1000 & echo $$! >"+pids+"; wait'\nnext: long\n\t$(step) echo next\n",
+		nil, "long", "next")
+	require.Equal(t, codeFailed, code)
+	require.Regexp(t, `^was interrupted after .*:\n  long .*  FAILED .*\n  next .*  NOT RUN`, end)
+	require.Contains(t, said, "asked", "it could tidy up")
 	text, err := os.ReadFile(pids)
 	require.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -141,60 +167,38 @@ func TestAnInterruptEndsWhatRuns(t *testing.T) {
 	}, patience, time.Millisecond)
 }
 
-func TestSilenceIsBrokenByWhatRuns(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var b strings.Builder
-		s := newSuite("try", plan{steps: []step{sh("first", ""), sh("second", ""), sh("third", "")}}, newConsole(&b))
-		s.results["first"].state = passed
-		s.results["second"].state, s.results["second"].begun = runs, time.Now()
-		s.results["third"].state, s.results["third"].tests = runs, newTests(".", "example.org", nil, s.console)
-		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
-		defer cancel()
-		s.watch(ctx)
-		require.Equal(t, "   20s  ...   second 20s; third builds\n   40s  ...   second 40s; third builds\n", b.String())
-	})
-}
-
-// A module that nothing tests, or a step that waits for none, would not be missed.
+// A module that no plan tests would not be missed, nor would a step that make does not know.
 func TestPlansAreWhole(t *testing.T) {
-	t.Parallel()
-	root := "../../.."
+	t.Chdir("../../..")
 	var modules []string
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != root || entry.Name() == "testdata") {
+	require.NoError(t, filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && path != "." || entry.Name() == "testdata") {
 			return fs.SkipDir
 		}
-		if err == nil && entry.Name() == "go.mod" {
-			module, err := filepath.Rel(root, filepath.Dir(path))
-			modules = append(modules, module)
-			return err
+		if err == nil && entry.Name() == "go.mod" && path != "tools/go.mod" { // it has no tests
+			modules = append(modules, filepath.ToSlash(filepath.Dir(path)))
 		}
 		return err
 	}))
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	require.NoError(t, err)
-	for name, p := range plans(places{"bare", "docker", "GOFLAGS=-p=2"}) {
-		names, tested := make(map[string]bool), []string(nil)
-		for _, step := range p.steps {
-			for _, before := range step.after {
-				require.True(t, names[before], "%s: %s comes after %s, which does not come before it", name, step.name, before)
-			}
-			names[step.name] = true
-			if step.module != "" {
-				tested = append(tested, step.module)
-			}
-			if len(step.command) > 0 && step.command[0] == "make" {
-				require.Contains(t, string(makefile), "\n"+step.name+": ## ")
-			}
-		}
-		switch name {
-		case "check":
-			require.Equal(t, []string{".", "cmd/berth"}, tested)
-		case "test": // a browser is for CI alone
-			require.ElementsMatch(t, modules, append(tested, "test/browser"), name)
-		default:
-			require.ElementsMatch(t, modules, tested, name)
-		}
+	values := map[string][]string{}
+	for _, name := range []string{"MODULES", "TESTS", "CI", "NIGHTLY"} {
+		out, err := exec.Command("make", "--no-print-directory", "-f", "Makefile", "--eval", "print: ; @echo $("+name+")", "print").Output()
+		require.NoError(t, err)
+		values[name] = strings.Fields(string(out))
+	}
+	require.ElementsMatch(t, modules, values["MODULES"])
+	require.Subset(t, values["CI"], values["TESTS"])
+	require.Subset(t, values["NIGHTLY"], values["CI"])
+	// What is run in a plan, with the order of its steps.
+	cmd := exec.Command("make", append([]string{"--no-print-directory", "--dry-run", "MAKE=true"}, values["NIGHTLY"]...)...)
+	cmd.Env = append(os.Environ(), dirVariable+"=x")
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, step := range values["NIGHTLY"] {
+		require.Regexp(t, `\.cache/suite (step|tests) `+step+" ", string(out))
+	}
+	require.NotContains(t, string(out), "Circular")
+	for _, m := range modules {
+		require.Contains(t, string(out), strings.Replace("./"+m+"/...", "././", "./", 1), "a plan tests it")
 	}
 }

@@ -3,163 +3,142 @@
 package main
 
 import (
-	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// replay gives recorded lines of go test to the tests of a module, in no time.
-func replay(t *testing.T, lines string) (found *tests, all string) {
-	t.Helper()
-	synctest.Test(t, func(*testing.T) {
-		var said strings.Builder
-		found = newTests("some/module", "example.org/x", []string{"A=b"}, newConsole(&said))
-		for line := range strings.Lines(lines) {
-			found.line(strings.TrimSuffix(line, "\n"))
-		}
-		found.ended(errors.New("exit status 1"))
-		all = said.String()
-	})
-	return found, all
-}
-
-// plainly are failures none of which is to be run again.
-func plainly(failures []failure) (all [][3]string) {
-	for _, f := range failures {
-		if f.late != "" {
-			f.why += f.late
-		}
-		all = append(all, [3]string{f.what, f.why, f.again})
-	}
-	return all
-}
-
 // The recording has a package for each way in which one can fail.
 func TestEveryWayToFailIsNamedWithItsCommand(t *testing.T) {
 	t.Parallel()
-	recorded, err := os.ReadFile("testdata/events.json")
+	all, err := readEvents("testdata/events.json")
 	require.NoError(t, err)
-	found, said := replay(t, string(recorded))
-
-	const again = "A=b go -C some/module test -race -count=1 "
+	s := &step{Vars: []string{"BERTH_A=b", "BERTH_NONE=", "PATH=x"}, Command: []string{"-race", "-cpu=1", "-p=2", "./..."}}
+	var found [][3]string
+	for _, f := range s.failures(all) {
+		require.Empty(t, f.Late)
+		found = append(found, [3]string{f.What, f.Why, f.Again})
+	}
+	const again = "BERTH_A=b go test -race -count=1 -cpu=1 "
 	require.Equal(t, [][3]string{
-		{"./some/module/f", "does not build", again + "./f"},
-		{"./some/module/a  TestParent/sub_x/y", "", again + "-run '^TestParent$/^sub_x$/^y$' ./a"},
-		{"./some/module/a  TestOwn/s", "", again + "-run '^TestOwn$/^s$' ./a"},
-		{"./some/module/b", "does not build", again + "./b"},
-		{"./some/module/c  TestPanic", "panic: boom", again + "-run '^TestPanic$' ./c"},
-		{"./some/module/e", "data race outside of a test", again + "./e"},
-		{"./some/module/d  TestLong", "test timed out after 3s", again + "-run '^TestLong$' ./d"},
-		{"./some/module/d  TestLong2/in", "test timed out after 3s", again + "-run '^TestLong2$/^in$' ./d"},
-		{
-			"./some/module/g  TestExit", "panic: unexpected call to os.Exit(0) during test [recovered, repanicked]",
-			again + "-run '^TestExit$' ./g",
-		},
-		{"./some/module/h  TestPanicIn/sub", "", again + "-run '^TestPanicIn$/^sub$' ./h"},
-		{"./some/module/h  TestPanicIn", "panic: inner [recovered, repanicked]", again + "-run '^TestPanicIn$' ./h"},
-	}, plainly(found.failures))
-	require.Equal(t, "0 packages passed, 8 failed, with 7 tests; skipped in ./some/module/a: 1 test", found.result())
+		{"./x/a  TestOwn/s", "", again + "-run '^TestOwn$/^s$' ./x/a"},
+		{"./x/a  TestParent/sub_x/y", "", again + "-run '^TestParent$/^sub_x$/^y$' ./x/a"},
+		{"./x/b", "does not build", again + "./x/b"},
+		{"./x/c  TestPanic", "panic: boom", again + "-run '^TestPanic$' ./x/c"},
+		{"./x/c  TestWait", "did not end", again + "-run '^TestWait$' ./x/c"}, // with it
+		{"./x/d  TestLong", "panic: test timed out after 3s", again + "-run '^TestLong$' ./x/d"},
+		{"./x/d  TestLong2/in", "did not end", again + "-run '^TestLong2$/^in$' ./x/d"},
+		{"./x/e", "WARNING: DATA RACE", again + "./x/e"},
+		{"./x/f", "does not build", again + "./x/f"},
+		{"./x/g  TestExit", "panic: unexpected call to os.Exit(0) during test [recovered, repanicked]", again + "-run '^TestExit$' ./x/g"},
+		{"./x/h  TestPanicIn", "panic: inner [recovered, repanicked]", again + "-run '^TestPanicIn$' ./x/h"},
+		{"./x/h  TestPanicIn/sub", "", again + "-run '^TestPanicIn$/^sub$' ./x/h"},
+	}, found)
+}
 
-	for _, text := range []string{
-		"    a_test.go:4: broken\n        two\n", "a_test.go:5: own too", // of tests that fail
-		"FAIL  ./some/module/b  does not build\n", `cannot use "s"`, "package x/nothere is not in std",
-		"panic: boom\n\ngoroutine 5 [running]", "\t\tTestLong2/in (3s)\n", "Previous write at",
-	} {
-		require.Contains(t, said, text)
+// The tests of a module that fail while the machine was late: as often as a file has lines, which is then a line shorter.
+const lateTests = `package late
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func fails(t *testing.T, what string, late bool) {
+	text, err := os.ReadFile(what)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, text := range []string{"quiet", "noise", "fine log", "=== RUN", "--- FAIL: TestE ", "--- FAIL: TestF "} {
-		require.NotContains(t, said, text)
-	}
-}
-
-func TestWhatPassesIsOneLineAPackage(t *testing.T) {
-	t.Parallel()
-	found, said := replay(t, `{"Action":"start","Package":"example.org/x"}
-{"Action":"run","Package":"example.org/x","Test":"TestA"}
-{"Action":"output","Package":"example.org/x","Test":"TestA","Output":"noise\n"}
-{"Action":"pass","Package":"example.org/x","Test":"TestA","Elapsed":1}
-{"Action":"output","Package":"example.org/x","Output":"PASS\n"}
-{"Action":"pass","Package":"example.org/x","Elapsed":1.25}
-{"Action":"start","Package":"example.org/x/again"}
-{"Action":"output","Package":"example.org/x/again","Output":"ok  \texample.org/x/again\t(cached)\n"}
-{"Action":"pass","Package":"example.org/x/again","Elapsed":0}
-{"Action":"start","Package":"example.org/x/none"}
-{"Action":"output","Package":"example.org/x/none","Output":"?   \texample.org/x/none\t[no test files]\n"}
-{"Action":"skip","Package":"example.org/x/none","Elapsed":0}
-`)
-	require.Equal(t, "  0.0s  ok    ./some/module  1.2s\n"+
-		"  0.0s  ok    ./some/module/again  has passed before, nothing has changed\n", said)
-	require.Equal(t, "2 packages passed, with 1 test", found.result())
-	require.Equal(t, [][3]string{{
-		"module some/module", "exit status 1", "go -C some/module test -race ./...",
-	}}, plainly(found.failures), "it ended with an error that no package explains")
-}
-
-func TestAFailureThatIsNoTestsIsThePackages(t *testing.T) {
-	t.Parallel()
-	const start = `{"Action":"start","Package":"example.org/x/p"}` + "\n"
-	const test = `{"Action":"run","Package":"example.org/x/p","Test":"TestA"}` + "\n"
-	const fail = `{"Action":"fail","Package":"example.org/x/p","Elapsed":1}` + "\n"
-	output := func(text string) string {
-		return `{"Action":"output","Package":"example.org/x/p","Output":"` + text + `\n"}` + "\n"
-	}
-	for name, c := range map[string]struct{ lines, why string }{
-		"a leak":          {start + output("PASS") + output("goleak: Errors on successful test run: 1") + fail, "failed outside of its tests"},
-		"an exit":         {start + test + output(`FAIL\texample.org/x/p\t1s`) + fail, "ended by itself while 1 test ran"},
-		"a panic":         {start + output("panic: in TestMain") + output("goroutine 1 [running]:") + fail, "panic: in TestMain"},
-		"a timeout":       {start + output("panic: test timed out after 30m0s") + output("") + fail, "test timed out after 30m0s"},
-		"no end":          {start + test, "go test ended before its tests"},
-		"a race, a crash": {start + output("WARNING: DATA RACE") + output("fatal error: all goroutines are asleep") + fail, "fatal error: all goroutines are asleep"},
-	} {
-		found, _ := replay(t, c.lines)
-		require.Equal(t, [][3]string{{
-			"./some/module/p", c.why, "A=b go -C some/module test -race -count=1 ./p",
-		}}, plainly(found.failures), name)
-	}
-}
-
-func TestAModuleThatGoDoesNotUnderstandIsNamed(t *testing.T) {
-	t.Parallel()
-	found, said := replay(t, "go: errors parsing go.mod:\ngo.mod:3: unknown directive: gone\n")
-	require.Equal(t, [][3]string{{
-		"module some/module", "go.mod:3: unknown directive: gone", "go -C some/module test -race ./...",
-	}}, plainly(found.failures))
-	require.Contains(t, said, "errors parsing go.mod")
-}
-
-func TestNamesThatMeanSomethingElsewhereAreQuoted(t *testing.T) {
-	t.Parallel()
-	root := newTests(".", "example.org", nil, nil)
-	require.Equal(t, `go test -race -count=1 -run '^TestA$/^it'\''s_2\.5\$$' .`, root.again("example.org", "TestA/it's_2.5$"))
-	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a [example.org/pkg/a.test]", ""))
-	require.Equal(t, "go test -race -count=1 ./pkg/a", root.again("example.org/pkg/a.test", ""))
-	root.cpu = "1"
-	require.Equal(t, "go test -race -count=1 -cpu=1 ./pkg/a", root.again("example.org/pkg/a", ""))
-}
-
-func TestWhatRunsIsToldWithItsTests(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var said strings.Builder
-		found := newTests("m", "example.org", nil, newConsole(&said))
-		require.Empty(t, found.doing())
-		for _, line := range []string{
-			`{"Action":"run","Package":"example.org/a","Test":"TestWaits"}`,
-			`{"Action":"pause","Package":"example.org/a","Test":"TestWaits"}`,
-			`{"Action":"run","Package":"example.org/a","Test":"TestB"}`,
-			`{"Action":"run","Package":"example.org/a","Test":"TestB/sub"}`,
-			`{"Action":"run","Package":"example.org/a","Test":"TestC"}`,
-			`{"Action":"start","Package":"example.org/b"}`,
-		} {
-			found.line(line)
-			time.Sleep(time.Second)
+	_, rest, more := strings.Cut(string(text), "\n")
+	if more {
+		if err := os.WriteFile(what, []byte(rest), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		require.Equal(t, "./m/a 6.0s (TestB/sub 3.0s, 1 more), ./m/b 1.0s", found.doing())
-		require.Empty(t, said.String())
+		if late && !strings.HasPrefix(string(text), "sharp") {
+			t.Cleanup(func() { t.Log("inconclusive: the machine was late by 1s, and the test relies on 2s") })
+		}
+		t.Error("fails")
+	}
+}
+
+func TestOnce(t *testing.T)   { fails(t, "once", true) }
+func TestThrice(t *testing.T) { fails(t, "thrice", true) }
+func TestSharp(t *testing.T)  { fails(t, "sharp", true) }
+
+func TestParent(t *testing.T) {
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log("inconclusive: the machine was late by 3s, and the test relies on 4s")
+		}
 	})
+	t.Run("a sub", func(t *testing.T) { fails(t, "sub", false) })
+	t.Run("another", func(t *testing.T) {})
+}
+
+func TestFault(t *testing.T) { fails(t, "fault", false) }
+func TestRace(t *testing.T) {
+	fails(t, "race", true)
+	n, done := 0, make(chan bool)
+	go func() { n++; close(done) }()
+	n++
+	<-done
+}
+`
+
+// lateRun runs a module whose tests fail as often as it says.
+func lateRun(t *testing.T, only string, fails map[string]string) (code int, end string) {
+	t.Helper()
+	files := map[string]string{"go.mod": "module " + library + "\n\ngo 1.26\n", "late/late_test.go": lateTests}
+	for _, what := range []string{"once", "thrice", "sharp", "sub", "fault", "race"} {
+		files["late/"+what] = fails[what]
+	}
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	require.NoError(t, err)
+	tools := filepath.Join(filepath.Dir(string(out)), "tools")
+	program := filepath.Join(t.TempDir(), "gotestsum")
+	build := exec.Command("go", "-C", tools, "build", "-o", program, "gotest.tools/gotestsum")
+	build.Env = append(os.Environ(), "GOWORK=off")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	code, _, end = try(t.Context(), t, "try", ".PHONY: late\nlate:\n\tmkdir -p .cache; ln -sf "+program+" "+gotestsum+"\n\t$(tests) -race -run="+only+" ./...\n", files, "late")
+	return code, end
+}
+
+func TestWhatFailsOnALateMachineIsRunAgain(t *testing.T) {
+	code, end := lateRun(t, "'Once|Parent'", map[string]string{"once": "x\n", "sub": "x\nx\n"})
+	require.Equal(t, codePassed, code, end)
+	require.Regexp(t, `^passed after`, end)
+	require.Contains(t, end, `inconclusive, and run again alone:
+  ./late  TestOnce: the machine was late by 1s, and the test relies on 2s; it passed when it ran again
+  ./late  TestParent/a_sub: the machine was late by 3s, and the test relies on 4s
+  ./late  TestParent/a_sub: the machine was late by 3s, and the test relies on 4s; it passed when it ran again
+`)
+	require.NotContains(t, end, "failed; ")
+}
+
+func TestWhatFailsOnAMachineThatIsAlwaysLate(t *testing.T) {
+	code, end := lateRun(t, "Thrice", map[string]string{"thrice": "x\nx\nx\nx\n"})
+	require.Equal(t, codeMachine, code, end)
+	require.Regexp(t, `^FAILED, by the machine, after`, end)
+	require.Contains(t, end, "TestThrice: the machine was late in each of 3 runs\n")
+	require.Equal(t, 2, strings.Count(end, "late by 1s"))
+}
+
+func TestAFaultIsNotRunAgain(t *testing.T) {
+	// TestSharp fails on a late machine first, and then on one that is on time.
+	code, end := lateRun(t, "'Fault|Race|Sharp|Once'", map[string]string{"fault": "x\n", "race": "x\nx\nx\n", "sharp": "x\nsharp\n", "once": "x\n"})
+	require.Equal(t, codeFailed, code, end)
+	require.Regexp(t, `^FAILED after`, end)
+	_, red, _ := strings.Cut(end, "failed; ")
+	require.Contains(t, red, "TestFault\n")
+	require.Contains(t, red, "TestRace: WARNING: DATA RACE\n")
+	require.Contains(t, red, "TestSharp\n")
+	require.NotContains(t, red, "TestOnce")
+	require.NotContains(t, end, "TestRace: the machine")
+	require.Contains(t, end, "TestOnce: the machine was late by 1s, and the test relies on 2s; it passed when it ran again\n")
 }
