@@ -145,7 +145,7 @@ func TestANodeGetsNothingOfWhatItsHoldLeaves(t *testing.T) {
 // A name alone means those who hold it when the call comes, however many they are.
 func TestWhoGetsANameMeanwhileIsNotMeant(t *testing.T) {
 	onServer(t, func(t *testing.T, a *node) {
-		const many = 250
+		const many = 120
 		for i := range 2 * many {
 			a.claims("x", many, fmt.Sprintf("b.%03d", i), "")
 		}

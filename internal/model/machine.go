@@ -2,8 +2,6 @@ package model
 
 import (
 	"context"
-	"flag"
-	"strconv"
 	"sync"
 	"time"
 
@@ -154,16 +152,6 @@ func Run(t *rapid.T, w World) {
 		"want": m.want, "advance": m.advance, "kill": m.kill, "flush": m.flush,
 	})
 	m.finish(t)
-}
-
-// Checks makes n the number of histories that rapid.Check runs, unless the command
-// line names another one.
-func Checks(n int) error {
-	f := flag.Lookup("rapid.checks")
-	if f.Value.String() != f.DefValue {
-		return nil
-	}
-	return f.Value.Set(strconv.Itoa(n))
 }
 
 // start starts a client.

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -18,7 +17,7 @@ import (
 var poolPlains = []string{"fast_pool_acquire", "fast_pool_release", "fast_pool_renew"}
 
 func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
-	require.NoError(t, model.Checks(8))
+	require.NoError(t, testkit.Histories(2))
 	both, err := parsed()
 	require.NoError(t, err)
 	space, err := keyspace.New(keyspace.DefaultNamespace)

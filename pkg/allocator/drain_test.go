@@ -33,7 +33,7 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		report, err := n.CheckHealth(ctx, 1)
 		require.ErrorIs(t, err, berth.ErrDraining)
 		require.Zero(t, report.Checked)
-		w.Advance(time.Hour)
+		w.Advance(10 * time.Minute)
 		require.Zero(t, asked, "it is no turn of a process that drains")
 		require.Zero(t, n.Scripts()["pool_acquire"]+n.Scripts()["pool_swap"])
 		require.NoError(t, a.Err())
@@ -42,7 +42,7 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		w.Notice(keyspace.Pool, "l:*", 0, "stop")
 		w.Advance(5 * time.Second)
 		w.release(n.take(nil))
-		w.Advance(time.Hour)
+		w.Advance(10 * time.Minute)
 		require.Positive(t, asked)
 	})
 }

@@ -134,7 +134,7 @@ func TestTheLaneOfARemovedResourceIsEmptiedWithoutItsCaller(t *testing.T) {
 // A pool that was flushed is filled again, with half of what many wait for.
 func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const many = 600
+		const many = 400
 		key := func(i int) string { return fmt.Sprintf("r%04d", i) }
 		w.CallOn([]string{stateKey}, "pool_refresh", "turn", "60000", "0", "60000") // it has a Source
 		w.stood("n", 0, many, func(i int) string { return "- " + key(i) })

@@ -206,7 +206,7 @@ func TestARefusedClaimLeavesNoGhost(t *testing.T) {
 		require.Equal(t, allocator.Free, w.status("a").State)
 		require.Zero(t, w.inspect().Waiting)
 		w.release(w.node().takes("a", names("a")))
-		w.Advance(time.Hour)
+		w.Advance(5 * time.Minute)
 		_, err = w.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		require.Zero(t, w.Field("gone"))

@@ -307,7 +307,7 @@ func TestDeadClaimsOfALaneArePassed(t *testing.T) {
 func TestManyWaitForOneResourceEach(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var all []string
-		for i := range 150 {
+		for i := range 110 {
 			all = append(all, fmt.Sprintf("r%03d", i))
 		}
 		w.add(all...)

@@ -215,7 +215,7 @@ func TestAClaimThatWasMovedBehindAnotherIsServedByARest(t *testing.T) {
 // looks at all of the pool.
 func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const many, rounds = 80, 3
+		const many, rounds = 32, 2
 		var all []string
 		for i := range many {
 			all = append(all, fmt.Sprintf("r%03d", i))
@@ -258,7 +258,7 @@ func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 
 func TestTheHeartbeatsOfManyLanesAreFew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const many = 200
+		const many = 60
 		var all []string
 		for i := range many {
 			all = append(all, fmt.Sprintf("r%03d", i))

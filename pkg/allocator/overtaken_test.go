@@ -57,7 +57,7 @@ func TestOperatorsWhoRaceAreToldWhoWasFirst(t *testing.T) {
 			nodes[len(nodes)-1].connect()
 		}
 		stale := 0
-		for range 20 {
+		for range 8 {
 			w.Advance(time.Second)
 			errs := make([]error, len(nodes))
 			var calls sync.WaitGroup

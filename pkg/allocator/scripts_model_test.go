@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -17,7 +16,7 @@ import (
 
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, model.Checks(10))
+	require.NoError(t, testkit.Histories(5))
 	testkit.In(t, "proxies", "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
 		space, err := keyspace.New(keyspace.DefaultNamespace)
 		require.NoError(t, err)

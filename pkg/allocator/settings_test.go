@@ -546,13 +546,13 @@ func TestSharersAreRaisedAndLowered(t *testing.T) {
 // A pool of more resources than one script changes is changed in steps, and so are those who wait.
 func TestSharersOfManyResourcesAreRaised(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add(many("x", 700)...)
-		for i := range 700 {
+		w.add(many("x", 320)...)
+		for i := range 320 {
 			w.acquireScript("x", "x."+millis(int64(i)), func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
 		}
 		n := w.node()
 		var waits []*wait
-		for range 250 {
+		for range 120 {
 			waits = append(waits, n.queue(nil))
 		}
 		w.set("", allocator.Settings{MaxSharers: 2})
@@ -563,7 +563,7 @@ func TestSharersOfManyResourcesAreRaised(t *testing.T) {
 		for _, info := range testkit.Collect(t, w.ops().Resources(context.Background(), proxies)) {
 			require.Equal(t, 2, info.MaxSharers)
 		}
-		require.Equal(t, 950, w.inspect().Holders)
+		require.Equal(t, 440, w.inspect().Holders)
 	})
 }
 

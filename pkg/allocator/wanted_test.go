@@ -138,7 +138,7 @@ func TestWhoWaitsForARestAsksNobody(t *testing.T) {
 		n := w.node()
 		b := n.take(nil)
 		require.NoError(t, w.pool.Rest(context.Background(), map[string]string{"a": "b", "b": "a"}[b.Resource()], time.Hour, "", nil))
-		n.queue(&allocator.AllocateOptions{Resource: map[string]string{"a": "b", "b": "a"}[b.Resource()], WantAfter: 20 * ms})
+		n.queue(&allocator.AllocateOptions{Resource: map[string]string{"a": "b", "b": "a"}[b.Resource()], WantAfter: 200 * ms})
 		w.Advance(2 * lease)
 		require.False(t, wanted(b))
 		_, err := n.TryAllocate(context.Background(), &allocator.AllocateOptions{WantAfter: time.Second})

@@ -121,9 +121,13 @@ func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *te
 		space, err := keyspace.New("berth")
 		require.NoError(w.T, err)
 		until := strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)
+		shards := map[int][]string{}
 		for n := range 12_000 { // that nobody waits for any more
 			member := stored.Member(string(keyspace.Sem), fmt.Sprintf("old%05d", n))
-			w.Do("ZADD", space.Key(keyspace.Waits, strconv.Itoa(stored.Shard(member)), keyspace.NamesPart), until, member)
+			shards[stored.Shard(member)] = append(shards[stored.Shard(member)], until, member)
+		}
+		for shard, members := range shards {
+			w.Do(append([]string{"ZADD", space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)}, members...)...)
 		}
 		o, err := w.look.Overview(inspect.NameFilter{})
 		require.NoError(w.T, err)

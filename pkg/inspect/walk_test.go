@@ -17,7 +17,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -68,7 +67,7 @@ func (c *walked) GoString() string {
 // TestWhatComesNextIsWhatHappens: at any moment of a random history, what Explain says comes next by itself
 // is what then happens if nobody calls, and not before.
 func TestWhatComesNextIsWhatHappens(t *testing.T) {
-	require.NoError(t, model.Checks(6))
+	require.NoError(t, testkit.Histories(3))
 	require.NoError(t, flag.Set("rapid.v", "true")) // into the story
 	inWorld(t, func(w *world) {
 		runs, told, story := 0, map[string]int{}, &story{TB: w.T}

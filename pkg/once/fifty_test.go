@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -33,7 +34,8 @@ func (o *town) did(run *once.Run) {
 // Fifty nodes ask by their own clocks, which are up to four minutes apart from the server's either
 // way, at each half minute of their own. What period that is, the server decides.
 func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
-	const nodes, periods, every = 50, 1000, time.Minute
+	const nodes, every = 50, time.Minute
+	periods := time.Duration(40 * testkit.Times())
 	inWorld(t, func(t *testing.T, w *world) {
 		var o town
 		var asking sync.WaitGroup
@@ -64,7 +66,7 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		require.GreaterOrEqual(t, len(o.runs), periods-2, "all but the first ones")
+		require.GreaterOrEqual(t, len(o.runs), int(periods)-2, "all but the first ones")
 		for period, fences := range o.runs {
 			require.Len(t, fences, 1, period)
 		}
@@ -73,7 +75,7 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 
 // All stand in line as soon as a period begins, and each third run fails.
 func TestTheLoopsOfFiftyNodesDoEachPeriodOnce(t *testing.T) {
-	const nodes, periods = 50, 5
+	const nodes, periods = 50, 3
 	inWorld(t, func(t *testing.T, w *world) {
 		var o town
 		var running sync.WaitGroup

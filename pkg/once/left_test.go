@@ -148,12 +148,12 @@ func TestAProcessThatDrainsNoLongerRunsThePeriodAfterAll(t *testing.T) {
 // Ten loops use up a period. One of them tells, and who comes later sends one read.
 func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := make([]*node, 10)
+		nodes := make([]*node, 5)
 		for i := range nodes {
 			nodes[i] = w.node()
 			nodes[i].loop(once.Options{Every: hour, Attempts: 2}, takes(time.Second, errMine))
 		}
-		w.Until(30 * time.Minute)
+		w.Until(10 * time.Minute)
 		told := 0
 		for _, n := range nodes {
 			for _, e := range n.Told(observe.NotBegun) {

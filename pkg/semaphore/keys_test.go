@@ -141,7 +141,7 @@ func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
 		require.Equal(t, time.Duration(-1), w.Expiry())
-		w.Advance(100 * time.Hour)
+		w.Advance(2 * time.Hour)
 		require.Equal(t, 5, w.stats().Capacity)
 		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, nil))
 		require.Equal(t, roundUp(w.Now()+time.Minute), w.Expiry())

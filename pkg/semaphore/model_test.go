@@ -14,7 +14,7 @@ import (
 )
 
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, model.Checks(10))
+	require.NoError(t, testkit.Histories(5))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.

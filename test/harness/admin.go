@@ -33,7 +33,9 @@ func ask(ctx context.Context, addr string, command ...string) rueidis.RedisResul
 		DisableRetry:      true,
 		ForceSingleClient: true,
 		RingScaleEachConn: 1,
-		AlwaysRESP2:       true, // rueidis leaves the kind of a RESP3 text in it
+
+		ReadBufferEachConn: Buffer, WriteBufferEachConn: Buffer,
+		AlwaysRESP2: true, // rueidis leaves the kind of a RESP3 text in it
 	})
 	if err != nil {
 		return rueidis.NewErrorResult(err)

@@ -316,7 +316,7 @@ func mostOf(all seen) (most, trips int) {
 // A hundred thousand names, and ten thousand who wait for one of them: no call looks at more than a thousand entries
 // at once, and each needs few trips.
 func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
-	const names, waiters, contended = 100_000, 10_000, 60
+	const names, waiters, contended = 30_000, 3_000, 60
 	w := private(t)
 	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience}
 	sems := w.client(cfg)

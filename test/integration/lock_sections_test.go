@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/torture/history"
 )
@@ -233,8 +234,9 @@ func (x *exclusion) mostOusted(took time.Duration) int {
 }
 
 func TestSixteenProcessesExcludeEachOther(t *testing.T) {
-	const processes, sections, lease = 16, 4000, 2 * time.Second
-	const kills, rounds = 3, 6
+	const processes, lease = 16, 2 * time.Second
+	const kills, rounds = 3, 3
+	sections := 1000 * testkit.Times()
 	w := privateLocks(t).turn()
 	w.Relies(lease)
 	x := &exclusion{
@@ -246,12 +248,12 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 		x.replace(i)
 	}
 	for round := 1; round <= rounds; round++ {
-		w.awaitFor(3*time.Minute, "the sections go on", func() bool { return x.entries() >= int64(round)*sections/(rounds+1) })
+		w.awaitFor(3*time.Minute, "the sections go on", func() bool { return x.entries() >= int64(round*sections/(rounds+1)) })
 		for _, i := range rand.Perm(processes)[:1+rand.N(kills)] {
 			x.kill(i)
 		}
 	}
-	w.awaitFor(3*time.Minute, "all sections", func() bool { return x.entries() >= sections })
+	w.awaitFor(3*time.Minute, "all sections", func() bool { return x.entries() >= int64(sections) })
 	x.stop()
 	took := time.Since(start)
 

@@ -13,7 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/testkit"
 	modellink "github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/test/harness"
 )
 
 const modelLease = 1200 * time.Millisecond
@@ -22,7 +24,7 @@ const modelLease = 1200 * time.Millisecond
 // exact deadlines.
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, model.Checks(3))
+	require.NoError(t, testkit.Histories(3))
 	for lane := range 4 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			w := shared(t)
@@ -51,6 +53,7 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 func linked(w *world, l *modellink.Link) rueidis.ClientOption {
 	option := rueidis.ClientOption{
 		InitAddress: []string{w.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
+		ReadBufferEachConn: harness.Buffer, WriteBufferEachConn: harness.Buffer,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		},

@@ -156,7 +156,7 @@ func (o *office) successes() map[string][]int64 {
 // done; only where the server has lost that is a second success confirmed; and whatever runs twice, what
 // is confirmed last has the greatest fence.
 func TestEachHourIsDoneWhateverHappens(t *testing.T) {
-	const hours = 24
+	hours := 8 * testkit.Times()
 	o := newOffice(t, 21)
 	lost := map[string]bool{}
 	for hour := range hours {

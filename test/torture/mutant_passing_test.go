@@ -21,7 +21,11 @@ var (
 		return ofRefusals[1].begin(r, &history.Fault{})
 	})}
 
-	forgotten = &scene{name: "releases lost", edit: lasting, events: 500, faults: 2, fault: restarting}
+	// The faults take long: what happens meanwhile is kept small.
+	forgotten = &scene{name: "releases lost", events: 500, faults: 2, fault: restarting, edit: func(j *job.Job) {
+		lasting(j)
+		j.HoldMax, j.Goroutines = 300, 6
+	}}
 )
 
 // lasting has clients that live on, and more names than usual.

@@ -41,6 +41,8 @@ func (w *worker) options() rueidis.ClientOption {
 		DisableCache:      true,
 		Username:          w.user(),
 		Password:          r.Password,
+
+		ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10, // not half a megabyte each
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			if through := w.job.Dial[addr]; through != "" {
 				addr = through
