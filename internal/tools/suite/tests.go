@@ -117,11 +117,12 @@ func (s *step) failures(all outcomes) (failures []failure) {
 		}
 		whole := tests[""]
 		switch why := crash.FindString(whole.output.String()); {
+		case whole.state == "pass", whole.state == "skip":
 		case whole.build:
 			add(path, "", "does not build")
 		case why != "":
 			add(path, "", why)
-		case whole.state != "pass" && whole.state != "skip" && len(failures) == before:
+		case len(failures) == before:
 			add(path, "", "failed outside of its tests")
 		}
 	}
@@ -178,8 +179,7 @@ func (all outcomes) result() (text string, cached bool) {
 	return fmt.Sprintf("%d tests passed, %d failed, %d skipped", counts["pass"], counts["fail"], counts["skip"]), cached
 }
 
-// tries is how often a test is run in which the machine was late each time.
-const tries = 3
+const tries = 3 // of a test in which the machine was late each time
 
 // again runs the tests again that failed while the machine was late, one at a time.
 func (s *step) again(ctx context.Context, out io.Writer) {

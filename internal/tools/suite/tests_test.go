@@ -40,6 +40,28 @@ func TestEveryWayToFailIsNamedWithItsCommand(t *testing.T) {
 	}, found)
 }
 
+// What a program that a test has started says of its end is no failure.
+func TestAPackageThatPassesHasNotFailed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "events")
+	require.NoError(t, os.WriteFile(file, []byte(`{"Action":"start","Package":"p"}
+{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"panic: of a child\n"}
+{"Action":"pass","Package":"p","Test":"TestA","Elapsed":1}
+{"Action":"output","Package":"p","Output":"panic: of another\n"}
+{"Action":"pass","Package":"p","Elapsed":1.25}
+{"Action":"output","Package":"q","Output":"ok  \tq\t(cached)\n"}
+{"Action":"skip","Package":"q","Test":"TestB","Elapsed":1}
+{"Action":"pass","Package":"q","Elapsed":0}
+`), 0o600))
+	all, err := readEvents(file)
+	require.NoError(t, err)
+	require.Empty(t, new(step).failures(all))
+	text, cached := all.result()
+	require.True(t, cached)
+	require.Equal(t, "1 tests passed, 0 failed, 1 skipped", text)
+}
+
 // The tests of a module that fail while the machine was late: as often as a file has lines, which is then a line shorter.
 const lateTests = `package late
 
