@@ -174,9 +174,8 @@ yields := nice -n 10
 
 # Their order in a plan. What two go commands need at the same time is built by both, so all is built first.
 ifdef BERTH_SUITE
-build-tests check-docs lint test-library: build
+build-tests check-docs lint vet test-library test-command: build
 test-contrib test-servers test-bench test-browser: build-tests
-test-command: test-library
 test-browser check-consumer: lint
 vet-all test-browser-all histories endurance torture: $(CI)
 endif
@@ -233,7 +232,7 @@ $(BARE):
 
 .PHONY: test-library
 test-library: $(BARE) ## Test the library, with nothing but Go
-	@$(yields) $(call tests,$(alone),-cpu=1 ./pkg/... ./...)
+	@$(call tests,$(alone),-cpu=1 ./pkg/... ./...)
 
 # Its tests start many processes, whose leases go by the real clock.
 .PHONY: test-command

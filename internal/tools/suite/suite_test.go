@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asSuite) != "" {
 		main()
 	}
+	for _, of := range []string{dirVariable, ledgerVariable, commitVariable} { // of the run that these tests are a part of
+		_ = os.Unsetenv(of)
+	}
 	os.Exit(m.Run())
 }
 
