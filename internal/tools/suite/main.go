@@ -28,19 +28,19 @@ import (
 
 const (
 	codePassed, codeFailed, codeMachine = 0, 1, 75
-
-	dirVariable    = "BERTH_SUITE"        // the folder in which the steps of a run leave what run reads
-	reportVariable = "BERTH_TEST_REPORT"  // the file in which tests say what they could not run
-	ledgerVariable = "BERTH_SUITE_LEDGER" // the file for the ledger of a run, if there is to be one
-	commitVariable = "BERTH_SUITE_COMMIT" // which that names
-
-	sideBySide = "--jobs=2"       // two steps fill two processors
-	grace      = 10 * time.Second // from asking a process to end to ending it
+	dirVariable                         = "BERTH_SUITE"        // the folder in which the steps of a run leave what run reads
+	reportVariable                      = "BERTH_TEST_REPORT"  // the file in which tests say what they could not run
+	ledgerVariable                      = "BERTH_SUITE_LEDGER" // the file for the ledger of a run, if there is to be one
+	commitVariable                      = "BERTH_SUITE_COMMIT" // which that names
+	sideBySide                          = "--jobs=2"           // two steps fill two processors
+	grace                               = 10 * time.Second     // from asking a process to end to ending it
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C waits for nothing
+	if len(os.Args) > 1 && os.Args[1] == "run" { // make passes on to a step what that has heard
+		context.AfterFunc(ctx, stop) // a second Ctrl-C waits for nothing
+	}
 	code, err := suite(ctx, os.Args[1:], os.Stdout)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "suite: %v\n", err)
