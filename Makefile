@@ -97,6 +97,7 @@ check test ci nightly: export GOFLAGS := $(BUILT) $(shell go env GOFLAGS)
 check test ci nightly: export GOGC := $(or $(GOGC),400)
 check test ci nightly: export CGO_ENABLED := 1
 check: export LINTED := . cmd/berth
+check: export FIRST := build
 ci nightly: export BERTH_TEST_DOCKER := required
 
 .PHONY: check
@@ -172,10 +173,12 @@ tests = $(if $(BERTH_SUITE),.cache/suite tests $@ $(1),env $(1) go test) -race -
 # What no clock decides gives way to what goes by the real one.
 yields := nice -n 10
 
-# Their order in a plan. What two go commands need at the same time is built by both, so all is built first.
+# Their order in a plan. What two go commands need at the same time is built by both, so all is built first. Make begins
+# those that are ready in the order of the plan: the longest first.
+FIRST ?= build-tests
 ifdef BERTH_SUITE
-build-tests check-docs lint vet test-library test-command: build
-test-contrib test-servers test-bench test-browser: build-tests
+build-tests test-library: build
+check-docs lint vet test-command test-contrib test-servers test-bench test-browser: $(FIRST)
 test-browser check-consumer: lint
 vet-all test-browser-all histories endurance torture: $(CI)
 endif

@@ -20,7 +20,7 @@ var serves = regexp.MustCompile(`http://\S+/`)
 // program runs berth web, and returns its address.
 func (s *stage) program(flags ...string) string {
 	s.Helper()
-	path, err := harness.Build("../..", "./cmd/berth", s.TempDir())
+	path, err := harness.Command()
 	require.NoError(s, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, path, append([]string{"web", "--listen", "127.0.0.1:0"}, flags...)...)

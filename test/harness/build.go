@@ -2,10 +2,23 @@ package harness
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 )
+
+// programs is the folder of what [Command] builds; [Main] removes it.
+var programs string
+
+// Command is the path of berth, which is built once for all tests of a package: to link it takes as long as some of them.
+var Command = sync.OnceValues(func() (path string, err error) {
+	if programs, err = os.MkdirTemp("", "berth-programs-"); err != nil {
+		return "", err
+	}
+	return Build("../..", "./cmd/berth", programs)
+})
 
 // Strict is what a program of Berth's tests is linked with: a panic that it would recover from ends it, and so fails the
 // test.

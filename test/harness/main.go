@@ -16,6 +16,7 @@ import (
 //	func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 func Main(m *testing.M, ends ...func() error) int {
 	code := m.Run()
+	ends = append(ends, func() error { return os.RemoveAll(programs) })
 	for _, end := range ends {
 		if err := end(); err != nil {
 			fmt.Fprintf(os.Stderr, "ending what the tests share: %v\n", err)

@@ -18,7 +18,7 @@ func TestTheCommandOfTheSmallestUser(t *testing.T) {
 	w := private(t)
 	w.server.SmallestUser(t, w.ns)
 	w.take(w.sem(w.client(semaphore.Config{}), "gpu", 1), nil)
-	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
+	program, err := harness.Command()
 	require.NoError(t, err)
 	run := func(args ...string) (code int, out, errs string) {
 		cmd := exec.CommandContext(w.Within(patience), program, args...)

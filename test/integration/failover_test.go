@@ -177,7 +177,7 @@ func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
 			select {
 			case <-end:
 				last = true // once more, after the fault
-			case <-time.After(5 * time.Millisecond):
+			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	}()

@@ -313,7 +313,7 @@ func mostOf(all seen) (most, trips int) {
 	return most, trips
 }
 
-// A hundred thousand names, and ten thousand who wait for one of them: no call looks at more than a thousand entries
+// Thirty thousand names, and three thousand who wait for one of them: no call looks at more than a thousand entries
 // at once, and each needs few trips.
 func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
 	const names, waiters, contended = 30_000, 3_000, 60

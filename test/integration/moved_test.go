@@ -185,7 +185,7 @@ func TestHoldsOutliveAnAddressThatMoves(t *testing.T) {
 
 func TestACommandOutlivesAnAddressThatMoves(t *testing.T) {
 	t.Parallel()
-	program, err := harness.Build("../..", "./cmd/berth", t.TempDir())
+	program, err := harness.Command()
 	require.NoError(t, err)
 	e := harness.NewEndpoint(t)
 	n := &tenants{Patient: testkit.RealTime(t), ns: harness.Namespace(t), kinds: map[string]keyspace.Kind{}, alive: map[string]func() error{}}

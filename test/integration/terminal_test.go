@@ -45,7 +45,7 @@ func (w *world) needs(variable, setup string, programs ...string) {
 func (w *world) berth() (program string) {
 	w.Helper()
 	w.needs(tmuxVariable, "tmux", "tmux")
-	program, err := harness.Build("../..", "./cmd/berth", w.TempDir())
+	program, err := harness.Command()
 	require.NoError(w, err)
 	return program
 }

@@ -3,7 +3,6 @@ package metrics
 import (
 	"os"
 	"os/exec"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,18 +11,7 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// programs is the folder of what is built.
-var programs string
-
-// built is the path of the command, which all tests share: to link it takes as long as one of them.
-var built = sync.OnceValues(func() (path string, err error) {
-	if programs, err = os.MkdirTemp("", "berth-metrics-"); err != nil {
-		return "", err
-	}
-	return harness.Build("../..", "./cmd/berth", programs)
-})
-
-func TestMain(m *testing.M) { os.Exit(harness.Main(m, func() error { return os.RemoveAll(programs) })) }
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
 const (
 	// patience bounds what a test waits for.

@@ -101,7 +101,7 @@ scrape_configs:
 // exporter is the address of a berth exporter, whose user only reads.
 func exporter(t *testing.T, server string) string {
 	t.Helper()
-	berth, err := built()
+	berth, err := harness.Command()
 	require.NoError(t, err)
 	cmd := exec.Command(berth, "exporter", "--listen", "127.0.0.1:0", "--every", "1s", "--timeout", "1m")
 	cmd.Env = append(os.Environ(), "BERTH_REDIS="+server, "BERTH_REDIS_PASSWORD=secret")
