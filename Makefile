@@ -119,14 +119,14 @@ ci: ## Everything a change must pass
 	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium
 	@$(with_docker) $(plan) $(CI)
 
-# With an empty build cache, so that the costs can be compared.
+# With empty caches, as on a fresh machine, so that the costs can be compared.
 .PHONY: nightly
 nightly: export DURATION = 1h
 nightly: ## All of that, and what takes long, in two hours; writes out/nightly.json, and the costs that make ci compares
 	@tools/setup.sh $(SETUP) golangci-lint luacheck chromium valgrind
 	@mkdir -p out
-	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" BERTH_SUITE_LEDGER=out/nightly.json \
-		BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40)"; $(plan) $(NIGHTLY)
+	@$(with_docker) export GOCACHE="$$BERTH_DOCKER/build" GOLANGCI_LINT_CACHE="$$BERTH_DOCKER/lint" \
+		BERTH_SUITE_LEDGER=out/nightly.json BERTH_SUITE_COMMIT="$$(git describe --always --dirty --abbrev=40)"; $(plan) $(NIGHTLY)
 	@cp out/nightly.json internal/tools/suite/costs.json
 
 .PHONY: fmt
@@ -137,7 +137,7 @@ fmt: ## Format the Go code
 # For test/bench, see check-tidy.
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of the modules
-	@tools/tidy.sh $(filter-out test/bench,$(MODULES))
+	@tools/tidy.sh $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: docs
 docs: ## Write docs/generated
@@ -206,7 +206,7 @@ LINTED ?= $(MODULES)
 .PHONY: lint
 lint: ## Check the Go code and the composed Lua scripts; sets up what is missing
 	@tools/setup.sh golangci-lint luacheck
-	@$(yields) $(step) tools/lint.sh all $(LINTED)
+	@$(yields) $(step) tools/lint.sh check $(LINTED)
 
 # For this system it is one of the linters of `make lint`. What is C for another system would need
 # its compiler.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# lint.sh all MODULE... | lint.sh go MODULE... | lint.sh fmt MODULE... | lint.sh lua
-# Check or format the Go code of the modules, or check the composed Lua scripts; all checks both.
+# lint.sh check MODULE... | lint.sh fmt MODULE...
+# Check the Go code of the modules and the composed Lua scripts, or format the Go code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source tools/lib.sh
@@ -38,14 +38,13 @@ what=$1
 shift
 # shellcheck disable=SC2068 # the folders have no blanks
 case $what in
-all | go)
+check)
   check_sleeps
   failed=""
   golangci run ${@/#/./} || failed=yes
-  if [ "$what" = all ]; then lint_lua || failed=yes; fi
+  lint_lua || failed=yes
   [ -z "$failed" ]
   ;;
 fmt) golangci fmt ${@/#/./} ;;
-lua) lint_lua ;;
 *) die "unknown: $what" ;;
 esac

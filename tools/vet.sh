@@ -10,9 +10,11 @@ all=(./... ./cmd/berth/...)
 what=$1
 if [ "$what" = differ ]; then
   GOWORK=off go -C tools build -o ../.cache/vet ./vet
-  mapfile -t all < <(for os in linux "${systems[@]}"; do
-    GOOS=$os CGO_ENABLED=0 GOFLAGS='' go list -f '{{if .IgnoredGoFiles}}{{.ImportPath}}{{end}}' "${all[@]}"
-  done | sort -u)
+  differ=""
+  for os in linux "${systems[@]}"; do
+    differ+=$(GOOS=$os CGO_ENABLED=0 GOFLAGS='' go list -f '{{if .IgnoredGoFiles}}{{.ImportPath}}{{end}}' "${all[@]}")$'\n'
+  done
+  mapfile -t all < <(sort -u <<<"$differ" | sed '/^$/d')
   [ ${#all[@]} -gt 0 ] || die "no package differs, which is not so"
 fi
 failed=""

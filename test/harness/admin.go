@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/testkit/link"
 )
 
 const (
@@ -34,7 +36,7 @@ func ask(ctx context.Context, addr string, command ...string) rueidis.RedisResul
 		ForceSingleClient: true,
 		RingScaleEachConn: 1,
 
-		ReadBufferEachConn: Buffer, WriteBufferEachConn: Buffer,
+		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
 		AlwaysRESP2: true, // rueidis leaves the kind of a RESP3 text in it
 	})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 // programs is the folder of what [Command] builds; [Main] removes it.
 var programs string
 
-// Command is the path of berth, which is built once for all tests of a package: to link it takes as long as some of them.
+// Command is the path of berth, which is built once for all tests of a package two folders below the repository's root: to
+// link it takes as long as some of them.
 var Command = sync.OnceValues(func() (path string, err error) {
 	if programs, err = os.MkdirTemp("", "berth-programs-"); err != nil {
 		return "", err

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/testkit/link"
 )
 
 // Deployment is a running Redis, in whatever topology, of one test alone; it ends
@@ -33,14 +35,10 @@ type Spec struct {
 // dialLimit is how long a connection to a server of a machine that is busy may take.
 const dialLimit = 30 * time.Second
 
-// Buffer is how large the two buffers of a connection are, in bytes. rueidis makes half a megabyte of each, and a suite has
-// thousands of connections.
-const Buffer = 16 << 10
-
 // Option returns what a client needs to reach the deployment.
 func (s Spec) Option() rueidis.ClientOption {
 	return rueidis.ClientOption{
-		ReadBufferEachConn: Buffer, WriteBufferEachConn: Buffer,
+		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
 		InitAddress:       append([]string(nil), s.Addresses...),
 		DisableCache:      true, // Berth reads nothing that could be cached
 		ForceSingleClient: s.MasterSet == "" && !s.Cluster,

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/testkit/link"
 )
 
 // engine is what runs a private server. Its methods are called by one goroutine
@@ -104,7 +106,7 @@ func (s *Server) Client(t testing.TB, edits ...func(*rueidis.ClientOption)) ruei
 	options := s.options
 	options.DisableCache = true // Berth reads nothing that could be cached
 	options.Dialer.Timeout = dialLimit
-	options.ReadBufferEachConn, options.WriteBufferEachConn = Buffer, Buffer
+	options.ReadBufferEachConn, options.WriteBufferEachConn = link.Buffer, link.Buffer
 	// Of a server of a Cluster it would be a client of the Cluster, and send what has no
 	// key to any of its servers.
 	options.ForceSingleClient = true

@@ -15,7 +15,6 @@ import (
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/testkit"
 	modellink "github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/test/harness"
 )
 
 const modelLease = 1200 * time.Millisecond
@@ -53,7 +52,7 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 func linked(w *world, l *modellink.Link) rueidis.ClientOption {
 	option := rueidis.ClientOption{
 		InitAddress: []string{w.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
-		ReadBufferEachConn: harness.Buffer, WriteBufferEachConn: harness.Buffer,
+		ReadBufferEachConn: modellink.Buffer, WriteBufferEachConn: modellink.Buffer,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		},

@@ -77,7 +77,7 @@ type claim struct {
 	call
 	ok       *history.Event // its outcome, if that was a grant
 	queued   *history.Event // the first
-	restored bool           // its place was lost, once at least
+	restored bool           // its place was lost, once at least, or its first grant: then its call asked anew
 	alive    []*history.Event
 	ended    *history.Event // the first
 	told     *history.Event // that it is wanted back: the first
@@ -85,6 +85,13 @@ type claim struct {
 	extends  []*call
 	looks    []*call
 	forced   []*call
+}
+
+// askedAnew says that the call was granted another claim than the event is about: that one's grant had ended before its
+// caller had it.
+func (a *claim) askedAnew(e *history.Event) bool {
+	about := e.Kind == history.Queued || e.Kind == history.Trouble
+	return about && a.ok != nil && e.Claim != "" && e.Claim != a.ok.Claim
 }
 
 func (a *claim) fence() int64 { return a.ok.Fence }
@@ -307,6 +314,7 @@ func (r *round) readHolds(acquires map[opID]*claim) {
 		if a == nil {
 			continue
 		}
+		a.restored = a.restored || a.askedAnew(e)
 		switch e.Kind {
 		case history.Queued:
 			if a.queued == nil {

@@ -490,6 +490,12 @@ func TestRules(t *testing.T) {
 			20 w1 ok acquire#1 fence=19
 			3 w2 invoke acquire#1
 			11 w2 ok acquire#1 fence=10`, nil},
+		{"whose first grant had ended before asked anew, and may have been passed", `
+			0 w1 invoke acquire#1
+			2 w1 queued of#1 claim=first
+			20 w1 ok acquire#1 fence=19
+			3 w2 invoke acquire#1
+			11 w2 ok acquire#1 fence=10`, nil},
 		{"who was stopped may have been passed", `
 			0 w1 invoke acquire#1
 			2 w1 queued of#1
@@ -544,6 +550,10 @@ func TestRules(t *testing.T) {
 		{"who was restored may have been granted before", handOffStory(20) + `
 			3 w3 invoke acquire#1
 			30 w3 restored of#1
+			33 w3 ok acquire#1 fence=32`, nil},
+		{"whose first grant had ended before was granted, unseen", handOffStory(20) + `
+			3 w3 invoke acquire#1
+			30 w3 trouble of#1 claim=first is=lost
 			33 w3 ok acquire#1 fence=32`, nil},
 		{"a hold that was lost before its release hands nothing on", handOffStory(20) + `
 			9 w1 ended of#1 is=lost

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -42,7 +43,7 @@ func (w *worker) options() rueidis.ClientOption {
 		Username:          w.user(),
 		Password:          r.Password,
 
-		ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10, // not half a megabyte each
+		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			if through := w.job.Dial[addr]; through != "" {
 				addr = through
