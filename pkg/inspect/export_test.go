@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -36,3 +37,11 @@ func (r *Reader) Quiet(ctx context.Context, kind keyspace.Kind, name, claim stri
 
 // Known is how many names an Overview remembers.
 func Known(o *Overview) int { return len(o.known) }
+
+// Remember has an Overview know so many more names, which the registry has and it has read.
+func Remember(o *Overview, names int) {
+	for n := range names {
+		s := o.know(reader.Ref{Kind: keyspace.Sem, Name: fmt.Sprint("read", n)})
+		s.read, s.noted = 1, aged{true, o.clock.Now()}
+	}
+}

@@ -94,7 +94,7 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 // long as it is. They are looked for in a page of Names, at most once in 30 s, and then read in turn with the others.
 //
 // Partial says that there are more names than the page has, that the registry has more than one pass reads of it, or that
-// some could not be read. A pause of all names is known for 5 s. The error is that of a pass that has read nothing.
+// some were not read yet, or could not be. A pause of all names is known for 5 s. The error is that of a pass that has read nothing.
 func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 	now := o.clock.Now()
 	o.passes++
@@ -129,14 +129,14 @@ func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 	return page, nil
 }
 
-// rows are the names that are told, and whether there are more. Of others no rows are kept.
+// rows are the names that are told, and whether there may be more. Of others no rows are kept.
 func (o *Overview) rows() (items []Name, more bool) {
 	for _, s := range o.ranked() {
 		switch shown := s.shown(); {
 		case shown && s.row != nil && len(items) < rowsMost:
 			items = append(items, *s.row)
 		default:
-			s.row, more = nil, more || shown
+			s.row, more = nil, more || shown || s.read == 0
 		}
 	}
 	return items, more

@@ -27,18 +27,17 @@ const (
 func ask(ctx context.Context, addr string, command ...string) rueidis.RedisResult {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	option := rueidis.ClientOption{
 		InitAddress:       []string{addr},
 		Dialer:            net.Dialer{Timeout: askLimit},
 		ConnWriteTimeout:  askLimit,
 		DisableCache:      true,
 		DisableRetry:      true,
 		ForceSingleClient: true,
-		RingScaleEachConn: 1,
-
-		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
-		AlwaysRESP2: true, // rueidis leaves the kind of a RESP3 text in it
-	})
+		AlwaysRESP2:       true, // rueidis leaves the kind of a RESP3 text in it
+	}
+	link.Slim(&option)
+	client, err := rueidis.NewClient(option)
 	if err != nil {
 		return rueidis.NewErrorResult(err)
 	}

@@ -37,14 +37,15 @@ const dialLimit = 30 * time.Second
 
 // Option returns what a client needs to reach the deployment.
 func (s Spec) Option() rueidis.ClientOption {
-	return rueidis.ClientOption{
-		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
+	option := rueidis.ClientOption{
 		InitAddress:       append([]string(nil), s.Addresses...),
 		DisableCache:      true, // Berth reads nothing that could be cached
 		ForceSingleClient: s.MasterSet == "" && !s.Cluster,
 		Sentinel:          rueidis.SentinelOption{MasterSet: s.MasterSet},
 		Dialer:            net.Dialer{Timeout: dialLimit},
 	}
+	link.Slim(&option)
+	return option
 }
 
 // Single is one redis-server process with a clock that can be set. Further

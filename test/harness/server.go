@@ -106,7 +106,7 @@ func (s *Server) Client(t testing.TB, edits ...func(*rueidis.ClientOption)) ruei
 	options := s.options
 	options.DisableCache = true // Berth reads nothing that could be cached
 	options.Dialer.Timeout = dialLimit
-	options.ReadBufferEachConn, options.WriteBufferEachConn = link.Buffer, link.Buffer
+	link.Slim(&options)
 	// Of a server of a Cluster it would be a client of the Cluster, and send what has no
 	// key to any of its servers.
 	options.ForceSingleClient = true

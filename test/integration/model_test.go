@@ -52,11 +52,11 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 func linked(w *world, l *modellink.Link) rueidis.ClientOption {
 	option := rueidis.ClientOption{
 		InitAddress: []string{w.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
-		ReadBufferEachConn: modellink.Buffer, WriteBufferEachConn: modellink.Buffer,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			return d.DialContext(ctx, "tcp", addr)
 		},
 	}
+	modellink.Slim(&option)
 	l.Wrap(&option)
 	return option
 }

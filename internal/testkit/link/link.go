@@ -123,17 +123,18 @@ func (l *Link) Wrap(option *rueidis.ClientOption) {
 	}
 }
 
-// Buffer is how large the two buffers of a connection are in tests, in bytes. rueidis makes half a megabyte of each.
-const Buffer = 16 << 10
-
 // RarePings keeps rueidis from sending a PING a second, which makes hours of
-// virtual time long, from making more than a megabyte of buffers for each connection, and
-// from counting the machine's processors: a client has two connections for its calls.
+// virtual time long, and from counting the machine's processors: a client has two
+// connections for its calls.
 func RarePings(option *rueidis.ClientOption) {
 	option.PipelineMultiplex = 1
 	option.Dialer.KeepAlive = time.Hour
 	option.ConnWriteTimeout = 10 * time.Second
-	option.ReadBufferEachConn, option.WriteBufferEachConn = Buffer, Buffer
+}
+
+// Slim keeps rueidis from making more than a megabyte for each connection. Those of [embedded.Server.Client] are so.
+func Slim(option *rueidis.ClientOption) {
+	option.RingScaleEachConn, option.ReadBufferEachConn, option.WriteBufferEachConn = 8, 16<<10, 16<<10
 }
 
 // OnCommand decides about every command from now on. f runs on the goroutine

@@ -35,7 +35,7 @@ const (
 // options is how the server is reached.
 func (w *worker) options() rueidis.ClientOption {
 	r := w.job.Redis
-	return rueidis.ClientOption{
+	option := rueidis.ClientOption{
 		InitAddress:       r.Addresses,
 		Sentinel:          rueidis.SentinelOption{MasterSet: r.MasterSet},
 		ForceSingleClient: !r.Cluster && r.MasterSet == "",
@@ -43,7 +43,6 @@ func (w *worker) options() rueidis.ClientOption {
 		Username:          w.user(),
 		Password:          r.Password,
 
-		ReadBufferEachConn: link.Buffer, WriteBufferEachConn: link.Buffer,
 		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			if through := w.job.Dial[addr]; through != "" {
 				addr = through
@@ -51,6 +50,8 @@ func (w *worker) options() rueidis.ClientOption {
 			return d.DialContext(ctx, "tcp", addr)
 		},
 	}
+	link.Slim(&option)
+	return option
 }
 
 // user is who shows the password.
