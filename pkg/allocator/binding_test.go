@@ -241,7 +241,7 @@ func TestABindingWithoutEndLasts(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a", "b")
 				begin(w, w.node())
-				w.Until(2 * 24 * time.Hour)
+				w.Until(3 * time.Hour)
 				_, err := w.ops().Sweep(t.Context(), proxies)
 				require.NoError(t, err)
 				bound, left := w.binding("customer")

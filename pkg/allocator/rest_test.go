@@ -214,7 +214,7 @@ func TestARestWithoutEndLastsUntilSomebodyEndsIt(t *testing.T) {
 				w.add("a")
 				n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
 				begin(w, n)
-				w.Until(2 * 24 * time.Hour)
+				w.Until(3 * time.Hour)
 				_, err := n.TryAllocate(ctx, nil)
 				require.ErrorIs(t, err, berth.ErrBusy)
 				info := w.status("a")

@@ -25,8 +25,8 @@ func TestTheContextOfWhoIsCutOffEndsBeforeAnotherLeads(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, b := w.node(), w.node()
 				leads, next := a.stand(nil, nil), b.stand(nil, nil)
-				for i := range 100 {
-					w.Advance(lease + time.Duration(i)*(lease/3)/100)
+				for i := range 34 {
+					w.Advance(lease + time.Duration(i)*(lease/3)/34)
 					terms := len(leads.all())
 					require.True(t, leads.leads())
 					at := w.Now()

@@ -40,13 +40,14 @@ func TestAPeriodIsDoneOnce(t *testing.T) {
 }
 
 func TestPeriodsBeginAtTheOffset(t *testing.T) {
+	late := once.Options{Every: 24 * time.Minute, Offset: 6 * time.Minute}
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		r := n.ran(once.Options{Every: 24 * hour, Offset: 6 * hour}, nil)
-		require.Equal(t, "2025-12-31T06:00:00Z", r.Period.String())
-		w.Until(6 * hour)
-		r = n.ran(once.Options{Every: 24 * hour, Offset: 6 * hour}, nil)
-		require.Equal(t, "2026-01-01T06:00:00Z", r.Period.String())
+		r := n.ran(late, nil)
+		require.Equal(t, "2025-12-31T23:42:00Z", r.Period.String())
+		w.Until(6 * time.Minute)
+		r = n.ran(late, nil)
+		require.Equal(t, "2026-01-01T00:06:00Z", r.Period.String())
 	})
 }
 

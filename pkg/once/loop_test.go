@@ -82,9 +82,10 @@ func TestALoopTriesAgainAfterAFailure(t *testing.T) {
 }
 
 func TestEachMissedPeriodIsToldOnce(t *testing.T) {
+	const period = 10 * time.Minute
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		single := once.Options{Every: hour, Attempts: 2}
+		single := once.Options{Every: period, Attempts: 2}
 		missed := func() (count int) {
 			for _, e := range n.Told(observe.Missed) {
 				count += e.Count
@@ -92,18 +93,18 @@ func TestEachMissedPeriodIsToldOnce(t *testing.T) {
 			return count
 		}
 		n.ran(single, nil)
-		w.Until(hour)
+		w.Until(period)
 		n.ran(single, errMine)
 		n.ran(single, errMine)
 		require.Zero(t, missed())
-		w.Until(2 * hour)
+		w.Until(2 * period)
 		n.ran(single, errMine)
 		n.ran(single, errMine)
-		require.Equal(t, 1, missed(), "that of 01:00")
-		w.Until(4 * hour)
+		require.Equal(t, 1, missed(), "the second one")
+		w.Until(4 * period)
 		require.Equal(t, 2, n.ran(single, nil).Missed)
-		require.Equal(t, 3, missed(), "those of 02:00 and 03:00")
-		w.Until(5 * hour)
+		require.Equal(t, 3, missed(), "the third and the fourth")
+		w.Until(5 * period)
 		n.ran(single, nil)
 		require.Equal(t, 3, missed())
 		ran := n.Told(observe.Ran)

@@ -37,17 +37,18 @@ func TestTheStatusesAreThoseOfTheScripts(t *testing.T) {
 }
 
 func TestWhatIsKnownIsForgottenAtTheEndOfThePeriodAfterTheNext(t *testing.T) {
+	const period = 6 * time.Minute
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		expires := func() time.Duration { return time.UnixMilli(w.Int("PEXPIRETIME", record)).Sub(w.Began) }
-		w.Advance(10 * time.Minute)
-		n.ran(hourly, nil)
-		require.Equal(t, 3*hour, expires())
-		w.Until(30 * time.Minute)
-		_, err := n.Do(t.Context(), digest, waiting(once.Options{Every: 20 * time.Minute}), takes(3*hour, nil))
+		w.Advance(time.Minute)
+		n.ran(once.Options{Every: period}, nil)
+		require.Equal(t, 3*period, expires())
+		w.Until(3 * time.Minute)
+		_, err := n.Do(t.Context(), digest, waiting(once.Options{Every: 2 * time.Minute}), takes(3*period, nil))
 		require.NoError(t, err)
-		require.Equal(t, 3*hour+40*time.Minute+40*time.Minute, expires(), "a run that took longer, by its own settings")
-		w.Until(5 * hour)
+		require.Equal(t, 3*period+4*time.Minute+4*time.Minute, expires(), "a run that took longer, by its own settings")
+		w.Until(5 * period)
 		require.Equal(t, once.Last{}, n.last())
 		require.Empty(t, slices.DeleteFunc(w.Keys(), func(key string) bool { return !strings.Contains(key, "once") }))
 	})

@@ -12,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/testkit/size"
 )
 
 // naive composes the script a, and keeps all definitions, where the composer promises that
@@ -283,7 +285,7 @@ func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
 // TestAComposedScriptDoesWhatItsFilesSay composes files that are written at random, with
 // few names for everything, and compares what the script does with what the naive one does.
 func TestAComposedScriptDoesWhatItsFilesSay(t *testing.T) {
-	t.Parallel()
+	require.NoError(t, size.Histories(100))
 	client, _ := embedded(t)
 	rapid.Check(t, func(t *rapid.T) {
 		all := (&author{t: t, calls: 3}).files()

@@ -13,13 +13,13 @@ import (
 
 // walked is a number of locks that one reading of a server far away does not walk through, and heldLocks what is told of them.
 const (
-	walked    = 1_000
+	walked    = 500
 	heldLocks = `names_held{name_class="user:*",primitive="lock"}`
 	problem   = "exporter_problems"
 )
 
-// far has the server be so far away that a reading has room for about 800 locks.
-func (w *world) far() { w.link.Delay(func() time.Duration { return within / 80 }) }
+// far has the server be so far away that a reading has room for about 400 locks.
+func (w *world) far() { w.link.Delay(func() time.Duration { return within / 40 }) }
 
 // until scrapes until what is told will do.
 func (w *world) until(does func(told map[string]float64) bool) map[string]float64 {
@@ -43,7 +43,7 @@ func TestAServerThatStandsStillForAMomentDoesNotEndAWalk(t *testing.T) {
 		rows := 0
 		w.link.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "MGET" && len(c.Args) == 1 {
-				if rows++; rows%700 == 0 {
+				if rows++; rows%350 == 0 {
 					return link.Slow(within * 3 / 10) // longer than it may take to answer
 				}
 			}
@@ -109,7 +109,7 @@ func TestAServerThatIsDeadDoesNotKeepAWalkFromItsEnd(t *testing.T) {
 		dead.Stall()
 		told := func(told map[string]float64) bool { return told[heldLocks] == walked }
 		w.until(told)
-		for range 10 {
+		for range 4 {
 			got := w.anew()
 			require.True(w.T, told(got), "what the others have")
 			require.Positive(w.T, got[problem], "as long as a walk is told that is without the dead one")

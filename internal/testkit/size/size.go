@@ -1,4 +1,5 @@
-package testkit
+// Package size says how much a test does.
+package size
 
 import (
 	"flag"
