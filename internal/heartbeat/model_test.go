@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // claimModel is what must be true of one lease.
@@ -393,7 +393,7 @@ func (m *model) step(t *rapid.T) {
 }
 
 func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
-	require.NoError(t, size.Histories(100))
+	require.NoError(t, amount.Histories(100))
 	synctest.Test(t, func(t *testing.T) {
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/model"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 func TestThePlainCaseOfALockDoesWhatTheGeneralWayDoes(t *testing.T)      { playPlain(t, "lock") }
@@ -22,7 +22,7 @@ func TestThePlainCaseOfASemaphoreDoesWhatTheGeneralWayDoes(t *testing.T) { playP
 // acquire and a release do the same with and without their plain case.
 func playPlain(t *testing.T, kind string) {
 	t.Helper()
-	require.NoError(t, size.Histories(2))
+	require.NoError(t, amount.Histories(2))
 	inWorld(t, kind, func(t *testing.T, named func(name string) *world) {
 		runs := 0
 		history := func(rt *rapid.T, capacity int) {

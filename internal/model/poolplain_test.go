@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -18,7 +18,7 @@ import (
 var poolPlains = []string{"fast_pool_acquire", "fast_pool_release", "fast_pool_renew"}
 
 func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
-	require.NoError(t, size.Histories(2))
+	require.NoError(t, amount.Histories(2))
 	both, err := parsed()
 	require.NoError(t, err)
 	space, err := keyspace.New(keyspace.DefaultNamespace)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // anyBytes draws free bytes, and often some that a record is written with.
@@ -66,7 +66,7 @@ func anyRecord() *rapid.Generator[state.Record] {
 }
 
 func TestARecordReadsBackAsItWasWritten(t *testing.T) {
-	require.NoError(t, size.Histories(100))
+	require.NoError(t, amount.Histories(100))
 	rapid.Check(t, func(t *rapid.T) {
 		r := anyRecord().Draw(t, "record")
 		text := state.Text(&r)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -68,7 +68,7 @@ func (c *walked) GoString() string {
 // TestWhatComesNextIsWhatHappens: at any moment of a random history, what Explain says comes next by itself
 // is what then happens if nobody calls, and not before.
 func TestWhatComesNextIsWhatHappens(t *testing.T) {
-	require.NoError(t, size.Histories(3))
+	require.NoError(t, amount.Histories(3))
 	require.NoError(t, flag.Set("rapid.v", "true")) // into the story
 	inWorld(t, func(w *world) {
 		runs, told, story := 0, map[string]int{}, &story{TB: w.T}

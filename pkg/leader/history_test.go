@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -150,7 +150,7 @@ func (h *history) mend() {
 
 // Nobody loses the server's data, and no operator ends a term by force: after these two may lead for a while.
 func TestWhateverHappensNoTwoLeadAndInTheEndSomebodyDoes(t *testing.T) {
-	require.NoError(t, size.Histories(8))
+	require.NoError(t, amount.Histories(8))
 	inWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			h := &history{w: w, op: w.locks(), alive: map[*term]bool{}}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -35,7 +35,7 @@ func (o *town) did(run *once.Run) {
 // way, at each half minute of their own. What period that is, the server decides.
 func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 	const nodes, every = 50, time.Minute
-	periods := time.Duration(40 * size.Times())
+	periods := time.Duration(40 * amount.Times())
 	inWorld(t, func(t *testing.T, w *world) {
 		var o town
 		var asking sync.WaitGroup

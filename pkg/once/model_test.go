@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/testkit/size"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -176,7 +176,7 @@ func (m *mill) loses(what func()) {
 // rise from run to run, and a period that was confirmed does not begin again, and none begins while another run
 // of it holds; and no more attempts begin than are allowed.
 func TestWhateverHappensAPeriodIsDoneOnce(t *testing.T) {
-	require.NoError(t, size.Histories(15))
+	require.NoError(t, amount.Histories(15))
 	things := []string{"run", "run", "run", "run", "pass", "pass", "pass", "die", "stand still", "cut off", "lose a reply", "lose a request", "flush", "fail over"}
 	inWorld(t, func(t *testing.T, w *world) {
 		round, successes, twice := 0, 0, 0

@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/testkit/size"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -278,7 +278,7 @@ func TestWhatIsGivenBackIsBelievedInByNobody(t *testing.T) {
 
 func eachHouse(t *testing.T, play func(h *house)) {
 	t.Helper()
-	require.NoError(t, size.Histories(8))
+	require.NoError(t, amount.Histories(8))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

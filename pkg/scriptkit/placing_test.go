@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // naive composes the script a, and keeps all definitions, where the composer promises that
@@ -285,7 +285,7 @@ func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
 // TestAComposedScriptDoesWhatItsFilesSay composes files that are written at random, with
 // few names for everything, and compares what the script does with what the naive one does.
 func TestAComposedScriptDoesWhatItsFilesSay(t *testing.T) {
-	require.NoError(t, size.Histories(100))
+	require.NoError(t, amount.Histories(100))
 	client, _ := embedded(t)
 	rapid.Check(t, func(t *rapid.T) {
 		all := (&author{t: t, calls: 3}).files()

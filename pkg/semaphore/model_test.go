@@ -10,12 +10,12 @@ import (
 
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/testkit/size"
 )
 
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, size.Histories(5))
+	require.NoError(t, amount.Histories(5))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/torture/history"
 )
@@ -236,7 +236,7 @@ func (x *exclusion) mostOusted(took time.Duration) int {
 func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	const processes, lease = 16, 2 * time.Second
 	const kills, rounds = 3, 3
-	sections := 1000 * size.Times()
+	sections := 1000 * amount.Times()
 	w := privateLocks(t).turn()
 	w.Relies(lease)
 	x := &exclusion{

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	modellink "github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/testkit/size"
 )
 
 const modelLease = 1200 * time.Millisecond
@@ -23,7 +23,7 @@ const modelLease = 1200 * time.Millisecond
 // exact deadlines.
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, size.Histories(3))
+	require.NoError(t, amount.Histories(3))
 	for lane := range 4 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			w := shared(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
@@ -157,7 +157,7 @@ func (o *office) successes() map[string][]int64 {
 // done; only where the server has lost that is a second success confirmed; and whatever runs twice, what
 // is confirmed last has the greatest fence.
 func TestEachHourIsDoneWhateverHappens(t *testing.T) {
-	hours := 8 * size.Times()
+	hours := 8 * amount.Times()
 	o := newOffice(t, 21)
 	lost := map[string]bool{}
 	for hour := range hours {

@@ -8,14 +8,14 @@ import (
 	"pgregory.net/rapid"
 
 	poolmodel "github.com/berth-go/berth/internal/model/pool"
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // The same model as on the embedded server, on what Redis makes of the scripts. The
 // time that they read is the model's there as well, so nothing has to be waited for.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, size.Histories(3)) // the flag is one for all tests of the package
+	require.NoError(t, amount.Histories(3)) // the flag is one for all tests of the package
 	for lane := range 16 {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			w := sharedPools(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/berth-go/berth/internal/model"
 	poolmodel "github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/testkit/size"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -27,7 +27,7 @@ const histories = 6 // of each model
 // Every second process is one of the previous release, and the model of the semaphore
 // knows nothing of it.
 func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
-	require.NoError(t, size.Histories(histories))
+	require.NoError(t, amount.Histories(histories))
 	older := newSwap(today.library, previous(t).library)
 	testkit.In(t, name, "berth:sem:{rolled}:state", "berth:sem:{rolled}:line", func(t *testing.T, w *testkit.World) {
 		runs, processes := 0, 0
@@ -57,7 +57,7 @@ func TestASemaphoreOfTwoReleasesKeepsTheLaws(t *testing.T) {
 // Each call of a pool's scripts is of one release or the other, as it comes.
 func TestAPoolOfTwoReleasesKeepsTheLaws(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, size.Histories(histories))
+	require.NoError(t, amount.Histories(histories))
 	was := previous(t)
 	redis := harness.Shared(t).Client(t)
 	ns := harness.Namespace(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-go/berth/internal/testkit/size"
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // alone is a world without a server: its clock moves only when it is told to.
@@ -20,6 +20,6 @@ func alone() World {
 }
 
 func TestTheModelKeepsItsOwnLaws(t *testing.T) {
-	require.NoError(t, size.Histories(200))
+	require.NoError(t, amount.Histories(200))
 	rapid.Check(t, func(rt *rapid.T) { Run(rt, alone()) })
 }

@@ -1,5 +1,5 @@
-// Package size says how much a test does.
-package size
+// Package amount says how much a test does.
+package amount
 
 import (
 	"flag"
