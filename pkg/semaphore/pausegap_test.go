@@ -52,6 +52,7 @@ func TestAPauseOfAllNamesThatWasHeardOutlivesALoss(t *testing.T) {
 				require.True(t, waits.Pending())
 				w.Until(start + 110*time.Second)
 				n.isPaused("met")
+				n.isPaused("last")
 				waits.GrantedWithin(start+113*time.Second, 100*ms)
 				_, err := n.on("fresh").TryAcquire(context.Background(), nil)
 				require.NoError(t, err)
