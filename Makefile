@@ -86,12 +86,13 @@ plan = mkdir -p .cache && go build -o .cache/suite ./internal/tools/suite && \
 	GOWORK=off go -C tools build -o ../.cache/gotestsum gotest.tools/gotestsum && .cache/suite run $@
 
 # How all is built in a plan, also what tests build by themselves: what is built in the same way is built once, by
-# -trimpath in every clone. The race detector is kept out of packages whose memory their caller alone sees, and out of the
-# interpreter that runs the scripts on the embedded server, whose states belong to one goroutine each: it would cost a
-# third more there. (Not of packages that have a sync.Map, say: the linker may have others use the functions that the
-# compiler makes of it.) The commands of rueidis are a sixth of all that is compiled; without inlining they are a tenth. To
-# collect garbage seldom saves the compiler and the linter a fifth of their time, and to tell debuggers nothing another
-# one. What the caller sets counts.
+# -trimpath in every clone. The race detector is kept out of the interpreter that runs the scripts on the embedded server:
+# each of its states belongs to one goroutine, and to watch it is a third of what the library's tests cost. It is kept out
+# of a few packages, too, whose memory their caller alone sees. It must watch a package that uses sync.Map, as miniredis
+# does: the linker may give that package's copy of the code to all others, and races would be told that are none. The
+# commands of rueidis are a sixth of all that is compiled; without inlining they are a tenth. To collect garbage seldom
+# saves the compiler and the linter a fifth of their time, and to tell debuggers nothing another one. What the caller sets
+# counts.
 UNWATCHED := github.com/yuin/gopher-lua/... github.com/alicebob/miniredis/v2/server \
 	bufio crypto/sha1 encoding/hex regexp/syntax strconv unicode/utf8
 BUILT := -race -trimpath -ldflags=-w -gcflags=all=-dwarf=false $(UNWATCHED:%='-gcflags=%=-race=0 -dwarf=false') \

@@ -54,7 +54,7 @@ func (w *World) Process() *Process {
 	p.meter, err = measure.New(measure.Options{NameClass: measure.Collapse, MaxClasses: 2},
 		func(measure.Instrument, []string) measure.Record { return func(context.Context, float64) {} })
 	require.NoError(w.T, err)
-	p.Redis, err = w.Server.Client(link.RarePings, p.Wrap)
+	p.Redis, err = w.Server.Client(link.RarePings, link.Slim, p.Wrap)
 	require.NoError(w.T, err)
 	w.T.Cleanup(p.Redis.Close)
 	return p

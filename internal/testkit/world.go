@@ -64,7 +64,7 @@ func In(t *testing.T, name, state, line string, test func(t *testing.T, w *World
 		server, err := embedded.Start()
 		require.NoError(t, err)
 		defer server.Close()
-		redis, err := server.Client(link.RarePings)
+		redis, err := server.Client(link.RarePings, link.Slim)
 		require.NoError(t, err)
 		defer redis.Close()
 		w := &World{T: t, Server: server, Redis: redis, Name: name, State: state, Line: line, Began: time.Now()}

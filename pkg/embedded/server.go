@@ -99,8 +99,8 @@ func (s *Server) Client(changes ...func(*rueidis.ClientOption)) (rueidis.Client,
 		// that sleeps up to a second whenever a connection breaks or is
 		// refused. A bubble cannot end with that.
 		ForceSingleClient: true,
-		// A test has many connections, and each carries little: rueidis makes more than a megabyte for each.
-		RingScaleEachConn: 8, ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10,
+		// A test has many connections, and each carries little: rueidis makes a megabyte of buffers for each.
+		ReadBufferEachConn: 16 << 10, WriteBufferEachConn: 16 << 10,
 		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) {
 			return s.dial()
 		},

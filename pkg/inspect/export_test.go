@@ -38,7 +38,7 @@ func (r *Reader) Quiet(ctx context.Context, kind keyspace.Kind, name, claim stri
 // Known is how many names an Overview remembers.
 func Known(o *Overview) int { return len(o.known) }
 
-// Remember has an Overview know so many more names, which the registry has and it has read.
+// Remember has an Overview know so many more names, as if the registry had them and it had read them.
 func Remember(o *Overview, names int) {
 	for n := range names {
 		s := o.know(reader.Ref{Kind: keyspace.Sem, Name: fmt.Sprint("read", n)})

@@ -37,6 +37,7 @@ func ask(ctx context.Context, addr string, command ...string) rueidis.RedisResul
 		AlwaysRESP2:       true, // rueidis leaves the kind of a RESP3 text in it
 	}
 	link.Slim(&option)
+	option.RingScaleEachConn = 1 // for one command
 	client, err := rueidis.NewClient(option)
 	if err != nil {
 		return rueidis.NewErrorResult(err)

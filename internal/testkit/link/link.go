@@ -132,7 +132,8 @@ func RarePings(option *rueidis.ClientOption) {
 	option.ConnWriteTimeout = 10 * time.Second
 }
 
-// Slim keeps rueidis from making more than a megabyte for each connection. Those of [embedded.Server.Client] are so.
+// Slim keeps rueidis from making more than a megabyte for each connection, which carries 256 commands at a time then, not
+// 1024. It is for Berth's own tests: where those of a user stall a server, as many calls wait as in production.
 func Slim(option *rueidis.ClientOption) {
 	option.RingScaleEachConn, option.ReadBufferEachConn, option.WriteBufferEachConn = 8, 16<<10, 16<<10
 }

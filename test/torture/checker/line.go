@@ -45,7 +45,7 @@ const (
 // was, but for clocks that were behind or ahead. The one way past
 // A is that the server has dropped it: not heard of for a wait lease (stopped, cut off,
 // starved), or granted and expired unheard, or forgotten with the data. The library
-// tells when it stands again (Restored, whenever that was written); but it does not
+// tells when it stands again (Restored, whenever that was written), or asks anew with another claim; but it does not
 // where the answer to that call was lost, which takes a second mishap. So A is also left
 // out where data was lost, where a fault of some length met it, or where two did, and
 // where its process wrote nothing for a while, or had no answer: its heartbeats had none

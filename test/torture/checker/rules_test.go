@@ -490,7 +490,7 @@ func TestRules(t *testing.T) {
 			20 w1 ok acquire#1 fence=19
 			3 w2 invoke acquire#1
 			11 w2 ok acquire#1 fence=10`, nil},
-		{"whose first grant had ended before asked anew, and may have been passed", `
+		{"who asked anew may have been passed", `
 			0 w1 invoke acquire#1
 			2 w1 queued of#1 claim=first
 			20 w1 ok acquire#1 fence=19
@@ -551,7 +551,7 @@ func TestRules(t *testing.T) {
 			3 w3 invoke acquire#1
 			30 w3 restored of#1
 			33 w3 ok acquire#1 fence=32`, nil},
-		{"whose first grant had ended before was granted, unseen", handOffStory(20) + `
+		{"who asked anew may have been granted before", handOffStory(20) + `
 			3 w3 invoke acquire#1
 			30 w3 trouble of#1 claim=first is=lost
 			33 w3 ok acquire#1 fence=32`, nil},

@@ -109,7 +109,7 @@ func TestAServerThatIsDeadDoesNotKeepAWalkFromItsEnd(t *testing.T) {
 		dead.Stall()
 		told := func(told map[string]float64) bool { return told[heldLocks] == walked }
 		w.until(told)
-		for range 4 {
+		for range 8 {
 			got := w.anew()
 			require.True(w.T, told(got), "what the others have")
 			require.Positive(w.T, got[problem], "as long as a walk is told that is without the dead one")
