@@ -144,7 +144,7 @@ tidy: ## Tidy go.mod and go.sum of the modules
 	@tools/tidy.sh $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: docs
-docs: ## Write docs/generated
+docs: ## Write docs/generated, and the composed scripts
 	@go run ./internal/tools/docs
 
 # Once for each release, before it is tagged: VERSION=v1.2.3.
@@ -152,8 +152,11 @@ KEPT ?= test/rolling/testdata
 
 .PHONY: keep-scripts
 keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rolling deploys; never overwrites
-	@mkdir -p '$(KEPT)'
-	@go run ./internal/tools/compose -out '$(KEPT)' -keep '$(VERSION)'
+	@[[ '$(VERSION)' =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$$ ]] || { echo "VERSION: '$(VERSION)' is no version like v1.2.3" >&2; exit 1; }
+	@[ ! -e '$(KEPT)/$(VERSION)' ] || { echo "$(KEPT)/$(VERSION) is there already: what is kept is never written anew" >&2; exit 1; }
+	@go test -vet=off -run '^TestTheComposedScriptsAreThoseOfTheSources$$' ./internal/tools/compose
+	@mkdir -p '$(KEPT)' && draft=$$(mktemp -d '$(KEPT)/.keep-XXXXXX') && cp scripts/composed/*/*.lua "$$draft" && \
+		(cd "$$draft" && sha256sum *.lua >SHA256SUMS) && chmod 755 "$$draft" && mv "$$draft" '$(KEPT)/$(VERSION)'
 
 .PHONY: setup
 setup: ## Install what tests and linters need: gcc, Redis, Valkey, tmux, shells, Prometheus, golangci-lint, luacheck
@@ -202,7 +205,7 @@ check-tidy: ## go.mod and go.sum of the modules are tidy
 	@$(step) tools/tidy.sh -diff $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: check-docs
-check-docs: ## docs/generated is fresh; links, anchors and the names in docs/parity.md exist; the docs are short
+check-docs: ## docs/generated and scripts/composed are fresh; links, anchors and the names in docs/parity.md exist; the docs are short
 	@$(step) go run ./internal/tools/docs -check
 
 LINTED ?= $(MODULES)

@@ -1,56 +1,65 @@
-// Package scripts holds the Lua of all kinds. What a script does, takes
-// and answers is in its header; docs/generated/scripts.md lists them all. The
-// package is no part of what compatibility covers.
+// Package scripts holds the Lua of all kinds as it is written. What a script does, takes
+// and answers is in its header; docs/generated/scripts.md lists them all. What a server gets is in the folder
+// composed. The package is no part of what compatibility covers.
 //
-// # What a kind brings
-//
-// The verbs of the folder line call these names, and each file in the folder
-// kind defines all of them. A name that a kind does not need is false, but for kind_open,
-// kind_full, kind_next, kind_refused, kind_renew, kind_spare and kind_weighs, which every kind has:
-//
-//	kind_open(keys, linger, channel, name, ...)   Returns the run, the state, and the claim's record as text. The scripts call it
-//	kind_fresh(at)                                Removes what an older state of a name that begins has left behind
-//	kind_save(at, st)                             Returns the text of the field pool
-//	kind_thin                                     Whether names have a thin form
-//	kind_spare                                    How much of its budget an acquire keeps for its own kind_next
-//	kind_refuse(at, st, ask)                      Returns a reply if the claim is refused before anything is written
-//	kind_full(at, st, r)                          Returns whether something expired may be in the way
-//	kind_enter(at, st, ask, holds, swept, more)   Answers a claim that names an owner: reply, fields to save, furthest; or nil. With holds the claim holds already
-//	kind_place(lane, ticket, at, ask)             Returns the lane and the place. False: by the ticket
-//	kind_next(at, st, budget, arrival)            Returns the first in line: claim, record, and what it gets, false for nothing
-//	kind_arrive(at, st, budget, arrival)          Returns the same for a claim that arrives, if nobody stands ahead of it; may be kind_next
-//	kind_heavy(st, r)                             Returns whether the claim will never fit
-//	kind_refused(at, st, ask, swept, more)        Returns the reply to a claim that only tries and gets nothing
-//	kind_stand(at, st, claim, r, lane, apart)     Has a claim that waits stand elsewhere than in its lane of the line
-//	kind_stands(at, claim, r)                     Returns where such a claim stands, and how many before it; nil for others
-//	kind_alarm(at, claim, r)                      Returns whether a claim stands so, when it may get something by itself (ms), and whether that is for it first
-//	kind_rejoin(at, st, apart)                    Returns what such a claim is when it is restored, nil if it waits; and where, "" for the line
-//	kind_vacate(at, st, claim, place)             Forgets what a waiting claim had beside its place
-//	kind_deal(at, st, claim, what)                Gives what kind_next returned. Returns extra, and the field that keeps it
-//	kind_setting(st)                              Returns the setting. False: the capacity
-//	kind_hold(at, st, claim)                      Returns the record of a hold with its deadline, or nil
-//	kind_renew(at, st, claim, r, mode, m)         Takes an own call: changes the record, and moves the deadline in m. Returns whether it asks for a longer lease than it may
-//	kind_deadlines(at, st, m)                     Moves what follows the own calls of a run
-//	kind_left(at, st, claim)                      Returns how long the holder may believe in the hold (ms, -1 = no end)
-//	kind_extras(at, calls)                        Returns a text for each own call, for the end of the reply
-//	kind_leave(at, st, claim, r, deadline, wish)  Takes back what a leaving claim had. Returns extra, fields to save, sooner
-//	kind_remove(at, st, claim, r, wish)           Has the rest go on after a hold was ended. Returns the same, and whether all the rest has expired
-//	kind_weighs                                   Whether an end by force makes the counts anew
-//	kind_expire(at, st, claim, r, deadline)       Takes back what an expired hold had. Returns sooner
-//	kind_due(at, st, budget)                      Drops what else ends by time
-//	kind_moment(at, st)                           Returns the earliest end that frees something, holds aside (ms)
-//	kind_asks(at, claim, r)                       Returns whose holds a claim that waits may ask for, nil for all, and how many it needs, nil for its weight
-//	kind_pending(at)                              Returns whether a sweep may find something of the kind's to drop or to tell
-//	kind_tell(at, st, reply)                      Adds to the reply of a sweep. Returns whether it has written
-//
-// In a kind's file the constants come first. line/head and line/renewal are included right above
+// The verbs of the folder line call what each file in the folder kind defines: see Needed and Hooks. In a kind's
+// file the constants come first. line/head and line/renewal are included right above
 // the function that needs each, because what they call has to stand before them.
 package scripts
 
 import "embed"
 
-// FS holds the scripts, <kind>_<verb>.lua, claim_<verb>.lua for those that do not care whose
-// claims they are, and in folders what they include.
+// FS holds the scripts, <kind>_<verb>.lua, and in folders what they include.
 //
 //go:embed *.lua */*.lua
 var FS embed.FS
+
+// Outdated and Admit are the files that fence.Lua puts together.
+//
+//go:embed fence/outdated.lua
+var Outdated string
+
+//go:embed fence/admit.lua
+var Admit string
+
+// Needed are the names that every kind's file defines.
+var Needed = []string{
+	"kind_open",    // (keys, linger, channel, name, ...) Returns the run, the state, and the claim's record as text. The scripts call it
+	"kind_spare",   // How much of its budget an acquire keeps for its own kind_next
+	"kind_full",    // (at, st, r) Returns whether something expired may be in the way
+	"kind_next",    // (at, st, budget, arrival) Returns the first in line: claim, record, and what it gets, false for nothing
+	"kind_arrive",  // (at, st, budget, arrival) Returns the same for a claim that arrives, if nobody stands ahead of it; may be kind_next
+	"kind_refused", // (at, st, ask, swept, more) Returns the reply to a claim that only tries and gets nothing
+	"kind_renew",   // (at, st, claim, r, mode, m) Takes an own call: changes the record, and moves the deadline in m. Returns whether it asks for a longer lease than it may
+}
+
+// Hooks are the names that a kind's file may define. One that it does not define is false, where the verbs name it.
+var Hooks = []string{
+	"kind_fresh",     // (at) Removes what an older state of a name that begins has left behind
+	"kind_save",      // (at, st) Returns the text of the field pool
+	"kind_thin",      // Whether names have a thin form
+	"kind_refuse",    // (at, st, ask) Returns a reply if the claim is refused before anything is written
+	"kind_enter",     // (at, st, ask, holds, swept, more) Answers a claim that names an owner: reply, fields to save, furthest; or nil. With holds the claim holds already
+	"kind_place",     // (lane, ticket, at, ask) Returns the lane and the place. False: by the ticket
+	"kind_heavy",     // (st, r) Returns whether the claim will never fit
+	"kind_stand",     // (at, st, claim, r, lane, apart) Has a claim that waits stand elsewhere than in its lane of the line
+	"kind_stands",    // (at, claim, r) Returns where such a claim stands, and how many before it; nil for others
+	"kind_alarm",     // (at, claim, r) Returns whether a claim stands so, when it may get something by itself (ms), and whether that is for it first
+	"kind_rejoin",    // (at, st, apart) Returns what such a claim is when it is restored, nil if it waits; and where, "" for the line
+	"kind_vacate",    // (at, st, claim, place) Forgets what a waiting claim had beside its place
+	"kind_deal",      // (at, st, claim, what) Gives what kind_next returned. Returns extra, and the field that keeps it
+	"kind_setting",   // (st) Returns the setting. False: the capacity
+	"kind_hold",      // (at, st, claim) Returns the record of a hold with its deadline, or nil
+	"kind_deadlines", // (at, st, m) Moves what follows the own calls of a run
+	"kind_left",      // (at, st, claim) Returns how long the holder may believe in the hold (ms, -1 = no end)
+	"kind_extras",    // (at, calls) Returns a text for each own call, for the end of the reply
+	"kind_leave",     // (at, st, claim, r, deadline, wish) Takes back what a leaving claim had. Returns extra, fields to save, sooner
+	"kind_remove",    // (at, st, claim, r, wish) Has the rest go on after a hold was ended. Returns the same, and whether all the rest has expired
+	"kind_weighs",    // Whether an end by force makes the counts anew
+	"kind_expire",    // (at, st, claim, r, deadline) Takes back what an expired hold had. Returns sooner
+	"kind_due",       // (at, st, budget) Drops what else ends by time
+	"kind_moment",    // (at, st) Returns the earliest end that frees something, holds aside (ms)
+	"kind_asks",      // (at, claim, r) Returns whose holds a claim that waits may ask for, nil for all, and how many it needs, nil for its weight
+	"kind_pending",   // (at) Returns whether a sweep may find something of the kind's to drop or to tell
+	"kind_tell",      // (at, st, reply) Adds to the reply of a sweep. Returns whether it has written
+}

@@ -25,15 +25,6 @@ check_sleeps() {
   done < <(grep -rl --include='*_test.go' --exclude-dir=test --exclude-dir=.cache 'time\.Sleep(' .)
 }
 
-lint_lua() {
-  local dir
-  dir=$(mktemp -d)
-  # shellcheck disable=SC2064 # the value of now is meant
-  trap "rm -rf '$dir'" EXIT
-  go run ./internal/tools/compose -out "$dir"
-  luacheck --config .luacheckrc --no-color --quiet "$dir"
-}
-
 what=$1
 shift
 # shellcheck disable=SC2068 # the folders have no blanks
@@ -42,7 +33,7 @@ check)
   check_sleeps
   failed=""
   golangci run ${@/#/./} || failed=yes
-  lint_lua || failed=yes
+  luacheck --config .luacheckrc --no-color --quiet scripts/composed || failed=yes
   [ -z "$failed" ]
   ;;
 fmt) golangci fmt ${@/#/./} ;;

@@ -7,6 +7,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // mode is the mode of a call of a claim: a beat of one without end says whether the node
@@ -64,7 +65,7 @@ func (s *Calls) BeatMany(ctx context.Context, batches []engine.Batch, answered f
 func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, thin bool) {
 	if len(b.Claims) == 1 && b.Claims[0].Thin.Load() && mode == engine.ModeBeat {
 		return scriptkit.Call{
-			Script: s.thinRenew, Keys: s.keysFor(s.thinRenew, b.Name), Args: []string{b.Claims[0].ID, s.Linger},
+			Script: composed.ThinRenew, Keys: s.keysFor(composed.ThinRenew, b.Name), Args: []string{b.Claims[0].ID, s.Linger},
 		}, true
 	}
 	args := append(s.args(b.Name, 1+2*len(b.Claims)), s.ID)
@@ -74,7 +75,7 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 		}
 		args = append(args, c.ID, s.mode(c.Says(mode)))
 	}
-	return scriptkit.Call{Script: s.renew, Keys: s.keysFor(s.renew, b.Name), Args: args}, false
+	return scriptkit.Call{Script: s.cfg.Scripts.Renew, Keys: s.keysFor(s.cfg.Scripts.Renew, b.Name), Args: args}, false
 }
 
 // beaten reads the answer to a Beat. It reports false where the script of thin names could not

@@ -9,7 +9,6 @@ package line
 import (
 	"context"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,14 +18,8 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
-
-// library composes a script once, when the first client that uses it is made.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
-
-// Library has the scripts of all primitives.
-func Library() *scriptkit.Library { return library() }
 
 // Calls are the calls of one node to the server. They know no engine.
 type Calls struct {
@@ -45,18 +38,12 @@ type Calls struct {
 	names   names
 	waits   waits
 	made    atomic.Pointer[made]
-
-	acquire, release, renew, resume, restore, sweep, force, pause, wanting *scriptkit.Script
-	requeue                                                                *scriptkit.Script // of locks alone
-	thinAcquire, thinRelease, thinRenew, waitsNote, noticeSet              *scriptkit.Script
 }
 
 var _ engine.Scripts = (*Calls)(nil)
 
 // newCalls makes the calls of the node with that id.
 func newCalls(cfg Config, id string) *Calls {
-	lib := Library()
-	own := func(verb string) *scriptkit.Script { return lib.Script(cfg.Scripts + "_" + verb) }
 	s := &Calls{
 		ID:      id,
 		Linger:  Decimal(cfg.Settings.Linger.Milliseconds()),
@@ -66,26 +53,8 @@ func newCalls(cfg Config, id string) *Calls {
 		channel: cfg.Space.Wake(""),
 		thin:    cfg.Kind != keyspace.Pool,
 		waits:   waits{kind: cfg.Kind, clock: cfg.Clock, noted: map[string]time.Duration{}},
-
-		acquire:     own("acquire"),
-		release:     own("release"),
-		renew:       own("renew"),
-		resume:      own("resume"),
-		restore:     own("restore"),
-		sweep:       own("sweep"),
-		force:       own("force_release"),
-		pause:       own("pause"),
-		wanting:     own("want"),
-		noticeSet:   lib.Script("notice_set"),
-		thinAcquire: lib.Script("thin_acquire"),
-		thinRelease: lib.Script("thin_release"),
-		thinRenew:   lib.Script("thin_renew"),
-		waitsNote:   lib.Script("waits_note"),
 	}
 	s.waits.note = s.noteAll
-	if cfg.Kind == keyspace.Lock {
-		s.requeue = lib.Script("lock_requeue")
-	}
 	return s
 }
 
@@ -96,7 +65,7 @@ func (s *Calls) Key(name string) string { return s.cfg.Space.State(s.cfg.Kind, n
 // kind's own. A script that begins with the linger takes the channel prefix and the name too:
 // Run puts the three before args.
 func (s *Calls) Run(ctx context.Context, script *scriptkit.Script, mode scriptkit.Mode, name string, args ...string) (scriptkit.Reply, error) {
-	if takes := script.Header.Args; len(takes) > 0 && takes[0].Name == "linger" {
+	if takes := script.Args; len(takes) > 0 && takes[0] == "linger" {
 		args = append(s.args(name, len(args)), args...)
 	}
 	return s.cfg.Runner.Run(ctx, script, mode, s.keysFor(script, name), args)
@@ -110,7 +79,7 @@ func (s *Calls) args(name string, more int) []string {
 // keysFor are the Redis keys of a name that a script takes.
 func (s *Calls) keysFor(script *scriptkit.Script, name string) []string {
 	keys, _ := s.names.of(name, s.keys)
-	return keys[:min(len(keys), len(script.Header.Keys))]
+	return keys[:min(len(keys), len(script.Keys))]
 }
 
 // keys makes the Redis keys of a name.
@@ -133,11 +102,11 @@ func (s *Calls) recovers(what string, err *error) {
 // Load loads the kind's scripts for own calls on every node of the server.
 func (s *Calls) Load(ctx context.Context) error {
 	if s.thin {
-		if err := s.cfg.Runner.Load(ctx, s.thinRenew); err != nil {
+		if err := s.cfg.Runner.Load(ctx, composed.ThinRenew); err != nil {
 			return err
 		}
 	}
-	return s.cfg.Runner.Load(ctx, s.renew)
+	return s.cfg.Runner.Load(ctx, s.cfg.Scripts.Renew)
 }
 
 // Acquire runs the kind's acquire once, or that of thin names before it.
@@ -149,7 +118,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	wait, own := s.cfg.AcquireArgs(c)
 	_, record := c.Standing()
 	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), state.FixedTerms(&record))
-	r, err := s.cfg.Runner.Run(ctx, s.acquire, scriptkit.Once, s.keysFor(s.acquire, c.Name), append(args, own...))
+	r, err := s.cfg.Runner.Run(ctx, s.cfg.Scripts.Acquire, scriptkit.Once, s.keysFor(s.cfg.Scripts.Acquire, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Answer{}, err
 	}
@@ -181,7 +150,7 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 		own = s.cfg.ReleaseArgs(c)
 	}
 	args := append(s.args(c.Name, 3+len(own)), s.ID, c.ID, Decimal(stays.Milliseconds()))
-	r, err := s.cfg.Runner.Run(ctx, s.release, scriptkit.Bounded, s.keysFor(s.release, c.Name), append(args, own...))
+	r, err := s.cfg.Runner.Run(ctx, s.cfg.Scripts.Release, scriptkit.Bounded, s.keysFor(s.cfg.Scripts.Release, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Parting{}, err
 	}
@@ -196,7 +165,7 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 // Requeue runs lock_requeue once.
 func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
 	defer s.recovers("requeue", &err)
-	r, err := s.Run(ctx, s.requeue, scriptkit.Once, c.Name,
+	r, err := s.Run(ctx, s.cfg.Scripts.Requeue, scriptkit.Once, c.Name,
 		s.ID, c.ID, Decimal(c.Ticket()), Lane(c.Record.Priority))
 	if err != nil || r.Status() == statusNotWaiting {
 		return a, false, err
@@ -222,7 +191,7 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 		place, record := c.Standing()
 		args = append(args, c.ID, place, state.Text(&record))
 	}
-	r, err := s.Run(ctx, s.restore, scriptkit.Once, name, args...)
+	r, err := s.Run(ctx, s.cfg.Scripts.Restore, scriptkit.Once, name, args...)
 	if err != nil {
 		return engine.Round{}, err
 	}

@@ -58,7 +58,7 @@ func (s *Calls) stands(ctx context.Context, c *engine.Claim) bool {
 func (s *Calls) contact(ctx context.Context, name, word string, told notice.State, left time.Duration) (met, error) {
 	ctx, cancel := scriptkit.Limit(ctx, s.cfg.Settings.CallTimeout)
 	defer cancel()
-	r, err := s.Run(ctx, s.pause, scriptkit.Once, name, s.pauseAll(word, told.Number, left, told.Reason)...)
+	r, err := s.Run(ctx, s.cfg.Scripts.Pause, scriptkit.Once, name, s.pauseAll(word, told.Number, left, told.Reason)...)
 	if err != nil {
 		return metOpen, err
 	}

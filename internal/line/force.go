@@ -34,7 +34,7 @@ func (n *Node) endBy(ctx context.Context, name, id, node string, waits bool) (en
 		return false, berth.Invalid("id", "it is empty")
 	}
 	stays := Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, n.force, scriptkit.Bounded, name, node, id, stays, Flag(waits))
+	r, err := n.Run(ctx, n.cfg.Scripts.ForceRelease, scriptkit.Bounded, name, node, id, stays, Flag(waits))
 	if err != nil {
 		return false, err
 	}

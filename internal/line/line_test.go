@@ -23,7 +23,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +64,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		a := &node{t: t, redis: redis}
 		a.Node = line.New(line.Config{
 			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Sem,
-			Scripts: "semaphore", Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
+			Scripts: testkit.ScriptsOf("semaphore"), Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell: func(ev observe.Event) {
 				if a.events = append(a.events, ev); a.told != nil {
 					a.told()
@@ -81,7 +81,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 func (a *node) ask(node, id string) string {
 	a.t.Helper()
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
-	reply, err := a.Run(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
+	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
 		node, id, "1", line.Lane(0), state.FixedTerms(&r), "1", "stored")
 	require.NoError(a.t, err)
 	return reply.Status()
@@ -213,14 +213,6 @@ func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
 			require.ErrorIs(t, err, berth.ErrInvalidConfig, what)
 		}
 	})
-}
-
-// TestEveryScriptIsSound parses all, which programs do with those that they use.
-func TestEveryScriptIsSound(t *testing.T) {
-	t.Parallel()
-	all, err := scriptkit.Parse(scripts.FS)
-	require.NoError(t, err)
-	require.Equal(t, all.Scripts(), line.Library().Scripts())
 }
 
 func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {

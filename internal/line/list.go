@@ -29,9 +29,9 @@ func (s *Calls) Names(ctx context.Context) iter.Seq2[string, error] {
 // For names an operator's call of a name, of all names for "", in the errors of what it reads first.
 func (s *Calls) For(ctx context.Context, call, name string) context.Context {
 	if name == "" {
-		return scriptkit.For(ctx, call+" of "+s.cfg.Scripts+"s")
+		return scriptkit.For(ctx, call+" of "+s.cfg.Scripts.kind()+"s")
 	}
-	return scriptkit.For(ctx, fmt.Sprintf("%s of %s %q", call, s.cfg.Scripts, name))
+	return scriptkit.For(ctx, fmt.Sprintf("%s of %s %q", call, s.cfg.Scripts.kind(), name))
 }
 
 // Revision is how far the changes of a name by operators are. An operator's call begins with it: its script is

@@ -2,6 +2,7 @@ package line
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -26,8 +27,8 @@ type Config struct {
 	Space keyspace.Space
 	// Kind is the primitive's kind of keys.
 	Kind keyspace.Kind
-	// Scripts is what the names of the kind's scripts begin with: semaphore, lock, pool.
-	Scripts string
+	// Scripts are the kind's.
+	Scripts Scripts
 	// Settings are the client's, complete and valid.
 	Settings settings.Common
 	// Clock is that of the node.
@@ -60,6 +61,19 @@ type Config struct {
 	Swept func(name string, told []string)
 	// Request returns the Request of a claim that is resumed; nil for none.
 	Request func() any
+}
+
+// Scripts are those of a kind for what every kind does.
+type Scripts struct {
+	Acquire, Release, Renew, Resume, Restore, Sweep, ForceRelease, Pause, Want *scriptkit.Script
+	// Requeue is of locks alone.
+	Requeue *scriptkit.Script
+}
+
+// kind is what the names of the scripts begin with: semaphore, lock, pool.
+func (s *Scripts) kind() string {
+	kind, _, _ := strings.Cut(s.Acquire.Name, "_")
+	return kind
 }
 
 // Swarm is what a node asks of the swarm that it is in.

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // NewNotice returns what a client knows of its kind's notice. The nodes of the client share it; the
@@ -205,7 +206,7 @@ func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.cfg.Runner.Run(ctx, s.noticeSet, scriptkit.Bounded, []string{s.cfg.Space.Notice(s.cfg.Kind)},
+	r, err := s.cfg.Runner.Run(ctx, composed.NoticeSet, scriptkit.Bounded, []string{s.cfg.Space.Notice(s.cfg.Kind)},
 		[]string{field, Decimal(lasts.Milliseconds()), what, Decimal(old.Number), call})
 	if err != nil {
 		return 0, err

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // noticeKey is where the notice of locks is.
@@ -21,7 +21,7 @@ const noticeKey = "ns:notice:{lock}:state"
 func (a *node) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
 	a.t.Helper()
 	run := scriptkit.NewRunner(a.redis, scriptkit.Options{})
-	r, err := run.Run(context.Background(), line.Library().Script("notice_set"), scriptkit.Once,
+	r, err := run.Run(context.Background(), composed.Library().Script("notice_set"), scriptkit.Once,
 		[]string{noticeKey}, []string{field, lasts, what, seen, by})
 	require.NoError(a.t, err)
 	return &r

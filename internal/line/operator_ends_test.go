@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // A release of many ends with the call, or with the server, and says so once.
@@ -47,7 +47,7 @@ type refusing struct {
 
 func (c *refusing) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	if words := cmd.Commands(); c.now && strings.HasPrefix(words[0], "EVAL") &&
-		(c.only == "" || words[1] == line.Library().Script(c.only).SHA) {
+		(c.only == "" || words[1] == composed.Library().Script(c.only).SHA) {
 		return c.Client.Do(ctx, c.B().Eval().Script("return redis.error_reply('READONLY a replica')").Numkeys(0).Build())
 	}
 	return c.Client.Do(ctx, cmd)

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // claims acquires for an owner, of a name with a capacity, and returns the status.
@@ -25,7 +26,7 @@ func (a *node) claims(name string, capacity int, id, owner string) string {
 	a.t.Helper()
 	of, _, _ := strings.Cut(id, ".")
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: of, Owner: owner}
-	reply, err := a.Run(context.Background(), line.Library().Script("semaphore_acquire"), scriptkit.Once, name,
+	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
 		of, id, "1", line.Lane(0), state.FixedTerms(&r), strconv.Itoa(capacity), "stored")
 	require.NoError(a.t, err)
 	return reply.Status()

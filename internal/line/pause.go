@@ -61,7 +61,7 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 		}
 		known = cmp.Or(told.Number, ms) // of a pause that the server has lost, and clients keep to
 	}
-	r, err := n.Run(ctx, n.pause, scriptkit.Bounded, name,
+	r, err := n.Run(ctx, n.cfg.Scripts.Pause, scriptkit.Bounded, name,
 		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))
 	if err != nil {
 		return err

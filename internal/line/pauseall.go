@@ -171,7 +171,7 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 	calls := make([]scriptkit.Call, len(names))
 	for i, name := range names {
 		args := append(w.n.args(name, 5), w.n.pauseAll(pauseWalk, w.number, left, w.reason)...)
-		calls[i] = scriptkit.Call{Script: w.n.pause, Keys: w.n.keysFor(w.n.pause, name), Args: args}
+		calls[i] = scriptkit.Call{Script: w.n.cfg.Scripts.Pause, Keys: w.n.keysFor(w.n.cfg.Scripts.Pause, name), Args: args}
 	}
 	var on []string // guarded by w.mu: those whose script has stopped at its bound
 	once, cancel := scriptkit.Limit(ctx, w.n.cfg.Settings.CallTimeout)

@@ -58,7 +58,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	}
 	defer n.Engine.End()
 	start := n.Engine.Now()
-	r, err := n.Run(ctx, n.resume, scriptkit.Bounded, token.Name,
+	r, err := n.Run(ctx, n.cfg.Scripts.Resume, scriptkit.Bounded, token.Name,
 		n.ID, token.Claim, token.Node, n.mode(engine.ModeBeat, true))
 	if err != nil {
 		return nil, err

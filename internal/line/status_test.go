@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // kinds are what the names of the scripts begin with, and the package of each.
@@ -115,7 +115,7 @@ func function(t *testing.T, raw, name string) string {
 
 // scriptsOf are the names of a kind's scripts: those for what every kind does, and the others.
 func scriptsOf(kind string) (shared, own []string) {
-	for _, script := range line.Library().Scripts() {
+	for _, script := range composed.Library().Scripts() {
 		verb, ok := strings.CutPrefix(script.Name, kind+"_")
 		switch {
 		case !ok:
@@ -133,7 +133,7 @@ func scriptsOf(kind string) (shared, own []string) {
 func declared(names ...string) []string {
 	var words []string
 	for _, name := range names {
-		for _, reply := range line.Library().Script(name).Header.Returns {
+		for _, reply := range composed.Library().Script(name).Returns {
 			words = append(words, reply.Status)
 		}
 	}
@@ -163,9 +163,9 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 // first write.
 func TestEveryKindDefinesWhatItsScriptsAsk(t *testing.T) {
 	t.Parallel()
-	for _, script := range line.Library().Scripts() {
-		for _, name := range found(`\b(kind_[a-z]+)\b`, script.Source) {
-			require.Regexp(t, `\blocal function `+name+`\(`, script.Source, "%s: nothing defines %s", script.Name, name)
+	for _, script := range composed.Library().Scripts() {
+		for _, name := range found(`\b(kind_[a-z]+)\b`, script.Source()) {
+			require.Regexp(t, `\blocal function `+name+`\(`, script.Source(), "%s: nothing defines %s", script.Name, name)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func tombstones(t *testing.T) []string {
 	t.Helper()
 	// said are the words that a script with all that it includes leaves.
 	said := func(name string) []string {
-		raw := line.Library().Script(name).Source
+		raw := composed.Library().Script(name).Source()
 		return distinct(slices.Concat(found(`\("!"\) \.\. "(\w+)"`, raw), found(`\bleave\([^\n]*"(\w+)"[^\n]*\bstays\b`, raw)))
 	}
 	for kind := range kinds {
@@ -220,7 +220,7 @@ func tombstones(t *testing.T) []string {
 		require.Equal(t, []string{"released"}, said(kind+"_force_release"))
 	}
 	var words []string
-	for _, script := range line.Library().Scripts() {
+	for _, script := range composed.Library().Scripts() {
 		words = append(words, said(script.Name)...)
 	}
 	words = distinct(words)
@@ -270,9 +270,9 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 	t.Parallel()
 	sends := regexp.MustCompile(`\bwake\(at, (?:[^,()\n]|\([^()\n]*\))+, "(\w+)", (?:at\.)?name\b`)
 	sent := map[string][]string{}
-	for _, script := range line.Library().Scripts() {
-		calls := strings.Count(script.Source, "wake(") - strings.Count(script.Source, "local function wake(")
-		words := sends.FindAllStringSubmatch(script.Source, -1)
+	for _, script := range composed.Library().Scripts() {
+		calls := strings.Count(script.Source(), "wake(") - strings.Count(script.Source(), "local function wake(")
+		words := sends.FindAllStringSubmatch(script.Source(), -1)
 		require.Len(t, words, calls, "all say their word so that this test finds it: %s", script.Name)
 		kind, _, _ := strings.Cut(script.Name, "_")
 		for _, word := range words {

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 const (
@@ -111,7 +112,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 	if fat != 0 && fat > s.cfg.Clock.Now() {
 		return a, false, nil
 	}
-	r, err := s.cfg.Runner.Run(ctx, s.thinAcquire, scriptkit.Once, keys[:1], []string{c.ID, hold.terms, hold.lives})
+	r, err := s.cfg.Runner.Run(ctx, composed.ThinAcquire, scriptkit.Once, keys[:1], []string{c.ID, hold.terms, hold.lives})
 	if err != nil {
 		return a, false, err
 	}
@@ -137,7 +138,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 // to be asked, and whether this call may have run without an answer.
 func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswered bool, err error) {
 	keys, _ := s.names.of(c.Name, s.keys)
-	r, err := s.cfg.Runner.Run(ctx, s.thinRelease, scriptkit.Bounded, keys[:1], []string{c.ID})
+	r, err := s.cfg.Runner.Run(ctx, composed.ThinRelease, scriptkit.Bounded, keys[:1], []string{c.ID})
 	if err != nil {
 		return false, false, err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // trialled is a client that notes which scripts it is sent, and fails the one that it is
@@ -25,8 +25,8 @@ type trialled struct {
 
 func (c *trialled) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	words := cmd.Commands()
-	scripts := line.Library().Scripts()
-	at := slices.IndexFunc(scripts, func(s *scriptkit.Script) bool { return s.SHA == words[1] || s.Source == words[1] })
+	scripts := composed.Library().Scripts()
+	at := slices.IndexFunc(scripts, func(s *scriptkit.Script) bool { return s.SHA == words[1] || s.Source() == words[1] })
 	if at < 0 {
 		return c.Client.Do(ctx, cmd)
 	}

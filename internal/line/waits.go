@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 const (
@@ -109,7 +110,7 @@ func (s *Calls) noteAll(due [state.Shards][]string) {
 	for shard, members := range due {
 		if len(members) > 0 {
 			calls = append(calls, scriptkit.Call{
-				Script: s.waitsNote,
+				Script: composed.WaitsNote,
 				Keys:   []string{s.cfg.Space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)},
 				Args:   slices.Concat([]string{lasts}, members),
 			})

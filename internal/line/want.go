@@ -13,7 +13,7 @@ import (
 // claim that waits, is not known or is another node's, berth.ErrExpired if its time had passed, or the
 // server's error.
 func (n *Node) want(ctx context.Context, name, id, node string) (wanted bool, err error) {
-	r, err := n.Run(ctx, n.wanting, scriptkit.Bounded, name, node, id)
+	r, err := n.Run(ctx, n.cfg.Scripts.Want, scriptkit.Bounded, name, node, id)
 	if err != nil {
 		return false, err
 	}

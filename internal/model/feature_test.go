@@ -2,16 +2,14 @@ package model_test
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // tomorrow are the scripts of a release that knows a feature 3: a fat name uses it while it is kept
@@ -22,22 +20,13 @@ func tomorrow(t *testing.T) *scriptkit.Library {
 		"state/feature.lua": {"local feature_newest = 2\n", "local feature_newest = 3\n"},
 		"state/save.lua":    {"kind_save(at, st), feature_first -- the number", "kind_save(at, st), st.keep == 2 and 3 or feature_first -- the number"},
 	}
-	files := fstest.MapFS{}
-	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := scripts.FS.ReadFile(path)
-		if edit, ok := edits[path]; ok {
-			require.Equal(t, 1, strings.Count(string(text), edit[0]), path)
-			text = []byte(strings.Replace(string(text), edit[0], edit[1], 1))
-			delete(edits, path)
-		}
-		files[path] = &fstest.MapFile{Data: text}
-		return err
-	}))
-	require.Empty(t, edits)
-	return scriptkit.MustParse(files)
+	files := compose.Sources()
+	for path, edit := range edits {
+		text := string(files[path].Data)
+		require.Equal(t, 1, strings.Count(text, edit[0]), path)
+		files[path].Data = []byte(strings.Replace(text, edit[0], edit[1], 1))
+	}
+	return compose.MustParse(files).Library()
 }
 
 // A name's number is that of the newest feature that it uses: who does not know the feature
@@ -72,11 +61,11 @@ func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 					w == thin && kind == "pool": // no pool is thin
 					continue
 				}
-				words := append([]string{"EVAL", script.Source, fmt.Sprint(len(script.Header.Keys))}, w.state, w.line)
-				for n := 2; n < len(script.Header.Keys); n++ {
+				words := append([]string{"EVAL", script.Source(), fmt.Sprint(len(script.Keys))}, w.state, w.line)
+				for n := 2; n < len(script.Keys); n++ {
 					words = append(words, fmt.Sprint(w.state, n))
 				}
-				words = append(words[:3+len(script.Header.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Header.Args)+len(script.Header.Group)))...)
+				words = append(words[:3+len(script.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Args)+len(script.Group)))...)
 				refused := []any{"incompatible", int64(3)}
 				if strings.HasPrefix(script.Name, "thin_") {
 					refused = []any{"fat"} // who asks turns to the general script

@@ -47,7 +47,7 @@ func (w *World) sweep() error {
 	}
 	sweeper := line.New(line.Config{
 		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{CallTimeout: testkit.Patience}), Space: space, Kind: keyspace.Sem,
-		Scripts: "semaphore", Settings: settings.Common{Linger: linger},
+		Scripts: testkit.ScriptsOf("semaphore"), Settings: settings.Common{Linger: linger},
 	})
 	_, err = sweeper.SweepAll(context.Background(), w.Name)
 	return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // pause is what the model knows of the pause of the name. Times are milliseconds by the server's clock.
@@ -69,8 +69,8 @@ func (m *machine) latePause(t *rapid.T) {
 	if before.decided <= m.pause.stamp || before.thin {
 		t.Skip("nothing is known that would be newer")
 	}
-	script := line.Library().Script("semaphore_pause")
-	eval := m.Redis.B().Eval().Script(script.Source).Numkeys(2).Key(m.keys()...).Arg(
+	script := composed.Library().Script("semaphore_pause")
+	eval := m.Redis.B().Eval().Script(script.Source()).Numkeys(2).Key(m.keys()...).Arg(
 		fmt.Sprint(linger.Milliseconds()), "nobody:", m.Name, "60000", "late", fmt.Sprint(m.pause.stamp), "n.late", "0").Build()
 	reply, err := m.Redis.Do(context.Background(), eval).ToArray()
 	must(t, err)

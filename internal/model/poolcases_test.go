@@ -41,7 +41,7 @@ func (p *poolWorld) play(script string, args ...string) (status string, plain bo
 		return p.do(p.T, append(words, writes("2000", args...)...)...)
 	}
 	before := p.taken(p.T, poolPlains)
-	want, got := eval(p.general.Script(script).Source, p.twins), eval(p.whole.Script(script).Source, p.keys)
+	want, got := eval(p.general.Script(script).Source(), p.twins), eval(p.whole.Script(script).Source(), p.keys)
 	require.Equal(p.T, trimmed(p.T, want), trimmed(p.T, got), "the reply of %s %q", script, args)
 	require.Equal(p.T, p.kept(p.twins), p.kept(p.keys), "what %s %q makes", script, args)
 	return fmt.Sprint(said(p.T, got)[0]), before != p.taken(p.T, poolPlains)

@@ -2,7 +2,6 @@ package model_test
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,8 @@ import (
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // releases are the scripts in two forms. In whole they have their plain case, and
@@ -25,19 +24,8 @@ import (
 type releases struct{ whole, general *scriptkit.Library }
 
 var parsed = sync.OnceValues(func() (releases, error) {
-	files := fstest.MapFS{}
-	err := fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := scripts.FS.ReadFile(path)
-		files[path] = &fstest.MapFile{Data: text}
-		return err
-	})
-	if err != nil {
-		return releases{}, err
-	}
-	whole, err := scriptkit.Parse(wrapped(files, `--- @include "fast/%[2]sinner"
+	files := compose.Sources()
+	whole, err := compose.Parse(wrapped(files, `--- @include "fast/%[2]sinner"
 -- %[1]s counts how often it is taken.
 local function %[1]s(...)
   local reply, next_up = %[1]sinner(...)
@@ -50,12 +38,12 @@ end
 	if err != nil {
 		return releases{}, err
 	}
-	general, err := scriptkit.Parse(wrapped(files, `-- %[1]s (fast/%[2]s) leaves all to the general way.
+	general, err := compose.Parse(wrapped(files, `-- %[1]s (fast/%[2]s) leaves all to the general way.
 local function %[1]s()
   return nil
 end
 `))
-	return releases{whole, general}, err
+	return releases{whole.Library(), general.Library()}, err
 })
 
 // wrapped is files with others in the place of the plain functions, which are called
@@ -139,7 +127,7 @@ func (w *world) runThin(t require.TestingT, script string, args []string) []any 
 	linger, node, claim := args[0], args[3], args[4]
 	own := strings.HasPrefix(claim, node+".")
 	run := func(script string, args ...string) []any {
-		reply := said(t, w.do(t, append([]string{"EVAL", w.whole.Script(script).Source, "1", w.twin[0]}, args...)...))
+		reply := said(t, w.do(t, append([]string{"EVAL", w.whole.Script(script).Source(), "1", w.twin[0]}, args...)...))
 		if reply[0] == "fat" {
 			require.Len(t, reply, 1)
 			return nil

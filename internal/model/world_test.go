@@ -114,7 +114,7 @@ func (w *world) do(t require.TestingT, words ...string) any {
 
 // eval runs a script, and returns its reply.
 func (w *world) eval(t require.TestingT, from *scriptkit.Library, script, state, line string, args []string) any {
-	words := append([]string{"EVAL", from.Script(script).Source, "2", state, line}, args...)
+	words := append([]string{"EVAL", from.Script(script).Source(), "2", state, line}, args...)
 	return w.do(t, words...)
 }
 

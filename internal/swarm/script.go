@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // name is whose keys a swarm has: there is one in a namespace.
@@ -32,27 +33,21 @@ const (
 
 // calls is the only place that runs the swarm's scripts, and reads its keys.
 type calls struct {
-	run                           *scriptkit.Runner
-	look, decide                  *reader.Reader
-	keys                          []string
-	label, limit, memory          string
-	probe, condemn, leave, expect *scriptkit.Script
+	run                  *scriptkit.Runner
+	look, decide         *reader.Reader
+	keys                 []string
+	label, limit, memory string
 }
 
 func newCalls(cfg *Config) *calls {
-	lib := line.Library()
 	return &calls{
-		run:     cfg.Runner,
-		look:    reader.New(cfg.Runner, cfg.Space, false),
-		decide:  reader.New(cfg.Runner, cfg.Space, true),
-		keys:    []string{cfg.Space.State(keyspace.Swarm, name), cfg.Space.Probes(name)},
-		label:   cfg.Label,
-		limit:   millis(cfg.ZombieAfter),
-		memory:  millis(memory),
-		probe:   lib.Script("swarm_probe"),
-		condemn: lib.Script("swarm_condemn"),
-		leave:   lib.Script("swarm_leave"),
-		expect:  lib.Script("swarm_expect"),
+		run:    cfg.Runner,
+		look:   reader.New(cfg.Runner, cfg.Space, false),
+		decide: reader.New(cfg.Runner, cfg.Space, true),
+		keys:   []string{cfg.Space.State(keyspace.Swarm, name), cfg.Space.Probes(name)},
+		label:  cfg.Label,
+		limit:  millis(cfg.ZombieAfter),
+		memory: millis(memory),
 	}
 }
 
@@ -69,7 +64,7 @@ type said struct {
 
 // Probe sends swarm_probe.
 func (c *calls) Probe(ctx context.Context, mode scriptkit.Mode, node string, run int64) said {
-	r, err := c.run.Run(ctx, c.probe, mode, c.keys, []string{node, line.Decimal(run), c.label, c.limit, c.memory})
+	r, err := c.run.Run(ctx, composed.SwarmProbe, mode, c.keys, []string{node, line.Decimal(run), c.label, c.limit, c.memory})
 	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
 	if err != nil {
 		return s
@@ -90,7 +85,7 @@ func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) s
 	if doubt {
 		stays = tombstone
 	}
-	r, err := c.run.Run(ctx, c.leave, scriptkit.Once, c.keys,
+	r, err := c.run.Run(ctx, composed.SwarmLeave, scriptkit.Once, c.keys,
 		[]string{node, line.Decimal(run), millis(stays), c.memory})
 	s := said{status: r.Status(), unanswered: r.Unanswered, err: err}
 	if err == nil && s.status != statusLeft && s.status != statusCondemned {
@@ -103,7 +98,7 @@ func (c *calls) Leave(ctx context.Context, node string, run int64, doubt bool) s
 // this call was the one that condemned the node.
 func (c *calls) Condemn(ctx context.Context, node string) (condemned, mine bool, err error) {
 	for {
-		r, err := c.run.Run(ctx, c.condemn, scriptkit.Bounded, c.keys, []string{node, c.memory})
+		r, err := c.run.Run(ctx, composed.SwarmCondemn, scriptkit.Bounded, c.keys, []string{node, c.memory})
 		if err != nil {
 			return condemned, mine, err
 		}
@@ -129,7 +124,7 @@ func (c *calls) Expect(ctx context.Context, nodes []Node) (entered int, err erro
 		for _, n := range page {
 			args = append(args, n.ID, millis(n.ZombieAfter), n.Label)
 		}
-		r, err := c.run.Run(ctx, c.expect, scriptkit.Bounded, c.keys, args)
+		r, err := c.run.Run(ctx, composed.SwarmExpect, scriptkit.Bounded, c.keys, args)
 		switch {
 		case err != nil:
 			return entered, err

@@ -15,14 +15,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
 	var declared []string
-	for _, script := range line.Library().Scripts() {
-		for _, reply := range script.Header.Returns {
+	for _, script := range composed.Library().Scripts() {
+		for _, reply := range script.Returns {
 			if strings.HasPrefix(script.Name, "swarm_") {
 				declared = append(declared, reply.Status)
 			}

@@ -10,17 +10,18 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
+	"github.com/berth-go/berth/internal/line"
 )
 
 // scripts are all scripts by their SHA-1.
 var scripts = sync.OnceValue(func() map[string]*scriptkit.Script {
 	byHash := make(map[string]*scriptkit.Script)
-	for _, s := range line.Library().Scripts() {
+	for _, s := range composed.Library().Scripts() {
 		byHash[s.SHA] = s
 	}
 	return byHash
@@ -28,6 +29,15 @@ var scripts = sync.OnceValue(func() map[string]*scriptkit.Script {
 
 // Script finds a script by its SHA-1, nil where there is none.
 func Script(sha string) *scriptkit.Script { return scripts()[sha] }
+
+// ScriptsOf are those of a kind for what every kind does; the kind is semaphore, lock or pool.
+func ScriptsOf(kind string) line.Scripts {
+	of := func(verb string) *scriptkit.Script { return composed.Library().Script(kind + "_" + verb) }
+	return line.Scripts{
+		Acquire: of("acquire"), Release: of("release"), Renew: of("renew"), Resume: of("resume"), Restore: of("restore"),
+		Sweep: of("sweep"), ForceRelease: of("force_release"), Pause: of("pause"), Want: of("want"), Requeue: composed.LockRequeue,
+	}
+}
 
 // Process is what one client of a test, a node, stands on: a link of its own and a
 // record of its events.

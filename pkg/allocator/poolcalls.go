@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Only this file, readcalls.go and script.go run scripts; here are those that write, about a pool and not
@@ -54,7 +55,7 @@ func (p *core) add(ctx context.Context, resources []string, expiry time.Duration
 // and leaves them as they are.
 func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, last bool, change *Change) (damaged []string, err error) {
 	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen), line.Flag(last), p.agreed.opinions}, some...)
-	r, err := p.run(ctx, p.client.node.adding, args...)
+	r, err := p.run(ctx, composed.PoolAdd, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 				args = append(args, resource, claim)
 			}
 		}
-		r, err := p.run(ctx, p.client.node.mending, args...)
+		r, err := p.run(ctx, composed.PoolMend, args...)
 		if err != nil {
 			return removed, err
 		}
@@ -124,7 +125,7 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	}
 	for some := range slices.Chunk(resources, chunk) {
 		// Each step has an id of its own, so that a repeated one is told what it has removed.
-		r, err := p.run(ctx, p.client.node.removing, append([]string{line.Decimal(seen), p.client.node.Engine.ClaimID()}, some...)...)
+		r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.client.node.Engine.ClaimID()}, some...)...)
 		if err != nil {
 			return change, err
 		}
@@ -172,7 +173,7 @@ func staleBy(name string, r *scriptkit.Reply) error {
 // replaceOnce runs pool_replace: begin returns the revision of the Replace, prune the next
 // cursor and how many were removed, the damaged ones included. opinions are for begin, see agreement.
 func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cursor string, opinions ...string) (next string, count int64, err error) {
-	r, err := p.run(ctx, p.client.node.replacing, append([]string{step, line.Decimal(revision), cursor}, opinions...)...)
+	r, err := p.run(ctx, composed.PoolReplace, append([]string{step, line.Decimal(revision), cursor}, opinions...)...)
 	if err != nil {
 		return "", 0, err
 	}
@@ -204,7 +205,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	if err != nil {
 		return err
 	}
-	r, err := p.run(ctx, p.client.node.resting, resource, line.Decimal(restMillis(d)), reason,
+	r, err := p.run(ctx, composed.PoolRest, resource, line.Decimal(restMillis(d)), reason,
 		line.Decimal(seen), p.client.node.Engine.ClaimID(), line.Flag(exactly))
 	if err != nil {
 		return err
@@ -243,7 +244,7 @@ func (p *core) restShared(ctx context.Context, resource string, d time.Duration,
 
 // expire runs pool_expire.
 func (p *core) expire(ctx context.Context, resource string, d time.Duration) error {
-	r, err := p.run(ctx, p.client.node.expiring, resource, line.Decimal(restMillis(d)))
+	r, err := p.run(ctx, composed.PoolExpire, resource, line.Decimal(restMillis(d)))
 	if err != nil {
 		return err
 	}
@@ -262,7 +263,7 @@ func (p *core) expire(ctx context.Context, resource string, d time.Duration) err
 
 // refreshing runs pool_refresh.
 func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
-	r, err := p.run(ctx, p.client.node.refreshing, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.node.Linger)
+	r, err := p.run(ctx, composed.PoolRefresh, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.node.Linger)
 	if err != nil {
 		return false, 0, err
 	}
@@ -277,7 +278,7 @@ func (p *core) refreshing(ctx context.Context, every time.Duration, still string
 
 // bind runs pool_bind; no resource ends the binding.
 func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
-	r, err := p.run(ctx, p.client.node.binding, name, resource, bindMillis(lasts))
+	r, err := p.run(ctx, composed.PoolBind, name, resource, bindMillis(lasts))
 	if err != nil {
 		return err
 	}

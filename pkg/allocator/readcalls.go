@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Here is what only reads a pool.
@@ -54,7 +55,7 @@ type listed struct {
 // behind another one, or anew.
 func (n *node) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
 	keys := []string{n.space.State(keyspace.Pool, name), n.space.Key(keyspace.Pool, name, keyspace.FreePart)}
-	r, err := n.run.Run(ctx, n.order, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
+	r, err := n.run.Run(ctx, composed.PoolList, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
 	if err != nil {
 		return listed{}, err
 	}
@@ -66,7 +67,7 @@ func (n *node) list(ctx context.Context, name string, w way, from, before string
 
 // inspectOnce runs pool_inspect.
 func (n *node) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
-	r, err := n.Run(ctx, n.inspecting, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
+	r, err := n.Run(ctx, composed.PoolInspect, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
 	if err != nil {
 		return step, err
 	}

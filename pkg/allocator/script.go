@@ -14,9 +14,10 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is the client's node, and the scripts that only pools have. What only pools say to the
+// node is the client's node. What only pools say to the
 // scripts of all kinds, and hear of them, is in this file; what is asked of a pool without a claim
 // is in poolcalls.go.
 type node struct {
@@ -24,17 +25,17 @@ type node struct {
 	run   *scriptkit.Runner
 	space keyspace.Space
 	look  *reader.Reader // for who looks on
-
-	setting, sharing, order, swapping             *scriptkit.Script
-	adding, removing, replacing, resting, binding *scriptkit.Script
-	refreshing, inspecting, mending, expiring     *scriptkit.Script
 }
 
 func newNode(c *Client) *node {
-	lib := line.Library()
 	run := line.NewRunner(c.redis, c.cfg.common(), c.tell)
 	cfg := line.Config{
-		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool, Scripts: "pool",
+		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool,
+		Scripts: line.Scripts{
+			Acquire: composed.PoolAcquire, Release: composed.PoolRelease, Renew: composed.PoolRenew, Resume: composed.PoolResume,
+			Restore: composed.PoolRestore, Sweep: composed.PoolSweep, ForceRelease: composed.PoolForceRelease, Pause: composed.PoolPause,
+			Want: composed.PoolWant,
+		},
 		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
 		AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
 		Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
@@ -42,23 +43,10 @@ func newNode(c *Client) *node {
 	}
 	cfg.Notice = line.NewNotice(cfg)
 	return &node{
-		Node:       line.New(cfg),
-		run:        run,
-		space:      c.space,
-		look:       reader.New(run, c.space, false),
-		setting:    lib.Script("pool_set"),
-		sharing:    lib.Script("pool_sharers"),
-		order:      lib.Script("pool_list"),
-		swapping:   lib.Script("pool_swap"),
-		adding:     lib.Script("pool_add"),
-		removing:   lib.Script("pool_remove"),
-		replacing:  lib.Script("pool_replace"),
-		resting:    lib.Script("pool_rest"),
-		binding:    lib.Script("pool_bind"),
-		refreshing: lib.Script("pool_refresh"),
-		inspecting: lib.Script("pool_inspect"),
-		mending:    lib.Script("pool_mend"),
-		expiring:   lib.Script("pool_expire"),
+		Node:  line.New(cfg),
+		run:   run,
+		space: c.space,
+		look:  reader.New(run, c.space, false),
 	}
 }
 
@@ -284,7 +272,7 @@ func (c *Client) rested(ctx context.Context, claim *engine.Claim, resource strin
 // swap runs pool_swap once. left says that the old resource has left the pool.
 func (n *node) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine.Exchanged, left bool, err error) {
 	rest, reason, expiry := asked.args()
-	r, err := n.Run(ctx, n.swapping, scriptkit.Once, c.Name, n.ID, c.ID, line.Decimal(c.Fence()), rest, reason, expiry)
+	r, err := n.Run(ctx, composed.PoolSwap, scriptkit.Once, c.Name, n.ID, c.ID, line.Decimal(c.Fence()), rest, reason, expiry)
 	if err != nil {
 		return x, false, err
 	}

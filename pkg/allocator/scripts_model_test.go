@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
@@ -26,7 +26,7 @@ func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			runs++
 			pool.Run(rt, pool.World{
-				Redis: w.Redis, Scripts: line.Library(), Space: space, Name: fmt.Sprint("proxies", runs),
+				Redis: w.Redis, Scripts: composed.Library(), Space: space, Name: fmt.Sprint("proxies", runs),
 				Heard: heard, Now: time.Now, Advance: func(d time.Duration, _ ...string) { w.Advance(d) },
 			})
 		})

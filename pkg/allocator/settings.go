@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Settings are what all processes go by that use a pool. They are stored with the pool. A zero field says
@@ -291,7 +292,7 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 	if err != nil {
 		return err
 	}
-	r, err := n.Run(ctx, n.setting, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), n.Engine.ClaimID())
+	r, err := n.Run(ctx, composed.PoolSet, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), n.Engine.ClaimID())
 	if err != nil {
 		return err
 	}
@@ -321,7 +322,7 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 		return err
 	}
 	for cursor := "0"; ; {
-		r, err := n.Run(ctx, n.sharing, scriptkit.Bounded, name, cursor, revision)
+		r, err := n.Run(ctx, composed.PoolSharers, scriptkit.Bounded, name, cursor, revision)
 		if err != nil {
 			return err
 		}

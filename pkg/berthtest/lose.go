@@ -10,10 +10,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Lose has the server forget a hold, and only that one, and the holder learn of it: when Lose
@@ -124,9 +124,9 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 
 // call runs a script on the keys of the name.
 func (f *forgetting) call(ctx context.Context, space keyspace.Space, kind keyspace.Kind, name string, args ...string) (scriptkit.Reply, error) {
-	script := line.Library().Script(name)
+	script := composed.Library().Script(name)
 	var keys []string
-	for _, key := range script.Header.Keys {
+	for _, key := range script.Keys {
 		keys = append(keys, space.Key(kind, f.name, key.Name))
 	}
 	return f.run.Run(ctx, script, scriptkit.Once, keys, args)

@@ -6,6 +6,3 @@ func (g *Memory) Names() int {
 	defer g.mu.Unlock()
 	return len(g.names)
 }
-
-// Library is all scripts.
-var Library = library

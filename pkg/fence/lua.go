@@ -32,15 +32,9 @@ import (
 // to that. The text has no #! line, and works on Redis, Valkey and the embedded server.
 func Lua() string {
 	var b strings.Builder
-	for _, file := range []string{"fence/outdated.lua", "fence/admit.lua"} {
-		text, err := scripts.FS.ReadFile(file)
-		if err != nil {
-			panic("berth: " + err.Error()) // the files are embedded: a test would have seen it
-		}
-		for line := range strings.Lines(string(text)) {
-			if !strings.HasPrefix(line, "--- @include") {
-				b.WriteString(line)
-			}
+	for line := range strings.Lines(scripts.Outdated + scripts.Admit) {
+		if !strings.HasPrefix(line, "--- @include") {
+			b.WriteString(line)
 		}
 	}
 	return b.String()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -12,11 +11,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
-
-// library holds the scripts, composed once.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
 
 // The statuses of the scripts; a test compares them with the headers.
 const (
@@ -52,9 +48,8 @@ type RedisConfig struct {
 // It has no Do: a write after an Admit is a second step, and no call to Redis can make
 // the two one. The package's comment says what that leaves open.
 type Redis struct {
-	space         keyspace.Space
-	run           *scriptkit.Runner
-	admit, forget *scriptkit.Script
+	space keyspace.Space
+	run   *scriptkit.Runner
 }
 
 // NewRedis returns a guard on a rueidis client. The rueidis client stays the caller's.
@@ -74,10 +69,7 @@ func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}
-	return &Redis{
-		space: space, run: scriptkit.NewRunner(redis, options),
-		admit: library().Script("fence_admit"), forget: library().Script("fence_forget"),
-	}, nil
+	return &Redis{space: space, run: scriptkit.NewRunner(redis, options)}, nil
 }
 
 // Admit returns nil if no greater fence was admitted for the name before; from then on
@@ -89,7 +81,7 @@ func NewRedis(redis rueidis.Client, cfg RedisConfig) (*Redis, error) {
 // what this release keeps there; and those of scriptkit.Runner: the server's, the
 // network's, and ctx's. After any error, do not write.
 func (g *Redis) Admit(ctx context.Context, name string, fence int64) error {
-	return g.call(ctx, g.admit, statusAdmitted, name, fence)
+	return g.call(ctx, composed.FenceAdmit, statusAdmitted, name, fence)
 }
 
 // Forget drops the name's key, unless a greater fence than the given one was admitted.
@@ -98,7 +90,7 @@ func (g *Redis) Admit(ctx context.Context, name string, fence int64) error {
 //
 // Its errors are those of Admit.
 func (g *Redis) Forget(ctx context.Context, name string, fence int64) error {
-	return g.call(ctx, g.forget, statusForgotten, name, fence)
+	return g.call(ctx, composed.FenceForget, statusForgotten, name, fence)
 }
 
 // Key returns the key of a name, for a script of your own that begins with [Lua] and

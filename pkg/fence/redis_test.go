@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // do runs a command, and returns its answer.
@@ -164,7 +165,7 @@ func lossy(t *testing.T) (*fence.Redis, *link.Link, rueidis.Client) {
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	scripts := map[string]*scriptkit.Script{}
-	for _, s := range fence.Library().Scripts() {
+	for _, s := range composed.Library().Scripts() {
 		scripts[s.SHA] = s
 	}
 	l := link.New(func(sha string) *scriptkit.Script { return scripts[sha] })
@@ -244,12 +245,12 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		"fence_admit":  {"admitted", "incompatible", "stale"},
 		"fence_forget": {"forgotten", "incompatible", "stale"},
 	}
-	for _, s := range fence.Library().Scripts() {
+	for _, s := range composed.Library().Scripts() {
 		if !strings.HasPrefix(s.Name, "fence_") {
 			continue
 		}
 		var got []string
-		for _, r := range s.Header.Returns {
+		for _, r := range s.Returns {
 			got = append(got, r.Status)
 		}
 		slices.SortFunc(got, cmp.Compare[string])

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Status says what came of a call.
@@ -272,7 +273,7 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 		return d
 	}
 	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), c.label)
-	r, err := c.run.Run(context.WithoutCancel(ctx), c.begin, scriptkit.Bounded, []string{c.key(q.name)}, args)
+	r, err := c.run.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{c.key(q.name)}, args)
 	if err != nil {
 		d.err = errors.Join(err, lock.Err())
 		return d

@@ -16,22 +16,17 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
-
-// library holds the scripts, composed once.
-var library = sync.OnceValue(func() *scriptkit.Library { return scriptkit.Lazy(scripts.FS) })
 
 // Client is a node that runs names once in each period, on one Redis. It is safe for concurrent use.
 type Client struct {
-	locks      *qlock.Client
-	space      keyspace.Space
-	run        *scriptkit.Runner
-	tell       line.Teller
-	clock      clock.Clock
-	label      string
-	cleanup    time.Duration
-	begin, end *scriptkit.Script
+	locks   *qlock.Client
+	space   keyspace.Space
+	run     *scriptkit.Runner
+	tell    line.Teller
+	clock   clock.Clock
+	label   string
+	cleanup time.Duration
 
 	life  context.Context // ends with Close
 	close context.CancelCauseFunc
@@ -70,7 +65,6 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	c := &Client{
 		locks: locks, space: space, clock: clock.New(), label: cfg.Label, cleanup: common.CleanupTimeout,
 		idle: make(chan struct{}), told: map[string]time.Duration{},
-		begin: library().Script("once_begin"), end: library().Script("once_end"),
 	}
 	c.tell, _ = line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer) // no claim has events of Once
 	c.life, c.close = context.WithCancelCause(context.Background())

@@ -2,9 +2,6 @@ package once
 
 import "time"
 
-// Library is all scripts.
-var Library = library
-
 // Decided is what a call says of its period without asking anybody, if its process knows of a success in the
 // period that starts so much later.
 func Decided(every, ahead time.Duration) Status {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Run is a run of a period that has begun. It is safe for concurrent use.
@@ -138,7 +139,7 @@ func (r *Run) retell(ctx context.Context) bool {
 // ask runs the script that keeps the outcome.
 func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
 	c, i := r.call.c, &r.info
-	reply, err := c.run.Run(ctx, c.end, mode, []string{c.key(r.call.name)}, append(r.call.args(i.Fence),
+	reply, err := c.run.Run(ctx, composed.OnceEnd, mode, []string{c.key(r.call.name)}, append(r.call.args(i.Fence),
 		strconv.Itoa(i.Attempt), strconv.FormatInt(i.Begun.UnixMilli(), 10), i.Node, i.Label, string(i.Outcome), i.Error,
 		strconv.FormatInt(r.rest().Milliseconds(), 10)))
 	if err != nil {

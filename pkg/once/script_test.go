@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // The words that begin.go knows are those of the scripts.
@@ -29,7 +30,7 @@ func TestTheStatusesAreThoseOfTheScripts(t *testing.T) {
 	}
 	told := map[string]bool{}
 	for _, name := range []string{"once_begin", "once_end"} {
-		for _, reply := range once.Library().Script(name).Header.Returns {
+		for _, reply := range composed.Library().Script(name).Returns {
 			told[reply.Status] = true
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Operator has the calls for operators: it changes the locks of the namespace, whoever
@@ -174,7 +175,7 @@ func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) er
 // has ended by itself.
 func (n *node) forceRelease(ctx context.Context, name string, fence int64, held int) (int, error) {
 	stays := line.Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, n.forceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
+	r, err := n.Run(ctx, composed.LockForceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return 0, err
 	}
@@ -198,7 +199,7 @@ func (n *node) forceRelease(ctx context.Context, name string, fence int64, held 
 
 // forceExtend runs lock_extend for the hold with that fence.
 func (n *node) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
-	r, err := n.Run(ctx, n.extend, scriptkit.Bounded, name,
+	r, err := n.Run(ctx, composed.LockExtend, scriptkit.Bounded, name,
 		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
 	if err != nil {
 		return err

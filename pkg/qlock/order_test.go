@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // grantedIn waits for the locks one after the other, and fails if another than the
@@ -242,8 +242,9 @@ func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing
 
 // drawing are scripts that call what owner/place has, as the acquire does but many times.
 var drawing = sync.OnceValue(func() *scriptkit.Library {
-	files := fstest.MapFS{
-		"draw.lua": {Data: []byte(`--[[
+	files := compose.Sources()
+	for name, text := range map[string]string{
+		"draw.lua": `--[[
 draw: where Random claims would stand.
 KEYS[1] line (ZSET place-claim -> score)
 ARGV[1] ticket    ARGV[2...] x1: draw
@@ -258,8 +259,8 @@ for i = 2, #ARGV do
   reply[i + 1] = place
 end
 return reply
-`)},
-		"between.lua": {Data: []byte(`--[[
+`,
+		"between.lua": `--[[
 between: have claims stand between two others.
 KEYS[1] line (ZSET place-claim -> score)
 ARGV[1] place of the one    ARGV[2] place of the other
@@ -278,29 +279,17 @@ for claim = 0, #places do
   redis.call("ZADD", KEYS[1], "254", places[claim] .. place_mark .. claim)
 end
 return { "between", #places + 1 }
-`)},
+`,
+	} {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	for _, folder := range []string{"state", "line", "owner"} {
-		entries, err := scripts.FS.ReadDir(folder)
-		if err != nil {
-			panic(err)
-		}
-		for _, entry := range entries {
-			path := folder + "/" + entry.Name()
-			text, err := scripts.FS.ReadFile(path)
-			if err != nil {
-				panic(err)
-			}
-			files[path] = &fstest.MapFile{Data: text}
-		}
-	}
-	return scriptkit.MustParse(files)
+	return compose.MustParse(files).Library()
 })
 
 // draws runs one of those scripts on the line of the door, behind another text.
 func (w *world) draws(before, script string, args ...string) []string {
 	w.T.Helper()
-	reply, err := w.Do(append([]string{"EVAL", before + drawing().Script(script).Source, "1", lineKey}, args...)...).ToArray()
+	reply, err := w.Do(append([]string{"EVAL", before + drawing().Script(script).Source(), "1", lineKey}, args...)...).ToArray()
 	require.NoError(w.T, err)
 	var words []string
 	for _, m := range reply[1:] {

@@ -10,35 +10,32 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is one node of a client, and the scripts that only locks have. What only locks say to the
+// node is one node of a client. What only locks say to the
 // scripts of all kinds, and hear of them, is in this file.
 type node struct {
 	*line.Node
 
 	// over is closed when the client has another node, or is closed.
 	over chan struct{}
-
-	forceHold, extend *scriptkit.Script
 }
 
 // newNode makes a node of the client, with an id of its own.
 func newNode(c *Client) *node {
-	lib := line.Library()
-	return &node{
-		Node:      line.New(c.line()),
-		over:      make(chan struct{}),
-		forceHold: lib.Script("lock_force_hold"),
-		extend:    lib.Script("lock_extend"),
-	}
+	return &node{Node: line.New(c.line()), over: make(chan struct{})}
 }
 
 // line is what the nodes of the client work with. They share its notice.
 func (c *Client) line() line.Config {
 	return line.Config{
-		Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock, Scripts: "lock",
+		Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock,
+		Scripts: line.Scripts{
+			Acquire: composed.LockAcquire, Release: composed.LockRelease, Renew: composed.LockRenew, Resume: composed.LockResume,
+			Restore: composed.LockRestore, Sweep: composed.LockSweep, ForceRelease: composed.LockForceRelease, Pause: composed.LockPause,
+			Want: composed.LockWant, Requeue: composed.LockRequeue,
+		},
 		Settings: c.cfg.common(), Clock: c.clock, Tell: c.tell, Notice: c.notice, Swarm: c.swarm.s,
 		AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 	}

@@ -6,18 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
-
-	"github.com/berth-go/berth/scripts"
 )
-
-// BenchmarkParse composes all scripts of Berth, as no program does: they are Lazy.
-func BenchmarkParse(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := Parse(scripts.FS)
-		require.NoError(b, err)
-	}
-}
 
 // BenchmarkRun compares Run with rueidis's own script runner, which has no time
 // limit and reads no reply. The server is in memory and does nothing.
@@ -27,7 +16,7 @@ func BenchmarkRun(b *testing.B) {
 	client := newFakeServer(b, func(int, []string) string { return "*2\r\n$2\r\nok\r\n:7\r\n" }).client(b)
 
 	b.Run("rueidis", func(b *testing.B) {
-		lua := rueidis.NewLuaScript(s.Source)
+		lua := rueidis.NewLuaScript(s.Source())
 		b.ReportAllocs()
 		for b.Loop() {
 			require.NoError(b, lua.Exec(context.Background(), client, keys, args).Error())

@@ -282,7 +282,7 @@ func (r *Runner) wrongType(ctx context.Context, s *Script, keys []string) string
 	var want []string
 	other := ""
 	for i, key := range keys {
-		p := &s.Header.Keys[i]
+		p := &s.Keys[i]
 		has, err := r.client.Do(ctx, r.client.B().Type().Key(key).Build()).ToString()
 		if err == nil && has != "none" && has != p.Type {
 			text := fmt.Sprintf("the key %q (%s) holds a %s instead of a %s", key, p.Name, has, p.Type)

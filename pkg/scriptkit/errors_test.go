@@ -96,7 +96,7 @@ func TestOnlyAServerThatLacksACommandIsIncompatible(t *testing.T) {
 
 func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 	t.Parallel()
-	s := script(t, "KEYS[1] state (HASH)  KEYS[2] line (ZSET)  KEYS[3] free (LIST)\nRETURNS {\"ok\"}",
+	s := script(Script{Keys: []Key{{Name: "state", Type: "hash"}, {Name: "line", Type: "zset"}, {Name: "free", Type: "list"}}},
 		`redis.call("HGET", KEYS[1], "f") redis.call("ZSCORE", KEYS[2], "m") redis.call("LLEN", KEYS[3]) return {"ok"}`)
 	synctest.Test(t, func(t *testing.T) {
 		client, server := embedded(t)

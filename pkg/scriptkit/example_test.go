@@ -2,10 +2,11 @@ package scriptkit_test
 
 import (
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"net"
-	"testing/fstest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
@@ -13,34 +14,23 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// files are the scripts. A program would embed them.
-var files = fstest.MapFS{
-	"counter_add.lua": {Data: []byte(`--[[
-counter_add: add to a counter, up to a limit.
-KEYS[1] counter (STRING number)
-ARGV[1] amount    ARGV[2] limit
-RETURNS {"added", value} | {"full", value}
-REPLAY adds again    COST O(1)
-]]
---- @include "lib/current"
-local value = current(KEYS[1]) + ARGV[1]
+// source is what a server gets. A program would embed it.
+var source = `local value = (redis.call("GET", KEYS[1]) or 0) + ARGV[1]
 if value > tonumber(ARGV[2]) then
   return { "full", value - ARGV[1] }
 end
 redis.call("SET", KEYS[1], value)
 return { "added", value }
-`)},
-	"lib/current.lua": {Data: []byte(`-- current returns the counter, 0 if there is none.
-local function current(key)
-  return tonumber(redis.call("GET", key) or 0)
-end
-`)},
-}
+`
 
-// Parse the scripts, and run one on a server inside this process.
+// Declare a script, and run it on a server inside this process.
 func Example() {
-	add := scriptkit.MustParse(files).Script("counter_add")
-	fmt.Println(add.Commands, add.Header.Args[1].Name)
+	sum := sha1.Sum([]byte(source))
+	add := &scriptkit.Script{
+		Name: "counter_add", SHA: hex.EncodeToString(sum[:]), File: &source, Commands: []string{"GET", "SET"},
+		Keys: []scriptkit.Key{{Name: "counter", Type: "string"}}, Args: []string{"amount", "limit"},
+		Returns: []scriptkit.Return{{Status: "added", Fields: []string{"value"}}, {Status: "full", Fields: []string{"value"}}},
+	}
 
 	server := miniredis.NewMiniRedis()
 	defer server.Close()
@@ -71,7 +61,6 @@ func Example() {
 	fmt.Println(err)
 
 	// Output:
-	// [GET SET] limit
 	// added 3 <nil>
 	// full 3 <nil>
 	// berth: script counter_add on "{visits}": invalid args: the script takes 2 (amount, limit), not 0

@@ -49,7 +49,7 @@ func (r *Runner) loadScript(ctx context.Context, address string, node rueidis.Cl
 	what := "SCRIPT LOAD on " + address
 	attempt, cancel := Limit(ctx, r.opts.CallTimeout)
 	defer cancel()
-	sha, err := node.Do(attempt, node.B().ScriptLoad().Script(s.Source).Build()).ToString()
+	sha, err := node.Do(attempt, node.B().ScriptLoad().Script(s.Source()).Build()).ToString()
 	var answer *rueidis.RedisError
 	switch {
 	case err == nil && sha == s.SHA:

@@ -23,9 +23,7 @@ func (c clusterOf) Nodes() map[string]rueidis.Client { return c.nodes }
 
 func twoScripts(t testing.TB) []*Script {
 	t.Helper()
-	l, err := Parse(files("a.lua", okScript("a", `redis.call("TIME")`), "b.lua", okScript("b", "local x = 1")))
-	require.NoError(t, err)
-	return l.Scripts()
+	return []*Script{script(Script{Name: "a", Commands: []string{"TIME"}}, `redis.call("TIME") return {"ok"}`), script(Script{Name: "b"}, `local x = 1 return {"ok"}`)}
 }
 
 func TestLoadReachesEveryNode(t *testing.T) {
@@ -50,7 +48,7 @@ func TestLoadNamesTheNodesThatFail(t *testing.T) {
 		scripts := twoScripts(t)
 		good := func(_ int, command []string) string {
 			for _, s := range scripts {
-				if command[2] == s.Source {
+				if command[2] == s.Source() {
 					return "$40\r\n" + s.SHA + "\r\n"
 				}
 			}

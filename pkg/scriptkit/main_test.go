@@ -1,28 +1,24 @@
 package scriptkit
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"testing"
-	"testing/fstest"
 
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// files makes a file system of path, text pairs.
-func files(pairs ...string) fstest.MapFS {
-	fsys := fstest.MapFS{}
-	for i := 0; i < len(pairs); i += 2 {
-		fsys[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
+// script is a script of that source, called s unless it has a name. It answers ok unless it names its answers.
+func script(s Script, source string) *Script {
+	if s.Name == "" {
+		s.Name = "s"
 	}
-	return fsys
-}
-
-// script parses one script with the given header lines and body.
-func script(t testing.TB, header, body string) *Script {
-	t.Helper()
-	l, err := Parse(files("s.lua", "--[[\ns: test.\n"+header+"\nREPLAY yes    COST O(1)\n]]\n"+body))
-	require.NoError(t, err)
-	return l.Script("s")
+	if s.Returns == nil {
+		s.Returns = []Return{{Status: "ok"}}
+	}
+	sum := sha1.Sum([]byte(source))
+	s.SHA, s.File = hex.EncodeToString(sum[:]), &source
+	return &s
 }

@@ -156,7 +156,9 @@ func TestRunManySendsTheSourceOfWhatTheServerDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := simple(t)
-		other := script(t, "KEYS[1] state (HASH)\nARGV[1] value\nRETURNS {\"other\"}", `redis.call("DEL", KEYS[1], ARGV[1]) return {"other"}`)
+		other := script(Script{
+			Keys: []Key{{Name: "state", Type: "hash"}}, Args: []string{"value"}, Returns: []Return{{Status: "other"}},
+		}, `redis.call("DEL", KEYS[1], ARGV[1]) return {"other"}`)
 		var mu sync.Mutex
 		var answered []int
 		server := newFakeServer(t, func(_ int, command []string) string {
@@ -190,7 +192,7 @@ func TestRunManySendsTheSourceOfWhatTheServerDoesNotKnow(t *testing.T) {
 			{"EVALSHA", s.SHA, "1", "a", "a"},
 			{"EVALSHA", other.SHA, "1", "b", "b"},
 			{"EVALSHA", s.SHA, "1", "c", "c"},
-			{"EVAL", other.Source, "1", "b", "b"},
+			{"EVAL", other.Source(), "1", "b", "b"},
 		}, server.commands)
 	})
 }
@@ -314,7 +316,7 @@ func TestManyGoToEachNodeByThemselves(t *testing.T) {
 		runner.owners.asked.Store(1)
 		runner.owners.last.Store(&known)
 		calls := callsOf(s, "{a}", "{b}", "{c}", "{d}", "{e}")
-		keyless := script(t, "RETURNS {\"ok\"}", `redis.call("TIME") return {"ok"}`)
+		keyless := script(Script{}, `redis.call("TIME") return {"ok"}`)
 		calls = append(calls, Call{Script: keyless}, Call{Script: keyless})
 		for _, got := range many(t.Context(), t, runner, calls) {
 			require.NoError(t, got.err)

@@ -94,7 +94,7 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 }
 
 // reads says that this stands for the commands of a Read.
-func (s *Script) reads() bool { return s.Source == "" }
+func (s *Script) reads() bool { return s.File == nil }
 
 // read sends the commands once.
 func (c *call) read(ctx context.Context, now time.Time, from From, commands []Command) (Answers, error) {

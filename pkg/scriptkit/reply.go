@@ -33,8 +33,8 @@ func newReply(s *Script, result rueidis.RedisResult) (Reply, error) {
 	if err != nil {
 		return Reply{}, fmt.Errorf("the answer does not begin with a status")
 	}
-	for i := range s.Header.Returns {
-		if shape := &s.Header.Returns[i]; shape.Status == status {
+	for i := range s.Returns {
+		if shape := &s.Returns[i]; shape.Status == status {
 			return Reply{script: s, shape: shape, elements: elements}, nil
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestReplyReadsNumbersAndText(t *testing.T) {
 	t.Parallel()
-	s := script(t, `RETURNS {"ok", number, negative, digits, fence, text, empty}`,
+	s := script(Script{Returns: []Return{{Status: "ok", Fields: []string{"number", "negative", "digits", "fence", "text", "empty"}}}},
 		`return {"ok", 42, -7, "13", string.format("%.0f", 1765432109876543), "a b", ""}`)
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := embedded(t)
@@ -26,7 +26,7 @@ func TestReplyReadsNumbersAndText(t *testing.T) {
 
 func TestReplyKeepsItsFirstError(t *testing.T) {
 	t.Parallel()
-	s := script(t, `RETURNS {"ok", text, list, none, last}`, `return {"ok", "12x", {1}, false, 5}`)
+	s := script(Script{Returns: []Return{{Status: "ok", Fields: []string{"text", "list", "none", "last"}}}}, `return {"ok", "12x", {1}, false, 5}`)
 	tests := []struct {
 		name string
 		read func(r *Reply)
@@ -67,14 +67,14 @@ func TestReplyThatCameWithAnErrorIsEmpty(t *testing.T) {
 func TestAnswersOfAnotherShapeAreErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
-		`if true then return {string.lower("OTHER")} end return {"ok"}`: `the answer's status "other" is not in RETURNS`,
-		`if true then return 1 end return {"ok"}`:                       "the answer is no table with a status",
-		`if true then return nil end return {"ok"}`:                     "the answer is no table with a status",
-		`if true then return {} end return {"ok"}`:                      "the answer is no table with a status",
-		`if true then return {1} end return {"ok"}`:                     "the answer does not begin with a status",
-		`if true then return {{"ok"}} end return {"ok"}`:                "the answer does not begin with a status",
+		`return {"other"}`: `the answer's status "other" is not in RETURNS`,
+		`return 1`:         "the answer is no table with a status",
+		`return nil`:       "the answer is no table with a status",
+		`return {}`:        "the answer is no table with a status",
+		`return {1}`:       "the answer does not begin with a status",
+		`return {{"ok"}}`:  "the answer does not begin with a status",
 	} {
-		s := script(t, `RETURNS {"ok"}`, body)
+		s := script(Script{}, body)
 		synctest.Test(t, func(t *testing.T) {
 			client, _ := embedded(t)
 			r, err := NewRunner(client, Options{}).Run(t.Context(), s, Bounded, nil, nil)

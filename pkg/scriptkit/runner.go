@@ -88,27 +88,23 @@ func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []str
 
 // checkCounts refuses a call with more or fewer keys or args than declared.
 func (s *Script) checkCounts(keys, args int) error {
-	h := &s.Header
-	if keys != len(h.Keys) {
-		return berth.Invalid("keys", "the script takes %d (%s), not %d", len(h.Keys), names(h.Keys), keys)
+	if keys != len(s.Keys) {
+		names := make([]string, len(s.Keys))
+		for i, key := range s.Keys {
+			names[i] = key.Name
+		}
+		return berth.Invalid("keys", "the script takes %d (%s), not %d", len(names), strings.Join(names, ", "), keys)
 	}
-	extra := args - len(h.Args)
+	list := func(names []string) string { return strings.Join(names, ", ") }
+	extra := args - len(s.Args)
 	switch {
-	case len(h.Group) == 0 && extra != 0:
-		return berth.Invalid("args", "the script takes %d (%s), not %d", len(h.Args), names(h.Args), args)
-	case extra < 0 || len(h.Group) > 0 && extra%len(h.Group) != 0:
+	case len(s.Group) == 0 && extra != 0:
+		return berth.Invalid("args", "the script takes %d (%s), not %d", len(s.Args), list(s.Args), args)
+	case extra < 0 || len(s.Group) > 0 && extra%len(s.Group) != 0:
 		return berth.Invalid("args", "the script takes %d (%s) and groups of %d (%s), not %d",
-			len(h.Args), names(h.Args), len(h.Group), names(h.Group), args)
+			len(s.Args), list(s.Args), len(s.Group), list(s.Group), args)
 	}
 	return nil
-}
-
-func names(params []Param) string {
-	list := make([]string, len(params))
-	for i, p := range params {
-		list[i] = p.Name
-	}
-	return strings.Join(list, ", ")
 }
 
 // call is one Run. Its args are handed on beside it: the keys end up in errors, so
@@ -179,7 +175,7 @@ func (c *call) limit(ctx context.Context, now time.Time) (context.Context, conte
 func (c *call) build(sourced bool, args []string) rueidis.Completed {
 	client, keys := c.runner.client, int64(len(c.keys))
 	if sourced {
-		return client.B().Eval().Script(c.script.Source).Numkeys(keys).Key(c.keys...).Arg(args...).Build()
+		return client.B().Eval().Script(c.script.Source()).Numkeys(keys).Key(c.keys...).Arg(args...).Build()
 	}
 	return client.B().Evalsha().Sha1(c.script.SHA).Numkeys(keys).Key(c.keys...).Arg(args...).Build()
 }

@@ -16,7 +16,10 @@ func exact() Options { return Options{Retry: berth.Retry{Jitter: -1}} }
 // simple takes one key and one argument and answers ok.
 func simple(t testing.TB) *Script {
 	t.Helper()
-	return script(t, "KEYS[1] state (HASH)\nARGV[1] value\nRETURNS {\"ok\", value}",
+	return script(Script{
+		Keys: []Key{{Name: "state", Type: "hash"}}, Args: []string{"value"}, Commands: []string{"HGET", "HSET"},
+		Returns: []Return{{Status: "ok", Fields: []string{"value"}}},
+	},
 		`redis.call("HSET", KEYS[1], "f", ARGV[1]) return {"ok", redis.call("HGET", KEYS[1], "f")}`)
 }
 
@@ -31,7 +34,7 @@ func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing
 		s := simple(t)
 		known := false
 		server := newFakeServer(t, func(_ int, command []string) string {
-			known = known || command[0] == "EVAL" && command[1] == s.Source
+			known = known || command[0] == "EVAL" && command[1] == s.Source()
 			if !known {
 				return "-NOSCRIPT No matching script. Please use EVAL.\r\n"
 			}
@@ -45,10 +48,10 @@ func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing
 			require.False(t, r.Unanswered)
 		}
 		require.Equal(t, [][]string{
-			{"EVAL", s.Source, "1", "{gpu}:state", "secret"},
+			{"EVAL", s.Source(), "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
-			{"EVAL", s.Source, "1", "{gpu}:state", "secret"},
+			{"EVAL", s.Source(), "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
 		}, server.commands)
 	})
@@ -71,8 +74,8 @@ func TestRunOnTheEmbeddedServer(t *testing.T) {
 
 func TestRunRefusesAWrongNumberOfKeysOrArgs(t *testing.T) {
 	t.Parallel()
-	fixed := script(t, "KEYS[1] a (SET)  KEYS[2] b (SET)\nARGV[1] x\nRETURNS {\"ok\"}", `f(KEYS, ARGV) return {"ok"}`)
-	group := script(t, "ARGV[1] x\nARGV[2...] x2: p, q\nRETURNS {\"ok\"}", `f(ARGV) return {"ok"}`)
+	fixed := script(Script{Keys: []Key{{Name: "a", Type: "set"}, {Name: "b", Type: "set"}}, Args: []string{"x"}}, `return {"ok"}`)
+	group := script(Script{Args: []string{"x"}, Group: []string{"p", "q"}}, `return {"ok"}`)
 	tests := []struct {
 		name       string
 		script     *Script

@@ -12,23 +12,26 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is the client's node, and the script that only semaphores have. What only semaphores say
+// node is the client's node. What only semaphores say
 // to the scripts of all kinds, and hear of them, is in this file.
-type node struct {
-	*line.Node
-	resizing *scriptkit.Script
-}
+type node struct{ *line.Node }
 
 func newNode(c *Client) *node {
 	cfg := line.Config{
-		Redis: c.redis, Runner: line.NewRunner(c.redis, c.cfg.common(), c.tell), Space: c.space, Kind: keyspace.Sem, Scripts: "semaphore",
+		Redis: c.redis, Runner: line.NewRunner(c.redis, c.cfg.common(), c.tell), Space: c.space, Kind: keyspace.Sem,
+		Scripts: line.Scripts{
+			Acquire: composed.SemaphoreAcquire, Release: composed.SemaphoreRelease, Renew: composed.SemaphoreRenew, Resume: composed.SemaphoreResume,
+			Restore: composed.SemaphoreRestore, Sweep: composed.SemaphoreSweep, ForceRelease: composed.SemaphoreForceRelease, Pause: composed.SemaphorePause,
+			Want: composed.SemaphoreWant,
+		},
 		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
 		AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
 	}
 	cfg.Notice = line.NewNotice(cfg)
-	return &node{Node: line.New(cfg), resizing: line.Library().Script("semaphore_resize")}
+	return &node{line.New(cfg)}
 }
 
 // The statuses of the scripts that only semaphores have; a test compares them with the
@@ -69,7 +72,7 @@ func (n *node) resize(ctx context.Context, name string, capacity int, opts Resiz
 	if err != nil {
 		return err
 	}
-	r, err := n.Run(ctx, n.resizing, scriptkit.Bounded, name,
+	r, err := n.Run(ctx, composed.SemaphoreResize, scriptkit.Bounded, name,
 		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create), line.Decimal(seen), n.Engine.ClaimID())
 	if err != nil {
 		return err

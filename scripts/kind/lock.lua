@@ -8,29 +8,10 @@
 --- @include "owner/reentered"
 --- @include "owner/remaining"
 -- What only locks are: one owner holds, with one entry or several, which share a deadline.
--- See scripts.go for what the line
--- asks of a kind. What a kind does not need is false.
-local kind_fresh = false
-local kind_save = false
+-- See scripts.go for what the line asks of a kind. What a kind does not define is false.
 local kind_spare = 0
 local kind_weighs = true
-local kind_heavy = false
-local kind_leave = false
-local kind_deal = false
-local kind_expire = false
-local kind_due = false
-local kind_moment = false
-local kind_alarm = false
-local kind_vacate = false
-local kind_stand = false
-local kind_stands = false
-local kind_rejoin = false
-local kind_extras = false
-local kind_setting = false
 local kind_thin = true
-local kind_tell = false
-local kind_pending = false
-local kind_asks = false
 
 -- kind_open: the text of the group is the last of what was fetched.
 local function kind_open(keys, linger, channel, name, claim, t, v, top)

@@ -7,15 +7,7 @@
 --- @include "pool/target"
 --- @include "pool/agree"
 -- What only pools are: a claim gets one of the resources. See scripts.go for what the line
--- asks of a kind. What a kind does not need is false.
-local kind_enter = false
-local kind_remove = false
-local kind_heavy = false
-local kind_hold = false
-local kind_deadlines = false
-local kind_left = false
-local kind_weighs = false
-local kind_thin = false
+-- asks of a kind. What a kind does not define is false.
 local kind_spare = 20 -- of the drops and grants of a run, kept for pick
 local kind_open = pool_open
 local kind_fresh = pool_fresh

@@ -1,33 +1,10 @@
 --- @include "state/open"
 -- What only semaphores are: a capacity, of which each claim takes its weight. See scripts.go for what the line
--- asks of a kind. What a kind does not need is false.
+-- asks of a kind. What a kind does not define is false.
 local kind_open = open
-local kind_fresh = false
-local kind_save = false
 local kind_spare = 0
 local kind_weighs = true
-local kind_enter = false
-local kind_place = false
-local kind_remove = false
-local kind_deal = false
-local kind_leave = false
-local kind_expire = false
-local kind_due = false
-local kind_moment = false
-local kind_alarm = false
-local kind_vacate = false
-local kind_stand = false
-local kind_stands = false
-local kind_rejoin = false
-local kind_hold = false
-local kind_deadlines = false
-local kind_left = false
-local kind_extras = false
-local kind_setting = false
 local kind_thin = true
-local kind_tell = false
-local kind_pending = false
-local kind_asks = false
 
 -- kind_heavy: a claim that weighs more than the capacity will never fit.
 local function kind_heavy(st, r)

@@ -50,7 +50,9 @@ local function acquire(at, st, known, ask)
       _, _, what = kind_arrive(at, st, budget, ask)
     end
     -- What has expired and was met may not have been all that was in the way.
-    more = st.met or budget.left <= kind_spare or not what and budget.left < before
+    if st.met or budget.left <= kind_spare or not what and budget.left < before then
+      more = true
+    end
     if not what and not ask.waits then
       reply = st.pause > 0 and reply_paused(at, st, budget.swept, more) or kind_refused(at, st, ask, budget.swept, more)
     end

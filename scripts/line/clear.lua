@@ -12,7 +12,9 @@ local function clear(at, st, ask, was, held, budget, full)
   local head_left, sooner = false, nil
   if was then
     local _
-    head_left = not held and first(at.line) == ask.claim
+    if not held and first(at.line) == ask.claim then
+      head_left = true
+    end
     _, _, sooner = leave(at, st, ask.claim, was, held)
     budget.left, full = budget.left - 1, kind_full(at, st, ask.r)
   end

@@ -21,7 +21,9 @@ local function force(at, st, targets, stays, wish)
   fatten(at, st, false, targets[1].claim)
   for _, e in ipairs(targets) do
     fence = e.r.fence
-    head_left = head_left or not e.r.held and first(at.line) == e.claim
+    if not head_left and not e.r.held and first(at.line) == e.claim then
+      head_left = true
+    end
     local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
     sooner = least(sooner, ends)
     if kind_remove and wish then

@@ -13,9 +13,9 @@
 --- @include "line/reply"
 --- @include "wake/publish"
 -- restore_claim puts a claim that waited back where it stood. It returns what the claim is now:
--- waiting, held, gone, released, taken, too_heavy or absent; the end of its wait lease (ms) if it waits now;
--- the earliest deadline that its leaving has set (ms), nil for none; whether the first in line
--- has left; and the record of a claim that waits.
+-- waiting, held, gone, released, taken, too_heavy or absent; the end of its wait lease (ms) if it waits now; the
+-- earliest deadline that its leaving has set (ms), nil for none; whether the first in line has left; and the record
+-- of a claim that waits.
 local function restore_claim(at, st, node, claim, standing, text)
   local r, hold = record_read(text), st.thin
   local known = hold and hold.claim == claim and thin_record(st).text
@@ -39,7 +39,9 @@ local function restore_claim(at, st, node, claim, standing, text)
     end
     if st.form == "fat" then
       local _
-      head_left = not held and first(at.line) == claim
+      if not held and first(at.line) == claim then
+        head_left = true
+      end
       _, _, sooner = leave(at, st, claim, was, held)
     end
   end
@@ -67,10 +69,8 @@ local function restore_claim(at, st, node, claim, standing, text)
 end
 
 -- restore has a node's waiting claims that the server no longer knows stand where they
--- stood: claim, its lane and place, record, ... cap is the capacity where none is stored. The
--- reply is
---   status, next_ms, flags, setting, held, waiting
--- see line/reply, and then a word for each claim.
+-- stood: claim, its lane and place, record, ... cap is the capacity where none is stored. The reply is
+-- status, next_ms, flags, setting, held, waiting, see line/reply; and then a word for each claim.
 local function restore(at, st, node, cap, claims)
   if at.newer then
     return { "incompatible", at.newer }

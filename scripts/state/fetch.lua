@@ -7,11 +7,12 @@ local function fetch(keys, claim, ...)
   local thin = not top and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
-    thin = fields.err and redis.call("MGET", keys[1])[1]
-    if fields.err and not thin then
-      redis.call("HLEN", keys[1]) -- the server says that it is of another type
-    elseif not thin then
+    if not fields.err then
       return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1]) -- the server says that it is of another type
     end
   end
   return time, { false, false, false, thin = thin }, top

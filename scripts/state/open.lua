@@ -16,7 +16,9 @@ local function open(keys, linger, channel, name, claim, t, v, top)
   local known, st, newer = v[2]
   if v.thin then
     st, newer = thin_open(keys[1], v.thin, ms)
-    known = st.thin and st.thin.claim == claim and thin_record(st).text
+    if st.thin and st.thin.claim == claim then
+      known = thin_record(st).text
+    end
   else
     st, newer = load(v[1])
     if st.form and not top then -- somebody has deleted the line: what it had is gone

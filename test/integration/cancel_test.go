@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -268,7 +269,7 @@ func (w *world) sweeper() *line.Node {
 	redis := w.server.Client(w.T)
 	cfg := line.Config{
 		Redis: redis, Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: w.space, Kind: w.kind,
-		Settings: settings.Common{Linger: time.Minute}, Scripts: map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind],
+		Settings: settings.Common{Linger: time.Minute}, Scripts: testkit.ScriptsOf(map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind]),
 	}
 	if w.kind == keyspace.Pool {
 		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}

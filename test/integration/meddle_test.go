@@ -7,8 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // fate is what a meddler does to one call.
@@ -39,18 +38,18 @@ type meddler struct {
 func (w *world) meddler() *meddler {
 	w.Helper()
 	for _, s := range library.Scripts() {
-		w.do("SCRIPT", "LOAD", s.Source)
+		w.do("SCRIPT", "LOAD", s.Source())
 	}
 	return &meddler{Client: w.server.Client(w.T), plan: map[string][]fate{}, rule: map[string]fate{}, met: map[string]int{}, runs: map[string]int{}}
 }
 
-var library = scriptkit.MustParse(scripts.FS)
+var library = composed.Library()
 
 // names are the scripts' names by what EVALSHA and EVAL call them.
 var names = func() map[string]string {
 	all := map[string]string{}
 	for _, s := range library.Scripts() {
-		all[s.SHA], all[s.Source] = s.Name, s.Name
+		all[s.SHA], all[s.Source()] = s.Name, s.Name
 	}
 	return all
 }()

@@ -200,6 +200,6 @@ func (w *world) poolWhole(name string, v view) {
 func (w *world) load() {
 	w.Helper()
 	for _, s := range library.Scripts() {
-		w.do("SCRIPT", "LOAD", s.Source)
+		w.do("SCRIPT", "LOAD", s.Source())
 	}
 }

@@ -96,29 +96,29 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 	sc := find(s.release.library, script)
 	require.NotNil(s, sc, "%s has no %s", s.release.version, script)
 	var keys, args []string
-	for _, key := range sc.Header.Keys {
+	for _, key := range sc.Keys {
 		part, known := parts[key.Name]
 		require.True(s, known, "%s of %s takes a key %q, which this test does not know", script, s.release.version, key.Name)
 		keys = append(keys, s.space.Key(s.kind, s.name, part))
 	}
-	for _, arg := range sc.Header.Args {
-		value, known := w.of[arg.Name]
+	for _, arg := range sc.Args {
+		value, known := w.of[arg]
 		switch {
 		case known:
-		case arg.Name == "channel prefix":
+		case arg == "channel prefix":
 			value, known = s.space.Wake(""), true
-		case arg.Name == "name":
+		case arg == "name":
 			value, known = s.name, true
-		case strings.HasPrefix(arg.Name, "fixed terms of the record"):
+		case strings.HasPrefix(arg, "fixed terms of the record"):
 			value, known = terms(s.kind, time.Minute), true
 		default:
-			value, known = usual[arg.Name]
+			value, known = usual[arg]
 		}
-		require.True(s, known, "%s of %s takes %q: give it a usual value here", script, s.release.version, arg.Name)
+		require.True(s, known, "%s of %s takes %q: give it a usual value here", script, s.release.version, arg)
 		args = append(args, value)
 	}
 	for _, group := range w.groups {
-		require.Len(s, group, len(sc.Header.Group), "the group of %s", script)
+		require.Len(s, group, len(sc.Group), "the group of %s", script)
 		args = append(args, group...)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

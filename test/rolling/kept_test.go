@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts"
 )
@@ -76,11 +77,16 @@ func versions(dir string) ([]string, error) {
 // release is the scripts of a version.
 type release struct {
 	version string
-	library *scriptkit.Library
+	scripts compose.Scripts
+	library *scriptkit.Library // of the same
+}
+
+func releaseOf(version string, scripts compose.Scripts) release {
+	return release{version, scripts, scripts.Library()}
 }
 
 // today is what would be released next.
-var today = release{"today", scriptkit.MustParse(scripts.FS)}
+var today = releaseOf("today", compose.MustParse(scripts.FS))
 
 var versionName = regexp.MustCompile(`^v(\d+)\.(\d+)\.(\d+)(-[0-9a-z.]+)?$`)
 
@@ -92,11 +98,11 @@ var kept = sync.OnceValues(func() ([]release, error) {
 	}
 	all := make([]release, len(names))
 	for i, version := range names {
-		library, err := scriptkit.Parse(os.DirFS(filepath.Join(keptIn, version)))
+		scripts, err := compose.Parse(os.DirFS(filepath.Join(keptIn, version)))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", version, err)
 		}
-		all[i] = release{version, library}
+		all[i] = releaseOf(version, scripts)
 	}
 	return all, nil
 })
@@ -134,21 +140,23 @@ func previous(t testing.TB) release {
 	all := releases(t)
 	r := all[len(all)-2]
 	require.Equal(t, formatOf(t, r), formatOf(t, today), "releases of two formats do not run side by side")
-	require.Empty(t, differences(r.library, today.library),
+	require.Empty(t, differences(r.scripts, today.scripts),
 		"the client of today cannot run these scripts of %s: the tests need a way to translate its calls", r.version)
 	return r
 }
 
 // differences are the scripts that take or answer something else than those of
 // another release.
-func differences(a, b *scriptkit.Library) (names []string) {
-	shape := func(s *scriptkit.Script) string {
-		h := s.Header
+func differences(a, b compose.Scripts) (names []string) {
+	shape := func(s *compose.Script) string {
+		h := s.Declares
 		return fmt.Sprint(h.Keys, h.Args, h.Group, h.GroupStart, h.Returns)
 	}
-	for _, s := range a.Scripts() {
-		if other := find(b, s.Name); other != nil && shape(other) != shape(s) {
-			names = append(names, s.Name)
+	for _, s := range a {
+		for _, other := range b {
+			if other.Name == s.Name && shape(other) != shape(s) {
+				names = append(names, s.Name)
+			}
 		}
 	}
 	return names

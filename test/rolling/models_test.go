@@ -3,8 +3,6 @@ package rolling
 import (
 	"fmt"
 	"hash/fnv"
-	"os"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
@@ -92,13 +91,10 @@ func TestAPoolOfTwoReleasesKeepsTheLaws(t *testing.T) {
 func onClock(t *testing.T, r release, clock *poolmodel.Clock) *scriptkit.Library {
 	t.Helper()
 	files := fstest.MapFS{}
-	for _, script := range r.library.Scripts() {
-		file := script.Name + ".lua"
-		text, err := os.ReadFile(filepath.Join(keptIn, r.version, file))
-		require.NoError(t, err)
-		files[file] = &fstest.MapFile{Data: clock.Script(text)}
+	for _, script := range r.scripts {
+		files[script.Name+".lua"] = &fstest.MapFile{Data: clock.Script([]byte(*script.File))}
 	}
-	changed, err := scriptkit.Parse(files)
+	changed, err := compose.Parse(files)
 	require.NoError(t, err)
-	return changed
+	return changed.Library()
 }

@@ -2,15 +2,13 @@ package rolling
 
 import (
 	"bytes"
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // edit replaces text in a file of scripts, everywhere in it.
@@ -165,22 +163,14 @@ func TestAFormatThatChangesIsNoticed(t *testing.T) {
 // mutated is today's scripts with the edits.
 func mutated(t *testing.T, edits []edit) *scriptkit.Library {
 	t.Helper()
-	files := fstest.MapFS{}
-	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := scripts.FS.ReadFile(path)
-		files[path] = &fstest.MapFile{Data: text}
-		return err
-	}))
+	files := compose.Sources()
 	for _, e := range edits {
 		file := files[e.file]
 		require.NotNil(t, file, e.file)
 		require.Contains(t, string(file.Data), e.was, e.file)
 		file.Data = bytes.ReplaceAll(file.Data, []byte(e.was), []byte(e.is))
 	}
-	library, err := scriptkit.Parse(files)
+	scripts, err := compose.Parse(files)
 	require.NoError(t, err)
-	return library
+	return scripts.Library()
 }

@@ -35,7 +35,7 @@ func newSwap(from, to *scriptkit.Library) *swap {
 	}
 	for _, script := range from.Scripts() {
 		if other := find(to, script.Name); other != nil {
-			s.bySHA[script.SHA], s.bySource[script.Source] = other, other
+			s.bySHA[script.SHA], s.bySource[script.Source()] = other, other
 		}
 	}
 	return s
@@ -82,7 +82,7 @@ func (c *older) Do(ctx context.Context, command rueidis.Completed) rueidis.Redis
 		command = c.B().Evalsha().Sha1(bySHA.SHA).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
 	case words[0] == "EVAL" && bySource != nil && (c.swap.keep == nil || !c.swap.keep(bySource.Name)):
 		c.swap.note(bySource.Name)
-		command = c.B().Eval().Script(bySource.Source).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
+		command = c.B().Eval().Script(bySource.Source()).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
 	}
 	return c.Client.Do(ctx, command)
 }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -121,7 +121,7 @@ func (s *site) outlast() {
 }
 
 // given is what fits the script on a name with that ticket and fence.
-func given(script *scriptkit.Script, s *site, ticket, fence string) with {
+func given(script *compose.Script, s *site, ticket, fence string) with {
 	w := with{of: map[string]string{}}
 	for name, value := range fitting[script.Name].of {
 		w.of[name] = strings.NewReplacer("ticket", ticket, "fence", fence).Replace(value)
@@ -142,7 +142,7 @@ func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 	// A hash that is a table may change its order by being read; a list does not.
 	redis := harness.Start(t, "--hash-max-listpack-value", "65536", "--zset-max-listpack-value", "65536").Client(t)
 	for _, r := range releases(t) {
-		for _, script := range r.library.Scripts() {
+		for _, script := range r.scripts {
 			if script.Name == "waits_note" || script.Name == "notice_set" {
 				continue // no number: the registry is a hint, and of a notice each reader heeds the fields that it knows
 			}
@@ -163,7 +163,7 @@ func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 	}
 }
 
-func refuses(s *site, script *scriptkit.Script) {
+func refuses(s *site, script *compose.Script) {
 	s.Helper()
 	ticket, fence := furnish(s)
 	w := given(script, s, ticket, fence)
@@ -194,7 +194,7 @@ func refuses(s *site, script *scriptkit.Script) {
 	before = s.everything()
 	reply = s.call(script.Name, w)
 	require.NotEqual(s, "incompatible", reply.Status())
-	if reads := strings.HasPrefix(script.Header.Replay, "reads only"); reads {
+	if reads := strings.HasPrefix(script.Declares.Replay, "reads only"); reads {
 		require.Equal(s, before, s.everything(), "a script that only reads")
 	} else {
 		require.NotEqual(s, before, s.everything(), "the call would have written: %s", reply.Status())
@@ -203,7 +203,7 @@ func refuses(s *site, script *scriptkit.Script) {
 
 // refusesThin has the script meet a thin name of a newer release: held, and idle. The
 // scripts of thin names leave it to the general ones to say what it is.
-func refusesThin(s *site, script *scriptkit.Script, thin bool) {
+func refusesThin(s *site, script *compose.Script, thin bool) {
 	s.Helper()
 	const fence = "1700000000000000"
 	held := fence + " 1700000000000 b.9 " + terms(s.kind, time.Minute)

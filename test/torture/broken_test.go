@@ -3,7 +3,6 @@ package torture
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -14,12 +13,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -40,11 +39,20 @@ func (m mutant) env(t *testing.T, n int) []string {
 		skew = m.skew[n]
 	}
 	dir := t.TempDir()
-	for file, text := range replaced(t, ".lua", m) {
-		write(t, filepath.Join(dir, strings.TrimPrefix(file, "scripts/")), text)
+	for _, script := range scriptsOf(t, m) {
+		source := script.Source()
+		if m.skew != nil {
+			source = ownTime.Replace(source)
+		}
+		if source != composed.Library().Script(script.Name).Source() {
+			write(t, filepath.Join(dir, script.Name+".lua"), source)
+		}
 	}
 	return []string{brokenEnv + "=" + m.name, scriptsEnv + "=" + dir, skewEnv + "=" + strconv.Itoa(skew)}
 }
+
+// ownTime has a script take the time from the last two arguments.
+var ownTime = strings.NewReplacer(`redis.call("TIME")`, "{ table.remove(ARGV, #ARGV - 1), table.remove(ARGV) }")
 
 // root is the library's module.
 const root = "../.."
@@ -76,21 +84,25 @@ func replaced(t *testing.T, ending string, some ...mutant) map[string]string {
 }
 
 // loader has the scripts of a folder take the place of those of the same names.
-var loader = mutant{broke: []change{{"scripts/scripts.go", "var FS embed.FS\n", `var files embed.FS
+const loader = `package composed
 
-var FS = overwritten{files}
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"os"
+)
 
-type overwritten struct{ embed.FS }
-
-func (o overwritten) ReadFile(name string) ([]byte, error) {
-	if dir := os.Getenv("` + scriptsEnv + `"); dir != "" {
-		if text, err := os.ReadFile(dir + "/" + name); err == nil {
-			return text, nil
+func init() {
+	for _, script := range Library().Scripts() {
+		text, err := os.ReadFile(os.Getenv("` + scriptsEnv + `") + "/" + script.Name + ".lua")
+		if err != nil {
+			continue
 		}
+		source, sum := string(text), sha1.Sum(text)
+		script.File, script.Header, script.SHA = &source, 0, hex.EncodeToString(sum[:])
 	}
-	return o.FS.ReadFile(name)
 }
-`}, {"scripts/scripts.go", `import "embed"`, `import ("embed"; "os")`}}}
+`
 
 // switches is what a package with a mutant in it gets besides, so that what is written
 // into its files needs no imports.
@@ -123,7 +135,7 @@ func buildBroken(t *testing.T) string {
 		dir := path.Dir(file)
 		files[dir+"/broken.go"] = fmt.Sprintf(switches, path.Base(dir))
 	}
-	maps.Copy(files, replaced(t, ".go", loader))
+	files["scripts/composed/broken.go"] = loader
 	dir := t.TempDir()
 	over := map[string]string{}
 	for file, text := range files {
@@ -153,32 +165,28 @@ func write(t *testing.T, file, text string) {
 
 // Sooner than a build: whoever changes the library changes the mutants with it.
 func TestEveryMutantFitsTheLibrary(t *testing.T) {
-	for _, m := range append([]mutant{loader}, mutants...) {
+	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) {
 			require.NotEmpty(t, replaced(t, "", m))
 			for _, c := range m.broke {
 				require.NotEqual(t, c.old, c.now)
 			}
-			_, err := scriptkit.Parse(scriptsOf(t, m))
-			require.NoError(t, err)
+			require.NotEmpty(t, scriptsOf(t, m))
 		})
 	}
 }
 
 // scriptsOf are all scripts as the mutant has them.
-func scriptsOf(t *testing.T, m mutant) fs.FS {
+func scriptsOf(t *testing.T, m mutant) []*scriptkit.Script {
 	t.Helper()
-	files, changed := fstest.MapFS{}, replaced(t, ".lua", m)
-	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := scripts.FS.ReadFile(file)
-		if now, ok := changed["scripts/"+file]; ok {
-			text = []byte(now)
-		}
-		files[file] = &fstest.MapFile{Data: text}
-		return err
-	}))
-	return files
+	files, changed := compose.Sources(), replaced(t, ".lua", m)
+	if len(changed) == 0 {
+		return composed.Library().Scripts()
+	}
+	for file, text := range changed {
+		files[strings.TrimPrefix(file, "scripts/")].Data = []byte(text)
+	}
+	all, err := compose.Parse(files)
+	require.NoError(t, err)
+	return all.Library().Scripts()
 }

@@ -417,14 +417,8 @@ const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
 const margin = "\treturn 2*time.Millisecond + lease/100\n"
 
 // clientClock has every script go by the clock of the process that calls it: its
-// seconds and microseconds are the last two arguments of each call.
+// seconds and microseconds are the last two arguments of each call. See ownTime.
 var clientClock = []change{
-	{
-		"pkg/scriptkit/library.go", "\tsum := sha1.Sum([]byte(composed))", `	if broken {
-		composed = strings.ReplaceAll(composed, "redis.call(\"TIME\")", "{ table.remove(ARGV, #ARGV - 1), table.remove(ARGV) }")
-	}
-	sum := sha1.Sum([]byte(composed))`,
-	},
 	{
 		"pkg/scriptkit/runner.go", "\tclient, keys := c.runner.client, int64(len(c.keys))\n",
 		`	client, keys := c.runner.client, int64(len(c.keys))

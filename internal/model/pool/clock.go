@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
 )
 
 // ahead is how far a clock is ahead of the server's: what the scripts have expire must
@@ -42,16 +40,11 @@ func NewClock(t testing.TB, redis rueidis.Client, key string) *Clock {
 // Scripts are all scripts, on that clock.
 func (c *Clock) Scripts() *scriptkit.Library {
 	c.t.Helper()
-	files := fstest.MapFS{}
-	require.NoError(c.t, fs.WalkDir(scripts.FS, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := scripts.FS.ReadFile(path)
-		files[path] = &fstest.MapFile{Data: c.Script(text)}
-		return err
-	}))
-	return scriptkit.MustParse(files)
+	files := compose.Sources()
+	for _, file := range files {
+		file.Data = c.Script(file.Data)
+	}
+	return compose.MustParse(files).Library()
 }
 
 // Script is the text of a script or of what scripts include, on that clock.

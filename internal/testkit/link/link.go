@@ -287,7 +287,7 @@ func (l *Link) command(words []string, raw []byte) ([]byte, Fate) {
 	case c.Name == "EVALSHA":
 		if s := l.scripts(c.Args[0]); s != nil {
 			c.Name = s.Name
-			raw = command(append([]string{"EVAL", s.Source}, c.Args[1:]...)...)
+			raw = command(append([]string{"EVAL", s.Source()}, c.Args[1:]...)...)
 		}
 	case c.Name == "EVAL":
 		if s := l.scripts(sum(c.Args[0])); s != nil {

@@ -91,6 +91,9 @@ func keysPage(tree fs.FS) (page, error) {
 func readScripts(tree fs.FS) (map[string]string, error) {
 	scripts := map[string]string{}
 	err := fs.WalkDir(tree, "scripts", func(name string, entry fs.DirEntry, err error) error {
+		if name == composed {
+			return fs.SkipDir
+		}
 		if err != nil || entry.IsDir() || path.Ext(name) != ".lua" {
 			return err
 		}

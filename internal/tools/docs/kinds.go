@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// asked is where a comment says what the line asks of a kind, a row a name.
+// asked is where the names are listed that the line asks of a kind, a row a name.
 const asked = "scripts/scripts.go"
 
 // What a kind's file has under a name is a function, with a comment above it that begins
@@ -22,19 +22,20 @@ var (
 	kindFunction = regexp.MustCompile(`(?m)^local function (kind_[a-z]+)\(([^)]*)\)`)
 	kindValue    = regexp.MustCompile(`(?m)^local (kind_[a-z]+) = (\S+)(?: -- (.*))?$`)
 	kindComment  = regexp.MustCompile(`(?m)^-- (kind_[a-z]+): ((?:.*\n-- )*.*)\nlocal `)
-	kindAsked    = regexp.MustCompile(`(?m)^//\t((kind_[a-z]+)(\([^)]*\))?) {2,}(\S.*)$`)
+	kindAsked    = regexp.MustCompile(`(?m)^\t"(kind_[a-z]+)", +// (\([^)]*\))? ?(\S.*)$`)
 )
 
 // kindRow is a name for which the line asks: its arguments, nil for a value, what it does,
-// and what each kind has under it.
+// what each kind has under it, and whether a kind may do without.
 type kindRow struct {
 	call, does string
 	args       []string
 	kinds      map[string]string
+	optional   bool
 }
 
 // kindsPage has the table of what the line asks of a kind, and what each kind answers. Its
-// errors are names that a kind lacks, that nobody asks for or explains, and other arguments.
+// errors are names that a kind lacks, that nobody asks for, and other arguments.
 func kindsPage(tree fs.FS) (page, error) {
 	p := page{name: "kinds", title: "What the line asks of a kind"}
 	scripts, err := readScripts(tree)
@@ -46,24 +47,23 @@ func kindsPage(tree fs.FS) (page, error) {
 		return p, err
 	}
 	rows, order := map[string]*kindRow{}, []string{}
-	for _, match := range kindAsked.FindAllStringSubmatch(string(source), -1) {
-		row := &kindRow{call: match[1], does: match[4], kinds: map[string]string{}}
-		if match[3] != "" {
-			row.args = splitArgs(strings.Trim(match[3], "()"))
+	needed, hooks, _ := strings.Cut(string(source), "var Hooks")
+	for i, list := range []string{needed, hooks} {
+		for _, match := range kindAsked.FindAllStringSubmatch(list, -1) {
+			row := &kindRow{call: match[1] + match[2], does: match[3], kinds: map[string]string{}, optional: i > 0}
+			if match[2] != "" {
+				row.args = splitArgs(strings.Trim(match[2], "()"))
+			}
+			rows[match[1]] = row
+			order = append(order, match[1])
 		}
-		rows[match[2]] = row
-		order = append(order, match[2])
 	}
 	var problems []error
 	var kinds []string
 	used := map[string]bool{}
 	for _, file := range slices.Sorted(maps.Keys(scripts)) {
 		isKind := path.Dir(file) == "scripts/kind"
-		names := slices.Sorted(slices.Values(kindName.FindAllString(scripts[file], -1)))
-		for _, name := range slices.Compact(names) {
-			if rows[name] == nil {
-				problems = append(problems, fmt.Errorf("%s lacks %s, which %s names", asked, name, file))
-			}
+		for _, name := range kindName.FindAllString(scripts[file], -1) {
 			used[name] = used[name] || !isKind
 		}
 		if !isKind {
@@ -76,8 +76,8 @@ func kindsPage(tree fs.FS) (page, error) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("Each file of `scripts/kind` defines these names, and the verbs of `scripts/line` call them. " +
-		"`false` says that the kind does not need the name.\n\n")
+	b.WriteString("The files of `scripts/kind` define these names, and the verbs of `scripts/line` call them. " +
+		"A name that a kind does not define is `false`.\n\n")
 	fmt.Fprintf(&b, "| name | does | %s |\n|---|---|%s\n", strings.Join(kinds, " | "), strings.Repeat("---|", len(kinds)))
 	for _, name := range order {
 		row := rows[name]
@@ -114,7 +114,7 @@ func readKind(rows map[string]*kindRow, kind, script string) (problems []string)
 		name, args := match[1], splitArgs(match[2])
 		row := rows[name]
 		if row == nil {
-			continue // told already
+			continue // the composer refuses it
 		}
 		if row.kinds[kind] = strings.TrimSuffix(comments[name], "."); row.kinds[kind] == "" {
 			problems = append(problems, "the function "+name+" has no comment that begins with its name")
@@ -134,7 +134,11 @@ func readKind(rows map[string]*kindRow, kind, script string) (problems []string)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
-		if rows[name].kinds[kind] == "" {
+		switch {
+		case rows[name].kinds[kind] != "":
+		case rows[name].optional:
+			rows[name].kinds[kind] = "`false`"
+		default:
 			problems = append(problems, name+" is not defined")
 		}
 	}

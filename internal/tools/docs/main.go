@@ -1,6 +1,6 @@
 // Command docs keeps the documentation true. It writes the files of docs/generated, which
-// are made of comments in the source and of the scripts' headers. With -check it writes
-// nothing, and fails if a generated file is stale, a link or an anchor leads nowhere, the
+// are made of comments in the source and of the scripts' headers, and composes the scripts into
+// scripts/composed. With -check it writes nothing, and fails if a file of these is stale, a link or an anchor leads nowhere, the
 // README or all docs together are too long, docs/parity.md names something that does not
 // exist, or a script or a package is named by a word that is not in the glossary.
 package main
@@ -14,7 +14,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/scripts"
 )
 
@@ -36,17 +36,22 @@ func main() {
 }
 
 func run(root string, check bool) error {
-	library, err := scriptkit.Parse(scripts.FS)
+	library, err := compose.Parse(scripts.FS)
+	if err != nil {
+		return err
+	}
+	texts, err := library.Files(scripts.FS)
 	if err != nil {
 		return err
 	}
 	tree := os.DirFS(root)
-	all, err := pages(tree, library.Scripts())
+	all, err := pages(tree, library)
 	if err != nil {
 		return err
 	}
+	files := filesOf(all, texts)
 	if !check {
-		return write(root, all)
+		return write(root, files)
 	}
 	var problems []error
 	for _, name := range written {
@@ -55,7 +60,7 @@ func run(root string, check bool) error {
 		}
 	}
 	problems = append(problems,
-		checkPages(tree, all),
+		checkFiles(tree, files),
 		checkReadme(tree),
 		checkLength(tree, wordsByHand),
 		checkLinks(tree),

@@ -5,16 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // generated is the folder of what programs write: this one, and those that measure.
 const generated = "docs/generated"
+
+// composed is the folder of the scripts as a server gets them.
+const composed = "scripts/composed"
 
 // measured are the files there that show what a measurement found. It cannot be made again
 // from the source.
@@ -38,7 +44,7 @@ func (p page) content() []byte {
 }
 
 // pages returns all that there are, made of the source in tree.
-func pages(tree fs.FS, scripts []*scriptkit.Script) ([]page, error) {
+func pages(tree fs.FS, scripts compose.Scripts) ([]page, error) {
 	all := []page{
 		{name: "scripts", title: "Scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
 		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```\n\n## A user that only reads\n\n" +
@@ -55,39 +61,69 @@ func pages(tree fs.FS, scripts []*scriptkit.Script) ([]page, error) {
 	return all, nil
 }
 
-// write writes the pages that are not up to date.
-func write(root string, pages []page) error {
-	if err := os.MkdirAll(filepath.Join(root, generated), 0o755); err != nil {
-		return err
-	}
+// filesOf returns what is written: the pages, and the composed scripts, by path from the root.
+func filesOf(pages []page, scripts map[string][]byte) map[string][]byte {
+	files := map[string][]byte{}
 	for _, p := range pages {
-		file := filepath.Join(root, p.file())
-		if old, err := os.ReadFile(file); err == nil && bytes.Equal(old, p.content()) {
-			continue
-		}
-		if err := os.WriteFile(file, p.content(), 0o644); err != nil {
-			return err
-		}
-		fmt.Println(p.file(), "written")
+		files[p.file()] = p.content()
 	}
-	return nil
+	for file, text := range scripts {
+		files[path.Join(composed, file)] = text
+	}
+	return files
 }
 
-// checkPages returns an error for each page that is not as it would be written, and for
-// each other file in their folder.
-func checkPages(tree fs.FS, pages []page) error {
-	var problems []error
-	for _, p := range pages {
-		if text, err := fs.ReadFile(tree, p.file()); err != nil || !bytes.Equal(text, p.content()) {
-			problems = append(problems, fmt.Errorf("%s is stale: run `make docs`", p.file()))
+// write writes the files that are not up to date, and removes those that nothing is composed to any more.
+func write(root string, files map[string][]byte) error {
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		to := filepath.Join(root, file)
+		if old, err := os.ReadFile(to); err == nil && bytes.Equal(old, files[file]) {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(to, files[file], 0o644); err != nil {
+			return err
+		}
+		fmt.Println(file, "written")
+	}
+	others, err := others(os.DirFS(root), files)
+	for _, file := range others {
+		if strings.HasPrefix(file, composed) {
+			fmt.Println(file, "removed")
+			err = errors.Join(err, os.Remove(filepath.Join(root, file)))
 		}
 	}
-	files, err := fs.Glob(tree, generated+"/*")
-	for _, file := range files {
-		written := slices.ContainsFunc(pages, func(p page) bool { return p.file() == file })
-		if !written && !slices.Contains(measured, file) {
-			problems = append(problems, fmt.Errorf("%s is not generated: remove it", file))
+	return err
+}
+
+// checkFiles returns an error for each file that is not as it would be written, and for
+// each other file in their folders.
+func checkFiles(tree fs.FS, files map[string][]byte) error {
+	var problems []error
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if text, err := fs.ReadFile(tree, file); err != nil || !bytes.Equal(text, files[file]) {
+			problems = append(problems, fmt.Errorf("%s is stale: run `make docs`", file))
 		}
+	}
+	others, err := others(tree, files)
+	for _, file := range others {
+		problems = append(problems, fmt.Errorf("%s is not generated: remove it", file))
 	}
 	return errors.Join(append(problems, err)...)
+}
+
+// others are the files in the folders of what is written that nothing writes.
+func others(tree fs.FS, files map[string][]byte) (found []string, err error) {
+	for _, pattern := range []string{generated + "/*", composed + "/*.go", composed + "/*/*"} {
+		there, bad := fs.Glob(tree, pattern)
+		err = errors.Join(err, bad)
+		for _, file := range there {
+			if files[file] == nil && !slices.Contains(measured, file) && !strings.HasSuffix(file, "_test.go") {
+				found = append(found, file)
+			}
+		}
+	}
+	return found, err
 }

@@ -6,16 +6,17 @@ import (
 	"strings"
 
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // scriptTable is one line a script.
-func scriptTable(scripts []*scriptkit.Script) string {
+func scriptTable(scripts compose.Scripts) string {
 	var b strings.Builder
 	b.WriteString("| script | what it does | cost |\n|---|---|---|\n")
 	for _, s := range scripts {
 		fmt.Fprintf(&b, "| [`%s`](#%s) | %s | %s |\n", s.Name, s.Name,
-			cell(strings.TrimSuffix(s.Header.Summary, ".")), cell(s.Header.Cost))
+			cell(strings.TrimSuffix(s.Declares.Summary, ".")), cell(s.Declares.Cost))
 	}
 	return b.String()
 }
@@ -23,24 +24,24 @@ func scriptTable(scripts []*scriptkit.Script) string {
 // cell escapes what would end a table's cell.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-func scriptDetails(scripts []*scriptkit.Script) string {
+func scriptDetails(scripts compose.Scripts) string {
 	var b strings.Builder
 	for _, s := range scripts {
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", s.Name, sentence(s.Header.Summary))
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", s.Name, sentence(s.Declares.Summary))
 		b.WriteString("| | |\n|---|---|\n")
-		for i, key := range s.Header.Keys {
+		for i, key := range s.Declares.Keys {
 			fmt.Fprintf(&b, "| `KEYS[%d]` | %s |\n", i+1, cell(paramText(key)))
 		}
-		for i, arg := range s.Header.Args {
+		for i, arg := range s.Declares.Args {
 			fmt.Fprintf(&b, "| `ARGV[%d]` | %s |\n", i+1, cell(paramText(arg)))
 		}
-		if len(s.Header.Group) > 0 {
-			fmt.Fprintf(&b, "| `ARGV[%d...]` | any number of times: %s |\n", s.Header.GroupStart, cell(groupText(s.Header.Group)))
+		if len(s.Declares.Group) > 0 {
+			fmt.Fprintf(&b, "| `ARGV[%d...]` | any number of times: %s |\n", s.Declares.GroupStart, cell(groupText(s.Declares.Group)))
 		}
-		for _, r := range s.Header.Returns {
+		for _, r := range s.Declares.Returns {
 			fmt.Fprintf(&b, "| returns | %s |\n", cell(replyText(r)))
 		}
-		fmt.Fprintf(&b, "| replay | %s |\n", cell(s.Header.Replay))
+		fmt.Fprintf(&b, "| replay | %s |\n", cell(s.Declares.Replay))
 		fmt.Fprintf(&b, "| commands | %s |\n", strings.Join(s.Commands, " "))
 	}
 	return b.String()
@@ -51,14 +52,14 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-func paramText(p scriptkit.Param) string {
+func paramText(p compose.Param) string {
 	if p.Note == "" {
 		return p.Name
 	}
 	return fmt.Sprintf("%s (%s)", p.Name, p.Note)
 }
 
-func groupText(group []scriptkit.Param) string {
+func groupText(group []compose.Param) string {
 	names := make([]string, len(group))
 	for i, p := range group {
 		names[i] = paramText(p)
@@ -84,7 +85,7 @@ var aclClient = []string{"evalsha", "eval", "script|load", "subscribe", "ping"}
 
 // smallestACL is a line for users.acl, or behind ACL SETUSER, with all that a
 // client of the library needs and nothing else.
-func smallestACL(scripts []*scriptkit.Script) string {
+func smallestACL(scripts compose.Scripts) string {
 	var commands []string
 	for _, s := range scripts {
 		for _, command := range s.Commands {

@@ -12,8 +12,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/server"
 )
 
@@ -109,11 +108,9 @@ func during(t *testing.T, addr string, do func()) (plain, inScripts [][]string) 
 	redis, err := rueidis.NewClient(Option(addr))
 	require.NoError(t, err)
 	defer redis.Close()
-	library, err := scriptkit.Parse(scripts.FS)
-	require.NoError(t, err)
 	var beats []string // as MONITOR tells them
 	for _, script := range []string{"thin_renew", "lock_renew", "semaphore_renew"} {
-		beats = append(beats, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(library.Script(script).Source))
+		beats = append(beats, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(composed.Library().Script(script).Source()))
 	}
 	lines := monitor(t, addr)
 	do()

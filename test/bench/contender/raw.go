@@ -6,7 +6,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Raw is the limit for Berth's lock: its own two scripts, sent by rueidis, with a claim as long
@@ -25,17 +25,13 @@ type rawLocker struct {
 }
 
 func openRaw(addr string) (Locker, error) {
-	library, err := scriptkit.Parse(scripts.FS)
-	if err != nil {
-		return nil, err
-	}
 	redis, err := rueidis.NewClient(Option(addr))
 	if err != nil {
 		return nil, err
 	}
-	acquire, release := library.Script("thin_acquire"), library.Script("thin_release")
+	acquire, release := composed.ThinAcquire, composed.ThinRelease
 	for _, s := range []*scriptkit.Script{acquire, release} {
-		if err := redis.Do(context.Background(), redis.B().ScriptLoad().Script(s.Source).Build()).Error(); err != nil {
+		if err := redis.Do(context.Background(), redis.B().ScriptLoad().Script(s.Source()).Build()).Error(); err != nil {
 			redis.Close()
 			return nil, err
 		}

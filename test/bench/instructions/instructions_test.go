@@ -15,8 +15,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/server"
 )
 
@@ -205,9 +204,7 @@ func TestAScriptThatTheServerDoesNotKnowIsCountedOnceItHasRun(t *testing.T) {
 	n, err := p.node()
 	require.NoError(t, err)
 	defer n.Close()
-	library, err := scriptkit.Parse(scripts.FS)
-	require.NoError(t, err)
-	s := library.Scripts()[0]
+	s := composed.Library().Scripts()[0]
 	known := func() rueidis.Completed { return n.B().Evalsha().Sha1(s.SHA).Numkeys(0).Build() }
 
 	for range 2 {
@@ -216,7 +213,7 @@ func TestAScriptThatTheServerDoesNotKnowIsCountedOnceItHasRun(t *testing.T) {
 	}
 	require.Zero(t, n.sent.Load())
 	require.Zero(t, n.answered.Load())
-	n.Do(t.Context(), n.B().Eval().Script(s.Source).Numkeys(0).Build()) // it refuses to run without keys
+	n.Do(t.Context(), n.B().Eval().Script(s.Source()).Numkeys(0).Build()) // it refuses to run without keys
 	n.DoMulti(t.Context(), known(), n.B().Ping().Build())
 	require.EqualValues(t, 2, n.sent.Load())
 	require.EqualValues(t, 2, n.answered.Load())

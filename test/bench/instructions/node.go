@@ -11,8 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts"
+	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
@@ -46,16 +45,12 @@ func (p *probe) node() (*node, error) {
 		return nil, err
 	}
 	p.ends = append(p.ends, redis.Close)
-	library, err := scriptkit.Parse(scripts.FS)
-	if err != nil {
-		return nil, err
-	}
 	n := &node{
 		Client: redis, names: make(map[string]string), ran: make(map[string]int),
 		queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1),
 	}
-	for _, s := range library.Scripts() {
-		n.names[s.SHA], n.names[s.Source] = s.Name, s.Name
+	for _, s := range composed.Library().Scripts() {
+		n.names[s.SHA], n.names[s.Source()] = s.Name, s.Name
 	}
 	p.nodes = append(p.nodes, n)
 	return n, nil

@@ -1,0 +1,503 @@
+package compose
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/testkit/amount"
+)
+
+// naive composes the script a, and keeps all definitions, where the composer promises that
+// they seem to be: before the script's own code, in the order of the files.
+func naive(all fstest.MapFS) string {
+	var definitions strings.Builder
+	done := make(map[string]bool)
+	var read func(path string) string
+	read = func(path string) string {
+		var own strings.Builder
+		for line := range strings.Lines(string(all[path].Data)) {
+			m := includeComment.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+			switch {
+			case m != nil && done[m[1]]:
+			case m != nil:
+				done[m[1]] = true
+				read(m[1] + ".lua")
+			case isScript(path):
+				own.WriteString(line)
+			default:
+				definitions.WriteString(line)
+			}
+		}
+		return own.String()
+	}
+	script := read("a.lua")
+	return definitions.String() + script
+}
+
+// eval returns what a script does on a server: its reply, or its error.
+func eval(client rueidis.Client, script string) (string, error) {
+	reply, err := client.Do(context.Background(), client.B().Eval().Script(script).Numkeys(0).Build()).AsStrSlice()
+	return strings.Join(reply, " "), err
+}
+
+func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
+	t.Parallel()
+	const include = "--- @include \"lib/f\"\n"
+	tests := []struct {
+		name    string
+		body, f string // of the script, and of the file that it includes as include
+		want    string // the composed script, without its last line
+		reply   string // of ok
+	}{
+		{
+			"a literal stands in the place of its name",
+			include + "local y, z = 'x'..n, {n = n, m}\nlocal function f(n) do return n end end\nok = {t, y, z.n + f(1), z[1]}",
+			"local n = 1 + 2\nlocal m = #'four'\nlocal t = 'a' ..\n 'b'",
+			"local y, z = 'x'..(1 + 2), {n = (1 + 2), (#'four')}\nlocal function f(n) do return n end end\nok = {('a' ..\n 'b'), y, z.n + f(1), z[1]}\n",
+			"ab x3 4 4",
+		},
+		{
+			"another name stands for its first one",
+			include + "ok = {c(), d(1)}",
+			"local function a() do return 'a' end end\nlocal b = a\nlocal c = b\nlocal d = tostring",
+			"local function a() do return 'a' end end\nok = {a(), tostring(1)}\n",
+			"a 1",
+		},
+		{
+			"a function stands in the only one that needs it",
+			include + "ok = {c()}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c()\n  return b()\nend",
+			"local function c()\nlocal function b()\nlocal function a() do return 'a' end end\n do return a() end end\n  return b()\nend\nok = {c()}\n",
+			"a",
+		},
+		{
+			"a function stands in the one that has in it all that need it",
+			include + "ok = {d()}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nlocal function d() do return b() .. c() end end",
+			"local function d()\nlocal function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\n do return b() .. c() end end\nok = {d()}\n",
+			"aa",
+		},
+		{
+			"a function stands outside of functions that have no other in common",
+			include + "ok = {b(), c()}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nok = {b(), c()}\n",
+			"a a",
+		},
+		{
+			"a function that names itself",
+			include + "ok = {b(3)}",
+			"local function a(n) do return n > 0 and n .. a(n - 1) or '' end end\nlocal function b(n) do return n > 0 and a(n) .. b(n - 1) or '' end end",
+			"local function b(n)\nlocal function a(n) do return n > 0 and n .. a(n - 1) or '' end end\n do return n > 0 and a(n) .. b(n - 1) or '' end end\nok = {b(3)}\n",
+			"321211",
+		},
+		{
+			"a table is made once, and what it needs with it",
+			include + "ok = {c(), c()}",
+			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end",
+			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end\nok = {c(), c()}\n",
+			"a1 a2",
+		},
+		{
+			"a function that is a value is made once, and so is what is said of the script's arguments",
+			include + "ok = {b('x'), a()}",
+			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end",
+			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end\nok = {b('x'), a()}\n",
+			"acx a",
+		},
+		{
+			"what no part before needs stands before the part that needs it",
+			include + "local y = b()\n--- @include \"lib/none\"\nok = {y, c(), none}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal y = b()\nlocal function c() do return a() .. 'c' end end\nok = {y, c(), (0)}\n",
+			"ab ac 0",
+		},
+		{
+			"a parameter has the name of what is needed",
+			include + "ok = {c('x')}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c(a) do return b() .. a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function c(a) do return b() .. a end end\nok = {c('x')}\n",
+			"ax",
+		},
+		{
+			"a parameter has the name of what another function provides",
+			include + "ok = {d('x')}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return b() end end\nlocal function d(a) do return c() .. a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function d(a)\nlocal function c() do return b() end end\n do return c() .. a end end\nok = {d('x')}\n",
+			"ax",
+		},
+		{
+			"a parameter has the name of what Lua provides",
+			include + "ok = {b('x')}",
+			"local function a(x) do return tostring(x) end end\nlocal c = tostring\nlocal function d(x) do return c(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end",
+			"local function a(x) do return tostring(x) end end\nlocal function d(x) do return tostring(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end\nok = {b('x')}\n",
+			"12x",
+		},
+		{
+			"what cannot stand in a function stands in the next one outside",
+			include + "ok = {d()}",
+			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function b() do return a() .. 'b' end end\nlocal function c(z) do return b() .. z end end\nlocal function d() do return c('x') .. z() end end",
+			"local function d()\nlocal function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z)\nlocal function b() do return a() .. 'b' end end\n do return b() .. z end end\n do return c('x') .. z() end end\nok = {d()}\n",
+			"zbxz",
+		},
+		{
+			"what cannot stand in two functions stands outside of both",
+			include + "ok = {d('y')}",
+			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z) do return a() .. z end end\nlocal function d(z) do return c('x') .. z end end",
+			"local function a()\nlocal function z() do return 'z' end end\n do return z() end end\nlocal function d(z)\nlocal function c(z) do return a() .. z end end\n do return c('x') .. z end end\nok = {d('y')}\n",
+			"zxy",
+		},
+		{
+			"a local variable of a function that needs what has its name",
+			include + "ok = {b()}",
+			"local function a() do return 'a' end end\nlocal function b() local a = a() do return a end end",
+			"local function b()\nlocal function a() do return 'a' end end\n local a = a() do return a end end\nok = {b()}\n",
+			"a",
+		},
+		{
+			"a local variable of the script has the name of what a later part needs",
+			include + "local a = a()\n--- @include \"lib/none\"\nok = {a, b(), none}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal a = a()\nok = {a, b(), (0)}\n",
+			"a ab 0",
+		},
+		{
+			"a local variable of the script has the name of what a function in another one needs",
+			include + "local a = 1\n--- @include \"lib/none\"\nok = {a, c(), none}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return b() end end",
+			"local function b()\nlocal function a() do return 'a' end end\n do return a() .. 'b' end end\nlocal a = 1\nlocal function c() do return b() end end\nok = {a, c(), (0)}\n",
+			"1 ab 0",
+		},
+		{
+			"what one branch needs stands there, and what two need before the if",
+			include + "ok = {d(1), d(2), d(3)}",
+			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end\nlocal function d(n) local s = 'd' if n == 1 then s = b() elseif n == 2 then s = c() else do return s end end do return s end end",
+			"local function d(n) local s = 'd'\nlocal function a() do return 'a' end end\n if n == 1 then\nlocal function b() do return a() .. 'b' end end\n s = b() elseif n == 2 then\nlocal function c() do return a() .. 'c' end end\n s = c() else do return s end end do return s end end\nok = {d(1), d(2), d(3)}\n",
+			"ab ac d",
+		},
+		{
+			"what stands behind a return is not made before it",
+			include + "if not n then\n  return {'ok', 'b'}\nend\nok = {a()}",
+			"local n = nil\nlocal function a() do return 'a' end end",
+			"if not (nil) then\n  return {'ok', 'b'}\nend\nlocal function a() do return 'a' end end\nok = {a()}\n",
+			"b",
+		},
+		{
+			"a condition needs what stands before the whole if, and a branch in it what stands in it",
+			include + "ok = {d(1), d(2)}",
+			"local function a(n) do return n == 2 end end\nlocal function b() do return 'b' end end\nlocal function d(n) if n == 1 then if n then do return b() end end elseif a(n) then do return 'd' end end end",
+			"local function d(n)\nlocal function a(n) do return n == 2 end end\n if n == 1 then if n then\nlocal function b() do return 'b' end end\n do return b() end end elseif a(n) then do return 'd' end end end\nok = {d(1), d(2)}\n",
+			"b d",
+		},
+		{
+			"what may run more than once has it made before",
+			include + "ok = {d()}",
+			"local function a() do return 'a' end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\nlocal function d() local s = '' for _ = 1, 2 do if s then s = s .. a() end end repeat s = s .. b() until c() do return s end end",
+			"local function d() local s = ''\nlocal function a() do return 'a' end end\n for _ = 1, 2 do if s then s = s .. a() end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\n repeat s = s .. b() until c() do return s end end\nok = {d()}\n",
+			"aab",
+		},
+		{
+			"a function that is a value may be called more than once",
+			include + "local f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}",
+			"local function a() do return 'a' end end",
+			"local function a() do return 'a' end end\nlocal f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}\n",
+			"a a",
+		},
+		{
+			"a formula stands in the place of a call",
+			include + "local x = 'x'\nok = {b(x .. 'y'), c(x, 1), d(x)}",
+			"local n = 3\nlocal function a(s) return string.format('%s', s) end\nlocal b = a\nlocal function c(s, m) return s .. m + n end\nlocal function d(s) return a(s) .. s end",
+			"local x = 'x'\nok = {(string.format('%s', (x .. 'y'))), ((x) .. (1) + (3)), ((string.format('%s', ((x)))) .. (x))}\n",
+			"xy x4 xx",
+		},
+		{
+			"a number that is known is written down",
+			include + "local x = 3\nok = {b(), a(x), a(2 - 3 * (n + 1)), a(1.5), a(m * 4), a(n / 2), a(0x10), c(1)}",
+			"local n = 2 + 2\nlocal m = 9007199254740992\nlocal function a(n) return string.format('%d', n) end\nlocal function b() return string.format(\"%d\", n * 5 - 1) end\nlocal function c(n) return string.format('%d,', n) end",
+			"local x = 3\nok = {(\"19\"), (string.format('%d', (x))), (\"-13\"), (string.format('%d', (1.5))), (string.format('%d', ((9007199254740992) * 4))), (string.format('%d', ((2 + 2) / 2))), (string.format('%d', (0x10))), (string.format('%d,', (1)))}\n",
+			"19 3 -13 1 36028797018963968 2 16 1,",
+		},
+		{
+			"what an argument does is done once, and before the rest",
+			include + "local x = 'x'\nlocal function f() x = x .. 'y' return x end\nok = {a(f()), b(f()), c(x, f()), d(f())}",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end",
+			"local x = 'x'\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end\nlocal function f() x = x .. 'y' return x end\nok = {((f()) .. 'a'), b(f()), c(x, f()), d(f())}\n",
+			"xya xyyxyy xyyxyyy d",
+		},
+		{
+			"a call that is a statement, one with other arguments, and a function that is no call",
+			include + "a('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end",
+			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end\na('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}\n",
+			"xa true x",
+		},
+		{
+			"a parameter may have changed before it is used",
+			include + "local x = 1\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}",
+			"local function a(n) return (n) end",
+			"local x = 1\nlocal function a(n) return (n) end\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}\n",
+			"3",
+		},
+		{
+			"what a formula names means something else where the call stands",
+			include + "local string = 'x'\nok = {a(string)}",
+			"local function a(s) return string.format('%s', s) end",
+			"local function a(s) return string.format('%s', s) end\nlocal string = 'x'\nok = {a(string)}\n",
+			"x",
+		},
+		{
+			"a function of which only is asked whether there is one",
+			include + "if a then\n  ok = {a and b and b('x') or 'y', c and 'c' or 'd'}\nend",
+			"local function a() do return 'a' end end\nlocal b = a\nlocal c = false",
+			"if (true) then\nlocal function a() do return 'a' end end\n  ok = {(true) and (true) and a('x') or 'y', (false) and 'c' or 'd'}\nend\n",
+			"a d",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			body, reply := "local ok\n"+tt.body, "\nreturn {\"ok\", table.concat(ok, ' ')}\n"
+			all := files("a.lua", strings.TrimSuffix(okScript("a", body), "\nreturn {\"ok\"}\n")+reply,
+				"lib/f.lua", "-- f.\n"+tt.f+"\n", "lib/none.lua", "-- none.\nlocal none = 0\n")
+			scripts, err := Parse(all)
+			require.NoError(t, err)
+			source := scripts[0].Source()
+			require.Equal(t, tt.want, strings.TrimSuffix(strings.TrimPrefix(source, "local ok\n"), reply[1:]))
+			client := embedded(t)
+			for _, script := range []string{source, naive(all)} {
+				got, err := eval(client, script)
+				require.NoError(t, err)
+				require.Equal(t, "ok "+tt.reply, got)
+			}
+		})
+	}
+}
+
+// TestAComposedScriptDoesWhatItsFilesSay composes files that are written at random, with
+// few names for everything, and compares what the script does with what the naive one does.
+func TestAComposedScriptDoesWhatItsFilesSay(t *testing.T) {
+	require.NoError(t, amount.Histories(100))
+	client := embedded(t)
+	rapid.Check(t, func(t *rapid.T) {
+		all := (&author{t: t, calls: 3}).files()
+		scripts, err := Parse(all)
+		if err != nil && strings.Contains(err.Error(), "which is another name for it") {
+			t.Skip("refused")
+		}
+		require.NoError(t, err, "%s", naive(all))
+		source := scripts[0].Source()
+		want, err := eval(client, naive(all))
+		require.NoError(t, err, "%s", naive(all))
+		got, err := eval(client, source)
+		require.NoError(t, err, "%s\n%s", naive(all), source)
+		require.Equal(t, want, got, "%s\n%s", naive(all), source)
+	})
+}
+
+// author writes files at random. All that their code names is there.
+type author struct {
+	t     *rapid.T
+	b     strings.Builder
+	calls int // that the function may still have
+	depth int // of blocks
+}
+
+// fewNames are what an author calls everything, and of Lua's functions one that it shadows.
+var fewNames = []string{"a", "b", "c", "d", "e", "f", "tostring"}
+
+// visible has, by name, what is visible: "value", "table", or the parameters of a function.
+type visible map[string]string
+
+func (a *author) printf(format string, args ...any) { fmt.Fprintf(&a.b, format, args...) }
+
+func (a *author) upTo(n int) int { return rapid.IntRange(0, n).Draw(a.t, "n") }
+
+func (a *author) of(all []string) string { return rapid.SampledFrom(all).Draw(a.t, "of") }
+
+// files returns a script that includes, between its statements, file after file, and the
+// files.
+func (a *author) files() fstest.MapFS {
+	all := make(fstest.MapFS)
+	definitions := visible{"tostring": "p"}
+	script, own := visible{"tostring": "p"}, make(visible) // what the script sees, and what of it is its own
+	text := strings.TrimSuffix(okScript("a", "local out = ''"), "return {\"ok\"}\n")
+	rest := rapid.Permutation(fewNames[:6]).Draw(a.t, "definitions")
+	for i := range 3 {
+		a.b.Reset()
+		a.printf("-- A file.\n")
+		for _, name := range rest[2*i : 2*i+1+a.upTo(1)] {
+			a.definition(name, definitions)
+		}
+		last := fmt.Sprintf("last%d", i)
+		a.function(last, definitions)
+		file := fmt.Sprintf("lib/%d", i)
+		all[file+".lua"] = &fstest.MapFile{Data: []byte(a.b.String())}
+		for name, is := range definitions {
+			script[name] = is
+		}
+		for name, is := range own {
+			script[name] = is
+		}
+
+		a.b.Reset()
+		a.calls = a.upTo(1)
+		a.printf("--- @include %q\n", file)
+		before := maps.Clone(script)
+		a.block(script)
+		for name, is := range script {
+			if before[name] != is {
+				own[name] = is
+			}
+		}
+		a.printf("out = out .. %s\n", a.call(last, script))
+		a.printf("if #out > %d then return {'ok', out} end\n", a.upTo(20))
+		text += a.b.String()
+	}
+	all["a.lua"] = &fstest.MapFile{Data: []byte(text + "return {'ok', out}\n")}
+	return all
+}
+
+// definition writes a definition and makes it visible.
+func (a *author) definition(name string, v visible) {
+	other := a.of(slices.Sorted(maps.Keys(v)))
+	switch a.upTo(8) {
+	case 0:
+		a.printf("local %s = '%s' .. 1\n", name, name)
+		v[name] = "value"
+	case 1:
+		a.printf("local %s = { n = 0, %s }\n", name, other)
+		v[name] = "table"
+	case 2:
+		a.printf("local %s = %s\n", name, other)
+		v[name] = v[other]
+	case 3, 4:
+		a.formula(name, v)
+	default:
+		a.function(name, v)
+	}
+}
+
+// params draws parameters, and returns them with what their function sees.
+func (a *author) params(name string, v visible) ([]string, visible) {
+	params := rapid.SliceOfNDistinct(rapid.SampledFrom(fewNames), 0, 2, rapid.ID).Draw(a.t, "params")
+	inner := maps.Clone(v)
+	delete(inner, name) // it would call itself without an end
+	for _, p := range params {
+		inner[p] = "value"
+	}
+	return params, inner
+}
+
+// formula writes a function that does nothing but return something, and makes it visible.
+func (a *author) formula(name string, v visible) {
+	params, inner := a.params(name, v)
+	a.calls = 1
+	value := func() string { return a.value(inner) }
+	formulas := []string{
+		fmt.Sprintf("%s .. %s", value(), value()),
+		fmt.Sprintf("%s and %s or %s", value(), value(), value()),
+		fmt.Sprintf("string.format('%%s', %s)", value()),
+		fmt.Sprintf("string.sub(%s, -9) .. string.sub(%s, 1, 2)", value(), value()),
+		fmt.Sprintf("(%s)", value()),
+	}
+	a.printf("local function %s(%s) return %s end\n", name, strings.Join(params, ", "), a.of(formulas))
+	v[name] = strings.Repeat("p", len(params))
+}
+
+// function writes a function and makes it visible.
+func (a *author) function(name string, v visible) {
+	params, inner := a.params(name, v)
+	a.calls = 2
+	a.printf("local function %s(%s)\nlocal out = '%s'\n", name, strings.Join(params, ", "), name)
+	a.block(inner)
+	a.printf("return out end\n")
+	v[name] = strings.Repeat("p", len(params))
+}
+
+// block writes statements. They make visible what they declare.
+func (a *author) block(v visible) {
+	a.depth++
+	defer func() { a.depth-- }()
+	for range 1 + a.upTo(3) {
+		name, kind := a.of(fewNames), a.upTo(8)
+		if a.depth > 2 {
+			kind = 8 // no more blocks
+		}
+		switch kind {
+		case 0, 1:
+			a.printf("local %s = %s\n", name, a.value(v))
+			v[name] = "value"
+		case 2:
+			a.printf("local function %s(e) return %s end\n", name, a.value(with(without(v, name), "e")))
+			v[name] = "p"
+		case 3:
+			a.printf("for %s = 1, #('' .. %s) * 0 + 1 do\n", name, a.value(v))
+			a.block(with(v, name))
+			a.printf("end\n")
+		case 4:
+			a.printf("repeat local %s = %s\n", name, a.value(v))
+			inner := with(v, name)
+			a.block(inner)
+			a.printf("until %s\n", a.value(inner))
+		case 5:
+			a.printf("if %s then\n", a.value(v))
+			a.block(maps.Clone(v))
+			a.printf("else\n")
+			a.block(maps.Clone(v))
+			a.printf("end\n")
+		default:
+			if v[name] == "table" {
+				a.printf("%s.n = %s.n + 1\n", name, name)
+			}
+			a.printf("out = string.sub(out..%s, -99)\n", a.value(v))
+		}
+	}
+}
+
+func with(v visible, name string) visible {
+	v = maps.Clone(v)
+	v[name] = "value"
+	return v
+}
+
+func without(v visible, name string) visible {
+	v = maps.Clone(v)
+	delete(v, name)
+	return v
+}
+
+// value returns an expression for a string or a number.
+func (a *author) value(v visible) string {
+	name := a.of(fewNames)
+	switch is, ok := v[name]; {
+	case !ok:
+		return fmt.Sprintf("%q", name)
+	case is == "value":
+		return name
+	case is == "table":
+		return name + ".n"
+	case a.calls <= 0:
+		return "(0)"
+	default:
+		made := a.call(name, v)
+		return a.of([]string{made, made, fmt.Sprintf("(%s and %s)", name, made), fmt.Sprintf("(%s .. 'x')", made)})
+	}
+}
+
+func (a *author) call(name string, v visible) string {
+	a.calls--
+	args := make([]string, len(v[name]))
+	for i := range args {
+		args[i] = a.value(v)
+	}
+	return fmt.Sprintf("%s(%s)", name, strings.Join(args, ", "))
+}

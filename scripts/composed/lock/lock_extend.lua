@@ -1,0 +1,402 @@
+--[[
+lock_extend: move the deadline of a hold, whoever has it, further off.
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] by how much (ms)    ARGV[5] id of this call    ARGV[6] fence (0 = any)
+RETURNS {"extended", left_ms, fence} | {"not_held"} | {"other", fence} | {"incompatible", format}
+REPLAY the same call id adds nothing    COST O(log n) + O(entries)
+]]
+local more, call = tonumber(ARGV[4]), ARGV[5]
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+local function kind_open(keys, linger, channel, name, claim, t, v, top)
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  st.group_text = v[3]
+  return at, st, known
+end
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS, nil, "stem"))
+if at.newer then
+  return { "incompatible", at.newer }
+end
+local function live_group(at, st, left, r)
+  if st.group then
+    return st.group
+  end
+local function group_entry(claim, kind, ext, came, pending, call, fresh)
+  return { claim = claim, kind = kind, ext = ext, at = came, pending = pending, call = call, fresh = fresh }
+end
+local function group_read(text, fence)
+  local w = {}
+  for word in string.gmatch(text, "%S+") do
+    w[#w + 1] = word
+  end
+  if w[1] ~= (string.format("%d", (fence))) then
+    return nil
+  end
+  local s = {
+    count = tonumber(w[2]), worked_at = tonumber(w[3]), extended = tonumber(w[4]), last = tonumber(w[5]),
+    extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
+    call = w[10], entries = {},
+  }
+  for i = 11, #w, 7 do
+    s.entries[#s.entries + 1] = group_entry(
+      w[i], w[i + 1], tonumber(w[i + 2]), tonumber(w[i + 3]), tonumber(w[i + 4]), w[i + 5], w[i + 6] == "1")
+  end
+  return s
+end
+  local s = st.group_text and group_read(st.group_text, st.fence)
+  if not s then
+    local sole = left or st.thin and "h:" .. st.thin.claim
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))), ("35184372088831"),
+        "LIMIT", "0", "1")[1]
+    if not sole then
+      return nil
+    end
+local function group_new(claim)
+  return {
+    count = 0, worked_at = 0, extended = 0, last = 0, extended_at = 0, more = 0, call = "-",
+    entries = { group_entry(claim, "o", 0, 0, 0, "-", false) },
+  }
+end
+    s = group_new(left or string.sub(sole, 3))
+  end
+  local members, fields, live, unheard = {}, {}, {}, {}
+  for i, e in ipairs(s.entries) do
+    members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
+  end
+  local scores, texts = {}, st.thin and { thin_record(st).text }
+  if not texts then
+    scores = redis.call("ZMSCORE", at.line, unpack(members))
+    texts = redis.call("HMGET", at.state, unpack(fields))
+  end
+  for i, e in ipairs(s.entries) do
+    e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
+    if e.r and e.claim ~= left then
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (17592186044416), false
+    end
+    if e.r and e.r.held and e.r.held > at.ms then
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
+    end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e
+  end
+  s.entries = live
+  if not live[1] then
+    return nil
+  end
+  s.own, s.deadline = s.own or live[1].r.held, s.deadline or live[1].r.held
+  st.group = s
+  return s
+end
+local s = st.used > 0 and live_group(at, st)
+if not s then
+  return { "not_held" }
+end
+if ARGV[6] ~= "0" and ARGV[6] ~= s.entries[1].r.fence then
+  return { "other", tonumber(s.entries[1].r.fence) }
+end
+local function fatten(at, st, grows, claim)
+  if st.form == "fat" and at.head then
+    return
+  end
+  local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
+  if hold and st.used == 0 then
+    hold = hold.claim == claim and hold
+    st.used, st.due = hold and 1 or 0, hold and hold.held or 0
+  end
+  local members = { ("9007199254740991"), "-" }
+  if hold then
+    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+  end
+  if grows then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if anew then
+    redis.call("DEL", at.state)
+  else
+    redis.call("HDEL", at.state, "c:")
+  end
+  if at.head then
+    redis.call("UNLINK", at.line)
+  end
+  if not grows or at.head then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if hold then
+    redis.call("HSET", at.state, "c:" .. hold.claim, thin_record(st).text)
+    st.exp = math.ceil((hold.held + at.linger) / 1000) * 1000
+  end
+  if (false) and not st.form then
+    (false)(at)
+  end
+  st.form, st.thin, st.group_text, at.head = "fat", nil, anew and false or st.group_text, "-"
+  st.was_exp, st.was_never, st.busy = 0, false, at.ms
+end
+local function touch(at, st)
+  if st.was_never then
+    redis.call("PERSIST", at.line)
+  else
+    redis.call("PEXPIREAT", at.line, (string.format("%d", (st.exp > at.ms and st.exp or at.ms + at.linger))))
+  end
+end
+fatten(at, st, false)
+touch(at, st)
+if not string.find(s.call, call, 1, true) and s.deadline < (17592186044415) then
+  s.own, s.deadline, s.more = s.own + more, s.deadline + more, s.more + more
+  s.call = string.sub(call .. "," .. s.call, 1, 100)
+local function batch()
+  return { scores = {}, fields = {} }
+end
+local function batch_write(at, st, m)
+  if m.scores[1] then
+    redis.call("ZADD", at.line, unpack(m.scores))
+    st.due = nil
+  end
+end
+local function set_deadlines(st, s, m)
+  if s.deadline > (17592186044415) then
+    s.own, s.deadline = math.min(s.own, (17592186044415) - 1), (17592186044415) - 1
+  end
+local function batch_hold(m, claim, r, ends)
+  if ends < r.held then
+    m.sooner = math.min(m.sooner or ends, ends)
+  end
+  if ends ~= r.held then
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    r.held = ends
+  end
+  if ends < (17592186044415) then
+    m.furthest = math.max(m.furthest or 0, ends)
+  end
+  if r.changed then
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+    r.text = record_write(r)
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "c:" .. claim, r.text
+  end
+end
+  for _, e in ipairs(s.entries) do
+    local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
+    if e.fresh then
+      ends = math.min(ends, e.at + e.r.wait)
+    end
+    batch_hold(m, e.claim, e.r, ends)
+  end
+  if s.count > 0 or s.more > 0 then
+local function group_write(s, fence)
+  local w = {
+    (string.format("%d", (fence))), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, (string.format("%d", (s.own))), (string.format("%d", (s.deadline))), s.call,
+  }
+  for _, e in ipairs(s.entries) do
+    local n = #w
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
+    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
+  end
+  return table.concat(w, " ")
+end
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "stem", group_write(s, st.fence)
+  end
+end
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+  local m = batch()
+  set_deadlines(st, s, m)
+  batch_write(at, st, m)
+  save(at, st, m.furthest, m.fields)
+end
+local furthest = 0
+for _, e in ipairs(s.entries) do
+  furthest = math.max(furthest, e.r.held)
+end
+return { "extended", ((furthest) >= (17592186044415) and -1 or (furthest) - (at).ms), tonumber(s.entries[1].r.fence) }

@@ -1,0 +1,731 @@
+--[[
+lock_force_release: end somebody's hold or wait by its id alone, hand on, and tell its node.
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] node ("" = any)    ARGV[5] claim id    ARGV[6] tombstone (ms)
+ARGV[7] 1 = only if it waits
+RETURNS {"released", flags, fence, ended} | {"cancelled", flags, fence, ended} | {"expired", flags, fence, ended}
+  | {"not_held", word} | {"incompatible", format}
+REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
+]]
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+local function kind_open(keys, linger, channel, name, claim, t, v, top)
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  st.group_text = v[3]
+  return at, st, known
+end
+local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5], "stem"))
+local function force_claim(at, st, known, claim, node, stays, only)
+  if at.newer then
+    return { "incompatible", at.newer }
+  end
+  local r, word = known and record_read(known), "released"
+  if not r then
+    return { "not_held", string.match(known or "", ("^!(.*)$")) or "" }
+  elseif node ~= "" and r.node ~= node then
+    return { "not_held", "" }
+  end
+local function hold_ends(at, st, claim)
+  if st and st.form == "thin" then
+    return st.thin and st.thin.claim == claim and st.thin.held or nil
+  end
+  local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  return score and score - (17592186044416)
+end
+  r.held = hold_ends(at, st, claim)
+  if not r.held then
+    word = "cancelled"
+  elseif only == "1" then
+    return { "not_held", "" }
+  elseif r.held <= at.ms then
+    word = "expired"
+  end
+local function force(at, st, targets, stays, wish)
+local function fatten(at, st, grows, claim)
+  if st.form == "fat" and at.head then
+    return
+  end
+  local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
+  if hold and st.used == 0 then
+    hold = hold.claim == claim and hold
+    st.used, st.due = hold and 1 or 0, hold and hold.held or 0
+  end
+  local members = { ("9007199254740991"), "-" }
+  if hold then
+    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+  end
+  if grows then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if anew then
+    redis.call("DEL", at.state)
+  else
+    redis.call("HDEL", at.state, "c:")
+  end
+  if at.head then
+    redis.call("UNLINK", at.line)
+  end
+  if not grows or at.head then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if hold then
+    redis.call("HSET", at.state, "c:" .. hold.claim, thin_record(st).text)
+    st.exp = math.ceil((hold.held + at.linger) / 1000) * 1000
+  end
+  if (false) and not st.form then
+    (false)(at)
+  end
+  st.form, st.thin, st.group_text, at.head = "fat", nil, anew and false or st.group_text, "-"
+  st.was_exp, st.was_never, st.busy = 0, false, at.ms
+end
+  local budget, head_left, sooner, fence = { left = 100, swept = 0 }, false, nil, nil
+  fatten(at, st, false, targets[1].claim)
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+local function kind_remove(at, st, claim, r, wish)
+  local count, m = 0, nil
+  if st.used > 0 and not wish.forced then
+local function remove_entry(at, st, claim, r, lowered)
+local function live_group(at, st, left, r)
+  if st.group then
+    return st.group
+  end
+local function group_entry(claim, kind, ext, came, pending, call, fresh)
+  return { claim = claim, kind = kind, ext = ext, at = came, pending = pending, call = call, fresh = fresh }
+end
+local function group_read(text, fence)
+  local w = {}
+  for word in string.gmatch(text, "%S+") do
+    w[#w + 1] = word
+  end
+  if w[1] ~= (string.format("%d", (fence))) then
+    return nil
+  end
+  local s = {
+    count = tonumber(w[2]), worked_at = tonumber(w[3]), extended = tonumber(w[4]), last = tonumber(w[5]),
+    extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
+    call = w[10], entries = {},
+  }
+  for i = 11, #w, 7 do
+    s.entries[#s.entries + 1] = group_entry(
+      w[i], w[i + 1], tonumber(w[i + 2]), tonumber(w[i + 3]), tonumber(w[i + 4]), w[i + 5], w[i + 6] == "1")
+  end
+  return s
+end
+  local s = st.group_text and group_read(st.group_text, st.fence)
+  if not s then
+    local sole = left or st.thin and "h:" .. st.thin.claim
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))), ("35184372088831"),
+        "LIMIT", "0", "1")[1]
+    if not sole then
+      return nil
+    end
+local function group_new(claim)
+  return {
+    count = 0, worked_at = 0, extended = 0, last = 0, extended_at = 0, more = 0, call = "-",
+    entries = { group_entry(claim, "o", 0, 0, 0, "-", false) },
+  }
+end
+    s = group_new(left or string.sub(sole, 3))
+  end
+  local members, fields, live, unheard = {}, {}, {}, {}
+  for i, e in ipairs(s.entries) do
+    members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
+  end
+  local scores, texts = {}, st.thin and { thin_record(st).text }
+  if not texts then
+    scores = redis.call("ZMSCORE", at.line, unpack(members))
+    texts = redis.call("HMGET", at.state, unpack(fields))
+  end
+  for i, e in ipairs(s.entries) do
+    e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
+    if e.r and e.claim ~= left then
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (17592186044416), false
+    end
+    if e.r and e.r.held and e.r.held > at.ms then
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
+    end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e
+  end
+  s.entries = live
+  if not live[1] then
+    return nil
+  end
+  s.own, s.deadline = s.own or live[1].r.held, s.deadline or live[1].r.held
+  st.group = s
+  return s
+end
+  local s = live_group(at, st, claim, r)
+local function find_entry(s, claim)
+  for i, e in ipairs(s and s.entries or {}) do
+    if e.claim == claim then
+      return e, i
+    end
+  end
+  return nil
+end
+  local e, i = find_entry(s, claim)
+  if not e then
+    return s and #s.entries or 0, nil
+  end
+  table.remove(s.entries, i)
+  if not s.entries[1] then
+    return 0, nil
+  end
+local function batch()
+  return { scores = {}, fields = {} }
+end
+  local m, unused = batch(), math.max(0, e.ext - (at.ms - e.at))
+  for _, f in ipairs(s.entries) do
+    if f.r.node ~= r.node or not lowered[f.claim] then
+      unused = 0
+    end
+  end
+  if s.deadline < (17592186044415) then
+    s.deadline = math.max(s.own, s.deadline - unused)
+  end
+local function batch_write(at, st, m)
+  if m.scores[1] then
+    redis.call("ZADD", at.line, unpack(m.scores))
+    st.due = nil
+  end
+end
+local function set_deadlines(st, s, m)
+  if s.deadline > (17592186044415) then
+    s.own, s.deadline = math.min(s.own, (17592186044415) - 1), (17592186044415) - 1
+  end
+local function batch_hold(m, claim, r, ends)
+  if ends < r.held then
+    m.sooner = math.min(m.sooner or ends, ends)
+  end
+  if ends ~= r.held then
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    r.held = ends
+  end
+  if ends < (17592186044415) then
+    m.furthest = math.max(m.furthest or 0, ends)
+  end
+  if r.changed then
+    r.text = record_write(r)
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "c:" .. claim, r.text
+  end
+end
+  for _, e in ipairs(s.entries) do
+    local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
+    if e.fresh then
+      ends = math.min(ends, e.at + e.r.wait)
+    end
+    batch_hold(m, e.claim, e.r, ends)
+  end
+  if s.count > 0 or s.more > 0 then
+local function group_write(s, fence)
+  local w = {
+    (string.format("%d", (fence))), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, (string.format("%d", (s.own))), (string.format("%d", (s.deadline))), s.call,
+  }
+  for _, e in ipairs(s.entries) do
+    local n = #w
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
+    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
+  end
+  return table.concat(w, " ")
+end
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "stem", group_write(s, st.fence)
+  end
+end
+  set_deadlines(st, s, m)
+  batch_write(at, st, m)
+  return #s.entries, m
+end
+    count, m = remove_entry(at, st, claim, r, wish.lowered)
+  elseif st.group_text then
+    redis.call("HDEL", at.state, "stem")
+    st.group_text = false
+  end
+  return count, m and m.fields, m and m.sooner, st.used > 0 and count == 0
+end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
+local function recount(at, st)
+  if st.recounted then
+    return
+  end
+  st.recounted, st.due = true, nil
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  if st.pool then
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+  end
+  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    "LIMIT", "0", "101")
+  if #holds > 100 then
+    return
+  end
+  st.used, st.forever = 0, 0
+  local fields = { "c:" }
+  for i, member in ipairs(holds) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    local r = text and record_read(text)
+    st.used = st.used + (r and r.weight or 0)
+    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+  end
+end
+local function leave(at, st, claim, r, deadline, word, stays, wish)
+  local absent = false
+  if deadline then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
+    st.forever = st.forever - ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
+  elseif redis.call("ZREM", at.line, r.place .. ("-") .. claim) > 0 then
+    st.waiting = st.waiting - 1
+  else
+    absent = true
+    recount(at, st)
+  end
+  if not deadline and (false) then
+    (false)(at, st, claim, r.place, absent)
+  end
+  if word then
+local function add_tombstone(at, st, claim, stays)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  st.gone = st.gone + 1
+end
+    redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
+    add_tombstone(at, st, claim, stays)
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+  if (false) then
+    return (false)(at, st, claim, r, deadline, wish)
+  end
+end
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
+  for _, e in ipairs(targets) do
+    fence = e.r.fence
+    if not head_left and not e.r.held and first(at.line) == e.claim then
+      head_left = true
+    end
+    local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
+    sooner = ((sooner) and (ends) and math.min((sooner), (ends)) or (sooner) or (ends))
+    if (true) and wish then
+      kind_remove(at, st, e.claim, e.r, wish)
+    end
+    wake(at, e.r.node, "released", at.name, e.claim)
+  end
+  if (true) and not wish then
+    recount(at, st)
+  end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+  if st.used > 0 or (false) then
+local function least(a, b)
+  return a and b and math.min(a, b) or a or b
+end
+local function expire(at, st, budget)
+  local sooner, before = nil, budget.left
+local function expired(at, budget, from)
+  local members, fields = {}, {}
+  if budget.left > 0 then
+    members = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + at.ms))), "LIMIT", "0", (string.format("%d", (budget.left))))
+  end
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  return members, fields
+end
+local function expire_drop(at, budget, members, fields)
+  redis.call("ZREM", at.line, unpack(members))
+  redis.call("HDEL", at.state, unpack(fields))
+  budget.left = budget.left - #fields
+end
+  if st.used > 0 and st.form == "fat" then
+    if earliest(at, st) > 0 and st.due <= at.ms then
+local function expire_holds(at, st, budget)
+  local holds, fields = expired(at, budget, (17592186044416))
+  if #holds == 0 then
+    return nil
+  end
+  local records = redis.call("HMGET", at.state, unpack(fields))
+  for i, text in ipairs(records) do
+    local r = text and record_read(text)
+    st.used = st.used - (r and r.weight or 0)
+    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    records[i] = r or false
+  end
+  local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
+  expire_drop(at, budget, holds, fields)
+  for i, member in ipairs((false) and holds or {}) do
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    sooner = ends and math.min(sooner or ends, ends) or sooner
+  end
+  return sooner
+end
+      sooner, st.due = expire_holds(at, st, budget), nil
+    end
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+      "LIMIT", "0", "1")[1] then
+      st.used, st.forever = 0, 0
+    end
+  end
+  local tombs, tomb_fields = {}, nil
+  if st.gone > 0 then
+    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+  end
+  if tombs[1] then
+    st.gone = st.gone - #tombs
+    expire_drop(at, budget, tombs, tomb_fields)
+  end
+  if (false) then
+    (false)(at, st, budget)
+  end
+  budget.swept = budget.swept + before - budget.left
+  return sooner
+end
+    sooner = least(sooner, expire(at, st, budget))
+  end
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+local function notify(at, st, deadline, claim, r)
+  if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
+    return
+  end
+local function soonest(at, st)
+  if st.pause > 0 then
+    return st.pause
+  end
+  local low, moment = earliest(at, st), (false) and (false)(at, st)
+  if low == 0 then
+    return moment or false
+  end
+  return moment and math.min(low, moment) or low
+end
+  local next_at = deadline ~= true and deadline <= at.ms and deadline or soonest(at, st)
+  if not next_at or deadline ~= true and deadline ~= next_at then
+    return
+  end
+  if not r then
+local function first_waiter(at)
+  local claim = first(at.line)
+  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
+  return claim, text and record_read(text)
+end
+    claim, r = first_waiter(at)
+  end
+  if claim and r then
+local function notify_node(at, r, next_at)
+  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+    wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
+    return true
+  end
+  return false
+end
+    notify_node(at, r, next_at)
+  end
+end
+local function handoff(at, st, budget, head_left)
+  if st.pause > 0 then
+    notify(at, st, head_left or st.moved)
+    return
+  elseif st.waiting <= 0 then
+    return
+  end
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used > 0 then
+    return nil
+  end
+local function head(at, st, budget, arrival)
+local function leave_place(at, st, claim, place, r)
+  if r and r.phase == "w" and r.place == place then
+    leave(at, st, claim, r)
+  else
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    st.waiting = st.waiting - 1
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+  end
+end
+  while ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and (arrival or budget.left > 0) do
+    local claim, place, lane = first(at.line)
+    if not claim and not arrival then
+      st.waiting = st.waiting - ((st).pool and (st).waiting - (st).pool.parked or (st).waiting)
+    end
+    if not claim or arrival and (arrival.lane - lane < 0 or arrival.lane + 0 == lane and arrival.place < place) then
+      break
+    elseif arrival then
+      return claim
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record_read(text)
+    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local heavy = alive and (false) and (false)(st, r)
+    if alive and not heavy then
+      return claim, r, lane
+    end
+    leave_place(at, st, claim, place, r)
+    if heavy then
+      wake(at, r.node, "too_heavy", at.name, claim, st.cap)
+    end
+    budget.left, budget.swept = budget.left - 1, budget.swept + 1
+  end
+  if arrival then
+    return arrival.claim, arrival.r
+  end
+end
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and st.used < 1
+end
+  while st.waiting > 0 and budget.left > 0 do
+    local waiting = st.waiting
+    local claim, r, what = kind_next(at, st, budget)
+    head_left = head_left or st.waiting < waiting
+    if not what then
+      if budget.left > 0 then
+        notify(at, st, head_left or st.moved, claim, r)
+        return
+      end
+      break
+    end
+    local got, field
+    if (false) then
+      got, field = (false)(at, st, claim, what)
+    end
+    local alive, place = ((r).heard + (r).wait), r.place
+    st.fence = math.max(st.fence + 1, at.us)
+    st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
+    st.waiting, st.busy = st.waiting - 1, at.ms
+    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
+    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    head_left, budget.left = true, budget.left - 1
+  end
+  if st.waiting > 0 then
+    notify(at, st, at.ms)
+  end
+end
+local function publish(at)
+  for i = 1, at.out and #at.out or 0, 2 do
+    redis.pcall("PUBLISH", at.out[i], at.out[i + 1])
+  end
+end
+  handoff(at, st, budget, head_left)
+  save(at, st, at.ms + stays)
+  notify(at, st, sooner)
+  publish(at)
+  return (budget.left <= 0 or st.met) and 2 or 0, tonumber(fence), #targets
+end
+  return { word, force(at, st, { { claim = claim, r = r } }, stays) }
+end
+return force_claim(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]), ARGV[7])

@@ -1,0 +1,1021 @@
+--[[
+lock_renew: the calls of a node's own claims: heartbeats, confirmations, renewals, extensions.
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5...] x2: claim id, mode (beat, want, "beat <zombie limit, ms>", "want <zombie limit, ms>", renew, detach,
+"extend <ms> <call id>")
+RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
+REPLAY a lease is counted from now; an extension is added once
+COST O(log n) a claim + at most 100 drops, grants, asks
+]]
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local time, kept, top = fetch(KEYS, ARGV[5], "stem")
+local function fast_renew(t, v, top, keys, linger, node, claim, mode)
+  if mode ~= "beat" or v[3] then
+    return nil
+  end
+  local text = v[1] or ""
+  local cap, used, waiting, kept, rest = string.match(text, ("^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"), (76))
+  local own, fence, lease = string.match(v[2] or "", ("^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 "))
+  if not top or own ~= node or waiting ~= "0" or kept ~= ("0 0 0 0") or string.sub(text, 1, 2) ~= ("2 ") then
+    return nil
+  end
+  local now, due = string.sub((string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), 1, (13)), string.sub(text, (34), (34) + 12)
+  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
+  local was, ends = score and score - (17592186044416), now + lease
+  if not score or was <= now + 0 or was > ends or due <= now or ends + linger > (9999999999999) then
+    return nil
+  end
+  local exp = math.max(math.ceil((ends + linger) / 1000) * 1000, string.sub(text, (20), (20) + 12) + 0)
+  local at = string.format("%d", exp)
+  redis.call("PEXPIREAT", keys[2], at)
+  redis.call("PEXPIREAT", keys[1], at)
+  redis.call("ZADD", keys[2], string.format("%d", (17592186044416) + ends), "h:" .. claim)
+  if was == due + 0 then
+    due = string.format(("%013d"), used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
+  end
+  local busy = used ~= "1" and now or string.sub(text, (62), (62) + 12)
+  redis.call("HSET", keys[1], "v", string.sub(text, 1, (19)) .. string.format(("%013d"), exp) .. (" ")
+    .. due .. string.sub(text, (48) - 1, (62) - 1) .. busy .. (" ") .. cap .. (" ") .. used
+    .. (" ") .. waiting .. (" ") .. kept .. rest)
+  return { "renewed", -1, 0, cap + 0, "held", lease + 0, fence + 0 }
+end
+local plain = fast_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
+if plain then
+  return plain
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+local function kind_open(keys, linger, channel, name, claim, t, v, top)
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  st.group_text = v[3]
+  return at, st, known
+end
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local function renew(at, st, node, calls)
+  if at.newer then
+    return { "incompatible", at.newer }
+  elseif st.form == "thin" then
+local function renew_thin(at, st, node, calls)
+  local reply, hold = { "renewed", -1, 0, st.cap }, st.thin
+local function fatten(at, st, grows, claim)
+  if st.form == "fat" and at.head then
+    return
+  end
+  local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
+  if hold and st.used == 0 then
+    hold = hold.claim == claim and hold
+    st.used, st.due = hold and 1 or 0, hold and hold.held or 0
+  end
+  local members = { ("9007199254740991"), "-" }
+  if hold then
+    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+  end
+  if grows then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if anew then
+    redis.call("DEL", at.state)
+  else
+    redis.call("HDEL", at.state, "c:")
+  end
+  if at.head then
+    redis.call("UNLINK", at.line)
+  end
+  if not grows or at.head then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if hold then
+    redis.call("HSET", at.state, "c:" .. hold.claim, thin_record(st).text)
+    st.exp = math.ceil((hold.held + at.linger) / 1000) * 1000
+  end
+  if (false) and not st.form then
+    (false)(at)
+  end
+  st.form, st.thin, st.group_text, at.head = "fat", nil, anew and false or st.group_text, "-"
+  st.was_exp, st.was_never, st.busy = 0, false, at.ms
+end
+local function thin_write(at, fence, since, claim, r)
+  local ends = since + r.lease
+  if r.limit > 0 then
+    ends = math.min(ends, r.limit)
+  end
+local function thin_text(fence, since, claim, terms)
+  return string.format(("%016d %013d "), fence, since) .. claim .. (" ") .. terms
+end
+  redis.call("SET", at.state, thin_text(fence, since, claim, r.terms),
+    "PX", (string.format("%d", (since - at.ms + r.lease + at.linger))))
+  return ends
+end
+  for n = 1, #calls, 2 do
+    local k = #reply
+    reply[k + 1], reply[k + 2], reply[k + 3] = "unknown", 0, 0
+    if hold and calls[n] == hold.claim and hold.node ~= node then
+      reply[k + 1] = "taken"
+    elseif hold and calls[n] == hold.claim and hold.held > at.ms then
+      local r, anew = thin_record(st).r, calls[n + 1] == "renew"
+      if not anew and string.sub(calls[n + 1], 1, 4) ~= "beat" then
+        fatten(at, st, false)
+        return nil
+      elseif anew or r.kind == "r" then
+        redis.call("PEXPIRE", at.state, (string.format("%d", (r.lease + at.linger))))
+        hold.held = thin_write(at, st.fence, at.ms, hold.claim, r)
+      end
+      reply[k + 1], reply[k + 2], reply[k + 3] = "held", hold.held - at.ms, st.fence
+    end
+  end
+  return reply
+end
+    local reply = renew_thin(at, st, node, calls)
+    if reply then
+      return reply
+    end
+  end
+  local reply = { "renewed", -1, 0, (false) and (false)(st) or st.cap }
+local function batch()
+  return { scores = {}, fields = {} }
+end
+  local budget, m = { left = 100, swept = 0 }, batch()
+local function recount(at, st)
+  if st.recounted then
+    return
+  end
+  st.recounted, st.due = true, nil
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  if st.pool then
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+  end
+  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    "LIMIT", "0", "101")
+  if #holds > 100 then
+    return
+  end
+  st.used, st.forever = 0, 0
+  local fields = { "c:" }
+  for i, member in ipairs(holds) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    local r = text and record_read(text)
+    st.used = st.used + (r and r.weight or 0)
+    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+  end
+end
+local function leave(at, st, claim, r, deadline, word, stays, wish)
+  local absent = false
+  if deadline then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
+    st.forever = st.forever - ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
+  elseif redis.call("ZREM", at.line, r.place .. ("-") .. claim) > 0 then
+    st.waiting = st.waiting - 1
+  else
+    absent = true
+    recount(at, st)
+  end
+  if not deadline and (false) then
+    (false)(at, st, claim, r.place, absent)
+  end
+  if word then
+local function add_tombstone(at, st, claim, stays)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  st.gone = st.gone + 1
+end
+    redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
+    add_tombstone(at, st, claim, stays)
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+  if (false) then
+    return (false)(at, st, claim, r, deadline, wish)
+  end
+end
+local function lookup(at, st, node, calls)
+  local fields, members = {}, {}
+  for i = 1, #calls, 2 do
+    fields[#fields + 1] = "c:" .. calls[i]
+  end
+  local texts, held, stands = redis.call("HMGET", at.state, unpack(fields)), {}, {}
+  for n, text in ipairs(texts) do
+    local claim, r = calls[2 * n - 1], text and record_read(text)
+    texts[n] = r or text
+    members[n] = r and r.phase == "w" and r.place .. ("-") .. claim or "h:" .. claim
+  end
+  local scores = redis.call("ZMSCORE", at.line, unpack(members))
+  local extras = (false) and (false)(at, calls)
+  if st.form then
+local function touch(at, st)
+  if st.was_never then
+    redis.call("PERSIST", at.line)
+  else
+    redis.call("PEXPIREAT", at.line, (string.format("%d", (st.exp > at.ms and st.exp or at.ms + at.linger))))
+  end
+end
+    touch(at, st)
+  end
+  for n, r in ipairs(texts) do
+    if type(r) == "table" and r.phase == "w" then
+      stands[n] = scores[n]
+    else
+      held[n] = scores[n] and tonumber(scores[n]) - (17592186044416)
+    end
+    if type(r) == "table" and r.phase ~= "w" and r.node == node and not held[n] then
+      leave(at, st, calls[2 * n - 1], r)
+      if extras then
+        extras[n] = ""
+      end
+    end
+  end
+  return texts, held, stands, extras
+end
+  local texts, held, stands, extras = lookup(at, st, node, calls)
+  local head_left, holds, beats, waits = false, {}, {}, {}
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+local function live_group(at, st, left, r)
+  if st.group then
+    return st.group
+  end
+local function group_entry(claim, kind, ext, came, pending, call, fresh)
+  return { claim = claim, kind = kind, ext = ext, at = came, pending = pending, call = call, fresh = fresh }
+end
+local function group_read(text, fence)
+  local w = {}
+  for word in string.gmatch(text, "%S+") do
+    w[#w + 1] = word
+  end
+  if w[1] ~= (string.format("%d", (fence))) then
+    return nil
+  end
+  local s = {
+    count = tonumber(w[2]), worked_at = tonumber(w[3]), extended = tonumber(w[4]), last = tonumber(w[5]),
+    extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
+    call = w[10], entries = {},
+  }
+  for i = 11, #w, 7 do
+    s.entries[#s.entries + 1] = group_entry(
+      w[i], w[i + 1], tonumber(w[i + 2]), tonumber(w[i + 3]), tonumber(w[i + 4]), w[i + 5], w[i + 6] == "1")
+  end
+  return s
+end
+  local s = st.group_text and group_read(st.group_text, st.fence)
+  if not s then
+    local sole = left or st.thin and "h:" .. st.thin.claim
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))), ("35184372088831"),
+        "LIMIT", "0", "1")[1]
+    if not sole then
+      return nil
+    end
+local function group_new(claim)
+  return {
+    count = 0, worked_at = 0, extended = 0, last = 0, extended_at = 0, more = 0, call = "-",
+    entries = { group_entry(claim, "o", 0, 0, 0, "-", false) },
+  }
+end
+    s = group_new(left or string.sub(sole, 3))
+  end
+  local members, fields, live, unheard = {}, {}, {}, {}
+  for i, e in ipairs(s.entries) do
+    members[i], fields[i] = "h:" .. e.claim, "c:" .. e.claim
+  end
+  local scores, texts = {}, st.thin and { thin_record(st).text }
+  if not texts then
+    scores = redis.call("ZMSCORE", at.line, unpack(members))
+    texts = redis.call("HMGET", at.state, unpack(fields))
+  end
+  for i, e in ipairs(s.entries) do
+    e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
+    if e.r and e.claim ~= left then
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (17592186044416), false
+    end
+    if e.r and e.r.held and e.r.held > at.ms then
+      local list = e.fresh and unheard or live
+      list[#list + 1] = e
+    end
+  end
+  for _, e in ipairs(unheard) do
+    live[#live + 1] = e
+  end
+  s.entries = live
+  if not live[1] then
+    return nil
+  end
+  s.own, s.deadline = s.own or live[1].r.held, s.deadline or live[1].r.held
+  st.group = s
+  return s
+end
+local function find_entry(s, claim)
+  for i, e in ipairs(s and s.entries or {}) do
+    if e.claim == claim then
+      return e, i
+    end
+  end
+  return nil
+end
+local function renew_entry(at, st, claim, _, mode)
+  local s, e = st.group, find_entry(st.group, claim)
+  local outer = s.entries[1]
+  local r = outer.r
+local function forever_count(r)
+  return r.lease == 0 and r.max == 0 and r.phase ~= "g" and r.phase ~= "w" and 1 or 0
+end
+  if e.fresh then
+    st.forever = st.forever - forever_count(e.r)
+    e.fresh, e.r.phase, e.r.changed = false, "h", true
+    st.forever = st.forever + forever_count(e.r)
+  end
+  local starts = e == outer and r.phase == "g"
+  local anew = starts or (mode == "renew" and r.phase ~= "g") or (e == outer and r.kind == "r" and r.phase ~= "d")
+  if starts then
+    for _, f in ipairs(s.entries) do
+      st.forever = st.forever - forever_count(f.r)
+      if f.r.max > 0 and f.r.limit == 0 then
+        f.r.limit = at.ms + f.r.max
+      end
+      if f.r.phase == "g" then
+        f.r.phase = "h"
+      end
+      st.forever = st.forever + forever_count(f.r)
+      f.r.changed = true
+    end
+  end
+  if anew and r.lease == 0 then
+    s.own, s.deadline = (17592186044415), (17592186044415)
+  elseif anew then
+    local own = at.ms + r.lease
+    s.own = math.min(math.max(s.own, own), own + s.more)
+    s.deadline = math.min(math.max(s.deadline, own), own + s.more)
+  end
+  local more, call = string.match(mode, "^extend (%d+) (%S+)$")
+  more = call and call ~= e.call and tonumber(more) or 0
+  if s.deadline < (17592186044415) then
+    s.own, s.deadline = s.own + more, s.deadline + more + e.pending
+    s.more = s.more + more + e.pending
+    e.ext, s.extended = e.ext + e.pending, s.extended + e.pending
+  end
+  e.call, e.pending = call or e.call, 0
+  local zombie = string.match(mode, "^beat ?(%d*)$") or string.match(mode, "^want ?(%d*)$")
+  if zombie and e.r.lease == 0 and e.r.max == 0 and e.r.number ~= zombie then
+    e.r.number, e.r.changed = zombie, true
+  end
+  if mode == "detach" then
+    st.forever = st.forever - forever_count(e.r)
+    if e.r.max > 0 and e.r.limit == 0 then
+      e.r.limit = at.ms + e.r.max
+    end
+    e.r.phase, e.r.changed, e.ext = "d", true, 0
+    st.forever = st.forever + forever_count(e.r)
+  end
+end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
+local function kind_hold(at, st, claim)
+  local e = st.used > 0 and find_entry(live_group(at, st), claim)
+  return e and e.r
+end
+  for n, r in ipairs(texts) do
+    local claim, word, left, fence = calls[2 * n - 1], "unknown", 0, 0
+    if type(r) ~= "table" then
+      word = r and string.match(r, ("^!(.*)$")) or word
+    elseif r.node ~= node then
+      word = "taken"
+    else
+      if held[n] and held[n] > at.ms then
+        r.held = held[n]
+        holds[n] = kind_hold == false and r or kind_hold(at, st, claim)
+      end
+      if holds[n] then
+        local limited = renew_entry(at, st, claim, r, calls[2 * n], m)
+        word = limited and "limited" or r.wanted ~= "" and "wanted" or "held"
+      elseif stands[n] and ((r).heard + (r).wait) > at.ms and (false) and (false)(st, r) then
+        head_left = head_left or first(at.line) == claim
+        leave(at, st, claim, r)
+        word, left, fence = "too_heavy", st.used, st.waiting
+      elseif stands[n] and ((r).heard + (r).wait) > at.ms then
+        word, left, r.heard = "waiting", r.wait, at.ms
+        beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
+        waits[#waits + 1] = { claim = claim, r = r, at = 3 * n + 2, asks = calls[2 * n] == "want" }
+        m.furthest = math.max(m.furthest or 0, at.ms + left)
+      end
+    end
+    reply[3 * n + 2], reply[3 * n + 3], reply[3 * n + 4] = word, left, fence
+  end
+  if st.form then
+    if (true) then
+local function kind_deadlines(at, st, m)
+  local s = st.used > 0 and live_group(at, st)
+  if s then
+local function set_deadlines(st, s, m)
+  if s.deadline > (17592186044415) then
+    s.own, s.deadline = math.min(s.own, (17592186044415) - 1), (17592186044415) - 1
+  end
+local function batch_hold(m, claim, r, ends)
+  if ends < r.held then
+    m.sooner = math.min(m.sooner or ends, ends)
+  end
+  if ends ~= r.held then
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    r.held = ends
+  end
+  if ends < (17592186044415) then
+    m.furthest = math.max(m.furthest or 0, ends)
+  end
+  if r.changed then
+    r.text = record_write(r)
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "c:" .. claim, r.text
+  end
+end
+  for _, e in ipairs(s.entries) do
+    local ends = e.r.limit > 0 and math.min(s.deadline, e.r.limit) or s.deadline
+    if e.fresh then
+      ends = math.min(ends, e.at + e.r.wait)
+    end
+    batch_hold(m, e.claim, e.r, ends)
+  end
+  if s.count > 0 or s.more > 0 then
+local function group_write(s, fence)
+  local w = {
+    (string.format("%d", (fence))), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, (string.format("%d", (s.own))), (string.format("%d", (s.deadline))), s.call,
+  }
+  for _, e in ipairs(s.entries) do
+    local n = #w
+    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
+    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
+  end
+  return table.concat(w, " ")
+end
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "stem", group_write(s, st.fence)
+  end
+end
+    set_deadlines(st, s, m)
+  end
+end
+      kind_deadlines(at, st, m)
+    end
+local function remaining(at, deadline)
+  return deadline >= (17592186044415) and -1 or deadline - at.ms
+end
+local function kind_left(at, st, claim)
+local function entry_remaining(at, s, e)
+  local outer, ends = s.entries[1], e.r.held
+  if e ~= outer and outer.r.lease > 0 then
+    ends = math.min(ends, at.ms + outer.r.lease + s.more)
+  end
+  if e ~= outer and e.r.max > 0 and e.r.limit == 0 then
+    ends = math.min(ends, at.ms + e.r.max)
+  end
+  return ((ends) >= (17592186044415) and -1 or (ends) - (at).ms)
+end
+  return entry_remaining(at, st.group, find_entry(st.group, claim))
+end
+    for n = 1, #texts do
+      local r = holds[n]
+      if r then
+        reply[3 * n + 3] = (true) and kind_left(at, st, calls[2 * n - 1]) or remaining(at, r.held)
+        reply[3 * n + 4] = tonumber(r.fence)
+      end
+    end
+local function batch_write(at, st, m)
+  if m.scores[1] then
+    redis.call("ZADD", at.line, unpack(m.scores))
+    st.due = nil
+  end
+end
+    batch_write(at, st, m)
+    if beats[1] then
+      redis.call("HSET", at.state, unpack(beats))
+    end
+local function expire(at, st, budget)
+  local sooner, before = nil, budget.left
+local function expired(at, budget, from)
+  local members, fields = {}, {}
+  if budget.left > 0 then
+    members = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + at.ms))), "LIMIT", "0", (string.format("%d", (budget.left))))
+  end
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  return members, fields
+end
+local function expire_drop(at, budget, members, fields)
+  redis.call("ZREM", at.line, unpack(members))
+  redis.call("HDEL", at.state, unpack(fields))
+  budget.left = budget.left - #fields
+end
+  if st.used > 0 and st.form == "fat" then
+    if earliest(at, st) > 0 and st.due <= at.ms then
+local function expire_holds(at, st, budget)
+  local holds, fields = expired(at, budget, (17592186044416))
+  if #holds == 0 then
+    return nil
+  end
+  local records = redis.call("HMGET", at.state, unpack(fields))
+  for i, text in ipairs(records) do
+    local r = text and record_read(text)
+    st.used = st.used - (r and r.weight or 0)
+    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    records[i] = r or false
+  end
+  local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
+  expire_drop(at, budget, holds, fields)
+  for i, member in ipairs((false) and holds or {}) do
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    sooner = ends and math.min(sooner or ends, ends) or sooner
+  end
+  return sooner
+end
+      sooner, st.due = expire_holds(at, st, budget), nil
+    end
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+      "LIMIT", "0", "1")[1] then
+      st.used, st.forever = 0, 0
+    end
+  end
+  local tombs, tomb_fields = {}, nil
+  if st.gone > 0 then
+    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+  end
+  if tombs[1] then
+    st.gone = st.gone - #tombs
+    expire_drop(at, budget, tombs, tomb_fields)
+  end
+  if (false) then
+    (false)(at, st, budget)
+  end
+  budget.swept = budget.swept + before - budget.left
+  return sooner
+end
+    local ends = expire(at, st, budget)
+local function leave_place(at, st, claim, place, r)
+  if r and r.phase == "w" and r.place == place then
+    leave(at, st, claim, r)
+  else
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    st.waiting = st.waiting - 1
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+  end
+end
+    if beats[1] then
+local function patrol(at, st, budget, places)
+  local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
+  st.look = math.max(to - places, 0)
+local function find_dead(state, line, from, to, ms)
+  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
+  end
+  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
+    local _, heard, wait = string.match(text or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
+    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
+    seen = claim and seen + 1 or seen
+    if claim and not (heard and heard + wait > ms) then
+      dead[#dead + 1], dead[#dead + 2] = claim, place
+    end
+  end
+  return dead, seen
+end
+  local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
+  if seen < to - st.look then
+    recount(at, st)
+    st.look = math.max(math.min(st.look, st.waiting), 0)
+  end
+  for i = 1, math.min(#dead, 2 * budget.left), 2 do
+    local text = redis.call("HGET", at.state, "c:" .. dead[i])
+    leave_place(at, st, dead[i], dead[i + 1], text and record_read(text))
+    budget.left, budget.swept, st.met = budget.left - 1, budget.swept + 1, true
+  end
+  return dead[1] and st.look == 0, dead[1]
+end
+      head_left = patrol(at, st, budget, 32) or head_left
+    end
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
+local function least(a, b)
+  return a and b and math.min(a, b) or a or b
+end
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+local function soonest(at, st)
+  if st.pause > 0 then
+    return st.pause
+  end
+  local low, moment = earliest(at, st), (false) and (false)(at, st)
+  if low == 0 then
+    return moment or false
+  end
+  return moment and math.min(low, moment) or low
+end
+local function first_waiter(at)
+  local claim = first(at.line)
+  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
+  return claim, text and record_read(text)
+end
+local function notify(at, st, deadline, claim, r)
+  if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
+    return
+  end
+  local next_at = deadline ~= true and deadline <= at.ms and deadline or soonest(at, st)
+  if not next_at or deadline ~= true and deadline ~= next_at then
+    return
+  end
+  if not r then
+    claim, r = first_waiter(at)
+  end
+  if claim and r then
+local function notify_node(at, r, next_at)
+  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+    wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
+    return true
+  end
+  return false
+end
+    notify_node(at, r, next_at)
+  end
+end
+local function handoff(at, st, budget, head_left)
+  if st.pause > 0 then
+    notify(at, st, head_left or st.moved)
+    return
+  elseif st.waiting <= 0 then
+    return
+  end
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used > 0 then
+    return nil
+  end
+local function head(at, st, budget, arrival)
+  while ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and (arrival or budget.left > 0) do
+    local claim, place, lane = first(at.line)
+    if not claim and not arrival then
+      st.waiting = st.waiting - ((st).pool and (st).waiting - (st).pool.parked or (st).waiting)
+    end
+    if not claim or arrival and (arrival.lane - lane < 0 or arrival.lane + 0 == lane and arrival.place < place) then
+      break
+    elseif arrival then
+      return claim
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record_read(text)
+    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local heavy = alive and (false) and (false)(st, r)
+    if alive and not heavy then
+      return claim, r, lane
+    end
+    leave_place(at, st, claim, place, r)
+    if heavy then
+      wake(at, r.node, "too_heavy", at.name, claim, st.cap)
+    end
+    budget.left, budget.swept = budget.left - 1, budget.swept + 1
+  end
+  if arrival then
+    return arrival.claim, arrival.r
+  end
+end
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and st.used < 1
+end
+  while st.waiting > 0 and budget.left > 0 do
+    local waiting = st.waiting
+    local claim, r, what = kind_next(at, st, budget)
+    head_left = head_left or st.waiting < waiting
+    if not what then
+      if budget.left > 0 then
+        notify(at, st, head_left or st.moved, claim, r)
+        return
+      end
+      break
+    end
+    local got, field
+    if (false) then
+      got, field = (false)(at, st, claim, what)
+    end
+    local alive, place = ((r).heard + (r).wait), r.place
+    st.fence = math.max(st.fence + 1, at.us)
+    st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
+    st.waiting, st.busy = st.waiting - 1, at.ms
+    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
+    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    head_left, budget.left = true, budget.left - 1
+  end
+  if st.waiting > 0 then
+    notify(at, st, at.ms)
+  end
+end
+local function wanted_by(at, st, waits, reply, left)
+  left = st.pause == 0 and left or 0
+local function wanted_holders(at, claims, needs)
+  local fields, holds = {}, {}
+  for i, claim in ipairs(claims) do
+    fields[i] = "c:" .. claim
+  end
+  for i, text in ipairs(fields[1] and redis.call("HMGET", at.state, unpack(fields)) or {}) do
+    local r = text and record_read(text)
+    if r and r.wanted == "" then
+      holds[#holds + 1] = { claim = claims[i], r = r }
+    elseif r and r.phase ~= "d" then
+      needs = needs - r.weight
+    end
+  end
+local function wanted_order(a, b)
+  if (a.r.phase == "d") ~= (b.r.phase == "d") then
+    return b.r.phase == "d"
+  end
+  return tonumber(a.r.fence) < tonumber(b.r.fence)
+end
+  table.sort(holds, wanted_order)
+local function record_want(r, ms)
+  if r.wanted == "" then
+    r.wanted = string.format("!%d", ms)
+  end
+  return string.sub(r.wanted, 2) + 0
+end
+  for _, h in ipairs(holds) do
+    if needs <= 0 then
+      return
+    end
+    needs = needs - h.r.weight
+    record_want(h.r, at.ms)
+    redis.call("HSET", at.state, "c:" .. h.claim, record_write(h.r))
+    wake(at, h.r.node, "wanted", at.name, h.claim)
+  end
+end
+  for _, c in ipairs(waits) do
+    local claims, needs
+    if c.asks and left > 0 and (false) then
+      claims, needs = (false)(at, c.claim, c.r)
+    end
+    if c.asks and left > 0 and not claims and first(at.line) == c.claim then
+      claims, needs = {}, needs or c.r.weight - st.cap + st.used
+      local members = redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))),
+        ("35184372088831"), "LIMIT", "0", left)
+      for i, member in ipairs(members) do
+        claims[i] = string.sub(member, 3)
+      end
+    end
+    if claims then
+      wanted_holders(at, { unpack(claims, 1, math.min(#claims, left)) }, needs)
+      left, reply[c.at] = left - #claims, "asked"
+    end
+  end
+end
+local function reply_next(at, st, node, budget, reply, alarms)
+  local flags = (budget.left <= 0 or st.met) and 2 or 0
+  local mine, least_at = false, nil
+  local waits = (false) and alarms and alarms[1]
+  local apart = waits and st.pool.parked > 0 and st.pause == 0
+  for _, c in ipairs(apart and alarms or {}) do
+    local own, moment, first = (false)(at, c.claim, c.r)
+    if own == false then
+      apart = false
+      break
+    elseif moment and (not least_at or moment < least_at) then
+      least_at, mine = moment, first
+    end
+  end
+  local next_ms = least_at and math.max(least_at - at.ms, 0) or -1
+  if not apart then
+local function next_deadline(at, st, node)
+  if st.waiting <= 0 then
+    return -1, false
+  end
+  local next_at, claim, r = soonest(at, st), first_waiter(at)
+  if r and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, ((r).heard + (r).wait))
+  end
+  local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
+  return next_at and math.max(next_at - at.ms, 0) or -1, mine
+end
+    next_ms, mine = next_deadline(at, st, node)
+  end
+  reply[2], reply[3] = next_ms, flags + (mine and 4 or 0) + (waits and 8 or 0)
+  reply[4] = (false) and (false)(st) or st.cap
+end
+local function publish(at)
+  for i = 1, at.out and #at.out or 0, 2 do
+    redis.pcall("PUBLISH", at.out[i], at.out[i + 1])
+  end
+end
+    handoff(at, st, budget, head_left)
+    save(at, st, m.furthest, m.fields)
+    notify(at, st, least(m.sooner, ends))
+    wanted_by(at, st, waits, reply, budget.left)
+    reply_next(at, st, node, budget, reply, waits)
+    publish(at)
+  end
+  for n = 1, extras and #texts or 0 do
+    reply[#reply + 1] = extras[n]
+  end
+  return reply
+end
+return renew(at, st, ARGV[4], { unpack(ARGV, 5) })

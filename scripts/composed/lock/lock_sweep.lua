@@ -1,0 +1,566 @@
+--[[
+lock_sweep: drop what has expired and hand on.
+KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5] how much of the line to look at (0 = a part, 1 = all of it, 2 = go on with that)
+RETURNS {"swept", next_ms, flags, setting, dropped} | {"incompatible", format}
+REPLAY drops only what has expired    COST O(log n) + at most 100 drops and grants
+]]
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function kind_open(keys, linger, channel, name, claim, t, v, top)
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  st.group_text = v[3]
+  return at, st, known
+end
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS, nil, "stem"))
+local function sweep(at, st, node, whole)
+  local reply = { "swept", -1, 0, 0, 0 }
+  if at.newer then
+    return { "incompatible", at.newer }
+  elseif st.form ~= "fat" then
+    reply[4] = st.cap
+    return reply
+  end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+  if st.waiting <= 0 and st.gone <= 0 and st.look <= 0 and (st.used <= 0 or earliest(at, st) > at.ms)
+    and not ((false) and (false)(at)) then
+    return { "swept", -1, 0, (false) and (false)(st) or st.cap, 0 }
+  end
+  local budget, used, look = { left = 100, swept = 0 }, st.used, st.look
+local function expire(at, st, budget)
+  local sooner, before = nil, budget.left
+local function expired(at, budget, from)
+  local members, fields = {}, {}
+  if budget.left > 0 then
+    members = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + at.ms))), "LIMIT", "0", (string.format("%d", (budget.left))))
+  end
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  return members, fields
+end
+local function expire_drop(at, budget, members, fields)
+  redis.call("ZREM", at.line, unpack(members))
+  redis.call("HDEL", at.state, unpack(fields))
+  budget.left = budget.left - #fields
+end
+  if st.used > 0 and st.form == "fat" then
+    if earliest(at, st) > 0 and st.due <= at.ms then
+local function expire_holds(at, st, budget)
+  local holds, fields = expired(at, budget, (17592186044416))
+  if #holds == 0 then
+    return nil
+  end
+  local records = redis.call("HMGET", at.state, unpack(fields))
+  for i, text in ipairs(records) do
+    local r = text and record_read(text)
+    st.used = st.used - (r and r.weight or 0)
+    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    records[i] = r or false
+  end
+  local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
+  expire_drop(at, budget, holds, fields)
+  for i, member in ipairs((false) and holds or {}) do
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    sooner = ends and math.min(sooner or ends, ends) or sooner
+  end
+  return sooner
+end
+      sooner, st.due = expire_holds(at, st, budget), nil
+    end
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+      "LIMIT", "0", "1")[1] then
+      st.used, st.forever = 0, 0
+    end
+  end
+  local tombs, tomb_fields = {}, nil
+  if st.gone > 0 then
+    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+  end
+  if tombs[1] then
+    st.gone = st.gone - #tombs
+    expire_drop(at, budget, tombs, tomb_fields)
+  end
+  if (false) then
+    (false)(at, st, budget)
+  end
+  budget.swept = budget.swept + before - budget.left
+  return sooner
+end
+  local sooner = expire(at, st, budget)
+  local head_left, found
+  if whole == "1" then
+    st.look = 0
+  end
+local function recount(at, st)
+  if st.recounted then
+    return
+  end
+  st.recounted, st.due = true, nil
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  if st.pool then
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+  end
+  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    "LIMIT", "0", "101")
+  if #holds > 100 then
+    return
+  end
+  st.used, st.forever = 0, 0
+  local fields = { "c:" }
+  for i, member in ipairs(holds) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    local r = text and record_read(text)
+    st.used = st.used + (r and r.weight or 0)
+    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+  end
+end
+local function leave_place(at, st, claim, place, r)
+  if r and r.phase == "w" and r.place == place then
+local function leave(at, st, claim, r, deadline, word, stays, wish)
+  local absent = false
+  if deadline then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
+    st.forever = st.forever - ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
+  elseif redis.call("ZREM", at.line, r.place .. ("-") .. claim) > 0 then
+    st.waiting = st.waiting - 1
+  else
+    absent = true
+    recount(at, st)
+  end
+  if not deadline and (false) then
+    (false)(at, st, claim, r.place, absent)
+  end
+  if word then
+local function add_tombstone(at, st, claim, stays)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  st.gone = st.gone + 1
+end
+    redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
+    add_tombstone(at, st, claim, stays)
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+  if (false) then
+    return (false)(at, st, claim, r, deadline, wish)
+  end
+end
+    leave(at, st, claim, r)
+  else
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    st.waiting = st.waiting - 1
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+  end
+end
+  if st.waiting > 0 then
+local function patrol(at, st, budget, places)
+  local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
+  st.look = math.max(to - places, 0)
+local function find_dead(state, line, from, to, ms)
+  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
+  end
+  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
+    local _, heard, wait = string.match(text or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
+    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
+    seen = claim and seen + 1 or seen
+    if claim and not (heard and heard + wait > ms) then
+      dead[#dead + 1], dead[#dead + 2] = claim, place
+    end
+  end
+  return dead, seen
+end
+  local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
+  if seen < to - st.look then
+    recount(at, st)
+    st.look = math.max(math.min(st.look, st.waiting), 0)
+  end
+  for i = 1, math.min(#dead, 2 * budget.left), 2 do
+    local text = redis.call("HGET", at.state, "c:" .. dead[i])
+    leave_place(at, st, dead[i], dead[i + 1], text and record_read(text))
+    budget.left, budget.swept, st.met = budget.left - 1, budget.swept + 1, true
+  end
+  return dead[1] and st.look == 0, dead[1]
+end
+    head_left, found = patrol(at, st, budget, 100)
+  end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
+local function soonest(at, st)
+  if st.pause > 0 then
+    return st.pause
+  end
+  local low, moment = earliest(at, st), (false) and (false)(at, st)
+  if low == 0 then
+    return moment or false
+  end
+  return moment and math.min(low, moment) or low
+end
+local function first_waiter(at)
+  local claim = first(at.line)
+  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
+  return claim, text and record_read(text)
+end
+local function notify(at, st, deadline, claim, r)
+  if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
+    return
+  end
+  local next_at = deadline ~= true and deadline <= at.ms and deadline or soonest(at, st)
+  if not next_at or deadline ~= true and deadline ~= next_at then
+    return
+  end
+  if not r then
+    claim, r = first_waiter(at)
+  end
+  if claim and r then
+local function notify_node(at, r, next_at)
+  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+    wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
+    return true
+  end
+  return false
+end
+    notify_node(at, r, next_at)
+  end
+end
+local function handoff(at, st, budget, head_left)
+  if st.pause > 0 then
+    notify(at, st, head_left or st.moved)
+    return
+  elseif st.waiting <= 0 then
+    return
+  end
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used > 0 then
+    return nil
+  end
+local function head(at, st, budget, arrival)
+  while ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and (arrival or budget.left > 0) do
+    local claim, place, lane = first(at.line)
+    if not claim and not arrival then
+      st.waiting = st.waiting - ((st).pool and (st).waiting - (st).pool.parked or (st).waiting)
+    end
+    if not claim or arrival and (arrival.lane - lane < 0 or arrival.lane + 0 == lane and arrival.place < place) then
+      break
+    elseif arrival then
+      return claim
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record_read(text)
+    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local heavy = alive and (false) and (false)(st, r)
+    if alive and not heavy then
+      return claim, r, lane
+    end
+    leave_place(at, st, claim, place, r)
+    if heavy then
+      wake(at, r.node, "too_heavy", at.name, claim, st.cap)
+    end
+    budget.left, budget.swept = budget.left - 1, budget.swept + 1
+  end
+  if arrival then
+    return arrival.claim, arrival.r
+  end
+end
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and st.used < 1
+end
+  while st.waiting > 0 and budget.left > 0 do
+    local waiting = st.waiting
+    local claim, r, what = kind_next(at, st, budget)
+    head_left = head_left or st.waiting < waiting
+    if not what then
+      if budget.left > 0 then
+        notify(at, st, head_left or st.moved, claim, r)
+        return
+      end
+      break
+    end
+    local got, field
+    if (false) then
+      got, field = (false)(at, st, claim, what)
+    end
+    local alive, place = ((r).heard + (r).wait), r.place
+    st.fence = math.max(st.fence + 1, at.us)
+    st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
+    st.waiting, st.busy = st.waiting - 1, at.ms
+    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
+    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    head_left, budget.left = true, budget.left - 1
+  end
+  if st.waiting > 0 then
+    notify(at, st, at.ms)
+  end
+end
+  handoff(at, st, budget, head_left)
+  reply[5] = budget.swept
+  local news = (false) and (false)(at, st, reply)
+  st.met = st.met or found or whole ~= "0" and st.look > 0
+  if budget.left < 100 or news or st.recounted or st.used ~= used or st.look ~= look then
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+    save(at, st)
+    notify(at, st, sooner)
+  end
+local function reply_next(at, st, node, budget, reply, alarms)
+  local flags = (budget.left <= 0 or st.met) and 2 or 0
+  local mine, least_at = false, nil
+  local waits = (false) and alarms and alarms[1]
+  local apart = waits and st.pool.parked > 0 and st.pause == 0
+  for _, c in ipairs(apart and alarms or {}) do
+    local own, moment, first = (false)(at, c.claim, c.r)
+    if own == false then
+      apart = false
+      break
+    elseif moment and (not least_at or moment < least_at) then
+      least_at, mine = moment, first
+    end
+  end
+  local next_ms = least_at and math.max(least_at - at.ms, 0) or -1
+  if not apart then
+local function next_deadline(at, st, node)
+  if st.waiting <= 0 then
+    return -1, false
+  end
+  local next_at, claim, r = soonest(at, st), first_waiter(at)
+  if r and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, ((r).heard + (r).wait))
+  end
+  local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
+  return next_at and math.max(next_at - at.ms, 0) or -1, mine
+end
+    next_ms, mine = next_deadline(at, st, node)
+  end
+  reply[2], reply[3] = next_ms, flags + (mine and 4 or 0) + (waits and 8 or 0)
+  reply[4] = (false) and (false)(st) or st.cap
+end
+local function publish(at)
+  for i = 1, at.out and #at.out or 0, 2 do
+    redis.pcall("PUBLISH", at.out[i], at.out[i + 1])
+  end
+end
+  reply_next(at, st, node, budget, reply)
+  publish(at)
+  return reply
+end
+return sweep(at, st, ARGV[4], ARGV[5])

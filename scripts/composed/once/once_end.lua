@@ -1,0 +1,70 @@
+--[[
+once_end: say how a run ended, unless another one has begun since.
+KEYS[1] runs (HASH fmt, expires, run, success, see once/open)
+ARGV[1] fence of the hold    ARGV[2] start of the period (ms)    ARGV[3] length of a period (ms)
+ARGV[4] attempt    ARGV[5] when the run began, as once_begin said (ms)    ARGV[6] node    ARGV[7] its label
+ARGV[8] done, failed or stopped    ARGV[9] why it failed    ARGV[10] how long nobody begins again (ms)
+RETURNS {"ended"} | {"stale", greatest} | {"incompatible", format}
+REPLAY what has ended stays as it is    COST O(1)
+]]
+local fence, start, every = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local function once_open(key, every)
+  local got = redis.call("HMGET", key, "fmt", "expires", "run", "success")
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+local function run_read(text)
+  local start, over, fence, attempt, begun, ended, again, missed, outcome =
+    string.match(text, "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%a+) %S+ %d+:")
+  return start and {
+    text = text, start = start + 0, over = over + 0, fence = fence + 0, attempt = attempt + 0, begun = begun + 0,
+    ended = ended + 0, again = again + 0, missed = missed + 0, outcome = outcome,
+  }
+end
+  local at = { key = key, ms = now(redis.call("TIME")), every = every, expires = tonumber(got[2] or 0) }
+  at.run, at.success = run_read(got[3] or ""), run_read(got[4] or "")
+  if (got[1] or "1") ~= "1" then
+    at.newer = got[1]
+  elseif not at.expires or got[3] and not at.run or got[4] and not at.success then
+    at.newer = "0"
+  elseif at.run and at.run.start > at.ms + every + (60000) then
+    at.run, at.success, at.expires = nil, nil, 0
+  end
+  return at
+end
+local at = once_open(KEYS[1], every)
+local last, success = at.run, at.success
+if at.newer then
+  return { "incompatible", at.newer }
+elseif last and last.fence > fence then
+  return { "stale", (string.format("%d", (last.fence))) }
+elseif not last or last.fence < fence then
+  last = {
+    start = start, over = start + every, fence = fence, attempt = ARGV[4] + 0, begun = ARGV[5] + 0, ended = 0, missed = 0,
+  }
+end
+if last.ended == 0 then
+  last.ended, last.again, last.outcome = at.ms, at.ms + ARGV[10], ARGV[8]
+local function run_write(run, node, label, why)
+  return string.format("%d %d %d %d %d %d %d %d %s %s %d:", run.start, run.over, run.fence, run.attempt, run.begun,
+    run.ended, run.again, run.missed, run.outcome, node, #label) .. label .. why
+end
+local function once_save(at, start, text, done)
+  local passed = math.max(at.ms - start, 0)
+  local expires = (string.format("%d", (math.max(at.expires, start + passed - passed % at.every + 3 * at.every))))
+  if done then
+    redis.call("HSET", at.key, "fmt", "1", "expires", expires, "run", text, "success", text)
+  else
+    redis.call("HSET", at.key, "fmt", "1", "expires", expires, "run", text)
+    if not at.success then
+      redis.call("HDEL", at.key, "success")
+    end
+  end
+  redis.call("PEXPIREAT", at.key, expires)
+end
+  local done = ARGV[8] == "done" and not (success and success.start > start)
+  redis.call("PEXPIREAT", at.key, (string.format("%d", (at.ms + 3 * every))))
+  once_save(at, start, run_write(last, ARGV[6], ARGV[7], ARGV[9]), done)
+end
+return { "ended" }

@@ -1,0 +1,480 @@
+--[[
+pool_inspect: count what a pool has, and check that all of it fits together.
+KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
+KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
+KEYS[3] items (HASH i:resource -> item)
+KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[5] bindings (HASH b:name -> end, resource)
+ARGV[1] part (items, bindings, walk, links, line, state)    ARGV[2] cursor (items: 0 to begin)
+ARGV[3] about how many    ARGV[4] so many resources are read in one step
+RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, parked, ...}
+  | {"incompatible", format}
+REPLAY reads only    COST O(n) up to so many resources, O(page) above
+]]
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function pool_open(keys, linger, channel, name, claim, t, v, top)
+  if not t then
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+    t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
+  end
+  if v.thin then
+    redis.call("HLEN", keys[1])
+  end
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+local function pool_counts(text)
+  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
+    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  return moves and {
+    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
+    moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,
+  }
+end
+  local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
+  at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
+  at.others = { at.items, at.free, at.bindings }
+  st.pool = pool_counts(v[3] or nil)
+  at.newer = at.newer or not st.pool and 0 or nil
+  if st.pool and st.form and not top then
+    st.pool.parked = 0
+  end
+  st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
+  st.claim, st.extra = claim, v[4] or ""
+  return at, st, known
+end
+local at, st = pool_open(KEYS, "0", "", "")
+if at.newer then
+  return { "incompatible", at.newer }
+end
+local part, cursor, count, p = ARGV[1], ARGV[2], ARGV[3], st.pool
+local entries = redis.call("HLEN", at.state) + redis.call("ZCARD", at.line) + redis.call("HLEN", at.items)
+  + redis.call("HLEN", at.free) + redis.call("HLEN", at.bindings)
+local whole = p.resources <= tonumber(ARGV[4]) and entries <= 10 * tonumber(ARGV[4])
+local seen = { resources = 0, free = 0, leased = 0, resting = 0, leaving = 0, bindings = 0, walked = 0, linked = 0,
+  holds = 0, places = 0, parked = 0 }
+local problems = {}
+local function problem(word, about)
+  if #problems < 200 then
+    problems[#problems + 1], problems[#problems + 2] = word, about
+  end
+end
+local known = {}
+local function read(key, pairs_of)
+  local map = {}
+  for n = 1, #pairs_of, 2 do
+    map[pairs_of[n]] = pairs_of[n + 1]
+  end
+  known[key] = { list = pairs_of, map = map }
+end
+if whole then
+  read(at.state, redis.call("HGETALL", at.state))
+  read(at.items, redis.call("HGETALL", at.items))
+  read(at.free, redis.call("HGETALL", at.free))
+  read(at.bindings, redis.call("HGETALL", at.bindings))
+  read(at.line, redis.call("ZRANGE", at.line, 0, -1, "WITHSCORES"))
+end
+local function get(key, field)
+  if whole then
+    return known[key].map[field] or nil
+  end
+  return redis.call("HGET", key, field) or nil
+end
+local function score(member)
+  return tonumber(whole and known[at.line].map[member] or not whole and redis.call("ZSCORE", at.line, member) or nil)
+end
+local function page(key)
+  if whole then
+    return known[key].list, "0"
+  end
+  local reply = key == at.line and redis.call("ZSCAN", key, cursor, "COUNT", count)
+    or redis.call("HSCAN", key, cursor, "COUNT", count)
+  return reply[2], reply[1]
+end
+local function check_damaged(key)
+  local rests, leaves = score("e:" .. key), score("x:" .. key)
+  seen.resources = seen.resources + 1
+  seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
+  seen.resting = seen.resting + (rests and 1 or 0)
+  seen.leaving = seen.leaving + (leaves == (264 * 17592186044416) + (17592186044415) and 1 or 0)
+  problem("damaged", key)
+end
+local function check_item(key, i)
+  local n, before = get(at.free, "n" .. key), get(at.free, "p" .. key)
+  seen.resources = seen.resources + 1
+  seen.free = seen.free + (i.listed and 1 or 0)
+  seen.leased = seen.leased + (i.was.leased and 1 or 0)
+  seen.resting = seen.resting + (i.ends > 0 and 1 or 0)
+  seen.leaving = seen.leaving + (i.leaving and 1 or 0)
+  if i.listed and not (n and before) then
+    problem("unlisted", key)
+  elseif not i.listed and (n or before) then
+    problem(i.was.leased and "both" or "listed", key)
+  elseif i.listed and (get(at.free, "p" .. n) ~= key or get(at.free, "n" .. before) ~= key) then
+    problem("link", key)
+  end
+  if (score("e:" .. key) or (262 * 17592186044416)) ~= (262 * 17592186044416) + i.ends then
+    problem("rest", key)
+  end
+  if (score("x:" .. key) or (264 * 17592186044416)) ~= (264 * 17592186044416) + (i.leaving and (17592186044415) or i.expiry) then
+    problem("expiry", key)
+  end
+  if i.leaving and not i.was.leased then
+    problem("left", key)
+  end
+  if i.own and not get(at.state, "s:" .. key) then
+    problem("settings", key)
+  end
+  for _, claim in ipairs(i.claims) do
+    if not score("h:" .. claim) or get(at.state, "r:" .. claim) ~= key then
+      problem("holder", claim)
+    end
+  end
+end
+local function item_read(at, key, text)
+  text = text or redis.call("HGET", at.items, "i" .. key)
+  if not text then
+    return nil
+  end
+  local max, expiry, ends, pend, rev, flags, count, from = string.match(
+    text, "^(%d+) (%d+) (%d+) (%d+) (%d+) ([0-3]) (%d+) ()")
+  if not from then
+    return nil, true
+  end
+  local i, most = {
+    max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0,
+    leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {}, reason = "", listed = false, was = false,
+  }, (17592186044415)
+  if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
+    return nil, true
+  end
+  for n = 1, count + 0 do
+    i.claims[n], from = string.match(text, "^(%S+) ()", from)
+    if not from then
+      return nil, true
+    end
+  end
+  i.reason = string.sub(text, from)
+  i.listed = not i.leaving and i.ends == 0 and #i.claims < i.max
+  i.was = { ends = i.ends, expiry = i.expiry, leased = #i.claims > 0, leaving = i.leaving }
+  return i
+end
+local function wants_read(terms)
+local function record_extra(terms)
+  local extra = string.match(terms, ("^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
+  if extra then
+    return extra
+  end
+  local from = string.match(terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local size, after
+  for _ = 1, 4 do
+    size, after = string.match(terms, "^(%d+):()", from)
+    from = after + size
+  end
+  return string.sub(terms, after, from - 1)
+end
+  local extra = record_extra(terms)
+  local kind, cooldown, bindfor, patience, size, from = string.match(extra, "^(%a) (%d+) (%S+) (%d+) (%d+):()")
+  return {
+    shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown),
+    bindfor = tonumber(bindfor), patience = tonumber(patience),
+    resource = size ~= "0" and string.sub(extra, from, from + size - 1) or nil,
+    bind = string.sub(extra, from + size),
+  }
+end
+local function binding_parse(text)
+  local ends, key = string.match(text or "", "^(%d+) (.*)$")
+  return tonumber(ends), key
+end
+local function audit_lane(at, key, number, score, problem)
+  local i, bad = item_read(at, key)
+  local mark = score("w:" .. key)
+  local left_over, there = mark and mark <= (258 * 17592186044416) + at.ms, i and not i.leaving
+local function lane_first(at, key, number)
+  local member = redis.call("ZRANGEBYSCORE", at.line, number, number, "LIMIT", "0", "1")[1]
+  local place, claim = string.match(member or "", ("^(%d+)%-(.+)$"))
+  if not claim then
+    return nil
+  end
+  local texts = redis.call("HMGET", at.state, "c:" .. claim, "q:" .. claim)
+  if select(2, string.match(texts[2] or "", ("^(%S+) (.*)$"))) == key then
+    return place, claim, texts[1]
+  end
+end
+  if not lane_first(at, key, number) then
+    problem("lane_empty", key)
+  elseif left_over or bad then
+    return
+  elseif there and i.listed then
+    problem("lane_free", key)
+  elseif there then
+local function item_moment(i)
+  local rest = i.ends > 0 and i.ends < (17592186044415) and i.ends or nil
+local function least(a, b)
+  return a and b and math.min(a, b) or a or b
+end
+  return least(rest, i.expiry > 0 and i.expiry or nil)
+end
+    if (mark or (258 * 17592186044416)) ~= (258 * 17592186044416) + (item_moment(i) or 0) then
+      problem("lane_mark", key)
+    end
+  elseif not mark then
+    problem("lane_absent", key)
+  end
+end
+local function audit_member(at, claim, text, get, score, problem)
+  local ends, key = string.match(text, ("^(%S+) (.*)$"))
+  local known = get(at.state, "c:" .. claim)
+  local r, number = known and record_read(known), key and get(at.state, "l:" .. key)
+  local patience = ends and ends ~= ("-") and ends ~= "0" and (257 * 17592186044416) + ends or nil
+  if not r or r.phase ~= "w" or #r.place ~= (16) or not number
+    or score(r.place .. ("-") .. claim) ~= number + 0 or score("p:" .. claim) ~= patience then
+    problem("lane_member", claim)
+  end
+end
+local steps = {}
+function steps.items()
+  local list, to = page(at.items)
+  for n = 1, #list, 2 do
+    if string.sub(list[n], 1, 1) == "i" then
+      local key = string.sub(list[n], 2)
+      local i, bad = item_read(at, key, list[n + 1])
+      if bad then
+        check_damaged(key)
+      else
+        check_item(key, i)
+      end
+    end
+  end
+  return to ~= "0" and "items" or "bindings", to
+end
+function steps.bindings()
+  local list, to = page(at.bindings)
+  for n = 1, #list, 2 do
+    if string.sub(list[n], 1, 1) == "b" then
+      local name, ends = string.sub(list[n], 2), binding_parse(list[n + 1])
+      seen.bindings = seen.bindings + 1
+      if not ends or (score("u:" .. name) or (266 * 17592186044416) + (17592186044415)) ~= (266 * 17592186044416) + ends then
+        problem("binding", name)
+      end
+    end
+  end
+  return to ~= "0" and "bindings" or "walk", to ~= "0" and to or ""
+end
+function steps.walk()
+  local key = cursor
+  for _ = 1, whole and p.resources + 1 or tonumber(count) do
+    key = get(at.free, "n" .. key)
+    if not key or key == "" then
+      return "links", "0"
+    end
+    seen.walked = seen.walked + 1
+  end
+  if whole then
+    problem("circle", key)
+    return "links", "0"
+  end
+  return "walk", key
+end
+function steps.links()
+  local list, to = page(at.free)
+  for n = 1, #list, 2 do
+    local key = string.sub(list[n], 2)
+    if string.sub(list[n], 1, 1) == "n" and key ~= "" then
+      seen.linked = seen.linked + 1
+      if not get(at.items, "i" .. key) then
+        problem("link_orphan", key)
+      end
+    end
+  end
+  return to ~= "0" and "links" or "line", to
+end
+function steps.line()
+  local list, to = page(at.line)
+  for n = 1, #list, 2 do
+    local kind, about = string.sub(list[n], 1, 1), string.sub(list[n], 3)
+    local place, waits = string.match(list[n], ("^(%d+)%-(.+)$"))
+    if kind == "h" then
+      seen.holds = seen.holds + 1
+    elseif place then
+      seen.places, seen.parked = seen.places + 1, seen.parked + (#place == (16) and 1 or 0)
+    end
+    local bad = kind == "d" and select(2, item_read(at, about))
+    if kind == "o" and not get(at.state, list[n])
+      or (kind == "e" or kind == "x") and not get(at.items, "i" .. about)
+      or kind == "u" and not get(at.bindings, "b" .. about)
+      or (waits or kind == "h" or kind == "t") and not get(at.state, "c:" .. (waits or about))
+      or kind == "h" and not get(at.state, "r:" .. about) or kind == "w" and not get(at.state, "l:" .. about)
+      or (kind == "p" or place and #place == (16)) and not get(at.state, "q:" .. (waits or about))
+      or kind == "d" and not bad then
+      problem("line_orphan", list[n])
+    end
+  end
+  return to ~= "0" and "line" or "state", to
+end
+function steps.state()
+  local list, to = page(at.state)
+  for n = 1, #list, 2 do
+    local kind, claim = string.sub(list[n], 1, 2), string.sub(list[n], 3)
+    local r = kind == "c:" and record_read(list[n + 1])
+    local i, bad = nil, kind ~= "s:"
+    if kind == "s:" then
+      i, bad = item_read(at, claim)
+    end
+    if not bad and not (i and i.own) then
+      problem("settings", claim)
+    elseif r and not score("h:" .. claim) and not score(r.place .. ("-") .. claim) then
+      problem("claim_orphan", claim)
+    elseif kind == "o:" and not score(list[n]) then
+      problem("revision_orphan", claim)
+    elseif kind == "l:" then
+      audit_lane(at, claim, list[n + 1], score, problem)
+    elseif kind == "q:" then
+      audit_member(at, claim, list[n + 1], get, score, problem)
+    elseif kind == "r:" then
+      local text = get(at.state, "c:" .. claim)
+      r = text and record_read(text)
+      i, bad = item_read(at, list[n + 1])
+      local holds = bad or r and wants_read(r.terms).shared
+      for _, holder in ipairs(i and i.claims or {}) do
+        holds = holds or holder == claim
+      end
+      if not holds or not score("h:" .. claim) then
+        problem("hold_orphan", claim)
+      end
+    end
+  end
+  return to ~= "0" and "state" or "", to
+end
+repeat
+  part, cursor = steps[part]()
+until not whole or part == ""
+local reply = {
+  "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
+  seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.walked, seen.linked,
+  seen.holds, seen.places, seen.parked,
+}
+for _, field in ipairs(problems) do
+  reply[#reply + 1] = field
+end
+return reply

@@ -1,0 +1,670 @@
+--[[
+semaphore_release: give back a hold, or leave the line, and hand on.
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
+ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
+RETURNS {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
+REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
+]]
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local time, kept, top = fetch(KEYS, ARGV[5])
+local function fast_release(t, v, top, keys, linger, node, claim, stays)
+  if stays ~= "0" or v[3] then
+    return nil
+  end
+  local text = v[1] or ""
+  local cap, used, waiting, kept, rest = string.match(text, ("^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"), (76))
+  local own, fence, weight = string.match(v[2] or "", ("^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) "))
+  if not top or own ~= node or kept ~= ("0 0 0 0") or string.sub(text, 1, 2) ~= ("2 ") then
+    return nil
+  end
+  local us, left = (string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), used - weight
+  local now, due = string.sub(us, 1, (13)), string.sub(text, (34), (34) + 12)
+  local exp = string.sub(text, (20), (20) + 12)
+  local ends = due
+  if left ~= 0 then
+    ends = redis.call("ZSCORE", keys[2], "h:" .. claim)
+    ends = ends and ends - (17592186044416)
+  end
+  if left < 0 or not ends or now + linger - exp > 0 then
+    return nil
+  end
+  local reply = { ends - now > 0 and "released" or "expired", 0, fence }
+  if waiting ~= "0" then
+    return nil, { us = us, now = now, left = left, ends = ends, due = due, cap = cap, waiting = waiting, kept = kept,
+      rest = rest, reply = reply }
+  end
+  local busy = string.sub(text, (62), (62) + 12)
+  local ticket = string.sub(text, (48), (48) + 12)
+  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000 and now - ticket >= 10000) then
+    return nil
+  end
+  redis.call("ZREM", keys[2], "h:" .. claim)
+  redis.call("HDEL", keys[1], "c:" .. claim)
+  if left == 0 then
+    due = ("0000000000000")
+  elseif ends - due == 0 then
+    due = string.format(("%013d"), earliest({ line = keys[2] }, { used = left }))
+  end
+  redis.call("HSET", keys[1], "v", string.sub(text, 1, (34) - 1) .. due
+    .. string.sub(text, (48) - 1, (62) - 1) .. (left > 1 and now or busy) .. (" ") .. cap
+    .. (" ") .. string.format("%d", left) .. (" ") .. waiting .. (" ") .. kept .. rest)
+  return reply
+end
+local plain, heir = fast_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
+if plain then
+  return plain
+end
+local function fast_handoff(p, v, keys, channel, name, claim)
+  local state, line, text = keys[1], keys[2], v[1]
+  local members = redis.call("ZRANGE", line, "0", "1")
+  local first = select(2, string.match(members[1] or "", ("^(%d+)%-(.+)$")))
+  local next = select(2, string.match(members[2] or "", ("^(%d+)%-(.+)$")))
+  if not first then
+    return nil
+  end
+  local records = redis.call("HMGET", state, "c:" .. first, "c:" .. (next or ""))
+  local node, ticket, heard, limit, terms, weight, secret, wait = string.match(records[1] or "", ("^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$"))
+  if not node or p.us <= string.sub(text, (3), (19) - 1) or p.left + weight ~= p.cap + 0 then
+    return nil
+  end
+  local alive = heard + wait
+  local due = alive
+  if p.left > 0 then
+    local holds = redis.call("ZRANGEBYSCORE", line, string.format("%d", (17592186044416)),
+      string.format("%d", (17592186044416) + (17592186044415)), "WITHSCORES", "LIMIT", "0", "2")
+    due = math.min((holds[1] == "h:" .. claim and holds[4] or holds[2]) - (17592186044416), alive)
+  end
+  if alive - p.now <= 0 then
+    return nil
+  elseif p.waiting ~= "1" then
+    local _, since, lives = string.match(records[2] or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
+    if not since or due < since + lives / 2 then
+      return nil
+    end
+  end
+  redis.call("ZREM", line, "h:" .. claim, members[1])
+  redis.call("HDEL", state, "c:" .. claim)
+  redis.call("ZADD", line, string.format("%d", (17592186044416) + alive), "h:" .. first)
+  local fence, left = string.format("%d", p.us + 0), string.format("%d", alive - p.now)
+  redis.call("HSET", state,
+    "v", ("2 ") .. p.us .. string.sub(text, (19), (34) - 1) .. string.format(("%013d"), due)
+    .. string.sub(text, (48) - 1, (62) - 1) .. p.now .. (" ") .. p.cap .. (" ") .. p.cap
+    .. (" ") .. string.format("%d", p.waiting - 1) .. (" ") .. p.kept .. p.rest,
+    "c:" .. first, ("g ") .. node .. (" ") .. ticket .. (" ") .. fence .. (" ") .. p.now
+    .. (" ") .. limit .. (" ") .. terms)
+  redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
+    .. string.format(("%d:"), #first) .. first .. string.format(("%d:"), #fence) .. fence
+    .. string.format(("%d:"), #left) .. left .. ("0:") .. string.format(("%d:"), #secret) .. secret)
+  return p.reply
+end
+plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
+if plain then
+  return plain
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+local at, st, known = open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local function release(at, st, known, claim, node, stays, wish)
+  if at.newer then
+    return { "incompatible", at.newer }
+  end
+local function fatten(at, st, grows, claim)
+  if st.form == "fat" and at.head then
+    return
+  end
+  local hold, anew = st.thin, st.form == "thin" or st.form and not st.pool
+  if hold and st.used == 0 then
+    hold = hold.claim == claim and hold
+    st.used, st.due = hold and 1 or 0, hold and hold.held or 0
+  end
+  local members = { ("9007199254740991"), "-" }
+  if hold then
+    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+  end
+  if grows then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if anew then
+    redis.call("DEL", at.state)
+  else
+    redis.call("HDEL", at.state, "c:")
+  end
+  if at.head then
+    redis.call("UNLINK", at.line)
+  end
+  if not grows or at.head then
+    redis.call("ZADD", at.line, unpack(members))
+  end
+  if hold then
+    redis.call("HSET", at.state, "c:" .. hold.claim, thin_record(st).text)
+    st.exp = math.ceil((hold.held + at.linger) / 1000) * 1000
+  end
+  if (false) and not st.form then
+    (false)(at)
+  end
+  st.form, st.thin, st.group_text, at.head = "fat", nil, anew and false or st.group_text, "-"
+  st.was_exp, st.was_never, st.busy = 0, false, at.ms
+end
+local function release_thin(at, st, claim, node, stays)
+  local hold = st.thin
+  if hold and hold.claim == claim and hold.node ~= node then
+    return { "taken" }
+  elseif stays > 0 then
+    fatten(at, st, false, claim)
+    return nil
+  elseif not hold or hold.claim ~= claim then
+    return { "not_held", "" }
+  end
+local function thin_free(at, st)
+  redis.call("PEXPIRE", at.state, (string.format("%d", (at.linger))))
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+end
+  thin_free(at, st)
+  return { hold.held > at.ms and "released" or "expired", 0, st.fence, (false) and 0 or nil }
+end
+  local reply = st.form == "thin" and release_thin(at, st, claim, node, stays)
+  if reply then
+    return reply
+  end
+  local r = known and record_read(known)
+local function add_tombstone(at, st, claim, stays)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  st.gone = st.gone + 1
+end
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+  if not r then
+    if not known and stays > 0 then
+      redis.call("ZREM", at.line, "t:" .. claim)
+      fatten(at, st, false)
+      add_tombstone(at, st, claim, stays)
+      save(at, st, at.ms + stays, { "c:" .. claim, ("!") .. "gone" })
+    end
+    return { "not_held", string.match(known or "", ("^!(.*)$")) or "" }
+  elseif r.node ~= node then
+    return { "taken" }
+  end
+  fatten(at, st, false, claim)
+local function hold_ends(at, st, claim)
+  if st and st.form == "thin" then
+    return st.thin and st.thin.claim == claim and st.thin.held or nil
+  end
+  local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  return score and score - (17592186044416)
+end
+  local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
+  local head_left = not deadline and first(at.line) == claim
+local function leave(at, st, claim, r, deadline, word, stays, wish)
+  local absent = false
+  if deadline then
+    redis.call("ZREM", at.line, "h:" .. claim)
+    st.used, st.due = st.used - r.weight, deadline ~= st.due and st.due or nil
+    st.forever = st.forever - ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
+  elseif redis.call("ZREM", at.line, r.place .. ("-") .. claim) > 0 then
+    st.waiting = st.waiting - 1
+  else
+local function recount(at, st)
+  if st.recounted then
+    return
+  end
+  st.recounted, st.due = true, nil
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  if st.pool then
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+  end
+  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    "LIMIT", "0", "101")
+  if #holds > 100 then
+    return
+  end
+  st.used, st.forever = 0, 0
+  local fields = { "c:" }
+  for i, member in ipairs(holds) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
+    local r = text and record_read(text)
+    st.used = st.used + (r and r.weight or 0)
+    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+  end
+end
+    absent = true
+    recount(at, st)
+  end
+  if not deadline and (false) then
+    (false)(at, st, claim, r.place, absent)
+  end
+  if word then
+    redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
+    add_tombstone(at, st, claim, stays)
+  else
+    redis.call("HDEL", at.state, "c:" .. claim)
+  end
+  if (false) then
+    return (false)(at, st, claim, r, deadline, wish)
+  end
+end
+  local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
+  local stale = false
+  if (false) and deadline then
+    r.held = deadline
+    extra, fields, sooner, stale = (false)(at, st, claim, r, wish)
+  end
+  if stale or st.gone > 0 then
+local function least(a, b)
+  return a and b and math.min(a, b) or a or b
+end
+local function expire(at, st, budget)
+  local sooner, before = nil, budget.left
+local function expired(at, budget, from)
+  local members, fields = {}, {}
+  if budget.left > 0 then
+    members = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + at.ms))), "LIMIT", "0", (string.format("%d", (budget.left))))
+  end
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. string.sub(member, 3)
+  end
+  return members, fields
+end
+local function expire_drop(at, budget, members, fields)
+  redis.call("ZREM", at.line, unpack(members))
+  redis.call("HDEL", at.state, unpack(fields))
+  budget.left = budget.left - #fields
+end
+  if st.used > 0 and st.form == "fat" then
+    if earliest(at, st) > 0 and st.due <= at.ms then
+local function expire_holds(at, st, budget)
+  local holds, fields = expired(at, budget, (17592186044416))
+  if #holds == 0 then
+    return nil
+  end
+  local records = redis.call("HMGET", at.state, unpack(fields))
+  for i, text in ipairs(records) do
+    local r = text and record_read(text)
+    st.used = st.used - (r and r.weight or 0)
+    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    records[i] = r or false
+  end
+  local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
+  expire_drop(at, budget, holds, fields)
+  for i, member in ipairs((false) and holds or {}) do
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    sooner = ends and math.min(sooner or ends, ends) or sooner
+  end
+  return sooner
+end
+      sooner, st.due = expire_holds(at, st, budget), nil
+    end
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+      "LIMIT", "0", "1")[1] then
+      st.used, st.forever = 0, 0
+    end
+  end
+  local tombs, tomb_fields = {}, nil
+  if st.gone > 0 then
+    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+  end
+  if tombs[1] then
+    st.gone = st.gone - #tombs
+    expire_drop(at, budget, tombs, tomb_fields)
+  end
+  if (false) then
+    (false)(at, st, budget)
+  end
+  budget.swept = budget.swept + before - budget.left
+  return sooner
+end
+    sooner = least(sooner, expire(at, st, budget))
+  end
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
+local function notify(at, st, deadline, claim, r)
+  if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
+    return
+  end
+local function soonest(at, st)
+  if st.pause > 0 then
+    return st.pause
+  end
+  local low, moment = earliest(at, st), (false) and (false)(at, st)
+  if low == 0 then
+    return moment or false
+  end
+  return moment and math.min(low, moment) or low
+end
+  local next_at = deadline ~= true and deadline <= at.ms and deadline or soonest(at, st)
+  if not next_at or deadline ~= true and deadline ~= next_at then
+    return
+  end
+  if not r then
+local function first_waiter(at)
+  local claim = first(at.line)
+  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
+  return claim, text and record_read(text)
+end
+    claim, r = first_waiter(at)
+  end
+  if claim and r then
+local function notify_node(at, r, next_at)
+  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+    wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
+    return true
+  end
+  return false
+end
+    notify_node(at, r, next_at)
+  end
+end
+local function handoff(at, st, budget, head_left)
+  if st.pause > 0 then
+    notify(at, st, head_left or st.moved)
+    return
+  elseif st.waiting <= 0 then
+    return
+  end
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+local function kind_next(at, st, budget, arrival)
+  if not arrival and st.used >= st.cap and st.cap == st.was_cap then
+    return nil
+  end
+local function head(at, st, budget, arrival)
+local function leave_place(at, st, claim, place, r)
+  if r and r.phase == "w" and r.place == place then
+    leave(at, st, claim, r)
+  else
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    st.waiting = st.waiting - 1
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+  end
+end
+  while ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and (arrival or budget.left > 0) do
+    local claim, place, lane = first(at.line)
+    if not claim and not arrival then
+      st.waiting = st.waiting - ((st).pool and (st).waiting - (st).pool.parked or (st).waiting)
+    end
+    if not claim or arrival and (arrival.lane - lane < 0 or arrival.lane + 0 == lane and arrival.place < place) then
+      break
+    elseif arrival then
+      return claim
+    end
+    local text = redis.call("HGET", at.state, "c:" .. claim)
+    local r = text and record_read(text)
+    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local heavy = alive and (true) and ((r).weight > (st).cap)
+    if alive and not heavy then
+      return claim, r, lane
+    end
+    leave_place(at, st, claim, place, r)
+    if heavy then
+      wake(at, r.node, "too_heavy", at.name, claim, st.cap)
+    end
+    budget.left, budget.swept = budget.left - 1, budget.swept + 1
+  end
+  if arrival then
+    return arrival.claim, arrival.r
+  end
+end
+  local claim, r = head(at, st, budget, arrival)
+  return claim, r, r and r.weight <= st.cap - st.used
+end
+  while st.waiting > 0 and budget.left > 0 do
+    local waiting = st.waiting
+    local claim, r, what = kind_next(at, st, budget)
+    head_left = head_left or st.waiting < waiting
+    if not what then
+      if budget.left > 0 then
+        notify(at, st, head_left or st.moved, claim, r)
+        return
+      end
+      break
+    end
+    local got, field
+    if (false) then
+      got, field = (false)(at, st, claim, what)
+    end
+    local alive, place = ((r).heard + (r).wait), r.place
+    st.fence = math.max(st.fence + 1, at.us)
+    st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
+    st.waiting, st.busy = st.waiting - 1, at.ms
+    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    redis.call("ZREM", at.line, place .. ("-") .. claim)
+    if (false) then
+      (false)(at, st, claim, place)
+    end
+    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
+    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    head_left, budget.left = true, budget.left - 1
+  end
+  if st.waiting > 0 then
+    notify(at, st, at.ms)
+  end
+end
+local function publish(at)
+  for i = 1, at.out and #at.out or 0, 2 do
+    redis.pcall("PUBLISH", at.out[i], at.out[i + 1])
+  end
+end
+  handoff(at, st, budget, head_left)
+  save(at, st, stays > 0 and at.ms + stays or nil, fields)
+  notify(at, st, sooner)
+  publish(at)
+  local word = "released"
+  if not deadline then
+    word = "cancelled"
+  elseif deadline <= at.ms then
+    word = "expired"
+  end
+  return { word, (budget.left <= 0 or st.met) and 2 or 0, tonumber(r.fence), extra }
+end
+return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))

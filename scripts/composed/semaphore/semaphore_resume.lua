@@ -1,0 +1,320 @@
+--[[
+semaphore_resume: another node takes up a detached hold.
+KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
+KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
+ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
+ARGV[4] node that takes it up    ARGV[5] claim id    ARGV[6] node that detached it
+ARGV[7] mode (beat)
+RETURNS {"resumed", left_ms, limit_ms, record, extra} | {"attached", left_ms, limit_ms, record, extra}
+  | {"not_held", word} | {"taken"} | {"incompatible", format}
+REPLAY the new node may ask again; the answer is attached then    COST O(log n)
+]]
+local function fetch(keys, claim, ...)
+  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
+  local thin = not top and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, top
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, top
+end
+local function record_read(text)
+  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
+    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
+  if not phase then
+    return nil
+  end
+  local waits = phase == "w"
+  return {
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
+    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
+    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
+    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+  }
+end
+local function open(keys, linger, channel, name, claim, t, v, top)
+local function now(t)
+  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
+end
+  local ms, us = now(t)
+  local known, st, newer = v[2]
+local function load(text)
+  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local st = {
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
+    waiting = (waiting or 0) + 0,
+    gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
+    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+  }
+  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
+  if kept then
+    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
+  elseif few and few ~= ("0 0 0 0 0 0") then
+    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    st.was_rev = st.rev
+    st.was_never = st.forever > 0 or st.keep > 0
+  end
+  if text and (st.fmt < (2) or st.fmt > (2)) then
+    local number = tonumber(string.match(text, ("^%d+")) or 0)
+    return st, (number < (2) or number > (2)) and number or 0
+  end
+  return st
+end
+  if v.thin then
+local function thin_open(state, text, ms)
+local function thin_read(text, ms)
+  local st = load(false)
+  local number = string.match(text, ("^f(%d+) "))
+  if number then
+    return st, tonumber(number)
+  end
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
+    return nil
+  end
+  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fence = string.sub(text, 1, (17) - 1) + 0
+  if claim then
+    local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
+    if max ~= "0" then
+      limit = granted + max
+      held = math.min(held, limit)
+    end
+    st.thin = { claim = claim, node = node, granted = granted, terms = terms, held = held, limit = limit }
+    if held > ms then
+      st.used, st.due = 1, held
+    end
+  end
+  return st
+end
+  local st, newer = thin_read(text, ms)
+  if not st then
+    redis.call("HLEN", state)
+  end
+  return st, newer
+end
+    st, newer = thin_open(keys[1], v.thin, ms)
+    if st.thin and st.thin.claim == claim then
+local function thin_record(st)
+  local hold = st.thin
+  if not hold.r then
+    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.r = record_read(hold.text)
+    hold.r.held = hold.held
+  end
+  return hold
+end
+      known = thin_record(st).text
+    end
+  else
+    st, newer = load(v[1])
+    if st.form and not top then
+      st.used, st.waiting, st.gone, st.forever, st.due, st.look = 0, 0, 0, 0, 0, 0
+    elseif not st.form and not newer then
+      newer = tonumber(redis.call("HGET", keys[1], "fmt") or nil)
+    end
+    if st.pause <= ms then
+      st.pause = 0
+    end
+  end
+  return {
+    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    ms = ms, us = us, head = top, newer = newer,
+  }, st, known
+end
+local at, st, known = open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], fetch(KEYS, ARGV[5]))
+local function resume(at, st, known, claim, from, to, mode)
+  if at.newer then
+    return { "incompatible", at.newer }
+  end
+  local r = known and record_read(known)
+local function hold_ends(at, st, claim)
+  if st and st.form == "thin" then
+    return st.thin and st.thin.claim == claim and st.thin.held or nil
+  end
+  local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
+  return score and score - (17592186044416)
+end
+  local held = r and hold_ends(at, st, claim)
+  if not held or held <= at.ms then
+    r = nil
+  elseif (false) then
+    r = (false)(at, st, claim)
+  else
+    r.held = held
+  end
+  if not r then
+    return { "not_held", string.match(known or "", ("^!(.*)$")) or "" }
+  elseif r.node ~= from and (r.node ~= to or r.phase == "d") then
+    return { "taken" }
+  end
+  local word = "attached"
+local function record_write(r)
+  local waits = r.phase == "w"
+  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
+    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+end
+  if r.node == from and r.phase == "d" then
+local function batch()
+  return { scores = {}, fields = {} }
+end
+local function renew_hold(at, st, claim, r, mode, m)
+  local word, lease = string.match(mode, "^(%a+) ?(%d*)$")
+  local starts, counted = r.phase == "g", ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
+  local reach = math.max(tonumber(r.number) or 0, r.lease, starts and r.wait or 0)
+  if starts then
+    r.phase, r.changed = "h", true
+    r.limit = r.max > 0 and at.ms + r.max or 0
+  end
+  if lease ~= "" and r.lease > 0 and lease - r.lease ~= 0 then
+local function record_terms(r, kind, lease, max)
+  local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
+  r.kind, r.lease, r.max = kind, lease, max
+  r.terms = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+end
+    record_terms(r, lease == "0" and "f" or r.kind, tonumber(lease), r.max)
+    r.changed = true
+  end
+  st.forever = st.forever + ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) - counted
+  local anew = starts or word == "renew" or (r.kind == "r" and r.phase ~= "d")
+  if mode == "detach" and r.phase ~= "d" then
+    r.phase, r.changed = "d", true
+  end
+  local ends = r.held
+  if anew then
+    local own = r.lease == 0 and (17592186044415) or at.ms + r.lease
+    ends = own
+    if lease ~= "" or r.number ~= "" then
+      ends = math.max(own, math.min(r.held, at.ms + reach))
+    end
+    if r.limit > 0 then
+      ends = math.min(ends, r.limit)
+    end
+    local number = ends > own and (string.format("%d", (reach))) or ""
+    r.number, r.changed = number, r.changed or number ~= r.number
+  end
+local function batch_hold(m, claim, r, ends)
+  if ends < r.held then
+    m.sooner = math.min(m.sooner or ends, ends)
+  end
+  if ends ~= r.held then
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    r.held = ends
+  end
+  if ends < (17592186044415) then
+    m.furthest = math.max(m.furthest or 0, ends)
+  end
+  if r.changed then
+    r.text = record_write(r)
+    m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "c:" .. claim, r.text
+  end
+end
+  batch_hold(m, claim, r, ends)
+end
+local function touch(at, st)
+  if st.was_never then
+    redis.call("PERSIST", at.line)
+  else
+    redis.call("PEXPIREAT", at.line, (string.format("%d", (st.exp > at.ms and st.exp or at.ms + at.linger))))
+  end
+end
+    local m = batch()
+    word = "resumed"
+    touch(at, st)
+    r.node, r.phase, r.changed = to, "h", true
+    renew_hold(at, st, claim, r, mode, m)
+    if (false) then
+      (false)(at, st, m)
+    end
+local function batch_write(at, st, m)
+  if m.scores[1] then
+    redis.call("ZADD", at.line, unpack(m.scores))
+    st.due = nil
+  end
+end
+local function save(at, st, furthest, fields)
+local function slim(at, st)
+  local calm = at.ms - 10000
+  if st.used > 0 or st.waiting > 0 or st.gone > 0 or st.keep > 0 or st.pause > 0 or st.cap ~= 1 or st.group_text
+    or st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - (60000) or st.fence >= at.us then
+    return false
+  end
+  redis.call("UNLINK", at.line)
+  redis.call("SET", at.state, string.format(("%016d"), st.fence), "PX", (string.format("%d", (at.linger))))
+  return true
+end
+  if (true) and not fields and slim(at, st) then
+    return
+  end
+  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+    st.busy = at.ms
+  end
+  local own, uses = (false) and (false)(at, st), (2)
+  local never = st.forever > 0 or st.keep > 0
+  local last = furthest or at.ms
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  if idle and st.gone > 0 then
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+  end
+  if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
+    and not (st.pool and st.keep > 0) then
+    last = math.max(last, math.min(st.rev, at.ms + 1000) + (60000))
+  end
+  last = math.max(last, st.pause)
+  local exp = math.ceil((last + at.linger) / 1000) * 1000
+  st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
+  local few = ("0 0 0 0 0 0")
+  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
+    few = string.format(("0 0 1 0 0 %d"), st.rev)
+  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+    few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (17592186044416) or 0
+  end
+  return st.due
+end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
+    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  if own then
+    all[#all + 1], all[#all + 2] = "pool", own
+  end
+  redis.call("HSET", at.state, unpack(all))
+  if never == st.was_never and (never or st.exp == st.was_exp) then
+    return
+  end
+  for _, key in ipairs({ at.state, at.line, unpack(at.others or {}) }) do
+    if never then
+      redis.call("PERSIST", key)
+    else
+      redis.call("PEXPIREAT", key, (string.format("%d", (st.exp))))
+    end
+  end
+end
+    batch_write(at, st, m)
+    save(at, st, m.furthest, m.fields)
+  end
+local function remaining(at, deadline)
+  return deadline >= (17592186044415) and -1 or deadline - at.ms
+end
+  local left = (false) and (false)(at, st, claim) or remaining(at, r.held)
+  return { word, left, r.limit > 0 and r.limit - at.ms or -1, r.text or record_write(r), st.extra }
+end
+return resume(at, st, known, ARGV[5], ARGV[6], ARGV[4], ARGV[7])
