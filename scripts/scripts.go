@@ -14,11 +14,13 @@ import "embed"
 //go:embed *.lua */*.lua
 var FS embed.FS
 
-// Outdated and Admit are the files that fence.Lua puts together.
+// Outdated is the first of the two files that fence.Lua puts together.
 //
 //go:embed fence/outdated.lua
 var Outdated string
 
+// Admit is the second one.
+//
 //go:embed fence/admit.lua
 var Admit string
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/gate"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -20,7 +21,7 @@ type ask struct {
 	ctx     context.Context // its end ends the repeating, never an attempt
 	door    *gate.Gate      // each attempt passes it
 	call    askContext
-	pace    scriptkit.Pace
+	pace    pace.Pace
 	attempt int                 // for whoever is in charge
 	tries   tries               // likewise
 	failure error               // likewise: of the last attempt that failed
@@ -58,7 +59,7 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 		return refusal
 	}
 	a := &ask{
-		e: e, c: c, ctx: ctx, door: door, call: askContext{patient, make(chan struct{})}, pace: *scriptkit.NewPace(e.cfg.Retry),
+		e: e, c: c, ctx: ctx, door: door, call: askContext{patient, make(chan struct{})}, pace: *pace.New(e.cfg.Retry),
 	}
 	if ctx.Done() == nil {
 		a.run()

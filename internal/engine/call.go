@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -222,7 +223,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 // repeat sends an own call of a claim until it is answered, within Config.Retry or without
 // an end.
 func (e *Engine) repeat(ctx context.Context, c *Claim, mode Mode, endless bool, held func()) error {
-	pace := scriptkit.NewPace(e.cfg.Retry)
+	pace := pace.New(e.cfg.Retry)
 	for attempt := 1; ; attempt++ {
 		err := e.call(c, mode, held)
 		if err == nil || !scriptkit.Repeatable(err) || !pace.Next(endless) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -109,7 +110,7 @@ func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (
 			holds = append(holds, &c.handle)
 		}
 	}
-	within := scriptkit.Within(e.cfg.Retry)
+	within := pace.Within(e.cfg.Retry)
 	var answered atomic.Int64 // when an answer last came, on the engine's clock
 	answered.Store(int64(e.clock.Now()))
 	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(holds))

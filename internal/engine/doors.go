@@ -7,7 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/gate"
-	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/internal/pace"
 )
 
 // doors has a gate for each server that the client asks.
@@ -53,7 +53,7 @@ func (e *Engine) pass(ctx context.Context, c *Claim, door *gate.Gate) *berth.Acq
 	}
 	at, cancel := ctx, func() {}
 	if !c.MayWait {
-		at, cancel = context.WithTimeout(ctx, scriptkit.Within(e.cfg.Retry))
+		at, cancel = context.WithTimeout(ctx, pace.Within(e.cfg.Retry))
 	}
 	defer cancel()
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -49,7 +50,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.c.calls.Unlock()
 	h.e.on(h.c, &event{kind: evSwapping})
 	defer h.e.on(h.c, &event{kind: evSwapOver})
-	pace, lost, tries := scriptkit.NewPace(h.e.cfg.Retry), false, tries{}
+	pace, lost, tries := pace.New(h.e.cfg.Retry), false, tries{}
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
 			return lost, err

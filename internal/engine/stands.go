@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -61,7 +62,7 @@ func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError 
 	old.on(&event{kind: evLeave, cause: fallen})
 	e.forget(old)
 	old.doing.Unlock()
-	for pace := scriptkit.NewPace(e.cfg.Retry); ; {
+	for pace := pace.New(e.cfg.Retry); ; {
 		removed := make(chan error, 1)
 		e.spawn(func() { removed <- e.remove(old) })
 		var err error

@@ -11,8 +11,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Allocate waits in line until a resource is granted, ctx ends or MaxWait has
@@ -63,7 +63,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 		return nil, err
 	}
 	clock := p.core.client.node.Engine
-	pace := scriptkit.NewPace(p.core.client.cfg.Retry)
+	pace := pace.New(p.core.client.cfg.Retry)
 	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
 		hold, err := p.lease(ctx, o, true, clock.Now()-began)
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/failover"
 )
 
 // Error is what a call failed with.
@@ -34,6 +35,20 @@ type Error struct {
 	Unavailable bool
 	// Err is what ended the call.
 	Err error
+}
+
+// Repeatable reports whether the call that ended with err may be sent again with
+// a hope that it succeeds: the server did not run the script, or did not answer.
+func Repeatable(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Repeatable
+}
+
+// MaybeRan reports whether the call that ended with err may have run, or may
+// still run, without its answer having been read.
+func MaybeRan(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.MaybeRan
 }
 
 // Is reports whether target is berth.ErrUnavailable, and the server was.
@@ -141,6 +156,31 @@ func (r *Runner) heard(results []rueidis.RedisResult) {
 	r.open()
 	if slices.ContainsFunc(results, func(result rueidis.RedisResult) bool { return result.Error() == nil || isOfCommand(result.Error()) }) {
 		r.answered()
+	}
+}
+
+// ByReplica reports whether a call failed because a replica answered it.
+func ByReplica(err error) bool {
+	var answer *rueidis.RedisError
+	if errors.As(err, &answer) {
+		return strings.HasPrefix(answer.Error(), "READONLY ") || strings.HasPrefix(answer.Error(), "MASTERDOWN ")
+	}
+	return errors.Is(err, errReplica)
+}
+
+// refused notes the error of an attempt that started at the given time, and breaks the connections where they have led to a
+// replica for long enough.
+func (r *Runner) refused(err error, started time.Time) {
+	if r.opts.KeepConnections || !ByReplica(err) || r.client.Mode() != rueidis.ClientModeStandalone {
+		return
+	}
+	m := r.moved.Load()
+	if m == nil {
+		m = failover.Of(r.client)
+		r.moved.Store(m)
+	}
+	if count, pause, broken := m.Refused(started); broken && r.opts.OnBreak != nil {
+		r.opts.OnBreak(count, pause, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/internal/pace"
 	"github.com/redis/rueidis"
 )
 
@@ -36,7 +37,7 @@ func (r *Runner) RunMany(ctx context.Context, calls []Call, answered func(i int,
 			continue
 		}
 		all = append(all, &sent{
-			call: call{runner: r, script: c.Script, mode: Once, keys: c.Keys, pace: newPace(r.opts.Retry)},
+			call: call{runner: r, script: c.Script, mode: Once, keys: c.Keys, pace: pace.Of(r.opts.Retry)},
 			args: c.Args, answered: func(reply Reply, err error) { answered(i, reply, err) },
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/pace"
 )
 
 // Options are the settings of a Runner. The zero value is valid.
@@ -53,28 +54,7 @@ func (o Options) Validate() error {
 
 // withDefaults fills what is zero or makes no sense.
 func (o Options) withDefaults() Options {
-	r := &o.Retry
-	if r.Attempts <= 0 {
-		r.Attempts = 20
-	}
-	if r.Within <= 0 {
-		r.Within = 10 * time.Second
-	}
-	if r.Base <= 0 {
-		r.Base = 20 * time.Millisecond
-	}
-	if !(r.Factor >= 1) {
-		r.Factor = 2
-	}
-	if r.Cap <= 0 {
-		r.Cap = time.Second
-	}
-	switch {
-	case r.Jitter < 0:
-		r.Jitter = 0
-	case r.Jitter == 0 || !(r.Jitter <= 1):
-		r.Jitter = 0.2
-	}
+	o.Retry = pace.Complete(o.Retry)
 	if o.CallTimeout <= 0 {
 		o.CallTimeout = 3 * time.Second
 	}

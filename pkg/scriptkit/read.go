@@ -3,11 +3,16 @@ package scriptkit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/pace"
+	"github.com/berth-go/berth/internal/shape"
 )
 
 // Command is one command of a Read: its words, the Redis keys behind those, and what follows. All
@@ -17,6 +22,43 @@ type Command struct {
 	Verb, Keys, Args []string
 	// Optional says that its error is told with its result, and fails nothing else: the user may not be allowed to send it.
 	Optional bool
+}
+
+// shape is that of the answers to the command.
+func (c *Command) shape() shape.Command {
+	return shape.Command{Verb: c.Verb, Keys: c.Keys, Args: c.Args}
+}
+
+// check refuses a command of which no shape is known.
+func (c *Command) check() error {
+	if !c.shape().Known() {
+		return berth.Invalid("commands", "what %q is answered is not known", c.Verb)
+	}
+	return nil
+}
+
+// oddError says that a command was answered with what is no answer to it.
+type oddError struct{ verb string }
+
+func (e *oddError) Error() string {
+	return fmt.Sprintf("the answer to %s has another shape than asked for", e.verb)
+}
+
+// judge returns the error of an answer that ends the attempt: not one that is for the caller, with the result.
+func (c *Command) judge(result rueidis.RedisResult) error {
+	switch err := result.Error(); {
+	case err == nil || rueidis.IsRedisNil(err):
+		if answer, _ := result.ToMessage(); !c.shape().Fits(&answer) {
+			return &oddError{c.Verb[0]}
+		}
+		return nil
+	case isOfCommand(err) && len(c.Keys) == 0: // there is no key that could be of another type, or elsewhere
+		return &oddError{c.Verb[0]}
+	case isOfCommand(err), c.Optional && isAnswer(err):
+		return nil
+	default:
+		return err
+	}
 }
 
 // From says whom a Read asks.
@@ -59,7 +101,7 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 	if named, ok := ctx.Value(callKey{}).(string); ok {
 		what = named
 	}
-	c := call{runner: r, script: &Script{Name: what}, pace: newPace(r.opts.Retry)}
+	c := call{runner: r, script: &Script{Name: what}, pace: pace.Of(r.opts.Retry)}
 	for i, command := range commands {
 		if err := commands[i].check(); err != nil {
 			return Answers{}, c.error(err, false, false)
@@ -72,7 +114,7 @@ func (r *Runner) Read(ctx context.Context, what string, from From, commands ...C
 	if ended(ctx) != nil {
 		return Answers{}, c.fail(ctx, verdict{repeat: true}, nil)
 	}
-	for repeated, now := false, c.pace.started; ; repeated, now = true, time.Now() {
+	for repeated, now := false, c.pace.Started(); ; repeated, now = true, time.Now() {
 		answers, err := c.read(ctx, now, from, commands)
 		if err == nil {
 			r.heard(answers.Results)

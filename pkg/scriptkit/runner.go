@@ -11,6 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/failover"
+	"github.com/berth-go/berth/internal/pace"
 )
 
 // Mode says how long a call is repeated.
@@ -39,8 +41,8 @@ type Runner struct {
 	closedSince atomic.Int64
 	served      atomic.Bool // see PassesOnceServed
 	owners      owners
-	sent        sync.Map              // *Script, of those that were sent by an attempt
-	moved       atomic.Pointer[moved] // nil until a replica has answered
+	sent        sync.Map                             // *Script, of those that were sent by an attempt
+	moved       atomic.Pointer[failover.Connections] // nil until a replica has answered
 }
 
 // NewRunner returns a Runner. It does no I/O and never closes the client.
@@ -74,11 +76,11 @@ func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []str
 	if err := s.checkCounts(len(keys), len(args)); err != nil {
 		return Reply{}, &Error{Script: s.Name, Keys: keys, Err: err}
 	}
-	c := call{runner: r, script: s, mode: mode, keys: keys, pace: newPace(r.opts.Retry)}
+	c := call{runner: r, script: s, mode: mode, keys: keys, pace: pace.Of(r.opts.Retry)}
 	if ended(ctx) != nil { // so nothing is sent, and nothing may run
 		return Reply{}, c.fail(ctx, verdict{repeat: true}, nil)
 	}
-	for now := c.pace.started; ; now = time.Now() {
+	for now := c.pace.Started(); ; now = time.Now() {
 		reply, again, err := c.settle(ctx, now, c.attempt(ctx, now, args))
 		if !again {
 			return reply, err
@@ -114,7 +116,7 @@ type call struct {
 	script *Script
 	mode   Mode
 	keys   []string
-	pace   Pace
+	pace   pace.Pace
 
 	unanswered bool // an attempt may have run without its answer being read
 }
@@ -125,7 +127,9 @@ func (c *call) settle(ctx context.Context, now time.Time, result rueidis.RedisRe
 	err = result.Error()
 	if err == nil || rueidis.IsRedisNil(err) {
 		c.runner.answered()
-		c.runner.succeeded()
+		if m := c.runner.moved.Load(); m != nil {
+			m.Succeeded()
+		}
 		reply, err = c.reply(result)
 		return reply, false, err
 	}
@@ -166,7 +170,7 @@ func (c *call) limit(ctx context.Context, now time.Time) (context.Context, conte
 	}
 	d := c.runner.opts.CallTimeout
 	if c.mode == Bounded {
-		d = min(d, c.pace.left(now))
+		d = min(d, c.pace.Left(now))
 	}
 	return c.runner.limit(ctx, now, d)
 }
@@ -201,12 +205,12 @@ func (c *call) again(ctx context.Context, v verdict, err error) bool {
 		return false
 	}
 	if c.runner.opts.OnRetry != nil {
-		c.runner.opts.OnRetry(ctx, c.script.Name, c.pace.attempts, c.runner.explain(ctx, c, v, err))
+		c.runner.opts.OnRetry(ctx, c.script.Name, c.pace.Attempts(), c.runner.explain(ctx, c, v, err))
 	}
 	if !c.pace.Pause(ctx, nil) || ended(ctx) != nil {
 		return false
 	}
-	return c.mode != Bounded || c.pace.left(time.Now()) > 0
+	return c.mode != Bounded || c.pace.Left(time.Now()) > 0
 }
 
 // error returns the *Error of this call.
@@ -218,7 +222,7 @@ func (c *call) error(err error, repeatable, unavailable bool) error {
 	return &Error{
 		Script:      name,
 		Keys:        c.keys,
-		Attempts:    c.pace.attempts,
+		Attempts:    c.pace.Attempts(),
 		MaybeRan:    c.unanswered,
 		Repeatable:  repeatable,
 		Unavailable: unavailable,

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/test/harness"
+	"github.com/redis/rueidis"
 )
 
 // kindsOf says on whose names a script runs, by the beginning of its name.
@@ -139,8 +140,7 @@ func given(script *compose.Script, s *site, ticket, fence string) with {
 // its scripts, on a name on which the same call does write while the format is its own.
 func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 	t.Parallel()
-	// A hash that is a table may change its order by being read; a list does not.
-	redis := harness.Start(t, "--hash-max-listpack-value", "65536", "--zset-max-listpack-value", "65536").Client(t)
+	redis := listed(t)
 	for _, r := range releases(t) {
 		for _, script := range r.scripts {
 			if script.Name == "waits_note" || script.Name == "notice_set" {
@@ -161,6 +161,12 @@ func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 			}
 		}
 	}
+}
+
+// listed is a client of a server whose hashes are lists: one that is a table may change its order by being read.
+func listed(t *testing.T) rueidis.Client {
+	t.Helper()
+	return harness.Start(t, "--hash-max-listpack-value", "65536", "--zset-max-listpack-value", "65536").Client(t)
 }
 
 func refuses(s *site, script *compose.Script) {

@@ -39,7 +39,8 @@ type world struct {
 	reader  *inspect.Reader
 	failure string
 	closing []func()
-	unread  bool // nobody asks what is read by Go, and not by a script
+	tapes   []*tape // they record what is sent
+	unread  bool    // nobody asks what is read by Go, and not by a script
 }
 
 // failed is what ends a play that has failed.
@@ -55,11 +56,12 @@ func (w *world) FailNow() { panic(failed{}) }
 func (w *world) Helper() {}
 
 // perform runs a play between processes of two releases, nil for today's, and
-// returns how it failed, "" if it did not. What it leaves running fails t.
-func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *process)) (failure string) {
+// returns how it failed, "" if it did not. Tapes record it. What it leaves running fails t.
+func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *process), tapes ...*tape) (failure string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
+		w := &world{t: t, tapes: tapes}
+		w.pass(2 * 365 * 24 * time.Hour) // since September 2001 a time in milliseconds has 13 digits
 		defer func() { failure = w.failure }()
 		defer func() {
 			for _, end := range slices.Backward(w.closing) {
@@ -73,6 +75,7 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 		w.redis, err = w.server.Client(link.RarePings)
 		require.NoError(t, err)
 		w.closing = append(w.closing, w.redis.Close)
+		w.redis = w.record(w.redis)
 		w.reader, err = inspect.New(w.redis, inspect.Config{})
 		require.NoError(t, err)
 		defer func() {
@@ -83,6 +86,14 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 		play(w, w.process(a), w.process(b))
 	})
 	return failure
+}
+
+// record has the tapes record what a client sends.
+func (w *world) record(redis rueidis.Client) rueidis.Client {
+	for _, tape := range w.tapes {
+		redis = &recorder{redis, tape}
+	}
+	return redis
 }
 
 // process is a process of a release: a client of each primitive on one connection.
@@ -102,6 +113,7 @@ func (w *world) process(release *scriptkit.Library) *process {
 	redis, err := w.server.Client(link.RarePings, p.wire.Wrap)
 	require.NoError(w, err)
 	w.closing = append(w.closing, redis.Close)
+	redis = w.record(redis)
 	if release != nil {
 		redis = newSwap(today.library, release).client(redis)
 	}

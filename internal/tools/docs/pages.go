@@ -46,7 +46,7 @@ func (p page) content() []byte {
 // pages returns all that there are, made of the source in tree.
 func pages(tree fs.FS, scripts compose.Scripts) ([]page, error) {
 	all := []page{
-		{name: "scripts", title: "Scripts", text: scriptTable(scripts) + scriptDetails(scripts)},
+		{name: "scripts", title: "Scripts", text: whereScripts + scriptTable(scripts) + scriptDetails(scripts)},
 		{name: "acl", title: "The smallest ACL", text: "```\n" + smallestACL(scripts) + "\n```\n\n## A user that only reads\n\n" +
 			"For `pkg/inspect`, and what of the command only reads.\n\n```\n" + readingACL() + "\n```"},
 		refusalsPage(scriptkit.Refusals()),

@@ -10,6 +10,10 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
+// whereScripts says where the text of a script stands.
+const whereScripts = "A script is written in `scripts`, and what it includes in the folders there. What a server gets stands in " +
+	"`scripts/composed/<kind>/<script>.lua`, below the script's header: `make docs` composes it.\n\n"
+
 // scriptTable is one line a script.
 func scriptTable(scripts compose.Scripts) string {
 	var b strings.Builder

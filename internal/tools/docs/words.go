@@ -17,14 +17,14 @@ var plainTerms = termsOf(
 	// What every lock, lease and queue has done to it.
 	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume",
 	// What is done to records.
-	"add audit batch bind check clear count expect fetch forget inspect load lookup note open pick publish",
+	"add audit batch bind check clear compose composed count expect fetch forget inspect load lookup note open pick publish",
 	"agree recount refresh remove replace reply save set settle swap take touch",
 	// What is stored or told.
 	"binding deadline expiry feature int number page score semaphore target text",
 	// What time and order say of it.
 	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.
-	"allocator amount app backup berth caller clock command demo embedded engine fast harness heartbeat history job lag link lock model observe pool top",
+	"allocator amount app backup berth caller clock command demo embedded engine failover fast harness heartbeat history job lag link lock model observe pace pool shape top",
 	"apptest begin end guard mutate once origin probe report row script sem server supervise web",
 	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics",
 	// What proves a system of many machines, and what compares it with others.

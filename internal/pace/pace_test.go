@@ -1,4 +1,4 @@
-package scriptkit
+package pace
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 func TestPaceEndsWithItsAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(berth.Retry{Attempts: 3, Jitter: -1})
+		p := New(berth.Retry{Attempts: 3, Jitter: -1})
 		begun := time.Now()
 		require.True(t, p.Next(false))
 		require.True(t, p.Pause(t.Context(), nil))
@@ -30,7 +30,7 @@ func TestPaceEndsWithItsAttempts(t *testing.T) {
 func TestPaceEndsWithin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(berth.Retry{Within: time.Second, Base: 300 * time.Millisecond, Jitter: -1})
+		p := New(berth.Retry{Within: time.Second, Base: 300 * time.Millisecond, Jitter: -1})
 		time.Sleep(700*time.Millisecond - 1)
 		require.True(t, p.Next(false))
 		time.Sleep(time.Nanosecond)
@@ -41,7 +41,7 @@ func TestPaceEndsWithin(t *testing.T) {
 func TestPausesGrowToTheCapWithJitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(berth.Retry{Base: time.Second, Factor: 3, Cap: 10 * time.Second, Jitter: 0.5})
+		p := New(berth.Retry{Base: time.Second, Factor: 3, Cap: 10 * time.Second, Jitter: 0.5})
 		longest := []time.Duration{time.Second, 3 * time.Second, 9 * time.Second}
 		distinct := make(map[time.Duration]bool)
 		for i := range 2000 { // enough to overflow a Duration that nobody caps
@@ -63,7 +63,7 @@ func TestPausesGrowToTheCapWithJitter(t *testing.T) {
 func TestAFirstPauseAboveTheCapIsCapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPace(berth.Retry{Base: time.Hour, Cap: time.Second, Jitter: -1})
+		p := New(berth.Retry{Base: time.Hour, Cap: time.Second, Jitter: -1})
 		begun := time.Now()
 		require.True(t, p.Pause(t.Context(), nil))
 		require.Equal(t, time.Second, time.Since(begun))
@@ -84,7 +84,7 @@ func TestPauseEndsAtOnce(t *testing.T) {
 				}
 			})
 			defer cancel()
-			p := NewPace(berth.Retry{Base: time.Hour, Cap: time.Hour})
+			p := New(berth.Retry{Base: time.Hour, Cap: time.Hour})
 			begun := time.Now()
 			require.False(t, p.Pause(ctx, stop), how)
 			require.Equal(t, time.Millisecond, time.Since(begun), how)

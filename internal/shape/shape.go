@@ -1,17 +1,23 @@
-package scriptkit
+// Package shape says whether an answer has the shape that the answers to its command have. So a reader may take an
+// answer without an error apart: it has the length that was asked for, and texts where texts belong.
+package shape
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/redis/rueidis"
-
-	"github.com/berth-go/berth"
 )
 
-// shapes say of each verb that a Read may send whether an answer has the shape that this command's answers have. So a
-// caller may take an answer without an error apart: it has the length that was asked for, and texts where texts belong.
+// Command is a command that only reads: its words, the keys behind those, and what follows.
+type Command struct{ Verb, Keys, Args []string }
+
+// Known reports whether it is known what the command is answered.
+func (c Command) Known() bool { return len(c.Verb) > 0 && shapes[c.Verb[0]] != nil }
+
+// Fits reports whether an answer that is no error, or nil, has the shape of one to the command, which is known.
+func (c Command) Fits(answer *rueidis.RedisMessage) bool { return shapes[c.Verb[0]](&c, answer) }
+
 var shapes = map[string]func(c *Command, answer *rueidis.RedisMessage) bool{
 	"HELLO": isMap,
 	"TIME":  isTime,
@@ -23,38 +29,6 @@ var shapes = map[string]func(c *Command, answer *rueidis.RedisMessage) bool{
 	"ZMSCORE": func(c *Command, a *rueidis.RedisMessage) bool { return isList(a, len(c.Args), isNumber) },
 	"ZRANGE":  isRange, "ZRANGEBYSCORE": isRange,
 	"SCAN": isScan, "HSCAN": isScan,
-}
-
-// check refuses a command of which no shape is known.
-func (c *Command) check() error {
-	if len(c.Verb) == 0 || shapes[c.Verb[0]] == nil {
-		return berth.Invalid("commands", "what %q is answered is not known", c.Verb)
-	}
-	return nil
-}
-
-// oddError says that a command was answered with what is no answer to it.
-type oddError struct{ verb string }
-
-func (e *oddError) Error() string {
-	return fmt.Sprintf("the answer to %s has another shape than asked for", e.verb)
-}
-
-// judge returns the error of an answer that ends the attempt: not one that is for the caller, with the result.
-func (c *Command) judge(result rueidis.RedisResult) error {
-	err := result.Error()
-	switch fits := shapes[c.Verb[0]]; {
-	case err == nil || rueidis.IsRedisNil(err):
-		if answer, _ := result.ToMessage(); !fits(c, &answer) {
-			return &oddError{c.Verb[0]}
-		}
-		return nil
-	case isOfCommand(err) && len(c.Keys) == 0: // there is no key that could be of another type, or elsewhere
-		return &oddError{c.Verb[0]}
-	case isOfCommand(err), c.Optional && isAnswer(err):
-		return nil
-	}
-	return err
 }
 
 func isText(_ *Command, a *rueidis.RedisMessage) bool {

@@ -1,12 +1,12 @@
-package scriptkit
+// Package failover breaks connections of a rueidis client that lead to a replica, where the client's address leads to
+// another server by now: a rueidis client of one server keeps its connections while they work.
+package failover
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"reflect"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,9 +26,9 @@ const (
 	breakLimit = 5 * time.Second
 )
 
-// moved is what the Runners of one rueidis client know of an address that may lead to
-// another server by now than the client's connections do.
-type moved struct {
+// Connections is what is known of the connections of one rueidis client: a replica may answer on them, though their
+// address leads elsewhere.
+type Connections struct {
 	client rueidis.Client
 	series atomic.Bool // first is set
 
@@ -40,41 +40,24 @@ type moved struct {
 	breaking bool          // guarded by mu
 }
 
-// refused notes the error of an attempt that started at the given time. If a replica has answered
-// for long enough, it breaks the connections before it returns.
-func (r *Runner) refused(err error, started time.Time) {
-	if r.opts.KeepConnections || !ByReplica(err) || r.client.Mode() != rueidis.ClientModeStandalone {
-		return
-	}
-	m := r.moved.Load()
-	if m == nil {
-		m = movedOf(r.client)
-		r.moved.Store(m)
-	}
+// Refused notes that a replica has answered an attempt that started at the given time. If one has answered
+// for long enough, it breaks the connections before it returns. count is how many led to a replica, 0 if the server does
+// not tell; they are not broken again within the pause.
+func (m *Connections) Refused(started time.Time) (count int, pause time.Duration, broken bool) {
 	if !m.due(started) {
-		return
+		return 0, 0, false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), breakLimit)
+	// Its end is at no known moment, see quit.
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	count, broken := m.breakAll(ctx)
-	pause := m.over(broken)
-	if broken && r.opts.OnBreak != nil {
-		r.opts.OnBreak(count, pause, err)
-	}
+	defer time.AfterFunc(breakLimit, cancel).Stop()
+	count, broken = m.breakAll(ctx)
+	return count, m.over(broken), broken
 }
 
-// ByReplica reports whether a call failed because a replica answered it.
-func ByReplica(err error) bool {
-	var answer *rueidis.RedisError
-	if errors.As(err, &answer) {
-		return strings.HasPrefix(answer.Error(), "READONLY ") || strings.HasPrefix(answer.Error(), "MASTERDOWN ")
-	}
-	return errors.Is(err, errReplica)
-}
-
-// succeeded notes that an attempt has.
-func (r *Runner) succeeded() {
-	if m := r.moved.Load(); m != nil && m.series.Load() {
+// Succeeded notes that an attempt has.
+func (m *Connections) Succeeded() {
+	if m.series.Load() {
 		m.served()
 	}
 }
@@ -82,7 +65,7 @@ func (r *Runner) succeeded() {
 // served ends the series of refusals, unless one came within the last second: a script that
 // writes nothing succeeds on a replica too, and a connection that broke by itself leads to
 // the new master while others lead to the old one.
-func (m *moved) served() {
+func (m *Connections) served() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if time.Since(m.last) >= refusedFor {
@@ -91,7 +74,7 @@ func (m *moved) served() {
 }
 
 // begin sets when the series began; m.mu is held.
-func (m *moved) begin(first time.Time) {
+func (m *Connections) begin(first time.Time) {
 	m.first = first
 	m.series.Store(!first.IsZero())
 }
@@ -99,7 +82,7 @@ func (m *moved) begin(first time.Time) {
 // due notes that a replica has answered, and reports whether the caller is to break the
 // connections, and then to call over. The answers to attempts that started before the last break say
 // nothing of the connections that there are now.
-func (m *moved) due(started time.Time) bool {
+func (m *Connections) due(started time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.breaking || started.Before(m.broke) {
@@ -117,7 +100,7 @@ func (m *moved) due(started time.Time) bool {
 }
 
 // over notes the end of a break, and returns how long the next one is off at the least.
-func (m *moved) over(broken bool) time.Duration {
+func (m *Connections) over(broken bool) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.breaking, m.broke = false, time.Now()
@@ -142,7 +125,7 @@ const (
 // does, and breaks them unseen if the server does not tell (0, true). No single one can be aimed at:
 // CLIENT KILL needs a right that users do not have, and its id may be a stranger's
 // on the server that a new connection leads to.
-func (m *moved) breakAll(ctx context.Context) (count int, broken bool) {
+func (m *Connections) breakAll(ctx context.Context) (count int, broken bool) {
 	old, told := m.replicas(ctx)
 	if !told {
 		m.quit(ctx, least)
@@ -162,18 +145,19 @@ func (m *moved) breakAll(ctx context.Context) (count int, broken bool) {
 
 // replicas returns the ids of the connections that lead to a replica. HELLO needs no right. It
 // returns false where the server does not know that command.
-func (m *moved) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
+func (m *Connections) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
 	var mu sync.Mutex
 	all, ids, told := map[int64]bool{}, map[int64]bool{}, true
 	ask := func() {
 		hello := m.client.Do(ctx, m.client.B().Arbitrary("HELLO").Build().SetSlot(anyKey))
 		fields, err := hello.AsMap()
-		if err != nil && !isAnswer(err) {
+		if _, answered := rueidis.IsRedisErr(err); err != nil && !answered {
 			return // the connection broke meanwhile
 		}
 		number := fields["id"]
 		id, unreadable := number.AsInt64()
-		replica, _ := isReplica(hello)
+		role := fields["role"]
+		word, _ := role.ToString()
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil || unreadable != nil {
@@ -181,7 +165,7 @@ func (m *moved) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
 			return
 		}
 		all[id] = true
-		if replica {
+		if word == "replica" {
 			ids[id] = true
 		}
 	}
@@ -197,12 +181,12 @@ func (m *moved) replicas(ctx context.Context) (ids map[int64]bool, told bool) {
 }
 
 // quit sends QUITs at once, so that they reach connections before their successors are there. A PING
-// behind each has rueidis notice the end of an idle connection, and not the next call.
-func (m *moved) quit(ctx context.Context, times int) {
+// behind each has rueidis notice the end of an idle connection, and not the next call. Where a context ends at a known
+// moment rueidis would write both before it reads, and stand still on a connection without room for both.
+func (m *Connections) quit(ctx context.Context, times int) {
 	atOnce(times, func() {
-		multi(ctx, m.client, []rueidis.Completed{
-			m.client.B().Arbitrary("QUIT").Build().SetSlot(anyKey), m.client.B().Arbitrary("PING").Build().SetSlot(anyKey),
-		})
+		m.client.DoMulti(ctx,
+			m.client.B().Arbitrary("QUIT").Build().SetSlot(anyKey), m.client.B().Arbitrary("PING").Build().SetSlot(anyKey))
 	})
 }
 
@@ -215,26 +199,26 @@ func atOnce(times int, f func()) {
 	all.Wait()
 }
 
-// shared has the moved of each rueidis client that a replica has answered. It is the one state of the package:
-// nothing else leads from one Runner to the others of its client, which need not be closed. An
+// shared has the Connections of each rueidis client that a replica has answered. It is the one state of the package:
+// nothing else leads from one user of a client to the others, who need not be closed. An
 // entry goes after the last of them.
 var shared = struct {
 	sync.Mutex
-	of map[rueidis.Client]weak.Pointer[moved]
-}{of: map[rueidis.Client]weak.Pointer[moved]{}}
+	of map[rueidis.Client]weak.Pointer[Connections]
+}{of: map[rueidis.Client]weak.Pointer[Connections]{}}
 
-// movedOf returns what the Runners of a client share. One that cannot be compared, because somebody has
+// Of returns what all who use a client share. One that cannot be compared, because somebody has
 // wrapped it by value, is shared by nobody.
-func movedOf(client rueidis.Client) *moved {
+func Of(client rueidis.Client) *Connections {
 	if !reflect.ValueOf(client).Comparable() {
-		return &moved{client: client}
+		return &Connections{client: client}
 	}
 	shared.Lock()
 	defer shared.Unlock()
 	if m := shared.of[client].Value(); m != nil {
 		return m
 	}
-	m := &moved{client: client}
+	m := &Connections{client: client}
 	shared.of[client] = weak.Make(m)
 	runtime.AddCleanup(m, forget, client)
 	return m

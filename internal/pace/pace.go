@@ -1,8 +1,8 @@
-package scriptkit
+// Package pace repeats calls: how often, for how long, and with which pauses.
+package pace
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -19,32 +19,61 @@ type Pace struct {
 	pause    time.Duration
 }
 
-// NewPace begins a call's repeating. Zero fields of retry have the defaults of
+// New begins a call's repeating. Zero fields of retry have the defaults of
 // berth.Retry.
-func NewPace(retry berth.Retry) *Pace {
-	p := defaultPace(retry) // apart, so that this is inlined and p needs no memory
+func New(retry berth.Retry) *Pace {
+	p := Of(Complete(retry)) // apart, so that this is inlined and p needs no memory
 	return &p
 }
 
-func defaultPace(retry berth.Retry) Pace {
-	return newPace(Options{Retry: retry}.withDefaults().Retry)
-}
-
-func newPace(retry berth.Retry) Pace {
+// Of is New for a retry that is complete.
+func Of(retry berth.Retry) Pace {
 	return Pace{retry: retry, started: time.Now(), pause: min(retry.Base, retry.Cap)}
 }
+
+// Complete fills what is zero or makes no sense.
+func Complete(r berth.Retry) berth.Retry {
+	if r.Attempts <= 0 {
+		r.Attempts = 20
+	}
+	if r.Within <= 0 {
+		r.Within = 10 * time.Second
+	}
+	if r.Base <= 0 {
+		r.Base = 20 * time.Millisecond
+	}
+	if !(r.Factor >= 1) {
+		r.Factor = 2
+	}
+	if r.Cap <= 0 {
+		r.Cap = time.Second
+	}
+	switch {
+	case r.Jitter < 0:
+		r.Jitter = 0
+	case r.Jitter == 0 || !(r.Jitter <= 1):
+		r.Jitter = 0.2
+	}
+	return r
+}
+
+// Started is when the repeating began.
+func (p *Pace) Started() time.Time { return p.started }
+
+// Attempts is how many attempts have failed.
+func (p *Pace) Attempts() int { return p.attempts }
 
 // Next counts an attempt that failed, and reports whether another one is due:
 // always where the call has no bound, else within Retry. It is not due if Within
 // would be over before it could start.
 func (p *Pace) Next(unbounded bool) bool {
 	p.attempts++
-	return unbounded || p.attempts < p.retry.Attempts && p.pause < p.left(time.Now())
+	return unbounded || p.attempts < p.retry.Attempts && p.pause < p.Left(time.Now())
 }
 
 // Within is how long retry goes on with a call that is not answered.
 func Within(retry berth.Retry) time.Duration {
-	return Options{Retry: retry}.withDefaults().Retry.Within
+	return Complete(retry).Within
 }
 
 // Pause waits before the next attempt. It reports false as soon as ctx ends or
@@ -69,21 +98,7 @@ func (p *Pace) grow() {
 	p.pause = time.Duration(min(float64(p.pause)*p.retry.Factor, float64(p.retry.Cap)))
 }
 
-// left is how much of Retry.Within is left.
-func (p *Pace) left(now time.Time) time.Duration {
+// Left is how much of Retry.Within is left.
+func (p *Pace) Left(now time.Time) time.Duration {
 	return p.retry.Within - now.Sub(p.started)
-}
-
-// Repeatable reports whether the call that ended with err may be sent again with
-// a hope that it succeeds: the server did not run the script, or did not answer.
-func Repeatable(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Repeatable
-}
-
-// MaybeRan reports whether the call that ended with err may have run, or may
-// still run, without its answer having been read.
-func MaybeRan(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.MaybeRan
 }
