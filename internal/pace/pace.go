@@ -22,9 +22,11 @@ type Pace struct {
 // New begins a call's repeating. Zero fields of retry have the defaults of
 // berth.Retry.
 func New(retry berth.Retry) *Pace {
-	p := Of(Complete(retry)) // apart, so that this is inlined and p needs no memory
+	p := begin(retry) // apart, so that this is inlined and p needs no memory
 	return &p
 }
+
+func begin(retry berth.Retry) Pace { return Of(Complete(retry)) }
 
 // Of is New for a retry that is complete.
 func Of(retry berth.Retry) Pace {
