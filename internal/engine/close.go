@@ -6,12 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync/atomic"
-	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/pace"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Close ends all waits with ErrClosed, gives back what is held, within what Retry
@@ -92,54 +88,6 @@ func (e *Engine) Ended() bool {
 	default:
 		return false
 	}
-}
-
-// releasesAtOnce is how many releases of a releaseAll are under way at a time.
-const releasesAtOnce = 256
-
-// releaseAll ends the handles of the claims, gives back their holds, and returns how
-// many it could not. Config.Retry bounds it once for all: when nothing was answered
-// for so long, nothing more is asked for. Handles without a lease end with the cause. ctx has the values of the call, and does not end.
-func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (failed int, err error) {
-	var holds []*Hold
-	for _, c := range claims {
-		if !c.see().grant.handed {
-			continue // its own caller gives it back
-		}
-		if mine, _ := c.handle.retire(ctx, cause); mine {
-			holds = append(holds, &c.handle)
-		}
-	}
-	within := pace.Within(e.cfg.Retry)
-	var answered atomic.Int64 // when an answer last came, on the engine's clock
-	answered.Store(int64(e.clock.Now()))
-	slots, errs := make(chan struct{}, releasesAtOnce), make(chan error, len(holds))
-	for _, h := range holds {
-		slots <- struct{}{}
-		go func() {
-			defer func() { <-slots }()
-			if e.clock.Now()-time.Duration(answered.Load()) >= within {
-				err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, within, berth.ErrUnavailable)
-				e.onCall(ctx, h.c, &event{kind: evReleaseFailed, cause: err})
-				errs <- err
-				return
-			}
-			err := h.release(ctx)
-			if !scriptkit.Repeatable(err) {
-				answered.Store(int64(e.clock.Now()))
-			}
-			errs <- err
-		}()
-	}
-	var told []error
-	for range holds {
-		// What had ended before is no failure of Close.
-		if err := <-errs; err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
-			failed++
-			told = append(told, err)
-		}
-	}
-	return failed, few(told)
 }
 
 // few joins errors that are much alike: the first of them, and how many more.

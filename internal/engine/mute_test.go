@@ -114,6 +114,12 @@ func (m *mute) failures() []error {
 // onMute runs a test in virtual time with an engine on such a server.
 func onMute(t *testing.T, m *mute, test func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
+	onEngine(t, m, m, nil, test)
+}
+
+// onEngine is onMute with other scripts, and servers.
+func onEngine(t *testing.T, m *mute, scripts engine.Scripts, of func(string) int, test func(t *testing.T, e *engine.Engine)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m.fence, m.resource, m.clock = 1, "r1", clock.New()
 		server, err := embedded.Start()
@@ -123,7 +129,8 @@ func onMute(t *testing.T, m *mute, test func(t *testing.T, e *engine.Engine)) {
 		require.NoError(t, err)
 		defer redis.Close()
 		e := engine.New(engine.Config{
-			Redis: unheard{redis}, Channel: "c", Scripts: m, Node: "n", Wait: wait, CallTimeout: within, CleanupTimeout: cleanup, Clock: m.clock,
+			Redis: unheard{redis}, Channel: "c", Scripts: scripts, Node: "n", Wait: wait, CallTimeout: within, CleanupTimeout: cleanup, Clock: m.clock,
+			Server: of,
 			Observe: func(ev observe.Event) {
 				m.mu.Lock()
 				defer m.mu.Unlock()

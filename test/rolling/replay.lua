@@ -50,6 +50,7 @@ local function run(how, words)
     log[#log + 1] = type(word) == "number" and string.format("%.0f", word) or word
   end
   log[#log + 1] = "\n"
+  if #log > 500 then log = { redis_.sha1hex(table.concat(log, " ")) } end -- the embedded server joins no more than some thousand
   local f = special[string.upper(words[1])]
   local reply
   if f then
