@@ -144,7 +144,7 @@ tidy: ## Tidy go.mod and go.sum of the modules
 	@tools/tidy.sh $(filter-out test/bench,$(MODULES)) tools
 
 .PHONY: docs
-docs: ## Write docs/generated, and the composed scripts
+docs: ## Write docs/generated and scripts/composed
 	@go run ./internal/tools/docs
 
 # Once for each release, before it is tagged: VERSION=v1.2.3.
@@ -154,9 +154,10 @@ KEPT ?= test/rolling/testdata
 keep-scripts: ## Keep the scripts of release VERSION=v1.2.3 for the tests of rolling deploys; never overwrites
 	@[[ '$(VERSION)' =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9a-z.]+)?$$ ]] || { echo "VERSION: '$(VERSION)' is no version like v1.2.3" >&2; exit 1; }
 	@[ ! -e '$(KEPT)/$(VERSION)' ] || { echo "$(KEPT)/$(VERSION) is there already: what is kept is never written anew" >&2; exit 1; }
-	@go test -vet=off -run '^TestTheComposedScriptsAreThoseOfTheSources$$' ./internal/tools/compose
-	@mkdir -p '$(KEPT)' && draft=$$(mktemp -d '$(KEPT)/.keep-XXXXXX') && cp scripts/composed/*/*.lua "$$draft" && \
-		(cd "$$draft" && sha256sum *.lua >SHA256SUMS) && chmod 755 "$$draft" && mv "$$draft" '$(KEPT)/$(VERSION)'
+	@go run ./internal/tools/docs -check
+	@mkdir -p '$(KEPT)' && draft=$$(mktemp -d '$(KEPT)/.keep-XXXXXX') && trap 'rm -rf "$$draft"' EXIT && \
+		cp scripts/composed/*/*.lua "$$draft" && (cd "$$draft" && sha256sum *.lua >SHA256SUMS) && \
+		chmod 755 "$$draft" && mv "$$draft" '$(KEPT)/$(VERSION)'
 
 .PHONY: setup
 setup: ## Install what tests and linters need: gcc, Redis, Valkey, tmux, shells, Prometheus, golangci-lint, luacheck

@@ -2,8 +2,8 @@
 // and answers is in its header; docs/generated/scripts.md lists them all. What a server gets is in the folder
 // composed. The package is no part of what compatibility covers.
 //
-// The verbs of the folder line call what each file in the folder kind defines: see Needed and Hooks. In a kind's
-// file the constants come first. line/head and line/renewal are included right above
+// The verbs of the folder line call names that the files in the folder kind define: each file all of Needed, and of
+// Hooks what it needs. In a kind's file the constants come first. line/head and line/renewal are included right above
 // the function that needs each, because what they call has to stand before them.
 package scripts
 

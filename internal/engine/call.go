@@ -223,14 +223,14 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 // repeat sends an own call of a claim until it is answered, within Config.Retry or without
 // an end.
 func (e *Engine) repeat(ctx context.Context, c *Claim, mode Mode, endless bool, held func()) error {
-	pace := pace.New(e.cfg.Retry)
+	pauses := pace.New(e.cfg.Retry)
 	for attempt := 1; ; attempt++ {
 		err := e.call(c, mode, held)
-		if err == nil || !scriptkit.Repeatable(err) || !pace.Next(endless) {
+		if err == nil || !scriptkit.Repeatable(err) || !pauses.Next(endless) {
 			return err
 		}
 		e.repeats(ctx, c, attempt, err)
-		if !pace.Pause(ctx, e.closing) {
+		if !pauses.Pause(ctx, e.closing) {
 			return err
 		}
 	}

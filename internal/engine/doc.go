@@ -57,6 +57,7 @@
 //     its answer or CallTimeout; at most 64 of them are kept for the next calls, until Close.
 //     An acquire that waits for the gate uses its caller's;
 //   - one for each removal of a claim that left, within CallTimeout + CleanupTimeout;
+//   - in Close and ReleaseAll one for each server, and one for each release under way;
 //   - of locks: one for each lock that a LockAll with NoRenew has while it waits; one for a
 //     swarm's probes and one for its flushes, until Stop or Close;
 //   - of pools: one for each pool with a Source or an Open, and one more while the Source is
@@ -70,5 +71,5 @@
 //	a heartbeat   beat.go; call.go (other calls of a holder)
 //	a hold        hold.go, context.go, do.go, release.go, exchange.go, adopt.go
 //	an owner      group.go, groups.go (the entries by which one owner holds one lock)
-//	the engine    engine.go, close.go
+//	the engine    engine.go, close.go, giveback.go
 package engine

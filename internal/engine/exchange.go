@@ -50,7 +50,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 	defer h.c.calls.Unlock()
 	h.e.on(h.c, &event{kind: evSwapping})
 	defer h.e.on(h.c, &event{kind: evSwapOver})
-	pace, lost, tries := pace.New(h.e.cfg.Retry), false, tries{}
+	pauses, lost, tries := pace.New(h.e.cfg.Retry), false, tries{}
 	for attempt := 1; ; attempt++ {
 		if err := h.Err(); err != nil {
 			return lost, err
@@ -73,9 +73,9 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		}
 		if err == nil {
 			err = answer.Refused // but an attempt before this one may run yet, and find something
-		} else if lost = lost || scriptkit.MaybeRan(err); scriptkit.Repeatable(err) && pace.Next(false) {
+		} else if lost = lost || scriptkit.MaybeRan(err); scriptkit.Repeatable(err) && pauses.Next(false) {
 			h.e.repeats(ctx, h.c, attempt, err)
-			if pace.Pause(ctx, h.e.closing) {
+			if pauses.Pause(ctx, h.e.closing) {
 				continue
 			}
 		}

@@ -16,31 +16,35 @@ const (
 	// releasesAtOnce is how many releases of a releaseAll are under way at a time on one server, but for those that
 	// others have overtaken.
 	releasesAtOnce = 256
-	// overtakenAfter is how long a release takes at the least that has been overtaken: others that came after it were
-	// answered. It takes four times as long as the slowest answer, too.
-	overtakenAfter = 10 * time.Millisecond
+	// A release counts as overtaken when others were answered after it began, and it has taken twice what answers take:
+	// overtakenAfter at the least, overtakenBy at the most.
+	overtakenAfter, overtakenBy = 10 * time.Millisecond, 250 * time.Millisecond
 )
 
-// giving is what a releaseAll gives back to one server. Where all is silent no more than releasesAtOnce are asked for, and
+// giving is what a releaseAll gives back to one server. Where all is silent, no more than releasesAtOnce are asked for, and
 // Config.Retry bounds that silence. Where some releases are answered and others are not, as of names on a shard that is
-// away, those that are overtaken leave their places to others, and Config.Retry bounds all of them together.
+// away, those that are overtaken leave their places to others, and Config.Retry bounds all of them together; one that
+// begins late has a CallTimeout. Where all that are asked for are away, the others are given up with them: nobody can tell
+// them apart.
 type giving struct {
 	e      *Engine
 	within time.Duration
 	places chan struct{}
 
 	mu       sync.Mutex
-	asked    []*asked      // guarded by mu: those that have a place, the oldest first
+	turns    []*turn       // guarded by mu: those that had a place when they were last looked at, the oldest first
 	answered time.Duration // guarded by mu: when an answer last came, on the engine's clock
-	slowest  time.Duration // guarded by mu: how long an answer has taken
-	looks    bool          // guarded by mu: a look is due
-	until    time.Duration // guarded by mu: when those end that are overtaken; 0 while none is
+	slow     time.Duration // guarded by mu: how long answers take: the last one, or half of what it was before that
+	look     *time.Timer   // guarded by mu: for the next look at those that are overtaken; nil before the first
+	due      time.Duration // guarded by mu: when that look comes; 0 for never
+	until    time.Duration // guarded by mu: when the overtaken ones have to end; 0 while none is known
 }
 
-// asked is a release that has a place.
-type asked struct {
-	since time.Duration
-	left  bool // guarded by giving.mu
+// turn is a release that was begun.
+type turn struct {
+	since     time.Duration
+	overtaken bool // guarded by giving.mu: others were answered after it began, and it has left its place to them
+	over      bool // guarded by giving.mu
 }
 
 func (e *Engine) newGiving() *giving {
@@ -51,94 +55,110 @@ func (e *Engine) newGiving() *giving {
 
 // release gives a hold back. It is called with a place, which it leaves.
 func (g *giving) release(ctx context.Context, h *Hold) error {
-	a, left := g.begin()
-	defer g.leave(a)
-	if left <= 0 {
-		err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w", h.c.Name, g.within, berth.ErrUnavailable)
+	t, remaining, silence := g.begin()
+	if remaining <= 0 {
+		defer g.end(t, false)
+		err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w",
+			h.c.Name, silence.Round(time.Millisecond), berth.ErrUnavailable)
 		g.e.onCall(ctx, h.c, &event{kind: evReleaseFailed, cause: err})
 		return err
 	}
-	if left < g.within {
+	if remaining < g.within {
 		var cancel context.CancelFunc
-		ctx, cancel = scriptkit.Limit(ctx, left)
+		ctx, cancel = scriptkit.Limit(ctx, remaining)
 		defer cancel()
 	}
 	err := h.release(ctx)
-	if !scriptkit.Repeatable(err) {
-		g.answer(a)
-	}
+	g.end(t, !scriptkit.Repeatable(err))
 	return err
 }
 
-// begin notes a release that begins, and returns how long it may take: 0 where nothing has been answered for too long.
-func (g *giving) begin() (a *asked, left time.Duration) {
+// begin notes a release that begins. It returns how long that may take, 0 where nothing has been answered for too long, and
+// for how long nothing has.
+func (g *giving) begin() (t *turn, remaining, silence time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.e.clock.Now()
-	a, left = &asked{since: now}, g.within
-	g.asked = append(g.asked, a)
-	silent := now - g.answered
+	t, remaining, silence = &turn{since: now}, g.within, now-g.answered
+	g.turns = append(g.turns, t)
 	if g.until > 0 {
-		left = max(g.until-now, min(left, g.e.cfg.CallTimeout))
+		remaining = max(g.until-now, min(remaining, g.e.cfg.CallTimeout))
 	}
-	if silent >= g.within || g.until > 0 && now >= g.until && silent >= g.e.cfg.CallTimeout {
-		left = 0
+	if silence >= g.within || g.until > 0 && now >= g.until && silence >= g.e.cfg.CallTimeout {
+		remaining = 0
 	}
-	return a, left
+	return t, remaining, silence
 }
 
-// answer notes the answer to a release, and has somebody look at those that it has overtaken.
-func (g *giving) answer(a *asked) {
+// end notes the end of a release, which leaves its place. An answer has others looked at that it has overtaken.
+func (g *giving) end(t *turn, answered bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.answered = g.e.clock.Now()
-	g.slowest = max(g.slowest, g.answered-a.since)
-	g.lookSoon()
-}
-
-// lookSoon is called with mu held.
-func (g *giving) lookSoon() {
-	if !g.looks {
-		g.looks = true
-		time.AfterFunc(g.late(), g.look)
-	}
-}
-
-// late is how long a release takes that is overtaken; mu is held.
-func (g *giving) late() time.Duration { return max(overtakenAfter, 4*g.slowest) }
-
-// look has those leave their places that are overtaken.
-func (g *giving) look() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.looks = false
-	now, again := g.e.clock.Now(), false
-	for len(g.asked) > 0 && (g.asked[0].left || g.asked[0].since < g.answered) {
-		a := g.asked[0]
-		if !a.left && now-a.since < g.late() {
-			again = true
-			break
-		}
-		if g.asked = g.asked[1:]; !a.left {
-			a.left = true
-			<-g.places
-			if g.until == 0 {
-				g.until = a.since + g.within
-			}
-		}
-	}
-	if again {
+	t.over = true
+	switch {
+	case answered:
+		g.answered = g.e.clock.Now()
+		g.slow = max(g.answered-t.since, g.slow/2)
 		g.lookSoon()
+	case t.overtaken || t.since < g.answered:
+		g.bound(t)
+	}
+	if !t.overtaken {
+		<-g.places
 	}
 }
 
-// leave leaves the place of a release that has ended, where it still has one.
-func (g *giving) leave(a *asked) {
+// bound has a release that is overtaken, and all others that will be, end in time; mu is held.
+func (g *giving) bound(t *turn) {
+	if g.until == 0 {
+		g.until = t.since + g.within
+	}
+}
+
+// late is how long a release has to take before it counts as overtaken; mu is held.
+func (g *giving) late() time.Duration { return min(max(overtakenAfter, 2*g.slow), overtakenBy) }
+
+// lookSoon has somebody look at those that are overtaken; mu is held.
+func (g *giving) lookSoon() {
+	at := g.e.clock.Now() + g.late()
+	switch {
+	case g.due > 0 && g.due <= at:
+		return
+	case g.look == nil:
+		g.look = time.AfterFunc(g.late(), g.pass)
+	default:
+		g.look.Reset(g.late())
+	}
+	g.due = at
+}
+
+// stop ends the looks.
+func (g *giving) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !a.left {
-		a.left = true
-		<-g.places
+	if g.look != nil {
+		g.look.Stop()
+	}
+}
+
+// pass has those leave their places that are overtaken.
+func (g *giving) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.due = 0
+	for now := g.e.clock.Now(); len(g.turns) > 0; g.turns = g.turns[1:] {
+		switch t := g.turns[0]; {
+		case t.over:
+		case t.since >= g.answered:
+			return
+		case now-t.since < g.late():
+			g.lookSoon()
+			return
+		default:
+			t.overtaken = true
+			g.bound(t)
+			<-g.places
+		}
 	}
 }
 
@@ -163,10 +183,15 @@ func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (
 	for _, holds := range servers {
 		count += len(holds)
 		g := e.newGiving()
+		defer g.stop()
 		go func() {
 			for _, h := range holds {
 				g.places <- struct{}{}
-				go func() { errs <- g.release(ctx, h) }()
+				go func() {
+					err := berth.ErrUnavailable // where an observer ends the goroutine
+					defer func() { errs <- err }()
+					err = g.release(ctx, h)
+				}()
 			}
 		}()
 	}

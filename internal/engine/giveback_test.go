@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,10 +17,15 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
+// callTimeout is shorter than what Retry allows, as it is by default.
+const callTimeout = 3 * time.Second
+
 // halves answers the releases of some names after a way there and back, and those of others, "away", never.
 type halves struct {
 	mute
-	way time.Duration
+	way    time.Duration
+	first  time.Duration // until when nobody is answered
+	leaves bool          // a release ends its goroutine
 
 	mu     sync.Mutex
 	back   int           // guarded by mu: releases that were answered
@@ -34,7 +40,10 @@ func (h *halves) Release(ctx context.Context, c *engine.Claim, stays time.Durati
 		}
 		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: errors.New("no answer")}
 	}
-	time.Sleep(h.way)
+	time.Sleep(max(h.way, h.first-h.clock.Now()))
+	if h.leaves {
+		runtime.Goexit()
+	}
 	h.mu.Lock()
 	h.back, h.latest = h.back+1, h.clock.Now()
 	h.mu.Unlock()
@@ -59,23 +68,24 @@ func fill(t *testing.T, e *engine.Engine, here, away int) {
 func TestACloseBesideNamesThatAreAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		here, away int
-		way        time.Duration
-		known      bool // which server has which name
-		soon       time.Duration
+		way, first time.Duration
+		known      bool          // which server has which name
+		soon       time.Duration // when the last one that is here is back, at the latest
 	}{
 		"as many":            {here: 2000, away: 2000, way: time.Millisecond, soon: 500 * time.Millisecond},
 		"few that are away":  {here: 2000, away: 20, way: time.Millisecond, soon: 100 * time.Millisecond},
-		"a server far off":   {here: 2000, away: 2000, way: 200 * time.Millisecond, soon: 10 * time.Second},
+		"a server far off":   {here: 2000, away: 2000, way: 200 * time.Millisecond, soon: 5 * time.Second},
+		"all slow at first":  {here: 2000, away: 2000, way: time.Millisecond, first: within / 3, soon: within/3 + time.Second},
 		"few that are here":  {here: 10, away: 4000, way: time.Millisecond, known: true, soon: 2 * time.Millisecond},
 		"as many, and known": {here: 2000, away: 2000, way: time.Millisecond, known: true, soon: 9 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &halves{way: c.way}
+			h := &halves{way: c.way, first: c.first}
 			server := func(name string) int { return strings.Count(name, "away") }
 			if !c.known {
 				server = nil
 			}
-			onEngine(t, &h.mute, h, server, func(t *testing.T, e *engine.Engine) {
+			onEngine(t, &h.mute, engine.Config{Scripts: h, Server: server, CallTimeout: callTimeout}, func(t *testing.T, e *engine.Engine) {
 				fill(t, e, c.here, c.away)
 				begun := e.Now()
 				err := e.Close(context.Background())
@@ -85,8 +95,17 @@ func TestACloseBesideNamesThatAreAway(t *testing.T) {
 				require.Equal(t, c.here, h.back)
 				require.LessOrEqual(t, h.latest-begun, c.soon)
 				require.Len(t, h.failures(), c.away)
-				require.LessOrEqual(t, e.Now()-begun, within+c.soon)
+				require.LessOrEqual(t, e.Now()-begun, within+callTimeout+time.Second)
 			})
 		})
 	}
+}
+
+// An observer that ends its goroutine, as a failed test does, ends no Close.
+func TestACloseOutlastsAnObserverThatLeaves(t *testing.T) {
+	h := &halves{way: time.Millisecond, leaves: true}
+	onEngine(t, &h.mute, engine.Config{Scripts: h, CallTimeout: callTimeout}, func(t *testing.T, e *engine.Engine) {
+		fill(t, e, 1, 0)
+		require.ErrorIs(t, e.Close(context.Background()), berth.ErrUnavailable)
+	})
 }

@@ -114,11 +114,11 @@ func (m *mute) failures() []error {
 // onMute runs a test in virtual time with an engine on such a server.
 func onMute(t *testing.T, m *mute, test func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
-	onEngine(t, m, m, nil, test)
+	onEngine(t, m, engine.Config{Scripts: m, CallTimeout: within}, test)
 }
 
-// onEngine is onMute with other scripts, and servers.
-func onEngine(t *testing.T, m *mute, scripts engine.Scripts, of func(string) int, test func(t *testing.T, e *engine.Engine)) {
+// onEngine is onMute with settings.
+func onEngine(t *testing.T, m *mute, cfg engine.Config, test func(t *testing.T, e *engine.Engine)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m.fence, m.resource, m.clock = 1, "r1", clock.New()
@@ -128,17 +128,15 @@ func onEngine(t *testing.T, m *mute, scripts engine.Scripts, of func(string) int
 		redis, err := server.Client()
 		require.NoError(t, err)
 		defer redis.Close()
-		e := engine.New(engine.Config{
-			Redis: unheard{redis}, Channel: "c", Scripts: scripts, Node: "n", Wait: wait, CallTimeout: within, CleanupTimeout: cleanup, Clock: m.clock,
-			Server: of,
-			Observe: func(ev observe.Event) {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				if ev.Kind == observe.ReleaseFailed || ev.Kind == observe.CleanupFailed {
-					m.failed = append(m.failed, ev.Err)
-				}
-			},
-		})
+		cfg.Redis, cfg.Channel, cfg.Node, cfg.Wait, cfg.CleanupTimeout, cfg.Clock = unheard{redis}, "c", "n", wait, cleanup, m.clock
+		cfg.Observe = func(ev observe.Event) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if ev.Kind == observe.ReleaseFailed || ev.Kind == observe.CleanupFailed {
+				m.failed = append(m.failed, ev.Err)
+			}
+		}
+		e := engine.New(cfg)
 		defer func() { _ = e.Close(context.Background()) }()
 		test(t, e)
 	})

@@ -62,7 +62,7 @@ func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError 
 	old.on(&event{kind: evLeave, cause: fallen})
 	e.forget(old)
 	old.doing.Unlock()
-	for pace := pace.New(e.cfg.Retry); ; {
+	for pauses := pace.New(e.cfg.Retry); ; {
 		removed := make(chan error, 1)
 		e.spawn(func() { removed <- e.remove(old) })
 		var err error
@@ -76,10 +76,10 @@ func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError 
 		if err == nil {
 			return nil
 		}
-		if !scriptkit.Repeatable(err) || !pace.Next(old.MayWait) {
+		if !scriptkit.Repeatable(err) || !pauses.Next(old.MayWait) {
 			return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
 		}
-		if !pace.Pause(wait, e.closing) {
+		if !pauses.Pause(wait, e.closing) {
 			return cutShort
 		}
 	}

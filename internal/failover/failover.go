@@ -1,5 +1,5 @@
-// Package failover breaks connections of a rueidis client that lead to a replica, where the client's address leads to
-// another server by now: a rueidis client of one server keeps its connections while they work.
+// Package failover breaks connections of a rueidis client that lead to a replica, once the client's address leads
+// elsewhere. rueidis itself keeps connections as long as they work.
 package failover
 
 import (
@@ -42,12 +42,12 @@ type Connections struct {
 
 // Refused notes that a replica has answered an attempt that started at the given time. If one has answered
 // for long enough, it breaks the connections before it returns. count is how many led to a replica, 0 if the server does
-// not tell; they are not broken again within the pause.
+// not tell. The connections are not broken again within the pause.
 func (m *Connections) Refused(started time.Time) (count int, pause time.Duration, broken bool) {
 	if !m.due(started) {
 		return 0, 0, false
 	}
-	// Its end is at no known moment, see quit.
+	// It has no deadline, see quit.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer time.AfterFunc(breakLimit, cancel).Stop()
@@ -181,8 +181,8 @@ func (m *Connections) replicas(ctx context.Context) (ids map[int64]bool, told bo
 }
 
 // quit sends QUITs at once, so that they reach connections before their successors are there. A PING
-// behind each has rueidis notice the end of an idle connection, and not the next call. Where a context ends at a known
-// moment rueidis would write both before it reads, and stand still on a connection without room for both.
+// behind each has rueidis notice the end of an idle connection, and not the next call. With a deadline in the
+// context rueidis would write both before it reads, and stand still on a connection without room for both.
 func (m *Connections) quit(ctx context.Context, times int) {
 	atOnce(times, func() {
 		m.client.DoMulti(ctx,

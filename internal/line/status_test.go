@@ -159,17 +159,6 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	}
 }
 
-// A name of a kind that nobody defines would fail when the script runs, perhaps behind its
-// first write.
-func TestEveryKindDefinesWhatItsScriptsAsk(t *testing.T) {
-	t.Parallel()
-	for _, script := range composed.Library().Scripts() {
-		for _, name := range found(`\b(kind_[a-z]+)\b`, script.Source()) {
-			require.Regexp(t, `\blocal function `+name+`\(`, script.Source(), "%s: nothing defines %s", script.Name, name)
-		}
-	}
-}
-
 func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
 	raw := source(t, "line/renew.lua")

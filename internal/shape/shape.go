@@ -15,7 +15,7 @@ type Command struct{ Verb, Keys, Args []string }
 // Known reports whether it is known what the command is answered.
 func (c Command) Known() bool { return len(c.Verb) > 0 && shapes[c.Verb[0]] != nil }
 
-// Fits reports whether an answer that is no error, or nil, has the shape of one to the command, which is known.
+// Fits reports whether an answer, which may be nil but is no error, has the shape of one to the command, which is known.
 func (c Command) Fits(answer *rueidis.RedisMessage) bool { return shapes[c.Verb[0]](&c, answer) }
 
 var shapes = map[string]func(c *Command, answer *rueidis.RedisMessage) bool{

@@ -33,10 +33,14 @@ func Script(sha string) *scriptkit.Script { return scripts()[sha] }
 // ScriptsOf are those of a kind for what every kind does; the kind is semaphore, lock or pool.
 func ScriptsOf(kind string) line.Scripts {
 	of := func(verb string) *scriptkit.Script { return composed.Library().Script(kind + "_" + verb) }
-	return line.Scripts{
+	scripts := line.Scripts{
 		Acquire: of("acquire"), Release: of("release"), Renew: of("renew"), Resume: of("resume"), Restore: of("restore"),
-		Sweep: of("sweep"), ForceRelease: of("force_release"), Pause: of("pause"), Want: of("want"), Requeue: composed.LockRequeue,
+		Sweep: of("sweep"), ForceRelease: of("force_release"), Pause: of("pause"), Want: of("want"),
 	}
+	if kind == "lock" {
+		scripts.Requeue = composed.LockRequeue
+	}
+	return scripts
 }
 
 // Process is what one client of a test, a node, stands on: a link of its own and a

@@ -63,7 +63,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 		return nil, err
 	}
 	clock := p.core.client.node.Engine
-	pace := pace.New(p.core.client.cfg.Retry)
+	pauses := pace.New(p.core.client.cfg.Retry)
 	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
 		hold, err := p.lease(ctx, o, true, clock.Now()-began)
 		if err != nil {
@@ -81,7 +81,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 			return nil, p.failed(ctx, hold, bad)
 		}
 		// Where what is not healthy does not rest, it may be the next one again.
-		if p.cfg.FailureRest == 0 && !pace.Pause(ctx, nil) {
+		if p.cfg.FailureRest == 0 && !pauses.Pause(ctx, nil) {
 			return nil, p.failed(ctx, hold, bad)
 		}
 		if bound != berth.Forever { // so that an unhealthy resource that it is bound to does not stay the next one

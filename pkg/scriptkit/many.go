@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/berth-go/berth/internal/pace"
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/pace"
 )
 
 // Call is one call of RunMany.

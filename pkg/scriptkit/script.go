@@ -11,9 +11,9 @@ import (
 type Script struct {
 	// Name is the file's name without .lua.
 	Name string
-	// SHA is the SHA-1 of Source in hexadecimal, as EVALSHA wants it.
+	// SHA is the SHA-1 of Source in hexadecimal, as EVALSHA wants it. Nothing checks it but Load.
 	SHA string
-	// File is the whole file, which begins with a comment: the header.
+	// File is the whole file, never nil. It begins with a comment, the header.
 	File *string
 	// Header is how many bytes of File the header takes.
 	Header int

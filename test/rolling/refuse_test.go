@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/test/harness"
-	"github.com/redis/rueidis"
 )
 
 // kindsOf says on whose names a script runs, by the beginning of its name.

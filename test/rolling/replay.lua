@@ -35,9 +35,25 @@ local special = {
     return at and at - now or there(w[2]) and -1 or -2
   end,
   SET = function(w)
-    redis_.call("HDEL", ends, w[2])
+    local lasts, keeps, i = nil, false, 4
+    while w[i] do
+      if w[i] == "PX" then
+        lasts, i = w[i + 1], i + 1
+      elseif w[i] == "KEEPTTL" then
+        keeps = true
+      elseif w[i] ~= "NX" then
+        error("SET with " .. w[i])
+      elseif there(w[2]) then
+        return false
+      end
+      i = i + 1
+    end
     local reply = redis_.call("SET", w[2], w[3])
-    if w[4] == "PX" then expire(w[2], now + w[5]) end
+    if lasts then
+      expire(w[2], now + lasts)
+    elseif not keeps then
+      redis_.call("HDEL", ends, w[2])
+    end
     return reply
   end,
   HGETALL = function(w) return pairs_of(w[2]) end,

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/tools/compose"
-	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -39,14 +38,8 @@ func (m mutant) env(t *testing.T, n int) []string {
 		skew = m.skew[n]
 	}
 	dir := t.TempDir()
-	for _, script := range scriptsOf(t, m) {
-		source := script.Source()
-		if m.skew != nil {
-			source = ownTime.Replace(source)
-		}
-		if source != composed.Library().Script(script.Name).Source() {
-			write(t, filepath.Join(dir, script.Name+".lua"), source)
-		}
+	for name, source := range sourcesOf(t, m) {
+		write(t, filepath.Join(dir, name+".lua"), source)
 	}
 	return []string{brokenEnv + "=" + m.name, scriptsEnv + "=" + dir, skewEnv + "=" + strconv.Itoa(skew)}
 }
@@ -89,14 +82,20 @@ const loader = `package composed
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 )
 
 func init() {
+	dir := os.Getenv("` + scriptsEnv + `")
 	for _, script := range Library().Scripts() {
-		text, err := os.ReadFile(os.Getenv("` + scriptsEnv + `") + "/" + script.Name + ".lua")
-		if err != nil {
+		text, err := os.ReadFile(dir + "/" + script.Name + ".lua")
+		if dir == "" || errors.Is(err, fs.ErrNotExist) {
 			continue
+		}
+		if err != nil {
+			panic(err)
 		}
 		source, sum := string(text), sha1.Sum(text)
 		script.File, script.Header, script.SHA = &source, 0, hex.EncodeToString(sum[:])
@@ -171,22 +170,37 @@ func TestEveryMutantFitsTheLibrary(t *testing.T) {
 			for _, c := range m.broke {
 				require.NotEqual(t, c.old, c.now)
 			}
-			require.NotEmpty(t, scriptsOf(t, m))
+			sources := sourcesOf(t, m)
+			require.Equal(t, len(replaced(t, ".lua", m)) > 0 || m.skew != nil, len(sources) > 0)
+			for name, source := range sources {
+				require.False(t, m.skew != nil && strings.Contains(source, "\"TIME\""), "%s asks for the time in another way", name)
+			}
 		})
 	}
 }
 
-// scriptsOf are all scripts as the mutant has them.
-func scriptsOf(t *testing.T, m mutant) []*scriptkit.Script {
+// sourcesOf are the sources, by name, of those scripts that the mutant has in another form.
+func sourcesOf(t *testing.T, m mutant) map[string]string {
 	t.Helper()
-	files, changed := compose.Sources(), replaced(t, ".lua", m)
-	if len(changed) == 0 {
-		return composed.Library().Scripts()
+	all := composed.Library()
+	if changed := replaced(t, ".lua", m); len(changed) > 0 {
+		files := compose.Sources()
+		for file, text := range changed {
+			files[strings.TrimPrefix(file, "scripts/")].Data = []byte(text)
+		}
+		scripts, err := compose.Parse(files)
+		require.NoError(t, err)
+		all = scripts.Library()
 	}
-	for file, text := range changed {
-		files[strings.TrimPrefix(file, "scripts/")].Data = []byte(text)
+	sources := map[string]string{}
+	for _, script := range all.Scripts() {
+		source := script.Source()
+		if m.skew != nil {
+			source = ownTime.Replace(source)
+		}
+		if source != composed.Library().Script(script.Name).Source() {
+			sources[script.Name] = source
+		}
 	}
-	all, err := compose.Parse(files)
-	require.NoError(t, err)
-	return all.Library().Scripts()
+	return sources
 }

@@ -41,7 +41,7 @@ func lasting(j *job.Job) {
 var passingMutants = []mutant{
 	{
 		name: "connections to what has become a replica stay", scene: moved, rules: []string{checker.Kept, ruleServed},
-		broke: []change{{"pkg/scriptkit/moved.go", "\tif r.opts.KeepConnections || ", "\tif broken || r.opts.KeepConnections || "}},
+		broke: []change{{"pkg/scriptkit/errors.go", "\tif r.opts.KeepConnections || ", "\tif broken || r.opts.KeepConnections || "}},
 	},
 	{
 		name: "a failed snapshot ends waits", scene: refused, rules: []string{checker.Outlasts},

@@ -48,7 +48,7 @@ func operand(code []token, i int) int {
 		return closed(code, i, nesting)
 	case t.is("function"):
 		return closed(code, i, blocks)
-	case t.kind == kindNumber || t.kind == kindText || t.is("nil") || t.is("true") || t.is("false"):
+	case t.kind == kindNumber || t.kind == kindText || t.is("nil") || t.is("true") || t.is("false") || t.is("..."):
 		return i + 1
 	default:
 		return -1

@@ -20,6 +20,24 @@ func lost(t require.TestingT, script string) bool {
 func TestAnAssignmentThatMayBeLostIsRefused(t *testing.T) {
 	t.Parallel()
 	for body, refused := range map[string]bool{
+		"x, a.f = f() and 1, 2":                          true,
+		"a.f, x = f() and 1, 2":                          true,
+		"x, a[1] = f() and 1, 2":                         true,
+		"x, a.f(1).g = f() and 1, 2":                     true,
+		"x = not -a and 1":                               true,
+		"x = ... and 1":                                  true,
+		"x = (...) and 1":                                true,
+		"x = 1 or (... and 2)":                           true,
+		"do local outer end x = outer and 1":             true,
+		"for outer = 1, 2 do end x = outer and 1":        true,
+		"if a then local outer else x = outer and 1 end": true,
+		"repeat local outer until a x = outer and 1":     true,
+		"for outer = 1, 2 do x = outer and 1 end":        false,
+		"do local outer do x = outer and 1 end end":      false,
+		"a.f, a.g = f() and 1, 2":                        false,
+		"a[f() and 1] = f() and 2":                       false,
+		"x = -a and 1":                                   false,
+		"x = ...":                                        false,
 		"x = not a and b == c":                           true,
 		"x = a.f and b":                                  true,
 		"x = f(a) and b":                                 true,
@@ -46,7 +64,7 @@ func TestAnAssignmentThatMayBeLostIsRefused(t *testing.T) {
 		"if f() and b then x = 1 end":                    false,
 		"return f() and b":                               false,
 	} {
-		script := "local outer\nlocal function s(a, b, c, f, g)\nlocal x\n" + body + "\nend\n"
+		script := "local outer\nlocal function s(a, b, c, f, g, ...)\nlocal x\n" + body + "\nend\n"
 		require.Equal(t, refused, lost(t, script), body)
 	}
 }
@@ -56,7 +74,7 @@ func expressionOf(depth int) *rapid.Generator[string] {
 	if depth == 0 {
 		return rapid.SampledFrom([]string{
 			"yes", "no", "none", "1", "'text'", "nil", "true", "false", "id(yes)", "id(no)", "id(none)", "has.x", "has.y",
-			"above", "below", "one == 1", "one ~= 1", "two < one", "id(one) == 1", "not yes", "not no", "not none", "one + 1", "#has",
+			"above", "below", "shadow", "...", "(...)", "not -one", "one == 1", "one ~= 1", "two < one", "id(one) == 1", "not yes", "not no", "not none", "one + 1", "#has",
 		})
 	}
 	return rapid.Custom(func(t *rapid.T) string {
@@ -80,9 +98,9 @@ func TestNothingThatIsLostPasses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := expressionOf(3).Draw(t, "value")
 		script := func(assign string) string {
-			return "local above, below = true, false\nlocal function f(yes, no, none, one, two)\n" +
-				"local has, id = { x = true }, function(v) return v end\nlocal x = 'old'\n" +
-				assign + "\nreturn { tostring(x) }\nend\nreturn f(true, false, nil, 1, 2)\n"
+			return "local above, below, shadow = true, false\nlocal function f(yes, no, none, one, two, ...)\n" +
+				"for shadow = 1, 2 do end do local shadow = 1 end\nlocal has, id = { x = true }, function(v) return v end\nlocal x = 'old'\n" +
+				assign + "\nreturn { tostring(x) }\nend\nreturn f(true, false, nil, 1, 2, false)\n"
 		}
 		assigned := script("x = " + value)
 		if run(t, assigned) != run(t, script("local y = "+value+"\nx = y")) {

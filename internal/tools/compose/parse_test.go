@@ -96,6 +96,7 @@ func TestParseRefuses(t *testing.T) {
 			},
 			"circular include: a.lua -> lib/f.lua -> lib/g.lua -> lib/f.lua",
 		},
+		{"an end too many", []string{"a.lua", okScript("a", "f() end")}, "a.lua: as it is sent: line 1: end closes nothing"},
 		{"an include without quotes", []string{"a.lua", okScript("a", "--- @include lib/f")}, "a.lua: line 6: an include is written"},
 		{"an include with two dashes", []string{"a.lua", okScript("a", `-- @include "lib/f"`)}, "a.lua: line 6: an include is written"},
 		{"an include behind code", []string{"a.lua", okScript("a", `local x = 1 --- @include "lib/f"`)}, "a.lua: line 6: an include is written"},

@@ -1,6 +1,6 @@
 // Command docs keeps the documentation true. It writes the files of docs/generated, which
 // are made of comments in the source and of the scripts' headers, and composes the scripts into
-// scripts/composed. With -check it writes nothing, and fails if a file of these is stale, a link or an anchor leads nowhere, the
+// scripts/composed. With -check it writes nothing, and fails if one of these files is stale, a link or an anchor leads nowhere, the
 // README or all docs together are too long, docs/parity.md names something that does not
 // exist, or a script or a package is named by a word that is not in the glossary.
 package main

@@ -73,7 +73,7 @@ func filesOf(pages []page, scripts map[string][]byte) map[string][]byte {
 	return files
 }
 
-// write writes the files that are not up to date, and removes those that nothing is composed to any more.
+// write writes the files that are not up to date, and removes composed scripts that no longer exist.
 func write(root string, files map[string][]byte) error {
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		to := filepath.Join(root, file)
@@ -116,14 +116,18 @@ func checkFiles(tree fs.FS, files map[string][]byte) error {
 
 // others are the files in the folders of what is written that nothing writes.
 func others(tree fs.FS, files map[string][]byte) (found []string, err error) {
-	for _, pattern := range []string{generated + "/*", composed + "/*.go", composed + "/*/*"} {
-		there, bad := fs.Glob(tree, pattern)
-		err = errors.Join(err, bad)
-		for _, file := range there {
-			if files[file] == nil && !slices.Contains(measured, file) && !strings.HasSuffix(file, "_test.go") {
+	for _, folder := range []string{generated, composed} {
+		err = errors.Join(err, fs.WalkDir(tree, folder, func(file string, entry fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil || entry.IsDir():
+				return err
+			case files[file] == nil && !slices.Contains(measured, file):
 				found = append(found, file)
 			}
-		}
+			return nil
+		}))
 	}
 	return found, err
 }
