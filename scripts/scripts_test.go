@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,4 +122,23 @@ func TestFilesAreShort(t *testing.T) {
 		}
 		return err
 	}))
+}
+
+// A definition that nothing names is dead, or misspelt: a hook of another name would count as false.
+func TestEachDefinitionIsNamed(t *testing.T) {
+	t.Parallel()
+	named, defined := map[string]int{}, map[string]string{}
+	lines(t, func(file, line string) {
+		for _, name := range regexp.MustCompile(`\w+`).FindAllString(line, -1) {
+			named[name]++
+		}
+		if m := regexp.MustCompile(`^local (?:function )?(\w+)`).FindStringSubmatch(line); m != nil && strings.Contains(file, "/") {
+			defined[m[1]] = file
+		}
+	})
+	require.NotEmpty(t, defined)
+	for name, file := range defined {
+		hook := slices.Contains(scripts.Hooks, name) || slices.Contains(scripts.Needed, name)
+		require.True(t, hook || named[name] > 1, "%s defines %s, which nothing names", file, name)
+	}
 }
