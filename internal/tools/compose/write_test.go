@@ -26,7 +26,7 @@ func TestTheComposedScriptsAreThoseOfTheSources(t *testing.T) {
 		require.NoError(t, err)
 		text, err := fs.ReadFile(tree, kind+".go")
 		require.NoError(t, err, stale)
-		require.True(t, strings.HasPrefix(string(text), marked+of(hash)), stale)
+		require.True(t, strings.HasPrefix(string(text), marked+hashLine(hash)), stale)
 	}
 	require.Equal(t, all.Library().Scripts(), composed.Library().Scripts(), stale)
 }
