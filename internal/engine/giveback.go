@@ -56,8 +56,9 @@ func (e *Engine) newGiving() *giving {
 // release gives a hold back. It is called with a place, which it leaves.
 func (g *giving) release(ctx context.Context, h *Hold) error {
 	t, remaining, silence := g.begin()
+	answered := false // also where an observer ends the goroutine
+	defer func() { g.end(t, answered) }()
 	if remaining <= 0 {
-		defer g.end(t, false)
 		err := fmt.Errorf("berth: %q was not given back, no release was answered for %s: %w",
 			h.c.Name, silence.Round(time.Millisecond), berth.ErrUnavailable)
 		g.e.onCall(ctx, h.c, &event{kind: evReleaseFailed, cause: err})
@@ -69,7 +70,7 @@ func (g *giving) release(ctx context.Context, h *Hold) error {
 		defer cancel()
 	}
 	err := h.release(ctx)
-	g.end(t, !scriptkit.Repeatable(err))
+	answered = !scriptkit.Repeatable(err)
 	return err
 }
 
@@ -188,7 +189,7 @@ func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (
 			for _, h := range holds {
 				g.places <- struct{}{}
 				go func() {
-					err := berth.ErrUnavailable // where an observer ends the goroutine
+					err := berth.ErrUnavailable // where that ends the goroutine
 					defer func() { errs <- err }()
 					err = g.release(ctx, h)
 				}()

@@ -105,7 +105,7 @@ func TestACloseBesideNamesThatAreAway(t *testing.T) {
 func TestACloseOutlastsAnObserverThatLeaves(t *testing.T) {
 	h := &halves{way: time.Millisecond, leaves: true}
 	onEngine(t, &h.mute, engine.Config{Scripts: h, CallTimeout: callTimeout}, func(t *testing.T, e *engine.Engine) {
-		fill(t, e, 1, 0)
+		fill(t, e, 300, 0) // more than have a place
 		require.ErrorIs(t, e.Close(context.Background()), berth.ErrUnavailable)
 	})
 }

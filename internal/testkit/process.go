@@ -18,10 +18,13 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
+// library has all scripts.
+var library = sync.OnceValue(composed.Library)
+
 // scripts are all scripts by their SHA-1.
 var scripts = sync.OnceValue(func() map[string]*scriptkit.Script {
 	byHash := make(map[string]*scriptkit.Script)
-	for _, s := range composed.Library().Scripts() {
+	for _, s := range library().Scripts() {
 		byHash[s.SHA] = s
 	}
 	return byHash
@@ -32,7 +35,7 @@ func Script(sha string) *scriptkit.Script { return scripts()[sha] }
 
 // ScriptsOf are those of a kind for what every kind does; the kind is semaphore, lock or pool.
 func ScriptsOf(kind string) line.Scripts {
-	of := func(verb string) *scriptkit.Script { return composed.Library().Script(kind + "_" + verb) }
+	of := func(verb string) *scriptkit.Script { return library().Script(kind + "_" + verb) }
 	scripts := line.Scripts{
 		Acquire: of("acquire"), Release: of("release"), Renew: of("renew"), Resume: of("resume"), Restore: of("restore"),
 		Sweep: of("sweep"), ForceRelease: of("force_release"), Pause: of("pause"), Want: of("want"),

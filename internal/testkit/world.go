@@ -26,7 +26,6 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts/composed"
 )
 
 const (
@@ -98,7 +97,7 @@ func (w *World) Call(script string, args ...string) scriptkit.Reply {
 // CallOn is Call on other keys than those of the name.
 func (w *World) CallOn(keys []string, script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
-	r, err := w.run.Run(context.Background(), composed.Library().Script(script), scriptkit.Once, keys, args)
+	r, err := w.run.Run(context.Background(), library().Script(script), scriptkit.Once, keys, args)
 	require.NoError(w.T, err)
 	return r
 }

@@ -195,7 +195,8 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // berth.ErrClosed, gives back what is held and not detached, and closes the values of all
 // pools. It returns when nothing of the client runs any more, or with ctx's error when
 // Config.CleanupTimeout has passed since ctx ended. Its other errors are of holds that
-// could not be given back within what Config.Retry allows for all of them together; these
+// could not be given back within what Config.Retry allows for all of them together, and a CallTimeout
+// more where some are answered and others are not; these
 // holds end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.lines.Close()

@@ -184,8 +184,8 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // detached, takes the node out of its swarm, and returns when nothing of the client
 // runs any more. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
 // runs, it returns ctx's error. Its other errors are of locks that could not be
-// released within Config.Retry, which bounds all of them together; these locks end with
-// their lease. Close does not close the rueidis client.
+// released within Config.Retry, which bounds all of them together, with a CallTimeout more
+// where some are answered and others are not; these locks end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.lines.Close()
 	c.mu.Lock()
@@ -213,7 +213,7 @@ func (c *Client) Draining() bool { return c.notice.Drains() }
 // returns how many entries those were. Waits go on. If ctx ends first, ReleaseAll
 // returns 0 and ctx's error, and what it has begun goes on. Its other errors are of
 // locks that could not be released within Config.Retry, which bounds all of them
-// together.
+// together, as for Close.
 func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
 	return c.node.Load().Engine.ReleaseAll(ctx)
 }

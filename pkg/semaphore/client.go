@@ -186,8 +186,8 @@ func (c *Client) Check(ctx context.Context) (berth.Report, error) {
 // Close ends all waits with berth.ErrClosed, releases the permits that are held and not
 // detached, and returns when nothing of the client runs any more. Config.CleanupTimeout
 // after the end of ctx it returns ctx's error. Its other errors are of permits that
-// could not be released within Config.Retry, which bounds all of them together; these
-// permits end with their lease. Close does not close the rueidis client.
+// could not be released within Config.Retry, which bounds all of them together, with a
+// CallTimeout more where some are answered and others are not; these permits end with their lease. Close does not close the rueidis client.
 func (c *Client) Close(ctx context.Context) error {
 	defer c.lines.Close()
 	defer c.node.Notice.Close()
