@@ -104,8 +104,8 @@ func TestAPushIsTakenWhenThePlaceIsKept(t *testing.T) {
 func TestARestoreThatEndsAGrantSaysWhy(t *testing.T) {
 	l := &line6s{}
 	onLine(t, l, Record{}, func(t *testing.T, e *Engine, c *Claim) {
-		e.on(c, isQueued(e))
 		l.beat = func([]*Claim) Status { return Status{Word: WordWaiting, Left: 6 * second} }
+		e.on(c, isQueued(e)) // from here on a heartbeat may ask
 		l.restore = func() Status {
 			e.hear(c, e.clock.Now(), 0, snapshot{}, Status{Word: WordHeld, Left: 6 * second, Fence: 9})
 			return Status{Word: WordGone}
