@@ -47,6 +47,9 @@ func (n *trips) of(call func()) []string {
 // aside is what the background sends: scripts for heartbeats, and what rueidis asks a connection that is idle.
 var aside = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n(SCRIPT|SUBSCRIBE|PING)\r\n`)
 
+// begun is what begins with a command. A script may take two writes, and an answer to the background may come in between.
+var begun = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n`)
+
 // counted is a connection.
 type counted struct {
 	net.Conn
@@ -55,7 +58,7 @@ type counted struct {
 
 func (c *counted) Write(p []byte) (int, error) {
 	c.trips.mu.Lock()
-	if !c.trips.asked && !aside.Match(p) {
+	if !c.trips.asked && begun.Match(p) && !aside.Match(p) {
 		c.trips.sent = append(c.trips.sent, string(p[:min(len(p), 60)]))
 		c.trips.asked = true
 	}
