@@ -156,13 +156,20 @@ func (e *Engine) setTimer(name string, in, start time.Duration) {
 }
 
 // momentCame has the server look at a name whose timer has fired. Claims that wait for one resource
-// each ask themselves: only the answer to that says which moment is the next one of theirs.
+// each ask themselves: only the answer to that says which moment is the next one of theirs. Nothing is asked where nobody
+// waits any more: the timer may have fired just before it was stopped.
 func (e *Engine) momentCame(name string) {
-	if e.allApart(name) {
+	e.mu.Lock()
+	l := e.lines[name]
+	all := l != nil && l.apart == l.waiters
+	e.mu.Unlock()
+	switch {
+	case l == nil:
+	case all:
 		e.beats.Kick(name)
-		return
+	default:
+		e.sweepSoon(name)
 	}
-	e.sweepSoon(name)
 }
 
 // sweepSoon sweeps a name on a goroutine of its own. There is at most one sweep

@@ -250,7 +250,7 @@ func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 		for _, count := range scripts {
 			total += count
 		}
-		require.LessOrEqual(t, scripts["pool_sweep"], many/4, "%v", scripts)
+		require.Zero(t, scripts["pool_sweep"], "%v", scripts)
 		require.LessOrEqual(t, total, (3*rounds+2)*many, "%v", scripts)
 		w.inspect()
 	})
