@@ -275,6 +275,8 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 			w.Do("COPY", key, "snapshot of "+key)
 		}
 		w.release(a)
+		// The subscription that this begins is a sign, too: its answers must not be lost below.
+		w.Advance(time.Second)
 		for _, key := range keys { // as a server has it that restarts from an older snapshot
 			w.Do("DEL", key)
 			w.Do("COPY", "snapshot of "+key, key)

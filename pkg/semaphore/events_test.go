@@ -201,6 +201,8 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 			w.Do("COPY", key, "snapshot of "+key)
 		}
 		require.NoError(w.T, p.Release(context.Background()))
+		// The subscription that this begins is a sign, too: its answers must not be lost below.
+		w.Advance(time.Second)
 		for _, key := range []string{stateKey, lineKey} { // as a server has it that restarts from an older snapshot
 			w.Do("COPY", "snapshot of "+key, key, "REPLACE")
 			w.Do("DEL", "snapshot of "+key)
