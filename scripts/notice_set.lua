@@ -1,61 +1,80 @@
 --[[
-notice_set: an operator tells all clients of a kind to pause, or some of their processes to drain.
-KEYS[1] notice (HASH pause, n:node, l:label -> text)
-ARGV[1] field    ARGV[2] for how long a pause lasts (ms, 0 = not any more; of a drain 0)
-ARGV[3] reason of a pause; of a drain drain or stop    ARGV[4] the number that the caller has seen in the field
-ARGV[5] id of the call
-RETURNS {"set", number, left_ms} | {"stale", number, left_ms, what} | {"crowded"}
+notice_set: an operator tells all clients to pause names of some kinds, or some of their processes to drain.
+KEYS[1] notice (HASH pause:kind, n:node, l:label -> text)
+ARGV[1] for how long a pause lasts (ms, 0 = not any more; of a drain 0)
+ARGV[2] reason of a pause; of a drain drain or stop    ARGV[3] id of the call
+ARGV[4...] x2: field that is set, the number that the caller has seen in it
+RETURNS {"set", number, left_ms} | {"stale", number, left_ms, what, field} | {"crowded"}
 REPLAY the same call is answered again    COST O(n) of at most 10 000 fields
 ]]
--- Every client of the kind reads the notice. Its fields are pause, of all names; n:<node>; and l:<label>, of
+-- Every client reads the notice. Its fields are pause:<kind>, of all names of a kind; n:<node>; and l:<label>, of
 -- all processes with that label or, where it ends in *, with one that begins so. Each is a text of words:
 --   number  greater than that of each older text
 --   by      the id of the call
 --   until   when the pause ends (ms), 0 where it was ended, and of a drain
 --   what    the reason of the pause, any bytes; of a drain drain or stop
--- A notice is forgotten a day after it was set last and the pause is over. Until then a late copy of an
--- older call changes nothing. A field of a drain goes after a day, when another one is set. A number of more
--- than 15 digits makes its text damaged: it counts as nothing. Of a notice with more than 10 000 fields clients
--- read the pause and their own node and label alone, and no other drain can be set.
+-- Fields that one call sets have the same number. A notice is forgotten a day after it was set last and the pauses
+-- are over. Until then a late copy of an older call changes nothing. A field of a drain goes after a day, when another
+-- one is set. A number of more than 15 digits makes its text damaged: it counts as nothing. Of a notice with more than
+-- 10 000 fields clients read the pauses and their own node and label alone, and no other drain can be set.
 --- @include "state/now"
 --- @include "state/int"
-local day, most = 86400000, 100
-local field, seen, by = ARGV[1], ARGV[4] + 0, ARGV[5]
+local day, most, pauses = 86400000, 100, { ["pause:lock"] = true, ["pause:pool"] = true, ["pause:sem"] = true }
+local by, seen, set = ARGV[3], {}, {}
+for i = 4, #ARGV, 2 do
+  seen[ARGV[i]], set[#set + 1] = ARGV[i + 1] + 0, ARGV[i]
+end
 local ms = now(redis.call("TIME"))
 local number, ends, drains, old = ms, ms, 0, {}
-local all
+local drain = not pauses[set[1]]
+local all = {}
 if redis.call("HLEN", KEYS[1]) > 10000 then
-  local own = redis.call("HMGET", KEYS[1], field, "pause")
-  all, drains = { field, own[1] or "", "pause", own[2] or "" }, own[1] and 0 or most
+  local own = { "pause:lock", "pause:pool", "pause:sem", drain and set[1] or nil }
+  local texts = redis.call("HMGET", KEYS[1], unpack(own))
+  for i = 1, #own do
+    all[2 * i - 1], all[2 * i] = own[i], texts[i] or ""
+  end
+  drains = drain and texts[4] and 0 or most
 else
   all = redis.call("HGETALL", KEYS[1])
 end
+local again, mine, lasts = 0, 0, 0
 for i = 1, #all, 2 do
   local rev, id, till, what = string.match(all[i + 1], "^(%d+) (%S+) (%d+) (.*)$")
   rev, till = rev and #rev < 16 and rev + 0 or 0, till and #till < 16 and till + 0 or 0
   number = math.max(number, rev + 1)
-  if all[i] == field then
-    if id == by then
-      return { "set", int(rev), int(math.max(till - ms, 0)) }
-    elseif rev > seen then
-      return { "stale", int(rev), int(math.max(till - ms, 0)), what }
-    end
-  elseif all[i] == "pause" then
+  local known = seen[all[i]]
+  if known and id == by then
+    again, mine, lasts = again + 1, rev, math.max(till - ms, 0)
+  elseif known and rev > known then
+    return { "stale", int(rev), int(math.max(till - ms, 0)), what, all[i] }
+  elseif pauses[all[i]] and not known then
     ends = math.max(ends, till)
-  elseif rev < ms - day then
+  elseif not known and rev < ms - day then
     old[math.min(#old, most - 1) + 1] = all[i] -- more are forged
-  else
+  elseif not known then
     drains = drains + 1
   end
 end
-if field ~= "pause" and drains >= most then
+if again == #set then
+  return { "set", int(mine), int(lasts) }
+elseif drain and drains >= most then
   return { "crowded" }
 end
-local till = ARGV[2] + 0
+local till = ARGV[1] + 0
 if till > 0 then
   till = ms + till
 end
-redis.call("HDEL", KEYS[1], field, unpack(old))
-redis.call("HSET", KEYS[1], field, int(number) .. " " .. by .. " " .. int(till) .. " " .. ARGV[3])
+local gone, written = {}, {}
+for i = 1, #set do
+  gone[i] = set[i]
+  written[2 * i - 1] = set[i]
+  written[2 * i] = int(number) .. " " .. by .. " " .. int(till) .. " " .. ARGV[2]
+end
+for i = 1, #old do
+  gone[#set + i] = old[i]
+end
+redis.call("HDEL", KEYS[1], unpack(gone))
+redis.call("HSET", KEYS[1], unpack(written))
 redis.call("PEXPIREAT", KEYS[1], int(math.max(ends, till) + day))
 return { "set", int(number), int(math.max(till - ms, 0)) }

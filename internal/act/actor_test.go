@@ -39,7 +39,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		var err error
 		w.look, err = inspect.New(base.Redis, inspect.Config{})
 		require.NoError(t, err)
-		w.actor, err = act.New(act.Config{Redis: w.told.Redis, Observer: w.told.Observer(nil)})
+		w.actor = act.New(act.Config{Redis: w.told.Redis, Observer: w.told.Observer(nil)})
 		require.NoError(t, err)
 
 		p := base.Process()
@@ -160,7 +160,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		done, told, err := w.do(target) // nobody gives back what is asked for
 		require.NoError(w.T, err)
 		require.Equal(w.T, `all processes whose label begins with "worker/": 2 holds asked for, 0 waits cancelled, 2 holds ended by force, 0 left, 0 detached`, done)
-		require.Len(w.T, told, 3, "one for each kind")
+		require.Len(w.T, told, 1, "as it begins")
 		require.Equal(w.T, `drain all processes whose label begins with "worker/" by "ann": "a new release"`, told[0].Detail)
 		require.GreaterOrEqual(w.T, w.Now(), 10*time.Second)
 
@@ -171,7 +171,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		done, told, err = w.do(target)
 		require.NoError(w.T, err)
 		require.Equal(w.T, `all processes whose label begins with "worker/": the drain has ended`, done)
-		require.Len(w.T, told, 3)
+		require.Len(w.T, told, 1)
 		w.Advance(6 * time.Second)
 		_, err = w.sem.TryAcquire(context.Background(), nil)
 		require.NoError(w.T, err, "the process has heard of it")
@@ -186,13 +186,8 @@ func TestADrainThatIsLeftGoesOnAndWasToldWhenItBegan(t *testing.T) {
 		time.AfterFunc(time.Second, func() { begun <- len(w.told.Told(observe.Acted)) })
 		_, err := w.actor.Do(ctx, act.Action{Verb: act.Drain, Node: w.node}, "")
 		require.ErrorIs(w.T, err, context.DeadlineExceeded)
-		require.Equal(w.T, 3, <-begun)
-		require.Len(w.T, w.told.Told(observe.Acted), 4, "and that it was left with a permit")
+		require.Equal(w.T, 1, <-begun)
+		require.Len(w.T, w.told.Told(observe.Acted), 2, "and that it was left with a permit")
 		require.Equal(w.T, 1, w.name(keyspace.Sem, "gpu").Held, "nothing is ended by force without a limit")
 	})
-}
-
-func TestAnActorIsRefusedALoggerThatIsNone(t *testing.T) {
-	_, err := act.New(act.Config{Logger: 7})
-	require.ErrorIs(t, err, berth.ErrInvalidConfig)
 }

@@ -23,6 +23,7 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 // claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
+	c.key = e.cfg.Scripts.Key(c.line())
 	c.begins(ctx, e.clock.Now(), false)
 	if ctx.Err() != nil {
 		return nil, e.refused(c, e.leaving(ctx, ctx))

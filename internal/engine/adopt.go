@@ -31,6 +31,9 @@ func (e *Engine) End() {
 	e.work.Done()
 }
 
+// Work has Close wait until done is called. It reports false, and does nothing, for an engine that is closed.
+func (e *Engine) Work() (done func(), ok bool) { return e.work.Done, e.begin() }
+
 // MayAdopt reports whether a hold that is attached to this node already may be
 // taken up here: no handle keeps it.
 func (e *Engine) MayAdopt(id string) bool {
@@ -47,6 +50,7 @@ func (e *Engine) Unknown(id string) bool {
 // Adopt takes up a hold that this or another node had detached, between Begin and
 // End.
 func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence int64, resource string, left time.Duration) (*Hold, error) {
+	c.key = e.cfg.Scripts.Key(c.line())
 	c.begins(ctx, start, true)
 	all := left
 	if left < 0 {

@@ -19,7 +19,7 @@ type ask struct {
 	e       *Engine
 	c       *Claim
 	ctx     context.Context // its end ends the repeating, never an attempt
-	door    *gate.Gate      // each attempt passes it
+	door    *gate.Door      // each attempt passes it
 	call    askContext
 	pace    pace.Pace
 	attempt int                 // for whoever is in charge
@@ -53,7 +53,7 @@ func (c *askContext) Err() error {
 // ask sends the acquire until the server has answered. The end of ctx ends the
 // repeating, never an attempt: the cancel must not overtake it.
 func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
-	door := e.doors.to(c.Name)
+	door := e.doors.to(c)
 	if refusal := e.pass(ctx, c, door); refusal != nil {
 		c.kept = true
 		return refusal
@@ -108,11 +108,11 @@ func (a *ask) run() {
 			}
 			return
 		}
-		a.door.Leave(1, a.sent)
+		a.door.Leave(a.sent)
 		switch {
 		case err == nil && answer.unfinished():
 			// What is in the way has expired, more of it than one script drops.
-			a.tries.swept(a.e.sweep(a.c.Name))
+			a.tries.swept(a.e.sweep(a.c.line()))
 			if a.ctx.Err() != nil {
 				a.ends(cutShort)
 				return
@@ -194,7 +194,7 @@ func (a *ask) once() (answer Answer, late bool, err error) {
 func (a *ask) handOver(start time.Duration) {
 	tell := a.failed(start, errLate, scriptkit.MaybeRan(errLate))
 	a.c.calls.Unlock()
-	a.door.Leave(1, start)
+	a.door.Leave(start)
 	a.e.spawn(func() {
 		tell()
 		if a.again(errLate) {
@@ -235,7 +235,7 @@ func (a *ask) takes(answer Answer, start time.Duration, epoch int64, late bool) 
 	fx := e.act(c, ev)
 	if fx.has(doUse) {
 		e.prime()
-		e.nextDeadline(c.Name, start, answer.NextDeadline, 1)
+		e.nextDeadline(c.line(), start, answer.NextDeadline, 1)
 	}
 	a.mu.Unlock()
 	e.tell(c.caller, c, ev, &fx)

@@ -81,13 +81,13 @@ func (e *Engine) nearEnd(ctx context.Context) (near <-chan time.Time, stop func(
 
 // askPaused asks whether the claim's name is paused, where the server is not late with more important calls.
 func (e *Engine) askPaused(ctx context.Context, c *Claim) {
-	door := e.doors.to(c.Name)
+	door := e.doors.to(c)
 	if !door.Try() {
 		return
 	}
 	at := e.clock.Now()
-	defer door.Leave(1, unasked)
-	if pause := e.cfg.Paused(ctx, c.Name); pause != nil {
+	defer door.Leave(unasked)
+	if pause := e.cfg.Paused(ctx, c.line()); pause != nil {
 		c.paused.Store(&pausedAt{pause, at})
 	}
 }
@@ -108,11 +108,11 @@ func (e *Engine) tellPaused(c *Claim, r *berth.AcquireError) {
 // requeue sends a waiting claim to the end of the line. Where that fails, the
 // next period tries again, as where the server is late with other calls.
 func (e *Engine) requeue(c *Claim) {
-	door := e.doors.to(c.Name)
+	door := e.doors.to(c)
 	if !door.Try() {
 		return
 	}
-	defer door.Leave(1, unasked)
+	defer door.Leave(unasked)
 	if !c.calls.TryLock() {
 		return // its last one is still on its way
 	}
@@ -137,7 +137,7 @@ func (e *Engine) requeueOnce(c *Claim) (ev *event, fx effects) {
 	ev.kind = evRequeued
 	if ok {
 		ev.ticket, ev.text, ev.ahead, ev.left = answer.Ticket, answer.Place, answer.Ahead, answer.Left
-		e.nextDeadline(c.Name, ev.start, answer.NextDeadline, 1)
+		e.nextDeadline(c.line(), ev.start, answer.NextDeadline, 1)
 	}
 	return ev, c.on(ev)
 }

@@ -73,7 +73,7 @@ func (e *Engine) guarded(take func()) error {
 
 // snapshots is a batch that is about to be sent.
 func snapshots(b heartbeat.Batch, start time.Duration) beaten {
-	sent := beaten{Batch{b.Key, make([]*Claim, len(b.Leases))}, make([]snapshot, len(b.Leases))}
+	sent := beaten{Batch{b.Leases[0].Claim.(*Claim).Name, make([]*Claim, len(b.Leases))}, make([]snapshot, len(b.Leases))}
 	for i, l := range b.Leases {
 		c := l.Claim.(*Claim)
 		sent.Claims[i], sent.seen[i] = c, c.on(&event{kind: evCall, start: start, beats: true}).seen
@@ -84,7 +84,7 @@ func snapshots(b heartbeat.Batch, start time.Duration) beaten {
 // hearAll takes the answer to a batch that was sent at start. unknown are the claims that
 // are to be restored; their calls are held.
 func (e *Engine) hearAll(b *beaten, start time.Duration, round Round) (outcomes []heartbeat.Outcome, unknown []int) {
-	e.nextDeadline(b.Name, start, round.NextDeadline, round.waiting())
+	e.nextDeadline(b.Claims[0].line(), start, round.NextDeadline, round.waiting())
 	outcomes = make([]heartbeat.Outcome, len(b.Claims))
 	for i, c := range b.Claims {
 		fx := e.hear(c, start, 0, b.seen[i], round.Status[i])
@@ -130,7 +130,7 @@ func (e *Engine) restoreOf(ctx context.Context, b Batch, unknown []int, outcomes
 	restored, err := e.restore(ctx, b.Name, lost)
 	if err != nil {
 		// The others were renewed all the same. These ask again soon.
-		time.AfterFunc(max(restorePause, e.cfg.Wait/30), func() { e.beats.Kick(b.Name) })
+		time.AfterFunc(max(restorePause, b.Claims[0].Record.Wait/30), func() { e.beats.Kick(b.Claims[0].key) })
 		return
 	}
 	for i, at := range unknown {
@@ -235,7 +235,7 @@ func (e *Engine) restore(ctx context.Context, name string, claims []*Claim) ([]h
 		}
 		return nil, err
 	}
-	e.nextDeadline(name, start, round.NextDeadline, round.waiting())
+	e.nextDeadline(wanted[0].line(), start, round.NextDeadline, round.waiting())
 	for i, c := range wanted {
 		s := &round.Status[i]
 		ev := &event{kind: heard(s.Word), start: start, counts: counts{s.Capacity, s.Held, s.Waiting}}

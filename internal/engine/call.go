@@ -75,7 +75,7 @@ func (h *Hold) Extend(ctx context.Context, by time.Duration) error {
 		return err
 	}
 	h.e.beats.Update(&h.c.lease, func(spec *heartbeat.Spec) { spec.Beyond = sum(spec.Beyond, by) })
-	h.e.beats.Kick(h.c.Name) // for the owner's other entries
+	h.e.beats.Kick(h.c.key) // for the owner's other entries
 	h.e.event(observe.Extended, h.c, func(ev *observe.Event) {
 		ev.Context, ev.Fence, ev.Lease, ev.Left = ctx, h.Fence(), by, h.left()
 	})
@@ -182,7 +182,7 @@ func (e *Engine) callOnce(c *Claim, mode Mode) (overtaken bool, err error) {
 		e.on(c, &event{kind: evFailed, start: start, mayRun: scriptkit.MaybeRan(err), cause: err})
 		return false, err
 	}
-	e.nextDeadline(c.Name, start, round.NextDeadline, 1)
+	e.nextDeadline(c.line(), start, round.NextDeadline, 1)
 	limited := round.Status[0].Word == WordLimited
 	if limited {
 		round.Status[0].Word, lease = WordHeld, 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/heartbeat"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -15,6 +16,8 @@ import (
 type Claim struct {
 	// ID is <node>.<xid>.
 	ID string
+	// Kind is the kind of Name.
+	Kind keyspace.Kind
 	// Name is what is contended for.
 	Name string
 	// Record is what the server is to keep of it.
@@ -35,6 +38,8 @@ type Claim struct {
 	// WantAfter is how long the claim waits until a heartbeat asks for what others hold, once it stands
 	// first, and until the next one does; 0 for never.
 	WantAfter time.Duration
+	// WarnAfter is when its hold is reported as forgotten, below 0 for never; 0 for Config.WarnAfter.
+	WarnAfter time.Duration
 	// Extends is by how much the claim extends what its owner holds already, if
 	// it does; 0 for a claim that would not.
 	Extends time.Duration
@@ -45,6 +50,7 @@ type Claim struct {
 	// Thin says that the scripts of thin names serve its hold; the Scripts set it.
 	Thin atomic.Bool
 
+	key    string          // the Redis key of what it stands in line for, by which the heartbeat gathers
 	start  time.Duration   // when the call began, on the engine's clock
 	lease  heartbeat.Lease // kept while the claim waits or holds
 	inLine bool            // guarded by Engine.mu: counted among the waiters of its name
@@ -76,6 +82,9 @@ type Claim struct {
 
 	handle Hold // the caller's, from the look on that gives it
 }
+
+// line is what the claim stands in line for.
+func (c *Claim) line() Line { return Line{c.Kind, c.Name} }
 
 // begins sets what is known of a claim when its course begins. caller is the context of the
 // call that it is for.

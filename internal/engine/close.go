@@ -15,7 +15,10 @@ import (
 // When ctx ends, or has ended already, it waits for CleanupTimeout more before it
 // returns ctx's error; what it has begun goes on. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {
-	e.shut(context.WithoutCancel(ctx), nil)
+	e.shut(context.WithoutCancel(ctx), func() []*Claim { return slices.Collect(maps.Values(e.claims)) })
+	for _, c := range e.those(isLoose) { // that Abandon has left
+		_, _ = c.handle.retire(ctx, berth.ErrClosed)
+	}
 	late, cancel := e.Overtime(ctx)
 	defer cancel()
 	select {
@@ -26,9 +29,8 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 }
 
-// shut begins to close the engine, once. Holds that have ended here already, and
-// are to be given back all the same, come along. ctx is that of who closes it.
-func (e *Engine) shut(ctx context.Context, more []*Claim) {
+// shut begins to close the engine, once. What it gives back is found with mu held. ctx is that of who closes it.
+func (e *Engine) shut(ctx context.Context, find func() []*Claim) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -36,7 +38,7 @@ func (e *Engine) shut(ctx context.Context, more []*Claim) {
 	}
 	e.closed = true
 	close(e.closing)
-	claims := slices.AppendSeq(more, maps.Values(e.claims))
+	claims := find()
 	e.stopTimers()
 	go func() {
 		defer close(e.gone)
@@ -141,16 +143,28 @@ func (e *Engine) Reaffirm(ctx context.Context) error {
 
 // Abandon closes an engine whose node must not be believed any more, and does not
 // wait: its handles end with ErrLost at once, its waits with ErrReplaced, and what
-// it held is given back in the background. It returns how many handles ended.
+// it held is given back in the background. Handles without a hold live on, until Close ends them: the server has nothing of
+// theirs that others could get. It returns how many handles ended.
 func (e *Engine) Abandon() int {
 	e.replaced.Store(true)
-	claims := e.those((*machine).alive)
-	for _, c := range claims {
+	holds := e.those(func(m *machine) bool { return m.phase == held })
+	for _, c := range holds {
 		e.endHold(c, berth.ErrLost)
 	}
-	e.shut(context.Background(), claims)
-	return len(claims)
+	e.shut(context.Background(), func() []*Claim {
+		claims := slices.Clone(holds) // they have left e.claims
+		for _, c := range e.claims {
+			if m := c.see(); !isLoose(&m) {
+				claims = append(claims, c)
+			}
+		}
+		return claims
+	})
+	return len(holds)
 }
+
+// Left says whether handles without a hold are left.
+func (e *Engine) Left() bool { return len(e.those(isLoose)) > 0 }
 
 // those are the claims of which what is known fits.
 func (e *Engine) those(fits func(*machine) bool) (found []*Claim) {

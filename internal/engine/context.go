@@ -73,7 +73,7 @@ func (h *Hold) Context() context.Context {
 
 // Mark returns a context with the hold and its owner.
 func (h *Hold) Mark(ctx context.Context) context.Context {
-	return berth.WithOwner(context.WithValue(ctx, heldKey{h.e, h.c.Name}, h), h.c.owner())
+	return berth.WithOwner(context.WithValue(ctx, h.e.heldKey(h.c.line()), h), h.c.owner())
 }
 
 // Within returns a context with the hold and its owner that ends with ctx or

@@ -33,10 +33,10 @@ func (e *Engine) joinLine(c *Claim) {
 		return
 	}
 	c.inLine = true
-	l := e.lines[c.Name]
+	l := e.lines[c.line()]
 	if l == nil {
 		l = &line{}
-		e.lines[c.Name] = l
+		e.lines[c.line()] = l
 	}
 	l.waiters++
 	if c.apart = c.see().place.apart; c.apart {
@@ -50,7 +50,7 @@ func (e *Engine) leaveLine(c *Claim) {
 		return
 	}
 	c.inLine = false
-	l := e.lines[c.Name]
+	l := e.lines[c.line()]
 	if c.apart {
 		l.apart--
 	}
@@ -60,7 +60,7 @@ func (e *Engine) leaveLine(c *Claim) {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	delete(e.lines, c.Name)
+	delete(e.lines, c.line())
 }
 
 // stopTimers is called with e.mu held.
@@ -75,47 +75,47 @@ func (e *Engine) stopTimers() {
 // nextDeadline takes what the reply to a request that began at start told about the line:
 // it sets the name's timer anew, or sweeps at once where the script stopped at
 // its bound. The request was about so many of the claims that wait here.
-func (e *Engine) nextDeadline(name string, start time.Duration, t NextDeadline, about int) {
+func (e *Engine) nextDeadline(at Line, start time.Duration, t NextDeadline, about int) {
 	if t.More {
-		e.sweepSoon(name)
+		e.sweepSoon(at)
 		return
 	}
-	if t.In < 0 || !t.Own && e.allApart(name) {
+	if t.In < 0 || !t.Own && e.allApart(at) {
 		return
 	}
 	wait := max(t.In, time.Millisecond)
 	if !t.First {
 		wait += othersAfter + rand.N(othersSpread)
 	}
-	if t.Own && e.isPart(name, about) {
+	if t.Own && e.isPart(at, about) {
 		start = ofSome // others of this node wait for other moments
 	}
-	e.setTimer(name, wait, start)
+	e.setTimer(at, wait, start)
 }
 
 // isPart says whether so many of the claims that wait here for a name are not all of them, while some
 // wait for one resource alone: each of those has a moment of its own.
-func (e *Engine) isPart(name string, about int) bool {
+func (e *Engine) isPart(at Line, about int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := e.lines[name]
+	l := e.lines[at]
 	return l != nil && l.apart > 0 && about < l.waiters
 }
 
 // allApart says whether every claim that waits here for a name waits for one resource alone. What
 // becomes free elsewhere is nothing to them: a sweep at each such moment would be a herd's.
-func (e *Engine) allApart(name string) bool {
+func (e *Engine) allApart(at Line) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := e.lines[name]
+	l := e.lines[at]
 	return l != nil && l.apart == l.waiters
 }
 
 // earlierDeadline takes a push about an earlier deadline, in so many milliseconds: it never
 // sets the timer later.
-func (e *Engine) earlierDeadline(name string, in int64) {
+func (e *Engine) earlierDeadline(at Line, in int64) {
 	if in >= 0 && in <= farthestPush {
-		e.setTimer(name, max(time.Duration(in)*time.Millisecond, time.Millisecond), byPush)
+		e.setTimer(at, max(time.Duration(in)*time.Millisecond, time.Millisecond), byPush)
 	}
 }
 
@@ -133,12 +133,12 @@ const (
 // setTimer sets the one timer of a name, for what was learned from a request that
 // began at start. A push, and a reply that a push may have overtaken, only set it
 // sooner.
-func (e *Engine) setTimer(name string, in, start time.Duration) {
+func (e *Engine) setTimer(at Line, in, start time.Duration) {
 	now := e.clock.Now()
 	due := now + in
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	l := e.lines[name]
+	l := e.lines[at]
 	if l == nil || e.closed {
 		return
 	}
@@ -146,7 +146,7 @@ func (e *Engine) setTimer(name string, in, start time.Duration) {
 		l.pushed = now
 	}
 	if l.timer == nil {
-		l.timer = time.AfterFunc(in, func() { e.momentCame(name) })
+		l.timer = time.AfterFunc(in, func() { e.momentCame(at) })
 	} else if start > l.pushed || due < l.due || l.due <= now {
 		l.timer.Reset(in)
 	} else {
@@ -158,29 +158,29 @@ func (e *Engine) setTimer(name string, in, start time.Duration) {
 // momentCame has the server look at a name whose timer has fired. Claims that wait for one resource
 // each ask themselves: only the answer to that says which moment is the next one of theirs. Nothing is asked where nobody
 // waits any more: the timer may have fired just before it was stopped.
-func (e *Engine) momentCame(name string) {
+func (e *Engine) momentCame(at Line) {
 	e.mu.Lock()
-	l := e.lines[name]
+	l := e.lines[at]
 	all := l != nil && l.apart == l.waiters
 	e.mu.Unlock()
 	switch {
 	case l == nil:
 	case all:
-		e.beats.Kick(name)
+		e.beats.Kick(e.cfg.Scripts.Key(at))
 	default:
-		e.sweepSoon(name)
+		e.sweepSoon(at)
 	}
 }
 
 // sweepSoon sweeps a name on a goroutine of its own. There is at most one sweep
 // of a name in flight.
-func (e *Engine) sweepSoon(name string) {
+func (e *Engine) sweepSoon(at Line) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
 		return
 	}
-	l := e.lines[name]
+	l := e.lines[at]
 	if l != nil && l.sweeping {
 		l.again = true
 		e.mu.Unlock()
@@ -193,20 +193,20 @@ func (e *Engine) sweepSoon(name string) {
 	e.mu.Unlock()
 	go func() {
 		defer e.work.Done()
-		e.sweep(name)
+		e.sweep(at)
 	}()
 }
 
 // sweep drops what has expired until the script says that no more is left. It returns how much that was; less than 0 says
 // that the script goes on for ever.
-func (e *Engine) sweep(name string) (dropped int) {
+func (e *Engine) sweep(at Line) (dropped int) {
 	var t NextDeadline
 	var err error
 	var start time.Duration
 	var rounds Rounds
 	for more := true; more; more = rounds.Next(&t) && !e.isClosing() {
 		start = e.clock.Now()
-		if t, err = e.cfg.Scripts.Sweep(context.Background(), name); err != nil {
+		if t, err = e.cfg.Scripts.Sweep(context.Background(), at); err != nil {
 			break
 		}
 		dropped += t.Dropped
@@ -215,7 +215,7 @@ func (e *Engine) sweep(name string) (dropped int) {
 		dropped = -1
 	}
 	e.mu.Lock()
-	l := e.lines[name]
+	l := e.lines[at]
 	again := false
 	if l != nil {
 		l.sweeping, again = false, l.again
@@ -223,13 +223,13 @@ func (e *Engine) sweep(name string) (dropped int) {
 	e.mu.Unlock()
 	switch {
 	case err != nil:
-		e.setTimer(name, sweepPause, start) // while anybody waits
+		e.setTimer(at, sweepPause, start) // while anybody waits
 	case again:
-		e.sweepSoon(name)
-	case e.allApart(name):
-		e.beats.Kick(name) // a sweep says nothing of their moments
+		e.sweepSoon(at)
+	case e.allApart(at):
+		e.beats.Kick(e.cfg.Scripts.Key(at)) // a sweep says nothing of their moments
 	default:
-		e.nextDeadline(name, start, t, 0)
+		e.nextDeadline(at, start, t, 0)
 	}
 	return dropped
 }

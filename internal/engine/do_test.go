@@ -135,7 +135,7 @@ func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
 				err := h.Do(ctx, func(ctx context.Context) error {
 					inner = ctx
 					require.NoError(t, ctx.Err())
-					require.Same(t, h, e.Held(ctx, h.Claim().Name))
+					require.Same(t, h, e.Held(ctx, engine.Line{Name: h.Claim().Name}))
 					return c.f(ctx, &doing{e, h, leave})
 				})
 				leave(nil)

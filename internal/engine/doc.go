@@ -43,7 +43,7 @@
 //
 // # Goroutines
 //
-// Close waits for all of them. In a client there are:
+// Close waits for all of them. In a node there are:
 //
 //   - one for the heartbeat's timing, from the first lease on, and one for the subscription,
 //     from the first wait on, both until Close;

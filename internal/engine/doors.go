@@ -3,51 +3,82 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/gate"
 	"github.com/berth-go/berth/internal/pace"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// doors has a gate for each server that the client asks.
+// doors has a gate for each server that the node asks, and in each gate a door for each kind.
 type doors struct {
-	of  func(name string) int // nil for one server
-	one *gate.Gate
-	new func() *gate.Gate
+	server func(key string) int                 // nil for one server
+	made   atomic.Pointer[map[where]*gate.Door] // written with mu held, each time another map
 
-	mu  sync.Mutex
-	all map[int]*gate.Gate // guarded by mu
+	new   func() *gate.Gate
+	mu    sync.Mutex
+	gates map[int]*gate.Gate // guarded by mu
+}
+
+// where says which door that is.
+type where struct {
+	server int
+	kind   keyspace.Kind
 }
 
 func newDoors(cfg *Config) *doors {
 	useful := min(cfg.CallTimeout, cfg.Wait)
-	d := &doors{of: cfg.Server, new: func() *gate.Gate { return gate.New(cfg.Clock, useful) }, all: map[int]*gate.Gate{}}
-	d.one = d.new()
+	d := &doors{server: cfg.Server, new: func() *gate.Gate { return gate.New(cfg.Clock, useful) }, gates: map[int]*gate.Gate{}}
+	d.made.Store(&map[where]*gate.Door{})
 	return d
 }
 
-// to is the gate of the server that runs a name's scripts.
-func (d *doors) to(name string) *gate.Gate {
-	if d.of == nil {
-		return d.one
+// of is the number of the server that has a Redis key.
+func (d *doors) of(key string) int {
+	if d.server == nil {
+		return 0
 	}
-	server := d.of(name)
+	return d.server(key)
+}
+
+// gate is that of the server that has a Redis key.
+func (d *doors) gate(key string) *gate.Gate {
+	server := d.of(key)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	g := d.all[server]
+	g := d.gates[server]
 	if g == nil {
 		g = d.new()
-		d.all[server] = g
+		d.gates[server] = g
 	}
 	return g
 }
 
+// to is the door that a claim's asks pass.
+func (d *doors) to(c *Claim) *gate.Door {
+	at := where{d.of(c.key), c.Kind}
+	if door := (*d.made.Load())[at]; door != nil {
+		return door
+	}
+	g := d.gate(c.key)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	made := maps.Clone(*d.made.Load())
+	if made[at] == nil {
+		made[at] = g.Door()
+		d.made.Store(&made)
+	}
+	return made[at]
+}
+
 // errNotSent is why an acquire failed that has not been sent.
-var errNotSent = fmt.Errorf("%w: the acquire was not sent, as the server is late with other calls of this client", berth.ErrUnavailable)
+var errNotSent = fmt.Errorf("%w: the acquire was not sent, as the server is late with other calls of this node", berth.ErrUnavailable)
 
 // pass returns when an acquire may be sent. One that may not wait in line waits here for no longer than its attempts take.
-func (e *Engine) pass(ctx context.Context, c *Claim, door *gate.Gate) *berth.AcquireError {
+func (e *Engine) pass(ctx context.Context, c *Claim, door *gate.Door) *berth.AcquireError {
 	if door.Try() {
 		return nil
 	}

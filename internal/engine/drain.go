@@ -29,7 +29,7 @@ func (e *Engine) Drain() {
 // reenters says whether a claim is one more entry of an owner that holds its name here, as far as is
 // known. It is called with mu held.
 func (e *Engine) reenters(c *Claim) bool {
-	if !e.cfg.Reenters || c.Record.Owner == "" {
+	if e.cfg.Reenters == nil || !e.cfg.Reenters(c.Kind) || c.Record.Owner == "" {
 		return false
 	}
 	for _, other := range e.claims {

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -33,7 +34,7 @@ type Config struct {
 	Redis rueidis.Client
 	// Scripts are the primitive's calls.
 	Scripts Scripts
-	// Node is the id of this client object.
+	// Node is the id of this node.
 	Node string
 	// Channel is where the scripts publish for this node.
 	Channel string
@@ -44,7 +45,7 @@ type Config struct {
 	// CleanupTimeout is how long Release and Close go on waiting once ctx has ended,
 	// and bounds the removal of a claim whose caller has left.
 	CleanupTimeout time.Duration
-	// WarnAfter is when a hold is reported as forgotten, 0 for never.
+	// WarnAfter is when a hold is reported as forgotten whose claim does not say; 0 for never.
 	WarnAfter time.Duration
 	// Retry paces what is repeated.
 	Retry berth.Retry
@@ -68,19 +69,23 @@ type Config struct {
 	// and another one asks for the same. It may ask the server, and returns when ctx ends.
 	Stands func(ctx context.Context, c *Claim) bool
 	// Paused asks for the pause of a name, nil for none; nil where nobody is to be asked. It returns when ctx ends.
-	Paused func(ctx context.Context, name string) *berth.Pause
+	Paused func(ctx context.Context, at Line) *berth.Pause
 	// Wanted is called when somebody wants a hold of this node back; nil for nobody. It waits for nothing.
 	Wanted func()
 	// Drains says whether the process drains; nil where that cannot be. When it becomes true, Drain
 	// has to follow. It never waits.
 	Drains func() bool
-	// Server tells which server runs the scripts of a name, by a number; nil for one server.
-	Server func(name string) int
-	// Reenters says that an owner who holds a name may take it again.
-	Reenters bool
+	// Server tells which server has a Redis key, by a number; nil for one server.
+	Server func(key string) int
+	// Reenters says whether an owner who holds a name of a kind may take it again; nil for none.
+	Reenters func(kind keyspace.Kind) bool
+	// Process is what contexts of holds are known by, so that those of a node that was replaced are; nil for the engine.
+	Process any
+	// Kinds are those that claims may be of: a push about a name says no kind.
+	Kinds []keyspace.Kind
 }
 
-// Engine carries the claims of one client object.
+// Engine carries the claims of one node, of all kinds.
 type Engine struct {
 	cfg     Config
 	clock   clock.Clock
@@ -105,7 +110,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	claims   map[string]*Claim   // guarded by mu: all that are not ended
-	lines    map[string]*line    // guarded by mu: the names on which a claim waits
+	lines    map[Line]*line      // guarded by mu: the names on which a claim waits
 	groups   map[groupKey]*group // guarded by mu: of owners of whom an entry here may extend
 	many     int                 // guarded by mu: at how many of them those that nobody needs are dropped
 	adopting int                 // guarded by mu: the calls between Begin and End
@@ -130,12 +135,12 @@ func New(cfg Config) *Engine {
 		jobs:    make(chan func()),
 		idle:    make(chan struct{}, idlers),
 		claims:  make(map[string]*Claim),
-		lines:   make(map[string]*line),
+		lines:   make(map[Line]*line),
 		groups:  make(map[groupKey]*group),
 		doors:   newDoors(&cfg),
 		flights: flights{clock: cfg.Clock, timeout: cfg.CallTimeout},
 	}
-	beats := heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout, Gate: e.doors.to}
+	beats := heartbeat.Config{Clock: cfg.Clock, Beat: e.beatMany, Timeout: cfg.CallTimeout, Gate: e.doors.gate}
 	if cfg.Observe != nil {
 		beats.Over = e.beaten
 	}
@@ -147,7 +152,7 @@ func New(cfg Config) *Engine {
 		Failed: e.beatFailed,
 	}
 	e.waits = heartbeat.Spec{Failed: e.beatFailed}
-	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Clock, cfg.Wait, wake.Callbacks{
+	e.hub = wake.New(cfg.Redis, cfg.Channel, cfg.Clock, wake.Callbacks{
 		Deliver: e.deliver, Subscribed: e.subscribed, Deaf: e.deaf, Observe: cfg.Observe,
 	})
 	return e
@@ -296,7 +301,7 @@ func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
 		return
 	}
 	ev := observe.Event{
-		Kind: kind, Name: c.Name, Claim: c.ID, Node: e.cfg.Node, Owner: c.Record.Owner,
+		Kind: kind, Primitive: string(c.Kind), Name: c.Name, Claim: c.ID, Node: e.cfg.Node, Owner: c.Record.Owner,
 		Weight: c.Record.Weight, Resource: c.Resource(), Attrs: c.Attrs, Context: c.caller,
 	}
 	if fill != nil {

@@ -59,7 +59,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 		if err == nil && answer.Ended == nil && answer.Refused == nil {
 			h.e.on(h.c, &event{kind: evSwapped, gift: gift{answer.Fence, answer.Resource}})
 			if answer.More {
-				h.e.sweepSoon(h.c.Name)
+				h.e.sweepSoon(h.c.line())
 			}
 			return true, h.Err()
 		}
@@ -68,7 +68,7 @@ func (h *Hold) Exchange(ctx context.Context, send func(context.Context) (Exchang
 			return lost, h.Err()
 		}
 		if err == nil && answer.More && ctx.Err() == nil && !tries.last() {
-			tries.swept(h.e.sweep(h.c.Name)) // as of an acquire
+			tries.swept(h.e.sweep(h.c.line())) // as of an acquire
 			continue
 		}
 		if err == nil {

@@ -173,10 +173,7 @@ func (e *Engine) releaseAll(ctx context.Context, claims []*Claim, cause error) (
 			continue // its own caller gives it back
 		}
 		if mine, _ := c.handle.retire(ctx, cause); mine {
-			server := 0
-			if e.cfg.Server != nil {
-				server = e.cfg.Server(c.Name)
-			}
+			server := e.doors.of(c.key)
 			servers[server] = append(servers[server], &c.handle)
 		}
 	}

@@ -26,17 +26,18 @@ const (
 // given is the releases that are remembered. It is safe for concurrent use.
 type given struct {
 	mu     sync.Mutex
-	all    []gave           // guarded by mu: a ring, the oldest at next once it is full
-	next   int              // guarded by mu
-	fences map[string]int64 // guarded by mu: by name, the greatest fence among them
-	asks   bool             // guarded by mu: a goroutine asks again
-	again  bool             // guarded by mu: a sign has come since it began
+	all    []gave         // guarded by mu: a ring, the oldest at next once it is full
+	next   int            // guarded by mu
+	fences map[Line]int64 // guarded by mu: the greatest fence of a name among them
+	asks   bool           // guarded by mu: a goroutine asks again
+	again  bool           // guarded by mu: a sign has come since it began
 }
 
 // gave is one release.
 type gave struct {
-	name, claim string
-	fence       int64
+	at    Line
+	claim string
+	fence int64
 }
 
 // add remembers a release, and reports whether it is the first one.
@@ -44,15 +45,15 @@ func (g *given) add(r gave) (first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.fences == nil {
-		g.fences = make(map[string]int64)
+		g.fences = make(map[Line]int64)
 	}
-	g.fences[r.name] = max(g.fences[r.name], r.fence)
+	g.fences[r.at] = max(g.fences[r.at], r.fence)
 	if len(g.all) < mostGiven {
 		g.all = append(g.all, r)
 		return len(g.all) == 1
 	}
-	if old := g.all[g.next]; g.fences[old.name] == old.fence {
-		delete(g.fences, old.name)
+	if old := g.all[g.next]; g.fences[old.at] == old.fence {
+		delete(g.fences, old.at)
 	}
 	g.all[g.next] = r
 	g.next = (g.next + 1) % mostGiven
@@ -60,10 +61,10 @@ func (g *given) add(r gave) (first bool) {
 }
 
 // above reports whether a name's grant with that fence follows a greater one.
-func (g *given) above(name string, fence int64) bool {
+func (g *given) above(at Line, fence int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.fences[name] > fence
+	return g.fences[at] > fence
 }
 
 // begin reports whether the caller is to ask again; if somebody does already, he does so once more.
@@ -98,10 +99,10 @@ func (g *given) end() bool {
 // wait lease.
 func (e *Engine) remember(c *Claim) {
 	m := c.see()
-	if m.grant.fence == 0 || m.terms.Lease <= e.cfg.Wait {
+	if m.grant.fence == 0 || m.terms.Lease <= c.Record.Wait {
 		return
 	}
-	if e.given.add(gave{c.Name, c.ID, m.grant.fence}) {
+	if e.given.add(gave{c.line(), c.ID, m.grant.fence}) {
 		e.hub.Start() // that it is made anew is a sign
 	}
 }
@@ -175,7 +176,7 @@ func (e *Engine) giveAll(ctx context.Context, all []gave) (failed error) {
 
 // give asks one release again.
 func (e *Engine) give(ctx context.Context, r gave) error {
-	c := &Claim{ID: r.claim, Name: r.name, Record: Record{Node: e.cfg.Node, Lease: berth.Forever}}
+	c := &Claim{ID: r.claim, Kind: r.at.Kind, Name: r.at.Name, Record: Record{Node: e.cfg.Node, Lease: berth.Forever}}
 	c.begins(ctx, e.clock.Now(), true)
 	ctx, cancel := scriptkit.Limit(ctx, e.cfg.CleanupTimeout)
 	defer cancel()
@@ -184,7 +185,7 @@ func (e *Engine) give(ctx context.Context, r gave) error {
 		return err
 	}
 	if parting.More {
-		e.sweepSoon(r.name)
+		e.sweepSoon(r.at)
 	}
 	if parting.Word == GivenBack || parting.Word == HadExpired {
 		e.event(observe.ReleasedAgain, c, func(ev *observe.Event) { ev.Fence = parting.Fence })

@@ -9,9 +9,12 @@ import (
 )
 
 // groupKey says whose entries of what a group is of.
-type groupKey struct{ name, owner string }
+type groupKey struct {
+	of    Line
+	owner string
+}
 
-func (c *Claim) groupKey() groupKey { return groupKey{c.Name, c.owner()} }
+func (c *Claim) groupKey() groupKey { return groupKey{c.line(), c.owner()} }
 
 // joinGroup has a claim that is about to be asked for belong to its owner's group, if there
 // is one. The first claim that may extend makes it.
@@ -110,7 +113,7 @@ func (e *Engine) extendSiblings(c *Claim, entry *Entry) {
 	if entry.Extends == 0 {
 		return
 	}
-	defer e.beats.Kick(c.Name)
+	defer e.beats.Kick(c.key)
 	m, common := c.part.Load(), entry.Common+entry.rest
 	if entry.Common < 0 || m == nil || !m.heard(m.noted, c.start, moment(heartbeat.Deadline(c.start, common, entry.lease())), past) {
 		return
@@ -154,7 +157,7 @@ func (e *Engine) lowerSiblings(c *Claim) (rise func(error)) {
 				e.rebound(other, true)
 			}
 		}
-		e.beats.Kick(c.Name)
+		e.beats.Kick(c.key)
 		e.dropGroup(m.group)
 	}
 }

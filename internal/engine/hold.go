@@ -46,14 +46,22 @@ func (e *Engine) look(c *Claim) effects {
 }
 
 // heldKey is where a context keeps the hold of a name that it was made for.
-type heldKey struct {
-	e    *Engine
-	name string
+type heldKey struct{ process, of any }
+
+func (e *Engine) heldKey(of Line) heldKey {
+	if e.cfg.Process != nil {
+		return heldKey{e.cfg.Process, of}
+	}
+	return heldKey{e, of}
 }
 
-// Held returns the hold of a name under which ctx was made, nil for none.
-func (e *Engine) Held(ctx context.Context, name string) *Hold {
-	hold, _ := ctx.Value(heldKey{e, name}).(*Hold)
+// Held returns the hold of a name under which ctx was made, nil for none: also for one of a node that was replaced, unless it
+// is loose, and so lives on.
+func (e *Engine) Held(ctx context.Context, of Line) *Hold {
+	hold, _ := ctx.Value(e.heldKey(of)).(*Hold)
+	if hold != nil && hold.e != e && !hold.Loose() {
+		return nil
+	}
 	return hold
 }
 

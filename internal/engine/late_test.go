@@ -88,7 +88,7 @@ func (p *played) Load(context.Context) error {
 	return nil
 }
 
-func (p *played) Sweep(context.Context, string) (engine.NextDeadline, error) {
+func (p *played) Sweep(context.Context, engine.Line) (engine.NextDeadline, error) {
 	p.mu.Lock()
 	p.swept = append(p.swept, p.clock.Now())
 	p.mu.Unlock()

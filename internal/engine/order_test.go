@@ -41,7 +41,7 @@ func (l *line6s) Restore(context.Context, string, []*Claim) (Round, error) {
 	return Round{NextDeadline: NextDeadline{In: -1}, Status: []Status{l.restore()}}, nil
 }
 
-func (l *line6s) Key(name string) string { return name }
+func (l *line6s) Key(at Line) string { return at.Name }
 
 // onLine runs a test in virtual time with an engine on such a server, and a claim that asks.
 func onLine(t *testing.T, l *line6s, r Record, test func(t *testing.T, e *Engine, c *Claim)) {

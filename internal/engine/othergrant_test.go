@@ -114,11 +114,11 @@ func (f *fake) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, err
 	panic("nothing waits")
 }
 
-func (f *fake) Sweep(context.Context, string) (engine.NextDeadline, error) {
+func (f *fake) Sweep(context.Context, engine.Line) (engine.NextDeadline, error) {
 	return engine.NextDeadline{In: -1}, nil
 }
 
-func (f *fake) Key(name string) string { return name }
+func (f *fake) Key(at engine.Line) string { return at.Name }
 
 // onFake runs a test in virtual time with an engine on a fake server.
 func onFake(t *testing.T, test func(t *testing.T, f *fake, e *engine.Engine, lost func() int)) {

@@ -10,7 +10,9 @@ import (
 func (e *Engine) deliver(m wake.Message) {
 	switch m.Word {
 	case "next":
-		e.earlierDeadline(m.Name, m.Int(0))
+		for _, kind := range e.cfg.Kinds { // of whichever kind it is: a sweep too early harms nobody
+			e.earlierDeadline(Line{kind, m.Name}, m.Int(0))
+		}
 		return
 	case "granted", "too_heavy", "absent", "released", "wanted":
 	default:
@@ -34,13 +36,13 @@ func (e *Engine) deliver(m wake.Message) {
 func (e *Engine) subscribed() {
 	e.LostData()
 	e.mu.Lock()
-	names := make([]string, 0, len(e.lines))
-	for name := range e.lines {
-		names = append(names, name)
+	waits := make([]Line, 0, len(e.lines))
+	for at := range e.lines {
+		waits = append(waits, at)
 	}
 	e.mu.Unlock()
-	for _, name := range names {
-		e.beats.Kick(name)
+	for _, at := range waits {
+		e.beats.Kick(e.cfg.Scripts.Key(at))
 	}
 	if e.cfg.Observe != nil && e.begin() {
 		epoch := int(e.hub.Epoch())

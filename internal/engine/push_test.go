@@ -11,16 +11,17 @@ import (
 
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/wake"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // waiter is an engine in which one claim waits, for x.
 func waiter() (*Engine, *Claim) {
-	e := New(Config{Clock: clock.New()})
+	e := New(Config{Clock: clock.New(), Kinds: []keyspace.Kind{""}, Scripts: &line6s{}})
 	c := &Claim{ID: "n.1", Name: "x", MayWait: true, Record: Record{Wait: 6 * second, Lease: 6 * second, Weight: 1}}
 	c.begins(context.Background(), 0, false)
 	c.m.phase, c.m.news.secret, c.m.place.left = waiting, "s", 6*second
 	e.claims[c.ID] = c
-	e.lines["x"] = &line{}
+	e.lines[Line{Name: "x"}] = &line{}
 	return e, c
 }
 
@@ -53,7 +54,7 @@ func TestAPushSetsTheTimerOfALineOnlySooner(t *testing.T) {
 		next := func(ms string) time.Duration {
 			e.deliver(wake.Message{Word: "next", Name: "x", Fields: []string{ms}})
 			e.deliver(wake.Message{Word: "next", Name: "y", Fields: []string{ms}})
-			return e.lines["x"].due
+			return e.lines[Line{Name: "x"}].due
 		}
 		require.Equal(t, 500*time.Millisecond, next("500"))
 		for _, none := range []string{"-50", "501", strconv.Itoa(farthestPush + 1), "27670116110564", "18446744073710", "9223372036854775807"} {

@@ -116,7 +116,7 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 	}
 	ev.cause = c.lease.Err(ev.now) // the clock knows what the server may have seen
 	if parting.More {
-		e.sweepSoon(c.Name)
+		e.sweepSoon(c.line())
 	}
 	ev.fence, ev.text, ev.again, ev.stays = parting.Fence, string(parting.Word), parting.Unanswered, parting.Entries > 0
 	return c.on(ev), parting.Then

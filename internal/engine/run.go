@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -27,7 +28,7 @@ func (e *Engine) act(c *Claim, ev *event) effects {
 	if ev.now == 0 {
 		ev.now = e.clock.Now()
 	}
-	if ev.kind == evGranted && e.given.above(c.Name, ev.fence) {
+	if ev.kind == evGranted && e.given.above(c.line(), ev.fence) {
 		e.LostData()
 	}
 	c.doing.Lock()
@@ -57,7 +58,7 @@ func (e *Engine) perform(c *Claim, ev *event, fx *effects) {
 		c.wake()
 	}
 	if fx.has(doEcho) {
-		e.hub.Doubt(e.cfg.Scripts.Key(c.Name))
+		e.hub.Doubt(c.key, c.Record.Wait)
 	}
 	if fx.has(doHurry) {
 		e.beats.Hurry(&c.lease)
@@ -83,7 +84,7 @@ func (e *Engine) join(c *Claim, ev *event) {
 	e.joinLine(c)
 	spec := e.waits
 	spec.Lease, spec.Deadline = c.Record.Wait, heartbeat.Deadline(ev.start, ev.left, c.Record.Wait)
-	e.beats.Add(&c.lease, c.Name, spec)
+	e.beats.Add(&c.lease, c.key, spec)
 	e.hub.Start()
 	if ev.epoch != e.hub.Epoch() {
 		// A subscription came in between: a push may have been lost before it.
@@ -100,11 +101,11 @@ func (e *Engine) keep(c *Claim, start, left time.Duration) {
 		e.mu.Unlock()
 	}
 	spec := e.held
-	if e.cfg.WarnAfter > 0 {
-		spec.Warn = start + e.cfg.WarnAfter
+	if after := cmp.Or(c.WarnAfter, e.cfg.WarnAfter); after > 0 {
+		spec.Warn = start + after
 	}
 	c.time(&spec, timing{start: start, left: left, most: c.most, confirmed: m.grant.confirmed})
-	e.beats.Add(&c.lease, c.Name, spec)
+	e.beats.Add(&c.lease, c.key, spec)
 }
 
 // retime gives the heartbeat a hold's new deadlines.
@@ -175,7 +176,7 @@ func (e *Engine) holdEvent(ctx context.Context, kind observe.Kind, c *Claim, err
 	})
 }
 
-// heldLong tells the observer of a hold that lasts longer than Config.WarnAfter.
+// heldLong tells the observer of a hold that lasts longer than its WarnAfter.
 func (e *Engine) heldLong(c *Claim) {
 	if c.see().phase == held {
 		e.holdEvent(c.caller, observe.HeldLong, c, nil)

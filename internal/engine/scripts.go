@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Scripts is what differs between the primitives: the calls to the server,
@@ -37,9 +38,15 @@ type Scripts interface {
 	// first Beat has to. Nothing depends on it.
 	Load(ctx context.Context) error
 	// Sweep drops what has expired and hands on. It makes one attempt.
-	Sweep(ctx context.Context, name string) (NextDeadline, error)
+	Sweep(ctx context.Context, at Line) (NextDeadline, error)
 	// Key is a Redis key of a name: the server that has it runs the name's scripts.
-	Key(name string) string
+	Key(at Line) string
+}
+
+// Line is what claims stand in line for: a name of a kind. Two kinds may have the same name.
+type Line struct {
+	Kind keyspace.Kind
+	Name string
 }
 
 // Batch is claims of one name.

@@ -89,7 +89,8 @@ func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError 
 func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.AcquireError) {
 	now := e.clock.Now()
 	c := &Claim{
-		ID: e.ClaimID(), Name: old.Name, Record: old.Record, MayWait: old.MayWait, Capacity: old.Capacity, Attrs: old.Attrs,
+		ID: e.ClaimID(), Kind: old.Kind, Name: old.Name, key: old.key, Record: old.Record, MayWait: old.MayWait,
+		Capacity: old.Capacity, Attrs: old.Attrs, WarnAfter: old.WarnAfter,
 		Request: old.Request, Attempts: old.Attempts, RequeueEvery: old.RequeueEvery, WantAfter: old.WantAfter,
 		Extends: old.Extends, Before: old.waited(now),
 	}

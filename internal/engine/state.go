@@ -214,6 +214,9 @@ func (m *machine) holds() bool { return m.phase == granted || m.phase == held }
 // alive says whether its caller has a handle that lives.
 func (m *machine) alive() bool { return m.phase == held || m.phase == loose }
 
+// isLoose says whether the caller has a handle without a hold.
+func isLoose(m *machine) bool { return m.phase == loose }
+
 // endless says whether its hold has no end of its own.
 func (m *machine) endless() bool { return m.terms.Lease == berth.Forever && m.terms.MaxHold == 0 }
 

@@ -26,8 +26,9 @@ func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := New(clock.New(), useful)
+		d := g.Door()
 		for range Most {
-			require.True(t, g.Try())
+			require.True(t, d.Try())
 		}
 		looks := 0
 		ctx := asked{context.Background(), func() {
@@ -36,9 +37,9 @@ func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
 			g.mu.Unlock()
 		}}
 		entered := make(chan bool)
-		go func() { entered <- g.Enter(ctx, nil) }()
+		go func() { entered <- d.Enter(ctx, nil) }()
 		synctest.Wait() // in line
-		g.Leave(1, unsent)
+		d.Leave(unsent)
 		require.True(t, <-entered)
 		require.Positive(t, looks)
 	})

@@ -1,9 +1,10 @@
-// Package gate bounds the calls of claims that wait which one client has in flight on one server. The
+// Package gate bounds the calls of claims that wait which one node has in flight on one server. The
 // calls of holds, releases above all, do not pass a gate: they find a short queue.
 //
 // # Order
 //
-// Heartbeats of claims that wait pass before first asks, and first asks pass in the order in which they came.
+// Heartbeats of claims that wait pass before first asks, and first asks pass in the order in which they came. Each kind has
+// a [Door], and [Share] of its asks may be in flight beside a full window: what one kind waits for keeps out no other kind.
 // A call at the gate has not been sent: it can be given up, and leaves nothing behind. rueidis's own
 // queue would use up its CallTimeout, have it sent again, and be the longer for each attempt.
 //
@@ -34,6 +35,8 @@ const (
 	Most = 512
 	// Least is the smallest window.
 	Least = 16
+	// Share is how many asks of a kind may be in flight however many others are.
+	Share = 16
 	// growth is how much must be answered in time for the window to grow by one.
 	growth = 8
 	// calm is how long after its last change by halves an answer in time doubles the window.
@@ -43,19 +46,20 @@ const (
 // Beat is what a heartbeat of so many claims of one name weighs: a script, and a quarter of one for each claim.
 func Beat(claims int) int { return 1 + claims/4 }
 
-// Gate is safe for concurrent use.
+// Gate is safe for concurrent use. Asks pass through its doors.
 type Gate struct {
 	clock clock.Clock
 	slow  time.Duration // an answer that takes longer, and longer than two of the quickest, is late
 	far   time.Duration // what the quickest counts as at most
 
-	inside  atomic.Int64
+	inside  atomic.Int64 // but for what is inside beside the window
 	waiting atomic.Int64 // asks in line, and one where heartbeats wait: then nobody passes by
 	window  atomic.Int64 // written with mu held
 	quick   atomic.Int64 // how long the quickest answer took
 
 	mu     sync.Mutex
-	line   list.List     // guarded by mu: of chan struct{}, closed when its owner is inside
+	doors  []*Door       // guarded by mu
+	last   int           // guarded by mu: the place in line that was given last
 	beats  bool          // guarded by mu: heartbeats wait
 	room   func()        // guarded by mu: tells the heartbeat that it may look again
 	shrunk time.Duration // guarded by mu: when the window was last halved, or doubled
@@ -73,39 +77,95 @@ func New(c clock.Clock, useful time.Duration) *Gate {
 // Strained says whether answers have been late.
 func (g *Gate) Strained() bool { return g.window.Load() < Most }
 
+// Door is where the asks of one kind pass a gate. It is safe for concurrent use.
+type Door struct {
+	gate   *Gate
+	asks   atomic.Int64 // inside
+	beside atomic.Int64 // how many of them are there beside the window
+	line   list.List    // guarded by Gate.mu: of *asking
+}
+
+// asking is an ask in line.
+type asking struct {
+	place int           // among those of all doors
+	turn  chan struct{} // closed when it is inside
+}
+
+// Door returns another door of the gate.
+func (g *Gate) Door() *Door {
+	d := &Door{gate: g}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.doors = append(g.doors, d)
+	return d
+}
+
 // Try reports whether the caller may send an ask at once; Leave must follow then.
-func (g *Gate) Try() bool { return g.waiting.Load() == 0 && g.admit() }
+func (d *Door) Try() bool {
+	if d.gate.waiting.Load() > 0 || !d.gate.admit() {
+		return false
+	}
+	d.asks.Add(1)
+	return true
+}
 
 // Enter returns when the caller may send an ask. It reports false where ctx has
 // ended, or closing is closed, before that; else Leave must follow.
-func (g *Gate) Enter(ctx context.Context, closing <-chan struct{}) bool {
-	if g.Try() {
+func (d *Door) Enter(ctx context.Context, closing <-chan struct{}) bool {
+	if d.Try() {
 		return true
 	}
-	turn := make(chan struct{})
+	g, a := d.gate, &asking{turn: make(chan struct{})}
 	g.mu.Lock()
-	place := g.line.PushBack(turn)
+	g.last++
+	a.place = g.last
+	place := d.line.PushBack(a)
 	g.waiting.Add(1) // before promote looks inside, as Leave does it the other way round
 	g.promote()
 	g.mu.Unlock()
 	select {
-	case <-turn:
+	case <-a.turn:
 	case <-ctx.Done():
 	case <-closing:
 	}
 	left := ctx.Err() != nil || isClosed(closing) // before mu is held: ctx may find that a hold is over, and an observer is told
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if !isClosed(turn) {
-		g.line.Remove(place)
+	if !isClosed(a.turn) {
+		d.line.Remove(place)
 		g.waiting.Add(-1)
 		return false
 	}
 	if left {
-		g.inside.Add(-1)
+		d.leave()
 		g.promote()
 	}
 	return !left
+}
+
+// Leave is Gate.Leave for an ask.
+func (d *Door) Leave(start time.Duration) {
+	d.gate.adapts(1, start)
+	d.leave()
+	d.gate.left()
+}
+
+// leave gives up a place inside: one beside the window first, so that the window fills again.
+func (d *Door) leave() {
+	d.asks.Add(-1)
+	for n := d.beside.Load(); n > 0; n = d.beside.Load() {
+		if d.beside.CompareAndSwap(n, n-1) {
+			return
+		}
+	}
+	d.gate.inside.Add(-1)
+}
+
+// next lets the first in line in. It is called with mu held, and with a place inside.
+func (d *Door) next() {
+	d.asks.Add(1)
+	d.gate.waiting.Add(-1)
+	close(d.line.Remove(d.line.Front()).(*asking).turn)
 }
 
 func isClosed(c <-chan struct{}) bool {
@@ -162,13 +222,23 @@ func (g *Gate) wants(beats bool) {
 	g.beats = beats
 }
 
-// Leave makes room after a call that was sent at start was answered, or counts as unanswered; start is
-// below 0 where it was not sent.
+// Leave makes room after heartbeats that were sent at start were answered, or count as unanswered; start is
+// below 0 where they were not sent.
 func (g *Gate) Leave(weight int, start time.Duration) {
+	g.adapts(weight, start)
+	g.inside.Add(-int64(weight))
+	g.left()
+}
+
+// adapts sets the window after a call that was sent, if it says anything of the server.
+func (g *Gate) adapts(weight int, start time.Duration) {
 	if start >= 0 && (g.inside.Load() > Least || g.Strained()) { // else it is late for no fault of Berth's: the clock need not be looked at
 		g.adapt(weight, start)
 	}
-	g.inside.Add(-int64(weight))
+}
+
+// left lets in others after a call has left.
+func (g *Gate) left() {
 	if g.waiting.Load() == 0 {
 		return
 	}
@@ -228,9 +298,26 @@ func (g *Gate) promote() {
 		}
 		return
 	}
-	for first := g.line.Front(); first != nil && g.admit(); first = g.line.Front() {
-		g.line.Remove(first)
-		g.waiting.Add(-1)
-		close(first.Value.(chan struct{}))
+	for d := g.first(); d != nil && g.admit(); d = g.first() {
+		d.next()
 	}
+	for _, d := range g.doors {
+		for d.line.Len() > 0 && d.asks.Load() < Share {
+			d.beside.Add(1)
+			d.next()
+		}
+	}
+}
+
+// first is the door of the ask that came first, nil where none waits. It is called with mu held.
+func (g *Gate) first() (first *Door) {
+	least := 0
+	for _, d := range g.doors {
+		if f := d.line.Front(); f != nil {
+			if a := f.Value.(*asking); first == nil || a.place < least {
+				first, least = d, a.place
+			}
+		}
+	}
+	return first
 }

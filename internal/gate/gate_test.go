@@ -15,6 +15,7 @@ import (
 type world struct {
 	*testing.T
 	*Gate
+	door  *Door
 	rooms int // how often heartbeats were told of room
 }
 
@@ -23,6 +24,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{T: t, Gate: New(clock.New(), useful)}
+		w.door = w.Door()
 		w.Heartbeats(func() { w.rooms++ })
 		test(w)
 	})
@@ -30,7 +32,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 
 // fill sends as many asks as may pass, and returns how many those are.
 func (w *world) fill() (n int) {
-	for w.Try() {
+	for w.door.Try() {
 		n++
 	}
 	return n
@@ -39,7 +41,7 @@ func (w *world) fill() (n int) {
 // answers has so many asks answered that were sent so long ago.
 func (w *world) answers(n int, took time.Duration) {
 	for range n {
-		w.Leave(1, w.clock.Now()-took)
+		w.door.Leave(w.clock.Now() - took)
 	}
 }
 
@@ -48,7 +50,7 @@ func (w *world) asks(ctx context.Context, closing chan struct{}, n int) (in chan
 	in, gone = make(chan int, n), make(chan int, n)
 	for i := range n {
 		go func() {
-			if w.Enter(ctx, closing) {
+			if w.door.Enter(ctx, closing) {
 				in <- i
 			} else {
 				gone <- i
@@ -64,7 +66,7 @@ func TestAsksPassInTheOrderInWhichTheyCame(t *testing.T) {
 		require.Equal(w, Most, w.fill())
 		in, _ := w.asks(context.Background(), nil, 100)
 		for i := range 100 {
-			require.False(w, w.Try(), "nobody passes by")
+			require.False(w, w.door.Try(), "nobody passes by")
 			w.answers(1, time.Millisecond)
 			require.Equal(w, i, <-in)
 		}
@@ -158,7 +160,7 @@ func TestTheWindowHalvesOnceForAllThatWasInFlight(t *testing.T) {
 		w.answers(1, time.Millisecond)
 		for range Most - 1 {
 			time.Sleep(time.Second)
-			w.Leave(1, 0)
+			w.door.Leave(0)
 		}
 		require.Equal(w, Most/2, w.fill())
 	})
@@ -178,7 +180,7 @@ func TestTheWindowDoublesAfterACalmMinute(t *testing.T) {
 		for range 2 {
 			require.True(w, w.Strained())
 			time.Sleep(time.Minute)
-			require.True(w, w.Try())
+			require.True(w, w.door.Try())
 			w.answers(1, time.Millisecond)
 		}
 		require.False(w, w.Strained())
@@ -199,12 +201,12 @@ func TestAFarServerKeepsItsWindow(t *testing.T) {
 func TestWhateverIsHeavyPassesWhereThereIsRoom(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for range Most - 1 {
-			require.True(w, w.Try())
+			require.True(w, w.door.Try())
 		}
 		require.True(w, w.Admit())
 		w.Take(10 * Most)
 		require.False(w, w.Admit())
-		require.False(w, w.Try())
+		require.False(w, w.door.Try())
 		w.Leave(10*Most, unsent)
 		require.True(w, w.Admit())
 	})

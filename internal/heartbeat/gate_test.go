@@ -12,15 +12,15 @@ import (
 )
 
 // gated has the beats of claims that wait pass a gate.
-func (w *world) gated() *gate.Gate {
+func (w *world) gated() (*gate.Gate, *gate.Door) {
 	g := gate.New(w.clock, 3*time.Second)
 	w.Engine.gate = func(string) *gate.Gate { return g }
-	return g
+	return g, g.Door()
 }
 
 // fill sends as many asks as may pass.
-func fill(g *gate.Gate) (n int) {
-	for g.Try() {
+func fill(d *gate.Door) (n int) {
+	for d.Try() {
 		n++
 	}
 	return n
@@ -28,20 +28,20 @@ func fill(g *gate.Gate) (n int) {
 
 func TestBeatsOfClaimsThatWaitPassTheGate(t *testing.T) {
 	inWorld(t, renewAll, func(w *world) {
-		g := w.gated()
+		_, d := w.gated()
 		w.add("hold", "k", w.hold(lease))
 		w.add("claim", "k", w.claim(lease))
-		fill(g)
+		fill(d)
 		w.until(lease / 2)
 		for _, call := range w.calls() {
 			require.Equal(w.t, []string{"hold"}, call.claims, "what holds waits for nothing")
 		}
 		before := len(w.calls())
-		g.Leave(1, w.clock.Now())
+		d.Leave(w.clock.Now())
 		w.until(lease/2 + ms)
 		require.Len(w.t, w.calls(), before+1)
 		require.Equal(w.t, []string{"claim"}, w.calls()[before].claims, "as soon as there is room")
-		require.Equal(w.t, 1, fill(g), "it has been answered")
+		require.Equal(w.t, 1, fill(d), "it has been answered")
 	})
 }
 
@@ -92,11 +92,11 @@ func TestABeatOfAClaimThatWaitsIsNotRepeatedBeforeHalfOfItsLease(t *testing.T) {
 
 func TestBeatsOfClaimsThatWaitAreFewerWhileAnswersAreLate(t *testing.T) {
 	inWorld(t, renewAll, func(w *world) {
-		g := w.gated()
+		g, d := w.gated()
 		w.add("a", "k", w.claim(lease))
 		w.until(time.Second)
-		for range fill(g) {
-			g.Leave(1, 0) // after a second
+		for range fill(d) {
+			d.Leave(0) // after a second
 		}
 		require.True(w.t, g.Strained())
 		w.until(2 * lease)

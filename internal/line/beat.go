@@ -34,28 +34,29 @@ func (s *Calls) Beat(ctx context.Context, name string, mode engine.Mode, claims 
 	}
 }
 
-// BeatMany runs Beats of many names, in as few pipelines as scriptkit makes of them.
-func (s *Calls) BeatMany(ctx context.Context, batches []engine.Batch, answered func(i int, r engine.Round, err error)) {
+// BeatMany runs Beats of many names, of all kinds, in as few pipelines as scriptkit makes of them.
+func (n *Node) BeatMany(ctx context.Context, batches []engine.Batch, answered func(i int, r engine.Round, err error)) {
 	all := make([]int, len(batches))
 	for i := range all {
 		all[i] = i
 	}
 	for len(all) > 0 {
 		calls, thin := make([]scriptkit.Call, len(all)), make([]bool, len(all))
-		for n, i := range all {
-			calls[n], thin[n] = s.beatOf(batches[i], engine.ModeBeat)
+		for at, i := range all {
+			calls[at], thin[at] = n.of(batches[i].Claims[0]).beatOf(batches[i], engine.ModeBeat)
 		}
 		var mu sync.Mutex
 		var fat []int // guarded by mu: those that the script of thin names could not answer
-		s.cfg.Runner.RunMany(ctx, calls, func(n int, r scriptkit.Reply, err error) {
-			round, done, err := s.beaten(batches[all[n]], thin[n], &r, err)
+		n.p.Runner.RunMany(ctx, calls, func(at int, r scriptkit.Reply, err error) {
+			b := batches[all[at]]
+			round, done, err := n.of(b.Claims[0]).beaten(b, thin[at], &r, err)
 			if done {
-				answered(all[n], round, err)
+				answered(all[at], round, err)
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			fat = append(fat, all[n])
+			fat = append(fat, all[at])
 		})
 		all = fat
 	}
@@ -75,7 +76,7 @@ func (s *Calls) beatOf(b engine.Batch, mode engine.Mode) (call scriptkit.Call, t
 		}
 		args = append(args, c.ID, s.mode(c.Says(mode)))
 	}
-	return scriptkit.Call{Script: s.cfg.Scripts.Renew, Keys: s.keysFor(s.cfg.Scripts.Renew, b.Name), Args: args}, false
+	return scriptkit.Call{Script: s.kind.Scripts.Renew, Keys: s.keysFor(s.kind.Scripts.Renew, b.Name), Args: args}, false
 }
 
 // beaten reads the answer to a Beat. It reports false where the script of thin names could not

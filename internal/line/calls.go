@@ -2,8 +2,9 @@
 // arguments in, typed results out. It also has what the kinds tell and
 // check alike.
 //
-// [New] makes a node: its [Calls], which are the engine.Scripts of all kinds, and the engine
-// that stands on them. What only one kind says to these scripts and hears of them is in [Config].
+// [NewProcess] makes what a process is on a namespace. It has a [Node]: an id, and the engine that carries its claims of all
+// kinds. A kind sees the node as a [Face]: the [Calls] of that kind. What only one kind says to the scripts, and hears of
+// them, is in [Kind].
 package line
 
 import (
@@ -21,45 +22,25 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// Calls are the calls of one node to the server. They know no engine.
+// Calls are the calls of one node to the server, for names of one kind. They know no engine.
 type Calls struct {
 	// ID is the node's id.
 	ID string
 	// Linger is the linger in milliseconds, as the scripts take it.
 	Linger string
-	// Tell takes the events of this node.
+	// Tell takes the events of this node and kind.
 	Tell Teller
 	// Decide reads what leads to a write.
 	Decide *reader.Reader
 
 	cfg     Config
+	kind    *Kind
 	channel string // what the scripts put before a node's id
 	thin    bool   // the kind's names have a thin form
 	names   names
-	waits   waits
+	waits   *waits
 	made    atomic.Pointer[made]
 }
-
-var _ engine.Scripts = (*Calls)(nil)
-
-// newCalls makes the calls of the node with that id.
-func newCalls(cfg Config, id string) *Calls {
-	s := &Calls{
-		ID:      id,
-		Linger:  Decimal(cfg.Settings.Linger.Milliseconds()),
-		Tell:    cfg.Tell.from(id),
-		Decide:  reader.New(cfg.Runner, cfg.Space, true),
-		cfg:     cfg,
-		channel: cfg.Space.Wake(""),
-		thin:    cfg.Kind != keyspace.Pool,
-		waits:   waits{kind: cfg.Kind, clock: cfg.Clock, noted: map[string]time.Duration{}},
-	}
-	s.waits.note = s.noteAll
-	return s
-}
-
-// Key is the Redis key of a name's state.
-func (s *Calls) Key(name string) string { return s.cfg.Space.State(s.cfg.Kind, name) }
 
 // Run runs a script on as many keys of a name as it takes: its state, its line, and the
 // kind's own. A script that begins with the linger takes the channel prefix and the name too:
@@ -82,11 +63,17 @@ func (s *Calls) keysFor(script *scriptkit.Script, name string) []string {
 	return keys[:min(len(keys), len(script.Keys))]
 }
 
+// key is the Redis key of a name's state.
+func (s *Calls) key(name string) string {
+	keys, _ := s.names.of(name, s.keys)
+	return keys[0]
+}
+
 // keys makes the Redis keys of a name.
 func (s *Calls) keys(name string) []string {
-	keys := []string{s.Key(name), s.cfg.Space.Key(s.cfg.Kind, name, keyspace.LinePart)}
-	for _, part := range s.cfg.Parts {
-		keys = append(keys, s.cfg.Space.Key(s.cfg.Kind, name, part))
+	keys := []string{s.cfg.Space.State(s.kind.Kind, name), s.cfg.Space.Key(s.kind.Kind, name, keyspace.LinePart)}
+	for _, part := range s.kind.Parts {
+		keys = append(keys, s.cfg.Space.Key(s.kind.Kind, name, part))
 	}
 	return keys
 }
@@ -99,14 +86,14 @@ func (s *Calls) recovers(what string, err *error) {
 	}
 }
 
-// Load loads the kind's scripts for own calls on every node of the server.
-func (s *Calls) Load(ctx context.Context) error {
+// load loads the kind's scripts for own calls on every node of the server.
+func (s *Calls) load(ctx context.Context) error {
 	if s.thin {
 		if err := s.cfg.Runner.Load(ctx, composed.ThinRenew); err != nil {
 			return err
 		}
 	}
-	return s.cfg.Runner.Load(ctx, s.cfg.Scripts.Renew)
+	return s.cfg.Runner.Load(ctx, s.kind.Scripts.Renew)
 }
 
 // Acquire runs the kind's acquire once, or that of thin names before it.
@@ -115,10 +102,10 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
 		return a, err
 	}
-	wait, own := s.cfg.AcquireArgs(c)
+	wait, own := s.kind.AcquireArgs(c)
 	_, record := c.Standing()
 	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), state.FixedTerms(&record))
-	r, err := s.cfg.Runner.Run(ctx, s.cfg.Scripts.Acquire, scriptkit.Once, s.keysFor(s.cfg.Scripts.Acquire, c.Name), append(args, own...))
+	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Acquire, scriptkit.Once, s.keysFor(s.kind.Scripts.Acquire, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Answer{}, err
 	}
@@ -126,11 +113,11 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	if a.Refused != nil {
 		s.Tell.Swept(c.Caller(), c.Name, a.Refused.Swept)
 	}
-	if err == nil && s.cfg.AcquireReply != nil {
-		a, err = s.cfg.AcquireReply(c, a, extra)
+	if err == nil && s.kind.AcquireReply != nil {
+		a, err = s.kind.AcquireReply(c, a, extra)
 	}
 	if err == nil && a.Waits() {
-		s.waits.add(c.Name)
+		s.waits.add(engine.Line{Kind: s.kind.Kind, Name: c.Name})
 	}
 	return a, err
 }
@@ -146,18 +133,18 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 		}
 	}
 	var own []string
-	if s.cfg.ReleaseArgs != nil {
-		own = s.cfg.ReleaseArgs(c)
+	if s.kind.ReleaseArgs != nil {
+		own = s.kind.ReleaseArgs(c)
 	}
 	args := append(s.args(c.Name, 3+len(own)), s.ID, c.ID, Decimal(stays.Milliseconds()))
-	r, err := s.cfg.Runner.Run(ctx, s.cfg.Scripts.Release, scriptkit.Bounded, s.keysFor(s.cfg.Scripts.Release, c.Name), append(args, own...))
+	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Release, scriptkit.Bounded, s.keysFor(s.kind.Scripts.Release, c.Name), append(args, own...))
 	if err != nil {
 		return engine.Parting{}, err
 	}
 	p, extra, err := parting(c.Name, &r)
 	p.Unanswered = p.Unanswered || unanswered
-	if err == nil && p.Word == engine.GivenBack && s.cfg.ReleaseReply != nil {
-		p, err = s.cfg.ReleaseReply(c, p, extra)
+	if err == nil && p.Word == engine.GivenBack && s.kind.ReleaseReply != nil {
+		p, err = s.kind.ReleaseReply(c, p, extra)
 	}
 	return p, err
 }
@@ -165,7 +152,7 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 // Requeue runs lock_requeue once.
 func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, ok bool, err error) {
 	defer s.recovers("requeue", &err)
-	r, err := s.Run(ctx, s.cfg.Scripts.Requeue, scriptkit.Once, c.Name,
+	r, err := s.Run(ctx, s.kind.Scripts.Requeue, scriptkit.Once, c.Name,
 		s.ID, c.ID, Decimal(c.Ticket()), Lane(c.Record.Priority))
 	if err != nil || r.Status() == statusNotWaiting {
 		return a, false, err
@@ -178,7 +165,7 @@ func (s *Calls) Requeue(ctx context.Context, c *engine.Claim) (a engine.Answer, 
 func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim) (_ engine.Round, err error) {
 	defer s.recovers("restore", &err)
 	if s.cfg.Notice != nil { // those who were paused are put back paused
-		told := s.cfg.Notice.Sure(ctx)
+		told := s.cfg.Notice.Sure(ctx, s.kind.Kind)
 		if left := s.cfg.Notice.Left(told); left > 0 {
 			if _, err := s.contact(ctx, name, pauseFirst, told, left); err != nil {
 				return engine.Round{}, err
@@ -191,7 +178,7 @@ func (s *Calls) Restore(ctx context.Context, name string, claims []*engine.Claim
 		place, record := c.Standing()
 		args = append(args, c.ID, place, state.Text(&record))
 	}
-	r, err := s.Run(ctx, s.cfg.Scripts.Restore, scriptkit.Once, name, args...)
+	r, err := s.Run(ctx, s.kind.Scripts.Restore, scriptkit.Once, name, args...)
 	if err != nil {
 		return engine.Round{}, err
 	}
@@ -209,10 +196,10 @@ func (s *Calls) round(name string, r *scriptkit.Reply, status string, n int, rea
 		waiting = waiting || round.Status[i].Word.Waits()
 	}
 	if waiting {
-		s.waits.add(name)
+		s.waits.add(engine.Line{Kind: s.kind.Kind, Name: name})
 	}
-	if waiting && setting(r) == 0 && s.cfg.Empty != nil {
-		s.cfg.Empty(name)
+	if waiting && setting(r) == 0 && s.kind.Empty != nil {
+		s.kind.Empty(name)
 	}
 	return round, r.Err()
 }

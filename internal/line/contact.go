@@ -10,10 +10,10 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// While all names are paused, a client pauses each name that it comes upon before it asks for it: a walk over the
+// While all names are paused, a process pauses each name that it comes upon before it asks for it: a walk over the
 // names finds only those that are there. It does so each time: the name's server may have lost its pause.
 
-// met is what a client has found of a name that it was to pause.
+// met is what a process has found of a name that it was to pause.
 type met uint8
 
 const (
@@ -22,10 +22,10 @@ const (
 	metIdle              // nobody holds it or waits for it, and it was left alone
 )
 
-// before is engine.Config.Before. A claim that would not wait pauses no name that is idle, for that
+// before is engine.Config.Before of the kind. A claim that would not wait pauses no name that is idle, for that
 // would make a name that is not there; it is refused here.
 func (s *Calls) before(ctx context.Context, c *engine.Claim) (*berth.AcquireError, error) {
-	told := s.cfg.Notice.Current(ctx)
+	told := s.cfg.Notice.Current(ctx, s.kind.Kind)
 	left := s.cfg.Notice.Left(told)
 	if left == 0 {
 		return nil, nil
@@ -42,10 +42,10 @@ func (s *Calls) before(ctx context.Context, c *engine.Claim) (*berth.AcquireErro
 	return nil, err
 }
 
-// stands is engine.Config.Stands. The acquire may have been sent before the client knew of a pause, or the name's server
+// stands is engine.Config.Stands of the kind. The acquire may have been sent before the process knew of a pause, or the name's server
 // may have lost the pause between the contact and the acquire.
 func (s *Calls) stands(ctx context.Context, c *engine.Claim) bool {
-	told := s.cfg.Notice.Sure(ctx)
+	told := s.cfg.Notice.Sure(ctx, s.kind.Kind)
 	left := s.cfg.Notice.Left(told)
 	if left == 0 || !c.AtOnce() {
 		return true
@@ -58,7 +58,7 @@ func (s *Calls) stands(ctx context.Context, c *engine.Claim) bool {
 func (s *Calls) contact(ctx context.Context, name, word string, told notice.State, left time.Duration) (met, error) {
 	ctx, cancel := scriptkit.Limit(ctx, s.cfg.Settings.CallTimeout)
 	defer cancel()
-	r, err := s.Run(ctx, s.cfg.Scripts.Pause, scriptkit.Once, name, s.pauseAll(word, told.Number, left, told.Reason)...)
+	r, err := s.Run(ctx, s.kind.Scripts.Pause, scriptkit.Once, name, s.pauseAll(word, told.Number, left, told.Reason)...)
 	if err != nil {
 		return metOpen, err
 	}

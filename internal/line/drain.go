@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
 	texts "github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -24,19 +23,19 @@ const drainPause = time.Second
 // nothing is left, or within has passed (0 = as long as ctx): then what is left ends by force. It returns
 // *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors: of names that cannot be read alone where
 // nothing else is left, and beside ctx's error those of the last pass.
-func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Duration) (berth.Drained, error) {
+func (p *Process) Drain(ctx context.Context, t berth.DrainTarget, within time.Duration) (berth.Drained, error) {
 	if within < 0 {
 		return berth.Drained{}, berth.Invalid("within", "%s is negative", within)
 	}
-	ctx = n.For(ctx, "Drain", "")
-	d := &drain{n: n, target: t, asked: make(map[string]bool)}
+	ctx = scriptkit.For(ctx, "Drain")
+	d := &drain{p: p, target: t, asked: make(map[string]bool)}
 	if err := d.say(ctx, notice.Drain); err != nil {
 		return berth.Drained{}, err
 	}
-	said := n.cfg.Clock.Now()
+	said := p.Clock.Now()
 	var last error // of the pass before
 	for {
-		began, before := n.cfg.Clock.Now(), d.found
+		began, before := p.Clock.Now(), d.found
 		asking, cancel := ctx, context.CancelFunc(func() {})
 		if within > 0 {
 			asking, cancel = scriptkit.Limit(ctx, max(0, said+within-began))
@@ -44,7 +43,7 @@ func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Durat
 		err := d.pass(asking, false)
 		cut := asking.Err() != nil
 		cancel()
-		now, end := n.cfg.Clock.Now(), scriptkit.CallersEnd(ctx)
+		now, end := p.Clock.Now(), scriptkit.CallersEnd(ctx)
 		switch {
 		case errors.Is(err, berth.ErrStale):
 			return d.found, err
@@ -72,13 +71,13 @@ func (n *Node) Drain(ctx context.Context, t berth.DrainTarget, within time.Durat
 
 // StopDrain ends a drain of the same target: processes that have heard of the drain hear of its end within some
 // seconds. It returns *berth.ConfigError, berth.ErrStale, or the server's errors.
-func (n *Node) StopDrain(ctx context.Context, t berth.DrainTarget) error {
-	return (&drain{n: n, target: t}).say(n.For(ctx, "StopDrain", ""), notice.Stop)
+func (p *Process) StopDrain(ctx context.Context, t berth.DrainTarget) error {
+	return (&drain{p: p, target: t}).say(scriptkit.For(ctx, "StopDrain"), notice.Stop)
 }
 
 // drain is a walk over all claims that asks processes for what they have.
 type drain struct {
-	n      *Node
+	p      *Process
 	target berth.DrainTarget
 	field  string          // of the notice
 	number int64           // what the field had when it was set
@@ -100,18 +99,18 @@ func (d *drain) say(ctx context.Context, word string) (err error) {
 		d.field, err = notice.Node+t.Node, settings.Text("Node", t.Node)
 	}
 	if err == nil {
-		d.number, err = d.n.say(ctx, d.n.Engine.ClaimID(), d.field, 0, word)
+		d.number, err = d.p.say(ctx, 0, word, d.field)
 	}
 	return err
 }
 
 // goesOn returns berth.ErrStale if another call has changed the drain, or the server has lost it.
 func (d *drain) goesOn(ctx context.Context) error {
-	f, _, err := readNotice(ctx, d.n.cfg, d.field)
+	told, _, err := readNotice(ctx, &d.p.Config, d.field)
 	if err != nil {
 		return err
 	}
-	if f.Number != d.number {
+	if f := told[0]; f.Number != d.number {
 		return &berth.StaleError{Changed: cmp.Or(f.What, "forgotten")}
 	}
 	return nil
@@ -164,11 +163,11 @@ func (d *drain) pass(ctx context.Context, force bool) error {
 		return err
 	}
 	which := reader.Which{
-		Walk: reader.Walk{Redis: d.n.cfg.Redis, Kinds: []keyspace.Kind{d.n.cfg.Kind}}, Holds: true, Waits: true, Keep: d.means,
+		Walk: reader.Walk{Redis: d.p.Redis, Kinds: Kinds}, Holds: true, Waits: true, Keep: d.means,
 	}
 	met := make(map[string]bool)
 	for cursor, more := "", true; more; more = cursor != "" && ctx.Err() == nil {
-		page, err := d.n.Decide.ClaimsPage(ctx, which, cursor, reader.Most)
+		page, err := d.p.decide.ClaimsPage(ctx, which, cursor, reader.Most)
 		for _, err := range append(page.Problems, err) {
 			d.note(err)
 		}
@@ -201,10 +200,10 @@ func (d *drain) claim(ctx context.Context, c *reader.Listed, met map[string]bool
 	switch w := c.Waiter; {
 	case w == nil && !met[c.Holder.ID]:
 		met[c.Holder.ID] = true
-		return d.hold(ctx, c.Name, c.Holder, force)
+		return d.hold(ctx, d.p.Face(c.Kind), c.Name, c.Holder, force)
 	case w != nil && !met[w.ID]:
 		met[w.ID] = true
-		return d.cancel(ctx, c.Name, w.ID, w.Node)
+		return d.cancel(ctx, d.p.Face(c.Kind), c.Name, w.ID, w.Node)
 	}
 	return nil
 }
@@ -221,9 +220,9 @@ func (d *drain) note(err error) {
 }
 
 // cancel ends a wait.
-func (d *drain) cancel(ctx context.Context, name, id, node string) error {
+func (d *drain) cancel(ctx context.Context, f *Face, name, id, node string) error {
 	d.found.Left++
-	ended, err := d.n.endBy(ctx, name, id, node, true)
+	ended, err := f.endBy(ctx, name, id, node, true)
 	if ended {
 		d.found.Cancelled++
 	}
@@ -231,14 +230,14 @@ func (d *drain) cancel(ctx context.Context, name, id, node string) error {
 }
 
 // hold asks for a hold, or ends it.
-func (d *drain) hold(ctx context.Context, name string, h *berth.Holder, force bool) error {
+func (d *drain) hold(ctx context.Context, f *Face, name string, h *berth.Holder, force bool) error {
 	switch {
 	case h.Detached:
 		d.found.Detached++
 		return nil
 	case force:
 		d.found.Left++
-		ended, err := d.n.forceRelease(ctx, name, h.ID, h.Node)
+		ended, err := f.forceRelease(ctx, name, h.ID, h.Node)
 		if ended {
 			d.found.Ended++
 		}
@@ -248,7 +247,7 @@ func (d *drain) hold(ctx context.Context, name string, h *berth.Holder, force bo
 	if h.Wanted > 0 && d.asked[h.ID] {
 		return nil
 	}
-	wanted, err := d.n.want(ctx, name, h.ID, h.Node)
+	wanted, err := f.want(ctx, name, h.ID, h.Node)
 	if wanted && !d.asked[h.ID] {
 		d.asked[h.ID] = true
 		d.found.Asked++

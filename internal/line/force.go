@@ -15,18 +15,18 @@ import (
 // bad name or no id, berth.ErrNotHeld for a claim that is not known or is
 // another node's, berth.ErrExpired if its time had passed, or the server's
 // error.
-func (n *Node) ForceRelease(ctx context.Context, name, id, node string) error {
+func (n *Face) ForceRelease(ctx context.Context, name, id, node string) error {
 	_, err := n.forceRelease(ctx, name, id, node)
 	return err
 }
 
 // forceRelease is ForceRelease that says whether the call has ended the claim, also beside an error.
-func (n *Node) forceRelease(ctx context.Context, name, id, node string) (ended bool, err error) {
+func (n *Face) forceRelease(ctx context.Context, name, id, node string) (ended bool, err error) {
 	return n.endBy(ctx, name, id, node, false)
 }
 
 // endBy is forceRelease, of a claim that waits alone if waits is set: a hold is berth.ErrNotHeld then.
-func (n *Node) endBy(ctx context.Context, name, id, node string, waits bool) (ended bool, err error) {
+func (n *Face) endBy(ctx context.Context, name, id, node string, waits bool) (ended bool, err error) {
 	if err := keyspace.CheckName(name); err != nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func (n *Node) endBy(ctx context.Context, name, id, node string, waits bool) (en
 		return false, berth.Invalid("id", "it is empty")
 	}
 	stays := Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, n.cfg.Scripts.ForceRelease, scriptkit.Bounded, name, node, id, stays, Flag(waits))
+	r, err := n.Run(ctx, n.kind.Scripts.ForceRelease, scriptkit.Bounded, name, node, id, stays, Flag(waits))
 	if err != nil {
 		return false, err
 	}

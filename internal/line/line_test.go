@@ -35,7 +35,8 @@ const (
 
 // node is a node that has no primitive.
 type node struct {
-	*line.Node
+	*line.Face
+	p      *line.Process
 	t      *testing.T
 	redis  rueidis.Client
 	events []observe.Event
@@ -62,16 +63,20 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		space, err := keyspace.New("ns")
 		require.NoError(t, err)
 		a := &node{t: t, redis: redis}
-		a.Node = line.New(line.Config{
-			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space, Kind: keyspace.Sem,
-			Scripts: testkit.ScriptsOf("semaphore"), Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
+		p := line.NewProcess(line.Config{
+			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space,
+			Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell: func(ev observe.Event) {
 				if a.events = append(a.events, ev); a.told != nil {
 					a.told()
 				}
 			},
+		})
+		p.Add(&line.Kind{
+			Kind: keyspace.Sem, Scripts: testkit.ScriptsOf("semaphore"),
 			AcquireArgs: func(*engine.Claim) (string, []string) { return "0", []string{"1", "stored"} },
 		})
+		a.p, a.Face = p, p.Face(keyspace.Sem)
 		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()
 		test(t, a)
 	})
@@ -116,7 +121,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 		require.Equal(t, []int{1, 0, 0, 0}, []int{n.Capacity, n.Holders, n.Waiting, n.Expired})
 		for i, id := range []string{"b.1", "c.1"} {
 			require.Equal(t, observe.Event{
-				Kind: observe.ForceReleased, Context: ctx, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
+				Kind: observe.ForceReleased, Primitive: "sem", Context: ctx, Node: a.ID, Name: name, Claim: id, Count: 1, Detail: "released",
 			}, a.events[i])
 		}
 	})
@@ -170,7 +175,7 @@ func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 		require.Equal(t, "granted", a.ask(a.ID, "a.1"))
 		require.Equal(t, "queued", a.ask(a.ID, "a.2"))
 		claim := func(id string) *engine.Claim {
-			return &engine.Claim{ID: id, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
+			return &engine.Claim{ID: id, Kind: keyspace.Sem, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
 		}
 		key := "ns:sem:{broken}:state"
 		require.NoError(t, a.redis.Do(ctx, a.redis.B().Rpush().Key(key).Element("a").Build()).Error())
@@ -180,7 +185,7 @@ func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 			{Name: "other", Claims: []*engine.Claim{claim("a.4")}},
 		}
 		words := make([][]engine.Word, len(batches))
-		a.BeatMany(ctx, batches, func(i int, many engine.Round, err error) {
+		a.Node.BeatMany(ctx, batches, func(i int, many engine.Round, err error) {
 			one, failure := a.Beat(ctx, batches[i].Name, engine.ModeBeat, batches[i].Claims)
 			require.Equal(t, one, many)
 			require.Equal(t, failure != nil, err != nil)
@@ -237,7 +242,7 @@ func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
 			answer, err := a.Acquire(ctx, c)
 			require.NoError(t, err)
 			require.True(t, answer.Granted)
-			key := a.Key(c.Name)
+			key := a.Node.Key(engine.Line{Kind: keyspace.Sem, Name: c.Name})
 			text, err := a.redis.Do(ctx, a.redis.B().Get().Key(key).Build()).ToString()
 			require.NoError(t, err)
 			require.Equal(t, c.ID+" "+state.FixedTerms(&c.Record), strings.SplitN(text, " ", 3)[2])

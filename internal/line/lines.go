@@ -11,21 +11,27 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// lineEvery is how often a line is written of what an outage does to claims, of each kind.
+// lineEvery is how often a line is written of what an outage does to claims, of each kind of event and of names.
 const lineEvery = time.Minute
 
-// Lines write the events of a client to its logger. An outage has one event, or several, for each claim of
-// the client: Lines write the first event of a kind at once, and of those that follow one line a minute that
+// Lines write the events of a node to its logger. An outage has one event, or several, for each claim of
+// the node: Lines write the first event of a kind at once, and of those that follow one line a minute that
 // counts them. A nil Lines writes nothing.
 type Lines struct {
 	to           observe.Observer
-	holds, waits atomic.Int64 // of this client now, by its events
+	holds, waits atomic.Int64 // of this node now, by its events
 
 	mu      sync.Mutex
-	outage  time.Time                // guarded by mu: until when the last Unavailable counts as an outage
-	minutes map[observe.Kind]*minute // guarded by mu: of what was written less than a minute ago
-	closed  bool                     // guarded by mu
-	timers  sync.WaitGroup           // those that have neither run nor been stopped
+	outage  time.Time         // guarded by mu: until when the last Unavailable counts as an outage
+	minutes map[about]*minute // guarded by mu: of what was written less than a minute ago
+	closed  bool              // guarded by mu
+	timers  sync.WaitGroup    // those that have neither run nor been stopped
+}
+
+// about is what a line is about.
+type about struct {
+	kind      observe.Kind
+	primitive string
 }
 
 // minute is one that follows a line.
@@ -71,36 +77,37 @@ func (l *Lines) counts(e *observe.Event) bool {
 	defer l.mu.Unlock()
 	if e.Kind == observe.Unavailable {
 		l.outage = e.At.Add(lineEvery)
-		e.Detail = fmt.Sprintf("%s; the client has %d holds and %d waits", e.Detail, l.holds.Load(), l.waits.Load())
+		e.Detail = fmt.Sprintf("%s; the node has %d holds and %d waits", e.Detail, l.holds.Load(), l.waits.Load())
 	}
 	if l.closed || !e.At.Before(l.outage) && !errors.Is(e.Err, berth.ErrUnavailable) {
 		return false
 	}
-	m := l.minutes[e.Kind]
+	of := about{e.Kind, e.Primitive}
+	m := l.minutes[of]
 	if m == nil {
-		l.begin(e.Kind)
+		l.begin(of)
 		return false
 	}
 	m.last, m.count = *e, m.count+1
 	return true
 }
 
-// begin begins the minute of a kind. l.mu is held.
-func (l *Lines) begin(kind observe.Kind) {
+// begin begins a minute. l.mu is held.
+func (l *Lines) begin(of about) {
 	l.timers.Add(1)
-	l.minutes[kind] = &minute{end: time.AfterFunc(lineEvery, func() {
+	l.minutes[of] = &minute{end: time.AfterFunc(lineEvery, func() {
 		defer l.timers.Done()
-		l.end(kind)
+		l.end(of)
 	})}
 }
 
 // end writes what a minute has counted, and begins the next one unless that is nothing.
-func (l *Lines) end(kind observe.Kind) {
+func (l *Lines) end(of about) {
 	l.mu.Lock()
-	m := l.minutes[kind]
-	delete(l.minutes, kind)
+	m := l.minutes[of]
+	delete(l.minutes, of)
 	if m != nil && m.count > 0 && !l.closed {
-		l.begin(kind)
+		l.begin(of)
 	}
 	l.mu.Unlock()
 	l.write(m)

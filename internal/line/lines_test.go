@@ -14,8 +14,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/zaplog"
 )
 
 // logged is a client whose lines a test reads.
@@ -33,7 +33,7 @@ func inLog(t *testing.T, f func(l *logged)) {
 	synctest.Test(t, func(t *testing.T) {
 		core, log := observer.New(zap.DebugLevel)
 		l := &logged{t: t, log: log}
-		l.tell, l.lines = line.NewTeller(keyspace.Sem, "ns", func() string { return "n" }, zap.New(core),
+		l.tell, l.lines = line.NewTeller("ns", func() string { return "n" }, zaplog.New(zap.New(core)),
 			observe.Func(func(observe.Event) { l.told++ }))
 		f(l)
 	})
@@ -75,20 +75,20 @@ var errSilent = fmt.Errorf("%w: no answer", berth.ErrUnavailable)
 func TestAnOutageIsOneLineAMinuteAndNotOneForAClaim(t *testing.T) {
 	inLog(t, func(l *logged) {
 		l.outage(100, 200)
-		require.Equal(l.t, []string{"unavailable h0 <nil> holds; the client has 100 holds and 200 waits"}, l.takes())
+		require.Equal(l.t, []string{"unavailable h0 <nil> holds; the node has 100 holds and 200 waits"}, l.takes())
 		time.Sleep(20 * time.Second)
 		for i := range 100 {
 			l.tell.Send(observe.Event{Kind: observe.Lost, Claim: fmt.Sprint("h", i), WasHeld: true, Err: berth.ErrLost})
 		}
 		require.Equal(l.t, []string{"lost h0 <nil> <nil>"}, l.takes())
 		time.Sleep(41 * time.Second)
-		require.Equal(l.t, []string{"unavailable <nil> 299 waits; the client has 100 holds and 200 waits"}, l.takes())
+		require.Equal(l.t, []string{"unavailable <nil> 299 waits; the node has 100 holds and 200 waits"}, l.takes())
 		l.silent(0, 200)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
 		require.Equal(l.t, []string{"lost <nil> 99 <nil>"}, l.takes())
 		time.Sleep(time.Hour)
-		require.Equal(l.t, []string{"unavailable <nil> 200 waits; the client has 0 holds and 200 waits"}, l.takes())
+		require.Equal(l.t, []string{"unavailable <nil> 200 waits; the node has 0 holds and 200 waits"}, l.takes())
 		require.Equal(l.t, 300+300+100+200, l.told, "an observer gets every event")
 		l.lines.Close()
 	})
@@ -103,7 +103,7 @@ func TestThatWhichIsCountedIsWrittenAtTheEnd(t *testing.T) {
 		require.Equal(l.t, []string{"failed a <nil> <nil>"}, l.takes())
 		l.lines.Close()
 		require.ElementsMatch(l.t, []string{
-			"unavailable <nil> 2 waits; the client has 1 holds and 2 waits",
+			"unavailable <nil> 2 waits; the node has 1 holds and 2 waits",
 			"failed b <nil> <nil>", // the only one: whole
 		}, l.takes())
 		l.tell.Send(observe.Event{Kind: observe.Lost, Claim: "h0", Err: berth.ErrLost})

@@ -2,7 +2,8 @@ package line
 
 import (
 	"context"
-	"strings"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -12,12 +13,12 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// Config says what a node works with. All fields are set by the primitive, but for those that
-// only one kind has.
+// Config says what a process works with.
 type Config struct {
 	// Redis is the user's client.
 	Redis rueidis.Client
@@ -25,55 +26,16 @@ type Config struct {
 	Runner *scriptkit.Runner
 	// Space builds the keys.
 	Space keyspace.Space
-	// Kind is the primitive's kind of keys.
-	Kind keyspace.Kind
-	// Scripts are the kind's.
-	Scripts Scripts
-	// Settings are the client's, complete and valid.
+	// Settings are the process's, complete and valid.
 	Settings settings.Common
-	// Clock is that of the node.
+	// Clock is that of its nodes.
 	Clock clock.Clock
-	// Tell takes the events of the node; nil for none.
+	// Tell takes the events; nil for none.
 	Tell Teller
-	// Notice is the client's, see NewNotice; nil for a node that heeds none.
+	// Notice is the process's, see NewNotice; nil for one that heeds none.
 	Notice *notice.Notice
-	// Swarm is that of the node; nil where none can know it.
+	// Swarm is that of the process; nil where none can know it.
 	Swarm Swarm
-
-	// AcquireArgs returns what only the kind's acquire takes of a claim: whether it may wait, 0, 1
-	// or what only that script knows, and the arguments behind the common ones.
-	AcquireArgs func(c *engine.Claim) (wait string, own []string)
-	// AcquireReply adds to an answer what only the kind's acquire says, such as extra, and why nothing
-	// was got; nil for nothing. A thin name's answer is whole already.
-	AcquireReply func(c *engine.Claim, a engine.Answer, extra string) (engine.Answer, error)
-	// ReleaseArgs returns what only the kind's release takes of a claim; nil for nothing.
-	ReleaseArgs func(c *engine.Claim) (own []string)
-	// ReleaseReply adds to the end of a hold what only the kind's release says of it; nil for nothing.
-	ReleaseReply func(c *engine.Claim, p engine.Parting, extra string) (engine.Parting, error)
-
-	// Parts are keys of a name beyond its state and its line, for scripts that take
-	// them.
-	Parts []string
-	// Empty is told that a pool on which claims of this node wait has no resources;
-	// nil for nobody.
-	Empty func(name string)
-	// Swept is given what only the kind's own sweep tells; nil for nobody.
-	Swept func(name string, told []string)
-	// Request returns the Request of a claim that is resumed; nil for none.
-	Request func() any
-}
-
-// Scripts are those of a kind for what every kind does.
-type Scripts struct {
-	Acquire, Release, Renew, Resume, Restore, Sweep, ForceRelease, Pause, Want *scriptkit.Script
-	// Requeue is of locks alone.
-	Requeue *scriptkit.Script
-}
-
-// kind is what the names of the scripts begin with: semaphore, lock, pool.
-func (s *Scripts) kind() string {
-	kind, _, _ := strings.Cut(s.Acquire.Name, "_")
-	return kind
 }
 
 // Swarm is what a node asks of the swarm that it is in.
@@ -86,66 +48,151 @@ type Swarm interface {
 	Settle(ctx context.Context, node string)
 }
 
-// Node is one node: its calls, and the engine that carries its claims on them. A client whose
-// node changes makes a new one.
+// Node is one node: an id, and the engine that carries its claims of all kinds. It is the engine's Scripts: each call is made
+// as the claim's kind makes it.
 type Node struct {
-	*Calls
+	ID     string
 	Engine *engine.Engine
-	// Notice is Config.Notice.
-	Notice *notice.Notice
+
+	p     *Process
+	over  chan struct{} // closed when the process has another node, or is closed
+	waits waits
+	faces [3]atomic.Pointer[Face] // see face
 }
 
-// New returns a node with an id of its own. It does no I/O.
-func New(cfg Config) *Node {
-	id := engine.NodeID()
-	calls := newCalls(cfg, id)
-	s := cfg.Settings
+var _ engine.Scripts = (*Node)(nil)
+
+// newNode returns a node with an id of its own. It does no I/O.
+func newNode(p *Process) *Node {
+	n := &Node{ID: engine.NodeID(), p: p, over: make(chan struct{})}
+	cfg, s := &p.Config, p.Settings
 	of := engine.Config{
-		Redis: cfg.Redis, Scripts: calls, Node: id, Channel: cfg.Space.Wake(id),
+		Redis: cfg.Redis, Scripts: n, Node: n.ID, Channel: cfg.Space.Wake(n.ID), Process: p, Kinds: Kinds,
 		Wait: s.Lease, CallTimeout: s.CallTimeout, CleanupTimeout: s.CleanupTimeout,
-		WarnAfter: max(s.WarnHeldLongerThan, 0), Retry: s.Retry, Observe: calls.Tell, Clock: cfg.Clock,
-		Paused: func(ctx context.Context, name string) *berth.Pause { return calls.Decide.PauseNow(ctx, cfg.Kind, name) },
+		WarnAfter: max(s.WarnHeldLongerThan, 0), Retry: s.Retry, Observe: cfg.Tell.from(n.ID, ""), Clock: cfg.Clock,
+		Paused: func(ctx context.Context, at engine.Line) *berth.Pause {
+			return p.decide.PauseNow(ctx, at.Kind, at.Name)
+		},
+		Reenters: func(kind keyspace.Kind) bool { return kind == keyspace.Lock },
 	}
 	if cfg.Swarm != nil {
-		of.Passed = func() bool { return cfg.Swarm.Passed(id) }
+		of.Passed = func() bool { return cfg.Swarm.Passed(n.ID) }
 	}
 	if cfg.Notice != nil {
-		of.Before, of.Stands = calls.before, calls.stands
-		of.Drains, of.Reenters = cfg.Notice.Drains, cfg.Kind == keyspace.Lock
-		of.Wanted = cfg.Notice.Prompt
+		of.Before, of.Stands = n.before, n.stands
+		of.Drains, of.Wanted = cfg.Notice.Drains, cfg.Notice.Prompt
 	}
 	if cfg.Swarm != nil || cfg.Notice != nil {
-		of.Settle = calls.settle
+		of.Settle = n.settle
 	}
 	if cfg.Redis.Mode() == rueidis.ClientModeCluster {
-		of.Server = func(name string) int { return cfg.Runner.Server(calls.Key(name)) }
+		of.Server = cfg.Runner.Server
 	}
-	n := &Node{Calls: calls, Engine: engine.New(of), Notice: cfg.Notice}
-	calls.waits.background = n.Engine.Background
+	n.Engine = engine.New(of)
+	n.waits = waits{
+		clock: cfg.Clock, noted: map[engine.Line]time.Duration{}, background: n.Engine.Background,
+		note: func(due [state.Shards][]string) { noteAll(cfg, due) },
+	}
 	if cfg.Notice != nil {
-		cfg.Notice.Join(id, n.Engine.Drain, n.Engine.LostData)
+		cfg.Notice.Join(n.ID, n.Engine.Drain, n.Engine.LostData)
 	}
 	return n
 }
 
-// Trial goes through the scripts of an uncontended claim, on a name of its own: those of a thin
-// name, and with a lease that a thin name does not take the kind's own.
-func (n *Node) Trial(ctx context.Context) error {
-	lease, label := n.cfg.Settings.Lease, n.cfg.Settings.Label
-	for _, length := range []time.Duration{lease, 2 * lease} {
-		claim := &engine.Claim{
-			ID: n.Engine.ClaimID(), Name: "berth check " + n.ID, Capacity: 1,
-			Record: engine.Record{Weight: 1, Wait: lease, Lease: length, Phase: 'w', Node: n.ID, Label: label},
-		}
-		if _, err := n.Acquire(ctx, claim); err != nil {
-			return err
-		}
-		if _, err := n.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
-			return err
-		}
-		if _, err := n.Release(ctx, claim, 0); err != nil {
+// Face is the node as a kind sees it.
+func (n *Node) Face(kind keyspace.Kind) *Face {
+	at := n.face(kind)
+	if f := at.Load(); f != nil {
+		return f
+	}
+	n.p.mu.Lock()
+	defer n.p.mu.Unlock()
+	if f := at.Load(); f != nil {
+		return f
+	}
+	f := newFace(n, n.p.kind(kind))
+	at.Store(f)
+	return f
+}
+
+// face is where the Face of a kind is kept; nil there before its first use.
+func (n *Node) face(kind keyspace.Kind) *atomic.Pointer[Face] {
+	switch kind {
+	case keyspace.Lock:
+		return &n.faces[0]
+	case keyspace.Sem:
+		return &n.faces[1]
+	case keyspace.Pool:
+		return &n.faces[2]
+	}
+	panic(fmt.Sprintf("berth: %q is no kind of names", string(kind))) // somebody has forgotten to say it
+}
+
+func (n *Node) of(c *engine.Claim) *Calls { return n.Face(c.Kind).Calls }
+
+// Acquire is Calls.Acquire.
+func (n *Node) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	return n.of(c).Acquire(ctx, c)
+}
+
+// Release is Calls.Release.
+func (n *Node) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+	return n.of(c).Release(ctx, c, stays)
+}
+
+// Requeue is Calls.Requeue.
+func (n *Node) Requeue(ctx context.Context, c *engine.Claim) (engine.Answer, bool, error) {
+	return n.of(c).Requeue(ctx, c)
+}
+
+// Restore is Calls.Restore.
+func (n *Node) Restore(ctx context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
+	return n.of(claims[0]).Restore(ctx, name, claims)
+}
+
+// Beat is Calls.Beat.
+func (n *Node) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	return n.of(claims[0]).Beat(ctx, name, mode, claims)
+}
+
+// Sweep is Calls.Sweep.
+func (n *Node) Sweep(ctx context.Context, at engine.Line) (engine.NextDeadline, error) {
+	return n.Face(at.Kind).Sweep(ctx, at.Name)
+}
+
+// Key is the Redis key of a name's state.
+func (n *Node) Key(at engine.Line) string { return n.Face(at.Kind).key(at.Name) }
+
+// Load loads, on every node of the server, the scripts for own calls of the kinds that have a face.
+func (n *Node) Load(ctx context.Context) error {
+	n.p.mu.Lock()
+	var kinds []keyspace.Kind
+	for kind := range n.p.kinds {
+		kinds = append(kinds, kind)
+	}
+	n.p.mu.Unlock()
+	for _, kind := range kinds {
+		if err := n.Face(kind).load(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// before is engine.Config.Before.
+func (n *Node) before(ctx context.Context, c *engine.Claim) (*berth.AcquireError, error) {
+	return n.of(c).before(ctx, c)
+}
+
+// stands is engine.Config.Stands.
+func (n *Node) stands(ctx context.Context, c *engine.Claim) bool { return n.of(c).stands(ctx, c) }
+
+// settle is engine.Config.Settle: it asks whether the process drains, and whether the node is dead.
+func (n *Node) settle(ctx context.Context) {
+	if n.p.Notice != nil {
+		n.p.Notice.Ask(ctx)
+	}
+	if n.p.Swarm != nil {
+		n.p.Swarm.Settle(ctx, n.ID)
+	}
 }

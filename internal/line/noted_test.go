@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -20,7 +21,7 @@ func TestANodeNotesEachOfManyNamesOnceIn30SecondsAndForgetsThemThen(t *testing.T
 	t.Parallel()
 	const names = 3 * fewNoted
 	var clock hand
-	w := waits{kind: keyspace.Sem, clock: &clock, noted: map[string]time.Duration{}}
+	w := waits{clock: &clock, noted: map[engine.Line]time.Duration{}}
 	w.background = func(func(<-chan struct{})) bool { return true }
 	due := func() (n int) {
 		for range names/mostNoted + 1 {
@@ -33,7 +34,7 @@ func TestANodeNotesEachOfManyNamesOnceIn30SecondsAndForgetsThemThen(t *testing.T
 	}
 	for beat := range 12 {
 		for i := range names {
-			w.add(strconv.Itoa(i))
+			w.add(engine.Line{Kind: keyspace.Sem, Name: strconv.Itoa(i)})
 		}
 		want := 0
 		if beat%3 == 0 {
@@ -43,7 +44,7 @@ func TestANodeNotesEachOfManyNamesOnceIn30SecondsAndForgetsThemThen(t *testing.T
 		clock += hand(10 * time.Second)
 	}
 	for i := range 20 * names {
-		w.add("other " + strconv.Itoa(i))
+		w.add(engine.Line{Kind: keyspace.Lock, Name: strconv.Itoa(i)})
 		clock += hand(time.Second)
 	}
 	require.LessOrEqual(t, len(w.noted), fewNoted)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -13,17 +14,15 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// NewNotice returns what a client knows of its kind's notice. The nodes of the client share it; the
-// client closes it behind them.
+// NewNotice returns what a process knows of the notice. Its nodes share it; Process.Close ends it behind them.
 func NewNotice(cfg Config) *notice.Notice {
 	return notice.New(notice.Config{
-		Clock: cfg.Clock, Label: cfg.Settings.Label, Timeout: cfg.Settings.CallTimeout,
+		Clock: cfg.Clock, Label: cfg.Settings.Label, Kinds: Kinds, Timeout: cfg.Settings.CallTimeout,
 		Apart: cfg.Redis.Mode() == rueidis.ClientModeCluster,
 		Read:  (&hearing{Config: cfg}).read,
 		Failed: func(err error) {
@@ -40,7 +39,7 @@ func NewNotice(cfg Config) *notice.Notice {
 }
 
 const (
-	// mostTold is how many fields a notice has that is read whole; Berth writes 101 at the most.
+	// mostTold is how many fields a notice has that is read whole; Berth writes 103 at the most.
 	mostTold = 10_000
 	// scannedTold is about how many fields one HSCAN passes: what is on the same connection waits for no more.
 	scannedTold = 1000
@@ -50,7 +49,7 @@ const (
 // heartbeats it would cost its size each time.
 const longFor = time.Minute
 
-// hearing is how a client reads the notice, on one goroutine.
+// hearing is how a process reads the notice, on one goroutine.
 type hearing struct {
 	Config
 	crowded bool                     // when it was read last, it had too many fields
@@ -60,7 +59,7 @@ type hearing struct {
 // read reads the fields of the process, and those of labels that end in *: where there are few of them, in one trip. Of a
 // notice with too many fields it reads none but the process's own.
 func (h *hearing) read(ctx context.Context, own []string) (told notice.Told, err error) {
-	key, whole := []string{h.Space.Notice(h.Kind)}, !h.crowded && !h.spares("")
+	key, whole := []string{h.Space.Notice()}, !h.crowded && !h.spares("")
 	asked := slices.DeleteFunc(slices.Clone(own), h.spares)
 	commands := []scriptkit.Command{{Verb: []string{"HLEN"}, Keys: key}}
 	if len(asked) > 0 {
@@ -133,7 +132,7 @@ var errLong = fmt.Errorf("berth: what operators say to all has a text that is %w
 
 // crowded is the error of a notice that is not read whole.
 func crowded(fields int64) error {
-	return fmt.Errorf("berth: what operators say to all has %d fields, and Berth writes 101 at the most: a drain of a label with * is not heard", fields)
+	return fmt.Errorf("berth: what operators say to all has %d fields, and Berth writes 103 at the most: a drain of a label with * is not heard", fields)
 }
 
 // patterns adds the fields of labels that end in *, of which some pages may have been read.
@@ -163,51 +162,61 @@ func (h *hearing) patterns(ctx context.Context, fields map[string]string, pages 
 // scan asks for a page of the fields of labels that end in *.
 func (h *hearing) scan(cursor string) scriptkit.Command {
 	return scriptkit.Command{
-		Verb: []string{"HSCAN"}, Keys: []string{h.Space.Notice(h.Kind)},
+		Verb: []string{"HSCAN"}, Keys: []string{h.Space.Notice()},
 		Args: []string{cursor, "MATCH", notice.Label + `*\*`, "COUNT", strconv.Itoa(scannedTold)},
 	}
 }
 
-// readNotice reads a field of the kind's notice, and the time of the server that has it (ms).
-func readNotice(ctx context.Context, cfg Config, field string) (notice.Field, int64, error) {
+// readNotice reads fields of the notice, and the time of the server that has it (ms).
+func readNotice(ctx context.Context, cfg *Config, fields ...string) ([]notice.Field, int64, error) {
 	a, err := cfg.Runner.Read(ctx, "notice", scriptkit.From{Primary: true}, scriptkit.Command{
-		Verb: []string{"HMGET"}, Keys: []string{cfg.Space.Notice(cfg.Kind)}, Args: []string{field},
+		Verb: []string{"HMGET"}, Keys: []string{cfg.Space.Notice()}, Args: fields,
 	})
 	if err != nil {
-		return notice.Field{}, 0, err
+		return nil, 0, err
 	}
 	texts, err := a.Results[0].AsStrSlice()
 	if err != nil {
-		return notice.Field{}, 0, err
+		return nil, 0, err
 	}
-	return notice.Read(texts[0]), a.Now, nil
+	told := make([]notice.Field, len(fields))
+	for i := range told {
+		told[i] = notice.Read(texts[i])
+	}
+	return told, a.Now, nil
 }
 
-// Notices returns why clients do not hear all that operators say to the clients of each kind.
-func (n *Node) Notices(ctx context.Context) (problems []error) {
-	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
-		h := hearing{Config: n.cfg, crowded: true} // so that nothing but the field is read
-		h.Kind = kind
-		told, err := h.read(ctx, []string{notice.Pause})
-		if err = cmp.Or(err, told.Problem); err == nil && notice.Read(told.Fields[notice.Pause]).Damaged {
-			err = fmt.Errorf("berth: the pause of all names is %w", state.ErrDamaged)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", kind, err))
+// Notices returns why processes do not hear all that operators say to them.
+func (p *Process) Notices(ctx context.Context) (problems []error) {
+	var own []string
+	for _, kind := range Kinds {
+		own = append(own, notice.Pause(kind))
+	}
+	h := hearing{Config: p.Config, crowded: true} // so that nothing but the fields is read
+	told, err := h.read(ctx, own)
+	if err = cmp.Or(err, told.Problem); err != nil {
+		return []error{err}
+	}
+	for _, kind := range Kinds {
+		if notice.Read(told.Fields[notice.Pause(kind)]).Damaged {
+			problems = append(problems, fmt.Errorf("%s: berth: the pause of all names is %w", kind, state.ErrDamaged))
 		}
 	}
 	return problems
 }
 
-// say sets a field of the notice, and returns its number. It returns berth.ErrStale if another call
-// has set the field since this one began.
-func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration, what string) (int64, error) {
-	old, _, err := readNotice(ctx, s.cfg, field)
+// say sets fields of the notice, and returns their number. It returns berth.ErrStale if another call
+// has set one of them since this one began.
+func (p *Process) say(ctx context.Context, lasts time.Duration, what string, fields ...string) (int64, error) {
+	old, _, err := readNotice(ctx, &p.Config, fields...)
 	if err != nil {
 		return 0, err
 	}
-	r, err := s.cfg.Runner.Run(ctx, composed.NoticeSet, scriptkit.Bounded, []string{s.cfg.Space.Notice(s.cfg.Kind)},
-		[]string{field, Decimal(lasts.Milliseconds()), what, Decimal(old.Number), call})
+	args := []string{Decimal(lasts.Milliseconds()), what, p.Node().Engine.ClaimID()}
+	for i, field := range fields {
+		args = append(args, field, Decimal(old[i].Number))
+	}
+	r, err := p.Runner.Run(ctx, composed.NoticeSet, scriptkit.Bounded, []string{p.Space.Notice()}, args)
 	if err != nil {
 		return 0, err
 	}
@@ -216,14 +225,14 @@ func (s *Calls) say(ctx context.Context, call, field string, lasts time.Duration
 		return r.Int(1), r.Err()
 	case statusStale:
 		stale := error(&berth.StaleError{Changed: text(&r, 3)})
-		if field == notice.Pause {
+		if strings.HasPrefix(text(&r, 4), notice.Pause("")) {
 			stale = staleAll(r.Int(2) > 0, text(&r, 3))
 		}
 		return 0, cmp.Or(r.Err(), stale)
 	case statusCrowded:
 		return 0, berth.Invalid("target", "100 nodes and labels were told to drain within a day, and no more can be")
 	}
-	return 0, Unexpected(field, &r)
+	return 0, Unexpected(fields[0], &r)
 }
 
 // staleAll is the error of a pause of all names, or of its end, that another one has overtaken.
@@ -232,14 +241,4 @@ func staleAll(paused bool, reason string) error {
 		return &berth.StaleError{Changed: "unpaused"}
 	}
 	return &berth.StaleError{Changed: "paused: " + reason}
-}
-
-// settle is engine.Config.Settle: it asks whether the process drains, and whether the node is dead.
-func (s *Calls) settle(ctx context.Context) {
-	if s.cfg.Notice != nil {
-		s.cfg.Notice.Ask(ctx)
-	}
-	if s.cfg.Swarm != nil {
-		s.cfg.Swarm.Settle(ctx, s.ID)
-	}
 }

@@ -15,21 +15,21 @@ import (
 )
 
 // noticeKey is where the notice of locks is.
-const noticeKey = "ns:notice:{lock}:state"
+const noticeKey = "ns:notice:{all}:state"
 
 // notice sends notice_set.
 func (a *node) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
 	a.t.Helper()
 	run := scriptkit.NewRunner(a.redis, scriptkit.Options{})
 	r, err := run.Run(context.Background(), composed.Library().Script("notice_set"), scriptkit.Once,
-		[]string{noticeKey}, []string{field, lasts, what, seen, by})
+		[]string{noticeKey}, []string{lasts, what, by, field, seen})
 	require.NoError(a.t, err)
 	return &r
 }
 
 func TestEachNoticeHasAGreaterNumber(t *testing.T) {
 	onServer(t, func(t *testing.T, a *node) {
-		r := a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		r := a.notice("pause:sem", "60000", "moving\nhouse", "0", "one")
 		require.Equal(t, "set", r.Status())
 		first := r.Int(1)
 		require.Equal(t, time.Now().UnixMilli(), first)
@@ -37,16 +37,16 @@ func TestEachNoticeHasAGreaterNumber(t *testing.T) {
 		r = a.notice("l:w*", "0", "drain", "0", "two")
 		require.Equal(t, first+1, r.Int(1), "of all fields")
 		time.Sleep(time.Second)
-		r = a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		r = a.notice("pause:sem", "60000", "moving\nhouse", "0", "one")
 		require.Equal(t, []int64{first, 59000}, []int64{r.Int(1), r.Int(2)}, "the same call is answered again")
-		r = a.notice("pause", "0", "", strconv.FormatInt(first, 10), "three")
+		r = a.notice("pause:sem", "0", "", strconv.FormatInt(first, 10), "three")
 		require.Equal(t, []int64{first + 1000, 0}, []int64{r.Int(1), r.Int(2)})
-		r = a.notice("pause", "60000", "moving\nhouse", "0", "one")
+		r = a.notice("pause:sem", "60000", "moving\nhouse", "0", "one")
 		require.Equal(t, "stale", r.Status(), "a late copy")
 		require.Equal(t, first+1000, r.Int(1))
 		fields, err := a.redis.Do(context.Background(), a.redis.B().Hgetall().Key(noticeKey).Build()).AsStrMap()
 		require.NoError(t, err)
-		require.Equal(t, strconv.FormatInt(first+1000, 10)+" three 0 ", fields["pause"])
+		require.Equal(t, strconv.FormatInt(first+1000, 10)+" three 0 ", fields["pause:sem"])
 		require.True(t, strings.HasSuffix(fields["l:w*"], " two 0 drain"))
 	})
 }
@@ -60,7 +60,7 @@ func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 		}
 		a.notice("n:a", "0", "drain", "0", "one")
 		require.Equal(t, 24*time.Hour, left())
-		a.notice("pause", "7200000", "", "0", "two")
+		a.notice("pause:sem", "7200000", "", "0", "two")
 		require.Equal(t, 26*time.Hour, left())
 		time.Sleep(time.Hour)
 		a.notice("n:a", "0", "stop", "9999999999999", "three")
@@ -76,8 +76,8 @@ func TestAForgedNoticeIsWrittenOver(t *testing.T) {
 			require.NoError(t, a.redis.Do(context.Background(), a.redis.B().Arbitrary("HSET", noticeKey, name, text).Build()).Error())
 		}
 		for _, text := range []string{"99999999999999999999 x 0 drain", "x", "1 x 99999999999999999999 y"} {
-			field("pause", text)
-			r := a.notice("pause", "60000", "", strconv.FormatInt(notice.Read(text).Number, 10), "one"+text)
+			field("pause:sem", text)
+			r := a.notice("pause:sem", "60000", "", strconv.FormatInt(notice.Read(text).Number, 10), "one"+text)
 			require.Equal(t, []any{"set", int64(60000)}, []any{r.Status(), r.Int(2)}, text)
 			require.Less(t, r.Int(1), now+10)
 		}
@@ -86,7 +86,7 @@ func TestAForgedNoticeIsWrittenOver(t *testing.T) {
 		}
 		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "two").Status())
 		require.Equal(t, "set", a.notice("l:7*", "0", "stop", "1", "three").Status(), "one that is there")
-		require.Equal(t, "set", a.notice("pause", "0", "", strconv.FormatInt(now+10, 10), "four").Status())
+		require.Equal(t, "set", a.notice("pause:sem", "0", "", strconv.FormatInt(now+10, 10), "four").Status())
 	})
 }
 
@@ -97,7 +97,7 @@ func TestAHundredDrainsAreEnough(t *testing.T) {
 		}
 		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "x").Status())
 		require.Equal(t, "set", a.notice("n:7", "0", "stop", "9999999999999", "s").Status())
-		require.Equal(t, "set", a.notice("pause", "1000", "", "0", "p").Status())
+		require.Equal(t, "set", a.notice("pause:sem", "1000", "", "0", "p").Status())
 		time.Sleep(25 * time.Hour)
 		require.Equal(t, "set", a.notice("l:x", "0", "drain", "0", "x").Status())
 		n, err := a.redis.Do(context.Background(), a.redis.B().Hlen().Key(noticeKey).Build()).AsInt64()

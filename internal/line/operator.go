@@ -12,12 +12,12 @@ import (
 // allNames goes through the names of the kind that the server knows, idle ones too, those of
 // each node of a cluster by themselves.
 func (s *Calls) allNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, false)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.kind.Kind, false)
 }
 
 // fatNames is allNames of those in fat form.
 func (s *Calls) fatNames(ctx context.Context) iter.Seq[iter.Seq2[string, error]] {
-	return s.Decide.Servers(ctx, s.cfg.Redis, s.cfg.Kind, true)
+	return s.Decide.Servers(ctx, s.cfg.Redis, s.kind.Kind, true)
 }
 
 // mostUnanswered is how many calls in a row may go unanswered, each for as long as Config.Retry
@@ -97,18 +97,18 @@ type step struct {
 // berth.ErrInvalidConfig for a target that cannot be; berth.ErrNotHeld where a name was given and
 // nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
 // server's errors.
-func (s *Node) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
+func (s *Face) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
 	return s.each(s.For(ctx, "Release", t.Name), t, step{one: s.forceRelease, waits: true, whole: whole})
 }
 
 // WantTarget asks for holds back, and returns for how many, also beside an error. Waits are left
 // alone. Its errors are those of ReleaseTarget.
-func (s *Node) WantTarget(ctx context.Context, t berth.Target) (int, error) {
+func (s *Face) WantTarget(ctx context.Context, t berth.Target) (int, error) {
 	return s.each(s.For(ctx, "Want", t.Name), t, step{one: s.want})
 }
 
 // each takes a step with the claims of a target.
-func (s *Node) each(ctx context.Context, t berth.Target, do step) (int, error) {
+func (s *Face) each(ctx context.Context, t berth.Target, do step) (int, error) {
 	if err := checkTarget(t); err != nil {
 		return 0, err
 	}
@@ -152,7 +152,7 @@ func checkTarget(t berth.Target) error {
 // eachMatch takes a step with the claims of a name that match a target: with those that wait first, so that
 // none of them is granted what the holds leave. What is held is listed before the first step:
 // who gets it meanwhile is not meant. The listings go on after a claim that is damaged.
-func (s *Node) eachMatch(ctx context.Context, name string, t berth.Target, do step) (count int, err error) {
+func (s *Face) eachMatch(ctx context.Context, name string, t berth.Target, do step) (count int, err error) {
 	var errs []error
 	var meant []string
 	listed := make(map[string]bool) // a claim may be granted between the listings

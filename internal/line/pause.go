@@ -17,7 +17,7 @@ import (
 // Pause has nothing granted of a name for so long, why is any text of up to 512 bytes. A pause of all names that
 // lasts longer goes on behind it. It returns
 // *berth.ConfigError, berth.ErrStale, berth.ErrIncompatible, or the server's error.
-func (n *Node) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
+func (n *Face) Pause(ctx context.Context, name string, lasts time.Duration, why string) error {
 	if err := checkPause(lasts, why); err != nil {
 		return err
 	}
@@ -36,12 +36,12 @@ func checkPause(lasts time.Duration, why string) error {
 }
 
 // Unpause ends the pauses of a name; that it has none is noted, too: an older Pause may still come.
-func (n *Node) Unpause(ctx context.Context, name string) error { return n.decide(ctx, name, 0, "") }
+func (n *Face) Unpause(ctx context.Context, name string) error { return n.decide(ctx, name, 0, "") }
 
 // decide runs the kind's script of pauses, and sweeps on where it stopped at its bound. 0 ends the
 // pauses, and excepts the name from the last pause of all names; where that cannot be read, it returns the
 // error: the next claim would have the name paused again.
-func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why string) error {
+func (n *Face) decide(ctx context.Context, name string, lasts time.Duration, why string) error {
 	if err := keyspace.CheckName(name); err != nil {
 		return err
 	}
@@ -55,13 +55,13 @@ func (n *Node) decide(ctx context.Context, name string, lasts time.Duration, why
 	}
 	known := int64(0)
 	if lasts == 0 {
-		told, ms, err := readNotice(n.For(ctx, call, name), n.cfg, notice.Pause)
+		told, ms, err := readNotice(n.For(ctx, call, name), &n.cfg, notice.Pause(n.kind.Kind))
 		if err != nil {
 			return err
 		}
-		known = cmp.Or(told.Number, ms) // of a pause that the server has lost, and clients keep to
+		known = cmp.Or(told[0].Number, ms) // of a pause that the server has lost, and clients keep to
 	}
-	r, err := n.Run(ctx, n.cfg.Scripts.Pause, scriptkit.Bounded, name,
+	r, err := n.Run(ctx, n.kind.Scripts.Pause, scriptkit.Bounded, name,
 		Decimal(lasts.Milliseconds()), why, Decimal(seen), n.Engine.ClaimID(), Decimal(known))
 	if err != nil {
 		return err

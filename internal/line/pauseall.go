@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -26,34 +27,47 @@ const mostNamed = 100
 // walkBatch is how many names of a server are paused at a time.
 const walkBatch = 100
 
-// PauseAll has nothing granted of any name of the kind for so long: it tells all clients, and pauses what is
+// PauseAll has nothing granted of any name of some kinds for so long: it tells all clients, and pauses what is
 // in use. It returns *berth.ConfigError, berth.ErrStale, ctx's error, or the server's errors.
-func (n *Node) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
+func (p *Process) PauseAll(ctx context.Context, lasts time.Duration, reason string, kinds ...keyspace.Kind) (berth.PausedAll, error) {
 	if err := checkPause(lasts, reason); err != nil {
 		return berth.PausedAll{}, err
 	}
-	return n.walkAll(n.For(ctx, "PauseAll", ""), lasts, reason)
+	return p.walkAll(scriptkit.For(ctx, "PauseAll of "+words(kinds)), lasts, reason, kinds)
 }
 
 // UnpauseAll ends that, and the pauses that it has made. What an operator has paused by itself stays so.
-func (n *Node) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
-	return n.walkAll(n.For(ctx, "UnpauseAll", ""), 0, "")
+func (p *Process) UnpauseAll(ctx context.Context, kinds ...keyspace.Kind) (berth.PausedAll, error) {
+	return p.walkAll(scriptkit.For(ctx, "UnpauseAll of "+words(kinds)), 0, "", kinds)
+}
+
+// words names kinds, for people.
+func words(kinds []keyspace.Kind) string {
+	var all []string
+	for _, kind := range kinds {
+		all = append(all, word(kind)+"s")
+	}
+	return strings.Join(all, ", ")
 }
 
 // walkAll tells all clients, and goes through the names twice: at once, and when all have heard, unless the pause
 // is over by then. Names that come meanwhile are paused by those who ask for them.
-func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
-	number, err := n.say(ctx, n.Engine.ClaimID(), notice.Pause, lasts, reason)
-	if err != nil {
+func (p *Process) walkAll(ctx context.Context, lasts time.Duration, reason string, kinds []keyspace.Kind) (berth.PausedAll, error) {
+	w := &walk{p: p, reason: reason}
+	for _, kind := range kinds {
+		w.kinds = append(w.kinds, &paused{face: p.Face(kind)})
+		w.fields = append(w.fields, notice.Pause(kind))
+	}
+	var err error
+	if w.number, err = p.say(ctx, lasts, reason, w.fields...); err != nil {
 		return berth.PausedAll{}, err
 	}
-	said := n.cfg.Clock.Now()
-	w := &walk{n: n, number: number, reason: reason}
+	said := p.Clock.Now()
 	if lasts > 0 {
 		w.ends = said + lasts
 	}
 	w.pass(ctx)
-	timer := time.NewTimer(heard - (n.cfg.Clock.Now() - said))
+	timer := time.NewTimer(heard - (p.Clock.Now() - said))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -65,7 +79,10 @@ func (n *Node) walkAll(ctx context.Context, lasts time.Duration, reason string) 
 	if ctx.Err() != nil {
 		w.errs = append(w.errs, scriptkit.CallersEnd(ctx))
 	}
-	n.Tell.Send(observe.Event{Kind: w.kind(), Context: ctx, Left: lasts, Count: w.found.Names, Detail: reason})
+	for _, k := range w.kinds {
+		w.found.Names += k.names
+		k.face.Tell.Send(observe.Event{Kind: w.does(), Context: ctx, Left: lasts, Count: k.names, Detail: reason})
+	}
 	return w.found, errors.Join(append(w.errs, w.unread())...)
 }
 
@@ -81,23 +98,30 @@ func (w *walk) unread() error {
 	return fmt.Errorf("berth: these names could not be asked: %s%s", strings.Join(w.left, ", "), others)
 }
 
-// walk is a walk over all names.
+// walk is a walk over all names of some kinds.
 type walk struct {
-	n      *Node
-	number int64         // of the notice
+	p      *Process
+	kinds  []*paused
+	fields []string      // of the notice
+	number int64         // that they have
 	ends   time.Duration // when the pause ends, on the clock; 0 where the walk ends one
 	reason string
 
-	ended int  // how many pauses the passes before this one have ended
 	stale bool // another notice stands
 
 	mu    sync.Mutex
-	found berth.PausedAll // guarded by mu: what this pass has found
+	found berth.PausedAll // guarded by mu: what this pass has found, but for the names
 	left  []string        // guarded by mu: the first names that this pass could not ask, quoted
 	errs  []error         // guarded by mu: of this pass
 }
 
-func (w *walk) kind() observe.Kind {
+// paused is a kind whose names a walk pauses.
+type paused struct {
+	face  *Face
+	names int // guarded by walk.mu: how many are paused; of the end of a pause how many are not any more, in all passes
+}
+
+func (w *walk) does() observe.Kind {
 	if w.ends > 0 {
 		return observe.Paused
 	}
@@ -105,42 +129,49 @@ func (w *walk) kind() observe.Kind {
 }
 
 // over says whether the pause has ended by itself.
-func (w *walk) over() bool { return w.ends > 0 && w.n.cfg.Clock.Now() >= w.ends }
+func (w *walk) over() bool { return w.ends > 0 && w.p.Clock.Now() >= w.ends }
 
 // stands reads the notice. It reports false where that cannot be read, or another one stands: then another
 // walk has overtaken this one. names are those that are not asked then.
 func (w *walk) stands(ctx context.Context, names ...string) bool {
-	told, ms, err := readNotice(ctx, w.n.cfg, notice.Pause)
+	told, ms, err := readNotice(ctx, &w.p.Config, w.fields...)
 	if err != nil {
 		w.failed(err, names...)
 		return false
 	}
-	if w.stale = told.Number != w.number; w.stale {
-		w.failed(staleAll(told.Until > ms, told.What))
+	for _, f := range told {
+		if f.Number != w.number {
+			w.stale = true
+			w.failed(staleAll(f.Until > ms, f.What))
+			return false
+		}
 	}
-	return !w.stale
+	return true
 }
 
 // pass goes through all names in fat form once. A thin one has nobody waiting: no script grants it but for who
 // asks, and that client pauses it first.
 func (w *walk) pass(ctx context.Context) {
-	w.ended += w.found.Names
 	w.found, w.left, w.errs = berth.PausedAll{}, nil, nil
-	w.stands(ctx)
-	for names := range w.n.fatNames(ctx) {
-		if w.stale {
-			break
+	for _, k := range w.kinds {
+		if w.ends > 0 {
+			k.names = 0
 		}
-		w.server(ctx, names)
 	}
-	if w.ends == 0 {
-		w.found.Names += w.ended
+	w.stands(ctx)
+	for _, k := range w.kinds {
+		for names := range k.face.fatNames(ctx) {
+			if w.stale {
+				return
+			}
+			w.server(ctx, k, names)
+		}
 	}
 }
 
 // server goes through the names of one server, and leaves the rest out where none of a batch was
 // answered.
-func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
+func (w *walk) server(ctx context.Context, k *paused, names iter.Seq2[string, error]) {
 	batch := make([]string, 0, walkBatch)
 	for name, err := range names {
 		if err != nil {
@@ -150,36 +181,36 @@ func (w *walk) server(ctx context.Context, names iter.Seq2[string, error]) {
 		if batch = append(batch, name); len(batch) < walkBatch {
 			continue
 		}
-		if !w.batch(ctx, batch) {
+		if !w.batch(ctx, k, batch) {
 			return
 		}
 		batch = batch[:0]
 	}
-	w.batch(ctx, batch)
+	w.batch(ctx, k, batch)
 }
 
 // batch pauses names, or ends their pauses. It reports false where none was answered, or none is to be asked
 // any more.
-func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
+func (w *walk) batch(ctx context.Context, k *paused, names []string) (answered bool) {
 	if len(names) == 0 || !w.stands(ctx, names...) {
 		return false
 	}
-	left := max(0, w.ends-w.n.cfg.Clock.Now())
+	left := max(0, w.ends-w.p.Clock.Now())
 	if w.ends > 0 && left == 0 {
 		return false
 	}
-	calls := make([]scriptkit.Call, len(names))
+	f, calls := k.face, make([]scriptkit.Call, len(names))
 	for i, name := range names {
-		args := append(w.n.args(name, 5), w.n.pauseAll(pauseWalk, w.number, left, w.reason)...)
-		calls[i] = scriptkit.Call{Script: w.n.cfg.Scripts.Pause, Keys: w.n.keysFor(w.n.cfg.Scripts.Pause, name), Args: args}
+		args := append(f.args(name, 5), f.pauseAll(pauseWalk, w.number, left, w.reason)...)
+		calls[i] = scriptkit.Call{Script: f.kind.Scripts.Pause, Keys: f.keysFor(f.kind.Scripts.Pause, name), Args: args}
 	}
 	var on []string // guarded by w.mu: those whose script has stopped at its bound
-	once, cancel := scriptkit.Limit(ctx, w.n.cfg.Settings.CallTimeout)
+	once, cancel := scriptkit.Limit(ctx, w.p.Settings.CallTimeout)
 	defer cancel()
-	w.n.cfg.Runner.RunMany(once, calls, func(i int, r scriptkit.Reply, err error) {
+	w.p.Runner.RunMany(once, calls, func(i int, r scriptkit.Reply, err error) {
 		more := false
 		if err == nil {
-			more, err = w.take(names[i], &r)
+			more, err = w.take(k, names[i], &r)
 		}
 		if err != nil {
 			w.failed(err, names[i])
@@ -192,7 +223,7 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 		}
 	})
 	for _, name := range on {
-		if err := w.n.SweepOn(ctx, name, true); err != nil {
+		if err := f.SweepOn(ctx, name, true); err != nil {
 			w.failed(err)
 		}
 	}
@@ -200,7 +231,7 @@ func (w *walk) batch(ctx context.Context, names []string) (answered bool) {
 }
 
 // take counts what became of a name.
-func (w *walk) take(name string, r *scriptkit.Reply) (more bool, err error) {
+func (w *walk) take(k *paused, name string, r *scriptkit.Reply) (more bool, err error) {
 	counts := false
 	switch r.Status() {
 	case statusPaused: // by itself, where the walk ends a pause
@@ -215,7 +246,7 @@ func (w *walk) take(name string, r *scriptkit.Reply) (more bool, err error) {
 	}
 	if counts {
 		w.mu.Lock()
-		w.found.Names++
+		k.names++
 		w.mu.Unlock()
 	}
 	return more, r.Err()

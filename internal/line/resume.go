@@ -12,23 +12,23 @@ import (
 
 // Detach stops renewing a hold of this node, and returns the token by which it
 // can be taken up.
-func (n *Node) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) {
+func (n *Face) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) {
 	if err := h.Detach(ctx); err != nil {
 		return berth.Token{}, err
 	}
 	c := h.Claim()
 	return berth.Token{
-		Kind: string(n.cfg.Kind), Namespace: n.cfg.Space.Namespace(), Name: c.Name, Claim: c.ID, Node: n.ID, Fence: h.Fence(),
+		Kind: string(n.kind.Kind), Namespace: n.cfg.Space.Namespace(), Name: c.Name, Claim: c.ID, Node: h.Node(), Fence: h.Fence(),
 	}, nil
 }
 
-// checkToken refuses a token that cannot be of this client's holds.
-func (n *Node) checkToken(token berth.Token) error {
-	if token.Kind != string(n.cfg.Kind) {
-		return berth.Invalid("token.Kind", "%q is not this client's, %q", token.Kind, n.cfg.Kind)
+// checkToken refuses a token that cannot be of this kind's holds.
+func (n *Face) checkToken(token berth.Token) error {
+	if token.Kind != string(n.kind.Kind) {
+		return berth.Invalid("token.Kind", "%q is not what is resumed here, %q", token.Kind, n.kind.Kind)
 	}
 	if token.Namespace != n.cfg.Space.Namespace() {
-		return berth.Invalid("token.Namespace", "%q is not this client's, %q", token.Namespace, n.cfg.Space.Namespace())
+		return berth.Invalid("token.Namespace", "%q is not this node's, %q", token.Namespace, n.cfg.Space.Namespace())
 	}
 	if err := keyspace.CheckName(token.Name); err != nil {
 		return err
@@ -44,12 +44,12 @@ func (n *Node) checkToken(token berth.Token) error {
 // for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
 // berth.ErrReleased if somebody else has resumed or released it,
 // berth.ErrDraining, berth.ErrClosed, or the server's error.
-func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
+func (n *Face) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
 	if err := n.checkToken(token); err != nil {
 		return nil, err
 	}
-	if n.Notice != nil {
-		if n.Notice.Sure(ctx); n.Notice.Drains() {
+	if told := n.cfg.Notice; told != nil {
+		if told.Sure(ctx, n.kind.Kind); told.Drains() {
 			return nil, berth.ErrDraining
 		}
 	}
@@ -58,7 +58,7 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	}
 	defer n.Engine.End()
 	start := n.Engine.Now()
-	r, err := n.Run(ctx, n.cfg.Scripts.Resume, scriptkit.Bounded, token.Name,
+	r, err := n.Run(ctx, n.kind.Scripts.Resume, scriptkit.Bounded, token.Name,
 		n.ID, token.Claim, token.Node, n.mode(engine.ModeBeat, true))
 	if err != nil {
 		return nil, err
@@ -91,9 +91,9 @@ func (n *Node) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	if limit > 0 {
 		record.MaxHold = state.Millis(limit) // what is left of it, from this call on
 	}
-	claim := &engine.Claim{ID: token.Claim, Name: token.Name, Record: record, Capacity: record.Weight}
-	if n.cfg.Request != nil {
-		claim.Request = n.cfg.Request()
+	claim := &engine.Claim{ID: token.Claim, Kind: n.kind.Kind, Name: token.Name, Record: record, Capacity: record.Weight}
+	if n.kind.Request != nil {
+		claim.Request = n.kind.Request()
 	}
 	return n.Engine.Adopt(ctx, claim, start, record.Fence, resource, remaining)
 }

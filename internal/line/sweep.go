@@ -46,7 +46,7 @@ func (s *Calls) SweepOn(ctx context.Context, name string, more bool) error {
 // sweepOnce runs one sweep.
 func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode, look string) (dropped int, next engine.NextDeadline, err error) {
 	defer s.recovers("sweep", &err)
-	r, err := s.Run(ctx, s.cfg.Scripts.Sweep, mode, name, s.ID, look)
+	r, err := s.Run(ctx, s.kind.Scripts.Sweep, mode, name, s.ID, look)
 	if err != nil {
 		return 0, engine.NextDeadline{}, err
 	}
@@ -56,8 +56,8 @@ func (s *Calls) sweepOnce(ctx context.Context, name string, mode scriptkit.Mode,
 	dropped = int(r.Int(4))
 	told := Texts(&r, 5)
 	s.Tell.Swept(ctx, name, dropped)
-	if s.cfg.Swept != nil {
-		s.cfg.Swept(name, told)
+	if s.kind.Swept != nil {
+		s.kind.Swept(name, told)
 	}
 	next = nextDeadline(&r)
 	next.Dropped = dropped + len(told)

@@ -1,7 +1,9 @@
 package line
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -15,26 +17,28 @@ import (
 // Teller completes events and sends them on; a nil one sends nothing.
 type Teller func(observe.Event)
 
-// NewTeller returns what sends the events of a client to its logger and its
-// observer, nil where there is neither, and the lines of the logger, which the client closes; nil where there
-// is none. The logger is valid. node is asked for the id
-// of an event that names no node: that of a client may change. What an event has as its
+// NewTeller returns what sends the events of a process to its logger and its
+// observer, nil where there is neither, and the lines of the logger, which the process closes; nil where there
+// is none. node is asked for the id
+// of an event that names no node: that of a process may change. An event of no kind is the node's. What an event has as its
 // context is the context of a call; observers get its values alone.
-func NewTeller(kind keyspace.Kind, namespace string, node func() string, logger observe.Logger, observer observe.Observer) (Teller, *Lines) {
-	to, _ := settings.Logger(logger)
-	if to == nil && observer == nil {
+func NewTeller(namespace string, node func() string, logger *slog.Logger, observer observe.Observer) (Teller, *Lines) {
+	if logger == nil && observer == nil {
 		return nil, nil
 	}
 	both, lines := observer, (*Lines)(nil)
-	if to != nil {
-		lines = &Lines{to: to, minutes: make(map[observe.Kind]*minute)}
+	if logger != nil {
+		lines = &Lines{to: observe.Slog(logger), minutes: make(map[about]*minute)}
 		both = observe.Multi(lines, observer)
 	}
 	return func(ev observe.Event) {
 		if ev.Node == "" {
 			ev.Node = node()
 		}
-		ev.Primitive, ev.Namespace, ev.At = string(kind), namespace, time.Now() //nolint:forbidigo // a wall clock's time, for people
+		if ev.Primitive == "" {
+			ev.Primitive = "node"
+		}
+		ev.Namespace, ev.At = namespace, time.Now() //nolint:forbidigo // a wall clock's time, for people
 		ev.Context = endless(ev.Context)
 		both.Observe(ev)
 	}, lines
@@ -51,13 +55,24 @@ func endless(ctx context.Context) context.Context {
 	return context.WithoutCancel(ctx)
 }
 
-// from returns the teller of what one node does.
-func (t Teller) from(node string) Teller {
+// from returns the teller of what one node does, to names of a kind; "" for what has none, or says it.
+func (t Teller) from(node string, kind keyspace.Kind) Teller {
 	if t == nil {
 		return nil
 	}
 	return func(ev observe.Event) {
-		ev.Node = node
+		ev.Node, ev.Primitive = node, cmp.Or(ev.Primitive, string(kind))
+		t(ev)
+	}
+}
+
+// Of returns the teller of what concerns a kind.
+func (t Teller) Of(kind keyspace.Kind) Teller {
+	if t == nil {
+		return nil
+	}
+	return func(ev observe.Event) {
+		ev.Primitive = cmp.Or(ev.Primitive, string(kind))
 		t(ev)
 	}
 }
@@ -80,7 +95,7 @@ func (t Teller) Broken(count int, pause time.Duration, err error) {
 	t.Send(observe.Event{Kind: observe.ConnectionsBroken, Count: count, Left: pause, Err: err})
 }
 
-// NewRunner returns what runs the scripts of a client with the settings.
+// NewRunner returns what runs the scripts of a process with the settings.
 func NewRunner(redis rueidis.Client, s settings.Common, tell Teller) *scriptkit.Runner {
 	return scriptkit.NewRunner(redis, scriptkit.Options{
 		Retry: s.Retry, CallTimeout: s.CallTimeout, OnRetry: tell.Repeated,

@@ -74,7 +74,7 @@ type asked struct {
 	owner, label         string
 }
 
-// made is the hold that was made last: most calls of a client ask for the same.
+// made is the hold that was made last: most calls for names of a kind ask for the same.
 type made struct {
 	asked
 	hold
@@ -128,7 +128,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 	a = engine.Answer{
 		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, NextDeadline: engine.NextDeadline{In: -1},
 	}
-	if s.cfg.Kind == keyspace.Sem {
+	if s.kind.Kind == keyspace.Sem {
 		a.Capacity = 1
 	}
 	return a, true, r.Err()

@@ -53,12 +53,12 @@ func TestATrialMakesTheCallsOfTwoHoldsUpToTheFirstThatFails(t *testing.T) {
 		return client
 	}, func(t *testing.T, a *node) {
 		ctx := context.Background()
-		require.NoError(t, a.Trial(ctx))
+		require.NoError(t, a.p.Trial(ctx))
 		require.Equal(t, all, client.sent)
 		for i, script := range all {
 			time.Sleep(2 * time.Minute) // the name is forgotten, and so thin again
 			client.sent, client.fails = nil, script
-			require.ErrorIs(t, a.Trial(ctx), berth.ErrIncompatible)
+			require.ErrorIs(t, a.p.Trial(ctx), berth.ErrIncompatible)
 			require.Equal(t, all[:i+1], client.sent)
 		}
 	})

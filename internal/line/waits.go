@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -34,7 +35,6 @@ const (
 // them without walking through all names. The registry is a hint, so nobody waits for a note, and
 // one that fails is not repeated: the name's next is due in 30 s.
 type waits struct {
-	kind  keyspace.Kind
 	clock clock.Clock
 	// background runs send, and reports false once the node is closed.
 	background func(send func(closing <-chan struct{})) bool
@@ -42,26 +42,26 @@ type waits struct {
 	note func(due [state.Shards][]string)
 
 	mu      sync.Mutex
-	noted   map[string]time.Duration // guarded by mu: when names were noted
-	many    int                      // guarded by mu: at how many of them those are dropped that are due again
-	due     [state.Shards][]string   // guarded by mu: members to note
-	sending bool                     // guarded by mu: send runs
+	noted   map[engine.Line]time.Duration // guarded by mu: when names were noted
+	many    int                           // guarded by mu: at how many of them those are dropped that are due again
+	due     [state.Shards][]string        // guarded by mu: members to note
+	sending bool                          // guarded by mu: send runs
 }
 
 // add takes note that a claim of this node waits for a name.
-func (w *waits) add(name string) {
+func (w *waits) add(at engine.Line) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	if at, ok := w.noted[name]; ok && now-at < notedFor {
+	if when, ok := w.noted[at]; ok && now-when < notedFor {
 		return
 	}
 	if len(w.noted) >= w.many {
-		maps.DeleteFunc(w.noted, func(_ string, at time.Duration) bool { return now-at >= notedFor })
+		maps.DeleteFunc(w.noted, func(_ engine.Line, when time.Duration) bool { return now-when >= notedFor })
 		w.many = max(fewNoted, 2*len(w.noted))
 	}
-	w.noted[name] = now
-	member := state.Member(string(w.kind), name)
+	w.noted[at] = now
+	member := state.Member(string(at.Kind), at.Name)
 	shard := state.Shard(member)
 	w.due[shard] = append(w.due[shard], member)
 	if !w.sending {
@@ -104,17 +104,17 @@ func (w *waits) take() (due [state.Shards][]string, ok bool) {
 }
 
 // noteAll runs waits_note once for each shard.
-func (s *Calls) noteAll(due [state.Shards][]string) {
-	lasts := strconv.FormatInt(min(max(believed, s.cfg.Settings.Lease), mostBelieved).Milliseconds(), 10)
+func noteAll(cfg *Config, due [state.Shards][]string) {
+	lasts := strconv.FormatInt(min(max(believed, cfg.Settings.Lease), mostBelieved).Milliseconds(), 10)
 	var calls []scriptkit.Call
 	for shard, members := range due {
 		if len(members) > 0 {
 			calls = append(calls, scriptkit.Call{
 				Script: composed.WaitsNote,
-				Keys:   []string{s.cfg.Space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)},
+				Keys:   []string{cfg.Space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)},
 				Args:   slices.Concat([]string{lasts}, members),
 			})
 		}
 	}
-	s.cfg.Runner.RunMany(context.Background(), calls, func(int, scriptkit.Reply, error) {})
+	cfg.Runner.RunMany(context.Background(), calls, func(int, scriptkit.Reply, error) {})
 }

@@ -12,8 +12,8 @@ import (
 // wanted now, also beside an error. It returns berth.ErrInvalidConfig for no id, berth.ErrNotHeld for a
 // claim that waits, is not known or is another node's, berth.ErrExpired if its time had passed, or the
 // server's error.
-func (n *Node) want(ctx context.Context, name, id, node string) (wanted bool, err error) {
-	r, err := n.Run(ctx, n.cfg.Scripts.Want, scriptkit.Bounded, name, node, id)
+func (n *Face) want(ctx context.Context, name, id, node string) (wanted bool, err error) {
+	r, err := n.Run(ctx, n.kind.Scripts.Want, scriptkit.Bounded, name, node, id)
 	if err != nil {
 		return false, err
 	}

@@ -45,11 +45,11 @@ func (w *World) sweep() error {
 	if err != nil {
 		return err
 	}
-	sweeper := line.New(line.Config{
-		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{CallTimeout: testkit.Patience}), Space: space, Kind: keyspace.Sem,
-		Scripts: testkit.ScriptsOf("semaphore"), Settings: settings.Common{Linger: linger},
+	sweeper := line.NewProcess(line.Config{
+		Redis: w.Redis, Runner: scriptkit.NewRunner(w.Redis, scriptkit.Options{CallTimeout: testkit.Patience}), Space: space,
+		Settings: settings.Common{Linger: linger},
 	})
-	_, err = sweeper.SweepAll(context.Background(), w.Name)
+	_, err = sweeper.Face(keyspace.Sem).SweepAll(context.Background(), w.Name)
 	return err
 }
 

@@ -1,5 +1,5 @@
-// Package notice has a client know what operators have said to all clients of its kind: that all
-// names are paused, and which processes drain. [Notice] reads it in the background; who acts on
+// Package notice has a process know what operators have said to all processes: that all
+// names of a kind are paused, and which processes drain. [Notice] reads it in the background; who acts on
 // it asks [Notice.Current] and [Notice.Drains].
 package notice
 
@@ -17,12 +17,13 @@ import (
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 const (
 	// Vouches is for how long what was read counts, from the start of the read on. A walk over
-	// names lasts longer: at its end each client acts on what the walk has said.
+	// names lasts longer: at its end each process acts on what the walk has said.
 	Vouches = 6 * time.Second
 	// every is how long after the start of a read the next one begins, at the most.
 	every = 5 * time.Second
@@ -34,10 +35,12 @@ const (
 
 // Config says what a Notice works with.
 type Config struct {
-	// Clock is the client's.
+	// Clock is the process's.
 	Clock clock.Clock
-	// Label is the client's.
+	// Label is the process's.
 	Label string
+	// Kinds are those whose names may be paused.
+	Kinds []keyspace.Kind
 	// Timeout bounds a read, as patience does.
 	Timeout time.Duration
 	// Read reads the notice; own are the fields that it reads in any case.
@@ -59,25 +62,30 @@ type Told struct {
 	Problem error
 }
 
-// State is what operators have said, as far as a client knows.
+// State is what operators have said of all names of a kind, as far as a process knows.
 type State struct {
 	// Number is that of the last pause of all names, or of its end; 0 for none.
 	Number int64
 	// Reason is that of the pause.
 	Reason string
 
-	start time.Duration // when the read began, on the clock
-	ends  time.Duration // when the pause ends, on the clock; 0 for no pause
+	ends time.Duration // when the pause ends, on the clock; 0 for no pause
 }
 
-// Notice is what operators have said to all clients of a kind, as a client knows it. One goroutine
-// reads it each 5 s, from the first claim on until Close. It belongs to the client, not to one
+// known is what was read of all kinds.
+type known struct {
+	start time.Duration // when the read began, on the clock
+	of    map[keyspace.Kind]State
+}
+
+// Notice is what operators have said to all processes, as one of them knows it. One goroutine
+// reads it each 5 s, from the first claim on until Close. It belongs to the process, not to one
 // of its nodes: what it has heard counts for the next node as well.
 type Notice struct {
 	cfg  Config
 	made time.Duration // on the clock
 
-	known   atomic.Pointer[State] // nil before the first read that succeeded
+	known   atomic.Pointer[known] // nil before the first read that succeeded
 	blind   atomic.Bool           // the last read failed
 	refused atomic.Bool           // it was answered all the same: the next one will fail, too
 	waived  atomic.Int64          // until when Sure does without a read, on the clock
@@ -95,11 +103,12 @@ type Notice struct {
 	nodes  []node          // guarded by mu
 	heeds  map[string]bool // of the goroutine alone: the fields by which the process drains
 	partly bool            // of the goroutine alone: the last read was not whole
-	born   int64           // of the goroutine alone: when the client was made, in ms of the server's clock; 0 while that is not known
-	number int64           // of the goroutine alone: that of the pause that was read last
+	born   int64           // of the goroutine alone: when the process was, in ms of the server's clock; 0 while that is not known
+	// numbers are, of the goroutine alone, those of the pauses that were read last.
+	numbers map[keyspace.Kind]int64
 }
 
-// node is one that the client is or was.
+// node is one that the process is or was.
 type node struct {
 	id    string
 	drain func() // nil when it has left
@@ -110,13 +119,13 @@ type node struct {
 func New(cfg Config) *Notice {
 	n := &Notice{
 		cfg: cfg, made: cfg.Clock.Now(), prompt: make(chan struct{}, 1), done: make(chan struct{}),
-		next: make(chan struct{}), heeds: make(map[string]bool),
+		next: make(chan struct{}), heeds: make(map[string]bool), numbers: make(map[keyspace.Kind]int64),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	return n
 }
 
-// Join adds a node of the client. drain is called when the process begins to drain; Drains is true
+// Join adds a node of the process. drain is called when the process begins to drain; Drains is true
 // before. lost is called when the server has lost what it knew, and waits for nothing.
 func (n *Notice) Join(id string, drain, lost func()) {
 	n.mu.Lock()
@@ -141,38 +150,38 @@ func (n *Notice) Drains() bool { return n.drains.Load() }
 // Current returns what is known, from a read that began no longer than Vouches ago; else it
 // reads first, for patience at most. After a read that failed it returns what was known before,
 // until one has succeeded.
-func (n *Notice) Current(ctx context.Context) State {
-	s, vouched := n.state()
+func (n *Notice) Current(ctx context.Context, kind keyspace.Kind) State {
+	s, vouched := n.state(kind)
 	if !vouched && !n.blind.Load() {
 		n.wait(ctx, false)
-		s, _ = n.state()
+		s, _ = n.state(kind)
 	}
 	return s
 }
 
-// Sure is Current for a caller that a server has just granted something. The calls of a client that was cut off may be
+// Sure is Current for a caller that a server has just granted something. The calls of a process that was cut off may be
 // answered before its next read of the notice. So Sure reads after a read that failed, too, and returns what was known
 // before only if its own read fails. Sure reads once in 5 s at the most where each such read would fail: the user may not
 // read the notice, or the notice's server does not answer while that of the name does.
-func (n *Notice) Sure(ctx context.Context) State {
-	s, vouched := n.state()
+func (n *Notice) Sure(ctx context.Context, kind keyspace.Kind) State {
+	s, vouched := n.state(kind)
 	if vouched || int64(n.cfg.Clock.Now()) < n.waived.Load() {
 		return s
 	}
 	n.wait(ctx, true)
-	if s, vouched = n.state(); !vouched && ctx.Err() == nil && (n.cfg.Apart || n.refused.Load()) {
+	if s, vouched = n.state(kind); !vouched && ctx.Err() == nil && (n.cfg.Apart || n.refused.Load()) {
 		n.waived.Store(int64(n.cfg.Clock.Now() + every))
 	}
 	return s
 }
 
 // state is what is known, and whether that still counts as if it had been read just now.
-func (n *Notice) state() (s State, vouched bool) {
+func (n *Notice) state(kind keyspace.Kind) (s State, vouched bool) {
 	known := n.known.Load()
 	if known == nil {
 		return State{}, false
 	}
-	return *known, n.cfg.Clock.Now()-known.start <= Vouches
+	return known.of[kind], n.cfg.Clock.Now()-known.start <= Vouches
 }
 
 // Left is how long the pause of all names lasts yet, 0 for no pause.
@@ -282,7 +291,10 @@ func (n *Notice) read(start time.Duration) {
 func (n *Notice) own() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	fields := []string{Pause, Label + n.cfg.Label}
+	fields := []string{Label + n.cfg.Label}
+	for _, kind := range n.cfg.Kinds {
+		fields = append(fields, Pause(kind))
+	}
 	for _, node := range n.nodes {
 		fields = append(fields, Node+node.id)
 	}
@@ -298,36 +310,41 @@ func (n *Notice) take(start time.Duration, told Told) error {
 		// the drain's walk asks for what it has. The other way round, who starts after a drain would drain.
 		n.born = told.Now - (start - n.made).Milliseconds()
 	}
-	s, f := State{}, Read(told.Fields[Pause])
-	if !f.Damaged {
-		n.follows(f.Number)
-		s.Number, s.Reason = f.Number, f.What
-		if left := f.Until - told.Now; left > 0 {
-			s.ends = now + min(state.Millis(left), MostPause) // a little late: no name is granted before the end
+	old, read := n.known.Load(), &known{start: start, of: make(map[keyspace.Kind]State, len(n.cfg.Kinds))}
+	for _, kind := range n.cfg.Kinds {
+		s, f := State{}, Read(told.Fields[Pause(kind)])
+		if !f.Damaged {
+			n.follows(kind, f.Number)
+			s.Number, s.Reason = f.Number, f.What
+			if left := f.Until - told.Now; left > 0 {
+				s.ends = now + min(state.Millis(left), MostPause) // a little late: no name is granted before the end
+			}
 		}
+		if old != nil {
+			if before := old.of[kind]; f.Damaged || f.Number < before.Number && before.ends > max(now, s.ends) {
+				s = before
+			}
+		}
+		read.of[kind] = s
 	}
-	if old := n.known.Load(); old != nil && (f.Damaged || f.Number < old.Number && old.ends > max(now, s.ends)) {
-		s = *old
-	}
-	s.start = start
-	n.known.Store(&s)
+	n.known.Store(read)
 	if damaged := n.heed(told.Fields); damaged != "" {
 		return fmt.Errorf("berth: what operators say to all is %w: the field %q", state.ErrDamaged, damaged)
 	}
 	return told.Problem
 }
 
-// follows notes the number of the pause that was read last. One that is less than the one before is that of a server that has
+// follows notes the number of the pause of a kind that was read last. One that is less than the one before is that of a server that has
 // lost data, or has forgotten the notice a day after the pause.
-func (n *Notice) follows(number int64) {
-	if number < n.number {
+func (n *Notice) follows(kind keyspace.Kind, number int64) {
+	if number < n.numbers[kind] {
 		for _, node := range n.all() {
 			if node.drain != nil {
 				node.lost()
 			}
 		}
 	}
-	n.number = number
+	n.numbers[kind] = number
 }
 
 // all are the nodes.
@@ -338,7 +355,7 @@ func (n *Notice) all() []node {
 }
 
 // heed notes by which fields the process drains, and returns one that is damaged. A field that has gone changes nothing: a flush ends
-// no drain. One of a label that was set before the client was made is not about this process.
+// no drain. One of a label that was set before the process was made is not about it.
 func (n *Notice) heed(fields map[string]string) (damaged string) {
 	what := ""
 	for name, told := range fields {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/notice"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -68,7 +69,7 @@ func inWorldApart(t *testing.T, apart bool, test func(t *testing.T, w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{fields: map[string]string{}, clock: clock.New()}
 		w.Notice = notice.New(notice.Config{
-			Clock: w.clock, Label: "worker/7", Timeout: 3 * time.Second, Read: w.read, Apart: apart,
+			Clock: w.clock, Label: "worker/7", Kinds: []keyspace.Kind{keyspace.Lock, keyspace.Sem}, Timeout: 3 * time.Second, Read: w.read, Apart: apart,
 			Failed: func(error) { w.set(func() { w.failed++ }) },
 			Heard: func(drains bool, what string) {
 				w.set(func() { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) })
@@ -104,9 +105,12 @@ func (w *world) says(field, text string) {
 // errSilent is the error of a read that was not answered.
 var errSilent = &scriptkit.Error{Repeatable: true, Unavailable: true, Err: errors.New("no answer in time")}
 
-func (w *world) sure() notice.State { return w.Sure(context.Background()) }
+// pause is the field of the pause of locks.
+var pause = notice.Pause(keyspace.Lock)
 
-func (w *world) current() notice.State { return w.Current(context.Background()) }
+func (w *world) sure() notice.State { return w.Sure(context.Background(), keyspace.Lock) }
+
+func (w *world) current() notice.State { return w.Current(context.Background(), keyspace.Lock) }
 
 func TestTheNoticeIsReadFromTheFirstClaimOnUntilTheEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -133,7 +137,7 @@ func TestTheNoticeIsReadFromTheFirstClaimOnUntilTheEnd(t *testing.T) {
 func TestAPauseIsKnownWithItsEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		until := time.Now().Add(time.Minute).UnixMilli()
-		w.says(notice.Pause, fmt.Sprintf("%d moving house", until))
+		w.says(pause, fmt.Sprintf("%d moving house", until))
 		s := w.current()
 		require.Equal(t, time.Now().UnixMilli(), s.Number)
 		require.Equal(t, "moving house", s.Reason)
@@ -142,7 +146,7 @@ func TestAPauseIsKnownWithItsEnd(t *testing.T) {
 		require.InDelta(t, 10*time.Second, w.Left(w.current()), float64(ms), "the server tells whole milliseconds")
 		time.Sleep(10*time.Second + ms)
 		require.Zero(t, w.Left(w.current()), "it ends by itself")
-		w.says(notice.Pause, "0 ")
+		w.says(pause, "0 ")
 		w.Ask(context.Background())
 		require.Zero(t, w.Left(w.current()))
 		require.Equal(t, time.Now().UnixMilli(), w.current().Number)
@@ -156,7 +160,7 @@ func TestWhatIsKnownCountsForSixSecondsFromTheStartOfItsRead(t *testing.T) {
 		start := time.Now()
 		w.set(func() { w.slow = 1999 * ms })
 		time.Sleep(6 * time.Second) // the second read is under way, or back: it began 4 to 5 s after the first
-		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
 		time.Sleep(ms)
 		for s := w.current(); w.Left(s) == 0; s = w.current() {
 			require.Less(t, time.Since(start), 6*time.Second+notice.Vouches, "a pause is known 6 s after it was set")
@@ -182,7 +186,7 @@ func TestANoticeThatCannotBeReadStopsNobody(t *testing.T) {
 		require.Equal(t, 1, failed, "and it is told once")
 		w.set(func() { w.err, w.slow = nil, 0 })
 		time.Sleep(8 * time.Second)
-		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
 		w.set(func() { w.slow = time.Hour })
 		time.Sleep(10 * time.Second)
 		w.current()
@@ -210,7 +214,7 @@ func TestWhoWasGrantedSomethingReadsAfterAReadThatFailed(t *testing.T) {
 		w.sure()
 		w.set(func() { w.err = errSilent })
 		time.Sleep(notice.Vouches)
-		w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
 		time.Sleep(notice.Vouches)
 		require.Zero(t, w.Left(w.current()), "a call that may not be answered waits for nothing")
 		w.set(func() { w.err = nil })
@@ -245,7 +249,7 @@ func TestALookThatFailsIsMadeOnceInFiveSecondsWhereTheNextOneFailsToo(t *testing
 				require.Equal(t, tt.looks, w.reads.Load())
 				w.set(func() { w.err = nil })
 				time.Sleep(5 * time.Second)
-				w.says(notice.Pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+				w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
 				time.Sleep(5 * time.Second)
 				require.NotZero(t, w.Left(w.sure()))
 			})
@@ -265,11 +269,11 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 			return w.current()
 		}
 		until := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).UnixMilli(), " x") }
-		w.says(notice.Pause, "0 ")
+		w.says(pause, "0 ")
 		old := w.fields
 		reads()
 		time.Sleep(ms)
-		w.says(notice.Pause, until(time.Hour))
+		w.says(pause, until(time.Hour))
 		paused := reads()
 		for i, fields := range []map[string]string{nil, nil, old, nil} {
 			w.set(func() { w.fields = fields })
@@ -281,10 +285,10 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 		}
 		require.Equal(t, 2, lost, "told of each step back once")
 
-		w.says(notice.Pause, until(2*time.Hour))
+		w.says(pause, until(2*time.Hour))
 		require.InDelta(t, 2*time.Hour, w.Left(reads()), float64(10*ms))
 		time.Sleep(ms)
-		w.says(notice.Pause, until(time.Minute))
+		w.says(pause, until(time.Minute))
 		w.set(func() { old = w.fields })
 		require.InDelta(t, time.Minute, w.Left(reads()), float64(10*ms), "a newer word makes it shorter, too")
 		w.set(func() { w.fields = nil })
@@ -292,9 +296,9 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 		require.InDelta(t, 30*time.Second, w.Left(reads()), float64(10*ms))
 		time.Sleep(31 * time.Second)
 		require.Zero(t, w.Left(reads()), "its own end")
-		w.set(func() { w.fields = map[string]string{notice.Pause: fmt.Sprint("7 call ", until(time.Minute))} })
+		w.set(func() { w.fields = map[string]string{pause: fmt.Sprint("7 call ", until(time.Minute))} })
 		require.NotZero(t, w.Left(reads()), "whatever number it has: the server's clock may have gone back")
-		w.says(notice.Pause, "0 ")
+		w.says(pause, "0 ")
 		require.Zero(t, w.Left(reads()))
 	})
 }
@@ -428,12 +432,12 @@ func TestADamagedPauseIsToldAndChangesNothing(t *testing.T) {
 	for _, until := range []string{"99999999999999999999", "9999999999999999", "-1", "x"} {
 		t.Run(until, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				w.says(notice.Pause, until+" forged")
+				w.says(pause, until+" forged")
 				require.Zero(t, w.Left(w.current()))
-				w.says(notice.Pause, fmt.Sprintf("%d moving", time.Now().Add(time.Hour).UnixMilli()))
+				w.says(pause, fmt.Sprintf("%d moving", time.Now().Add(time.Hour).UnixMilli()))
 				w.Ask(context.Background())
 				known := w.current()
-				w.says(notice.Pause, until+" forged")
+				w.says(pause, until+" forged")
 				for range 3 {
 					w.Ask(context.Background())
 				}
@@ -441,7 +445,7 @@ func TestADamagedPauseIsToldAndChangesNothing(t *testing.T) {
 				require.Equal(t, known.Number, w.current().Number)
 				_, failed := w.told()
 				require.Equal(t, 2, failed, "each time once")
-				w.says(notice.Pause, "0 ")
+				w.says(pause, "0 ")
 				w.Ask(context.Background())
 				require.Zero(t, w.Left(w.current()))
 			})
@@ -451,7 +455,7 @@ func TestADamagedPauseIsToldAndChangesNothing(t *testing.T) {
 
 func TestAForgedPauseIsNoLongerThanAPauseMayBe(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.says(notice.Pause, "999999999999999 forged")
+		w.says(pause, "999999999999999 forged")
 		require.Equal(t, notice.MostPause, w.Left(w.current()))
 	})
 }
@@ -467,7 +471,7 @@ func TestANoticeThatIsNotReadWholeCountsAndIsToldOnce(t *testing.T) {
 		require.True(t, w.Drains())
 		_, failed := w.told()
 		require.Equal(t, 1, failed)
-		require.Equal(t, []string{notice.Pause, "l:worker/7", "n:a"}, w.own)
+		require.Equal(t, []string{"l:worker/7", pause, "pause:sem", "n:a"}, w.own)
 	})
 }
 

@@ -3,12 +3,14 @@ package notice
 import (
 	"strconv"
 	"strings"
+
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // The fields of a notice, as scripts/notice_set.lua has them, and the words of a drain.
 const (
-	// Pause is the field of the pause of all names.
-	Pause = "pause"
+	// pause begins the field of the pause of all names of a kind.
+	pause = "pause:"
 	// Node begins the field of a drain of a node: its id follows.
 	Node = "n:"
 	// Label begins the field of a drain of a label.
@@ -18,6 +20,9 @@ const (
 	// Stop is what it says when the drain is over.
 	Stop = "stop"
 )
+
+// Pause is the field of the pause of all names of a kind.
+func Pause(kind keyspace.Kind) string { return pause + string(kind) }
 
 // Field is what one field of a notice says.
 type Field struct {

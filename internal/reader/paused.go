@@ -45,7 +45,7 @@ func (p Pause) Under(all notice.Field, now int64) Pause {
 // Notice is what operators have said of a pause of all names of a kind. Its errors are state.ErrDamaged, and the server's.
 func (r *Reader) Notice(ctx context.Context, kind keyspace.Kind) (notice.Field, error) {
 	var p trip
-	pause := p.fields(r.space.Notice(kind), "", notice.Pause)
+	pause := p.fields(r.space.Notice(), "", notice.Pause(kind))
 	answers, err := r.run.Read(ctx, "notice", scriptkit.From{Primary: r.decide, Unasked: !r.decide, Untimed: true}, p.commands...)
 	if err != nil {
 		return notice.Field{}, err

@@ -5,17 +5,13 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -40,7 +36,6 @@ type Common struct {
 	WarnHeldLongerThan time.Duration
 	Retry              berth.Retry
 	KeepConnections    bool
-	Logger             observe.Logger
 }
 
 // WithDefaults fills what is zero.
@@ -83,11 +78,8 @@ func (c Common) Validate() error {
 	if err := Text("Label", c.Label); err != nil {
 		return err
 	}
-	if err := Lease("Lease", c.Lease); err != nil {
+	if err := WaitLease(c.Lease); err != nil {
 		return err
-	}
-	if c.Lease == berth.Forever {
-		return berth.Invalid("Lease", "the wait lease must end; a call may ask for berth.Forever")
 	}
 	if err := Duration("Linger", c.Linger); err != nil {
 		return err
@@ -100,29 +92,7 @@ func (c Common) Validate() error {
 			return berth.Invalid(f.name, "%s is negative", f.value)
 		}
 	}
-	if _, err := Logger(c.Logger); err != nil {
-		return err
-	}
 	return scriptkit.Options{Retry: c.Retry}.Validate()
-}
-
-// Logger returns what writes events to a logger, nil for none, or a *berth.ConfigError for a
-// logger of another type than observe.Logger allows.
-func Logger(logger observe.Logger) (observe.Observer, error) {
-	switch l := logger.(type) {
-	case nil:
-	case *slog.Logger:
-		if l != nil {
-			return observe.Slog(l), nil
-		}
-	case *zap.Logger:
-		if l != nil {
-			return observe.Zap(l), nil
-		}
-	default:
-		return nil, berth.Invalid("Logger", "a %T is neither a *slog.Logger nor a *zap.Logger", logger)
-	}
-	return nil, nil
 }
 
 // Function refuses a Do without a function.
@@ -165,6 +135,14 @@ func MaxHold(field string, d time.Duration) error {
 		return berth.Invalid(field, "%s is below the shortest lease, %s", d, MinLease)
 	}
 	return nil
+}
+
+// WaitLease refuses a wait lease that cannot be.
+func WaitLease(d time.Duration) error {
+	if d == berth.Forever {
+		return berth.Invalid("Lease", "the wait lease must end; a call may ask for berth.Forever")
+	}
+	return Lease("Lease", d)
 }
 
 // Text refuses a text that is too long to be kept in every record.

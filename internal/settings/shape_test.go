@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -27,7 +28,8 @@ var settings = []reflect.Type{
 	reflect.TypeFor[semaphore.ResizeOptions](),
 	reflect.TypeFor[qlock.Config](),
 	reflect.TypeFor[qlock.LockOptions](),
-	reflect.TypeFor[qlock.SwarmConfig](),
+	reflect.TypeFor[node.Config](),
+	reflect.TypeFor[node.SwarmConfig](),
 	reflect.TypeFor[allocator.Config](),
 	reflect.TypeFor[allocator.PoolConfig[string]](),
 	reflect.TypeFor[allocator.AllocateOptions](),
@@ -102,14 +104,18 @@ func TestEverySettingEndsWithItsDefault(t *testing.T) {
 		names[strings.TrimSuffix(settings.Name(), "[string]")] = true
 	}
 	checked := 0
-	for _, dir := range []string{"../../pkg/semaphore", "../../pkg/qlock", "../../pkg/allocator"} {
+	for _, dir := range []string{"../../pkg/node", "../../pkg/semaphore", "../../pkg/qlock", "../../pkg/allocator"} {
 		for _, file := range parse(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				spec, ok := n.(*ast.TypeSpec)
 				if !ok || !names[spec.Name.Name] {
 					return true
 				}
-				for _, field := range spec.Type.(*ast.StructType).Fields.List {
+				of, ok := spec.Type.(*ast.StructType)
+				if !ok {
+					return true // another name of a struct that is looked at
+				}
+				for _, field := range of.Fields.List {
 					text := strings.Join(strings.Fields(field.Doc.Text()), " ")
 					at := strings.LastIndex(text, "Default")
 					require.GreaterOrEqual(t, at, 0, "%s.%s.%s", dir, spec.Name, field.Names[0])

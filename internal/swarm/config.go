@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -27,7 +28,7 @@ type Config struct {
 	Runner *scriptkit.Runner
 	// Space builds the keys. Required.
 	Space keyspace.Space
-	// Label is the client's.
+	// Label is the process's.
 	Label string
 	// ProbeEvery is how often the node probes, at least 1 ms. Default 2 s.
 	ProbeEvery time.Duration
@@ -43,7 +44,7 @@ type Config struct {
 	Node func() string
 	// Replace ends all handles of the node, has what it held given back in the
 	// background, makes a new node, and returns the new id, or "" where there will be none because the
-	// client is closing. It is called on the swarm's goroutine, and must not call
+	// process is closing. It is called on the swarm's goroutine, and must not call
 	// the swarm nor wait for the server. Until it returns, Passed is true for the
 	// old id, and false for the new one. Required.
 	Replace func(ctx context.Context, reason Reason) (node string)
@@ -78,18 +79,18 @@ const (
 // Line is what a swarm flushes. Its methods are called by several goroutines at
 // once.
 type Line interface {
-	// Names goes through all names that may hold something.
-	Names(ctx context.Context) iter.Seq2[string, error]
+	// Names goes through all names, of all kinds, that may hold something.
+	Names(ctx context.Context) iter.Seq2[reader.Ref, error]
 	// Holders goes through the holds of a name. One without end says by its
 	// ZombieAfter that its node is in a swarm.
-	Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error]
+	Holders(ctx context.Context, name reader.Ref) iter.Seq2[berth.Holder, error]
 	// Waiters goes through the claims that wait for a name.
-	Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error]
+	Waiters(ctx context.Context, name reader.Ref) iter.Seq2[berth.Waiter, error]
 	// ForceRelease ends the claim of the node given, held or waiting, and hands
 	// on. For one that is gone, or has another node by now, it returns an error
 	// that matches berth.ErrNotHeld.
-	ForceRelease(ctx context.Context, name, claim, node string) error
-	// Unknown says that this client's node neither has that claim nor is about to take it up.
+	ForceRelease(ctx context.Context, name reader.Ref, claim, node string) error
+	// Unknown says that this node neither has that claim nor is about to take it up.
 	Unknown(claim string) bool
 }
 
@@ -115,7 +116,7 @@ func (c Config) withDefaults() Config {
 
 // Validate returns a *berth.ConfigError for the first time that cannot be, after
 // the defaults. Its fields begin with "Swarm.", as in the configuration of a
-// client.
+// node.
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	switch {

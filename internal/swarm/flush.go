@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -17,8 +18,8 @@ import (
 type Flushed struct {
 	// Nodes is how many nodes it condemned.
 	Nodes int
-	// Locks is how many holds it ended.
-	Locks int
+	// Holds is how many holds it ended.
+	Holds int
 	// Waiters is how many waiting claims it removed.
 	Waiters int
 }
@@ -115,7 +116,7 @@ func (s *Swarm) flushed(p *pass, names bool, err error) {
 	if !names || err != nil || p.lost != f.lost {
 		return
 	}
-	calm := p.out.Locks == 0 && p.out.Waiters == 0 && p.entered == 0
+	calm := p.out.Holds == 0 && p.out.Waiters == 0 && p.entered == 0
 	for id := range p.ids {
 		calm = calm && f.clean[id]
 	}
@@ -237,7 +238,7 @@ func (p *pass) names(ctx context.Context) {
 }
 
 // name flushes one name: those who wait first, so that nothing is handed to them.
-func (p *pass) name(ctx context.Context, name string) error {
+func (p *pass) name(ctx context.Context, name reader.Ref) error {
 	left, err := p.s.leftBehind(ctx, name, p.ids)
 	problems := problems{}
 	problems.add(err)
@@ -253,13 +254,13 @@ func (p *pass) name(ctx context.Context, name string) error {
 	}
 	for _, h := range left.holders {
 		if p.remove(ctx, name, h.ID, h.Node, &problems) {
-			p.out.Locks++
+			p.out.Holds++
 			removed[h.Node]++
 		}
 	}
 	for node, count := range removed {
 		p.s.cfg.Observe(observe.Event{
-			Kind: observe.Flushed, Context: ctx, Name: name, Node: p.s.cfg.Node(), Detail: node, Count: count,
+			Kind: observe.Flushed, Primitive: string(name.Kind), Context: ctx, Name: name.Name, Node: p.s.cfg.Node(), Detail: node, Count: count,
 		})
 	}
 	return problems.err()
@@ -267,7 +268,7 @@ func (p *pass) name(ctx context.Context, name string) error {
 
 // mine ends what a name has under this node's id and the node does not know: the server has lost its release. It
 // reads again what it suspects, for the node may have detached or taken up the hold since.
-func (p *pass) mine(ctx context.Context, name string, endless []berth.Holder, problems *problems) map[string]int {
+func (p *pass) mine(ctx context.Context, name reader.Ref, endless []berth.Holder, problems *problems) map[string]int {
 	removed, node := make(map[string]int), p.s.cfg.Node()
 	lost := func(h berth.Holder) bool { return h.Node == node && p.s.cfg.Line.Unknown(h.ID) }
 	suspects := make(map[string]bool)
@@ -281,7 +282,7 @@ func (p *pass) mine(ctx context.Context, name string, endless []berth.Holder, pr
 	problems.add(err)
 	for _, h := range left.endless {
 		if suspects[h.ID] && lost(h) && p.remove(ctx, name, h.ID, node, problems) {
-			p.out.Locks++
+			p.out.Holds++
 			removed[node]++
 		}
 	}
@@ -289,10 +290,10 @@ func (p *pass) mine(ctx context.Context, name string, endless []berth.Holder, pr
 }
 
 // remove ends a claim, and reports whether it was there to end.
-func (p *pass) remove(ctx context.Context, name, claim, node string, problems *problems) bool {
+func (p *pass) remove(ctx context.Context, name reader.Ref, claim, node string, problems *problems) bool {
 	err := p.s.cfg.Line.ForceRelease(ctx, name, claim, node)
 	if err != nil && !errors.Is(err, berth.ErrNotHeld) {
-		problems.add(fmt.Errorf("%q: %w", name, err))
+		problems.add(fmt.Errorf("%s %q: %w", name.Kind, name.Name, err))
 	}
 	return err == nil
 }

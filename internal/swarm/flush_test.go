@@ -47,7 +47,7 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1, Locks: 1, Waiters: 2}, out)
+		require.Equal(t, Flushed{Nodes: 1, Holds: 1, Waiters: 2}, out)
 		require.Equal(t, []string{"x/a.2", "x/a.1", "z/a.4"}, w.line.ended(), "waiters first")
 		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
 		require.Len(t, w.line.holders["y"], 2)
@@ -56,8 +56,8 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		require.Len(t, condemned, 1)
 		require.Equal(t, observe.Event{Kind: observe.Condemned, Context: ctx, Node: "b", Detail: "a"}, condemned[0])
 		require.Equal(t, []observe.Event{
-			{Kind: observe.Flushed, Context: ctx, Name: "x", Node: "b", Detail: "a", Count: 2},
-			{Kind: observe.Flushed, Context: ctx, Name: "z", Node: "b", Detail: "a", Count: 1},
+			{Kind: observe.Flushed, Primitive: "lock", Context: ctx, Name: "x", Node: "b", Detail: "a", Count: 2},
+			{Kind: observe.Flushed, Primitive: "lock", Context: ctx, Name: "z", Node: "b", Detail: "a", Count: 1},
 		}, b.Told(observe.Flushed))
 		require.Equal(t, time.Now(), b.Status().FlushedAt)
 
@@ -88,7 +88,7 @@ func TestEveryPassCoversWhoWasCondemnedWithinADay(t *testing.T) {
 		w.Advance(24*time.Hour - ms)
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Locks: 1}, out)
+		require.Equal(t, Flushed{Holds: 1}, out)
 		w.line.hold("x", "dead.2", "dead", false)
 		w.Advance(ms)
 		out, err = b.FlushNow(ctx)
@@ -117,7 +117,7 @@ func TestAnErrorWithOneDoesNotStopTheOthers(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		require.ErrorContains(t, err, "and 3 more errors")
 		require.ErrorIs(t, b.Status().Err, errMine)
-		require.Equal(t, Flushed{Nodes: 1, Locks: 38}, out)
+		require.Equal(t, Flushed{Nodes: 1, Holds: 38}, out)
 		for i := range 10 {
 			w.line.fail(fmt.Sprintf("n%d", i), nil)
 		}
@@ -128,7 +128,7 @@ func TestAnErrorWithOneDoesNotStopTheOthers(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		out, err = b.FlushNow(ctx)
 		require.ErrorIs(t, err, errMine)
-		require.Equal(t, Flushed{Locks: 2}, out)
+		require.Equal(t, Flushed{Holds: 2}, out)
 		w.line.fail("*", nil)
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
@@ -154,7 +154,7 @@ func TestAPassThatIsCutShortSaysSo(t *testing.T) {
 		out, err := b.FlushNow(ctx)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, errMine)
-		require.Equal(t, Flushed{Nodes: 1, Locks: 1}, out)
+		require.Equal(t, Flushed{Nodes: 1, Holds: 1}, out)
 	})
 }
 
@@ -177,11 +177,11 @@ func TestTwoMayFlushAtOnce(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				sum.Nodes += out.Nodes
-				sum.Locks += out.Locks
+				sum.Holds += out.Holds
 			})
 		}
 		all.Wait()
-		require.Equal(t, Flushed{Nodes: 120, Locks: 120}, sum)
+		require.Equal(t, Flushed{Nodes: 120, Holds: 120}, sum)
 		require.Len(t, w.line.ended(), 120)
 
 		// All were condemned in one ms, and none is missed.
@@ -190,7 +190,7 @@ func TestTwoMayFlushAtOnce(t *testing.T) {
 		}
 		out, err := nodes[0].FlushNow(ctx)
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Locks: 120}, out)
+		require.Equal(t, Flushed{Holds: 120}, out)
 	})
 }
 

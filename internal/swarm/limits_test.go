@@ -57,7 +57,7 @@ func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
 				require.Equal(t, []string{"a"}, z.Nodes)
 				out, err = b.FlushNow(ctx)
 				require.NoError(t, err)
-				require.Equal(t, Flushed{Nodes: 1, Locks: 1}, out)
+				require.Equal(t, Flushed{Nodes: 1, Holds: 1}, out)
 				w.Advance(time.Minute)
 				require.Equal(t, own, listed(t, b)["a"].ZombieAfter, "it is remembered")
 				require.Equal(t, w.Began.UnixMilli(), listed(t, b)["a"].ProbedAt.UnixMilli())

@@ -4,10 +4,13 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // fakeLine is a Line in memory.
@@ -27,6 +30,22 @@ func newLine() *fakeLine {
 	return &fakeLine{
 		holders: make(map[string][]berth.Holder), waiters: make(map[string][]berth.Waiter), broken: make(map[string]error),
 	}
+}
+
+// ref is a lock, or what the word before a colon says.
+func ref(name string) reader.Ref {
+	if kind, name, ok := strings.Cut(name, ":"); ok {
+		return reader.Ref{Kind: keyspace.Kind(kind), Name: name}
+	}
+	return reader.Ref{Kind: keyspace.Lock, Name: name}
+}
+
+// key is what ref was made of.
+func key(of reader.Ref) string {
+	if of.Kind == keyspace.Lock {
+		return of.Name
+	}
+	return string(of.Kind) + ":" + of.Name
 }
 
 func (l *fakeLine) name(name string) {
@@ -90,20 +109,26 @@ func (l *fakeLine) passed() int {
 	return l.passes
 }
 
-func (l *fakeLine) Names(context.Context) iter.Seq2[string, error] {
+func (l *fakeLine) Names(context.Context) iter.Seq2[reader.Ref, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passes++
-	return each(slices.Clone(l.names), l.broken["*"])
+	var names []reader.Ref
+	for _, name := range l.names {
+		names = append(names, ref(name))
+	}
+	return each(names, l.broken["*"])
 }
 
-func (l *fakeLine) Holders(_ context.Context, name string) iter.Seq2[berth.Holder, error] {
+func (l *fakeLine) Holders(_ context.Context, of reader.Ref) iter.Seq2[berth.Holder, error] {
+	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.holders[name]), nil)
 }
 
-func (l *fakeLine) Waiters(_ context.Context, name string) iter.Seq2[berth.Waiter, error] {
+func (l *fakeLine) Waiters(_ context.Context, of reader.Ref) iter.Seq2[berth.Waiter, error] {
+	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.waiters[name]), l.broken[name])
@@ -121,7 +146,8 @@ func (l *fakeLine) Unknown(claim string) bool {
 }
 
 // ForceRelease hands what is freed to the first waiter.
-func (l *fakeLine) ForceRelease(_ context.Context, name, claim, node string) error {
+func (l *fakeLine) ForceRelease(_ context.Context, of reader.Ref, claim, node string) error {
+	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.broken[name+"/"+claim]; err != nil {

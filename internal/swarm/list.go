@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 )
 
 // Node is a node of the swarm.
 type Node struct {
 	// ID is its id.
 	ID string
-	// Label is that of its client.
+	// Label is that of its process.
 	Label string
 	// ProbedAt is when its last probe came, or a flush missed it, by the server's
 	// clock, to the ms.
@@ -46,15 +47,13 @@ type Zombies struct {
 
 // Held is a hold of a name.
 type Held struct {
-	// Name is what is held.
-	Name string
+	reader.Ref
 	berth.Holder
 }
 
 // Waiting is a claim that waits for a name.
 type Waiting struct {
-	// Name is what it waits for.
-	Name string
+	reader.Ref
 	berth.Waiter
 }
 
@@ -139,11 +138,11 @@ type leavings struct {
 // leftBehind finds what the nodes have in a name. Waiters are read first: one that
 // is granted in between is found as a holder as well, and not the other way round.
 // Holds that are detached do not count: their node is not needed any more.
-func (s *Swarm) leftBehind(ctx context.Context, name string, nodes map[string]bool) (left leavings, err error) {
+func (s *Swarm) leftBehind(ctx context.Context, name reader.Ref, nodes map[string]bool) (left leavings, err error) {
 	var problems problems
 	for w, err := range s.cfg.Line.Waiters(ctx, name) {
 		if err != nil {
-			problems.add(fmt.Errorf("%q: %w", name, err))
+			problems.add(fmt.Errorf("%s %q: %w", name.Kind, name.Name, err))
 		} else if nodes[w.Node] {
 			left.waiters = append(left.waiters, w)
 		}
@@ -151,7 +150,7 @@ func (s *Swarm) leftBehind(ctx context.Context, name string, nodes map[string]bo
 	for h, err := range s.cfg.Line.Holders(ctx, name) {
 		switch {
 		case err != nil:
-			problems.add(fmt.Errorf("%q: %w", name, err))
+			problems.add(fmt.Errorf("%s %q: %w", name.Kind, name.Name, err))
 		case h.Detached:
 		case nodes[h.Node]:
 			left.holders = append(left.holders, h)

@@ -129,7 +129,7 @@ func TestAnOperatorFlushesTwiceWhomTheServerHasLost(t *testing.T) {
 		require.Equal(t, []string{"a"}, z.Nodes)
 		out, err = b.FlushNow(ctx)
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1, Locks: 1}, out)
+		require.Equal(t, Flushed{Nodes: 1, Holds: 1}, out)
 	})
 }
 
@@ -257,7 +257,7 @@ func TestANodeEndsWhatItDoesNotKnowOfItsOwn(t *testing.T) {
 		w.line.parting = func() { w.line.detach("z") } // after the first reading
 		out, err := b.FlushNow(context.Background())
 		require.NoError(t, err)
-		require.Equal(t, Flushed{Locks: 1}, out)
+		require.Equal(t, Flushed{Holds: 1}, out)
 		require.Equal(t, []string{"x/b.1"}, w.line.ended(), "not what it knows, nor what it has detached meanwhile")
 		require.Len(t, b.Told(observe.Flushed), 1)
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -20,7 +21,7 @@ type brittle struct {
 	asked  atomic.Int64
 }
 
-func (l *brittle) Names(ctx context.Context) iter.Seq2[string, error] {
+func (l *brittle) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
 	if l.asked.Add(1); l.breaks.Load() {
 		panic(guard.Meant("no such index"))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// Swarm is a client's part in the swarm of its namespace. It is safe for
+// Swarm is a node's part in the swarm of its namespace. It is safe for
 // concurrent use.
 type Swarm struct {
 	cfg   Config

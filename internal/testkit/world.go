@@ -263,12 +263,12 @@ func (w *World) RequireIdle() {
 	}
 }
 
-// Notice has an operator say something to all clients of a kind: a field of its notice, for how long,
+// Notice has an operator say something to all clients: a field of the notice, for how long,
 // and what. It returns the number.
-func (w *World) Notice(kind keyspace.Kind, field string, lasts time.Duration, what string) int64 {
+func (w *World) Notice(field string, lasts time.Duration, what string) int64 {
 	w.T.Helper()
-	r := w.CallOn([]string{"berth:notice:{" + string(kind) + "}:state"}, "notice_set",
-		field, strconv.FormatInt(lasts.Milliseconds(), 10), what, "9007199254740991", "call-"+strconv.FormatInt(time.Now().UnixNano(), 10))
+	r := w.CallOn([]string{"berth:notice:{all}:state"}, "notice_set",
+		strconv.FormatInt(lasts.Milliseconds(), 10), what, "call-"+strconv.FormatInt(time.Now().UnixNano(), 10), field, "9007199254740991")
 	require.Equal(w.T, "set", r.Status())
 	return r.Int(1)
 }

@@ -27,23 +27,23 @@ const (
 
 // Doubt tells the hub of a message that did not come, and that was published by the
 // server that has the Redis key. It does not wait. One doubt is looked into at a
-// time, and then none for a rest, which grows while the subscription stays deaf.
-func (h *Hub) Doubt(key string) {
+// time, and then none for a rest: every, or longer while the subscription stays deaf.
+func (h *Hub) Doubt(key string, every time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.Epoch() == 0 || h.stopped || h.doubting || h.clock.Now() < h.rests {
 		return
 	}
 	h.doubting = true
-	h.tasks.Go(func() { h.look(key) })
+	h.tasks.Go(func() { h.look(key, every) })
 }
 
 // look finds out whether the subscription is deaf, and has it made elsewhere then.
-func (h *Hub) look(key string) {
+func (h *Hub) look(key string, every time.Duration) {
 	hears, err := h.listensTo(key)
 	h.mu.Lock()
 	h.doubting = false
-	rest := h.every
+	rest := every
 	_, refused := rueidis.IsRedisErr(err)
 	switch {
 	case refused:
@@ -52,7 +52,7 @@ func (h *Hub) look(key string) {
 	case hears:
 		h.row = 0
 	default:
-		rest = min(h.every<<min(h.row, 16), longest)
+		rest = min(every<<min(h.row, 16), longest)
 		h.row++
 		h.deaf++
 		h.key = key

@@ -39,7 +39,7 @@ func TestADeafSubscriptionIsMadeAnewWhereADoubtSays(t *testing.T) {
 			}
 			return link.Pass
 		})
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		pass(1999 * time.Millisecond)
 		require.Equal(t, 2, w.link.Count("PUBLISH"), "an echo may be lost, two may not")
 		require.Zero(t, h.timesDeaf())
@@ -58,17 +58,17 @@ func TestAMessageThatWasLostDoesNotMakeASubscriptionDeaf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		hub, h := w.doubtful()
 		for range 100 { // a storm of doubts
-			hub.Doubt(key)
+			hub.Doubt(key, 10*time.Second)
 		}
 		pass(time.Second)
 		require.Equal(t, 1, w.link.Count("PUBLISH"))
 		w.link.Deafen(true)
 		pass(10 * time.Second)
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		pass(500 * time.Millisecond)
 		w.link.Deafen(false) // the first echo was lost, and the second is not
 		pass(10 * time.Second)
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		pass(10 * time.Second)
 		require.Zero(t, h.timesDeaf())
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
@@ -80,7 +80,7 @@ func TestASubscriptionThatStaysDeafIsMadeAnewEverMoreSeldom(t *testing.T) {
 		hub, h := w.doubtful()
 		w.link.Deafen(true)
 		for range 3600 {
-			hub.Doubt(key)
+			hub.Doubt(key, 10*time.Second)
 			pass(time.Second)
 		}
 		require.InDelta(t, 60, h.timesDeaf(), 4, "at 0, 10, 30, 70, 130 s and so on")
@@ -98,7 +98,7 @@ func TestAUserWhoMayNotPublishIsNotTakenForDeaf(t *testing.T) {
 			return cmd == "PUBLISH"
 		})
 		for range 600 {
-			hub.Doubt(key)
+			hub.Doubt(key, 10*time.Second)
 			pass(time.Second)
 		}
 		require.Zero(t, h.timesDeaf())
@@ -110,16 +110,16 @@ func TestAUserWhoMayNotPublishIsNotTakenForDeaf(t *testing.T) {
 func TestNobodyDoubtsBeforeThereIsASubscriptionOrAfterStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		hub, _ := w.hub()
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		hub.Start()
 		synctest.Wait()
 		w.link.Deafen(true)
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		synctest.Wait()
 		start := time.Now()
 		hub.Stop()
 		require.Zero(t, time.Since(start), "Stop waits for no echo")
-		hub.Doubt(key)
+		hub.Doubt(key, 10*time.Second)
 		pass(time.Minute)
 		require.Equal(t, 1, w.link.Count("PUBLISH"))
 	})

@@ -96,7 +96,6 @@ type Hub struct {
 	channel string
 	tell    Callbacks
 	clock   clock.Clock
-	every   time.Duration
 
 	epoch  atomic.Int64  // counts subscriptions: each may have followed a gap
 	echoes chan struct{} // has an element once an echo has come, and room for one
@@ -115,10 +114,9 @@ type Hub struct {
 	row      int                // guarded by mu: how often since an echo was heard
 }
 
-// New returns a hub that has not subscribed yet. It listens for an echo once in
-// every at the most.
-func New(client rueidis.Client, channel string, clk clock.Clock, every time.Duration, tell Callbacks) *Hub {
-	h := &Hub{client: client, channel: channel, tell: tell, clock: clk, every: every, echoes: make(chan struct{}, 1)}
+// New returns a hub that has not subscribed yet.
+func New(client rueidis.Client, channel string, clk clock.Clock, tell Callbacks) *Hub {
+	h := &Hub{client: client, channel: channel, tell: tell, clock: clk, echoes: make(chan struct{}, 1)}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	return h
 }

@@ -197,7 +197,7 @@ func (h *heard) state() ([]string, int) {
 
 func (w *world) hub() (*wake.Hub, *heard) {
 	h := &heard{}
-	return wake.New(w.redis, channel, clock.New(), 10*time.Second, wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
+	return wake.New(w.redis, channel, clock.New(), wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
 }
 
 func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
@@ -379,7 +379,7 @@ func TestAMessageOnWhichSomethingPanicsIsDroppedAndTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		h := &heard{}
 		var told []observe.Event
-		hub := wake.New(w.redis, channel, clock.New(), 10*time.Second, wake.Callbacks{
+		hub := wake.New(w.redis, channel, clock.New(), wake.Callbacks{
 			Deliver: func(m wake.Message) {
 				if m.Name == "bad" {
 					panic(guard.Meant("no such index"))

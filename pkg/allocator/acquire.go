@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/pace"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Allocate waits in line until a resource is granted, ctx ends or MaxWait has
@@ -62,7 +63,7 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	clock := p.core.client.node.Engine
+	clock := p.core.client.p.Clock
 	pauses := pace.New(p.core.client.cfg.Retry)
 	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
 		hold, err := p.lease(ctx, o, true, clock.Now()-began)
@@ -106,7 +107,7 @@ func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, be
 
 // lease takes a claim to its hold, whose value is not open yet.
 func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*engine.Hold, error) {
-	clock := p.core.client.node.Engine
+	clock := p.core.client.p.Clock
 	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
@@ -183,7 +184,7 @@ func (p *Pool[T]) DoHealthy(ctx context.Context, opts *AllocateOptions, f func(c
 // is the context of Do, or one of an allocation. Fence returns 0 for any other ctx; every
 // check of fences refuses 0.
 func (p *Pool[T]) Fence(ctx context.Context) int64 {
-	hold := p.core.client.node.Engine.Held(ctx, p.core.name)
+	hold := p.core.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Pool, Name: p.core.name})
 	if hold == nil {
 		return 0
 	}
@@ -193,7 +194,7 @@ func (p *Pool[T]) Fence(ctx context.Context) int64 {
 // Wanted is the Wanted of the allocation under which ctx was made, as Fence has it. Wanted returns nil,
 // which is never closed, for any other ctx.
 func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
-	hold := p.core.client.node.Engine.Held(ctx, p.core.name)
+	hold := p.core.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Pool, Name: p.core.name})
 	if hold == nil {
 		return nil
 	}
@@ -203,14 +204,14 @@ func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
 // Resume takes up a hold of this pool that was detached, in this or another process,
 // and opens its value. A hold that renewed before it was detached renews again. Resume
 // returns berth.ErrNotHeld if the hold has ended; berth.ErrReleased if another node has
-// resumed or released it; berth.ErrInvalidConfig for a token of another kind, namespace
+// resumed or released it; berth.ErrLost if this node was found dead meanwhile; berth.ErrInvalidConfig for a token of another kind, namespace
 // or pool, and for a hold that is not detached; or Open's error, and then the resource
 // has been given back.
 func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T], error) {
 	if token.Name != p.core.name {
 		return nil, berth.Invalid("token.Name", "%q is not this pool's, %q", token.Name, p.core.name)
 	}
-	hold, err := p.core.client.node.Resume(ctx, token)
+	_, hold, err := p.core.client.p.Resume(ctx, keyspace.Pool, token)
 	if err != nil {
 		return nil, err
 	}
@@ -231,15 +232,15 @@ func (p *core) wants(o AllocateOptions) string {
 }
 
 // claim makes a claim on the pool.
-func (p *core) claim(ctx context.Context, o AllocateOptions, wait bool) *engine.Claim {
+func (p *core) claim(ctx context.Context, f face, o AllocateOptions, wait bool) *engine.Claim {
 	c := p.client
 	return &engine.Claim{
-		ID: c.node.Engine.ClaimID(), Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, WantAfter: o.WantAfter,
+		ID: f.Engine.ClaimID(), Kind: keyspace.Pool, Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, WantAfter: o.WantAfter,
 		Request: &request{agreed: &p.agreed, named: o.Resource != ""},
 		Record: engine.Record{
-			Weight: 1, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
+			Weight: 1, Wait: c.wait, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: c.Node(), Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(o),
+			Node: f.ID, Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(o),
 		},
 	}
 }
@@ -264,19 +265,25 @@ func (p *core) acquire(ctx context.Context, o AllocateOptions, wait bool, began 
 func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
 	// What is being looked at is for nobody else.
 	o := AllocateOptions{Lease: p.client.cfg.Lease, anyLease: true, anyHold: true, Resource: resource, alone: true}
-	return p.acquireWithin(ctx, o, false, p.client.node.Engine.Now())
+	return p.acquireWithin(ctx, o, false, p.client.p.Clock.Now())
 }
 
 // acquireWithin takes a claim to its hold. Where the pool's limits refuse the claim, another one asks within
 // them for what the caller did not set.
 func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, began time.Duration) (*engine.Hold, error) {
-	clock := p.client.node.Engine
+	clock, start := p.client.p.Clock, p.client.p.Clock.Now()
 	const changes = 3 // an operator changes a limit now and then
-	for again := 0; ; again++ {
-		o := p.agreed.within(o, clock.Now())
-		claim := p.claim(ctx, o, wait)
-		claim.Before = clock.Now() - began
-		hold, err := clock.Acquire(ctx, claim, o.MaxWait)
+	for tries := 0; ; tries++ {
+		f, now := p.client.face(), clock.Now()
+		o := p.agreed.within(o, now)
+		claim := p.claim(ctx, f, o, wait)
+		claim.Before = now - began
+		hold, err := f.Engine.Acquire(ctx, claim, line.Rest(o.MaxWait, now-start))
+		again, err := p.client.p.Replaced(ctx, f.Node, err)
+		if again {
+			tries--
+			continue
+		}
 		refusal, ok := errors.AsType[*berth.AcquireError](err)
 		if ok && refusal.Reason == berth.ReasonAbsent {
 			refusal.Cause = fmt.Errorf("%w: resource %q", berth.ErrAbsent, o.Resource)
@@ -286,7 +293,7 @@ func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, 
 		}
 		limits := claim.Request.(*request).limits
 		p.agreed.bound(limits, clock.Now())
-		if bad := o.within(limits).above(limits); bad != nil || again == changes {
+		if bad := o.within(limits).above(limits); bad != nil || tries == changes {
 			refusal.Cause = cmp.Or(bad, refusal.Cause)
 			return nil, refusal
 		}

@@ -71,6 +71,6 @@ func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
 	if err := checkBind("name", name); err != nil {
 		return Binding{}, err
 	}
-	b, err := p.core.client.node.look.Binding(ctx, p.core.name, name)
+	b, err := p.core.client.look.Binding(ctx, p.core.name, name)
 	return Binding(b), err
 }

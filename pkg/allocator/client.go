@@ -1,20 +1,21 @@
 package allocator
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/caller"
-	"github.com/berth-go/berth/internal/check"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -57,78 +58,89 @@ type Config struct {
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger takes every event, at a level by its kind: a *slog.Logger or a
-	// *zap.Logger. Default none.
-	Logger observe.Logger
+	// Logger gets every event, at the level of its kind; package observe/zaplog makes one of a zap logger. Default none.
+	Logger *slog.Logger
 	// Observer takes every event too. It must not block. Default none.
 	Observer observe.Observer
 }
 
-// common are the settings that all primitives share.
-func (c Config) common() settings.Common {
-	return settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
-		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, KeepConnections: c.KeepConnections, Logger: c.Logger,
-	}
-}
-
 func (c Config) withDefaults() Config {
-	s := c.common().WithDefaults()
+	s := settings.Common{
+		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
+		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
+	}.WithDefaults()
 	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
 	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
 	return c
 }
 
-func (c Config) validate() error {
-	if err := c.common().Validate(); err != nil {
-		return err
-	}
-	return c.Defaults.validateDefaults(&c)
-}
-
-// Client is a node that uses pools of one Redis. It is safe for concurrent use.
+// Client is the pools of a node. It is safe for concurrent use.
 type Client struct {
-	cfg   Config
-	space keyspace.Space
-	redis rueidis.Client
-	node  *node
-	tell  line.Teller
-	lines *line.Lines
-
+	cfg      Config
+	wait     time.Duration // the wait lease
+	n        *node.Node
+	p        *line.Process
+	look     *reader.Reader // for who looks on
 	operator Operator
 
 	mu     sync.Mutex
 	pools  map[string]member // guarded by mu
 	closed bool              // guarded by mu
-	gone   chan struct{}     // closed when Close has nothing more to wait for
 }
 
-// New returns a client on a rueidis client, which stays the caller's and must
+// New returns the pools of a node of its own, on a rueidis client, which stays the caller's and must
 // not be closed before the returned client is. New does no I/O; Check does. Its
 // errors are *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	if redis == nil {
-		return nil, berth.Invalid("redis", "a client is needed")
-	}
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	cfg.Defaults = cfg.Defaults.own()
-	space, err := keyspace.New(cfg.Namespace)
+	n, err := node.New(redis, node.Config{
+		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
+		CleanupTimeout: cfg.CleanupTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
+		WarnHeldLongerThan: cfg.WarnHeldLongerThan, AllowEviction: cfg.AllowEviction, Logger: cfg.Logger, Observer: cfg.Observer,
+	})
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, space: space, redis: redis, pools: make(map[string]member), gone: make(chan struct{})}
-	c.tell, c.lines = line.NewTeller(keyspace.Pool, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
-	c.node = newNode(c)
+	return on(n, cfg)
+}
+
+// On returns the pools of a node. Of cfg Lease and Defaults count; nil for none. The wait lease is that of the node where that
+// is shorter. A node has its pools once: On returns an error for a node that has some. Its errors are *berth.ConfigError.
+func On(n *node.Node, cfg *Config) (*Client, error) {
+	if n == nil {
+		return nil, berth.Invalid("node", "a node is needed")
+	}
+	s := line.Of(n).Settings
+	own := Config{Lease: s.Lease}
+	if cfg != nil {
+		own = Config{Lease: cmp.Or(cfg.Lease, s.Lease), Defaults: cfg.Defaults}
+	}
+	if err := settings.WaitLease(own.Lease); err != nil {
+		return nil, err
+	}
+	own.Label, own.CallTimeout, own.CleanupTimeout, own.Retry = s.Label, s.CallTimeout, s.CleanupTimeout, s.Retry
+	return on(n, own)
+}
+
+func on(n *node.Node, cfg Config) (*Client, error) {
+	if err := cfg.Defaults.validateDefaults(&cfg); err != nil {
+		return nil, err
+	}
+	cfg.Defaults = cfg.Defaults.own()
+	p := line.Of(n)
+	c := &Client{cfg: cfg, wait: min(cfg.Lease, p.Settings.Lease), n: n, p: p, look: reader.New(p.Runner, p.Space, false), pools: make(map[string]member)}
 	c.operator = Operator{client: c, atOnce: atOnce}
+	if !p.Add(c.kind()) {
+		return nil, berth.Invalid("node", "it has its pools already")
+	}
+	if !p.Part(func(context.Context) (after func()) { return c.close() }) {
+		c.close()
+	}
 	return c, nil
 }
 
-// Node is the id of this client: it carries 64 random bits.
-func (c *Client) Node() string { return c.node.ID }
+// Node is the id of the node. It has 64 random bits. In a swarm it changes when the node was found dead.
+func (c *Client) Node() string { return c.n.ID() }
 
 // Operator returns the calls for operators, which do not ask who holds a resource. It
 // returns the same Operator each time, and does no I/O.
@@ -174,72 +186,33 @@ func (c *Client) isClosed() bool {
 	return c.closed
 }
 
-// Check looks at the server, every node of a cluster: version, eviction policy,
-// latency, and whether this user may do what the scripts need, by allocating from a
-// pool of its own and removing it. What may not be asked is a warning, and
-// so is a refused SUBSCRIBE or PUBLISH.
-//
-// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
-// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
-// unless Config.AllowEviction is set, and the server's error where it cannot be reached
-// or refuses.
-func (c *Client) Check(ctx context.Context) (berth.Report, error) {
-	return check.Server(ctx, check.Options{
-		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: c.trial, Notices: c.node.Notices,
-	})
-}
+// Check is Check of the node.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) { return c.n.Check(ctx) }
 
-// Close ends the client. Call it when nothing uses the resources any more: Close ends the
-// contexts of those who still do, and does not wait for them. Close ends all waits with
-// berth.ErrClosed, gives back what is held and not detached, and closes the values of all
-// pools. It returns when nothing of the client runs any more, or with ctx's error when
-// Config.CleanupTimeout has passed since ctx ended. Its other errors are of holds that
-// could not be given back within what Config.Retry allows for all of them together, and a CallTimeout
-// more where some are answered and others are not; these
-// holds end with their lease. Close does not close the rueidis client.
-func (c *Client) Close(ctx context.Context) error {
-	defer c.lines.Close()
+// Close is Close of the node.
+func (c *Client) Close(ctx context.Context) error { return c.n.Close(ctx) }
+
+// close ends what goes on in the background. What it returns waits for that end, and closes the values, when what is held has
+// been given back.
+func (c *Client) close() (wait func()) {
 	c.mu.Lock()
-	first, pools := !c.closed, c.pools
+	pools := c.pools
 	c.closed, c.pools = true, nil
 	c.mu.Unlock()
 	for _, pool := range pools {
 		pool.cancel()
 	}
-	err := c.node.Engine.Close(ctx) // what is held is given back before its value is closed
-	c.node.Notice.Close()
-	if first {
-		go func() {
-			defer close(c.gone)
-			var stops sync.WaitGroup
-			for _, pool := range pools {
-				stops.Go(pool.stop)
-			}
-			stops.Wait()
-		}()
-	}
-	if !c.node.Engine.Ended() {
-		return err // ctx has ended, and it has been patient already
-	}
-	select {
-	case <-c.gone:
-		return err
-	case <-ctx.Done():
-	}
-	patience := time.NewTimer(c.cfg.CleanupTimeout)
-	defer patience.Stop()
-	select {
-	case <-c.gone:
-		return err
-	case <-patience.C:
-		return caller.EndOf(ctx)
+	return func() {
+		var stops sync.WaitGroup
+		for _, pool := range pools {
+			stops.Go(pool.stop)
+		}
+		stops.Wait()
 	}
 }
 
-// Draining says whether an operator has asked this process to drain: then nothing new is
-// leased, with berth.ErrDraining, and no Source is asked.
-func (c *Client) Draining() bool { return c.node.Notice.Drains() }
+// Draining is Draining of the node.
+func (c *Client) Draining() bool { return c.n.Draining() }
 
 // trial goes through the scripts of an uncontended allocation.
 func (c *Client) trial(ctx context.Context) (err error) {
@@ -253,17 +226,17 @@ func (c *Client) trial(ctx context.Context) (err error) {
 	if _, err := p.add(ctx, []string{"trial"}, max(c.cfg.Lease, 4*c.cfg.CallTimeout), 1, 0, nil); err != nil {
 		return err
 	}
-	claim := p.claim(ctx, AllocateOptions{Lease: c.cfg.Lease}, false)
-	answer, err := c.node.Acquire(ctx, claim)
+	claim := p.claim(ctx, c.face(), AllocateOptions{Lease: c.cfg.Lease}, false)
+	answer, err := c.face().Acquire(ctx, claim)
 	if err != nil {
 		return err
 	}
 	if answer.Refused != nil {
 		return answer.Refused
 	}
-	if _, err := c.node.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
+	if _, err := c.face().Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
 		return err
 	}
-	_, err = c.node.Release(ctx, claim, 0)
+	_, err = c.face().Release(ctx, claim, 0)
 	return err
 }

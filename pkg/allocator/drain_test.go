@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
@@ -22,7 +21,7 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		})
 		w.Advance(time.Second)
 		a := n.take(nil)
-		w.Notice(keyspace.Pool, "l:*", 0, "drain")
+		w.Notice("l:*", 0, "drain")
 		w.Advance(5 * time.Second)
 		require.True(t, n.client.Draining())
 		asked = 0
@@ -39,7 +38,7 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		require.NoError(t, a.Err())
 		w.release(a)
 
-		w.Notice(keyspace.Pool, "l:*", 0, "stop")
+		w.Notice("l:*", 0, "stop")
 		w.Advance(5 * time.Second)
 		w.release(n.take(nil))
 		w.Advance(10 * time.Minute)

@@ -15,7 +15,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -133,7 +132,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 	},
 	"draining": func(w *world, n *node) {
 		n.connect()
-		w.Notice(keyspace.Pool, "l:*", 0, "drain")
+		w.Notice("l:*", 0, "drain")
 		w.Advance(5 * time.Second)
 	},
 	"notice_failed": func(w *world, n *node) {
@@ -335,11 +334,16 @@ func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
 // checkEvent looks at the fields that are promised of a kind, and of all.
 func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
 	t.Helper()
-	require.Equal(t, "pool", e.Primitive)
 	require.Equal(t, "berth", e.Namespace)
 	require.Equal(t, n.client.Node(), e.Node)
 	require.False(t, e.At.IsZero())
-	if e.Kind != observe.Subscribed && e.Kind != observe.Deaf && e.Kind != observe.Repeated && e.Kind != observe.Heartbeat && e.Kind != observe.Draining && e.Kind != observe.NoticeFailed && e.Kind != observe.ConnectionsBroken {
+	switch e.Kind {
+	case observe.Subscribed, observe.Deaf, observe.Heartbeat, observe.Draining, observe.NoticeFailed, observe.ConnectionsBroken:
+		require.Equal(t, "node", e.Primitive)
+	case observe.Repeated:
+		require.Equal(t, "pool", e.Primitive)
+	default:
+		require.Equal(t, "pool", e.Primitive)
 		require.Equal(t, proxies, e.Name)
 	}
 	if e.Resource != "" && e.Kind != observe.Swapped {

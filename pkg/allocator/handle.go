@@ -179,7 +179,7 @@ func (a *Allocation[T]) leaveShared(ctx context.Context) error {
 	if asked == (wish{}) {
 		return nil
 	}
-	ctx, cancel := a.pool.core.client.node.Engine.Overtime(ctx)
+	ctx, cancel := a.pool.core.client.face().Engine.Overtime(ctx)
 	defer cancel()
 	var err error
 	if asked.expiry > 0 {
@@ -283,7 +283,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	asked, back := a.request().take()
 	left := false
 	swapped, err := a.hold.Exchange(ctx, func(ctx context.Context) (x engine.Exchanged, err error) {
-		x, left, err = p.core.client.node.swap(ctx, a.hold.Claim(), &asked)
+		x, left, err = p.core.client.face().swap(ctx, a.hold.Claim(), &asked)
 		return x, err
 	})
 	if !swapped {
@@ -296,7 +296,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	if asked.rest > 0 && !left {
 		p.core.client.rested(ctx, a.hold.Claim(), before, asked.rest, asked.reason)
 	}
-	p.core.client.node.Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
+	p.core.client.face().Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
 		ev.Context, ev.Fence, ev.Detail = ctx, a.Fence(), before
 	})
 	value, err := p.value(ctx, a.hold)
@@ -334,5 +334,5 @@ func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
 	if a.hold.Loose() {
 		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")
 	}
-	return a.pool.core.client.node.Detach(ctx, a.hold)
+	return a.pool.core.client.face().Detach(ctx, a.hold)
 }

@@ -54,7 +54,7 @@ func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, e
 			return poolTrial{p.core, hold}, nil
 		},
 	}
-	return h.run(ctx, p.core.client.node.all(ctx, p.core.name), workers)
+	return h.run(ctx, p.core.client.face().all(ctx, p.core.name), workers)
 }
 
 // poolTrial is a trial in a pool.

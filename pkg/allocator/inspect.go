@@ -15,7 +15,7 @@ func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo
 	if err := checkResource(key); err != nil {
 		return ResourceInfo{}, err
 	}
-	found, err := o.client.node.look.Resources(ctx, name, key)
+	found, err := o.client.look.Resources(ctx, name, key)
 	if err != nil {
 		return ResourceInfo{}, err
 	}
@@ -27,13 +27,13 @@ func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo
 // end is there, once. It ends after an error: berth.ErrInvalidConfig for a bad name,
 // berth.ErrIncompatible, or the server's.
 func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
-	return o.client.node.all(ctx, name)
+	return o.client.face().all(ctx, name)
 }
 
 // all goes through the resources of a pool; see Operator.Resources.
-func (n *node) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
+func (f face) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
 	return pages(name, func(cursor string) (string, []ResourceInfo, error) {
-		return n.resourcesPage(ctx, name, cursor)
+		return f.resourcesPage(ctx, name, cursor)
 	}, func(info ResourceInfo) (key string, there bool) { return info.Resource, info.State != Absent })
 }
 
@@ -42,7 +42,7 @@ func (n *node) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, err
 // error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
 func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding, error] {
 	return pages(name, func(cursor string) (string, []Binding, error) {
-		return o.client.node.bindingsPage(ctx, name, cursor)
+		return o.client.face().bindingsPage(ctx, name, cursor)
 	}, func(b Binding) (key string, there bool) { return b.Name, true })
 }
 
@@ -170,7 +170,7 @@ func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error)
 	var sum, stored sums
 	moves, damaged := int64(-1), false
 	for part, cursor := "items", "0"; part != ""; {
-		step, err := o.client.node.inspectOnce(ctx, name, o.atOnce, part, cursor)
+		step, err := o.client.face().inspectOnce(ctx, name, o.atOnce, part, cursor)
 		if err != nil {
 			return found, err
 		}

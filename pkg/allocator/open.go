@@ -67,14 +67,15 @@ func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
 		return p.usable(ctx, hold, opened[T]{value: kept})
 	}
 	var none T
-	if p.core.client.node.Engine.Begin() != nil {
+	done, ok := p.core.client.work()
+	if !ok {
 		hold.Drop()
 		return none, berth.ErrClosed
 	}
 	var first atomic.Bool // whoever sets it: Open has returned, or the caller has left
 	result := make(chan opened[T], 1)
 	go func() {
-		defer p.core.client.node.Engine.End()
+		defer done()
 		var o opened[T]
 		defer func() { // also where Open ends the goroutine
 			if first.CompareAndSwap(false, true) {
@@ -187,7 +188,7 @@ func (p *Pool[T]) reject(ctx context.Context, hold *engine.Hold, bad error, kind
 // blame gives a useless resource back to rest, and has its value closed.
 func (p *Pool[T]) blame(ctx context.Context, hold *engine.Hold, bad error, kind observe.Kind) {
 	resource := hold.Resource()
-	p.core.client.node.Engine.Event(kind, hold.Claim(), func(ev *observe.Event) { ev.Err = bad })
+	p.core.client.face().Engine.Event(kind, hold.Claim(), func(ev *observe.Event) { ev.Err = bad })
 	p.values.Drop(resource)
 	_ = p.core.releaseResting(ctx, hold, p.cfg.FailureRest, cutReason(bad.Error())) // the observer is told where it fails
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Operator has the calls for operators: it changes the pools of the namespace, whoever
@@ -30,7 +31,7 @@ type Operator struct {
 // berth.ErrExpired if the time of the claim given had passed, berth.ErrInvalidConfig
 // for a target that cannot be, or the server's error.
 func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error) {
-	return o.client.node.ReleaseTarget(ctx, target, nil)
+	return o.client.face().ReleaseTarget(ctx, target, nil)
 }
 
 // Want asks for the holds of a target back, and returns for how many, also beside an error. Nothing ends: the
@@ -40,7 +41,7 @@ func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error
 // Want returns berth.ErrNotHeld if the target has a Name and nothing of it is wanted now, berth.ErrExpired if the time of
 // its Claim had passed, berth.ErrInvalidConfig for a target that berth.Target does not allow, or the server's error.
 func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
-	return o.client.node.WantTarget(ctx, target)
+	return o.client.face().WantTarget(ctx, target)
 }
 
 // Sweep drops what has expired from the pools given or, without any, from all of the
@@ -49,7 +50,7 @@ func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
 // all of it done now. It returns berth.ErrInvalidConfig for a bad name, or the server's
 // errors.
 func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
-	return o.client.node.SweepNames(ctx, names...)
+	return o.client.face().SweepNames(ctx, names...)
 }
 
 // Pause has nothing granted of a pool for so long: whole milliseconds, above 0, at most 8784h.
@@ -63,13 +64,13 @@ func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 // ended its pause, since this one began; berth.ErrIncompatible; or the server's error. A flush of
 // the server ends the pause.
 func (o *Operator) Pause(ctx context.Context, name string, lasts time.Duration, reason string) error {
-	return o.client.node.Pause(ctx, name, lasts, reason)
+	return o.client.face().Pause(ctx, name, lasts, reason)
 }
 
 // Unpause ends the pause of a pool now, and its part in one of all names; the first in line gets what is free in the same step. It
 // does the same where there is none, so that no older Pause can still come. Its errors are those of Pause.
 func (o *Operator) Unpause(ctx context.Context, name string) error {
-	return o.client.node.Unpause(ctx, name)
+	return o.client.face().Unpause(ctx, name)
 }
 
 // PauseAll has nothing granted in the whole namespace, of this kind, for so long, as Pause has it. PauseAll
@@ -88,37 +89,22 @@ func (o *Operator) Unpause(ctx context.Context, name string) error {
 //
 // PauseAll returns the errors of Pause, or ctx's; berth.PausedAll also beside an error of some names.
 func (o *Operator) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
-	return o.client.node.PauseAll(ctx, lasts, reason)
+	return o.client.p.PauseAll(ctx, lasts, reason, keyspace.Pool)
 }
 
 // UnpauseAll ends the pause of all names, in the same way, and with the same errors. What an operator
 // has paused by Pause stays paused. A name that a client pauses while UnpauseAll ends is listed as
 // paused, and its pause ends by itself.
 func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
-	return o.client.node.UnpauseAll(ctx)
+	return o.client.p.UnpauseAll(ctx, keyspace.Pool)
 }
 
-// Drain has the processes of a target finish: they refuse what they are asked for with berth.ErrDraining, but an
-// owner who holds may take the same lock again; their waits are ended, and all that they hold is asked for,
-// so that its Wanted is closed. Drain goes through the names until nothing of theirs is left, at least for 7 s;
-// or until within has passed, 0 for never: then it ends the rest by force. Detached holds are left.
-//
-// After Drain has returned without an error, none of the processes that matched and reach the server has anything, or gets
-// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline, and hears of
-// the drain before it is given anything new.
-// Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
-// this process dies, those that have heard stay drained: call it again, or StopDrain.
-//
-// Drain returns berth.ErrInvalidConfig; berth.ErrStale as soon as it finds that another call has changed the same drain,
-// StopDrain among them, since this one began; ctx's error, with those of the last pass; what is wrong with names that
-// cannot be read, where nothing else is left; the server's errors; or an error if something was there again after the
-// end by force; berth.Drained also beside an error.
+// Drain is Drain of the node's Operator: it is of all kinds.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error) {
-	return o.client.node.Drain(ctx, target, within)
+	return o.client.p.Drain(ctx, target, within)
 }
 
-// StopDrain ends the drain of exactly that target: who has heard of it hears of its end within 5 s. It returns
-// berth.ErrInvalidConfig, berth.ErrStale, or the server's error.
+// StopDrain is StopDrain of the node's Operator.
 func (o *Operator) StopDrain(ctx context.Context, target berth.DrainTarget) error {
-	return o.client.node.StopDrain(ctx, target)
+	return o.client.p.StopDrain(ctx, target)
 }

@@ -64,7 +64,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 	seen := make(map[string]bool)
 	from, before := "", ""
 	for walked, size := 0, 0; ; {
-		l, err := p.client.node.list(ctx, p.name, w, from, before)
+		l, err := p.client.face().list(ctx, p.name, w, from, before)
 		if err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 		if l.page[0] == l.first {
 			walked, size = 0, l.size
 		}
-		found, err := p.client.node.look.Resources(ctx, p.name, l.page...)
+		found, err := p.client.look.Resources(ctx, p.name, l.page...)
 		if err != nil {
 			return err
 		}

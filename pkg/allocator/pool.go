@@ -245,5 +245,5 @@ type core struct {
 // tell sends an event of the pool.
 func (p *core) tell(ev observe.Event) {
 	ev.Name = p.name
-	p.client.tell.Send(ev)
+	p.client.face().Tell.Send(ev)
 }

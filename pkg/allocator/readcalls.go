@@ -14,8 +14,8 @@ import (
 // Here is what only reads a pool.
 
 // resourcesPage reads a page of all resources. The cursor is "0" to begin with, and when all have been seen.
-func (n *node) resourcesPage(ctx context.Context, name, cursor string) (next string, page []ResourceInfo, err error) {
-	found, next, err := n.look.ResourcesPage(ctx, name, cursor)
+func (f face) resourcesPage(ctx context.Context, name, cursor string) (next string, page []ResourceInfo, err error) {
+	found, next, err := f.look.ResourcesPage(ctx, name, cursor)
 	return next, infosOf(found), err
 }
 
@@ -35,8 +35,8 @@ func infosOf(found []reader.Resource) (infos []ResourceInfo) {
 }
 
 // bindingsPage reads a page of the bindings, with cursors as resourcesPage has them.
-func (n *node) bindingsPage(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
-	found, next, err := n.look.BindingsPage(ctx, name, cursor)
+func (f face) bindingsPage(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
+	found, next, err := f.look.BindingsPage(ctx, name, cursor)
 	for _, b := range found {
 		page = append(page, Binding(b))
 	}
@@ -53,9 +53,9 @@ type listed struct {
 
 // list runs pool_list: plain commands would take a trip for each link. The page begins at a resource that was
 // behind another one, or anew.
-func (n *node) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
-	keys := []string{n.space.State(keyspace.Pool, name), n.space.Key(keyspace.Pool, name, keyspace.FreePart)}
-	r, err := n.run.Run(ctx, composed.PoolList, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
+func (f face) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
+	keys := []string{f.p.Space.State(keyspace.Pool, name), f.p.Space.Key(keyspace.Pool, name, keyspace.FreePart)}
+	r, err := f.p.Runner.Run(ctx, composed.PoolList, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
 	if err != nil {
 		return listed{}, err
 	}
@@ -66,8 +66,8 @@ func (n *node) list(ctx context.Context, name string, w way, from, before string
 }
 
 // inspectOnce runs pool_inspect.
-func (n *node) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
-	r, err := n.Run(ctx, composed.PoolInspect, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
+func (f face) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
+	r, err := f.Run(ctx, composed.PoolInspect, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
 	if err != nil {
 		return step, err
 	}

@@ -86,7 +86,7 @@ func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left t
 	if p.client.Draining() {
 		return false, every, nil
 	}
-	p.turnID = p.client.node.Engine.ClaimID()
+	p.turnID = p.client.face().Engine.ClaimID()
 	return p.refreshing(ctx, every, "0")
 }
 
@@ -99,7 +99,7 @@ func (p *core) stay(ctx context.Context, every time.Duration) error {
 
 // absent returns those of the resources, up to 200, that are not in the pool.
 func (p *core) absent(ctx context.Context, resources []string) ([]string, error) {
-	found, err := p.client.node.Decide.Resources(ctx, p.name, resources...)
+	found, err := p.client.face().Decide.Resources(ctx, p.name, resources...)
 	var gone []string
 	for _, r := range found {
 		if r.Word == reader.Absent {

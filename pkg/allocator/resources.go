@@ -227,7 +227,7 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 // replaceNow begins a Replace at a revision of its own, adds the resources, and removes those that
 // were last named at an earlier one.
 func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
-	seen, err := p.client.node.Revision(ctx, "Replace", p.name)
+	seen, err := p.client.face().Revision(ctx, "Replace", p.name)
 	if err != nil {
 		return Change{}, 0, err
 	}
@@ -235,7 +235,7 @@ func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.D
 	if len(resources) > 0 { // else nothing is added that they could be about
 		opinions = []string{p.agreed.opinions}
 	}
-	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.node.Engine.ClaimID(), opinions...)
+	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.face().Engine.ClaimID(), opinions...)
 	if err != nil {
 		return Change{}, seen, err
 	}

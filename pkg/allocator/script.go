@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
@@ -17,36 +16,39 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is the client's node. What only pools say to the
+// face is the node that the process is now, as pools see it. What only pools say to the
 // scripts of all kinds, and hear of them, is in this file; what is asked of a pool without a claim
 // is in poolcalls.go.
-type node struct {
-	*line.Node
-	run   *scriptkit.Runner
-	space keyspace.Space
-	look  *reader.Reader // for who looks on
+type face struct {
+	*line.Face
+	p    *line.Process
+	look *reader.Reader // for who looks on
 }
 
-func newNode(c *Client) *node {
-	run := line.NewRunner(c.redis, c.cfg.common(), c.tell)
-	cfg := line.Config{
-		Redis: c.redis, Runner: run, Space: c.space, Kind: keyspace.Pool,
+func (c *Client) face() face { return face{c.p.Face(keyspace.Pool), c.p, c.look} }
+
+// work has Close wait until done is called. It reports false once Close has begun.
+func (c *Client) work() (done func(), ok bool) {
+	for {
+		f := c.face()
+		if done, ok = f.Engine.Work(); ok || f.Node == c.p.Node() {
+			return done, ok
+		}
+	}
+}
+
+// kind is what only the pools of a client say and hear.
+func (c *Client) kind() *line.Kind {
+	return &line.Kind{
+		Kind: keyspace.Pool,
 		Scripts: line.Scripts{
 			Acquire: composed.PoolAcquire, Release: composed.PoolRelease, Renew: composed.PoolRenew, Resume: composed.PoolResume,
 			Restore: composed.PoolRestore, Sweep: composed.PoolSweep, ForceRelease: composed.PoolForceRelease, Pause: composed.PoolPause,
 			Want: composed.PoolWant,
 		},
-		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
+		Parts:       line.PoolParts,
 		AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
-		Parts: []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart},
-		Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} },
-	}
-	cfg.Notice = line.NewNotice(cfg)
-	return &node{
-		Node:  line.New(cfg),
-		run:   run,
-		space: c.space,
-		look:  reader.New(run, c.space, false),
+		Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} }, Trial: c.trial,
 	}
 }
 
@@ -196,7 +198,7 @@ func (c *Client) settled(claim *engine.Claim, a *engine.Answer, stored string) e
 			return err
 		}
 		if differ := q.agreed.says.say(s); differ != "" {
-			c.tell.Send(observe.Event{
+			c.face().Tell.Send(observe.Event{
 				Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
 				Detail: differ, Attrs: claim.Attrs,
 			})
@@ -260,19 +262,19 @@ func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed stri
 // damaged tells of the damaged resources that a sweep was the first to tell of.
 func (c *Client) damaged(name string, resources []string) {
 	for _, resource := range resources {
-		c.tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
+		c.face().Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
 	}
 }
 
 // rested tells that a resource rests as its holder has asked.
 func (c *Client) rested(ctx context.Context, claim *engine.Claim, resource string, rest time.Duration, reason string) {
-	c.node.Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
+	c.face().Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
 }
 
 // swap runs pool_swap once. left says that the old resource has left the pool.
-func (n *node) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine.Exchanged, left bool, err error) {
+func (f face) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine.Exchanged, left bool, err error) {
 	rest, reason, expiry := asked.args()
-	r, err := n.Run(ctx, composed.PoolSwap, scriptkit.Once, c.Name, n.ID, c.ID, line.Decimal(c.Fence()), rest, reason, expiry)
+	r, err := f.Run(ctx, composed.PoolSwap, scriptkit.Once, c.Name, f.ID, c.ID, line.Decimal(c.Fence()), rest, reason, expiry)
 	if err != nil {
 		return x, false, err
 	}
@@ -281,7 +283,7 @@ func (n *node) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine
 		x.Fence, x.More, x.Resource = r.Int(2), line.More(&r, 4), r.Str(6)
 		left = r.Int(7) == 0
 	case statusFull, statusAhead, statusPaused:
-		refused := n.Refusal(c.Caller(), c.Name, &r)
+		refused := f.Refusal(c.Caller(), c.Name, &r)
 		refine(refused)
 		refused.Name, refused.Claim = c.Name, c.ID
 		x.Refused, x.More = refused, line.More(&r, 4)

@@ -273,13 +273,13 @@ func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) e
 	if s.Reset {
 		what = strings.TrimPrefix(what+", all else reset", ", ")
 	}
-	return o.client.node.set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
+	return o.client.face().set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
 }
 
 // Settings reads what is stored of the settings of a pool. It returns berth.ErrInvalidConfig for a bad
 // name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
-	stored, err := o.client.node.look.Settings(ctx, name)
+	stored, err := o.client.look.Settings(ctx, name)
 	if err != nil {
 		return Settings{}, err
 	}
@@ -287,12 +287,12 @@ func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) 
 }
 
 // set runs pool_set, and then pool_sharers for all resources. what says the words for people.
-func (n *node) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
-	seen, err := n.Revision(ctx, "Set", name)
+func (f face) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
+	seen, err := f.Revision(ctx, "Set", name)
 	if err != nil {
 		return err
 	}
-	r, err := n.Run(ctx, composed.PoolSet, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), n.Engine.ClaimID())
+	r, err := f.Run(ctx, composed.PoolSet, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), f.Engine.ClaimID())
 	if err != nil {
 		return err
 	}
@@ -317,12 +317,12 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 	if err != nil {
 		return err
 	}
-	n.Tell.Send(observe.Event{Kind: observe.SettingsChanged, Context: ctx, Name: name, Resource: resource, Detail: now.String()})
-	if err := n.SweepOn(ctx, name, more); err != nil || !sharers {
+	f.Tell.Send(observe.Event{Kind: observe.SettingsChanged, Context: ctx, Name: name, Resource: resource, Detail: now.String()})
+	if err := f.SweepOn(ctx, name, more); err != nil || !sharers {
 		return err
 	}
 	for cursor := "0"; ; {
-		r, err := n.Run(ctx, composed.PoolSharers, scriptkit.Bounded, name, cursor, revision)
+		r, err := f.Run(ctx, composed.PoolSharers, scriptkit.Bounded, name, cursor, revision)
 		if err != nil {
 			return err
 		}
@@ -333,7 +333,7 @@ func (n *node) set(ctx context.Context, name, resource, words, what string, shar
 		if r.Err() != nil {
 			return r.Err()
 		}
-		if err := n.SweepOn(ctx, name, more); err != nil || cursor == "0" {
+		if err := f.SweepOn(ctx, name, more); err != nil || cursor == "0" {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"hash/maphash"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/origin"
-	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/observe"
@@ -46,7 +46,7 @@ type Config struct {
 	MaxStreams int
 	// Logger and Observer get the events of actions, one of kind observe.Acted for each, and those of its calls; and
 	// observe.Panicked, should a reading do that.
-	Logger   observe.Logger
+	Logger   *slog.Logger
 	Observer observe.Observer
 }
 
@@ -102,21 +102,14 @@ func New(cfg Config) (*Console, error) {
 	case len(cfg.Hosts) == 0:
 		cfg.Hosts = []string{origin.Any}
 	}
-	actor, err := act.New(act.Config{
+	actor := act.New(act.Config{
 		Redis: cfg.Redis, Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
 	})
-	if err != nil {
-		return nil, err
-	}
 	pages, err := parsed()
 	if err != nil {
 		return nil, err
 	}
-	logged, err := settings.Logger(cfg.Logger)
-	if err != nil {
-		return nil, err
-	}
-	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), observer: observe.Multi(cfg.Observer, logged), pages: pages, health: &health{redis: cfg.Redis}}
+	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)), pages: pages, health: &health{redis: cfg.Redis}}
 	c.watch = watch.New(read, c.tell)
 	c.actor, c.deeds, c.forms = actor, newDeeds(), &forms{posts: map[int]*post{}}
 	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}

@@ -122,7 +122,7 @@ func TestReconnects(t *testing.T) {
 		time.Sleep(5 * time.Second) // until the pings keep all connections busy
 
 		conns.closeAll(t)
-		synctest.Wait() // the client has noticed, on each of them
+		synctest.Wait() // the node has noticed, on each of them
 		<-s.made
 		reached, err := publish(client, "c", "again")
 		require.NoError(t, err)

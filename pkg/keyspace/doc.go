@@ -24,7 +24,7 @@
 //	<namespace>:pool:{<name>}:bindings  hash            which names are bound to which resources
 //	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
 //	<namespace>:once:{<name>}:state     hash            the newest run of a name that runs once in each period, and the newest success
-//	<namespace>:notice:{<kind>}:state   hash            what operators say to all clients of a kind: sem, lock or pool
+//	<namespace>:notice:{all}:state      hash            what operators say to all clients
 //	<namespace>:swarm:{nodes}:state     hash            a record of each node of the swarm
 //	<namespace>:swarm:{nodes}:probes    sorted set      when each node is dead, and which are condemned
 //	<namespace>:waits:{<0..15>}:names   sorted set      which names somebody waits for, or has just waited for

@@ -18,7 +18,7 @@ const (
 	Pool Kind = "pool"
 	// Swarm is for the nodes that watch each other.
 	Swarm Kind = "swarm"
-	// Notice is for what operators say to all clients of a kind.
+	// Notice is for what operators say to all clients.
 	Notice Kind = "notice"
 	// Fence is for guards that remember the greatest fence of a name.
 	Fence Kind = "fence"
@@ -90,9 +90,9 @@ func (s Space) Line(kind Kind, name string) string {
 	return s.Key(kind, name, LinePart)
 }
 
-// Notice returns the key of what operators say to all clients of a kind. Its name is the kind.
-func (s Space) Notice(kind Kind) string {
-	return s.Key(Notice, string(kind), StatePart)
+// Notice returns the key of what operators say to all clients.
+func (s Space) Notice() string {
+	return s.Key(Notice, "all", StatePart)
 }
 
 // Probes returns the key of a swarm's probes, see [ProbesPart].

@@ -57,7 +57,8 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 	}
 	c := &Client{locks: locks, read: read, attrs: d.Attrs, clock: clock.New(), every: cfg.Lease / 3, closing: make(chan struct{})}
 	// The locks write what an outage does.
-	c.tell, _ = line.NewTeller(keyspace.Lock, cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), locks.Node, cfg.Logger, cfg.Observer)
+	tell, _ := line.NewTeller(cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), locks.Node, cfg.Logger, cfg.Observer)
+	c.tell = tell.Of(keyspace.Lock)
 	return c, nil
 }
 

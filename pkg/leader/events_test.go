@@ -13,13 +13,14 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/zaplog"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		core, log := observer.New(zap.InfoLevel)
-		n := w.node(qlock.Config{Logger: zap.New(core), Defaults: qlock.LockOptions{Attrs: map[string]any{"a": 1}}})
+		n := w.node(qlock.Config{Logger: zaplog.New(zap.New(core)), Defaults: qlock.LockOptions{Attrs: map[string]any{"a": 1}}})
 		c := n.standOn(berth.WithOwner(context.Background(), "me"), nil, nil)
 		w.Advance(time.Second)
 		began := n.Told(observe.TermBegan)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/amount"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -88,7 +87,7 @@ func (h *history) leaders() (count int) {
 // notice has all of the processes drain, or stop that.
 func (h *history) notice(what string) {
 	h.w.Advance(ms) // two of one moment would be the same call
-	h.w.Notice(keyspace.Lock, "l:"+crew, 0, what)
+	h.w.Notice("l:"+crew, 0, what)
 }
 
 // do is one step.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -209,7 +208,7 @@ func TestADrainHasAProcessResignAndStayOutUntilItStops(t *testing.T) {
 		b := w.node(qlock.Config{Label: "new"}).stand(nil, nil)
 		c := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
 		w.Advance(time.Second)
-		w.Notice(keyspace.Lock, "l:old", 0, "drain")
+		w.Notice("l:old", 0, "drain")
 		w.Advance(5 * time.Second)
 		require.False(t, a.leads())
 		require.Equal(t, leader.ErrWanted, context.Cause(a.only().ctx))
@@ -220,7 +219,7 @@ func TestADrainHasAProcessResignAndStayOutUntilItStops(t *testing.T) {
 		w.Advance(time.Minute)
 		require.Zero(t, w.waiting())
 		require.Len(t, c.n.Told(observe.Refused), refused, "nobody is told of that every second")
-		w.Notice(keyspace.Lock, "l:old", 0, "stop")
+		w.Notice("l:old", 0, "stop")
 		w.Advance(6 * time.Second)
 		require.Equal(t, 2, w.waiting())
 		require.True(t, b.leads())
@@ -298,7 +297,7 @@ func TestAClosedClientEndsItsRuns(t *testing.T) {
 		n, m := w.node(), w.node()
 		a, b := n.stand(nil, nil), m.stand(nil, nil)
 		out := w.node(qlock.Config{Label: "out"})
-		w.Notice(keyspace.Lock, "l:out", 0, "drain")
+		w.Notice("l:out", 0, "drain")
 		c := out.stand(nil, nil)
 		w.Advance(5 * time.Second)
 		out.Shut()

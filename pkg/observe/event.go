@@ -12,14 +12,14 @@ import (
 type Event struct {
 	// Kind is what happened.
 	Kind Kind
-	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token, or "once". A client of
-	// package once sends events of "once", and its locks send events of "lock"; package leader's are all of
-	// "lock". Always filled.
+	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token; "once"; or "node" where the event is about
+	// the node as a whole. A client of package once sends events of "once", and its locks send events of "lock"; package
+	// leader's are all of "lock". Always filled.
 	Primitive string
-	// Namespace is that of the client. Always filled.
+	// Namespace is that of the node. Always filled.
 	Namespace string
 	// Name is the name of the semaphore, the lock or the pool. Empty if the event
-	// is about the client as a whole.
+	// is about the node as a whole.
 	Name string
 	// Claim is the id of the claim. Filled if the event is about one claim.
 	Claim string

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/zaplog"
 )
 
 // alert tells somebody that a hold was lost.
@@ -20,7 +21,7 @@ func alert(e observe.Event) {
 // Log everything that is rare, and one claim in ten from end to end. A second
 // observer hears of every event.
 func ExampleSample() {
-	log, err := observe.Sample(observe.Zap(zap.NewExample()), 0.1) // as JSON, without the time
+	log, err := observe.Sample(observe.Slog(zaplog.New(zap.NewExample())), 0.1) // as JSON, without the time
 	if err != nil {
 		panic(err)
 	}

@@ -55,7 +55,7 @@ const (
 	// server has been silent, Count how many calls have failed since then, Err the
 	// error of the last one. Fence, Held, Lease and Left are those of a hold: the
 	// hold is lost when Left has passed. The client's Logger gets one line a minute for all
-	// claims, which says how many holds and waits the client has.
+	// claims, which says how many holds and waits the node has.
 	// Fills: Waited, Silent, Count, Detail, Fence, Held, Lease, Left, Err. Level: warn.
 	Unavailable Kind = "unavailable"
 	// CleanupFailed: a claim whose wait has ended could not be removed within

@@ -5,19 +5,8 @@ import (
 	"log/slog"
 	"time"
 
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-
 	"github.com/berth-go/berth"
 )
-
-// Logger is the type of Config.Logger of every client: a *[slog.Logger] or a
-// *zap.Logger. The client writes each event to it, as [Slog] and [Zap] do, but of what an
-// outage does to claims ([Unavailable], [Failed], [Lost], [ReleaseFailed], [CleanupFailed])
-// the first event of a kind, and then one line a minute whose count says how many followed.
-// A nil pointer of either type writes nothing. Any other type is refused by New with a
-// *[berth.ConfigError] for the field "Logger".
-type Logger any
 
 // Slog returns an Observer that writes each event as one record to the logger, at
 // the level of its kind ([Kind.Level]). A nil logger writes nothing. A level that
@@ -36,23 +25,8 @@ func Slog(logger *slog.Logger) Observer {
 	return slogObserver{logger.With(slog.String("logger", loggerName)).Handler()}
 }
 
-// Zap returns an Observer that writes each event as one line to the logger, under the
-// name "berth", at the level of its kind ([Kind.Level]). A nil logger writes nothing. A
-// level that the logger has off costs no work.
-//
-// The message is the kind and the time is Event.At. The fields are the attributes that
-// [Slog] writes. An owner, a resource or a detail that is not UTF-8 is written as the
-// logger's encoder does it. Event.Context is not used.
-func Zap(logger *zap.Logger) Observer {
-	if logger == nil {
-		return nop{}
-	}
-	// The caller would always be the line below.
-	return zapObserver{logger.Named(loggerName).WithOptions(zap.WithCaller(false))}
-}
-
-// loggerName tells Berth's lines from others. Of zap it is the logger's name, which zap writes
-// under the key "logger" by default; slog has no such names, so it is an attribute of that key.
+// loggerName tells Berth's lines from others. It is an attribute of the key "logger"; package zaplog makes it the name of
+// a zap logger, which zap writes under that key.
 const loggerName = "berth"
 
 type slogObserver struct{ handler slog.Handler }
@@ -69,52 +43,6 @@ func (s slogObserver) Observe(e Event) {
 	var room [mostFields]slog.Attr
 	record.AddAttrs(appendFields(room[:0], &e)...)
 	_ = s.handler.Handle(ctx, record) // slog.Logger ignores it too
-}
-
-type zapObserver struct{ logger *zap.Logger }
-
-func (z zapObserver) Observe(e Event) {
-	entry := z.logger.Check(zapLevel(e.Kind.Level()), string(e.Kind))
-	if entry == nil { // the level is off
-		return
-	}
-	if !e.At.IsZero() {
-		entry.Time = e.At
-	}
-	var room [mostFields]slog.Attr
-	attrs := appendFields(room[:0], &e)
-	fields := make([]zap.Field, len(attrs))
-	for i, attr := range attrs {
-		fields[i] = zapField(attr)
-	}
-	entry.Write(fields...)
-}
-
-func zapLevel(level slog.Level) zapcore.Level {
-	switch {
-	case level >= slog.LevelError:
-		return zapcore.ErrorLevel
-	case level >= slog.LevelWarn:
-		return zapcore.WarnLevel
-	case level >= slog.LevelInfo:
-		return zapcore.InfoLevel
-	}
-	return zapcore.DebugLevel
-}
-
-func zapField(attr slog.Attr) zap.Field {
-	switch value := attr.Value; value.Kind() {
-	case slog.KindString:
-		return zap.String(attr.Key, value.String())
-	case slog.KindInt64:
-		return zap.Int64(attr.Key, value.Int64())
-	case slog.KindDuration:
-		return zap.Duration(attr.Key, value.Duration())
-	case slog.KindBool:
-		return zap.Bool(attr.Key, value.Bool())
-	default: // the error and the caller's attributes
-		return zap.Any(attr.Key, value.Any())
-	}
 }
 
 // mostFields is how many fields a line can have.

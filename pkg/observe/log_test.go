@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/zaplog"
 )
 
 // traceKey is where a context has its trace.
@@ -133,7 +134,7 @@ func line(r slog.Record) map[string]any {
 func TestZapWritesEveryFilledField(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	event := fullEvent()
-	observe.Zap(zap.New(core, zap.AddCaller())).Observe(event)
+	observe.Slog(zaplog.New(zap.New(core, zap.AddCaller()))).Observe(event)
 
 	require.Equal(t, 1, logs.Len())
 	entry := logs.All()[0]
@@ -178,7 +179,7 @@ func TestALineLeavesOutWhatIsNotFilled(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	start := time.Now()
 	h := newHandler(slog.LevelDebug)
-	observe.Multi(observe.Zap(zap.New(core)), observe.Slog(slog.New(h))).Observe(observe.Event{Kind: observe.Lost})
+	observe.Multi(observe.Slog(zaplog.New(zap.New(core))), observe.Slog(slog.New(h))).Observe(observe.Event{Kind: observe.Lost})
 
 	entry := logs.All()[0]
 	require.Empty(t, entry.Context)
@@ -193,7 +194,7 @@ func TestALineSaysForeverInsteadOfALength(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	h := newHandler(slog.LevelDebug)
 	event := observe.Event{Kind: observe.Granted, Lease: berth.Forever}
-	observe.Multi(observe.Zap(zap.New(core)), observe.Slog(slog.New(h))).Observe(event)
+	observe.Multi(observe.Slog(zaplog.New(zap.New(core))), observe.Slog(slog.New(h))).Observe(event)
 	require.Equal(t, map[string]any{"forever": true}, logs.All()[0].ContextMap())
 	require.Equal(t, map[string]any{"forever": true}, line((*h.records)[0]))
 }
@@ -204,7 +205,7 @@ func TestEveryKindIsWrittenAtItsLevelAndNoneBelowTheLoggers(t *testing.T) {
 	} {
 		core, logs := observer.New(zapEnabled)
 		h := newHandler(enabled)
-		o := observe.Multi(observe.Zap(zap.New(core)), observe.Slog(slog.New(h)))
+		o := observe.Multi(observe.Slog(zaplog.New(zap.New(core))), observe.Slog(slog.New(h)))
 		var want []string
 		for _, kind := range observe.Kinds() {
 			o.Observe(observe.Event{Kind: kind})
@@ -229,7 +230,7 @@ func TestFreeBytesAreWrittenAsValidJSON(t *testing.T) {
 	var zapped, slogged bytes.Buffer
 	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
 	observe.Multi(
-		observe.Zap(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(&zapped), zapcore.DebugLevel))),
+		observe.Slog(zaplog.New(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(&zapped), zapcore.DebugLevel)))),
 		observe.Slog(slog.New(slog.NewJSONHandler(&slogged, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 	).Observe(observe.Event{Kind: observe.Granted, Owner: "a\xff\n\"", Resource: "\x00"})
 
@@ -254,7 +255,7 @@ func TestSlogKeepsToTheGroupOfTheLogger(t *testing.T) {
 func TestALevelThatIsOffCostsNothing(t *testing.T) {
 	for name, o := range map[string]observe.Observer{
 		"slog": observe.Slog(slog.New(slog.NewJSONHandler(io.Discard, nil))),
-		"zap":  observe.Zap(zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zapcore.InfoLevel))),
+		"zap":  observe.Slog(zaplog.New(zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(io.Discard), zapcore.InfoLevel)))),
 	} {
 		event := fullEvent()
 		require.Zero(t, testing.AllocsPerRun(100, func() { o.Observe(event) }), name)
@@ -270,7 +271,7 @@ func BenchmarkALine(b *testing.B) {
 		}
 		for name, o := range map[string]observe.Observer{
 			"slog": observe.Slog(slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: level}))),
-			"zap":  observe.Zap(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(io.Discard), zapLevel))),
+			"zap":  observe.Slog(zaplog.New(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(io.Discard), zapLevel)))),
 		} {
 			b.Run(fmt.Sprintf("%s/on=%t", name, on), func(b *testing.B) {
 				event := fullEvent()

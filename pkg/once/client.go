@@ -66,7 +66,8 @@ func New(redis rueidis.Client, cfg qlock.Config) (*Client, error) {
 		locks: locks, space: space, clock: clock.New(), label: cfg.Label, cleanup: common.CleanupTimeout,
 		idle: make(chan struct{}), told: map[string]time.Duration{},
 	}
-	c.tell, _ = line.NewTeller(keyspace.Once, cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer) // no claim has events of Once
+	tell, _ := line.NewTeller(cfg.Namespace, locks.Node, cfg.Logger, cfg.Observer) // no claim has events of Once
+	c.tell = tell.Of(keyspace.Once)
 	c.life, c.close = context.WithCancelCause(context.Background())
 	c.run = line.NewRunner(redis, common, c.tell)
 	return c, nil

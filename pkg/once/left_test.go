@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -135,9 +134,9 @@ func TestAProcessThatDrainsNoLongerRunsThePeriodAfterAll(t *testing.T) {
 		n := w.node(qlock.Config{Label: "old"})
 		began, _ := n.loop(hourly, takes(0, nil))
 		w.Until(hour - time.Minute)
-		w.Notice(keyspace.Lock, "l:old", 0, "drain")
+		w.Notice("l:old", 0, "drain")
 		w.Until(hour + time.Minute)
-		w.Notice(keyspace.Lock, "l:old", 0, "stop")
+		w.Notice("l:old", 0, "stop")
 		w.Until(2*hour - ms)
 		require.Len(t, *began, 2)
 		require.InDelta(t, (hour + time.Minute).Seconds(), (*began)[1].Seconds(), 7)

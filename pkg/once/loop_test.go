@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -237,7 +236,7 @@ func TestADrainingProcessLeavesThePeriodToOthers(t *testing.T) {
 		old, other := w.node(qlock.Config{Label: "old"}), w.node()
 		began, _ := old.loop(hourly, takes(time.Minute, nil))
 		w.Advance(time.Second)
-		w.Notice(keyspace.Lock, "l:old", 0, "drain")
+		w.Notice("l:old", 0, "drain")
 		w.Until(hour)
 		require.Len(t, *began, 1)
 		require.Len(t, old.Told(observe.Ran), 1, "it finishes what it runs")

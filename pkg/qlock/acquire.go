@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -83,7 +84,7 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f fu
 // a handle of this client and name. It returns 0 if ctx was not made under such a lock;
 // every check of fences refuses 0.
 func (c *Client) Fence(ctx context.Context, name string) int64 {
-	hold := c.node.Load().Engine.Held(ctx, name)
+	hold := c.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Lock, Name: name})
 	if hold == nil {
 		return 0
 	}
@@ -93,7 +94,7 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 // Wanted is the Wanted of the lock that ctx was made under, as Fence has it. It returns nil, which is
 // never closed, if ctx was not made under such a lock.
 func (c *Client) Wanted(ctx context.Context, name string) <-chan struct{} {
-	hold := c.node.Load().Engine.Held(ctx, name)
+	hold := c.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Lock, Name: name})
 	if hold == nil {
 		return nil
 	}
@@ -106,16 +107,11 @@ func (c *Client) Wanted(ctx context.Context, name string) <-chan struct{} {
 // it, berth.ErrLost if this node was found dead meanwhile, and berth.ErrInvalidConfig
 // for a token of another kind or namespace, or for a lock that is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
-	for {
-		node := c.node.Load()
-		hold, err := node.Resume(ctx, token)
-		if err == nil {
-			return &Lock{node: node, hold: hold, via: Resumed}, nil
-		}
-		if !errors.Is(err, berth.ErrClosed) && !errors.Is(err, engine.ErrReplaced) || !c.awaitNode(ctx, node) {
-			return nil, c.ended(ctx, err)
-		}
+	face, hold, err := c.p.Resume(ctx, keyspace.Lock, token)
+	if err != nil {
+		return nil, err
 	}
+	return &Lock{face: face, hold: hold, via: Resumed}, nil
 }
 
 // request is one Lock or LockAll: what all its claims share.
@@ -156,18 +152,18 @@ func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, name
 }
 
 // claim makes the claim for one of the names.
-func (r *request) claim(n *node, name string) *engine.Claim {
+func (r *request) claim(f *line.Face, name string) *engine.Claim {
 	q := &ask{access: r.Access, conflict: r.Conflict, endless: r.endless, single: r.Attempts.Max == 1}
 	if r.Access == Random {
 		q.draw = rand.Uint32()
 	}
 	return &engine.Claim{
-		ID: n.Engine.ClaimID(), Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
+		ID: f.Engine.ClaimID(), Kind: keyspace.Lock, Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
 		RequeueEvery: r.RequeueEvery, WantAfter: r.WantAfter, Extends: r.extends(), Request: q,
 		Record: engine.Record{
-			Weight: 1, Wait: r.c.cfg.Lease, Lease: r.Lease, MaxHold: r.MaxHold,
+			Weight: 1, Wait: r.c.wait, Lease: r.Lease, MaxHold: r.MaxHold,
 			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,
-			Node: n.ID, Owner: r.owner, Label: r.c.cfg.Label, Meta: r.Meta,
+			Node: f.ID, Owner: r.owner, Label: r.c.cfg.Label, Meta: r.Meta,
 		},
 	}
 }
@@ -176,71 +172,27 @@ func (r *request) claim(n *node, name string) *engine.Claim {
 // lock makes a new claim under the next node: the former place is gone with its node.
 func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
 	for now := start; ; now = r.c.clock.Now() {
-		node := r.c.node.Load()
-		claim := r.claim(node, name)
+		face := r.c.face()
+		claim := r.claim(face, name)
 		maxWait, attempts := r.left(now)
 		claim.Attempts, claim.Before = attempts, now-start
-		hold, err := node.Engine.Acquire(ctx, claim, maxWait)
+		hold, err := face.Engine.Acquire(ctx, claim, maxWait)
 		if err == nil {
-			return &Lock{node: node, hold: hold, via: via(hold, r.Conflict)}, nil
+			return &Lock{face: face, hold: hold, via: via(hold, r.Conflict)}, nil
 		}
-		if errors.Is(err, engine.ErrReplaced) && r.c.awaitNode(ctx, node) {
+		again, err := r.c.p.Replaced(ctx, face.Node, err)
+		if again {
 			continue
 		}
-		r.ownHold(ctx, node, name, err)
-		return nil, r.detailed(ctx, name, r.c.ended(ctx, err))
+		r.ownHold(ctx, face, name, err)
+		return nil, r.detailed(ctx, name, err)
 	}
 }
 
 // left is what is left now of the bounds that all waits share, at least a millisecond;
 // 0 for no bound.
 func (r *request) left(now time.Duration) (maxWait, attempts time.Duration) {
-	passed := now - r.start
-	if r.MaxWait > 0 {
-		maxWait = max(r.MaxWait-passed, time.Millisecond)
-	}
-	if r.bound > 0 {
-		attempts = max(r.bound-passed, time.Millisecond)
-	}
-	return maxWait, attempts
-}
-
-// ended says why a call did not go on under the next node: ctx or the client has
-// ended. Other errors stay what they are.
-func (c *Client) ended(ctx context.Context, err error) error {
-	if !errors.Is(err, engine.ErrReplaced) {
-		return err
-	}
-	reason, cause := berth.ReasonClosed, berth.ErrClosed
-	if ctx.Err() != nil {
-		reason, cause = endOf(ctx)
-	}
-	var refusal *berth.AcquireError
-	if errors.As(err, &refusal) {
-		refusal.Reason, refusal.Cause = reason, cause
-		return err
-	}
-	return cause
-}
-
-// endOf is the reason and the cause of a refusal because ctx has ended.
-func endOf(ctx context.Context) (berth.Reason, error) {
-	reason := berth.ReasonCancelled
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		reason = berth.ReasonTimedOut
-	}
-	return reason, errors.Join(ctx.Err(), context.Cause(ctx))
-}
-
-// awaitNode waits until the client has another node than it had, and reports false
-// if it will not, or ctx has ended.
-func (c *Client) awaitNode(ctx context.Context, former *node) bool {
-	select {
-	case <-former.over:
-		return c.node.Load() != former && ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return line.Rest(r.MaxWait, now-r.start), line.Rest(r.bound, now-r.start)
 }
 
 // via says how a hold came about.
@@ -256,27 +208,27 @@ func via(hold *engine.Hold, conflict Conflict) Via {
 
 // ownHold adds to the error of a claim that would wait for its own owner which claim holds for that owner: goroutines that share
 // a context share its owner, and a program with an owner of a fixed name finds itself there when it is started again.
-func (r *request) ownHold(ctx context.Context, n *node, name string, err error) {
+func (r *request) ownHold(ctx context.Context, f *line.Face, name string, err error) {
 	var refusal *berth.AcquireError
 	if !errors.As(err, &refusal) || refusal.Reason != berth.ReasonDeadlock {
 		return
 	}
 	ctx, cancel := scriptkit.Limit(ctx, r.c.cfg.CallTimeout)
 	defer cancel()
-	_, entries, failed := n.Decide.Entries(ctx, name)
+	_, entries, failed := f.Decide.Entries(ctx, name)
 	if failed != nil || len(entries) == 0 || entries[0].Err != nil {
 		return // the caller has the error either way
 	}
 	h := &entries[0].Entry
 	process := "of this process"
-	if h.Node != n.ID {
+	if h.Node != f.ID {
 		process = "of node " + text.Word(h.Node)
 		if h.Label != "" {
 			process += " (" + text.Word(h.Label) + ")"
 		}
 	}
 	says := fmt.Sprintf("claim %s %s has held it for %s, since %s", text.Word(h.ID), process, text.Human(h.Held), h.Granted.UTC().Format(time.RFC3339))
-	if h.Node != n.ID && !h.NoRenew && !h.Detached && h.Lease != berth.Forever { // a renewal sets what is left to the lease
+	if h.Node != f.ID && !h.NoRenew && !h.Detached && h.Lease != berth.Forever { // a renewal sets what is left to the lease
 		says += ", last heard of " + text.Human(max(0, h.Lease-h.Left)) + " ago"
 	}
 	refusal.Cause = fmt.Errorf("%w %s: %s", refusal.Cause, text.Word(h.Owner), says)
@@ -295,12 +247,12 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
 	defer cancel()
 	// A failure loses nothing: the caller has the error either way.
-	for h, err := range r.c.node.Load().Holders(ctx, name) {
+	for h, err := range r.c.face().Holders(ctx, name) {
 		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
 			refusal.Holders = append(refusal.Holders, h)
 		}
 	}
-	for w, err := range r.c.node.Load().Waiters(ctx, name) {
+	for w, err := range r.c.face().Waiters(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}

@@ -1,24 +1,20 @@
 package qlock
 
 import (
+	"cmp"
 	"context"
-	"errors"
-	"slices"
-	"sync"
-	"sync/atomic"
+	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/check"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // Config is what a client works with. The zero value is valid.
@@ -58,25 +54,15 @@ type Config struct {
 	// MaxWait, WantAfter, RequeueEvery and Attempts do not count for a call that does not wait.
 	// Default none.
 	Defaults LockOptions
-	// Swarm is about nodes that watch each other. Default: see SwarmConfig.
+	// Swarm is about nodes that watch each other. Default: see node.SwarmConfig.
 	Swarm SwarmConfig
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger gets every event, at the level of its kind: a *slog.Logger or a *zap.Logger.
-	// Default none.
-	Logger observe.Logger
+	// Logger gets every event, at the level of its kind; package observe/zaplog makes one of a zap logger. Default none.
+	Logger *slog.Logger
 	// Observer gets every event too. It must not block. Default none.
 	Observer observe.Observer
-}
-
-// common are the settings that all primitives share.
-func (c Config) common() settings.Common {
-	return settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
-		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, KeepConnections: c.KeepConnections, Logger: c.Logger,
-	}
 }
 
 // defaultLease is that of locks, which is shorter than that of other primitives.
@@ -86,153 +72,112 @@ func (c Config) withDefaults() Config {
 	if c.Lease == 0 {
 		c.Lease = defaultLease
 	}
-	s := c.common().WithDefaults()
+	s := settings.Common{
+		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
+		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
+	}.WithDefaults()
 	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
 	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
-	c.Swarm = c.Swarm.withDefaults()
 	return c
 }
 
-func (c Config) validate() error {
-	if err := c.common().Validate(); err != nil {
-		return err
-	}
-	return c.Swarm.validate()
-}
-
-// Client is a node that uses locks on one Redis. It is safe for concurrent use.
+// Client is the locks of a node. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
-	defaults LockOptions // Config.Defaults, complete
-	space    keyspace.Space
-	redis    rueidis.Client
-	run      *scriptkit.Runner
-	tell     line.Teller
-	lines    *line.Lines
+	wait     time.Duration // the wait lease
+	defaults LockOptions   // Config.Defaults, complete
+	n        *node.Node
+	p        *line.Process
 	clock    clock.Clock
-	notice   *notice.Notice
-	swarm    *Swarm
 	operator *Operator
-
-	node atomic.Pointer[node] // the one that the client is now
-
-	mu     sync.Mutex
-	former []*node // guarded by mu: the nodes that it was, in a swarm
-	closed bool    // guarded by mu
 }
 
-// New returns a client on a rueidis client. The rueidis client stays the caller's:
+// New returns the locks of a node of its own, on a rueidis client. The rueidis client stays the caller's:
 // close it after the returned client. New does no I/O; Check does. Its errors are
 // *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	if redis == nil {
-		return nil, berth.Invalid("redis", "a client is needed")
-	}
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	_, bad := defaults(&cfg)
+	cfg.Swarm.Auto = cfg.Swarm.Auto && bad == nil
+	n, err := node.New(redis, node.Config{
+		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
+		CleanupTimeout: cfg.CleanupTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
+		WarnHeldLongerThan: cfg.WarnHeldLongerThan, Swarm: cfg.Swarm, AllowEviction: cfg.AllowEviction,
+		Logger: cfg.Logger, Observer: cfg.Observer,
+	})
+	if err = cmp.Or(err, bad); err != nil {
 		return nil, err
 	}
-	complete, err := defaults(&cfg)
-	if err != nil {
+	return on(n, cfg)
+}
+
+// On returns the locks of a node. Of cfg Lease and Defaults count; nil for none. The wait lease is that of the node where
+// that is shorter. Its errors are *berth.ConfigError.
+func On(n *node.Node, cfg *Config) (*Client, error) {
+	if n == nil {
+		return nil, berth.Invalid("node", "a node is needed")
+	}
+	s := line.Of(n).Settings
+	own := Config{Lease: min(defaultLease, s.Lease)}
+	if cfg != nil {
+		own = Config{Lease: cmp.Or(cfg.Lease, own.Lease), Defaults: cfg.Defaults}
+	}
+	if err := settings.WaitLease(own.Lease); err != nil {
 		return nil, err
 	}
-	space, err := keyspace.New(cfg.Namespace)
-	if err != nil {
+	own.Label, own.CallTimeout = s.Label, s.CallTimeout
+	return on(n, own)
+}
+
+func on(n *node.Node, cfg Config) (_ *Client, err error) {
+	c := &Client{cfg: cfg, n: n, p: line.Of(n)}
+	c.wait = min(cfg.Lease, c.p.Settings.Lease)
+	if c.defaults, err = defaults(&c.cfg); err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, defaults: complete, space: space, redis: redis, clock: clock.New()}
-	c.operator = &Operator{client: c}
-	c.tell, c.lines = line.NewTeller(keyspace.Lock, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
-	c.run = line.NewRunner(redis, cfg.common(), c.tell)
-	if c.swarm, err = newSwarm(c); err != nil {
-		return nil, err
-	}
-	c.notice = line.NewNotice(c.line())
-	c.node.Store(newNode(c))
-	if cfg.Swarm.Auto {
-		c.swarm.auto()
-	}
+	c.clock, c.operator = c.p.Clock, &Operator{client: c}
+	c.p.Add(&kind)
 	return c, nil
 }
 
-// Node is the id of this client. It has 64 random bits. In a swarm it changes when the
+// face is the node that the process is now.
+func (c *Client) face() *line.Face { return c.p.Face(keyspace.Lock) }
+
+// Node is the id of the node. It has 64 random bits. In a swarm it changes when the
 // node was found dead.
-func (c *Client) Node() string { return c.node.Load().ID }
+func (c *Client) Node() string { return c.n.ID() }
 
 // Operator returns the calls for operators. It does no I/O and always returns the same
 // Operator.
 func (c *Client) Operator() *Operator { return c.operator }
 
-// Check looks at the server, every node of a cluster: version, eviction policy,
-// latency, and whether this user may do what the scripts need, by taking and
-// giving back a lock of a name of its own. What may not be asked is a warning, and so is
-// a refused SUBSCRIBE or PUBLISH.
-//
-// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey 7.2; a
-// *berth.ConfigError for a server that evicts keys when its maxmemory is reached,
-// unless Config.AllowEviction is set; and the server's error if the server cannot be
-// reached or refuses.
-func (c *Client) Check(ctx context.Context) (berth.Report, error) {
-	node := c.node.Load()
-	return check.Server(ctx, check.Options{
-		Client: c.redis, Channel: c.space.Wake(node.ID), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: node.Trial, Notices: node.Notices,
-	})
-}
+// Check is Check of the node.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) { return c.n.Check(ctx) }
 
-// Close ends all waits with berth.ErrClosed, releases the locks that are held and not
-// detached, takes the node out of its swarm, and returns when nothing of the client
-// runs any more. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
-// runs, it returns ctx's error. Its other errors are of locks that could not be
-// released within Config.Retry, which bounds all of them together, with a CallTimeout more
-// where some are answered and others are not; these locks end with their lease. Close does not close the rueidis client.
-func (c *Client) Close(ctx context.Context) error {
-	defer c.lines.Close()
-	c.mu.Lock()
-	if !c.closed {
-		c.closed = true
-		close(c.node.Load().over) // replace has closed those of the former
-	}
-	nodes := append([]*node{c.node.Load()}, c.former...)
-	c.mu.Unlock()
-	errs := make([]error, len(nodes))
-	var closing sync.WaitGroup
-	for i, n := range nodes {
-		closing.Go(func() { errs[i] = n.Engine.Close(ctx) })
-	}
-	closing.Wait()
-	c.notice.Close()
-	return errors.Join(append(errs, c.swarm.stop(ctx))...)
-}
+// Close is Close of the node.
+func (c *Client) Close(ctx context.Context) error { return c.n.Close(ctx) }
 
-// Draining says whether an operator has asked this process to drain: then nothing new is
-// locked, with berth.ErrDraining, but by owners who hold the lock already.
-func (c *Client) Draining() bool { return c.notice.Drains() }
+// Draining is Draining of the node.
+func (c *Client) Draining() bool { return c.n.Draining() }
 
-// ReleaseAll releases all locks that this client holds and has not detached, and
-// returns how many entries those were. Waits go on. If ctx ends first, ReleaseAll
-// returns 0 and ctx's error, and what it has begun goes on. Its other errors are of
-// locks that could not be released within Config.Retry, which bounds all of them
-// together, as for Close.
-func (c *Client) ReleaseAll(ctx context.Context) (int, error) {
-	return c.node.Load().Engine.ReleaseAll(ctx)
-}
+// ReleaseAll is ReleaseAll of the node.
+func (c *Client) ReleaseAll(ctx context.Context) (int, error) { return c.n.ReleaseAll(ctx) }
 
-// replace gives the client another node than it has, and ends all that the former
-// one held. It reports false on a closed client.
-func (c *Client) replace() bool {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return false
-	}
-	former := c.node.Load()
-	c.node.Store(newNode(c))
-	c.former = append(slices.DeleteFunc(c.former, func(n *node) bool { return n.Engine.Ended() }), former)
-	c.mu.Unlock()
-	close(former.over)
-	ended := former.Engine.Abandon()
-	c.notice.Leave(former.ID)
-	c.tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: c.Node(), Detail: former.ID, Count: ended})
-	return true
-}
+// Swarm is Swarm of the node.
+func (c *Client) Swarm() *Swarm { return c.n.Swarm() }
+
+// What a node has of a swarm.
+type (
+	// SwarmConfig is node.SwarmConfig.
+	SwarmConfig = node.SwarmConfig
+	// SwarmStatus is node.SwarmStatus.
+	SwarmStatus = node.SwarmStatus
+	// SwarmNode is node.SwarmNode.
+	SwarmNode = node.SwarmNode
+	// Zombies is node.Zombies.
+	Zombies = node.Zombies
+	// Flushed is node.Flushed.
+	Flushed = node.Flushed
+	// Swarm is node.Swarm.
+	Swarm = node.Swarm
+)

@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // drains has all processes drain, and waits until they have heard.
 func (w *world) drains() {
 	w.Advance(time.Second)
-	w.Notice(keyspace.Lock, "l:*", 0, "drain")
+	w.Notice("l:*", 0, "drain")
 	w.Advance(5 * time.Second)
 }
 
@@ -70,7 +69,7 @@ func TestANodeThatReplacesAnotherDrainsAsWell(t *testing.T) {
 		n.take(nil)
 		former := n.Node()
 		w.Advance(time.Second)
-		w.Notice(keyspace.Lock, "n:"+former, 0, "drain")
+		w.Notice("n:"+former, 0, "drain")
 		w.Advance(5 * time.Second)
 		require.True(t, n.Draining())
 		n.Cut()
@@ -81,7 +80,7 @@ func TestANodeThatReplacesAnotherDrainsAsWell(t *testing.T) {
 		require.True(t, n.Draining())
 		_, err := n.TryLock(context.Background(), door, nil)
 		require.ErrorIs(t, err, berth.ErrDraining)
-		w.Notice(keyspace.Lock, "n:"+former, 0, "stop")
+		w.Notice("n:"+former, 0, "stop")
 		w.Advance(5 * time.Second)
 		require.False(t, n.Draining(), "it hears what is said to the id that it had")
 	})

@@ -148,7 +148,7 @@ func TestEachEntryOfAHoldWithoutEndSaysItOfItsOwnNode(t *testing.T) {
 		c := w.member()
 		require.Zero(t, c.flush())
 		w.Advance(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, c.flush())
+		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, c.flush())
 		require.Error(t, inner.Err())
 		require.NoError(t, outer.Err())
 		require.Equal(t, []time.Duration{0}, a.swarmOf(door))
@@ -201,7 +201,7 @@ func TestALockThatACloseCouldNotReleaseIsMissed(t *testing.T) {
 		require.Equal(t, []string{b.Node()}, w.members(b))
 		require.Zero(t, b.flush())
 		w.Advance(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
+		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		b.free(door)
 	})
 }

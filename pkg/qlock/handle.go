@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -28,7 +29,7 @@ const (
 // lock is free when the last entry has ended. The client renews a Lock until it is
 // released or lost, or until the client is closed. It is safe for concurrent use.
 type Lock struct {
-	node *node
+	face *line.Face
 	hold *engine.Hold
 	via  Via
 }
@@ -49,7 +50,7 @@ func (l *Lock) Owner() string { return berth.Owner(l.hold.Context()) }
 // there: see package fence.
 func (l *Lock) Fence() int64 { return l.hold.Fence() }
 
-// Node is the id of the client's node that holds the lock.
+// Node is the id of the node that holds the lock.
 func (l *Lock) Node() string { return l.hold.Node() }
 
 // Granted is when this process heard of the grant, or resumed the hold, by the
@@ -155,4 +156,4 @@ func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
 // Its errors are those of Renew. After the server's or ctx's error the hold may or may
 // not be detached on the server; if it is, it ends with its lease. The handle lives on:
 // call Detach again, or Release.
-func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.node.Detach(ctx, l.hold) }
+func (l *Lock) Detach(ctx context.Context) (berth.Token, error) { return l.face.Detach(ctx, l.hold) }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 )
 
@@ -74,7 +75,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, opts *LockOptions,
 		return nil, err
 	}
 	if r.owner == "" {
-		r.owner = c.node.Load().Engine.ClaimID()
+		r.owner = c.face().Engine.ClaimID()
 	}
 	locks, err := r.lockAll(ctx, names)
 	if err != nil {
@@ -129,7 +130,7 @@ func (r *request) fixed() bool { return r.NoRenew && r.Lease != berth.Forever }
 // keep renews a lock with a fixed lease during the wait for the rest; other locks renew
 // themselves.
 func (r *request) keep(ctx context.Context, lock *Lock) {
-	ticker := time.NewTicker(min(r.Lease, r.c.cfg.Lease) / 3)
+	ticker := time.NewTicker(min(r.Lease, r.c.wait) / 3)
 	defer ticker.Stop()
 	for {
 		select {
@@ -148,7 +149,7 @@ func (r *request) lostMeanwhile(ctx context.Context, lock *Lock, err error) erro
 		Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: r.c.clock.Now() - r.start, Cause: err,
 	}
 	if ctx.Err() != nil {
-		refusal.Reason, refusal.Cause = endOf(ctx)
+		refusal.Reason, refusal.Cause = line.EndOf(ctx)
 	}
 	return refusal
 }

@@ -37,7 +37,7 @@ type Operator struct {
 // it was ended, berth.ErrExpired if the time of the claim given had passed,
 // berth.ErrInvalidConfig for a target that cannot be, or the server's error.
 func (o *Operator) Release(ctx context.Context, target berth.Target) (int, error) {
-	return o.client.node.Load().ReleaseTarget(ctx, target, o.releaseWhole)
+	return o.client.face().ReleaseTarget(ctx, target, o.releaseWhole)
 }
 
 // releaseWhole ends all entries of a lock, of the hold that it finds.
@@ -46,12 +46,12 @@ func (o *Operator) releaseWhole(ctx context.Context, name string) (int, error) {
 	if err != nil || entries == 0 {
 		return 0, err
 	}
-	return o.client.node.Load().forceRelease(ctx, name, fence, entries)
+	return forceRelease(ctx, o.client.face(), name, fence, entries)
 }
 
 // held reads by how many entries a lock is held, 0 if it is free, and the fence of the hold.
 func (o *Operator) held(ctx context.Context, name string) (entries int, fence int64, err error) {
-	_, found, err := o.client.node.Load().Decide.Entries(ctx, name)
+	_, found, err := o.client.face().Decide.Entries(ctx, name)
 	for _, e := range found {
 		if e.Err == nil { // all have the same fence
 			return len(found), e.Entry.Fence, nil
@@ -68,7 +68,7 @@ func (o *Operator) held(ctx context.Context, name string) (entries int, fence in
 // Want returns berth.ErrNotHeld if the target has a Name and nothing of it is wanted now, berth.ErrExpired if the time of
 // its Claim had passed, berth.ErrInvalidConfig for a target that berth.Target does not allow, or the server's error.
 func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
-	return o.client.node.Load().WantTarget(ctx, target)
+	return o.client.face().WantTarget(ctx, target)
 }
 
 // Sweep drops what has expired from the locks given or, without any, from all of the
@@ -76,7 +76,7 @@ func (o *Operator) Want(ctx context.Context, target berth.Target) (int, error) {
 // write drop some on their way; Sweep is for who wants all of it done now. It returns
 // berth.ErrInvalidConfig for a bad name, or the server's errors.
 func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
-	return o.client.node.Load().SweepNames(ctx, names...)
+	return o.client.face().SweepNames(ctx, names...)
 }
 
 // Pause has nothing granted of a lock for so long: whole milliseconds, above 0, at most 8784h.
@@ -89,13 +89,13 @@ func (o *Operator) Sweep(ctx context.Context, names ...string) (int, error) {
 // ended its pause, since this one began; berth.ErrIncompatible; or the server's error. A flush of
 // the server ends the pause.
 func (o *Operator) Pause(ctx context.Context, name string, lasts time.Duration, reason string) error {
-	return o.client.node.Load().Pause(ctx, name, lasts, reason)
+	return o.client.face().Pause(ctx, name, lasts, reason)
 }
 
 // Unpause ends the pause of a lock now, and its part in one of all names; the first in line gets what is free in the same step. It
 // does the same where there is none, so that no older Pause can still come. Its errors are those of Pause.
 func (o *Operator) Unpause(ctx context.Context, name string) error {
-	return o.client.node.Load().Unpause(ctx, name)
+	return o.client.face().Unpause(ctx, name)
 }
 
 // PauseAll has nothing granted in the whole namespace, of this kind, for so long, as Pause has it. PauseAll
@@ -114,39 +114,24 @@ func (o *Operator) Unpause(ctx context.Context, name string) error {
 //
 // PauseAll returns the errors of Pause, or ctx's; berth.PausedAll also beside an error of some names.
 func (o *Operator) PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error) {
-	return o.client.node.Load().PauseAll(ctx, lasts, reason)
+	return o.client.p.PauseAll(ctx, lasts, reason, keyspace.Lock)
 }
 
 // UnpauseAll ends the pause of all names, in the same way, and with the same errors. What an operator
 // has paused by Pause stays paused. A name that a client pauses while UnpauseAll ends is listed as
 // paused, and its pause ends by itself.
 func (o *Operator) UnpauseAll(ctx context.Context) (berth.PausedAll, error) {
-	return o.client.node.Load().UnpauseAll(ctx)
+	return o.client.p.UnpauseAll(ctx, keyspace.Lock)
 }
 
-// Drain has the processes of a target finish: they refuse what they are asked for with berth.ErrDraining, but an
-// owner who holds may take the same lock again; their waits are ended, and all that they hold is asked for,
-// so that its Wanted is closed. Drain goes through the names until nothing of theirs is left, at least for 7 s;
-// or until within has passed, 0 for never: then it ends the rest by force. Detached holds are left.
-//
-// After Drain has returned without an error, none of the processes that matched and reach the server has anything, or gets
-// anything, until StopDrain. A process that cannot be reached keeps what it believes in until its local deadline, and hears of
-// the drain before it is given anything new.
-// Processes that start later under the label are not drained. A flush of the server ends no drain that was heard. If
-// this process dies, those that have heard stay drained: call it again, or StopDrain.
-//
-// Drain returns berth.ErrInvalidConfig; berth.ErrStale as soon as it finds that another call has changed the same drain,
-// StopDrain among them, since this one began; ctx's error, with those of the last pass; what is wrong with names that
-// cannot be read, where nothing else is left; the server's errors; or an error if something was there again after the
-// end by force; berth.Drained also beside an error.
+// Drain is Drain of the node's Operator: it is of all kinds.
 func (o *Operator) Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error) {
-	return o.client.node.Load().Drain(ctx, target, within)
+	return o.client.p.Drain(ctx, target, within)
 }
 
-// StopDrain ends the drain of exactly that target: who has heard of it hears of its end within 5 s. It returns
-// berth.ErrInvalidConfig, berth.ErrStale, or the server's error.
+// StopDrain is StopDrain of the node's Operator.
 func (o *Operator) StopDrain(ctx context.Context, target berth.DrainTarget) error {
-	return o.client.node.Load().StopDrain(ctx, target)
+	return o.client.p.StopDrain(ctx, target)
 }
 
 // Extend moves the deadline of a lock's hold further off by so much, whoever has it:
@@ -160,22 +145,22 @@ func (o *Operator) Extend(ctx context.Context, name string, by time.Duration) er
 	if err := checkExtension(by); err != nil {
 		return err
 	}
-	entries, fence, err := o.held(o.client.node.Load().For(ctx, "Extend", name), name)
+	entries, fence, err := o.held(o.client.face().For(ctx, "Extend", name), name)
 	if err != nil {
 		return err
 	}
 	if entries == 0 {
 		return berth.ErrNotHeld
 	}
-	return o.client.node.Load().forceExtend(ctx, name, fence, by)
+	return forceExtend(ctx, o.client.face(), name, fence, by)
 }
 
 // forceRelease runs lock_force_hold for the hold with that fence and so many entries: a repeated call
 // must not end that of the next in line. It returns how many entries it ended, 0 where the hold
 // has ended by itself.
-func (n *node) forceRelease(ctx context.Context, name string, fence int64, held int) (int, error) {
+func forceRelease(ctx context.Context, f *line.Face, name string, fence int64, held int) (int, error) {
 	stays := line.Decimal(engine.Tombstone.Milliseconds())
-	r, err := n.Run(ctx, composed.LockForceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
+	r, err := f.Run(ctx, composed.LockForceHold, scriptkit.Bounded, name, line.Decimal(fence), stays)
 	if err != nil {
 		return 0, err
 	}
@@ -193,13 +178,13 @@ func (n *node) forceRelease(ctx context.Context, name string, fence int64, held 
 	if r.Err() != nil {
 		return 0, r.Err()
 	}
-	n.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Count: entries, Detail: r.Status()})
-	return entries, n.SweepOn(ctx, name, more)
+	f.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Count: entries, Detail: r.Status()})
+	return entries, f.SweepOn(ctx, name, more)
 }
 
 // forceExtend runs lock_extend for the hold with that fence.
-func (n *node) forceExtend(ctx context.Context, name string, fence int64, by time.Duration) error {
-	r, err := n.Run(ctx, composed.LockExtend, scriptkit.Bounded, name,
+func forceExtend(ctx context.Context, f *line.Face, name string, fence int64, by time.Duration) error {
+	r, err := f.Run(ctx, composed.LockExtend, scriptkit.Bounded, name,
 		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
 	if err != nil {
 		return err
@@ -218,6 +203,6 @@ func (n *node) forceExtend(ctx context.Context, name string, fence int64, by tim
 	if left < 0 {
 		left = berth.Forever
 	}
-	n.Tell.Send(observe.Event{Kind: observe.Extended, Context: ctx, Name: name, Fence: fence, Lease: by, Left: left})
+	f.Tell.Send(observe.Event{Kind: observe.Extended, Context: ctx, Name: name, Fence: fence, Lease: by, Left: left})
 	return nil
 }

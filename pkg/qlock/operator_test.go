@@ -464,8 +464,8 @@ func TestAnOperatorsErrorNamesTheCallAndTheLock(t *testing.T) {
 			`Sweep of locks: `:         func() error { return testkit.Second(o.Sweep(ctx)) },
 			`PauseAll of locks: `:      func() error { return testkit.Second(o.PauseAll(ctx, time.Minute, "")) },
 			`UnpauseAll of locks: `:    func() error { return testkit.Second(o.UnpauseAll(ctx)) },
-			`Drain of locks: `:         func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, 0)) },
-			`StopDrain of locks: `:     func() error { return o.StopDrain(ctx, berth.DrainTarget{Node: "n"}) },
+			`Drain: `:                  func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, 0)) },
+			`StopDrain: `:              func() error { return o.StopDrain(ctx, berth.DrainTarget{Node: "n"}) },
 		} {
 			err := call()
 			require.ErrorIs(w.T, err, berth.ErrUnavailable, says)

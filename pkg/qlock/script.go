@@ -13,32 +13,15 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is one node of a client. What only locks say to the
-// scripts of all kinds, and hear of them, is in this file.
-type node struct {
-	*line.Node
-
-	// over is closed when the client has another node, or is closed.
-	over chan struct{}
-}
-
-// newNode makes a node of the client, with an id of its own.
-func newNode(c *Client) *node {
-	return &node{Node: line.New(c.line()), over: make(chan struct{})}
-}
-
-// line is what the nodes of the client work with. They share its notice.
-func (c *Client) line() line.Config {
-	return line.Config{
-		Redis: c.redis, Runner: c.run, Space: c.space, Kind: keyspace.Lock,
-		Scripts: line.Scripts{
-			Acquire: composed.LockAcquire, Release: composed.LockRelease, Renew: composed.LockRenew, Resume: composed.LockResume,
-			Restore: composed.LockRestore, Sweep: composed.LockSweep, ForceRelease: composed.LockForceRelease, Pause: composed.LockPause,
-			Want: composed.LockWant, Requeue: composed.LockRequeue,
-		},
-		Settings: c.cfg.common(), Clock: c.clock, Tell: c.tell, Notice: c.notice, Swarm: c.swarm.s,
-		AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
-	}
+// kind is what only locks say to the scripts of all kinds, and hear of them.
+var kind = line.Kind{
+	Kind: keyspace.Lock,
+	Scripts: line.Scripts{
+		Acquire: composed.LockAcquire, Release: composed.LockRelease, Renew: composed.LockRenew, Resume: composed.LockResume,
+		Restore: composed.LockRestore, Sweep: composed.LockSweep, ForceRelease: composed.LockForceRelease, Pause: composed.LockPause,
+		Want: composed.LockWant, Requeue: composed.LockRequeue,
+	},
+	AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 }
 
 // The statuses of the scripts that only locks have; a test compares them with the headers.

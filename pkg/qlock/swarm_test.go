@@ -113,7 +113,7 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		require.True(t, next.Pending())
 
 		w.Until(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
+		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		given := next.Granted(zombie)
 		require.Greater(t, given.Fence(), l.Fence())
 		a.Mend()
@@ -235,7 +235,7 @@ func TestDetachedLocksAreLeftAlone(t *testing.T) {
 		a.Cut()
 		w.Until(zombie)
 		require.ErrorIs(t, kept.Err(), berth.ErrLost)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, b.flush())
+		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		b.free("kept")
 		l := b.resume(token)
 		require.Error(t, old.Err())
@@ -300,7 +300,7 @@ func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
 		events := a.Told(observe.NodeReplaced)
 		require.Len(t, events, 1)
 		require.Equal(t, []any{a.Node(), former, 3}, []any{events[0].Node, events[0].Detail, events[0].Count})
-		require.Equal(t, "lock", events[0].Primitive)
+		require.Equal(t, "node", events[0].Primitive)
 		lost := a.Told(observe.Lost)
 		require.Len(t, lost, 3)
 		for _, e := range lost {

@@ -5,7 +5,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Acquire waits in line until the permit is granted, ctx ends or MaxWait has
@@ -52,20 +54,33 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	if err := settings.Text("owner", owner); err != nil {
 		return nil, err
 	}
-	claim := &engine.Claim{
-		ID: c.node.Engine.ClaimID(), Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
-		WantAfter: o.WantAfter,
+	start := c.p.Clock.Now()
+	for now := start; ; now = c.p.Clock.Now() {
+		face := c.face()
+		claim := s.claim(face, &o, owner, wait)
+		claim.Before = now - start
+		hold, err := face.Engine.Acquire(ctx, claim, line.Rest(o.MaxWait, now-start))
+		if err == nil {
+			return &Permit{face: face, hold: hold}, nil
+		}
+		again, err := c.p.Replaced(ctx, face.Node, err)
+		if !again {
+			return nil, err
+		}
+	}
+}
+
+// claim makes the claim for a permit.
+func (s *Semaphore) claim(f *line.Face, o *AcquireOptions, owner string, wait bool) *engine.Claim {
+	return &engine.Claim{
+		ID: f.Engine.ClaimID(), Kind: keyspace.Sem, Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
+		WantAfter: o.WantAfter, Request: s.client,
 		Record: engine.Record{
-			Weight: o.Weight, Wait: c.cfg.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
+			Weight: o.Weight, Wait: s.client.wait, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: c.Node(), Owner: owner, Label: c.cfg.Label, Meta: o.Meta,
+			Node: f.ID, Owner: owner, Label: s.client.cfg.Label, Meta: o.Meta,
 		},
 	}
-	hold, err := c.node.Engine.Acquire(ctx, claim, o.MaxWait)
-	if err != nil {
-		return nil, err
-	}
-	return &Permit{client: c, hold: hold}, nil
 }
 
 // Do acquires a permit, runs f under it and releases it, also when f panics. The

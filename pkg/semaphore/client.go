@@ -1,17 +1,20 @@
 package semaphore
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/check"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -57,48 +60,36 @@ type Config struct {
 	// AllowEviction lets Check pass on a server that may evict keys. Default
 	// false.
 	AllowEviction bool
-	// Logger gets every event, at the level of its kind: a *slog.Logger or a
-	// *zap.Logger. Default none.
-	Logger observe.Logger
+	// Logger gets every event, at the level of its kind; package observe/zaplog makes one of a zap logger. Default none.
+	Logger *slog.Logger
 	// Observer gets every event too. It must not block. Default none.
 	Observer observe.Observer
 }
 
-// common are the settings that all primitives share.
-func (c Config) common() settings.Common {
-	return settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger,
-		CallTimeout: c.CallTimeout, CleanupTimeout: c.CleanupTimeout,
-		WarnHeldLongerThan: c.WarnHeldLongerThan, Retry: c.Retry, KeepConnections: c.KeepConnections, Logger: c.Logger,
-	}
-}
-
 func (c Config) withDefaults() Config {
-	s := c.common().WithDefaults()
+	s := settings.Common{
+		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
+		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
+	}.WithDefaults()
 	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
 	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
 	return c
 }
 
+// validate looks at what is no setting of a node.
 func (c Config) validate() error {
-	if err := c.common().Validate(); err != nil {
-		return err
-	}
 	if c.CapacityPolicy < CapacityStored || c.CapacityPolicy > CapacityOverride {
 		return berth.Invalid("CapacityPolicy", "%d is no policy", int(c.CapacityPolicy))
 	}
 	return c.Defaults.validateDefaults("Defaults", &c)
 }
 
-// Client makes semaphores on one Redis. It is safe for concurrent use.
+// Client makes the semaphores of a node. It is safe for concurrent use.
 type Client struct {
-	cfg   Config
-	space keyspace.Space
-	redis rueidis.Client
-	node  *node
-	tell  line.Teller
-	lines *line.Lines
-
+	cfg      Config
+	wait     time.Duration // the wait lease
+	n        *node.Node
+	p        *line.Process
 	operator Operator
 
 	// differs has, by name, the stored capacity that was last reported as
@@ -106,31 +97,57 @@ type Client struct {
 	differs sync.Map
 }
 
-// New returns a client on a rueidis client. The rueidis client stays the caller's: close
+// New returns what makes the semaphores of a node of its own, on a rueidis client. The rueidis client stays the caller's: close
 // it after the returned client. New does no I/O; Check does. Its errors are
 // *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	if redis == nil {
-		return nil, berth.Invalid("redis", "a client is needed")
-	}
 	cfg = cfg.withDefaults()
+	n, err := node.New(redis, node.Config{
+		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
+		CleanupTimeout: cfg.CleanupTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
+		WarnHeldLongerThan: cfg.WarnHeldLongerThan, AllowEviction: cfg.AllowEviction, Logger: cfg.Logger, Observer: cfg.Observer,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return on(n, cfg)
+}
+
+// On returns what makes the semaphores of a node. Of cfg Lease, Defaults and CapacityPolicy count; nil for none. The wait
+// lease is that of the node where that is shorter. Its errors are *berth.ConfigError.
+func On(n *node.Node, cfg *Config) (*Client, error) {
+	if n == nil {
+		return nil, berth.Invalid("node", "a node is needed")
+	}
+	s := line.Of(n).Settings
+	own := Config{Lease: s.Lease}
+	if cfg != nil {
+		own = Config{Lease: cmp.Or(cfg.Lease, s.Lease), Defaults: cfg.Defaults, CapacityPolicy: cfg.CapacityPolicy}
+	}
+	if err := settings.WaitLease(own.Lease); err != nil {
+		return nil, err
+	}
+	own.Label = s.Label
+	return on(n, own)
+}
+
+func on(n *node.Node, cfg Config) (*Client, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	cfg.Defaults = cfg.Defaults.own()
-	space, err := keyspace.New(cfg.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	c := &Client{cfg: cfg, space: space, redis: redis}
-	c.tell, c.lines = line.NewTeller(keyspace.Sem, cfg.Namespace, c.Node, cfg.Logger, cfg.Observer)
-	c.node = newNode(c)
+	c := &Client{cfg: cfg, n: n, p: line.Of(n)}
+	c.wait = min(cfg.Lease, c.p.Settings.Lease)
 	c.operator.client = c
+	c.p.Add(&kind)
 	return c, nil
 }
 
-// Node is the id of this client. It has 64 random bits.
-func (c *Client) Node() string { return c.node.ID }
+// face is the node that the process is now.
+func (c *Client) face() *line.Face { return c.p.Face(keyspace.Sem) }
+
+// Node is the id of the node. It has 64 random bits. In a swarm it changes when the node was found dead.
+func (c *Client) Node() string { return c.n.ID() }
 
 // Operator returns the calls for operators. It does no I/O and always returns the
 // same Operator.
@@ -167,36 +184,14 @@ func checkCapacity(capacity int) error {
 	return nil
 }
 
-// Check looks at the server, every node of a cluster: version, eviction policy,
-// latency, and whether this user may do what the scripts need, by taking and
-// giving back a permit of a name of its own. What may not be asked is a warning, and so is
-// a refused SUBSCRIBE or PUBLISH.
-//
-// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey
-// 7.2, a *berth.ConfigError for one that evicts keys when its maxmemory is reached,
-// unless Config.AllowEviction is set, and the server's error where it cannot be reached
-// or refuses.
-func (c *Client) Check(ctx context.Context) (berth.Report, error) {
-	return check.Server(ctx, check.Options{
-		Client: c.redis, Channel: c.space.Wake(c.Node()), Timeout: c.cfg.CallTimeout,
-		AllowEviction: c.cfg.AllowEviction, Trial: c.node.Trial, Notices: c.node.Notices,
-	})
-}
+// Check is Check of the node.
+func (c *Client) Check(ctx context.Context) (berth.Report, error) { return c.n.Check(ctx) }
 
-// Close ends all waits with berth.ErrClosed, releases the permits that are held and not
-// detached, and returns when nothing of the client runs any more. Config.CleanupTimeout
-// after the end of ctx it returns ctx's error. Its other errors are of permits that
-// could not be released within Config.Retry, which bounds all of them together, with a
-// CallTimeout more where some are answered and others are not; these permits end with their lease. Close does not close the rueidis client.
-func (c *Client) Close(ctx context.Context) error {
-	defer c.lines.Close()
-	defer c.node.Notice.Close()
-	return c.node.Engine.Close(ctx)
-}
+// Close is Close of the node.
+func (c *Client) Close(ctx context.Context) error { return c.n.Close(ctx) }
 
-// Draining says whether an operator has asked this process to drain: then nothing new is
-// acquired, with berth.ErrDraining.
-func (c *Client) Draining() bool { return c.node.Notice.Drains() }
+// Draining is Draining of the node.
+func (c *Client) Draining() bool { return c.n.Draining() }
 
 // Semaphore is one name with a capacity. It is safe for concurrent use.
 type Semaphore struct {
@@ -213,7 +208,7 @@ func (s *Semaphore) Name() string { return s.name }
 // of a permit of this client and name. It returns 0 if ctx was not made under such a
 // permit; every check of fences refuses 0.
 func (s *Semaphore) Fence(ctx context.Context) int64 {
-	hold := s.client.node.Engine.Held(ctx, s.name)
+	hold := s.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Sem, Name: s.name})
 	if hold == nil {
 		return 0
 	}
@@ -223,7 +218,7 @@ func (s *Semaphore) Fence(ctx context.Context) int64 {
 // Wanted is the Wanted of the permit that ctx was made under, as Fence has it. It returns nil, which
 // is never closed, if ctx was not made under such a permit.
 func (s *Semaphore) Wanted(ctx context.Context) <-chan struct{} {
-	hold := s.client.node.Engine.Held(ctx, s.name)
+	hold := s.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Sem, Name: s.name})
 	if hold == nil {
 		return nil
 	}

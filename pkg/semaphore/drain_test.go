@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -25,7 +24,7 @@ const heard = 5 * time.Second
 // drains has the processes of a label drain, or not any more.
 func (w *world) drains(label, word string) {
 	w.T.Helper()
-	w.Notice(keyspace.Sem, "l:"+label, 0, word)
+	w.Notice("l:"+label, 0, word)
 }
 
 // refusesDraining has every call that could get something be refused, with nothing sent.
@@ -142,7 +141,7 @@ func TestTheFirstClaimOfAClientReadsTheNotice(t *testing.T) {
 // Of a notice that somebody has filled a client reads what is about itself, and no more than that again.
 func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const key = "berth:notice:{sem}:state"
+		const key = "berth:notice:{all}:state"
 		told := func(field string) {
 			w.Do("HSET", key, field, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
 		}
@@ -171,7 +170,7 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 		report, err := n.Client.Check(context.Background())
 		require.NoError(t, err)
 		require.Len(t, report.Warnings, 3, "the embedded server does not know INFO")
-		require.Contains(t, report.Warnings[2], "sem: berth: what operators say to all has 10002 fields")
+		require.Contains(t, report.Warnings[2], "berth: what operators say to all has 10002 fields")
 
 		told("n:" + n.Client.Node())
 		w.Advance(6 * time.Second)
@@ -185,7 +184,7 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 // A text that Berth cannot have written crosses the wire once a minute, on the connection of the heartbeats.
 func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const key = "berth:notice:{sem}:state"
+		const key = "berth:notice:{all}:state"
 		n := w.node()
 		n.take(9, nil)
 		huge := strings.Repeat("x", 100<<10)
@@ -221,7 +220,7 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 // No acquire waits for a notice that cannot be read; the observer is told.
 func TestANoticeThatCannotBeReadStopsNoAcquire(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.Do("SET", "berth:notice:{sem}:state", "somebody else's")
+		w.Do("SET", "berth:notice:{all}:state", "somebody else's")
 		n := w.node()
 		n.take(9, nil)
 		n.take(9, nil)

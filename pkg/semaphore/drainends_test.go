@@ -16,7 +16,7 @@ import (
 func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 	for changed, change := range map[string]func(w *world) error{
 		"stop":      func(w *world) error { return w.node().Operator().StopDrain(context.Background(), workers) },
-		"forgotten": func(w *world) error { w.Do("DEL", "berth:notice:{sem}:state"); return nil },
+		"forgotten": func(w *world) error { w.Do("DEL", "berth:notice:{all}:state"); return nil },
 		"drain": func(w *world) error {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()

@@ -6,13 +6,15 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Permit is what Acquire grants. The client renews it until it is released or lost, or
 // until the client is closed. It is safe for concurrent use.
 type Permit struct {
-	client *Client
-	hold   *engine.Hold
+	face *line.Face
+	hold *engine.Hold
 }
 
 var _ berth.Hold = (*Permit)(nil)
@@ -112,18 +114,18 @@ func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 // not be detached on the server; if it is, it ends with its lease. The handle lives on:
 // call Detach again, or Release.
 func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
-	return p.client.node.Detach(ctx, p.hold)
+	return p.face.Detach(ctx, p.hold)
 }
 
 // Resume takes up a permit that was detached, in this or another process. The client
 // renews it if it was renewed before. Resume returns berth.ErrNotHeld if the permit has
-// ended, berth.ErrReleased if another node has resumed or released it, and
-// berth.ErrInvalidConfig for a token of another kind or namespace, or for a permit that
+// ended, berth.ErrReleased if another node has resumed or released it, berth.ErrLost if this node was found dead
+// meanwhile, and berth.ErrInvalidConfig for a token of another kind or namespace, or for a permit that
 // is not detached.
 func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
-	hold, err := c.node.Resume(ctx, token)
+	face, hold, err := c.p.Resume(ctx, keyspace.Sem, token)
 	if err != nil {
 		return nil, err
 	}
-	return &Permit{client: c, hold: hold}, nil
+	return &Permit{face: face, hold: hold}, nil
 }

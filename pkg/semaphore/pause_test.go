@@ -263,7 +263,7 @@ func TestANameIsPausedThoughTheNoticeCannotBeRead(t *testing.T) {
 			inWorld(t, func(_ *testing.T, w *world) {
 				n, ops := w.node(), w.node()
 				ops.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == "HMGET" && c.Args[0] == "berth:notice:{sem}:state" {
+					if c.Name == "HMGET" && c.Args[0] == "berth:notice:{all}:state" {
 						return fate
 					}
 					return link.Pass

@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -30,7 +29,7 @@ func TestAPauseOfAllNamesThatWasHeardOutlivesALoss(t *testing.T) {
 		"flush":      func(w *world) func() { return func() { w.Do("FLUSHALL") } },
 		"older data": func(w *world) func() { return w.Snapshot() },
 		"an older ended one": func(w *world) func() {
-			w.Notice(keyspace.Sem, "pause", 0, "")
+			w.Notice("pause:sem", 0, "")
 			return w.Snapshot()
 		},
 	} {

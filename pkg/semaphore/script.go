@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -15,23 +14,15 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// node is the client's node. What only semaphores say
-// to the scripts of all kinds, and hear of them, is in this file.
-type node struct{ *line.Node }
-
-func newNode(c *Client) *node {
-	cfg := line.Config{
-		Redis: c.redis, Runner: line.NewRunner(c.redis, c.cfg.common(), c.tell), Space: c.space, Kind: keyspace.Sem,
-		Scripts: line.Scripts{
-			Acquire: composed.SemaphoreAcquire, Release: composed.SemaphoreRelease, Renew: composed.SemaphoreRenew, Resume: composed.SemaphoreResume,
-			Restore: composed.SemaphoreRestore, Sweep: composed.SemaphoreSweep, ForceRelease: composed.SemaphoreForceRelease, Pause: composed.SemaphorePause,
-			Want: composed.SemaphoreWant,
-		},
-		Settings: c.cfg.common(), Clock: clock.New(), Tell: c.tell,
-		AcquireArgs: c.acquireArgs, AcquireReply: c.acquireReply,
-	}
-	cfg.Notice = line.NewNotice(cfg)
-	return &node{line.New(cfg)}
+// kind is what only semaphores say to the scripts of all kinds, and hear of them.
+var kind = line.Kind{
+	Kind: keyspace.Sem,
+	Scripts: line.Scripts{
+		Acquire: composed.SemaphoreAcquire, Release: composed.SemaphoreRelease, Renew: composed.SemaphoreRenew, Resume: composed.SemaphoreResume,
+		Restore: composed.SemaphoreRestore, Sweep: composed.SemaphoreSweep, ForceRelease: composed.SemaphoreForceRelease, Pause: composed.SemaphorePause,
+		Want: composed.SemaphoreWant,
+	},
+	AcquireArgs: acquireArgs, AcquireReply: acquireReply,
 }
 
 // The statuses of the scripts that only semaphores have; a test compares them with the
@@ -44,12 +35,16 @@ const (
 
 // acquireArgs are what only semaphore_acquire takes: the capacity, and what is to happen where
 // another one is stored.
-func (c *Client) acquireArgs(claim *engine.Claim) (wait string, own []string) {
-	return line.Flag(claim.MayWait), []string{strconv.Itoa(claim.Capacity), c.cfg.CapacityPolicy.String()}
+func acquireArgs(claim *engine.Claim) (wait string, own []string) {
+	policy := CapacityStored
+	if c, _ := claim.Request.(*Client); c != nil { // none for the trial of Check
+		policy = c.cfg.CapacityPolicy
+	}
+	return line.Flag(claim.MayWait), []string{strconv.Itoa(claim.Capacity), policy.String()}
 }
 
 // acquireReply says why a claim got nothing, and looks at the stored capacity.
-func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer, error) {
+func acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer, error) {
 	reason := berth.Reason("")
 	if a.Refused != nil {
 		reason = a.Refused.Reason
@@ -61,19 +56,21 @@ func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, _ string) (e
 		a.Refused.Cause = berth.Invalid("capacity", "%d is not the stored one, %d", claim.Capacity, a.Capacity)
 	case berth.ReasonGone, berth.ReasonFailed:
 	default:
-		c.stored(claim, a.Capacity)
+		if c, _ := claim.Request.(*Client); c != nil {
+			c.stored(claim, a.Capacity)
+		}
 	}
 	return a, nil
 }
 
 // resize runs semaphore_resize, and sweeps on where it stopped at its bound.
-func (n *node) resize(ctx context.Context, name string, capacity int, opts ResizeOptions) error {
-	seen, err := n.Revision(ctx, "Resize", name)
+func resize(ctx context.Context, f *line.Face, name string, capacity int, opts ResizeOptions) error {
+	seen, err := f.Revision(ctx, "Resize", name)
 	if err != nil {
 		return err
 	}
-	r, err := n.Run(ctx, composed.SemaphoreResize, scriptkit.Bounded, name,
-		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create), line.Decimal(seen), n.Engine.ClaimID())
+	r, err := f.Run(ctx, composed.SemaphoreResize, scriptkit.Bounded, name,
+		strconv.Itoa(capacity), line.Flag(opts.Keep), line.Flag(opts.Create), line.Decimal(seen), f.Engine.ClaimID())
 	if err != nil {
 		return err
 	}
@@ -94,11 +91,11 @@ func (n *node) resize(ctx context.Context, name string, capacity int, opts Resiz
 	if r.Err() != nil {
 		return r.Err()
 	}
-	n.Tell.Send(observe.Event{
+	f.Tell.Send(observe.Event{
 		Kind: observe.Resized, Context: ctx, Name: name, Capacity: capacity, Count: int(before),
 		Detail: fmt.Sprintf("held %d, waiting %d", held, waiting),
 	})
-	return n.SweepOn(ctx, name, more)
+	return f.SweepOn(ctx, name, more)
 }
 
 // stored compares the stored capacity with the claim's, and reports another one
@@ -110,7 +107,7 @@ func (c *Client) stored(claim *engine.Claim, capacity int) {
 	if before, seen := c.differs.Swap(claim.Name, capacity); seen && before == capacity {
 		return
 	}
-	c.tell.Send(observe.Event{
+	c.face().Tell.Send(observe.Event{
 		Kind: observe.CapacityDiffers, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
 		Capacity: capacity, Count: claim.Capacity, Attrs: claim.Attrs,
 	})

@@ -2,7 +2,6 @@ package semaphore_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 
@@ -85,18 +84,5 @@ func TestAnEventHasTheValuesOfTheCallThatCausedIt(t *testing.T) {
 		require.NoError(t, n.Close(call("close")))
 		require.Error(t, last.Err())
 		require.Equal(t, []any{"release", "close"}, traces(observe.Released))
-	})
-}
-
-func TestALoggerOfAnotherTypeIsRefused(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		_, err := semaphore.New(w.node().Redis, semaphore.Config{Logger: "stderr"})
-		var refused *berth.ConfigError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, "Logger", refused.Field)
-		var none *slog.Logger
-		c, err := semaphore.New(w.node().Redis, semaphore.Config{Logger: none})
-		require.NoError(t, err)
-		require.NoError(t, c.Close(context.Background()))
 	})
 }

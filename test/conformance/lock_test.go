@@ -208,14 +208,14 @@ func lockSwarm(w *world) {
 	require.NoError(w, dead.Swarm().ProbeNow(w.Within(patience)))
 	flushed, err := locks[1].Swarm().FlushNow(w.Within(patience))
 	require.NoError(w, err)
-	require.Zero(w, flushed.Locks, "it lives")
+	require.Zero(w, flushed.Holds, "it lives")
 
 	conn.Close() // the node is cut off for good
 	var locksEnded int
 	w.Await("the swarm has given its lock away", func() bool {
 		flushed, err := locks[1].Swarm().FlushNow(w.Within(patience))
 		require.NoError(w, err)
-		locksEnded += flushed.Locks
+		locksEnded += flushed.Holds
 		return locksEnded > 0
 	})
 	require.ErrorIs(w, l.Err(), berth.ErrLost, "the node knew before")
@@ -262,7 +262,7 @@ func lockForgottenSwarm(w *world) {
 	w.Await("the swarm has given its lock away", func() bool {
 		flushed, err := lives[1].Swarm().FlushNow(w.Within(patience))
 		require.NoError(w, err)
-		return flushed.Locks > 0
+		return flushed.Holds > 0
 	})
 	require.ErrorIs(w, l.Err(), berth.ErrLost, "the node knew before")
 	release(w, q.Wait(w))

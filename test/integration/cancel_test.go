@@ -16,7 +16,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -264,17 +263,12 @@ func (w *world) swept(name string) {
 }
 
 // sweeper sweeps as a node that claims nothing.
-func (w *world) sweeper() *line.Node {
+func (w *world) sweeper() *line.Face {
 	w.Helper()
 	redis := w.server.Client(w.T)
-	cfg := line.Config{
-		Redis: redis, Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: w.space, Kind: w.kind,
-		Settings: settings.Common{Linger: time.Minute}, Scripts: testkit.ScriptsOf(map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}[w.kind]),
-	}
-	if w.kind == keyspace.Pool {
-		cfg.Parts = []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart}
-	}
-	return line.New(cfg)
+	return line.NewProcess(line.Config{
+		Redis: redis, Runner: scriptkit.NewRunner(redis, scriptkit.Options{}), Space: w.space, Settings: settings.Common{Linger: time.Minute},
+	}).Face(w.kind)
 }
 
 // age makes all tombstones of a name as old as they get.

@@ -128,7 +128,7 @@ func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
 
 	flushed, err = w.locker(qlock.Config{}).Swarm().FlushNow(w.Within(patience))
 	require.NoError(t, err)
-	require.Equal(t, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
+	require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, flushed)
 }
 
 // refusals are what the server has refused a user of it, but for what rueidis asks

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -218,10 +219,10 @@ func lockSwarm(w *world, a, b *process) {
 	w.pass(20 * second)
 	zombies, err := b.locks.Swarm().Zombies(bg)
 	w.ok(err)
-	require.Equal(w, []string{name}, zombies.Locks)
+	require.Equal(w, []node.Name{{Kind: "lock", Name: name}}, zombies.Names)
 	flushed, err := b.locks.Swarm().FlushNow(bg)
 	w.ok(err)
-	require.Equal(w, qlock.Flushed{Nodes: 1, Locks: 1}, flushed)
+	require.Equal(w, qlock.Flushed{Nodes: 1, Holds: 1}, flushed)
 	got := next.granted(forever.Fence())
 	a.wire.Mend()
 	w.pass(20 * second)

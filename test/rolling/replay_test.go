@@ -202,7 +202,13 @@ func eachScript(t *testing.T, redis rueidis.Client) []sentCall {
 			}
 		}
 	}
-	for _, args := range [][]string{{"pause", "60000", "why", "0", "a.1"}, {"n:b", "0", "drain", "0", "a.2"}, {"pause", "0", "", "1", "a.3"}} {
+	for _, args := range [][]string{
+		{"60000", "why", "a.1", "pause:lock", "0", "pause:sem", "0"},
+		{"0", "drain", "a.2", "n:b", "0"},
+		{"60000", "why", "a.1", "pause:lock", "0", "pause:sem", "0"},
+		{"0", "", "a.3", "pause:lock", "1"},
+		{"0", "", "a.4", "pause:lock", "9000000000000"},
+	} {
 		taken.calls = append(taken.calls, sentCall{at: time.Now(), script: "notice_set", keys: []string{"{n}:notice"}, args: args})
 	}
 	return taken.calls

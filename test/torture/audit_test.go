@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/torture/checker"
@@ -32,11 +33,24 @@ const auditLimit = testkit.Patience
 // were killed: the longest lease, what extensions add, and the clock set back.
 const keysLimit = 2*time.Minute + 15*time.Second
 
+// kept is how long keys may last that are about all nodes: what operators have said, and who was found dead, is remembered for
+// a day.
+const kept = 24*time.Hour + 2*time.Minute
+
+// lasts is how long a key may last.
+func (r *round) lasts(key string) time.Duration {
+	if strings.HasPrefix(key, r.ns+":notice:") || strings.HasPrefix(key, r.ns+":swarm:") {
+		return kept
+	}
+	return keysLimit
+}
+
 // leaseOfAudit is that of the driver's own holds: no pause of the machine ends one.
 const leaseOfAudit = 30 * time.Second
 
-// inspector is the driver's own client.
+// inspector is the driver's own node.
 type inspector struct {
+	node  *node.Node
 	sems  *semaphore.Client
 	locks *qlock.Client
 	pools *allocator.Client
@@ -45,14 +59,15 @@ type inspector struct {
 
 func (r *round) inspector() *inspector {
 	r.Helper()
-	redis := r.world.client
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: r.ns, Lease: leaseOfAudit})
+	n, err := node.New(r.world.client, node.Config{Namespace: r.ns, Lease: leaseOfAudit})
 	require.NoError(r, err)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: r.ns, Lease: leaseOfAudit})
+	i := &inspector{node: n, pool: map[string]*allocator.Pool[string]{}}
+	i.sems, err = semaphore.On(n, nil)
 	require.NoError(r, err)
-	allocators, err := allocator.New(redis, allocator.Config{Namespace: r.ns, Lease: leaseOfAudit})
+	i.locks, err = qlock.On(n, &qlock.Config{Lease: leaseOfAudit})
 	require.NoError(r, err)
-	i := &inspector{sems, locks, allocators, map[string]*allocator.Pool[string]{}}
+	i.pools, err = allocator.On(n, nil)
+	require.NoError(r, err)
 	for _, p := range pools {
 		i.pool[p.Name], err = allocator.NewPool(i.pools, p.Name, allocator.PoolConfig[string]{
 			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
@@ -64,10 +79,7 @@ func (r *round) inspector() *inspector {
 
 func (i *inspector) close(r *round) {
 	r.Helper()
-	ctx := r.within(auditLimit)
-	require.NoError(r, i.sems.Close(ctx))
-	require.NoError(r, i.locks.Close(ctx))
-	require.NoError(r, i.pools.Close(ctx))
+	require.NoError(r, i.node.Close(r.within(auditLimit)))
 }
 
 // claimed is a claim as a listing shows it.
@@ -131,7 +143,7 @@ func (r *round) audit() []checker.Violation {
 			continue // those of a pool with resources have no expiry
 		}
 		r.tally.check(ruleKeys)
-		if left < 0 || left > keysLimit {
+		if left < 0 || left > r.lasts(key) {
 			add(ruleKeys, "the workers have gone, and the key %s lasts for %v", key, left)
 		}
 	}
@@ -185,7 +197,7 @@ func (r *round) audit() []checker.Violation {
 	i.close(r)
 	for key, left := range r.keys(true) {
 		r.tally.check(ruleKeys)
-		if left < 0 || left > keysLimit {
+		if left < 0 || left > r.lasts(key) {
 			add(ruleKeys, "nothing is held and nobody waits, and the key %s lasts for %v", key, left)
 		}
 	}

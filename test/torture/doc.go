@@ -1,5 +1,5 @@
-// Package torture uses all three primitives from several processes while a nemesis
-// breaks the network, the server and the processes, and then reads what each of
+// Package torture uses all three primitives from several processes, each of them by nodes that
+// carry all three, while a nemesis breaks the network, the server and the processes, and then reads what each of
 // them has written down: was ever more held than there is, was anybody passed, was
 // anything lost. `make torture` runs it and prints a table of faults against
 // guarantees; docs/reliability.md has ours.

@@ -210,7 +210,7 @@ func longPairs(j *job.Job) {
 func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 
 // mutants are the broken variants.
-var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants, passingMutants)
+var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants, passingMutants, drainMutants)
 
 var commonMutants = []mutant{
 	{

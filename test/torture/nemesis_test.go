@@ -139,6 +139,7 @@ var ofServers = []*fault{
 			return r.tellFor([]string{"ACL", "SETUSER", "default", "resetchannels"}, "ACL", "SETUSER", "default", "allchannels")
 		},
 	},
+	uneventful,
 }
 
 // ofHands are what somebody does to the server who should not: by hand, or by eviction.
@@ -407,19 +408,5 @@ var ofClusters = []*fault{
 		},
 	},
 	takenOver,
-}
-
-// name draws one of those that are contended for, as it is in keys.
-func (r *round) name() string {
-	var all []string
-	for _, s := range sems {
-		all = append(all, "sem:{"+s.Name+"}")
-	}
-	for _, l := range locks {
-		all = append(all, "lock:{"+l.Name+"}")
-	}
-	for _, p := range pools {
-		all = append(all, "pool:{"+p.Name+"}")
-	}
-	return all[r.rng.IntN(len(all))]
+	oneStopped,
 }

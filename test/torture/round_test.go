@@ -26,6 +26,8 @@ const (
 	leaseOfRound      = time.Second
 	pausesOfRound     = 400 // one in so many turns
 	wantsOfRound      = 60  // likewise
+	swarmsOfRound     = 2   // one node in so many
+	drainsOfRound     = 4   // likewise
 )
 
 // What a short one is made of: there is one on each topology where neither a duration nor
@@ -109,7 +111,7 @@ func (r *round) work() {
 	r.fill()
 	for n := range workersOfRound {
 		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
-		w.job.Pauses, w.job.Wants = pausesOfRound, wantsOfRound
+		w.job.Pauses, w.job.Wants, w.job.Swarms, w.job.Drains = pausesOfRound, wantsOfRound, swarmsOfRound, drainsOfRound
 		if n < len(r.world.proxies) {
 			w.job.Redis.Addresses = []string{r.world.proxies[n].Addr}
 		}

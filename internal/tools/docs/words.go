@@ -26,7 +26,7 @@ var plainTerms = termsOf(
 	// What programs and their tests have; and this one.
 	"allocator amount app backup berth caller clock command demo embedded engine failover fast harness heartbeat history job lag link lock model observe pace pool shape top",
 	"apptest begin end guard mutate once origin probe report row script sem server supervise web",
-	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics",
+	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics zaplog",
 	// What proves a system of many machines, and what compares it with others.
 	"browser checker chrome conformance contender integration jam rolling torture",
 )

@@ -41,6 +41,7 @@ const (
 	Kept         = "kept"
 	Outlasts     = "outlasts"
 	Returned     = "returned"
+	Drained      = "drained"
 )
 
 // RuleCount is how often a rule was looked at in a round.
@@ -98,6 +99,7 @@ func Check(run *history.Run) *Report {
 		{Kept, kept},
 		{Outlasts, outlasts},
 		{Returned, returned},
+		{Drained, drained},
 	} {
 		c.count = RuleCount{Rule: rule.name}
 		rule.apply(c)

@@ -58,7 +58,7 @@ func TestEveryRuleIsCheckedInARound(t *testing.T) {
 	checked := map[string]int{}
 	for _, world := range worlds {
 		report := Check(world(2, none).play(20_000, nil))
-		require.Len(t, report.Rules, 22)
+		require.Len(t, report.Rules, 23)
 		for _, count := range report.Rules {
 			checked[count.Rule] += count.Checked
 			require.Zero(t, count.GaveUp, count.Rule)
@@ -71,8 +71,8 @@ func TestEveryRuleIsCheckedInARound(t *testing.T) {
 	}
 }
 
-// ofFaults are rules that look at faults which no simulation has: see TestRulesOfFaults.
-var ofFaults = []string{Kept, Outlasts, Returned}
+// ofFaults are rules that look at what no simulation has: see TestRulesOfFaults and TestRulesOfDrains.
+var ofFaults = []string{Kept, Outlasts, Returned, Drained}
 
 // A library with a fault is accused of what it does, and of nothing that does not
 // follow from it.

@@ -108,4 +108,7 @@ type name struct {
 	halts           []stretch          // in which it may have been paused, or just have been
 }
 
+// key is the name as it is in keys.
+func (n *name) key() string { return n.primitive + ":{" + n.name + "}" }
+
 func (n *name) String() string { return n.primitive + " " + n.name }

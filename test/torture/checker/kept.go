@@ -11,14 +11,15 @@ import (
 //
 // The fault says from which lease on (Keeps), and takes that back where the servers or the machine stood still
 // meanwhile. The hold renews, it was there before the fault, and its process wrote all the time: so it ran, and so did the
-// heartbeats. No other fault was near that the hold could have felt.
+// heartbeats. No other fault was near that the hold could have felt. A fault of one server of several meets the names that are
+// on it: what the same nodes hold of other names, of whatever kind, is kept.
 func kept(c *check) {
 	for i := range c.run.Faults {
 		f := &c.run.Faults[i]
 		for _, n := range c.names {
 			for _, h := range n.holds {
 				lease, renews := h.renews()
-				if f.Keeps == 0 || !renews || lease < f.Keeps*ms {
+				if f.Keeps == 0 || !renews || lease < f.Keeps*ms || slices.Contains(f.Names, n.key()) {
 					continue
 				}
 				for _, a := range h.entries {

@@ -24,6 +24,7 @@ type round struct {
 	calls  []*call
 	byOp   map[opID]*call
 	claims map[string]*claim // the acquires, by the id of their claim
+	drains map[crew][]*call  // what has drained nodes, or ended that, by whose node it is, by invoke
 	alone  []*history.Event  // Stuck, Leak, Closed
 	losses []history.Fault   // Amnesia or Behind, by From
 	killed map[string]int64  // when a process was killed at the latest
@@ -36,6 +37,8 @@ type round struct {
 	answers map[string][]stretch
 	// subscribed are, by node, the moments at which its subscription was made.
 	subscribed map[string][]int64
+	// refused are, by node, the moments at which its subscription was refused: it goes on without one for a while.
+	refused map[string][]int64
 	// felt is longer than all leases that renew: what was wrong before no longer ends a hold.
 	felt int64
 	// offset is CLOCK_REALTIME in us less CLOCK_MONOTONIC.
@@ -61,8 +64,8 @@ type stretch struct{ from, to int64 }
 // read sorts a history.
 func read(run *history.Run) *round {
 	r := &round{
-		run: run, byOp: map[opID]*call{}, claims: map[string]*claim{}, killed: map[string]int64{},
-		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, felt: leaseOfHolds, offset: math.MaxInt64,
+		run: run, byOp: map[opID]*call{}, claims: map[string]*claim{}, drains: map[crew][]*call{}, killed: map[string]int64{},
+		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, refused: map[string][]int64{}, felt: leaseOfHolds, offset: math.MaxInt64,
 	}
 	for _, f := range run.Faults {
 		// A clock that was behind goes forward when it is set right again.
@@ -105,7 +108,7 @@ func (r *round) readAnswers(acquires map[opID]*claim) {
 		}
 		_, killed := r.killed[process]
 		switch d := k.invoke.Do; {
-		case d == history.Acquire || d == history.Reenter:
+		case d == history.Acquire || d == history.Reenter || d == history.Drain:
 		case k.outcome == nil && !killed:
 			r.delays = append(r.delays, pause{process, from, never})
 		case k.outcome != nil && k.outcome.At-from >= busy:
@@ -123,6 +126,9 @@ func (r *round) readAnswers(acquires map[opID]*claim) {
 		r.offset = min(r.offset, e.Real-e.At/1000) // see stepped
 		if e.Kind == history.Trouble && e.Detail == "subscribed" {
 			r.subscribed[e.Node] = append(r.subscribed[e.Node], e.At)
+		}
+		if e.Kind == history.Trouble && e.Detail == "deaf" && strings.Contains(e.Err, "NOPERM") {
+			r.refused[e.Node] = append(r.refused[e.Node], e.At)
 		}
 	}
 }
@@ -170,6 +176,9 @@ func (r *round) readCalls() map[opID]*claim {
 			}
 			r.byOp[id] = c
 			r.calls = append(r.calls, c)
+			if e.Do == history.Drain || e.Do == history.StopDrain {
+				r.drains[crewOf(e)] = append(r.drains[crewOf(e)], c)
+			}
 		case history.OK, history.Fail, history.Unknown:
 			c := r.byOp[id]
 			if c == nil {

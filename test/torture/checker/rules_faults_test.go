@@ -42,6 +42,8 @@ func TestRulesOfFaults(t *testing.T) {
 		broken     []string
 	}{
 		{"a hold is lost through what it must outlast", keptStory, []string{Kept}},
+		{"what it must outlast met another name", keptStory + " names=pool:{x},lock:{y}", []string{Kept}},
+		{"what it must outlast met its name", keptStory + " names=pool:{y},lock:{x}", nil},
 		{"its lease is shorter", strings.ReplaceAll(keptStory, "lease=200", "lease=199"), nil},
 		{"it does not renew", strings.ReplaceAll(keptStory, "lease=200", "lease=200 fixed"), nil},
 		{"the machine stood still meanwhile", strings.ReplaceAll(keptStory, " keeps=200", ""), nil},

@@ -62,6 +62,8 @@ func faultOf(t *testing.T, words []string) history.Fault {
 			f.Lost = int64(number(t, value) * 1e6)
 		case "keeps":
 			f.Keeps = int64(number(t, value))
+		case "names":
+			f.Names = strings.Split(value, ",")
 		case "shown":
 			f.Shown = strings.Split(value, ",")
 		case "passes":
@@ -135,6 +137,8 @@ func set1(t *testing.T, e *history.Event, key, value string) {
 		e.Lease = int64(number(t, value))
 	case "weight":
 		e.Weight = int(number(t, value))
+	case "crew":
+		e.Crew = int64(number(t, value))
 	case "priority":
 		e.Priority = int(number(t, value))
 	case "resource":
@@ -782,6 +786,14 @@ func TestRules(t *testing.T) {
 		{"the subscription came long after", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "6000 w1 trouble", 1), nil},
 		{"the subscription had broken", wakeStory(350, "") + `
 			700 w1 trouble detail=subscribed node=n`, nil},
+		{"the subscription was refused", wakeStory(350, "") + `
+			20 w1 trouble detail=deaf node=n err=NOPERM`, nil},
+		{"that of another node was", wakeStory(350, "") + `
+			20 w1 trouble detail=deaf node=m err=NOPERM`, []string{WakeUp}},
+		{"it was refused only afterwards", wakeStory(350, "") + `
+			60 w1 trouble detail=deaf node=n err=NOPERM`, []string{WakeUp}},
+		{"it was found to bring nothing", wakeStory(350, "") + `
+			20 w1 trouble detail=deaf node=n`, []string{WakeUp}},
 		{"the process wrote nothing for a while", `
 			0 w1 trouble detail=subscribed node=n
 			5 w1 invoke acquire#1 node=n

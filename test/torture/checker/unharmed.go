@@ -47,7 +47,8 @@ func unharmed(c *check) {
 			continue
 		}
 		c.count.Checked++
-		if k.is(history.Unknown) && !slices.Contains(k.outcome.Is, "closed") {
+		ended := slices.Contains(k.outcome.Is, "closed") || k.outcome.Reason == reasonGone && c.drainedBy(k.invoke, k.outcome.At)
+		if k.is(history.Unknown) && !ended {
 			c.broken(fmt.Sprintf("%s: %s of %s %s has no answer, and no fault explains it: %s", k.invoke.Process,
 				k.invoke.Do, k.invoke.Primitive, k.invoke.Name, k.outcome.Err), k.invoke, k.outcome)
 		}

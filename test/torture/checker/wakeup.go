@@ -67,17 +67,19 @@ func wakeUp(c *check) {
 // moment is CLOCK_MONOTONIC at a time of the machine's clock in us.
 func (c *check) moment(wall int64) int64 { return (wall - c.offset) * 1000 }
 
-// listens says that a node was subscribed at that moment, and has not had to do so
+// listens says that a node was subscribed at that moment, was not refused that since, and has not had to do so
 // anew since.
 func (c *check) listens(node string, at int64) bool {
-	known := false
+	known, last := false, int64(0)
 	for _, s := range c.subscribed[node] {
 		if s > at && s <= at+rejoined {
 			return false
 		}
-		known = known || s <= at
+		if s <= at {
+			known, last = true, s
+		}
 	}
-	return known
+	return known && !slices.ContainsFunc(c.refused[node], func(r int64) bool { return r >= last && r <= at })
 }
 
 // calm says that no fault was near a process between the two, and that it and all the

@@ -40,6 +40,9 @@ func (c *check) askedFor(n *name, a *claim) {
 		return
 	}
 	c.count.Checked++
+	if c.drainedBy(a.invoke, a.told.At) {
+		return // which asks for all that a node has
+	}
 	if !slices.ContainsFunc(n.wants, func(k *call) bool { return c.wants(k, a) && k.invoke.At <= a.told.At }) {
 		c.broken(fmt.Sprintf("%s: the hold of %s is said to be wanted back, and nobody has asked for it", n, a.ok.Claim), a.invoke, a.ok, a.told)
 	}

@@ -51,7 +51,7 @@ const (
 	// Trouble is an event of the client that the checker should know of: Detail is
 	// the kind of the event (cleanup_failed, release_failed, repeated, ...).
 	Trouble Kind = "trouble"
-	// Closed says that a client (Node) was closed, with all its clean-ups done if
+	// Closed says that a node was closed, with all its clean-ups done if
 	// Err is empty. Left are the claims of its node that a listing, begun after
 	// the close, still showed.
 	Closed Kind = "closed"
@@ -82,6 +82,9 @@ const (
 	Unpause = "unpause"
 	// Want asks for a hold back: that of Claim or, where it is "", all of the name.
 	Want = "want"
+	// Drain has all that a node has end, of all kinds, and the node get nothing more, until StopDrain.
+	Drain     = "drain"
+	StopDrain = "stop-drain"
 )
 
 // Never is a BindWait without an end.
@@ -99,11 +102,12 @@ type Event struct {
 
 	Op        int64  `json:"op,omitempty"`        // of Invoke, OK, Fail, Unknown, Stuck: drawn once per process, from 1
 	Do        string `json:"do,omitempty"`        // of Invoke, OK, Fail, Unknown
-	Primitive string `json:"primitive,omitempty"` // sem, lock, pool
+	Primitive string `json:"primitive,omitempty"` // sem, lock, pool; node for what is about none of them alone
 	Name      string `json:"name,omitempty"`
 	Hold      int64  `json:"hold,omitempty"` // the Op of the acquire whose hold it is about; not of an acquire itself
 	Claim     string `json:"claim,omitempty"`
 	Node      string `json:"node,omitempty"`
+	Crew      int64  `json:"crew,omitempty"` // of the Invoke of an acquire, Drain and StopDrain: whose node, whatever its id is; from 1
 	Fence     int64  `json:"fence,omitempty"`
 	Resource  string `json:"resource,omitempty"`  // that was granted or shown; of Add and Remove: that they are about
 	Weight    int    `json:"weight,omitempty"`    // of an Invoke and OK of an acquire; 0 means 1
@@ -124,6 +128,7 @@ type Event struct {
 	Is     []string `json:"is,omitempty"` // the sentinels that Err matches: lost, expired, released, not acquired, busy, closed, cancelled, timeout
 	Detail string   `json:"detail,omitempty"`
 	Left   []string `json:"left,omitempty"`
+	Former string   `json:"former,omitempty"` // of Trouble that is node_replaced: the id that the node had before
 }
 
 // Fault is what the nemesis did. It is over at To, and heals by then.
@@ -151,6 +156,8 @@ type Fault struct {
 	Unseen bool `json:"unseen,omitempty"`
 	// Keeps is the lease, in ms, from which on a hold that renews outlasts it. 0 says nothing.
 	Keeps int64 `json:"keeps,omitempty"`
+	// Names are, of one that Keeps is about, the names that it met, as they are in keys: the others are kept.
+	Names []string `json:"names,omitempty"`
 	// Passes says that the server refused for a while what it did before, by words that say so:
 	// no wait without a bound ends by that.
 	Passes bool `json:"passes,omitempty"`

@@ -98,13 +98,13 @@ type Job struct {
 	Lease int64 `json:"lease,omitempty"`
 	// HoldMax is the longest of the ordinary, short holds. Default 30.
 	HoldMax int64 `json:"hold_max,omitempty"`
-	// Life is how long a client lives at the most, and at the least half of it.
+	// Life is how long a node lives at the most, and at the least half of it.
 	// Default 4000.
 	Life int64 `json:"life,omitempty"`
 	// DrainLimit is after how long a drain calls stuck what has not returned.
 	// Default 20 000.
 	DrainLimit int64 `json:"drain_limit,omitempty"`
-	// CloseLimit is how long the closing of a client may take, and the listing after it.
+	// CloseLimit is how long the closing of a node may take, and the listing after it.
 	// Default 4000.
 	CloseLimit int64 `json:"close_limit,omitempty"`
 	// Calm leaves out cancels, tries, weights, short leases, late and forced
@@ -116,6 +116,10 @@ type Job struct {
 	Pauses int `json:"pauses,omitempty"`
 	// Wants is how often holds are asked back, in the same way. Nobody heeds that.
 	Wants int `json:"wants,omitempty"`
+	// Swarms is how many nodes are in a swarm, and Drains how many are drained before their end: one in so many. 0 is none.
+	// What is in a swarm is replaced where it was silent for half as long again as a lease.
+	Swarms int `json:"swarms,omitempty"`
+	Drains int `json:"drains,omitempty"`
 }
 
 // Variable is the job as an entry for the environment of a process.

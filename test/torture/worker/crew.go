@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -31,6 +32,9 @@ const (
 	lock = "lock"
 	pool = "pool"
 )
+
+// whole is what events name that are about the node, and about no primitive alone.
+const whole = "node"
 
 // options is how the server is reached.
 func (w *worker) options() rueidis.ClientOption {
@@ -62,8 +66,9 @@ func (w *worker) user() string {
 	return "default"
 }
 
-// clients are one client of each primitive.
+// clients are a node, and what it has of each primitive.
 type clients struct {
+	node  *node.Node
 	sems  *semaphore.Client
 	locks *qlock.Client
 	pools *allocator.Client
@@ -74,19 +79,18 @@ type clients struct {
 	pool map[string]*allocator.Pool[string]
 }
 
-// connectAll makes the clients. It does no I/O, so an error is one of this program.
-func (w *worker) connectAll(o observe.Observer) (c clients) {
+// connectAll makes a node and the clients on it. It does no I/O but that of a swarm, so an error is one of this program.
+func (w *worker) connectAll(label string, swarm bool, o observe.Observer) (c clients) {
 	lease := time.Duration(w.job.Lease) * time.Millisecond
-	var errs [3]error
-	c.sems, errs[0] = semaphore.New(w.redis, semaphore.Config{
-		Namespace: w.job.Namespace, Label: w.job.Process, Lease: lease, Observer: o,
+	var errs [4]error
+	c.node, errs[0] = node.New(w.redis, node.Config{
+		Namespace: w.job.Namespace, Label: label, Lease: lease, Observer: o,
+		Swarm: node.SwarmConfig{Auto: swarm, ProbeEvery: lease / 4, ZombieAfter: lease * 3 / 2, FlushEvery: lease},
 	})
-	c.locks, errs[1] = qlock.New(w.redis, qlock.Config{
-		Namespace: w.job.Namespace, Label: w.job.Process, Lease: lease, Observer: o,
-	})
-	c.pools, errs[2] = allocator.New(w.redis, allocator.Config{
-		Namespace: w.job.Namespace, Label: w.job.Process, Lease: lease, Observer: o,
-	})
+	must(errs[0])
+	c.sems, errs[1] = semaphore.On(c.node, nil)
+	c.locks, errs[2] = qlock.On(c.node, &qlock.Config{Lease: lease}) // theirs is 5 s at the most where nothing is said
+	c.pools, errs[3] = allocator.On(c.node, nil)
 	must(errors.Join(errs[:]...))
 	var err error
 	c.read, err = inspect.New(w.redis, inspect.Config{Namespace: w.job.Namespace})
@@ -122,27 +126,33 @@ func must(err error) {
 	}
 }
 
-// crew is a client of each primitive, with the goroutines that use them.
+// crew is a node with a client of each primitive, and the goroutines that use them.
 type crew struct {
 	clients
-	w    *worker
-	over chan struct{} // closed when they begin nothing more
+	w      *worker
+	number int64         // drawn once per process
+	label  string        // of the node; that of who comes after it is the same
+	over   chan struct{} // closed when they begin nothing more
 
-	// abrupt is set when the clients are closed in the midst of everything.
+	// abrupt is set when the node is closed in the midst of everything.
 	abrupt atomic.Bool
 
 	mu      sync.Mutex
 	excused map[string]string // guarded by mu: claims that may be left after the close, and why
-	closing map[string]error  // guarded by mu: by node
+	closing error             // guarded by mu: what the close has returned
+	former  []string          // guarded by mu: the ids that the node had before, in a swarm
 }
 
-func (w *worker) open() *crew {
-	c := &crew{w: w, over: make(chan struct{}), excused: map[string]string{}, closing: map[string]error{}}
-	c.clients = w.connectAll(observe.Func(c.observe))
+// open makes a crew, which takes part in a swarm or does not.
+func (w *worker) open(label string, swarm bool) *crew {
+	c := &crew{
+		w: w, number: w.opened.Add(1), label: w.job.Process + "/" + label, over: make(chan struct{}), excused: map[string]string{},
+	}
+	c.clients = w.connectAll(c.label, swarm, observe.Func(c.observe))
 	return c
 }
 
-// observe writes down what the clients tell.
+// observe writes down what the node tells.
 func (c *crew) observe(e observe.Event) {
 	op, _ := e.Attrs["op"].(int64)
 	out := history.Event{
@@ -162,6 +172,11 @@ func (c *crew) observe(e observe.Event) {
 		out.Kind = history.Trouble
 	case observe.Unavailable, observe.Deaf, observe.Repeated, observe.Failed, observe.Lost, observe.ReleasedByOther, observe.CapacityDiffers:
 		out.Kind = history.Trouble
+	case observe.NodeReplaced:
+		c.mu.Lock()
+		c.former = append(c.former, e.Detail)
+		c.mu.Unlock()
+		out.Kind, out.Former = history.Trouble, e.Detail
 	case observe.Subscribed:
 		out.Kind = history.Trouble // after the first, the subscription was broken
 	default:
@@ -170,7 +185,7 @@ func (c *crew) observe(e observe.Event) {
 	c.w.log.write(out)
 }
 
-// excuse says that a claim may be left on the server when its client is closed.
+// excuse says that a claim may be left on the server when its node is closed.
 func (c *crew) excuse(claim, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,32 +197,21 @@ func (w *worker) closeLimit() time.Duration {
 	return time.Duration(w.job.CloseLimit) * time.Millisecond
 }
 
-// close closes the clients, all at once.
+// close closes the node, with all that it has of each primitive.
 func (c *crew) close() {
-	var closed sync.WaitGroup
-	for _, client := range []struct {
-		primitive, node string
-		close           func(context.Context) error
-	}{
-		{sem, c.sems.Node(), c.sems.Close}, {lock, c.locks.Node(), c.locks.Close}, {pool, c.pools.Node(), c.pools.Close},
-	} {
-		closed.Go(func() {
-			done := c.w.log.expect(history.Event{Do: "close", Primitive: client.primitive, Node: client.node})
-			defer done()
-			ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
-			defer cancel()
-			err := client.close(ctx)
-			c.mu.Lock()
-			c.closing[client.node] = err
-			c.mu.Unlock()
-		})
-	}
-	closed.Wait()
+	done := c.w.log.expect(history.Event{Do: "close", Primitive: whole, Node: c.node.ID()})
+	defer done()
+	ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
+	defer cancel()
+	err := c.node.Close(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = err
 }
 
-// list asks the server what it still has of the closed clients, and writes it down.
+// list asks the server what it still has of the closed node, and writes it down.
 func (c *crew) list() {
-	fresh := c.w.connectAll(nil)
+	fresh := c.w.connectAll(c.label, false, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
 	defer cancel()
 	left := map[string][]string{} // claims by node
@@ -220,23 +224,28 @@ func (c *crew) list() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for primitive, node := range map[string]string{sem: c.sems.Node(), lock: c.locks.Node(), pool: c.pools.Node()} {
-		e := history.Event{Kind: history.Closed, Primitive: primitive, Node: node}
-		for _, claim := range left[node] {
-			if why := c.excused[claim]; why != "" {
-				e.Detail += fmt.Sprintf("%s: %s; ", claim, why)
-			} else {
-				e.Left = append(e.Left, claim)
-			}
-		}
-		if closing := c.closing[node]; closing != nil {
-			e.Err = "close: " + closing.Error()
-		} else if err != nil {
-			e.Err = "list: " + err.Error()
-		}
-		c.w.log.write(e)
+	for _, id := range append(c.former, c.node.ID()) {
+		c.closed(id, left, err)
 	}
-	_ = errors.Join(fresh.sems.Close(ctx), fresh.locks.Close(ctx), fresh.pools.Close(ctx)) // they hold nothing
+	_ = fresh.node.Close(ctx) // it holds nothing
+}
+
+// closed writes down what a listing, which may have failed, shows of a node that was closed. c.mu is held.
+func (c *crew) closed(node string, left map[string][]string, listing error) {
+	e := history.Event{Kind: history.Closed, Primitive: whole, Node: node}
+	for _, claim := range left[node] {
+		if why := c.excused[claim]; why != "" {
+			e.Detail += fmt.Sprintf("%s: %s; ", claim, why)
+		} else {
+			e.Left = append(e.Left, claim)
+		}
+	}
+	if c.closing != nil {
+		e.Err = "close: " + c.closing.Error()
+	} else if listing != nil {
+		e.Err = "list: " + listing.Error()
+	}
+	c.w.log.write(e)
 }
 
 // list adds, by node, the claims of all that hold or wait.

@@ -12,7 +12,7 @@ import (
 // handsOfEndless take what is held without an end. There are more than places, so that some wait.
 const handsOfEndless = 4
 
-// withoutEnd has a crew take what is held without an end, while that is ordered. Its clients live until the drain:
+// withoutEnd has a crew take what is held without an end, while that is ordered. Its node lives until the drain:
 // nobody but they can end what comes back after its release. It calls idle when it has nothing under way any more.
 func (w *worker) withoutEnd(idle func()) {
 	select {
@@ -21,7 +21,7 @@ func (w *worker) withoutEnd(idle func()) {
 		idle()
 		return
 	}
-	c := w.open()
+	c := w.open("endless", false) // a flush would end what its own release is to end
 	var busy sync.WaitGroup
 	for n := range handsOfEndless {
 		h := newHand(w, uint64(10_000+n))

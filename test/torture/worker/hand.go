@@ -107,7 +107,7 @@ type held struct {
 func (h *hand) acquire(ctx context.Context, c *crew, p plan) *held {
 	owner := ctx
 	e := p.event()
-	e.Node, e.Bounded = p.node(c), p.leaves > 0 || p.maxWait > 0 || p.maxHold > 0 || ctx.Done() != nil
+	e.Node, e.Crew, e.Bounded = c.node.ID(), c.number, p.leaves > 0 || p.maxWait > 0 || p.maxHold > 0 || ctx.Done() != nil
 	e = h.w.log.begin(e)
 	if p.leaves > 0 {
 		var leave context.CancelFunc
@@ -124,7 +124,7 @@ func (h *hand) acquire(ctx context.Context, c *crew, p plan) *held {
 		kind, reason, claim := outcome(err, ctx.Err())
 		e.Reason, e.Claim = string(reason), claim
 		h.w.log.end(e, kind, err)
-		if kind == history.Unknown || full(err) {
+		if kind == history.Unknown || full(err) || errors.Is(err, berth.ErrDraining) {
 			h.recover()
 		}
 		return nil
@@ -362,7 +362,7 @@ func (h *hand) putBack(c *crew) {
 // move makes a call about the resource, and writes it down.
 func (h *hand) move(c *crew, do string, call func(context.Context, []string) (allocator.Change, error)) history.Kind {
 	e := h.w.log.begin(history.Event{
-		Do: do, Primitive: pool, Name: h.owed.name, Node: h.owed.node(c), Resource: h.owed.resource,
+		Do: do, Primitive: pool, Name: h.owed.name, Node: c.node.ID(), Resource: h.owed.resource,
 	})
 	_, err := call(context.Background(), []string{h.owed.resource})
 	kind := answer(err)
@@ -385,7 +385,7 @@ func (h *hand) decide(c *crew) {
 		lasts = h.between(2000, 4000)
 	}
 	e := h.w.log.begin(history.Event{
-		Do: do, Primitive: p.primitive, Name: p.name, Node: p.node(c), Lasts: lasts.Milliseconds(),
+		Do: do, Primitive: p.primitive, Name: p.name, Node: c.node.ID(), Lasts: lasts.Milliseconds(),
 	})
 	err := p.pause(context.Background(), c, lasts)
 	kind := answer(err)
@@ -399,7 +399,7 @@ func (h *hand) decide(c *crew) {
 // mostly the oldest.
 func (h *hand) want(c *crew) {
 	p := h.plan()
-	e := history.Event{Do: history.Want, Primitive: p.primitive, Name: p.name, Node: p.node(c)}
+	e := history.Event{Do: history.Want, Primitive: p.primitive, Name: p.name, Node: c.node.ID()}
 	if !h.oneIn(4) {
 		ctx, cancel := context.WithTimeout(context.Background(), glance)
 		list, err := p.list(ctx, c)

@@ -97,6 +97,7 @@ func is(err error) (words []string) {
 		{"closed", berth.ErrClosed},
 		{"invalid", berth.ErrInvalidConfig},
 		{"incompatible", berth.ErrIncompatible},
+		{"draining", berth.ErrDraining},
 		{"cancelled", context.Canceled},
 		{"timeout", context.DeadlineExceeded},
 	} {
@@ -133,7 +134,7 @@ func outcome(err, left error) (history.Kind, berth.Reason, string) {
 	switch refusal.Reason {
 	case berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead, berth.ReasonPaused,
 		berth.ReasonAbsent, berth.ReasonTooHeavy, berth.ReasonCapacity, berth.ReasonDiffers, berth.ReasonLimited,
-		berth.ReasonDeadlock, berth.ReasonTooManyEntries,
+		berth.ReasonDeadlock, berth.ReasonTooManyEntries, berth.ReasonDraining,
 		berth.ReasonCancelled, berth.ReasonTimedOut, berth.ReasonAttempts:
 		return history.Fail, refusal.Reason, refusal.Claim
 	}

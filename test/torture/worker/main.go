@@ -1,4 +1,4 @@
-// Worker is a child process of a torture run: it uses all three primitives as a
+// Worker is a child process of a torture run: it uses all three primitives, on nodes that carry all of them, as a
 // busy program would, and writes down what it did and what it was told. Its order
 // is a job.Job in its environment.
 package main
@@ -22,12 +22,12 @@ import (
 	"github.com/berth-go/berth/test/torture/job"
 )
 
-// leakLooks is how often goroutines are looked for that have not ended after the clients were
+// leakLooks is how often goroutines are looked for that have not ended after the nodes were
 // closed: for 12 s, if this process runs all the time. A close that was cut short by a fault
 // leaves some that go on for a while.
 const leakLooks = 18
 
-// nodes is how many clients of each primitive a worker has at a time.
+// nodes is how many a worker has at a time, each with clients of all primitives.
 const nodes = 3
 
 func main() {
@@ -47,6 +47,7 @@ type worker struct {
 	long     atomic.Bool   // set between the orders Long and Short
 	part     atomic.Int64  // holds that began before it are to end: CLOCK_MONOTONIC ns
 
+	opened  atomic.Int64  // how many crews there were
 	endless atomic.Bool   // set between the orders Endless and Short
 	asked   chan struct{} // closed by the first order Endless
 }
@@ -126,7 +127,7 @@ func (w *worker) connect() bool {
 }
 
 // work starts the crews. worked is closed when none of them has anything under
-// way any more, closed when all their clients are closed, too.
+// way any more, closed when all their nodes are closed, too.
 func (w *worker) work() (worked, closed chan struct{}) {
 	worked, closed = make(chan struct{}), make(chan struct{})
 	var working, open sync.WaitGroup
@@ -157,16 +158,21 @@ func (w *worker) crews(n, hands int, idle func()) {
 		workers[i] = newHand(w, uint64(100*n+i))
 	}
 	for {
-		c := w.open()
+		c := w.open(strconv.Itoa(n), w.job.Swarms > 0 && draw.oneIn(w.job.Swarms))
 		abrupt := !w.job.Calm && draw.oneIn(4)
 		var busy sync.WaitGroup
 		for _, h := range workers {
 			busy.Go(func() { h.work(c) })
 		}
-		drained := !pause(draw.between(w.job.Life/2, w.job.Life), w.draining)
+		if w.job.Drains > 0 && draw.oneIn(w.job.Drains) {
+			w.drain(c, draw)
+		} else {
+			pause(draw.between(w.job.Life/2, w.job.Life), w.draining)
+		}
+		drained := w.drains()
 		close(c.over)
 		if abrupt && !drained {
-			// The clients are closed in the midst of everything, as by a program
+			// The node is closed in the midst of everything, as by a program
 			// that was told to end.
 			c.abrupt.Store(true)
 			c.close()
@@ -221,7 +227,7 @@ func pause(d time.Duration, ended <-chan struct{}) bool {
 	}
 }
 
-// lookForLeaks writes down what runs on though all clients are closed, after so many looks
+// lookForLeaks writes down what runs on though all nodes are closed, after so many looks
 // that have found something: they count no time in which this process does not run.
 // Goroutines that are none of Berth's are not looked at: the rueidis client is still
 // open. It looks a few times, because one that has not begun to run has no name yet, and

@@ -211,17 +211,6 @@ func hold[H interface {
 	return h, nil
 }
 
-// node is the client that the plan is for.
-func (p plan) node(c *crew) string {
-	switch p.primitive {
-	case sem:
-		return c.sems.Node()
-	case lock:
-		return c.locks.Node()
-	}
-	return c.pools.Node()
-}
-
 // list returns the holds of the plan's name.
 func (p plan) list(ctx context.Context, c *crew) ([]berth.Holder, error) {
 	return c.holders(ctx, keyspace.Kind(p.primitive), p.name)

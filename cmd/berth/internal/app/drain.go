@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // drainCommand makes a command that has processes finish.
@@ -49,15 +50,10 @@ Exit code 1: something is left, or was left to whoever resumes it; or another op
 
 // drainDocument is what has come of it.
 type drainDocument struct {
-	Namespace string          `json:"namespace"`
-	Node      string          `json:"node,omitempty"`
-	Label     string          `json:"label,omitempty"`
-	Stopped   bool            `json:"stopped"`
-	Kinds     []drainedOfKind `json:"kinds"`
-}
-
-type drainedOfKind struct {
-	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Node      string `json:"node,omitempty"`
+	Label     string `json:"label,omitempty"`
+	Stopped   bool   `json:"stopped"`
 	Asked     int    `json:"asked"`
 	Cancelled int    `json:"cancelled"`
 	Ended     int    `json:"ended"`
@@ -65,32 +61,24 @@ type drainedOfKind struct {
 	Left      int    `json:"left"`
 }
 
-// drain calls the operators of all kinds. What was done is told, also beside an error.
+// drain drains. What was done is told, also beside an error.
 func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.Duration, stop bool) error {
-	document := drainDocument{a.Namespace, target.Node, target.Label, stop, make([]drainedOfKind, 3)}
-	failed := a.eachKind(ctx, func(ctx context.Context, i int, kind string, ops allOperator) error {
-		document.Kinds[i].Kind = kind
+	var d berth.Drained
+	failed := a.WithNode(ctx, func(ctx context.Context, n *node.Node) (err error) {
 		if stop {
-			return InFlags(ops.StopDrain(ctx, target), "Node", "--node", "Label", "--label")
-		}
-		if i == 0 {
+			err = n.Operator().StopDrain(ctx, target)
+		} else {
 			a.tellDraining(within)
-		}
-		d, err := ops.Drain(ctx, target, within)
-		document.Kinds[i] = drainedOfKind{kind, d.Asked, d.Cancelled, d.Ended, d.Detached, d.Left}
-		if err != nil && d.Left > 0 {
-			return Exit(ExitFailed, err)
+			if d, err = n.Operator().Drain(ctx, target, within); err != nil && d.Left > 0 {
+				return Exit(ExitFailed, err)
+			}
 		}
 		return InFlags(err, "Node", "--node", "Label", "--label")
 	})
-	sum := drainedOfKind{}
-	for _, k := range document.Kinds {
-		sum.Asked, sum.Cancelled, sum.Ended = sum.Asked+k.Asked, sum.Cancelled+k.Cancelled, sum.Ended+k.Ended
-		sum.Detached, sum.Left = sum.Detached+k.Detached, sum.Left+k.Left
-	}
-	err := Listed(failed, sum.Asked+sum.Cancelled+sum.Ended, func() error { return a.printDrained(&document, &sum) })
-	if err == nil && sum.Detached > 0 {
-		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", Count(sum.Detached, "hold")))
+	document := drainDocument{a.Namespace, target.Node, target.Label, stop, d.Asked, d.Cancelled, d.Ended, d.Detached, d.Left}
+	err := Listed(failed, d.Asked+d.Cancelled+d.Ended, func() error { return a.printDrained(&document) })
+	if err == nil && d.Detached > 0 {
+		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", Count(d.Detached, "hold")))
 	}
 	return err
 }
@@ -104,7 +92,7 @@ func (a *App) tellDraining(within time.Duration) {
 	fmt.Fprintf(a.Err, "berth: asking; %s; Ctrl-C leaves the drain in force\n", ends)
 }
 
-func (a *App) printDrained(d *drainDocument, sum *drainedOfKind) error {
+func (a *App) printDrained(d *drainDocument) error {
 	if a.JSON {
 		return PrintJSON(a.Out, d)
 	}
@@ -114,10 +102,10 @@ func (a *App) printDrained(d *drainDocument, sum *drainedOfKind) error {
 		return err
 	}
 	matched := ""
-	if *sum == (drainedOfKind{}) {
+	if d.Asked+d.Cancelled+d.Ended+d.Detached+d.Left == 0 {
 		matched = "; no hold or wait matched"
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left%s\n", who,
-		Count(sum.Asked, "hold"), Count(sum.Cancelled, "wait"), Count(sum.Ended, "hold"), sum.Left, matched)
+		Count(d.Asked, "hold"), Count(d.Cancelled, "wait"), Count(d.Ended, "hold"), d.Left, matched)
 	return err
 }

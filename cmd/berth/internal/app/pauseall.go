@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,9 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // pauseAllCommand makes a command that has nothing granted in the whole namespace.
@@ -42,7 +39,7 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 			if err := cmp.Or(NeedForce(forced), settings.Text("--reason", reason)); err != nil {
 				return err
 			}
-			return a.pauseAll(cmd.Context(), span, reason, func(ctx context.Context, ops allOperator) (berth.PausedAll, error) {
+			return a.pauseAll(cmd.Context(), span, reason, func(ctx context.Context, ops *node.Operator) (berth.PausedAll, error) {
 				return ops.PauseAll(ctx, span, reason)
 			})
 		}),
@@ -70,7 +67,7 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 			if !all {
 				return Usage("--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'")
 			}
-			return a.pauseAll(cmd.Context(), 0, "", func(ctx context.Context, ops allOperator) (berth.PausedAll, error) {
+			return a.pauseAll(cmd.Context(), 0, "", func(ctx context.Context, ops *node.Operator) (berth.PausedAll, error) {
 				return ops.UnpauseAll(ctx)
 			})
 		}),
@@ -79,79 +76,26 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 	return cmd
 }
 
-// allOperator has the calls for all names of a kind.
-type allOperator interface {
-	PauseAll(ctx context.Context, lasts time.Duration, reason string) (berth.PausedAll, error)
-	UnpauseAll(ctx context.Context) (berth.PausedAll, error)
-	Drain(ctx context.Context, target berth.DrainTarget, within time.Duration) (berth.Drained, error)
-	StopDrain(ctx context.Context, target berth.DrainTarget) error
-}
-
 // pauseAllDocument is what has come of it; 0 ms is no pause.
 type pauseAllDocument struct {
-	Namespace string         `json:"namespace"`
-	PausedMs  int64          `json:"pausedMs"`
-	Reason    string         `json:"reason,omitempty"`
-	Kinds     []pausedOfKind `json:"kinds"`
+	Namespace string `json:"namespace"`
+	PausedMs  int64  `json:"pausedMs"`
+	Reason    string `json:"reason,omitempty"`
+	Names     int    `json:"names"`
+	Unread    int    `json:"unread"`
 }
 
-type pausedOfKind struct {
-	Kind   string `json:"kind"`
-	Names  int    `json:"names"`
-	Unread int    `json:"unread"`
-}
-
-// pauseAll calls the operators of all kinds.
-func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, allOperator) (berth.PausedAll, error)) error {
-	document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, make([]pausedOfKind, 3)}
-	names := 0
-	failed := a.eachKind(ctx, func(ctx context.Context, i int, kind string, ops allOperator) error {
-		paused, err := call(ctx, ops)
-		document.Kinds[i] = pausedOfKind{kind, paused.Names, paused.Unread}
-		if paused.Unread > 0 {
+// pauseAll pauses the names of all kinds, or ends that.
+func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, *node.Operator) (berth.PausedAll, error)) error {
+	var paused berth.PausedAll
+	failed := a.WithNode(ctx, func(ctx context.Context, n *node.Node) (err error) {
+		if paused, err = call(ctx, n.Operator()); paused.Unread > 0 {
 			return Exit(ExitFailed, err)
 		}
 		return InFlags(err, "lasts", "--for")
 	})
-	for _, kind := range document.Kinds {
-		names += kind.Names
-	}
-	return Listed(failed, names, func() error { return a.printPausedAll(&document) })
-}
-
-// eachKind calls f for all kinds at once: each call waits until all processes have heard. It returns the first
-// error in the order of the kinds.
-func (a *App) eachKind(ctx context.Context, f func(ctx context.Context, i int, kind string, ops allOperator) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		ops, err := c.operators()
-		if err != nil {
-			return err
-		}
-		errs := make([]error, len(ops))
-		var calls sync.WaitGroup
-		for i, kind := range []string{"sem", "lock", "pool"} {
-			calls.Go(func() { errs[i] = f(ctx, i, kind, ops[i]) })
-		}
-		calls.Wait()
-		return cmp.Or(errs...)
-	})
-}
-
-// operators are those of all kinds.
-func (c *Connection) operators() ([]allOperator, error) {
-	sems, err := c.Sems(semaphore.Config{})
-	if err != nil {
-		return nil, err
-	}
-	locks, err := c.Locks(qlock.Config{})
-	if err != nil {
-		return nil, err
-	}
-	pools, err := c.Pools(allocator.Config{})
-	if err != nil {
-		return nil, err
-	}
-	return []allOperator{sems.Operator(), locks.Operator(), pools.Operator()}, nil
+	document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, paused.Names, paused.Unread}
+	return Listed(failed, paused.Names, func() error { return a.printPausedAll(&document) })
 }
 
 func (a *App) printPausedAll(d *pauseAllDocument) error {
@@ -164,9 +108,8 @@ func (a *App) printPausedAll(d *pauseAllDocument) error {
 		if d.Reason != "" {
 			about += ": " + text.Plain(d.Reason)
 		}
-		about += "; in use are "
+		about += "; in use: "
 	}
-	_, err := fmt.Fprintf(a.Out, "%s%s, %s, %s\n", about,
-		Count(d.Kinds[0].Names, "semaphore"), Count(d.Kinds[1].Names, "lock"), Count(d.Kinds[2].Names, "pool"))
+	_, err := fmt.Fprintf(a.Out, "%s%s\n", about, Count(d.Names, "name"))
 	return err
 }

@@ -19,15 +19,14 @@ func TestPauseOfTheNamespace(t *testing.T) {
 	ctx := context.Background()
 	_, err := apptest.SemOf(t, s, "gpu", 2).Acquire(ctx, nil)
 	require.NoError(t, err)
-	require.Equal(t, apptest.Outcome(0, "paused for 2h00m: moving; in use are 1 semaphore, 0 locks, 0 pools\n", ""),
+	require.Equal(t, apptest.Outcome(0, "paused for 2h00m: moving; in use: 1 name\n", ""),
 		apptest.Call(t, s.URL(), "pause", "--all", "--for", "2h", "--reason", "moving", "--force"))
 	_, err = apptest.LocksOf(t, s, qlock.Config{}).TryLock(ctx, "nightly", nil)
 	var refused *berth.AcquireError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, berth.ReasonPaused, refused.Reason)
 	require.Equal(t, "moving", refused.Pause.Reason)
-	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "kinds": [
-		{"kind": "sem", "names": 1, "unread": 0}, {"kind": "lock", "names": 0, "unread": 0}, {"kind": "pool", "names": 0, "unread": 0}]}`,
+	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "names": 1, "unread": 0}`,
 		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
 	_, err = apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 2, nil)
 	require.NoError(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -156,6 +157,18 @@ func (a *App) WithServer(ctx context.Context, f func(context.Context, *Connectio
 		return err
 	}
 	return Unreachable(c.Address, err)
+}
+
+// WithNode connects, and calls f with a node.
+func (a *App) WithNode(ctx context.Context, f func(context.Context, *node.Node) error) error {
+	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+		n, err := node.New(c.Redis, node.Config{Namespace: c.Namespace, CallTimeout: Times.Call, Retry: berth.Retry{Within: Times.Call}})
+		if err != nil {
+			return err
+		}
+		c.clients = append(c.clients, n)
+		return f(ctx, n)
+	})
 }
 
 // WithSems connects, and calls f with a client for semaphores.

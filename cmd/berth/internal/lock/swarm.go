@@ -49,7 +49,7 @@ func swarmFlushCommand(a *app.App) *cobra.Command {
 		Use:   "flush",
 		Short: "Remove what dead nodes hold, now",
 		Long: `Condemn the nodes that have not said for their own zombie limit that they live, and
-remove what condemned nodes hold and have waiting; locks go to the next in line.
+remove what condemned nodes hold and have waiting, of all kinds; it goes to the next in line.
 Every node of the swarm does the same from time to time. Detached holds, and those
 of nodes that were never in the swarm, stay. A node that holds without end, and that
 the server has lost, is entered again: flush once more after its limit.`,
@@ -131,14 +131,18 @@ type (
 		ZombieAfterMs int64     `json:"zombieAfterMs"`
 	}
 	leftDocument struct {
-		Owners  []string `json:"owners"`
-		Locks   []string `json:"locks"`
-		Waiting int      `json:"waiting"`
+		Owners  []string       `json:"owners"`
+		Names   []nameDocument `json:"names"`
+		Waiting int            `json:"waiting"`
+	}
+	nameDocument struct {
+		Kind string `json:"kind"`
+		Name string `json:"name"`
 	}
 	flushDocument struct {
 		Namespace string `json:"namespace"`
 		Nodes     int    `json:"nodes"`
-		Locks     int    `json:"locks"`
+		Holds     int    `json:"holds"`
 		Waiters   int    `json:"waiters"`
 	}
 )
@@ -159,7 +163,10 @@ func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now tim
 	if a.JSON {
 		document := swarmDocument{
 			Namespace: a.Namespace, Nodes: []nodeDocument{},
-			Left: leftDocument{append([]string{}, left.Owners...), append([]string{}, left.Locks...), len(left.Waiters)},
+			Left: leftDocument{append([]string{}, left.Owners...), []nameDocument{}, len(left.Waiters)},
+		}
+		for _, n := range left.Names {
+			document.Left.Names = append(document.Left.Names, nameDocument(n))
 		}
 		for _, n := range nodes {
 			document.Nodes = append(document.Nodes, nodeDocument{
@@ -180,26 +187,26 @@ func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now tim
 	if err := app.Table(a.Out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
 		return err
 	}
-	if len(left.Locks) == 0 && len(left.Waiters) == 0 {
+	if len(left.Names) == 0 && len(left.Waiters) == 0 {
 		return nil
 	}
-	if len(left.Locks) == 0 {
+	if len(left.Names) == 0 {
 		_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
 		return err
 	}
-	names := make([]string, len(left.Locks))
-	for i, name := range left.Locks {
-		names[i] = text.Plain(name)
+	names := make([]string, len(left.Names))
+	for i, n := range left.Names {
+		names[i] = n.Kind + " " + text.Plain(n.Name)
 	}
-	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, locks held: %s\n",
+	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, held: %s\n",
 		len(left.Waiters), strings.Join(names, ", "))
 	return err
 }
 
 func printFlushed(a *app.App, done qlock.Flushed) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Locks, done.Waiters})
+		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Holds, done.Waiters})
 	}
-	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Locks, done.Waiters)
+	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Holds, done.Waiters)
 	return err
 }

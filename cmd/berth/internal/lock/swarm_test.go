@@ -19,7 +19,7 @@ func TestTheSwarmOfNobody(t *testing.T) {
 	url := apptest.Server(t).URL()
 	require.Equal(t, apptest.Outcome(0, "No node is in the swarm of namespace shop.\n", ""), apptest.Call(t, url, "swarm", "status", "--namespace", "shop"))
 	require.Equal(t, apptest.Outcome(0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""), apptest.Call(t, url, "swarm", "flush"))
-	require.JSONEq(t, `{"namespace": "berth", "nodes": [], "leftBehind": {"owners": [], "locks": [], "waiting": 0}}`,
+	require.JSONEq(t, `{"namespace": "berth", "nodes": [], "leftBehind": {"owners": [], "names": [], "waiting": 0}}`,
 		apptest.Call(t, url, "swarm", "status", "--json").Out)
 }
 
@@ -68,11 +68,11 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	require.Equal(t, "zombie", document.Nodes[1].State)
 	require.Equal(t, limit.Milliseconds(), document.Nodes[1].ZombieAfterMs)
 	require.GreaterOrEqual(t, document.Nodes[1].ProbedMsAgo, limit.Milliseconds()-50)
-	require.Equal(t, leftDocument{[]string{held.ID()}, []string{"table"}, 0}, document.Left)
-	require.Contains(t, apptest.Call(t, s.URL(), "swarm", "status").Out, "\nDead nodes have left behind: 0 waiting, locks held: table\n")
+	require.Equal(t, leftDocument{[]string{held.ID()}, []nameDocument{{"lock", "table"}}, 0}, document.Left)
+	require.Contains(t, apptest.Call(t, s.URL(), "swarm", "status").Out, "\nDead nodes have left behind: 0 waiting, held: lock table\n")
 
 	require.Equal(t, apptest.Outcome(0, "nodes condemned: 1, holds ended: 1, waiting claims removed: 0\n", ""), apptest.Call(t, s.URL(), "swarm", "flush"))
-	require.JSONEq(t, `{"namespace": "berth", "nodes": 0, "locks": 0, "waiters": 0}`, apptest.Call(t, s.URL(), "swarm", "flush", "--json").Out)
+	require.JSONEq(t, `{"namespace": "berth", "nodes": 0, "holds": 0, "waiters": 0}`, apptest.Call(t, s.URL(), "swarm", "flush", "--json").Out)
 	require.Contains(t, apptest.Call(t, s.URL(), "swarm", "status").Out, "condemned")
 	lock, err := live.TryLock(context.Background(), "table", nil)
 	require.NoError(t, err, "it is free")

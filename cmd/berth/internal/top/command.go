@@ -90,10 +90,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 		return err
 	}
 	var acts bytes.Buffer // the lines of what was done: the terminal is taken until the end
-	actor, err := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Observer: app.Acts(&acts)})
-	if err != nil {
-		return err
-	}
+	actor := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Observer: app.Acts(&acts)})
 	watcher := watch.New(read, nil)
 	defer watcher.Close()
 	inner, cancel := context.WithCancel(ctx)

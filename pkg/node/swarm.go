@@ -1,21 +1,26 @@
-package qlock
+package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/swarm"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// SwarmConfig is how a client takes part in a swarm. The nodes of a swarm watch each
+// SwarmConfig is how a node takes part in a swarm. The nodes of a swarm watch each
 // other, so that holds that do not renew end when their node has died.
 type SwarmConfig struct {
-	// Auto starts the swarm with the client, in the background. Default false.
+	// Auto starts the swarm with the node, in the background. Default false.
 	Auto bool
 	// ProbeEvery is how often this node says that it lives: at least 1 ms.
 	// Default 2 s.
@@ -86,59 +91,68 @@ type Zombies struct {
 	// Owners are the owners that hold or wait on these nodes, sorted. The owner of a claim
 	// without one is the claim's id.
 	Owners []string
-	// Locks are the names of the locks that they hold, each once.
-	Locks []string
+	// Names are the names that they hold, each once, sorted by kind and name.
+	Names []Name
 	// Waiters are their waiting claims.
 	Waiters []berth.Waiter
+}
+
+// Name is a name of a kind.
+type Name struct {
+	// Kind is the kind: "lock", "sem" or "pool".
+	Kind string
+	// Name is what is contended for.
+	Name string
 }
 
 // Flushed is what a flush did.
 type Flushed struct {
 	// Nodes is how many nodes it condemned.
 	Nodes int
-	// Locks is how many holds it ended.
-	Locks int
+	// Holds is how many holds it ended.
+	Holds int
 	// Waiters is how many waiting claims it removed.
 	Waiters int
 }
 
-// Swarm is a client's part in the swarm of its namespace. While it runs, the client's
-// handles end with berth.ErrLost if no probe was confirmed for ZombieAfter, less 2 ms
-// and 1 %. The client then goes on under a new node id; others may get what the former
-// one held. A flush never touches detached holds, nor holds of a node that has never
-// started a swarm. If the server has lost the list of nodes, locks without end are
-// still found: the record of such a lock says that its node is in the swarm. A Swarm is
+// Swarm is a node's part in the swarm of its namespace. While it runs, all handles of the node, of locks, permits and
+// allocations, end with berth.ErrLost if no probe was confirmed for ZombieAfter, less 2 ms
+// and 1 %. The process then goes on under a new node id; others may get what the former
+// one held. What is held for a fixed time ends so, too: make another node for what must not. A flush removes names of all
+// kinds. It never touches detached holds, nor holds of a node that has never
+// started a swarm. If the server has lost the list of nodes, holds without end are
+// still found: the record of such a hold says that its node is in the swarm. A Swarm is
 // safe for concurrent use.
 type Swarm struct {
-	c *Client
-	s *swarm.Swarm
+	n   *Node
+	s   *swarm.Swarm
+	cfg SwarmConfig
 
-	closing chan struct{} // closed when the client closes, to end what starts
+	closing chan struct{} // closed when the node closes, to end what starts
 	closed  sync.Once
-	work    sync.WaitGroup // what starts; added to under the client's mu while it is open
+	work    sync.WaitGroup // what starts; added to while the process is open
 }
 
-// newSwarm makes the part of a client whose configuration is valid.
-func newSwarm(c *Client) (*Swarm, error) {
-	s := &Swarm{c: c, closing: make(chan struct{})}
-	cfg := c.cfg.Swarm
+// newSwarm makes the part of a node whose configuration is valid.
+func newSwarm(n *Node, cfg SwarmConfig, of *line.Config) (*Swarm, error) {
+	s := &Swarm{n: n, cfg: cfg, closing: make(chan struct{})}
 	var err error
 	s.s, err = swarm.New(swarm.Config{
-		Runner: c.run, Space: c.space, Label: c.cfg.Label,
+		Runner: of.Runner, Space: of.Space, Label: of.Settings.Label,
 		ProbeEvery: cfg.ProbeEvery, ZombieAfter: cfg.ZombieAfter, FlushEvery: cfg.FlushEvery,
-		Clock: c.clock, Node: c.Node, Replace: s.replace, Line: flushable{c}, Observe: c.tell.Send,
-		Leaving: func(ctx context.Context) error { return c.node.Load().Engine.Reaffirm(ctx) },
+		Clock: of.Clock, Node: n.ID, Replace: s.replace, Line: flushable{n}, Observe: of.Tell.Send,
+		Leaving: func(ctx context.Context) error { return n.p.Node().Engine.Reaffirm(ctx) },
 	})
 	return s, err
 }
 
-// Swarm returns the client's part in the swarm, always the same one. It does not run
+// Swarm returns the node's part in the swarm, always the same one. It does not run
 // until it is started.
-func (c *Client) Swarm() *Swarm { return c.swarm }
+func (n *Node) Swarm() *Swarm { return n.swarm }
 
 // Start probes once, and goes on in the background. It does nothing if the swarm runs.
 // Beside a Stop it starts after the Stop has ended. It returns the error of the first
-// probe, or ctx's; or berth.ErrClosed if the client is closed before Start returns:
+// probe, or ctx's; or berth.ErrClosed if the node is closed before Start returns:
 // then the swarm does not run.
 func (s *Swarm) Start(ctx context.Context) error {
 	if !s.enter() {
@@ -148,31 +162,16 @@ func (s *Swarm) Start(ctx context.Context) error {
 	ctx, cancel := s.whileOpen(ctx)
 	defer cancel()
 	err := s.s.Start(ctx)
-	if s.c.isClosed() {
+	if s.n.p.Closed() {
 		return berth.ErrClosed // and stop, which waits for this, ends what runs
 	}
 	return err
 }
 
-// enter begins work that stop waits for, unless the client is closed.
-func (s *Swarm) enter() bool {
-	s.c.mu.Lock()
-	defer s.c.mu.Unlock()
-	if s.c.closed {
-		return false
-	}
-	s.work.Add(1)
-	return true
-}
+// enter begins work that stop waits for, unless the node is closed.
+func (s *Swarm) enter() bool { return s.n.p.IfOpen(func() { s.work.Add(1) }) }
 
-// isClosed reports whether Close has been called.
-func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
-}
-
-// whileOpen is a context that also ends when the client closes.
+// whileOpen is a context that also ends when the node closes.
 func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.work.Go(func() {
@@ -187,7 +186,7 @@ func (s *Swarm) whileOpen(ctx context.Context) (context.Context, context.CancelF
 
 // Stop ends probing and flushing, waits for both, and takes the node out of the swarm,
 // so that nobody flushes it. It does nothing if the swarm does not run. If Stop cannot
-// learn whether the node is out, the handles of the client end with berth.ErrLost, and
+// learn whether the node is out, the handles of the node end with berth.ErrLost, and
 // Stop returns the error.
 func (s *Swarm) Stop(ctx context.Context) error { return s.s.Stop(ctx) }
 
@@ -216,11 +215,11 @@ func nodeOf(n swarm.Node) SwarmNode {
 func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	found, err := s.s.Zombies(ctx)
 	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
-	names := make([]string, len(found.Holds))
-	for i, h := range found.Holds {
-		names[i] = h.Name
+	for _, h := range found.Holds {
+		z.Names = append(z.Names, Name{string(h.Kind), h.Name})
 	}
-	z.Locks = order(names)
+	slices.SortFunc(z.Names, func(a, b Name) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	z.Names = slices.Compact(z.Names)
 	for _, w := range found.Waiters {
 		z.Waiters = append(z.Waiters, w.Waiter)
 	}
@@ -228,10 +227,10 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 }
 
 // ProbeNow probes once. It returns berth.ErrNotRunning if the swarm does not run,
-// berth.ErrClosed if the client is closed, or the error of the probe or of ctx.
+// berth.ErrClosed if the node is closed, or the error of the probe or of ctx.
 func (s *Swarm) ProbeNow(ctx context.Context) error {
 	err := s.s.ProbeNow(ctx)
-	if errors.Is(err, berth.ErrNotRunning) && s.c.isClosed() {
+	if errors.Is(err, berth.ErrNotRunning) && s.n.p.Closed() {
 		return berth.ErrClosed
 	}
 	return err
@@ -240,7 +239,7 @@ func (s *Swarm) ProbeNow(ctx context.Context) error {
 // FlushNow flushes once, whether the swarm runs or not. It condemns the nodes whose own
 // ZombieAfter has passed since their last probe, and removes what condemned nodes hold
 // and have waiting. If the names cannot be read, it condemns nobody. If the server has
-// lost a node that has locks without end, the node gets its own ZombieAfter to probe;
+// lost a node that has holds without end, the node gets its own ZombieAfter to probe;
 // the first FlushNow after that condemns it. An error of one name or node does not stop
 // the others; the errors are joined.
 func (s *Swarm) FlushNow(ctx context.Context) (Flushed, error) {
@@ -255,49 +254,60 @@ func (s *Swarm) auto() {
 			select {
 			case <-s.closing:
 				return
-			case <-time.After(s.c.cfg.Swarm.ProbeEvery):
+			case <-time.After(s.cfg.ProbeEvery):
 			}
 		}
 	})
 }
 
-// stop ends it with its client.
+// stop ends it with its node.
 func (s *Swarm) stop(ctx context.Context) error {
 	s.closed.Do(func() { close(s.closing) })
 	s.work.Wait()
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = scriptkit.Limit(context.WithoutCancel(ctx), s.c.cfg.CleanupTimeout)
+		ctx, cancel = scriptkit.Limit(context.WithoutCancel(ctx), s.n.p.Settings.CleanupTimeout)
 		defer cancel()
 	}
 	return s.s.Stop(ctx)
 }
 
-// replace gives the client another node.
+// replace gives the process another node.
 func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
-	if !s.c.replace() {
+	former, ended, ok := s.n.p.Replace()
+	if !ok {
 		return ""
 	}
-	return s.c.Node()
+	id := s.n.ID()
+	s.n.p.Tell.Send(observe.Event{Kind: observe.NodeReplaced, Node: id, Detail: former.ID, Count: ended})
+	return id
 }
 
-// flushable is what a swarm flushes: the locks of the namespace.
-type flushable struct{ c *Client }
+// flushable is what a swarm flushes: the names of the namespace, of all kinds.
+type flushable struct{ n *Node }
 
-func (l flushable) Names(ctx context.Context) iter.Seq2[string, error] {
-	return l.c.node.Load().Names(ctx)
+func (l flushable) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
+	return func(yield func(reader.Ref, error) bool) {
+		for _, kind := range line.Kinds {
+			for name, err := range l.n.p.Face(kind).Names(ctx) {
+				if !yield(reader.Ref{Kind: kind, Name: name}, err) {
+					return
+				}
+			}
+		}
+	}
 }
 
-func (l flushable) Holders(ctx context.Context, name string) iter.Seq2[berth.Holder, error] {
-	return l.c.node.Load().Holders(ctx, name)
+func (l flushable) Holders(ctx context.Context, of reader.Ref) iter.Seq2[berth.Holder, error] {
+	return l.n.p.Face(of.Kind).Holders(ctx, of.Name)
 }
 
-func (l flushable) Waiters(ctx context.Context, name string) iter.Seq2[berth.Waiter, error] {
-	return l.c.node.Load().Waiters(ctx, name)
+func (l flushable) Waiters(ctx context.Context, of reader.Ref) iter.Seq2[berth.Waiter, error] {
+	return l.n.p.Face(of.Kind).Waiters(ctx, of.Name)
 }
 
-func (l flushable) Unknown(claim string) bool { return l.c.node.Load().Engine.Unknown(claim) }
+func (l flushable) Unknown(claim string) bool { return l.n.p.Node().Engine.Unknown(claim) }
 
-func (l flushable) ForceRelease(ctx context.Context, name, claim, node string) error {
-	return l.c.node.Load().ForceRelease(ctx, name, claim, node)
+func (l flushable) ForceRelease(ctx context.Context, of reader.Ref, claim, node string) error {
+	return l.n.p.Face(of.Kind).ForceRelease(ctx, of.Name, claim, node)
 }
