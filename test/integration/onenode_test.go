@@ -148,11 +148,11 @@ func TestOneKindOnAShardThatStandsStill(t *testing.T) {
 		q.Wait(w)
 	}
 	back := time.Since(began)
-	require.Less(t, back, lease/3, "the locks were given back late")
+	require.Less(t, back, within, "the locks waited for what is not answered")
 	w.Signalled("the close", closing.Done)
 	took := time.Since(began)
 	require.Error(t, closing.Err)
-	require.Less(t, took, within+call+cleanup+lease/3)
+	require.Less(t, took, within+call+cleanup+lease)
 	for _, q := range asking {
 		q.Fails(w, berth.ErrClosed)
 	}
