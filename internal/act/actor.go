@@ -73,10 +73,9 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 		defer cancel()
 		_ = n.Close(ctx) // it holds nothing
 	}()
-	told := false
-	if what.Verb == Drain { // which may last for hours
+	told := what.Verb == Drain // which may last for hours
+	if told {
 		a.told(ctx, &what, by, n.ID(), nil)
-		told = true
 	}
 	switch what.Verb {
 	case Drain, Undrain:

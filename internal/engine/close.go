@@ -11,7 +11,8 @@ import (
 )
 
 // Close ends all waits with ErrClosed, gives back what is held, within what Retry
-// allows for all of it together, and a CallTimeout more where some releases are answered and others are not, and returns when nothing of the engine runs any more.
+// allows for all of it together, and a CallTimeout more where some releases are answered and others are not, and returns when
+// nothing of the engine runs any more.
 // When ctx ends, or has ended already, it waits for CleanupTimeout more before it
 // returns ctx's error; what it has begun goes on. A later call waits again.
 func (e *Engine) Close(ctx context.Context) error {

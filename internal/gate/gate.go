@@ -35,7 +35,7 @@ const (
 	Most = 512
 	// Least is the smallest window.
 	Least = 16
-	// Share is how many asks of a kind may be in flight however many others are.
+	// Share is how many asks of a kind may be in flight however many others are, while no heartbeats wait.
 	Share = 16
 	// growth is how much must be answered in time for the window to grow by one.
 	growth = 8

@@ -64,16 +64,6 @@ type Config struct {
 	Observer observe.Observer
 }
 
-func (c Config) withDefaults() Config {
-	s := settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
-		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
-	}.WithDefaults()
-	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
-	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
-	return c
-}
-
 // Client is the pools of a node. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
@@ -92,7 +82,6 @@ type Client struct {
 // not be closed before the returned client is. New does no I/O; Check does. Its
 // errors are *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	cfg = cfg.withDefaults()
 	n, err := node.New(redis, node.Config{
 		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
 		CleanupTimeout: cfg.CleanupTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
@@ -101,7 +90,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return on(n, cfg)
+	return On(n, &cfg)
 }
 
 // On returns the pools of a node. Of cfg Lease and Defaults count; nil for none. The wait lease is that of the node where that
@@ -110,7 +99,8 @@ func On(n *node.Node, cfg *Config) (*Client, error) {
 	if n == nil {
 		return nil, berth.Invalid("node", "a node is needed")
 	}
-	s := line.Of(n).Settings
+	p := line.Of(n)
+	s := &p.Settings
 	own := Config{Lease: s.Lease}
 	if cfg != nil {
 		own = Config{Lease: cmp.Or(cfg.Lease, s.Lease), Defaults: cfg.Defaults}
@@ -119,16 +109,11 @@ func On(n *node.Node, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	own.Label, own.CallTimeout, own.CleanupTimeout, own.Retry = s.Label, s.CallTimeout, s.CleanupTimeout, s.Retry
-	return on(n, own)
-}
-
-func on(n *node.Node, cfg Config) (*Client, error) {
-	if err := cfg.Defaults.validateDefaults(&cfg); err != nil {
+	if err := own.Defaults.validateDefaults(&own); err != nil {
 		return nil, err
 	}
-	cfg.Defaults = cfg.Defaults.own()
-	p := line.Of(n)
-	c := &Client{cfg: cfg, wait: min(cfg.Lease, p.Settings.Lease), n: n, p: p, look: reader.New(p.Runner, p.Space, false), pools: make(map[string]member)}
+	own.Defaults = own.Defaults.own()
+	c := &Client{cfg: own, wait: min(own.Lease, s.Lease), n: n, p: p, look: reader.New(p.Runner, p.Space, false), pools: make(map[string]member)}
 	c.operator = Operator{client: c, atOnce: atOnce}
 	if !p.Add(c.kind()) {
 		return nil, berth.Invalid("node", "it has its pools already")
@@ -226,17 +211,18 @@ func (c *Client) trial(ctx context.Context) (err error) {
 	if _, err := p.add(ctx, []string{"trial"}, max(c.cfg.Lease, 4*c.cfg.CallTimeout), 1, 0, nil); err != nil {
 		return err
 	}
-	claim := p.claim(ctx, c.face(), AllocateOptions{Lease: c.cfg.Lease}, false)
-	answer, err := c.face().Acquire(ctx, claim)
+	f := c.face()
+	claim := p.claim(ctx, f, AllocateOptions{Lease: c.cfg.Lease}, false)
+	answer, err := f.Acquire(ctx, claim)
 	if err != nil {
 		return err
 	}
 	if answer.Refused != nil {
 		return answer.Refused
 	}
-	if _, err := c.face().Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
+	if _, err := f.Beat(ctx, claim.Name, engine.ModeBeat, []*engine.Claim{claim}); err != nil {
 		return err
 	}
-	_, err = c.face().Release(ctx, claim, 0)
+	_, err = f.Release(ctx, claim, 0)
 	return err
 }

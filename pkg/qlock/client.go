@@ -68,19 +68,6 @@ type Config struct {
 // defaultLease is that of locks, which is shorter than that of other primitives.
 const defaultLease = 5 * time.Second
 
-func (c Config) withDefaults() Config {
-	if c.Lease == 0 {
-		c.Lease = defaultLease
-	}
-	s := settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
-		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
-	}.WithDefaults()
-	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
-	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
-	return c
-}
-
 // Client is the locks of a node. It is safe for concurrent use.
 type Client struct {
 	cfg      Config
@@ -96,8 +83,8 @@ type Client struct {
 // close it after the returned client. New does no I/O; Check does. Its errors are
 // *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	cfg = cfg.withDefaults()
-	_, bad := defaults(&cfg)
+	cfg.Lease = cmp.Or(cfg.Lease, defaultLease)
+	_, bad := defaults(&cfg) // before a swarm starts
 	cfg.Swarm.Auto = cfg.Swarm.Auto && bad == nil
 	n, err := node.New(redis, node.Config{
 		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
@@ -108,7 +95,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err = cmp.Or(err, bad); err != nil {
 		return nil, err
 	}
-	return on(n, cfg)
+	return On(n, &cfg)
 }
 
 // On returns the locks of a node. Of cfg Lease and Defaults count; nil for none. The wait lease is that of the node where
@@ -126,15 +113,11 @@ func On(n *node.Node, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	own.Label, own.CallTimeout = s.Label, s.CallTimeout
-	return on(n, own)
-}
-
-func on(n *node.Node, cfg Config) (_ *Client, err error) {
-	c := &Client{cfg: cfg, n: n, p: line.Of(n)}
-	c.wait = min(cfg.Lease, c.p.Settings.Lease)
-	if c.defaults, err = defaults(&c.cfg); err != nil {
+	complete, err := defaults(&own)
+	if err != nil {
 		return nil, err
 	}
+	c := &Client{cfg: own, wait: min(own.Lease, s.Lease), defaults: complete, n: n, p: line.Of(n)}
 	c.clock, c.operator = c.p.Clock, &Operator{client: c}
 	c.p.Add(&kind)
 	return c, nil

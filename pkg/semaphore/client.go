@@ -66,16 +66,6 @@ type Config struct {
 	Observer observe.Observer
 }
 
-func (c Config) withDefaults() Config {
-	s := settings.Common{
-		Namespace: c.Namespace, Label: c.Label, Lease: c.Lease, Linger: c.Linger, CallTimeout: c.CallTimeout,
-		CleanupTimeout: c.CleanupTimeout, WarnHeldLongerThan: c.WarnHeldLongerThan,
-	}.WithDefaults()
-	c.Namespace, c.Label, c.Lease, c.Linger = s.Namespace, s.Label, s.Lease, s.Linger
-	c.CallTimeout, c.CleanupTimeout, c.WarnHeldLongerThan = s.CallTimeout, s.CleanupTimeout, s.WarnHeldLongerThan
-	return c
-}
-
 // validate looks at what is no setting of a node.
 func (c Config) validate() error {
 	if c.CapacityPolicy < CapacityStored || c.CapacityPolicy > CapacityOverride {
@@ -101,7 +91,6 @@ type Client struct {
 // it after the returned client. New does no I/O; Check does. Its errors are
 // *berth.ConfigError.
 func New(redis rueidis.Client, cfg Config) (*Client, error) {
-	cfg = cfg.withDefaults()
 	n, err := node.New(redis, node.Config{
 		Namespace: cfg.Namespace, Label: cfg.Label, Lease: cfg.Lease, Linger: cfg.Linger, CallTimeout: cfg.CallTimeout,
 		CleanupTimeout: cfg.CleanupTimeout, Retry: cfg.Retry, KeepConnections: cfg.KeepConnections,
@@ -110,7 +99,7 @@ func New(redis rueidis.Client, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return on(n, cfg)
+	return On(n, &cfg)
 }
 
 // On returns what makes the semaphores of a node. Of cfg Lease, Defaults and CapacityPolicy count; nil for none. The wait
@@ -128,16 +117,11 @@ func On(n *node.Node, cfg *Config) (*Client, error) {
 		return nil, err
 	}
 	own.Label = s.Label
-	return on(n, own)
-}
-
-func on(n *node.Node, cfg Config) (*Client, error) {
-	if err := cfg.validate(); err != nil {
+	if err := own.validate(); err != nil {
 		return nil, err
 	}
-	cfg.Defaults = cfg.Defaults.own()
-	c := &Client{cfg: cfg, n: n, p: line.Of(n)}
-	c.wait = min(cfg.Lease, c.p.Settings.Lease)
+	own.Defaults = own.Defaults.own()
+	c := &Client{cfg: own, wait: min(own.Lease, s.Lease), n: n, p: line.Of(n)}
 	c.operator.client = c
 	c.p.Add(&kind)
 	return c, nil
