@@ -47,7 +47,7 @@ type Hold interface {
 	ID() string
 	// Name is what is held.
 	Name() string
-	// Node is the id of the client's node that holds it.
+	// Node is the id of the node that holds it.
 	Node() string
 	// Fence is the number of the grant, strictly rising per name. Pass it on
 	// to whatever the hold protects, and refuse smaller ones there.
@@ -58,7 +58,7 @@ type Hold interface {
 	// Lease is the lease that was asked for, Forever for none.
 	Lease() time.Duration
 	// Detach stops renewing and keeps the hold until its lease ends, also
-	// through the client's Close. Detach ends the handle with ErrReleased; a Release
+	// through Close of the node. Detach ends the handle with ErrReleased; a Release
 	// after it does nothing. The token is for Resume, here or elsewhere.
 	Detach(ctx context.Context) (Token, error)
 }
@@ -66,7 +66,9 @@ type Hold interface {
 // Target says whose claims an operator's Release ends, and whose holds Want asks back. All
 // fields that are given must match. At least one of them is needed. Want leaves claims that wait alone.
 type Target struct {
-	// Name is what is contended for. With Name alone everything ends that is held
+	// Kind is that of the names: keyspace.Sem, keyspace.Lock or keyspace.Pool. A Name needs it. Default all kinds.
+	Kind Kind
+	// Name is what is contended for. With Kind and Name alone everything ends that is held
 	// of it; claims that wait stay in line, and get what comes free.
 	Name string
 	// Claim is the id of one claim of Name, which holds or waits. It needs Name.
@@ -74,9 +76,12 @@ type Target struct {
 	// Owner and Node end what they hold and what they have waiting. A claim to which
 	// no owner was given is its own owner.
 	Owner, Node string
-	// All ends everything that is held in the namespace. It stands alone.
+	// All ends everything that is held in the namespace, of the Kind if one is given.
 	All bool
 }
+
+// Kind is what a name is the name of; package keyspace lists the kinds.
+type Kind string
 
 // Retry bounds how a call that the server did not answer, or did not run, is
 // repeated. Every script of Berth can be repeated safely.

@@ -2,10 +2,11 @@
 // errors, the owner of a claim, the token of a detached hold, and the shape
 // that every handle shares.
 //
-// Berth coordinates processes over Redis or Valkey. The primitives live in
-// packages of their own: pkg/semaphore is a strict-FIFO counting semaphore,
+// Berth coordinates processes over Redis or Valkey. A process makes one node, of
+// pkg/node, and on it what it needs: pkg/semaphore is a strict-FIFO counting semaphore,
 // pkg/qlock a lock with a line, re-entry by owner, and several names at once,
-// pkg/allocator a pool of named resources with soft binding and rests.
+// pkg/allocator a pool of named resources with soft binding and rests,
+// pkg/once a job that runs once in each period, pkg/leader an election.
 //
 // All follow one course: a claim asks for a name, waits in line, holds a
 // lease, and hands on. This package imports nothing but the standard library.

@@ -2,9 +2,9 @@ package berth
 
 // DrainTarget says which processes are to drain. One of the fields is set.
 type DrainTarget struct {
-	// Node is the id of a client: that of its Node method, and in listings.
+	// Node is the id of a node: that of its ID method, and in listings.
 	Node string
-	// Label is a client's Config.Label or, where it ends in *, what stands before the * begins one.
+	// Label is a node's Config.Label or, where it ends in *, what stands before the * begins one.
 	Label string
 }
 

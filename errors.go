@@ -20,7 +20,7 @@ var (
 	// for, what it asked for, or because a pool has nothing to give just then: the
 	// reasons full, resting, empty, held, queued ahead, paused, timed out and attempts used
 	// up. It never matches where the server was not reached (ErrUnavailable), the
-	// caller cancelled or the client was closed. It comes with ErrNotAcquired.
+	// caller cancelled or the node was closed. It comes with ErrNotAcquired.
 	ErrBusy = errors.New("berth: busy")
 
 	// ErrNotHeld says that the server does not know the hold, or no longer.
@@ -65,13 +65,13 @@ var (
 	// it holds, and gets nothing new. It comes with ErrNotAcquired.
 	ErrDraining = errors.New("berth: the process drains")
 
-	// ErrClosed says that the client is closed.
-	ErrClosed = errors.New("berth: client closed")
+	// ErrClosed says that the node is closed, or the pool, the job or the election.
+	ErrClosed = errors.New("berth: closed")
 
 	// ErrUnavailable says that the server did not answer a call, or did not run it:
 	// it was not reached, was silent for CallTimeout, or refused for now (READONLY
 	// of a replica, LOADING, CLUSTERDOWN, MISCONF, a busy script and the like; and WRONGPASS
-	// or NOAUTH, where it has served the client before). A call that
+	// or NOAUTH, where it has served the node before). A call that
 	// was not answered may have run; every call of Berth can be repeated safely.
 	// ErrUnavailable does not match what the server refuses for good (NOPERM,
 	// WRONGTYPE, a full server), ErrIncompatible, or a hold that was lost. Where the
@@ -132,7 +132,7 @@ const (
 	ReasonTooHeavy Reason = "too heavy"
 	// ReasonGone: the claim was removed by somebody with the right to.
 	ReasonGone Reason = "gone"
-	// ReasonCapacity: the stored capacity is another one and the client
+	// ReasonCapacity: the stored capacity is another one and the semaphore
 	// insists on its own.
 	ReasonCapacity Reason = "capacity differs"
 	// ReasonDiffers: the stored settings of the pool are others and the process insists on
@@ -150,7 +150,7 @@ const (
 	// ReasonDraining: an operator has asked this process to drain. The error matches
 	// ErrDraining.
 	ReasonDraining Reason = "draining"
-	// ReasonClosed: the client was closed during the wait.
+	// ReasonClosed: the node was closed during the wait, or the pool, the job or the election.
 	ReasonClosed Reason = "closed"
 	// ReasonFailed: the server could not be reached or refused, or a pool's resource
 	// could not be opened; see Cause. Also where MaxWait, the deadline of the caller's
@@ -185,7 +185,7 @@ type AcquireError struct {
 	// Waited is how long the call took.
 	Waited time.Duration
 	// Holders are those who held it shortly after, and Waiters the first in
-	// line then, where the client was asked for details; else nil.
+	// line then, where the call asked for details; else nil.
 	Holders []Holder
 	Waiters []Waiter
 	// Cause is the error behind it: the context's, the server's, Open's, or nil.

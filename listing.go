@@ -6,7 +6,7 @@ import "time"
 type Holder struct {
 	// ID is the id of the claim.
 	ID string
-	// Node is the id of the client that holds it, Label that client's label.
+	// Node is the id of the node that holds it, Label that node's label.
 	Node, Label string
 	// Owner is whom it is for, "" for none.
 	Owner string
@@ -18,7 +18,7 @@ type Holder struct {
 	Resource string
 	// Lease is the lease, Forever for none; Left is what is left of it.
 	Lease, Left time.Duration
-	// WaitLease is the wait lease of its client: a process that renews is heard of more often than that. 0 where the
+	// WaitLease is the wait lease of its node: a process that renews is heard of more often than that. 0 where the
 	// lease is not longer.
 	WaitLease time.Duration
 	// NoRenew says that it does not renew by itself.
@@ -45,7 +45,7 @@ type Holder struct {
 type Waiter struct {
 	// ID is the id of the claim.
 	ID string
-	// Node is the id of the client that waits, Label that client's label.
+	// Node is the id of the node that waits, Label that node's label.
 	Node, Label string
 	// Owner is whom it is for, "" for none.
 	Owner string

@@ -9,9 +9,9 @@ import (
 // it. It is no secret that proves anything: whoever has it, and may reach the
 // server, can resume the hold.
 type Token struct {
-	// Kind is the primitive: "sem", "lock" or "pool".
-	Kind string `json:"kind"`
-	// Namespace is the namespace of the client that made it.
+	// Kind is that of the name: keyspace.Sem, keyspace.Lock or keyspace.Pool.
+	Kind Kind `json:"kind"`
+	// Namespace is the namespace of the node that made it.
 	Namespace string `json:"namespace"`
 	// Name is what is held.
 	Name string `json:"name"`

@@ -9,8 +9,8 @@ import (
 
 	berthcron "github.com/berth-go/berth/contrib/cron"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // Two replicas have the same job, and it runs once a day, in either.
@@ -27,21 +27,17 @@ func ExampleJob() {
 	defer redis.Close()
 
 	for range 2 { // each would be a process
-		jobs, err := once.New(redis, qlock.Config{})
+		n, err := node.New(redis, node.Config{})
 		if err != nil {
 			panic(err)
 		}
-		defer func() { _ = jobs.Close(context.Background()) }()
-		digest, err := berthcron.Job(jobs, cron.DefaultLogger, "digest", once.Around(24*time.Hour, 2*time.Hour),
-			func(ctx context.Context, run *once.Run) error {
-				fmt.Println("digest: attempt", run.Attempt())
-				return ctx.Err()
-			})
-		if err != nil {
-			panic(err)
-		}
+		defer func() { _ = n.Close(context.Background()) }()
+		digest := once.New(n, "digest", once.Around(24*time.Hour, 2*time.Hour))
 		c := cron.New(cron.WithLocation(time.UTC))
-		id, err := c.AddJob("0 2 * * *", digest)
+		id, err := c.AddJob("0 2 * * *", berthcron.Job(digest, cron.DefaultLogger, func(ctx context.Context, run *once.Run) error {
+			fmt.Println("digest: attempt", run.Attempt())
+			return ctx.Err()
+		}))
 		if err != nil {
 			panic(err)
 		}
@@ -66,17 +62,14 @@ func ExampleWrapper() {
 		panic(err)
 	}
 	defer redis.Close()
-	jobs, err := once.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = jobs.Close(context.Background()) }()
+	defer func() { _ = n.Close(context.Background()) }()
 
 	logger := cron.DefaultLogger
-	daily, err := berthcron.Wrapper(jobs, logger, "digest", once.Around(24*time.Hour, 2*time.Hour))
-	if err != nil {
-		panic(err)
-	}
+	daily := berthcron.Wrapper(once.New(n, "digest", once.Around(24*time.Hour, 2*time.Hour)), logger)
 	chain := cron.NewChain(cron.Recover(logger), daily)
 	digest := chain.Then(cron.FuncJob(func() { fmt.Println("digest") }))
 	digest.Run()

@@ -15,28 +15,26 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// hourly are the options of most tests, waiting those with which a replica waits, single those of one attempt.
+// hourly is the Config of most tests, waiting that with which a replica waits, single that of one attempt.
 var (
 	hourly  = once.Around(time.Hour, 0)
-	waiting = once.Options{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
-	single  = once.Options{Every: hourly.Every, Offset: hourly.Offset, Attempts: 1}
+	waiting = once.Config{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
+	single  = once.Config{Every: hourly.Every, Offset: hourly.Offset, Attempts: 1}
 )
 
 // job is one of a new process that notes its period.
-func (w *world) job(opts once.Options) cron.Job {
+func (w *world) job(cfg once.Config) cron.Job {
 	w.t.Helper()
-	job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, opts, func(_ context.Context, run *once.Run) error {
+	return berthcron.Job(w.once(cfg), cron.DiscardLogger, func(_ context.Context, run *once.Run) error {
 		w.note(run.Period().String())
 		return nil
 	})
-	require.NoError(w.t, err)
-	return job
 }
 
 func TestAShortJobRunsInOneProcess(t *testing.T) {
 	for _, row := range []struct {
 		spec    string
-		opts    once.Options
+		cfg     once.Config
 		periods []string
 	}{
 		{"0 * * * *", hourly, []string{"2000-01-01T00:30:00Z", "2000-01-01T01:30:00Z"}},
@@ -50,7 +48,7 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				// The clocks are apart, on both sides of the server's.
 				for _, behind := range []time.Duration{11 * time.Second, 0, -10 * time.Second} {
-					w.replica(behind, row.spec, w.job(row.opts))
+					w.replica(behind, row.spec, w.job(row.cfg))
 				}
 				time.Sleep(90 * time.Minute)
 				require.Equal(t, row.periods, w.noted())
@@ -59,7 +57,7 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 				for _, period := range row.periods { // doc.go says where in its period a firing is
 					start, err := time.Parse(time.RFC3339, period)
 					require.NoError(t, err)
-					firing := start.Add(row.opts.Every / 2)
+					firing := start.Add(row.cfg.Every / 2)
 					require.Equal(t, firing, schedule.Next(firing.Add(-time.Second)))
 				}
 			})
@@ -70,8 +68,7 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 func TestAWrappedJobRunsInOneProcess(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 2 * time.Second} {
-			wrapper, err := berthcron.Wrapper(w.once(), nil, digest, hourly)
-			require.NoError(t, err)
+			wrapper := berthcron.Wrapper(w.once(hourly), nil)
 			chain := cron.NewChain(cron.Recover(cron.DiscardLogger), wrapper)
 			w.replica(behind, "0 * * * *", chain.Then(cron.FuncJob(func() { w.note("ran") })))
 		}
@@ -83,8 +80,7 @@ func TestAWrappedJobRunsInOneProcess(t *testing.T) {
 func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 2 * time.Second} {
-			wrapper, err := berthcron.Wrapper(w.once(), nil, digest, once.Around(time.Minute, 0))
-			require.NoError(t, err)
+			wrapper := berthcron.Wrapper(w.once(once.Around(time.Minute, 0)), nil)
 			w.replica(behind, "* * * * *", wrapper(cron.FuncJob(func() {
 				w.note("begins")
 				time.Sleep(90 * time.Second)
@@ -98,10 +94,8 @@ func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
 
 func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs, failure := w.once(), error(nil)
-		job, err := berthcron.Job(jobs, logger{w}, digest, single,
-			func(context.Context, *once.Run) error { return failure })
-		require.NoError(t, err)
+		failure := error(nil)
+		job := berthcron.Job(w.once(single), logger{w}, func(context.Context, *once.Run) error { return failure })
 		job.Run()
 		require.Empty(t, w.noted())
 		job.Run()
@@ -120,14 +114,13 @@ func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
 func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 3 * time.Second} {
-			job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, waiting, func(_ context.Context, run *once.Run) error {
+			job := berthcron.Job(w.once(waiting), cron.DiscardLogger, func(_ context.Context, run *once.Run) error {
 				w.note(time.Now().UTC().Format(time.TimeOnly))
 				if run.Attempt() == 1 {
 					return errors.New("broken")
 				}
 				return nil
 			})
-			require.NoError(t, err)
 			w.replica(behind, "0 * * * *", job)
 		}
 		time.Sleep(time.Hour)
@@ -138,13 +131,11 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		causes := make(chan error, 1)
-		job, err := berthcron.Job(w.once(), cron.DiscardLogger, digest, hourly,
-			func(ctx context.Context, _ *once.Run) error {
-				<-ctx.Done()
-				causes <- context.Cause(ctx)
-				return ctx.Err()
-			})
-		require.NoError(t, err)
+		job := berthcron.Job(w.once(hourly), cron.DiscardLogger, func(ctx context.Context, _ *once.Run) error {
+			<-ctx.Done()
+			causes <- context.Cause(ctx)
+			return ctx.Err()
+		})
 		w.replica(0, "0 * * * *", job)
 		time.Sleep(30 * time.Minute)
 		w.server.LoseAll(digest)
@@ -154,15 +145,15 @@ func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
 
 func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs, others := w.once(), w.once()
-		job, err := berthcron.Job(jobs, cron.DiscardLogger, digest, single,
-			func(ctx context.Context, _ *once.Run) error { <-ctx.Done(); return ctx.Err() })
-		require.NoError(t, err)
-		w.replica(0, "0 * * * *", job)
+		job, other := w.once(single), w.once(single)
+		w.replica(0, "0 * * * *", berthcron.Job(job, cron.DiscardLogger, func(ctx context.Context, _ *once.Run) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}))
 		time.Sleep(30 * time.Minute)
-		require.NoError(t, jobs.Close(t.Context()))
+		require.NoError(t, job.Close(t.Context()))
 		synctest.Wait()
-		last, err := others.Last(t.Context(), digest)
+		last, err := other.Last(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, once.Stopped, last.Run.Outcome)
 	})
@@ -170,38 +161,28 @@ func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
 
 func TestAPanicIsAFailureAndGoesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs := w.once()
-		wrapper, err := berthcron.Wrapper(jobs, nil, digest, hourly)
-		require.NoError(t, err)
+		job := w.once(hourly)
+		wrapper := berthcron.Wrapper(job, nil)
 		require.PanicsWithValue(t, "at the disco", wrapper(cron.FuncJob(func() { panic("at the disco") })).Run)
-		last, err := jobs.Last(t.Context(), digest)
+		last, err := job.Last(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, once.Failed, last.Run.Outcome)
 	})
 }
 
-func TestBadArgumentsAreRefused(t *testing.T) {
+func TestTheLoggerIsToldAtEachFiringOfWhatCannotBe(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs := w.once()
 		none := func(context.Context, *once.Run) error { return nil }
-		for _, row := range []struct {
-			field, name string
-			jobs        *once.Client
-			opts        once.Options
-			f           once.Func
-		}{
-			{"jobs", digest, nil, hourly, none},
-			{"name", "{}", jobs, hourly, none},
-			{"f", digest, jobs, hourly, nil},
-			{"Every", digest, jobs, once.Options{}, none},
-			{"Offset", digest, jobs, once.Around(time.Hour, 1), none},
-		} {
-			_, err := berthcron.Job(row.jobs, nil, row.name, row.opts, row.f)
-			var refused *berth.ConfigError
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, row.field, refused.Field)
-		}
-		_, err := berthcron.Wrapper(nil, nil, digest, hourly)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		berthcron.Job(nil, logger{w}, none).Run()
+		berthcron.Wrapper(nil, logger{w})(cron.FuncJob(func() {})).Run()
+		berthcron.Job(w.once(hourly), logger{w}, nil).Run()
+		job := berthcron.Job(w.once(once.Config{}), logger{w}, none)
+		job.Run()
+		job.Run()
+		every := "job berth: invalid Every: it must be given: how long a period is name digest\n"
+		require.Equal(t, []string{
+			"job berth: invalid job: a once.Job is needed\n", "job berth: invalid job: a once.Job is needed\n",
+			"job berth: invalid f: there is no function to run name digest\n", every, every,
+		}, w.noted())
 	})
 }

@@ -1,7 +1,6 @@
 package berthcron_test
 
 import (
-	"context"
 	"fmt"
 	"sync"
 	"testing"
@@ -13,8 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,13 +39,10 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// once is a client that runs jobs once per period, as another process would have one.
-func (w *world) once() *once.Client {
+// once is the job of another process.
+func (w *world) once(cfg once.Config) *once.Job {
 	w.t.Helper()
-	jobs, err := once.New(w.server.Client(), qlock.Config{})
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, jobs.Close(context.Background())) })
-	return jobs
+	return once.New(w.server.Node(node.Config{}), digest, cfg)
 }
 
 // replica has a job fire as spec says, by a clock that is behind the server's by so much. It ends

@@ -1,7 +1,8 @@
 // Package berthgocron has a locker and an elector for gocron, over Berth.
 //
-//	jobs, err := once.New(redis, qlock.Config{})
-//	locker, err := berthgocron.NewLocker(jobs, once.Around(time.Hour, 0))
+//	n, err := node.New(redis, node.Config{})
+//	locker := berthgocron.NewLocker(n, once.Around(time.Hour, 0))
+//	_, err = n.Check(ctx) // also of what the locker was made with
 //	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 //	_, err = s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(digest),
 //		gocron.WithName("digest"),
@@ -13,13 +14,12 @@
 // once: a job that has been done in the period that it is now is not run again.
 //
 // Give each job a name by gocron.WithName, the same in all replicas. The default, the name of
-// its function, changes when the code moves. Shut the scheduler down before you close the
-// client of package once.
+// its function, changes when the code moves. Shut the scheduler down before you close the node.
 //
 // # When jobs fire
 //
 // The replicas' clocks are apart, so for one firing they ask at different moments. The Locker takes the
-// middle of a period for the moment of firing, by the options of [once.Around]: a question up to half of every earlier
+// middle of a period for the moment of firing, by the Config of [once.Around]: a question up to half of every earlier
 // or later, by the server's clock, belongs to the same firing. Then clocks that are apart neither double a run nor
 // skip one. So the period of a run begins half of every before the firing: the moment of the firing itself, the same
 // in each attempt, is run.Period().Start.Add(every / 2).
@@ -36,7 +36,7 @@
 //
 // Take the longest every that fits: it forgives the most, and package once tells by its events
 // which periods were missed. With a shorter every than the schedule's, periods between two firings
-// may count as missed, and as overdue for the alert BerthRunOverdue, and once.Client.Last forgets a run
+// may count as missed, and as overdue for the alert BerthRunOverdue, and once.Job.Last forgets a run
 // after two periods. An every that is too long skips firings. A daily job in a time zone with summer
 // time moves by an hour, which a period of a day forgives.
 //
@@ -62,7 +62,7 @@
 // right after the listeners of that run. A listener that does more than call Failed should call Failed last.
 //
 // What has failed, and what was run by a process that died, may be run again in its period, up to
-// Attempts times. But a replica that skipped the firing does not come again: set Wait in the options, and
+// Attempts times. But a replica that skipped the firing does not come again: set Wait in the Config, and
 // the replicas wait for the outcome and take over. A replica that waits counts as one whose job runs, for
 // gocron's limits too. Each replica asks once for a firing, so there are no more attempts than replicas: a
 // single replica tries again only at the next firing.
@@ -74,7 +74,7 @@
 //
 // # Errors
 //
-// While the server does not answer, Lock tries for as long as Config.Retry says, and the job is
+// While the server does not answer, Lock tries for as long as node.Config.Retry says, and the job is
 // skipped. AfterLockError is the listener that hears of it; errors other than [ErrSkipped] should be seen by
 // somebody.
 //
@@ -83,7 +83,7 @@
 // With an elector gocron asks no locker. An [Elector] lets one process run all jobs, by package leader, and
 // costs no call to the server when a job fires:
 //
-//	elector, err := berthgocron.NewElector(leaders, "scheduler", nil)
+//	elector := berthgocron.NewElector(n, "scheduler", nil)
 //	go func() { stopped <- elector.Run(ctx) }()
 //	s, err := gocron.NewScheduler(gocron.WithDistributedElector(elector))
 //

@@ -11,8 +11,8 @@ import (
 
 	"github.com/berth-go/berth"
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // candidate is an Elector of a process of its own that stands for election.
@@ -25,11 +25,7 @@ type candidate struct {
 // candidate stands for election, and lets everything settle.
 func (w *world) candidate() *candidate {
 	w.t.Helper()
-	leaders, err := leader.New(w.server.Client(), qlock.Config{})
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, leaders.Close(context.Background())) })
-	e, err := berthgocron.NewElector(leaders, "scheduler", &leader.Options{KeepWhenWanted: true})
-	require.NoError(w.t, err)
+	e := berthgocron.NewElector(w.node(), "scheduler", &leader.Config{KeepWhenWanted: true})
 	ctx, cancel := context.WithCancel(context.Background())
 	left := make(chan error, 1)
 	go func() { left <- e.Run(ctx) }()
@@ -83,10 +79,7 @@ func TestWhoHasLostLeadershipKnowsItBeforeAnotherLeads(t *testing.T) {
 func TestLeadershipThatIsWantedBackIsHandedOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		first, second := w.candidate(), w.candidate()
-		locks, err := qlock.New(w.server.Client(), qlock.Config{})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, locks.Close(context.Background())) }()
-		_, err = locks.Operator().Want(t.Context(), berth.Target{Name: "scheduler"})
+		_, err := w.node().Operator().Want(t.Context(), berth.Target{Kind: keyspace.Lock, Name: "scheduler"})
 		require.NoError(t, err)
 		time.Sleep(time.Minute)
 		require.False(t, first.leads())
@@ -96,15 +89,17 @@ func TestLeadershipThatIsWantedBackIsHandedOn(t *testing.T) {
 
 func TestNobodyStandsWithBadArguments(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		leaders, err := leader.New(w.server.Client(), qlock.Config{})
-		require.NoError(t, err)
-		defer func() { require.NoError(t, leaders.Close(context.Background())) }()
-		_, err = berthgocron.NewElector(nil, "scheduler", nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		_, err = berthgocron.NewElector(leaders, "{}", nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		e, err := berthgocron.NewElector(leaders, "scheduler", &leader.Options{Priority: 1000})
-		require.NoError(t, err)
-		require.ErrorIs(t, e.Run(t.Context()), berth.ErrInvalidConfig)
+		n := w.node()
+		for field, e := range map[string]*berthgocron.Elector{
+			"node":     berthgocron.NewElector(nil, "scheduler", nil),
+			"name":     berthgocron.NewElector(w.node(), "{}", nil),
+			"Priority": berthgocron.NewElector(n, "scheduler", &leader.Config{Priority: 1000}),
+		} {
+			var refused *berth.ConfigError
+			require.ErrorAs(t, e.Run(t.Context()), &refused)
+			require.Equal(t, field, refused.Field)
+		}
+		_, err := n.Check(t.Context())
+		require.ErrorContains(t, err, "Priority")
 	})
 }

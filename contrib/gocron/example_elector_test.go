@@ -9,8 +9,7 @@ import (
 
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // One replica leads, and runs all jobs of the scheduler.
@@ -25,16 +24,13 @@ func ExampleNewElector() {
 		panic(err)
 	}
 	defer redis.Close()
-	leaders, err := leader.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = leaders.Close(context.Background()) }()
+	defer func() { _ = n.Close(context.Background()) }()
 
-	elector, err := berthgocron.NewElector(leaders, "scheduler", nil)
-	if err != nil {
-		panic(err)
-	}
+	elector := berthgocron.NewElector(n, "scheduler", nil)
 	ctx, leave := context.WithCancel(context.Background())
 	left := make(chan error)
 	go func() { left <- elector.Run(ctx) }()

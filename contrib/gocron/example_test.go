@@ -11,8 +11,8 @@ import (
 
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // Three replicas have the same job, and it runs once.
@@ -30,16 +30,13 @@ func ExampleNewLocker() {
 
 	told := make(chan string)
 	for range 3 { // each would be a process
-		jobs, err := once.New(redis, qlock.Config{})
+		n, err := node.New(redis, node.Config{})
 		if err != nil {
 			panic(err)
 		}
-		defer func() { _ = jobs.Close(context.Background()) }()
+		defer func() { _ = n.Close(context.Background()) }()
 		const every = 365 * 24 * time.Hour
-		locker, err := berthgocron.NewLocker(jobs, once.Around(every, 0))
-		if err != nil {
-			panic(err)
-		}
+		locker := berthgocron.NewLocker(n, once.Around(every, 0))
 		s, err := gocron.NewScheduler(gocron.WithDistributedLocker(locker))
 		if err != nil {
 			panic(err)

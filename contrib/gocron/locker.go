@@ -10,7 +10,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 	"github.com/google/uuid"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -21,35 +21,32 @@ var ErrSkipped = errors.New("berth: the job is skipped")
 // Locker is a gocron.Locker that runs a job once in each period, over all replicas. It is safe for
 // concurrent use.
 type Locker struct {
-	jobs *once.Client
-	opts once.Options
+	n   *node.Node
+	cfg once.Config
 
 	mu       sync.Mutex
+	jobs     map[string]*once.Job   // guarded by mu: by the name of the job
 	runs     map[string][]*once.Run // guarded by mu: what this process runs, by the name of the job, in order
 	failures map[string]error       // guarded by mu: by the name of the job, for its run that is unlocked next
 }
 
 var _ gocron.Locker = (*Locker)(nil)
 
-// NewLocker returns a Locker for jobs that fire at the same moments: opts are those of once.Around for these
+// NewLocker returns a Locker for jobs that fire at the same moments: cfg is that of once.Around for these
 // moments, the same in all replicas. With other periods clocks that are apart may double a run, or skip one. Jobs that
-// fire at other moments need a Locker of their own: see gocron.WithDistributedJobLocker. The client stays the
-// caller's: close it after the scheduler. NewLocker does no I/O. Its errors are *berth.ConfigError.
-func NewLocker(jobs *once.Client, opts once.Options) (*Locker, error) {
-	if jobs == nil {
-		return nil, berth.Invalid("jobs", "a client is needed")
-	}
-	if err := opts.Validate(); err != nil {
-		return nil, err
-	}
-	return &Locker{jobs: jobs, opts: opts, runs: map[string][]*once.Run{}, failures: map[string]error{}}, nil
+// fire at other moments need a Locker of their own: see gocron.WithDistributedJobLocker. The node stays the
+// caller's: close it after the scheduler. NewLocker does no I/O. What is wrong with its arguments Lock returns, as a
+// *berth.ConfigError, and Check of the node too.
+func NewLocker(n *node.Node, cfg once.Config) *Locker {
+	once.New(n, "of a Locker", cfg) // runs never: Check has what is wrong with cfg before there is a job
+	return &Locker{n: n, cfg: cfg, jobs: map[string]*once.Job{}, runs: map[string][]*once.Run{}, failures: map[string]error{}}
 }
 
 // Lock begins a run of the job in the period that it is now by the server's clock. gocron calls it, with
-// the name of the job. Its errors are ErrSkipped and those of once.Client.Begin; gocron hands them to
+// the name of the job. Its errors are ErrSkipped and those of once.Job.Begin; gocron hands them to
 // its listener AfterLockError, and skips the job.
 func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
-	run, result, err := l.jobs.Begin(ctx, name, l.opts)
+	run, result, err := l.job(name).Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +57,16 @@ func (l *Locker) Lock(ctx context.Context, name string) (gocron.Lock, error) {
 	defer l.mu.Unlock()
 	l.runs[name] = append(l.runs[name], run)
 	return &held{l, run}, nil
+}
+
+// job is the job of a name, always the same one.
+func (l *Locker) job(name string) *once.Job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.jobs[name] == nil {
+		l.jobs[name] = once.New(l.n, name, l.cfg)
+	}
+	return l.jobs[name]
 }
 
 // Failed notes that the job has failed, so that its run does not count as a success: the run of the job that

@@ -15,30 +15,38 @@ import (
 
 	"github.com/berth-go/berth"
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 )
 
 const digest = "digest"
 
-// hourly are the options of most tests, waiting those with which a replica waits.
+// hourly is the Config of most tests, waiting that with which a replica waits.
 var (
 	hourly  = once.Around(time.Hour, 0)
-	waiting = once.Options{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
+	waiting = once.Config{Every: hourly.Every, Offset: hourly.Offset, Wait: true}
 )
 
-// attempts are the options of a job that is begun so often at most.
-func attempts(most int) once.Options {
-	o := hourly
-	o.Attempts = most
-	return o
+// attempts is the Config of a job that is begun so often at most.
+func attempts(most int) once.Config {
+	cfg := hourly
+	cfg.Attempts = most
+	return cfg
 }
 
 // locker is that of a new process.
-func (w *world) locker(opts once.Options) *berthgocron.Locker {
+func (w *world) locker(cfg once.Config) *berthgocron.Locker {
 	w.t.Helper()
-	l, err := berthgocron.NewLocker(w.once(), opts)
+	return berthgocron.NewLocker(w.node(), cfg)
+}
+
+// last is what is known of the job.
+func (w *world) last() once.Last {
+	w.t.Helper()
+	last, err := once.New(w.node(), digest, hourly).Last(context.Background())
 	require.NoError(w.t, err)
-	return l
+	return last
 }
 
 // job has a scheduler run a job by the name digest.
@@ -51,7 +59,7 @@ func (w *world) job(s gocron.Scheduler, cron string, f any, opts ...gocron.JobOp
 func TestAShortJobRunsOnOneReplica(t *testing.T) {
 	for _, row := range []struct {
 		cron string
-		opts once.Options
+		cfg  once.Config
 		lets time.Duration
 		runs int
 	}{
@@ -62,12 +70,12 @@ func TestAShortJobRunsOnOneReplica(t *testing.T) {
 		{"17 2 * * *", once.Around(24*time.Hour, 2*time.Hour+17*time.Minute), 2 * time.Hour, 1},
 		{"50 0,2 * * 6", once.Around(time.Minute, 0), 3 * time.Hour, 2},
 	} {
-		t.Run(fmt.Sprintf("%s every %s", row.cron, row.opts.Every), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s every %s", row.cron, row.cfg.Every), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				// The clocks are apart, on both sides of the server's.
 				runs := map[time.Time]int{}
 				for _, ahead := range []time.Duration{0, -11 * time.Second, time.Millisecond, 10 * time.Second} {
-					l := w.locker(row.opts)
+					l := w.locker(row.cfg)
 					w.job(w.replica(ahead, gocron.WithDistributedLocker(l)), row.cron, func() {
 						w.mu.Lock()
 						defer w.mu.Unlock()
@@ -114,6 +122,26 @@ func TestWhoSkipsAJobSaysWhy(t *testing.T) {
 	})
 }
 
+// Another process runs the job each second: who asks once an hour is told of that once in its period.
+func TestALockerKeepsTheJobOfAName(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		told := 0
+		l := berthgocron.NewLocker(w.server.Node(node.Config{Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.SettingsDiffer {
+				told++
+			}
+		})}), hourly)
+		lock, err := w.locker(once.Config{Every: time.Second}).Lock(t.Context(), digest)
+		require.NoError(t, err)
+		require.NoError(t, lock.Unlock(t.Context()))
+		for range 2 {
+			_, err = l.Lock(t.Context(), digest)
+			require.ErrorIs(t, err, berthgocron.ErrSkipped)
+		}
+		require.Equal(t, 1, told)
+	})
+}
+
 func TestAJobKnowsItsRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		l := w.locker(hourly)
@@ -134,17 +162,14 @@ func TestAJobKnowsItsRun(t *testing.T) {
 
 func TestAFailureIsToldByTheListener(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs, broken := w.once(), errors.New("broken")
-		l, err := berthgocron.NewLocker(jobs, hourly)
-		require.NoError(t, err)
+		l, broken := w.locker(hourly), errors.New("broken")
 		outcomes := make(chan error, 1)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() error { return <-outcomes },
 			gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
 		for _, failure := range []error{nil, broken, nil} {
 			outcomes <- failure
 			time.Sleep(time.Hour)
-			last, err := jobs.Last(t.Context(), digest)
-			require.NoError(t, err)
+			last := w.last()
 			if failure == nil {
 				require.Equal(t, once.Succeeded, last.Run.Outcome)
 			} else {
@@ -171,9 +196,7 @@ func TestAFailureIsNotThatOfARunBeside(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				jobs := w.once()
-				l, err := berthgocron.NewLocker(jobs, hourly)
-				require.NoError(t, err)
+				l := w.locker(hourly)
 				var begun atomic.Int32
 				w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() error {
 					run := int(begun.Add(1)) - 1
@@ -187,8 +210,7 @@ func TestAFailureIsNotThatOfARunBeside(t *testing.T) {
 				w.server.LoseAll(digest)
 				time.Sleep(110 * time.Minute)
 				require.EqualValues(t, 2, begun.Load())
-				last, err := jobs.Last(t.Context(), digest)
-				require.NoError(t, err)
+				last := w.last()
 				require.Equal(t, row.outcome, last.Run.Outcome)
 			})
 		})
@@ -197,15 +219,12 @@ func TestAFailureIsNotThatOfARunBeside(t *testing.T) {
 
 func TestAPanicThatIsRecoveredIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs := w.once()
-		l, err := berthgocron.NewLocker(jobs, hourly)
-		require.NoError(t, err)
+		l := w.locker(hourly)
 		w.job(w.replica(0, gocron.WithDistributedLocker(l)), "0 * * * *", func() { panic("at the disco") },
 			gocron.WithEventListeners(
 				gocron.AfterJobRunsWithPanic(func(uuid.UUID, string, any) {}), gocron.AfterJobRunsWithError(l.Failed)))
 		time.Sleep(time.Hour)
-		last, err := jobs.Last(t.Context(), digest)
-		require.NoError(t, err)
+		last := w.last()
 		require.Equal(t, once.Failed, last.Run.Outcome)
 		require.Contains(t, last.Run.Error, "at the disco")
 	})
@@ -234,16 +253,13 @@ func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
 
 func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		jobs := w.once()
-		l, err := berthgocron.NewLocker(jobs, attempts(1))
-		require.NoError(t, err)
+		l := w.locker(attempts(1))
 		s := w.replica(0, gocron.WithDistributedLocker(l))
 		w.job(s, "0 * * * *", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
 		time.Sleep(30 * time.Minute)
 		require.NoError(t, s.Shutdown())
-		last, err := jobs.Last(t.Context(), digest)
-		require.NoError(t, err)
+		last := w.last()
 		require.Equal(t, once.Stopped, last.Run.Outcome)
 
 		lock, err := w.locker(attempts(1)).Lock(t.Context(), digest)
@@ -266,19 +282,24 @@ func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
 	})
 }
 
-func TestBadOptionsAreRefused(t *testing.T) {
+func TestLockSaysWhatCannotBeAndCheckOfTheNodeDoesBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for field, opts := range map[string]once.Options{
+		for field, cfg := range map[string]once.Config{
 			"Every":    {},
 			"Offset":   once.Around(time.Hour, 1),
 			"Attempts": attempts(-1),
 		} {
-			_, err := berthgocron.NewLocker(w.once(), opts)
-			var refused *berth.ConfigError
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, field, refused.Field)
+			n := w.node()
+			l := berthgocron.NewLocker(n, cfg)
+			_, checked := n.Check(t.Context())
+			_, err := l.Lock(t.Context(), digest)
+			for _, err := range []error{checked, err} {
+				var refused *berth.ConfigError
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, field, refused.Field)
+			}
 		}
-		_, err := berthgocron.NewLocker(nil, hourly)
+		_, err := berthgocron.NewLocker(nil, hourly).Lock(t.Context(), digest)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }

@@ -1,7 +1,6 @@
 package berthgocron_test
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,8 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/pkg/berthtest"
-	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,13 +34,10 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// once is a client that runs jobs once per period, as another process would have one.
-func (w *world) once() *once.Client {
+// node is that of another process.
+func (w *world) node() *node.Node {
 	w.t.Helper()
-	jobs, err := once.New(w.server.Client(), qlock.Config{})
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, jobs.Close(context.Background())) })
-	return jobs
+	return w.server.Node(node.Config{})
 }
 
 // replica starts a scheduler whose clock is ahead of the server's by so much. It

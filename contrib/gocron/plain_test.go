@@ -13,7 +13,7 @@ import (
 )
 
 // plain is a Locker that only locks: what this package is not.
-type plain struct{ locks *qlock.Client }
+type plain struct{ locks *qlock.Locks }
 
 func (p plain) Lock(ctx context.Context, name string) (gocron.Lock, error) {
 	lock, err := p.locks.TryLock(ctx, name, nil)
@@ -31,11 +31,8 @@ func TestALockThatOnlyLocksRunsAShortJobOnTwoReplicas(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var runs atomic.Int32
 		for _, ahead := range []time.Duration{0, -2 * time.Second} {
-			locks, err := qlock.New(w.server.Client(), qlock.Config{})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, locks.Close(context.Background())) })
-			s := w.replica(ahead, gocron.WithDistributedLocker(plain{locks}))
-			_, err = s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(func() { runs.Add(1) }), gocron.WithName("digest"))
+			s := w.replica(ahead, gocron.WithDistributedLocker(plain{qlock.New(w.node(), nil)}))
+			_, err := s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(func() { runs.Add(1) }), gocron.WithName("digest"))
 			require.NoError(t, err)
 		}
 		time.Sleep(3 * time.Hour)

@@ -1,9 +1,8 @@
 // Package berthhttp bounds how many HTTP requests are served at once, over all
 // processes: net/http middleware on a semaphore of Berth.
 //
-//	sems, err := semaphore.New(redis, semaphore.Config{})
-//	render, err := sems.Semaphore("render", 20, nil)
-//	limit, err := berthhttp.Limit(render, nil)
+//	n, err := node.New(redis, node.Config{})
+//	limit, err := berthhttp.Limit(semaphore.New(n, "render", 20, nil), nil)
 //	mux.Handle("/render", limit(http.HandlerFunc(serve)))
 //
 // [Limit] has one semaphore for all requests, [LimitBy] chooses one for each request. A
@@ -24,7 +23,7 @@
 // A request whose client goes away, or whose context ends for another reason, leaves the
 // line at once. (Over HTTP/1 net/http sees a client go away only after the body of its request
 // has been read.) Requests come in the order in which the server saw them; a Priority and
-// a Weight are options of the semaphore: give them to Client.Semaphore as defaults.
+// a Weight are options of the semaphore: give them to semaphore.New as defaults.
 //
 // # The permit
 //
@@ -45,7 +44,7 @@
 //
 // The permit is given back before net/http ends the answer, so that a client that
 // comes again finds its place free. It costs the answer one round trip to the server, and at most
-// Config.CleanupTimeout of the semaphore's client where the server does not answer.
+// node.Config.CleanupTimeout where the server does not answer.
 //
 // # When Redis does not answer
 //
@@ -57,12 +56,13 @@
 // # Logs
 //
 // Options.Logger gets a sample of the refusals. What else happens to a request in line, the logger and the observer of
-// the semaphore's client are told.
+// the node are told.
 //
 // # Names from strangers
 //
-// A tenant's id in a header is text from a stranger. Client.Semaphore refuses what is no
-// name, and LimitBy answers that 400 (Bad Request). But every new name takes memory on the
-// server, and a stranger can make many. Check the id before you make a name of it, or use
+// A tenant's id in a header is text from a stranger. Have the function of LimitBy return the error of
+// keyspace.CheckName for it, before it makes the semaphore: the answer is 400 (Bad Request) then. It is 400 too where a
+// semaphore was made of what is no name, but then Check of the node fails from then on. And every new name takes memory on
+// the server, and a stranger can make many. Check the id before you make a name of it, or use
 // [Bucket], which makes one of a fixed number of names of any text.
 package berthhttp

@@ -9,6 +9,7 @@ import (
 
 	berthhttp "github.com/berth-go/berth/contrib/http"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -36,16 +37,13 @@ func ExampleLimit() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	sem, err := sems.Semaphore("render", 2, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
 
+	sem := semaphore.New(n, "render", 2, nil)
 	limit, err := berthhttp.Limit(sem, &berthhttp.Options{MaxWait: 3 * time.Second, RetryAfter: 5 * time.Second})
 	if err != nil {
 		panic(err)
@@ -78,17 +76,17 @@ func ExampleLimitBy() {
 		panic(err)
 	}
 	defer redis.Close()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(context.Background()) }()
+	defer func() { _ = n.Close(context.Background()) }()
 
 	limit, err := berthhttp.LimitBy(func(r *http.Request) (*semaphore.Semaphore, error) {
 		if r.URL.Path == "/healthz" {
 			return nil, nil
 		}
-		return sems.Semaphore("tenant:"+berthhttp.Bucket(r.Header.Get("Tenant"), 4096), 2, nil)
+		return semaphore.New(n, "tenant:"+berthhttp.Bucket(r.Header.Get("Tenant"), 4096), 2, nil), nil
 	}, &berthhttp.Options{MaxWait: time.Minute})
 	if err != nil {
 		panic(err)

@@ -19,9 +19,9 @@ func Limit(sem *semaphore.Semaphore, opts *Options) (func(http.Handler) http.Han
 }
 
 // LimitBy returns middleware that serves a request under a permit of the semaphore that
-// choose returns for it; nil serves the request without a permit. Make semaphores with
-// Client.Semaphore, which does no I/O; its error may be returned as it is. A request for which
-// choose returns an error is refused. Its errors are *berth.ConfigError.
+// choose returns for it; nil serves the request without a permit. choose may make a semaphore by
+// semaphore.New for each request, which does no I/O. A request for which choose returns an error is
+// refused. Its errors are *berth.ConfigError.
 func LimitBy(
 	choose func(*http.Request) (*semaphore.Semaphore, error), opts *Options,
 ) (func(http.Handler) http.Handler, error) {
@@ -74,7 +74,7 @@ func serveUnder(permit *semaphore.Permit, w http.ResponseWriter, r *http.Request
 	defer func() {
 		cancel()
 		r.MultipartForm = inner.MultipartForm // net/http removes the files of its own request only
-		// By its ctx, which has ended, the answer waits for CleanupTimeout at most. The client goes
+		// By its ctx, which has ended, the answer waits for CleanupTimeout at most. The node goes
 		// on in the background, and tells its observer; nobody here could do more.
 		_ = permit.Release(ctx)
 	}()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	berthhttp "github.com/berth-go/berth/contrib/http"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -151,7 +152,7 @@ func TestTheResponseWriterIsPassedOnAsItIs(t *testing.T) {
 
 func TestOneSemaphoreForEachTenant(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		sems, done := w.client(), make(chan struct{})
+		n, done := w.server.Node(node.Config{}), make(chan struct{})
 		tenant := func(r *http.Request) (*semaphore.Semaphore, error) {
 			switch name := r.Header.Get("Tenant"); name {
 			case "":
@@ -159,7 +160,7 @@ func TestOneSemaphoreForEachTenant(t *testing.T) {
 			case "unknown":
 				return nil, errors.New("no such tenant")
 			default:
-				return sems.Semaphore(name, 1, nil)
+				return semaphore.New(n, name, 1, nil), nil
 			}
 		}
 		limit, err := berthhttp.LimitBy(tenant, &berthhttp.Options{MaxWait: time.Hour, MaxWaiting: 1})
@@ -229,13 +230,11 @@ func requireUnavailable(t *testing.T, answer *httptest.ResponseRecorder) {
 	require.Equal(t, "the request cannot be served at the moment\n", answer.Body.String())
 }
 
-func TestAClosedClientIsNoFullLine(t *testing.T) {
+func TestAClosedNodeIsNoFullLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		sems := w.client()
-		sem, err := sems.Semaphore("web", 1, nil)
-		require.NoError(t, err)
-		handler := w.limit(sem, nil, func(http.ResponseWriter, *http.Request) {})
-		require.NoError(t, sems.Close(t.Context()))
+		n := w.server.Node(node.Config{})
+		handler := w.limit(semaphore.New(n, "web", 1, nil), nil, func(http.ResponseWriter, *http.Request) {})
+		require.NoError(t, n.Close(t.Context()))
 		requireUnavailable(t, get(handler))
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	berthhttp "github.com/berth-go/berth/contrib/http"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -34,21 +35,10 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// client is a client of semaphores, as another process would have one.
-func (w *world) client() *semaphore.Client {
-	w.t.Helper()
-	sems, err := semaphore.New(w.server.Client(), semaphore.Config{})
-	require.NoError(w.t, err)
-	w.t.Cleanup(func() { require.NoError(w.t, sems.Close(context.Background())) })
-	return sems
-}
-
-// web is the semaphore of these tests.
+// web is the semaphore of these tests, of another process.
 func (w *world) web(capacity int) *semaphore.Semaphore {
 	w.t.Helper()
-	sem, err := w.client().Semaphore("web", capacity, nil)
-	require.NoError(w.t, err)
-	return sem
+	return semaphore.New(w.server.Node(node.Config{}), "web", capacity, nil)
 }
 
 // limit wraps a handler with the middleware of sem.

@@ -2,15 +2,15 @@
 //
 //	metrics, err := berthotel.NewMetrics(otel.GetMeterProvider(), measure.Options{NameClass: measure.Collapse})
 //	traces, err := berthotel.NewTraces(otel.GetTracerProvider())
-//	locks, err := qlock.New(client, qlock.Config{Observer: observe.Multi(metrics, traces)})
+//	n, err := node.New(redis, node.Config{Observer: observe.Multi(metrics, traces)})
 //
-// One observer of each serves all clients of a process. Package measure is
+// One observer of each serves all nodes of a process. Package measure is
 // github.com/berth-go/berth/pkg/observe/measure.
 //
 // # Metrics
 //
-// Every metric has the attribute berth.primitive ("sem", "lock", "pool"; of berth.events also "once"), and those
-// with a star also berth.name_class, the class of the name by Options.NameClass:
+// Every metric has the attribute berth.primitive ("sem", "lock", "pool"; "node" where it is about none of them, as of
+// heartbeats; of berth.events also "once"), and those with a star also berth.name_class, the class of the name by Options.NameClass:
 //
 //	berth.acquires*          {acquire}    berth.outcome   acquires that have ended
 //	berth.wait_time*         s, histogram of how long granted acquires took

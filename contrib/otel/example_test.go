@@ -12,6 +12,7 @@ import (
 
 	berthotel "github.com/berth-go/berth/contrib/otel"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -41,12 +42,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	locks, err := qlock.New(redis, qlock.Config{Observer: observe.Multi(metrics, traces)})
+	n, err := node.New(redis, node.Config{Observer: observe.Multi(metrics, traces)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 
+	locks := qlock.New(n, nil)
 	order, err := locks.Lock(ctx, "order:1041", nil)
 	if err != nil {
 		log.Fatal(err)

@@ -14,12 +14,12 @@ import (
 // scope is the name of the instrumentation scope.
 const scope = "github.com/berth-go/berth/contrib/otel"
 
-// NewMetrics returns an observer for the Observer field of clients that keeps the metrics of the
+// NewMetrics returns an observer for node.Config.Observer that keeps the metrics of the
 // package comment. Counters and gauges are read when the provider collects; a histogram takes
 // its values at once.
 //
 // It returns a *[berth.ConfigError] for the fields "provider" (nil, or one that does not make
-// the instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all clients. The SDK
+// the instruments: its error is the cause), "NameClass" and "MaxClasses". One observer serves all nodes. The SDK
 // adds up what several observers of one provider measure.
 func NewMetrics(provider metric.MeterProvider, opts measure.Options) (observe.Observer, error) {
 	if provider == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// NewTraces returns an observer for the Observer field of clients that makes spans:
+// NewTraces returns an observer for node.Config.Observer that makes spans:
 //
 //   - "berth wait" of each acquire, from the call to its end;
 //   - "berth hold" of each hold, from its grant, or from when it was resumed, until it is over. It
@@ -47,7 +47,7 @@ func (t *traces) Observe(e observe.Event) {
 	if e.Claim == "" {
 		return
 	}
-	if e.Context == nil { // an event that no client has made
+	if e.Context == nil { // an event that no node has made
 		e.Context = context.Background()
 	}
 	var links []trace.Link

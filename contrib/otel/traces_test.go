@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth"
 	berthotel "github.com/berth-go/berth/contrib/otel"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -161,7 +162,7 @@ func TestMoreHoldsThanAreRememberedHaveTheirSpansAllTheSame(t *testing.T) {
 	require.Equal(t, 10_000, linked)
 }
 
-// With a client: the wait and the hold of a lock that another one holds at first.
+// With a node: the wait and the hold of a lock that another one holds at first.
 func TestTheSpansOfALock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -178,8 +179,9 @@ func TestTheSpansOfALock(t *testing.T) {
 			close(queued)
 		}
 	})
-	locks, err := qlock.New(redis, qlock.Config{Observer: observe.Multi(traces, seen)})
+	n, err := node.New(redis, node.Config{Observer: observe.Multi(traces, seen)})
 	require.NoError(t, err)
+	locks := qlock.New(n, nil)
 
 	first, err := locks.Lock(ctx, "door", nil)
 	require.NoError(t, err)
@@ -194,7 +196,7 @@ func TestTheSpansOfALock(t *testing.T) {
 	require.NoError(t, <-release)
 	require.NoError(t, second.Release(ctx))
 	call.End()
-	require.NoError(t, locks.Close(ctx))
+	require.NoError(t, n.Close(ctx))
 
 	names := make(map[string]int)
 	for _, s := range recorder.Ended() {

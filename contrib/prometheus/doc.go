@@ -1,13 +1,13 @@
 // Package berthprom makes metrics of Prometheus from the events of Berth.
 //
 //	metrics, err := berthprom.New(prometheus.DefaultRegisterer, measure.Options{NameClass: measure.Collapse})
-//	locks, err := qlock.New(client, qlock.Config{Observer: metrics})
+//	n, err := node.New(redis, node.Config{Observer: metrics})
 //
 // Package measure is github.com/berth-go/berth/pkg/observe/measure.
 //
-// One observer serves all clients of a process. Every metric has the label primitive ("sem",
-// "lock", "pool"; of berth_events_total also "once"), and those with a star also name_class, the class
-// of the name by Options.NameClass:
+// One observer serves all nodes of a process. Every metric has the label primitive ("sem", "lock", "pool";
+// "node" where it is about none of them, as of heartbeats; of berth_events_total also "once"), and those with a
+// star also name_class, the class of the name by Options.NameClass:
 //
 //	berth_acquires_total*          outcome   acquires that have ended
 //	berth_wait_time_seconds*       histogram of how long granted acquires took
@@ -26,6 +26,6 @@
 // release_failed. See the kinds of package observe.
 //
 // The names are those that an exporter of OpenTelemetry makes of the metrics of contrib/otel, whose
-// labels there begin with berth_: docs/metrics.md has the relabelling for rules and dashboard. All of it is what this process knows; `berth exporter` reads
-// the rest from the server.
+// labels there begin with berth_: docs/metrics.md has the relabelling for rules and dashboard. All of it is what this
+// process knows; `berth exporter` reads the rest from the server.
 package berthprom

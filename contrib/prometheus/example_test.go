@@ -11,6 +11,7 @@ import (
 
 	berthprom "github.com/berth-go/berth/contrib/prometheus"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -34,12 +35,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	locks, err := qlock.New(redis, qlock.Config{Observer: metrics})
+	n, err := node.New(redis, node.Config{Observer: metrics})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 
+	locks := qlock.New(n, nil)
 	first, err := locks.Lock(ctx, "order:1041", nil)
 	if err != nil {
 		log.Fatal(err)

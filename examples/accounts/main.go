@@ -13,23 +13,21 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func main() { // accounts CUSTOMER; the pool is filled by: berth pool add accounts anna ben
 	redis, err := rueidis.NewClient(rueidis.MustParseURL("redis://127.0.0.1:6379"))
-	pools, refused := allocator.New(redis, allocator.Config{}) // no redis, no pools
+	n, refused := node.New(redis, node.Config{}) // no redis, no node
 	if err = errors.Join(err, refused); err == nil {
 		post := func(_ context.Context, account string) error { log.Println("posts as", account); return nil } // the work
-		err = errors.Join(serve(context.Background(), pools, os.Args[1], post), pools.Close(context.Background()))
+		err = errors.Join(serve(context.Background(), n, os.Args[1], post), n.Close(context.Background()))
 	}
 	log.Println("served:", err)
 }
 
-func serve(ctx context.Context, pools *allocator.Client, customer string, post func(ctx context.Context, account string) error) error {
-	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
-	if err != nil {
-		return err
-	}
+func serve(ctx context.Context, n *node.Node, customer string, post func(ctx context.Context, account string) error) error {
+	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
 	keep := &allocator.AllocateOptions{Bind: customer, BindFor: berth.Forever, BindWait: berth.Forever}
 	return accounts.Do(ctx, keep, func(ctx context.Context, account *allocator.Allocation[string]) error {
 		return post(ctx, account.Value())

@@ -14,27 +14,10 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// open returns a client as another process would have one.
-func open(t *testing.T, server *berthtest.Server) *allocator.Client {
-	t.Helper()
-	pools, err := allocator.New(server.Client(), allocator.Config{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, pools.Close(context.Background())) })
-	return pools
-}
-
-// fill gives the pool its accounts.
-func fill(t *testing.T, pools *allocator.Client, accounts ...string) {
-	t.Helper()
-	pool, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
-	require.NoError(t, err)
-	_, err = pool.Add(t.Context(), accounts, nil)
-	require.NoError(t, err)
-}
 
 // service is what all replicas post to.
 type service struct {
@@ -75,16 +58,18 @@ func TestACustomerKeepsHisAccountAndItRestsBetweenHisPosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server, service := berthtest.New(t), &service{busy: map[string]bool{}, ended: map[string]time.Time{}}
-		fill(t, open(t, server), "one", "two", "three", "four")
+		pool := allocator.New(server.Node(node.Config{}), "accounts", allocator.PoolConfig[string]{})
+		_, err := pool.Add(t.Context(), []string{"one", "two", "three", "four"}, nil)
+		require.NoError(t, err)
 		customers := []string{"anna", "ben", "cleo"}
 		first := make([]string, len(customers)) // the account of each
 		for round := range 5 {
 			began := time.Now()
 			var posts sync.WaitGroup
 			for i, customer := range customers {
-				pools := open(t, server)
+				n := server.Node(node.Config{})
 				posts.Go(func() {
-					err := serve(t.Context(), pools, customer, func(ctx context.Context, account string) error {
+					err := serve(t.Context(), n, customer, func(ctx context.Context, account string) error {
 						if first[i] = cmp.Or(first[i], account); account != first[i] {
 							return fmt.Errorf("it is %s, and was %s", account, first[i])
 						}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func main() {
@@ -34,12 +34,13 @@ func main() {
 
 // run does the job in each minute, until ctx ends. Failures and missed minutes are logged.
 func run(ctx context.Context, redis rueidis.Client, job once.Func) (err error) {
-	jobs, err := once.New(redis, qlock.Config{Namespace: "cron", Logger: slog.Default()})
+	n, err := node.New(redis, node.Config{Namespace: "cron", Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, jobs.Close(context.WithoutCancel(ctx))) }()
-	if err := jobs.Run(ctx, "report", once.Options{Every: time.Minute}, job); ctx.Err() == nil {
+	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
+	minutely := once.New(n, "report", once.Config{Every: time.Minute})
+	if err := minutely.Run(ctx, job); ctx.Err() == nil {
 		return err
 	}
 	return nil

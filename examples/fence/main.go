@@ -18,6 +18,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -41,12 +42,12 @@ func main() {
 
 // run makes ten payments at once, and one that comes too late.
 func run(ctx context.Context, redis rueidis.Client, book accounts, id string) (err error) {
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "bank"})
+	n, err := node.New(redis, node.Config{Namespace: "bank"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
-	name := "account:" + id
+	defer func() { err = errors.Join(err, n.Close(ctx)) }()
+	locks, name := qlock.New(n, nil), "account:"+id
 
 	errs := make([]error, 10)
 	var wg sync.WaitGroup
@@ -84,7 +85,7 @@ func pay(ctx context.Context, book accounts, id string, amount, number int64) er
 
 // late is a process that stands still for longer than its lease between its read
 // and its write. It does not look at its hold, which would tell it.
-func late(ctx context.Context, locks *qlock.Client, name string, book accounts, id string) error {
+func late(ctx context.Context, locks *qlock.Locks, name string, book accounts, id string) error {
 	old, err := locks.Lock(ctx, name, &qlock.LockOptions{NoRenew: true, Lease: 50 * time.Millisecond})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -15,11 +16,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer locks.Close(context.Background())
+	defer n.Close(context.Background())
+	locks := qlock.New(n, nil)
 	err = locks.Do(context.Background(), "invoice:42", nil, func(ctx context.Context) error {
 		log.Println("nobody else is here; fence", locks.Fence(ctx, "invoice:42"))
 		return ctx.Err() // ctx ends if the lock is lost

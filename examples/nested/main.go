@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -39,13 +40,13 @@ func main() {
 
 // run makes ten transfers at once, half of them the other way.
 func run(ctx context.Context, redis rueidis.Client, books *ledger) (err error) {
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "bank"})
+	n, err := node.New(redis, node.Config{Namespace: "bank"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, locks.Close(ctx)) }()
+	defer func() { err = errors.Join(err, n.Close(ctx)) }()
 
-	b := &bank{locks, books}
+	b := &bank{qlock.New(n, nil), books}
 	errs := make([]error, 10)
 	var wg sync.WaitGroup
 	for i := range errs {
@@ -60,7 +61,7 @@ func run(ctx context.Context, redis rueidis.Client, books *ledger) (err error) {
 }
 
 type bank struct {
-	locks *qlock.Client
+	locks *qlock.Locks
 	books *ledger
 }
 

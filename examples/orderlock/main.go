@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -42,7 +43,7 @@ func run(ctx context.Context, redis rueidis.Client) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.locks.Close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, s.node.Close(context.WithoutCancel(ctx))) }()
 
 	srv := &http.Server{Addr: "127.0.0.1:8080", Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second}
 	failed := make(chan error, 1)
@@ -56,7 +57,8 @@ func run(ctx context.Context, redis rueidis.Client) (err error) {
 }
 
 type server struct {
-	locks    *qlock.Client
+	node     *node.Node
+	locks    *qlock.Locks
 	guard    *fence.Redis
 	charge   func(ctx context.Context, order string) error
 	patience time.Duration // of a request that waits for its order
@@ -67,11 +69,11 @@ func newServer(redis rueidis.Client, charge func(ctx context.Context, order stri
 	if err != nil {
 		return nil, err
 	}
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop"})
+	n, err := node.New(redis, node.Config{Namespace: "shop"})
 	if err != nil {
 		return nil, err
 	}
-	return &server{locks: locks, guard: guard, charge: charge, patience: patience}, nil
+	return &server{node: n, locks: qlock.New(n, nil), guard: guard, charge: charge, patience: patience}, nil
 }
 
 func (s *server) handler() http.Handler {

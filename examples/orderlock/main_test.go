@@ -24,7 +24,7 @@ func serve(t *testing.T, patience time.Duration, charge func(ctx context.Context
 	t.Helper()
 	s, err := newServer(berthtest.Redis(t), charge, patience)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.locks.Close(context.Background())) })
+	t.Cleanup(func() { require.NoError(t, s.node.Close(context.Background())) })
 	handler := s.handler()
 	return s, func(order string) int {
 		w := httptest.NewRecorder()

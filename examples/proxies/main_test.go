@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,15 +26,6 @@ const (
 	crawlers = 20
 	each     = 15 // pages of each crawler
 )
-
-// open returns a client as another process would have one.
-func open(t *testing.T, server *berthtest.Server) *allocator.Client {
-	t.Helper()
-	pools, err := allocator.New(server.Client(), allocator.Config{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, pools.Close(context.Background())) })
-	return pools
-}
 
 // web is what all crawlers fetch from. It bans each third proxy.
 type web struct {
@@ -93,14 +85,13 @@ func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				server := berthtest.New(t)
-				pools := open(t, server)
-				pool, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-				require.NoError(t, err)
+				own := server.Node(node.Config{})
+				pool := allocator.New(own, "proxies", allocator.PoolConfig[string]{})
 				all := make([]string, proxies)
 				for i := range all {
 					all[i] = strconv.Itoa(i)
 				}
-				_, err = pool.Add(t.Context(), all, nil)
+				_, err := pool.Add(t.Context(), all, nil)
 				require.NoError(t, err)
 				web := newWeb()
 				var crawling sync.WaitGroup
@@ -109,7 +100,7 @@ func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 					for j := range pages {
 						pages[j] = fmt.Sprintf("https://%d.example/%d", i, j)
 					}
-					own := open(t, server)
+					own := server.Node(node.Config{}) // of another process
 					crawling.Go(func() {
 						if err := crawl(t.Context(), own, pages, web.fetch); err != nil {
 							t.Error(err)
@@ -129,7 +120,7 @@ func TestTwentyCrawlersShareTheProxies(t *testing.T) {
 				require.Zero(t, n.Held+n.Waiting)
 				require.NotEmpty(t, web.banned)
 				for proxy := range web.banned {
-					info, err := pools.Operator().Resource(t.Context(), "proxies", proxy)
+					info, err := allocator.NewOperator(own).Resource(t.Context(), "proxies", proxy)
 					require.NoError(t, err)
 					require.Equal(t, "banned", info.Reason)
 					require.Greater(t, info.Left, 23*time.Hour)

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -34,18 +35,13 @@ func run(ctx context.Context) (err error) {
 	}
 	defer redis.Close()
 
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: "print"})
+	n, err := node.New(redis, node.Config{Namespace: "print"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, sems.Close(ctx)) }()
+	defer func() { err = errors.Join(err, n.Close(ctx)) }()
 
-	renderers, err := sems.Semaphore("renderers", 4, nil)
-	if err != nil {
-		return err
-	}
-
-	todo := pages(ctx)
+	renderers, todo := semaphore.New(n, "renderers", 4, nil), pages(ctx)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

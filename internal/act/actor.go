@@ -16,7 +16,6 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -24,7 +23,7 @@ import (
 type Config struct {
 	Redis     rueidis.Client
 	Namespace string
-	// CallTimeout is that of the clients, 0 for their default.
+	// CallTimeout is that of its nodes, 0 for their default.
 	CallTimeout time.Duration
 	// Logger and Observer get the events: those of the calls, and those of kind observe.Acted.
 	Logger   *slog.Logger
@@ -44,13 +43,6 @@ func New(cfg Config) *Actor {
 
 // closing bounds how long an action cleans up behind itself.
 const closing = 5 * time.Second
-
-// operator has the calls that all kinds have.
-type operator interface {
-	Release(ctx context.Context, target berth.Target) (int, error)
-	Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
-	Unpause(ctx context.Context, name string) error
-}
 
 // Do does an action, and says what has come of it. by is who does it, "" for nobody that is known. A drain lasts until
 // nothing is left, or until ctx ends, which leaves it in force; what has come of it is said beside an error, too. The
@@ -103,52 +95,27 @@ func drain(ctx context.Context, what *Action, ops *node.Operator) (done string, 
 
 // one does what is of one name.
 func one(ctx context.Context, what *Action, n *node.Node) (string, error) {
-	var ops operator
-	switch what.Kind {
-	case keyspace.Sem:
-		sems, err := semaphore.On(n, nil)
-		if err != nil {
-			return "", err
-		}
-		ops = sems.Operator()
-		if what.Verb == Resize {
-			err := sems.Operator().Resize(ctx, what.Name, what.Capacity, &semaphore.ResizeOptions{Keep: what.Keep})
-			return fmt.Sprintf("the capacity is %d", what.Capacity), err
-		}
-	case keyspace.Lock:
-		locks, err := qlock.On(n, nil)
-		if err != nil {
-			return "", err
-		}
-		ops = locks.Operator()
-	case keyspace.Pool:
-		pools, err := allocator.On(n, nil)
-		if err != nil {
-			return "", err
-		}
-		ops = pools.Operator()
-		if what.Verb == Rest {
-			return rest(ctx, what, pools)
-		}
-	}
+	ops := n.Operator()
 	switch what.Verb {
+	case Resize:
+		err := semaphore.NewOperator(n).Resize(ctx, what.Name, what.Capacity, &semaphore.ResizeOptions{Keep: what.Keep})
+		return fmt.Sprintf("the capacity is %d", what.Capacity), err
+	case Rest:
+		return rest(ctx, what, n)
 	case Release:
-		_, err := ops.Release(ctx, berth.Target{Name: what.Name, Claim: what.Claim})
+		_, err := ops.Release(ctx, berth.Target{Kind: what.Kind, Name: what.Name, Claim: what.Claim})
 		if errors.Is(err, berth.ErrNotHeld) {
 			return "", fmt.Errorf("the claim has ended by itself: %w", err)
 		}
 		return "the claim is released", err
 	case Pause:
-		return "paused for " + text.Human(what.For), ops.Pause(ctx, what.Name, what.For, what.Reason)
+		return "paused for " + text.Human(what.For), ops.Pause(ctx, what.Kind, what.Name, what.For, what.Reason)
 	}
-	return "no longer paused", ops.Unpause(ctx, what.Name)
+	return "no longer paused", ops.Unpause(ctx, what.Kind, what.Name)
 }
 
-func rest(ctx context.Context, what *Action, pools *allocator.Client) (string, error) {
-	pool, err := allocator.NewPool(pools, what.Name, allocator.PoolConfig[string]{})
-	if err != nil {
-		return "", err
-	}
+func rest(ctx context.Context, what *Action, n *node.Node) (string, error) {
+	pool := allocator.New(n, what.Name, allocator.PoolConfig[string]{})
 	done := "rests"
 	if what.For == 0 {
 		done = "rests no more"

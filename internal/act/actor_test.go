@@ -2,7 +2,6 @@ package act_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -43,19 +43,15 @@ func inWorld(t *testing.T, test func(w *world)) {
 		require.NoError(t, err)
 
 		p := base.Process()
-		sems, err := semaphore.New(p.Redis, semaphore.Config{Label: "worker/1", Lease: testkit.Lease})
+		n, err := node.New(p.Redis, node.Config{Label: "worker/1", Lease: testkit.Lease})
 		require.NoError(t, err)
-		w.node = sems.Node()
-		w.sem, err = sems.Semaphore("gpu", 1, nil)
-		require.NoError(t, err)
+		p.Closes(n.Close)
+		w.node = n.ID()
+		w.sem = semaphore.New(n, "gpu", 1, nil)
 		w.permit, err = w.sem.Acquire(context.Background(), nil)
 		require.NoError(t, err)
 
-		pools, err := allocator.New(p.Redis, allocator.Config{Label: "worker/1", Lease: testkit.Lease})
-		require.NoError(t, err)
-		p.Closes(func(ctx context.Context) error { return errors.Join(sems.Close(ctx), pools.Close(ctx)) })
-		pool, err := allocator.NewPool(pools, "mail", allocator.PoolConfig[string]{})
-		require.NoError(t, err)
+		pool := allocator.New(n, "mail", allocator.PoolConfig[string]{})
 		_, err = pool.Add(context.Background(), []string{"a", "b"}, nil)
 		require.NoError(t, err)
 		_, err = pool.Allocate(context.Background(), nil)

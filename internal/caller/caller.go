@@ -20,6 +20,16 @@ func EndOf(ctx context.Context) error {
 	return errors.Join(err, cause)
 }
 
+// Until is ctx, which also ends when life does, with the cause of that.
+func Until(ctx, life context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(life, func() { cancel(context.Cause(life)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
 // Catch runs a function of the caller's where nobody could catch its panic. It
 // returns the function's error, or one that has the panic and its stack, which would
 // be lost otherwise.

@@ -25,7 +25,7 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
 	c.key = e.cfg.Scripts.Key(c.line())
 	c.begins(ctx, e.clock.Now(), false)
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || isClosed(c.Closing) {
 		return nil, e.refused(c, e.leaving(ctx, ctx))
 	}
 	if err := e.enter(c); err != nil {

@@ -71,6 +71,7 @@ func (e *Engine) ask(ctx context.Context, c *Claim) *berth.AcquireError {
 	case <-a.call.over:
 		return a.refusal
 	case <-ctx.Done():
+	case <-c.Closing:
 	case <-e.closing:
 	}
 	return cutShort
@@ -139,7 +140,7 @@ func (a *ask) again(err error) bool {
 	}
 	a.failure = err
 	a.e.repeats(a.c.caller, a.c, a.attempt, err)
-	if !a.pace.Pause(a.ctx, a.e.closing) {
+	if isClosed(a.c.Closing) || !a.pace.Pause(a.ctx, a.e.closing) {
 		a.ends(cutShort)
 		return false
 	}

@@ -52,6 +52,8 @@ func (e *Engine) await(ctx context.Context, c *Claim) *berth.AcquireError {
 			e.spawn(func() { e.askPaused(ctx, c) })
 		case <-ctx.Done():
 			return cutShort
+		case <-c.Closing:
+			return cutShort
 		case <-e.closing:
 			return cutShort
 		}

@@ -215,6 +215,7 @@ func (e *Engine) confirm(ctx context.Context, c *Claim) *berth.AcquireError {
 		}
 		return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: err}
 	case <-ctx.Done():
+	case <-c.Closing:
 	case <-e.closing:
 	}
 	return cutShort

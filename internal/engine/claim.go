@@ -38,6 +38,8 @@ type Claim struct {
 	// WantAfter is how long the claim waits until a heartbeat asks for what others hold, once it stands
 	// first, and until the next one does; 0 for never.
 	WantAfter time.Duration
+	// Closing ends its wait with ErrClosed when it is closed, and is what Leave finds its hold by; nil for never.
+	Closing <-chan struct{}
 	// WarnAfter is when its hold is reported as forgotten, below 0 for never; 0 for Config.WarnAfter.
 	WarnAfter time.Duration
 	// Extends is by how much the claim extends what its owner holds already, if

@@ -60,9 +60,32 @@ func (e *Engine) ReleaseAll(ctx context.Context) (int, error) {
 		return 0, berth.ErrClosed
 	}
 	defer e.work.Done()
-	claims, failed := e.those((*machine).alive), 0
+	return e.giveBack(ctx, e.those((*machine).alive), berth.ErrReleased)
+}
+
+// Leave gives back the holds of the claims that have this Closing, as Close does. An engine that is closed gives them back:
+// of that Leave waits for the end, and returns nil.
+func (e *Engine) Leave(ctx context.Context, closing <-chan struct{}) error {
+	for _, c := range e.those(isLoose) {
+		if c.Closing == closing {
+			_, _ = c.handle.retire(ctx, berth.ErrClosed) // an engine that is closed may have these
+		}
+	}
+	if !e.begin() {
+		<-e.gone
+		return nil
+	}
+	defer e.work.Done()
+	mine := slices.DeleteFunc(e.those((*machine).alive), func(c *Claim) bool { return c.Closing != closing })
+	_, err := e.giveBack(ctx, mine, berth.ErrClosed)
+	return err
+}
+
+// giveBack is releaseAll for who waits no longer than ctx lasts. It returns how many were given back.
+func (e *Engine) giveBack(ctx context.Context, claims []*Claim, cause error) (int, error) {
+	failed := 0
 	err := e.within(ctx, func() (err error) {
-		failed, err = e.releaseAll(context.WithoutCancel(ctx), claims, berth.ErrReleased)
+		failed, err = e.releaseAll(context.WithoutCancel(ctx), claims, cause)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {

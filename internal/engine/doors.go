@@ -88,9 +88,9 @@ func (e *Engine) pass(ctx context.Context, c *Claim, door *gate.Door) *berth.Acq
 	}
 	defer cancel()
 	switch {
-	case door.Enter(at, e.closing):
+	case door.Enter(at, e.closing, c.Closing):
 		return nil
-	case ctx.Err() == nil && at.Err() != nil && !e.isClosing():
+	case ctx.Err() == nil && at.Err() != nil && !e.isClosing() && !isClosed(c.Closing):
 		return &berth.AcquireError{Reason: berth.ReasonFailed, Cause: errNotSent}
 	}
 	return cutShort

@@ -289,11 +289,9 @@ func (e *Engine) repeats(ctx context.Context, c *Claim, attempt int, err error) 
 	})
 }
 
-// Event sends an event about a claim, with what all such events share. Its context is that of the
-// acquiring call, unless fill sets another one.
-func (e *Engine) Event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {
-	e.event(kind, c, fill)
-}
+// Event sends an event about a claim whose caller has the handle, with what all such events share: of them the node that the claim
+// is of, which may have been replaced. Its context is that of the acquiring call, unless fill sets another one.
+func (c *Claim) Event(kind observe.Kind, fill func(*observe.Event)) { c.handle.e.event(kind, c, fill) }
 
 // event fills in what all events of a claim share, and sends it.
 func (e *Engine) event(kind observe.Kind, c *Claim, fill func(*observe.Event)) {

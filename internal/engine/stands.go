@@ -70,6 +70,8 @@ func (e *Engine) takeBack(wait context.Context, old *Claim) *berth.AcquireError 
 		case err = <-removed:
 		case <-wait.Done():
 			return cutShort
+		case <-old.Closing:
+			return cutShort
 		case <-e.closing:
 			return cutShort
 		}
@@ -90,7 +92,7 @@ func (e *Engine) anew(ctx, wait context.Context, old *Claim) (*Claim, *berth.Acq
 	now := e.clock.Now()
 	c := &Claim{
 		ID: e.ClaimID(), Kind: old.Kind, Name: old.Name, key: old.key, Record: old.Record, MayWait: old.MayWait,
-		Capacity: old.Capacity, Attrs: old.Attrs, WarnAfter: old.WarnAfter,
+		Capacity: old.Capacity, Attrs: old.Attrs, WarnAfter: old.WarnAfter, Closing: old.Closing,
 		Request: old.Request, Attempts: old.Attempts, RequeueEvery: old.RequeueEvery, WantAfter: old.WantAfter,
 		Extends: old.Extends, Before: old.waited(now),
 	}

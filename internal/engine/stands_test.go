@@ -87,7 +87,7 @@ func judged(t *testing.T, stands func(c *engine.Claim) bool, drains *atomic.Bool
 func theClaim(e *engine.Engine, waits bool) *engine.Claim {
 	return &engine.Claim{
 		ID: e.ClaimID(), Name: "x", MayWait: waits, Capacity: 3, Attrs: map[string]any{"a": 1}, Request: "r", Extends: 1,
-		WantAfter: time.Hour, RequeueEvery: time.Hour, Before: time.Second, Attempts: time.Hour,
+		WantAfter: time.Hour, RequeueEvery: time.Hour, Before: time.Second, Attempts: time.Hour, Closing: make(chan struct{}),
 		Record: engine.Record{Weight: 2, Wait: wait, Lease: wait, Owner: "o", Node: "n"},
 	}
 }
@@ -114,10 +114,10 @@ func TestAGrantThatDoesNotStandIsGivenBackBeforeAnotherClaimAsks(t *testing.T) {
 					"acquire " + first.ID, "release " + first.ID, f.said[2], "release " + f.said[2][len("acquire "):], "acquire " + c.ID,
 				}, f.said)
 				want := theClaim(e, true)
-				want.ID, want.Before = c.ID, c.Before
+				want.ID, want.Before, want.Closing = c.ID, c.Before, first.Closing
 				require.Equal(t,
-					[]any{want.Name, want.Record, want.MayWait, want.Capacity, want.Attrs, want.Request, want.Attempts, want.RequeueEvery, want.WantAfter, want.Extends},
-					[]any{c.Name, c.Record, c.MayWait, c.Capacity, c.Attrs, c.Request, c.Attempts, c.RequeueEvery, c.WantAfter, c.Extends})
+					[]any{want.Name, want.Record, want.MayWait, want.Capacity, want.Attrs, want.Request, want.Attempts, want.RequeueEvery, want.WantAfter, want.Extends, want.Closing},
+					[]any{c.Name, c.Record, c.MayWait, c.Capacity, c.Attrs, c.Request, c.Attempts, c.RequeueEvery, c.WantAfter, c.Extends, c.Closing})
 			})
 		})
 	}
@@ -140,6 +140,15 @@ func TestWhoLeavesWhileAGrantIsGivenBackLeavesAtOnce(t *testing.T) {
 		start := e.Now()
 		_, err := e.Acquire(ctx, theClaim(e, true), 0)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, start+1500*time.Millisecond, e.Now())
+
+		closing, c := make(chan struct{}), theClaim(e, true)
+		c.Closing = closing
+		f.fails.Store(1000)
+		start = e.Now()
+		time.AfterFunc(1500*time.Millisecond, func() { close(closing) })
+		_, err = e.Acquire(context.Background(), c, 0)
+		require.ErrorIs(t, err, berth.ErrClosed)
 		require.Equal(t, start+1500*time.Millisecond, e.Now())
 	})
 }

@@ -37,7 +37,7 @@ func TestTheGateAsksNoContextWhileItKeepsOthersOut(t *testing.T) {
 			g.mu.Unlock()
 		}}
 		entered := make(chan bool)
-		go func() { entered <- d.Enter(ctx, nil) }()
+		go func() { entered <- d.Enter(ctx, nil, nil) }()
 		synctest.Wait() // in line
 		d.Leave(unsent)
 		require.True(t, <-entered)

@@ -20,7 +20,7 @@ func (w *world) full(line int) *Door {
 func through(d *Door, n int) int {
 	in := make(chan bool, n)
 	for range n {
-		go func() { in <- d.Enter(context.Background(), nil) }()
+		go func() { in <- d.Enter(context.Background(), nil, nil) }()
 		synctest.Wait()
 	}
 	return len(in)

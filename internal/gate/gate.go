@@ -110,8 +110,8 @@ func (d *Door) Try() bool {
 }
 
 // Enter returns when the caller may send an ask. It reports false where ctx has
-// ended, or closing is closed, before that; else Leave must follow.
-func (d *Door) Enter(ctx context.Context, closing <-chan struct{}) bool {
+// ended, or one of the two channels is closed, before that; else Leave must follow.
+func (d *Door) Enter(ctx context.Context, closing, other <-chan struct{}) bool {
 	if d.Try() {
 		return true
 	}
@@ -127,8 +127,9 @@ func (d *Door) Enter(ctx context.Context, closing <-chan struct{}) bool {
 	case <-a.turn:
 	case <-ctx.Done():
 	case <-closing:
+	case <-other:
 	}
-	left := ctx.Err() != nil || isClosed(closing) // before mu is held: ctx may find that a hold is over, and an observer is told
+	left := ctx.Err() != nil || isClosed(closing) || isClosed(other) // before mu is held: ctx may find that a hold is over, and an observer is told
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !isClosed(a.turn) {

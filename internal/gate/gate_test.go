@@ -50,7 +50,7 @@ func (w *world) asks(ctx context.Context, closing chan struct{}, n int) (in chan
 	in, gone = make(chan int, n), make(chan int, n)
 	for i := range n {
 		go func() {
-			if w.door.Enter(ctx, closing) {
+			if w.door.Enter(ctx, closing, nil) {
 				in <- i
 			} else {
 				gone <- i

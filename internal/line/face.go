@@ -13,6 +13,8 @@ import (
 type Kind struct {
 	// Kind is that of its keys.
 	Kind keyspace.Kind
+	// Of is what the kind keeps of a process; nil for nothing.
+	Of any
 	// Scripts are those of what every kind does.
 	Scripts Scripts
 	// Parts are keys of a name beyond its state and its line, for scripts that take
@@ -43,8 +45,8 @@ type Kind struct {
 // Scripts are those of a kind for what every kind does.
 type Scripts struct {
 	Acquire, Release, Renew, Resume, Restore, Sweep, ForceRelease, Pause, Want *scriptkit.Script
-	// Requeue is of locks alone.
-	Requeue *scriptkit.Script
+	// Requeue and ForceHold are of locks alone.
+	Requeue, ForceHold *scriptkit.Script
 }
 
 // Face is a node as one kind sees it: the calls of that kind, and the engine that carries the claims of all kinds.
@@ -53,6 +55,9 @@ type Face struct {
 	Engine *engine.Engine
 	Node   *Node
 }
+
+// trialName begins the names that trials are on.
+const trialName = "berth check "
 
 // trial goes through the scripts of an uncontended claim, on a name of its own: those of a thin
 // name, and with a lease that a thin name does not take the kind's own.
@@ -63,7 +68,7 @@ func (f *Face) trial(ctx context.Context) error {
 	lease, label := f.cfg.Settings.Lease, f.cfg.Settings.Label
 	for _, length := range []time.Duration{lease, 2 * lease} {
 		claim := &engine.Claim{
-			ID: f.Engine.ClaimID(), Kind: f.kind.Kind, Name: "berth check " + f.ID, Capacity: 1,
+			ID: f.Engine.ClaimID(), Kind: f.kind.Kind, Name: trialName + f.ID, Capacity: 1,
 			Record: engine.Record{Weight: 1, Wait: lease, Lease: length, Phase: 'w', Node: f.ID, Label: label},
 		}
 		if _, err := f.Acquire(ctx, claim); err != nil {

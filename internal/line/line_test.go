@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,24 +34,25 @@ const (
 	lease = 6 * time.Second
 )
 
-// node is a node that has no primitive.
-type node struct {
+// process is a process that has no primitive.
+type process struct {
 	*line.Face
 	p      *line.Process
 	t      *testing.T
 	redis  rueidis.Client
-	events []observe.Event
 	told   func() // called with each event, where it is set
+	mu     sync.Mutex
+	events []observe.Event // guarded by mu while a call goes on
 }
 
 // onServer runs a test with a node, on keys of the kind lock, in virtual time.
-func onServer(t *testing.T, test func(t *testing.T, a *node)) {
+func onServer(t *testing.T, test func(t *testing.T, a *process)) {
 	t.Helper()
 	through(t, func(redis rueidis.Client) rueidis.Client { return redis }, test)
 }
 
 // through is onServer with what stands before the node's client.
-func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func(t *testing.T, a *node)) {
+func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func(t *testing.T, a *process)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,11 +64,13 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		defer redis.Close()
 		space, err := keyspace.New("ns")
 		require.NoError(t, err)
-		a := &node{t: t, redis: redis}
+		a := &process{t: t, redis: redis}
 		p := line.NewProcess(line.Config{
 			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space,
 			Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell: func(ev observe.Event) {
+				a.mu.Lock()
+				defer a.mu.Unlock()
 				if a.events = append(a.events, ev); a.told != nil {
 					a.told()
 				}
@@ -83,7 +87,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 }
 
 // ask acquires for a node, and returns the status.
-func (a *node) ask(node, id string) string {
+func (a *process) ask(node, id string) string {
 	a.t.Helper()
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
 	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
@@ -93,7 +97,7 @@ func (a *node) ask(node, id string) string {
 }
 
 // dump is all that the server has of the name.
-func (a *node) dump() string {
+func (a *process) dump() string {
 	a.t.Helper()
 	ctx := context.Background()
 	state, err := a.redis.Do(ctx, a.redis.B().Hgetall().Key("ns:sem:{door}:state").Build()).AsStrMap()
@@ -104,7 +108,7 @@ func (a *node) dump() string {
 }
 
 func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		require.Equal(t, "granted", a.ask("b", "b.1"))
 		require.Equal(t, "queued", a.ask("c", "c.1"))
@@ -128,7 +132,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 }
 
 func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		for i := range 250 {
 			a.ask("dead", fmt.Sprintf("dead.%d", i))
 		}
@@ -148,7 +152,7 @@ func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 
 // Somebody has stored more waits than there are: a sweep that goes by them ends, and corrects them.
 func TestASweepEndsWhereMoreWaitsAreCountedThanThereAre(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		for i := range 3 {
 			a.ask("b", fmt.Sprintf("b.%d", i))
 		}
@@ -170,7 +174,7 @@ func TestASweepEndsWhereMoreWaitsAreCountedThanThereAre(t *testing.T) {
 }
 
 func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		require.Equal(t, "granted", a.ask(a.ID, "a.1"))
 		require.Equal(t, "queued", a.ask(a.ID, "a.2"))
@@ -201,9 +205,9 @@ func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 }
 
 func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		good := berth.Token{Kind: "sem", Namespace: "ns", Name: name, Claim: "b.1", Node: "b"}
-		_, err := a.Resume(context.Background(), good)
+		_, err := a.Resume(context.Background(), good, nil)
 		require.ErrorIs(t, err, berth.ErrNotHeld, "a good one is sent")
 		for what, change := range map[string]func(*berth.Token){
 			"another kind":      func(token *berth.Token) { token.Kind = "lock" },
@@ -214,14 +218,14 @@ func TestATokenThatCannotBeOfThisClientIsRefusedUnsent(t *testing.T) {
 		} {
 			token := good
 			change(&token)
-			_, err := a.Resume(context.Background(), token)
+			_, err := a.Resume(context.Background(), token, nil)
 			require.ErrorIs(t, err, berth.ErrInvalidConfig, what)
 		}
 	})
 }
 
 func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		for i, change := range []func(*engine.Record){
 			func(*engine.Record) {},

@@ -18,7 +18,7 @@ import (
 const noticeKey = "ns:notice:{all}:state"
 
 // notice sends notice_set.
-func (a *node) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
+func (a *process) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
 	a.t.Helper()
 	run := scriptkit.NewRunner(a.redis, scriptkit.Options{})
 	r, err := run.Run(context.Background(), composed.Library().Script("notice_set"), scriptkit.Once,
@@ -28,7 +28,7 @@ func (a *node) notice(field, lasts, what, seen, by string) *scriptkit.Reply {
 }
 
 func TestEachNoticeHasAGreaterNumber(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		r := a.notice("pause:sem", "60000", "moving\nhouse", "0", "one")
 		require.Equal(t, "set", r.Status())
 		first := r.Int(1)
@@ -52,7 +52,7 @@ func TestEachNoticeHasAGreaterNumber(t *testing.T) {
 }
 
 func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		left := func() time.Duration {
 			n, err := a.redis.Do(context.Background(), a.redis.B().Pttl().Key(noticeKey).Build()).AsInt64()
 			require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 
 // Whoever may write the key may forge what he likes; what operators say is said all the same.
 func TestAForgedNoticeIsWrittenOver(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		now := time.Now().UnixMilli()
 		field := func(name, text string) {
 			require.NoError(t, a.redis.Do(context.Background(), a.redis.B().Arbitrary("HSET", noticeKey, name, text).Build()).Error())
@@ -91,7 +91,7 @@ func TestAForgedNoticeIsWrittenOver(t *testing.T) {
 }
 
 func TestAHundredDrainsAreEnough(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		for i := range 100 {
 			require.Equal(t, "set", a.notice("n:"+strconv.Itoa(i), "0", "drain", "0", strconv.Itoa(i)).Status())
 		}

@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"sync"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // allNames goes through the names of the kind that the server knows, idle ones too, those of
@@ -92,26 +98,66 @@ type step struct {
 	whole func(ctx context.Context, name string) (int, error)
 }
 
-// ReleaseTarget ends claims by force, and returns how many, also beside an error. whole ends
-// what is held of a name in one step; nil where the kind can only end claim by claim. It returns
+// ReleaseTarget ends claims by force, and returns how many, also beside an error. It returns
 // berth.ErrInvalidConfig for a target that cannot be; berth.ErrNotHeld where a name was given and
 // nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
 // server's errors.
-func (s *Face) ReleaseTarget(ctx context.Context, t berth.Target, whole func(ctx context.Context, name string) (int, error)) (int, error) {
-	return s.each(s.For(ctx, "Release", t.Name), t, step{one: s.forceRelease, waits: true, whole: whole})
+func (p *Process) ReleaseTarget(ctx context.Context, t berth.Target) (int, error) {
+	return p.each(ctx, t, func(f *Face) (int, error) {
+		do := step{one: f.forceRelease, waits: true}
+		if f.kind.Scripts.ForceHold != nil {
+			do.whole = f.releaseHold
+		}
+		return f.each(f.For(ctx, "Release", t.Name), t, do)
+	})
 }
 
 // WantTarget asks for holds back, and returns for how many, also beside an error. Waits are left
 // alone. Its errors are those of ReleaseTarget.
-func (s *Face) WantTarget(ctx context.Context, t berth.Target) (int, error) {
-	return s.each(s.For(ctx, "Want", t.Name), t, step{one: s.want})
+func (p *Process) WantTarget(ctx context.Context, t berth.Target) (int, error) {
+	return p.each(ctx, t, func(f *Face) (int, error) { return f.each(f.For(ctx, "Want", t.Name), t, step{one: f.want}) })
 }
 
-// each takes a step with the claims of a target.
-func (s *Face) each(ctx context.Context, t berth.Target, do step) (int, error) {
+// each takes a step with each kind of a target.
+func (p *Process) each(ctx context.Context, t berth.Target, do func(f *Face) (int, error)) (int, error) {
 	if err := checkTarget(t); err != nil {
 		return 0, err
 	}
+	return p.Each(ctx, t.Kind, do)
+}
+
+// Each does something with one kind, or with all where it is "", and returns the sum and the errors. The kinds go side by side: a
+// server that does not answer costs its time once. That ctx has ended is said once.
+func (p *Process) Each(ctx context.Context, kind keyspace.Kind, do func(f *Face) (int, error)) (sum int, err error) {
+	if kind != "" {
+		return do(p.Face(kind))
+	}
+	counts, errs := make([]int, len(Kinds)), make([]error, len(Kinds))
+	var all sync.WaitGroup
+	for i, kind := range Kinds {
+		all.Go(func() {
+			errs[i] = guard.Run("an operator's call", p.Tell, func() (err error) {
+				counts[i], err = do(p.Face(kind))
+				return err
+			})
+		})
+	}
+	all.Wait()
+	told := false
+	for i, n := range counts {
+		sum += n
+		if ctx.Err() != nil && errors.Is(errs[i], ctx.Err()) {
+			if told {
+				errs[i] = nil
+			}
+			told = true
+		}
+	}
+	return sum, errors.Join(errs...)
+}
+
+// each takes a step with the claims of a target that are of the face's kind.
+func (s *Face) each(ctx context.Context, t berth.Target, do step) (int, error) {
 	if t.Claim != "" && t.Owner == "" {
 		done, err := do.one(ctx, t.Name, t.Claim, t.Node)
 		if !done {
@@ -135,18 +181,74 @@ func (s *Face) each(ctx context.Context, t berth.Target, do step) (int, error) {
 
 // checkTarget returns a *berth.ConfigError for a target that cannot be.
 func checkTarget(t berth.Target) error {
-	others := t != berth.Target{All: t.All}
+	others := t != berth.Target{Kind: t.Kind, All: t.All}
 	switch {
 	case t.All && others:
-		return berth.Invalid("Target", "All stands alone")
+		return berth.Invalid("Target", "All stands alone, or with a kind")
 	case !t.All && !others:
 		return berth.Invalid("Target", "a name, an owner, a node or All is needed")
 	case t.Claim != "" && t.Name == "":
 		return berth.Invalid("Target", "a claim needs its name")
+	case t.Kind != "":
+		if err := CheckKind("Target.Kind", t.Kind); err != nil {
+			return err
+		}
 	case t.Name != "":
+		return berth.Invalid("Target.Kind", "a name needs it")
+	}
+	if t.Name != "" {
 		return keyspace.CheckName(t.Name)
 	}
 	return nil
+}
+
+// CheckKind returns a *berth.ConfigError for what is not one of Kinds.
+func CheckKind(field string, kind keyspace.Kind) error {
+	if !slices.Contains(Kinds, kind) {
+		return berth.Invalid(field, "%q is none of sem, lock and pool", string(kind))
+	}
+	return nil
+}
+
+// Hold reads by how many entries a name is held, 0 if it is free, and the fence of the hold.
+func (s *Face) Hold(ctx context.Context, name string) (entries int, fence int64, err error) {
+	_, found, err := s.Decide.Entries(ctx, name)
+	for _, e := range found {
+		if e.Err == nil { // all have the same fence
+			return len(found), e.Entry.Fence, nil
+		}
+		err = e.Err // damaged, as all others are
+	}
+	return 0, 0, err
+}
+
+// releaseHold ends all entries of the hold that it finds, and of no other: a repeated call must not end that of the next in
+// line. It returns how many entries it ended, 0 where the hold has ended by itself.
+func (s *Face) releaseHold(ctx context.Context, name string) (int, error) {
+	held, fence, err := s.Hold(ctx, name)
+	if err != nil || held == 0 {
+		return 0, err
+	}
+	r, err := s.Run(ctx, s.kind.Scripts.ForceHold, scriptkit.Bounded, name, Decimal(fence), Decimal(engine.Tombstone.Milliseconds()))
+	if err != nil {
+		return 0, err
+	}
+	switch r.Status() {
+	case statusReleased:
+	case statusNotHeld, statusOther:
+		if r.Unanswered {
+			return held, nil // an earlier attempt of this very call, or its holder
+		}
+		return 0, nil
+	default:
+		return 0, Unexpected(name, &r)
+	}
+	more, entries := More(&r, 1), int(r.Int(3))
+	if r.Err() != nil {
+		return 0, r.Err()
+	}
+	s.Tell.Send(observe.Event{Kind: observe.ForceReleased, Context: ctx, Name: name, Count: entries, Detail: r.Status()})
+	return entries, s.SweepOn(ctx, name, more)
 }
 
 // eachMatch takes a step with the claims of a name that match a target: with those that wait first, so that

@@ -16,7 +16,7 @@ import (
 
 // A release of many ends with the call, or with the server, and says so once.
 func TestAReleaseOfManyEndsWithItsContext(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		for i := range 50 {
 			a.claims("x", 50, fmt.Sprintf("b.%03d", i), "me")
 			a.claims(fmt.Sprintf("y%d", i), 1, "b.1", "me")
@@ -24,14 +24,14 @@ func TestAReleaseOfManyEndsWithItsContext(t *testing.T) {
 		for _, target := range []berth.Target{{Name: "x"}, {Name: "x", Owner: "me"}, {Owner: "me"}, {All: true}} {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			ended, err := a.ReleaseTarget(ctx, target, nil)
+			ended, err := a.release(ctx, target)
 			require.ErrorIs(t, err, context.Canceled)
 			require.Zero(t, ended)
 			require.LessOrEqual(t, strings.Count(err.Error(), "canceled"), 1, "%v: %v", target, err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		a.told = func() { cancel() } // with the first
-		ended, err := a.ReleaseTarget(ctx, berth.Target{Name: "x"}, nil)
+		ended, err := a.release(ctx, berth.Target{Name: "x"})
 		require.ErrorIs(t, err, context.Canceled)
 		require.Equal(t, 1, ended)
 		require.Equal(t, 1, strings.Count(err.Error(), "canceled"), err)
@@ -68,20 +68,20 @@ func TestAReleaseOfManyEndsWithTheServer(t *testing.T) {
 	through(t, func(redis rueidis.Client) rueidis.Client {
 		client.Client = redis
 		return client
-	}, func(t *testing.T, a *node) {
+	}, func(t *testing.T, a *process) {
 		for _, target := range []berth.Target{{Name: "x"}, {Name: "y", Node: "b"}} {
 			for i := range 50 {
 				a.claims(target.Name, 50, fmt.Sprintf("b.%03d", i), "me")
 			}
 			a.told = func() { client.now = true }
 			start := time.Now()
-			ended, err := a.ReleaseTarget(context.Background(), target, nil)
+			ended, err := a.release(context.Background(), target)
 			require.ErrorIs(t, err, berth.ErrUnavailable)
 			require.Equal(t, 1, ended)
 			require.Less(t, time.Since(start), 15*time.Second)
 
 			start = time.Now()
-			ended, err = a.ReleaseTarget(context.Background(), target, nil)
+			ended, err = a.release(context.Background(), target)
 			require.ErrorIs(t, err, berth.ErrUnavailable)
 			require.Zero(t, ended)
 			require.Less(t, time.Since(start), 15*time.Second)
@@ -96,7 +96,7 @@ func TestWhatAReleaseHasEndedCountsBesideTheErrorOfItsSweep(t *testing.T) {
 	through(t, func(redis rueidis.Client) rueidis.Client {
 		client.Client = redis
 		return client
-	}, func(t *testing.T, a *node) {
+	}, func(t *testing.T, a *process) {
 		const many = 250
 		for _, target := range []berth.Target{{Name: "x", Claim: "c.1"}, {Name: "y", Node: "c"}} {
 			client.now = false
@@ -107,7 +107,7 @@ func TestWhatAReleaseHasEndedCountsBesideTheErrorOfItsSweep(t *testing.T) {
 			a.claims(target.Name, many+1, "c.1", "")
 			time.Sleep(time.Millisecond)
 			client.now = true
-			ended, err := a.ReleaseTarget(context.Background(), target, nil)
+			ended, err := a.release(context.Background(), target)
 			require.ErrorIs(t, err, berth.ErrUnavailable)
 			require.Equal(t, 1, ended)
 		}

@@ -1,6 +1,7 @@
 package line_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,13 +17,14 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 )
 
 // claims acquires for an owner, of a name with a capacity, and returns the status.
-func (a *node) claims(name string, capacity int, id, owner string) string {
+func (a *process) claims(name string, capacity int, id, owner string) string {
 	a.t.Helper()
 	of, _, _ := strings.Cut(id, ".")
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: of, Owner: owner}
@@ -32,8 +34,16 @@ func (a *node) claims(name string, capacity int, id, owner string) string {
 	return reply.Status()
 }
 
+// release is ReleaseTarget, of semaphores where a name is given without its kind.
+func (a *process) release(ctx context.Context, target berth.Target) (int, error) {
+	if target.Name != "" {
+		target.Kind = cmp.Or(target.Kind, keyspace.Sem)
+	}
+	return a.p.ReleaseTarget(ctx, target)
+}
+
 // forced are the claims that the node says were ended by force, sorted.
-func (a *node) forced() (ids []string) {
+func (a *process) forced() (ids []string) {
 	for _, ev := range a.events {
 		if ev.Kind == observe.ForceReleased {
 			ids = append(ids, ev.Claim)
@@ -44,7 +54,7 @@ func (a *node) forced() (ids []string) {
 }
 
 // holders are the claims that hold a name, sorted.
-func (a *node) holders(name string) (ids []string) {
+func (a *process) holders(name string) (ids []string) {
 	a.t.Helper()
 	for h, err := range a.Holders(context.Background(), name) {
 		require.NoError(a.t, err)
@@ -55,7 +65,7 @@ func (a *node) holders(name string) (ids []string) {
 }
 
 func TestATargetThatCannotBeIsRefused(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		require.Equal(t, "granted", a.claims("x", 1, "b.1", "me"))
 		for field, targets := range map[string][]berth.Target{
 			"Target": {
@@ -67,11 +77,14 @@ func TestATargetThatCannotBeIsRefused(t *testing.T) {
 				{Claim: "b.1"},
 				{Claim: "b.1", Owner: "me"},
 				{Claim: "b.1", Node: "b"},
+				{Kind: keyspace.Sem},
+				{Kind: keyspace.Sem, Claim: "b.1"},
 			},
-			"name": {{Name: "a{b"}, {Name: "a\nb", Claim: "b.1"}},
+			"Target.Kind": {{Name: "x"}, {Name: "x", Claim: "b.1"}, {Kind: "semaphore", Name: "x"}, {Kind: keyspace.Once, All: true}},
+			"name":        {{Kind: keyspace.Sem, Name: "a{b"}, {Kind: keyspace.Sem, Name: "a\nb", Claim: "b.1"}},
 		} {
 			for _, target := range targets {
-				ended, err := a.ReleaseTarget(context.Background(), target, nil)
+				ended, err := a.p.ReleaseTarget(context.Background(), target)
 				require.Zero(t, ended, target)
 				var bad *berth.ConfigError
 				require.ErrorAs(t, err, &bad, target)
@@ -113,12 +126,12 @@ func TestATargetMeansWhatMatchesAllOfIt(t *testing.T) {
 		"all":                              {berth.Target{All: true}, []string{"b.1", "c.1"}, nil, "c.2", "b.2"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			onServer(t, func(t *testing.T, a *node) {
+			onServer(t, func(t *testing.T, a *process) {
 				require.Equal(t, "granted", a.claims("x", 1, "b.1", "me"))
 				require.Equal(t, "granted", a.claims("y", 1, "c.1", "me"))
 				require.Equal(t, "queued", a.claims("y", 1, "b.2", ""))
 				require.Equal(t, "queued", a.claims("x", 1, "c.2", "you"))
-				ended, err := a.ReleaseTarget(context.Background(), test.target, nil)
+				ended, err := a.release(context.Background(), test.target)
 				require.ErrorIs(t, err, test.err)
 				require.Equal(t, len(test.ended), ended)
 				require.Equal(t, test.ended, a.forced())
@@ -131,11 +144,11 @@ func TestATargetMeansWhatMatchesAllOfIt(t *testing.T) {
 
 // Where a node both holds a name and waits for it, nothing of it is granted what the hold leaves.
 func TestANodeGetsNothingOfWhatItsHoldLeaves(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		a.claims("x", 1, "b.1", "")
 		a.claims("x", 1, "b.2", "")
 		a.claims("x", 1, "c.1", "")
-		ended, err := a.ReleaseTarget(context.Background(), berth.Target{Node: "b"}, nil)
+		ended, err := a.release(context.Background(), berth.Target{Node: "b"})
 		require.NoError(t, err)
 		require.Equal(t, 2, ended)
 		require.Equal(t, []string{"c.1"}, a.holders("x"))
@@ -145,12 +158,12 @@ func TestANodeGetsNothingOfWhatItsHoldLeaves(t *testing.T) {
 
 // A name alone means those who hold it when the call comes, however many they are.
 func TestWhoGetsANameMeanwhileIsNotMeant(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		const many = 120
 		for i := range 2 * many {
 			a.claims("x", many, fmt.Sprintf("b.%03d", i), "")
 		}
-		ended, err := a.ReleaseTarget(context.Background(), berth.Target{Name: "x"}, nil)
+		ended, err := a.release(context.Background(), berth.Target{Name: "x"})
 		require.NoError(t, err)
 		require.Equal(t, many, ended)
 		holders := a.holders("x")
@@ -160,17 +173,17 @@ func TestWhoGetsANameMeanwhileIsNotMeant(t *testing.T) {
 }
 
 func TestAClaimWhoseTimeHasPassedIsSaidToHaveExpired(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		a.claims("x", 1, "b.1", "")
 		time.Sleep(lease)
-		ended, err := a.ReleaseTarget(context.Background(), berth.Target{Name: "x", Claim: "b.1"}, nil)
+		ended, err := a.release(context.Background(), berth.Target{Name: "x", Claim: "b.1"})
 		require.ErrorIs(t, err, berth.ErrExpired)
 		require.Zero(t, ended)
 	})
 }
 
 func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		for _, id := range []string{"b.1", "c.1", "c.2", "c.3"} { // two hold, two wait
 			a.claims("x", 2, id, "")
@@ -182,7 +195,7 @@ func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
 			damaged := a.redis.B().Hset().Key(key).FieldValue().FieldValue("c:"+id, record+"nothing of Berth's")
 			require.NoError(t, a.redis.Do(ctx, damaged.Build()).Error())
 		}
-		ended, err := a.ReleaseTarget(ctx, berth.Target{Node: "c"}, nil)
+		ended, err := a.release(ctx, berth.Target{Node: "c"})
 		require.ErrorIs(t, err, state.ErrDamaged)
 		require.ErrorContains(t, err, `"b.1"`)
 		require.ErrorContains(t, err, `"c.2"`)
@@ -191,53 +204,52 @@ func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
 	})
 }
 
-// What is held of a name ends in one step where the kind can; nothing else does.
-func TestOnlyANameAloneAndAllEndNamesAsAWhole(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+// A lock that is held ends in one step, with all its entries; nothing else does.
+func TestOnlyANameAloneAndAllEndLocksAsAWhole(t *testing.T) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
-		for _, name := range []string{"x", "y", "z"} {
-			a.claims(name, 1, "b."+name, "me")
-		}
-		var names []string
-		whole := func(_ context.Context, name string) (int, error) {
-			names = append(names, name)
-			switch name {
-			case "y":
-				return 3, nil
-			case "z":
-				return 1, errors.New("of z")
+		locks := a.p.Face(keyspace.Lock)
+		for _, id := range []string{"b.1", "b.2"} { // of one owner, which works through
+			for _, name := range []string{"x", "y", "z"} {
+				r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: "b", Owner: "me"}
+				_, err := locks.Run(ctx, composed.LockAcquire, scriptkit.Once, name,
+					"b", id, "0", line.Lane(0), state.FixedTerms(&r), "work queued 0 me")
+				require.NoError(t, err)
 			}
-			return 0, nil
 		}
-		ended, err := a.ReleaseTarget(ctx, berth.Target{Name: "y"}, whole)
+		lock := func(name string) berth.Target { return berth.Target{Kind: keyspace.Lock, Name: name} }
+		for _, target := range []berth.Target{{Owner: "you"}, {Node: "c"}, {Claim: "b.0"}} {
+			target.Kind, target.Name = keyspace.Lock, "x"
+			_, err := a.release(ctx, target)
+			require.ErrorIs(t, err, berth.ErrNotHeld)
+		}
+		require.Empty(t, a.events)
+		ended, err := a.release(ctx, lock("y"))
 		require.NoError(t, err)
-		require.Equal(t, 3, ended)
-		_, err = a.ReleaseTarget(ctx, berth.Target{Name: "x"}, whole)
+		require.Equal(t, 2, ended)
+		_, err = a.release(ctx, lock("y"))
 		require.ErrorIs(t, err, berth.ErrNotHeld)
-		ended, err = a.ReleaseTarget(ctx, berth.Target{Name: "z"}, whole)
-		require.EqualError(t, err, "of z")
-		require.Equal(t, 1, ended)
-		require.Equal(t, []string{"y", "x", "z"}, names)
+		require.Len(t, a.events, 1)
+		require.Equal(t, []any{observe.ForceReleased, "y", "", 2}, []any{a.events[0].Kind, a.events[0].Name, a.events[0].Claim, a.events[0].Count})
 
-		names = nil
-		ended, err = a.ReleaseTarget(ctx, berth.Target{All: true}, whole)
-		require.EqualError(t, err, "of z")
-		require.Equal(t, 4, ended)
-		slices.Sort(names)
-		require.Equal(t, []string{"x", "y", "z"}, names, "none keeps the others")
+		a.claims("x", 1, "b.3", "me") // a semaphore of that name
+		damaged := a.redis.B().Hset().Key("ns:lock:{z}:state").FieldValue().FieldValue("v", "9 of another release").Build()
+		require.NoError(t, a.redis.Do(ctx, damaged).Error())
+		ended, err = a.release(ctx, berth.Target{Kind: keyspace.Lock, All: true})
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		require.Equal(t, 2, ended, "none keeps the others")
+		require.Equal(t, []string{"b.3"}, a.holders("x"), "it is no lock")
+		require.Len(t, a.events, 2)
 
-		names = nil
-		for _, target := range []berth.Target{
-			{Name: "x", Claim: "b.0"}, {Name: "x", Owner: "you"}, {Name: "x", Node: "c"}, {Owner: "you"}, {Node: "c"},
-		} {
-			_, _ = a.ReleaseTarget(ctx, target, whole)
-		}
-		require.Empty(t, names)
+		a.events = nil
+		_, err = a.release(ctx, berth.Target{Owner: "me"})
+		require.ErrorIs(t, err, berth.ErrIncompatible)
+		require.Equal(t, []string{"b.3"}, a.forced())
 	})
 }
 
 func TestASweepOfNamesIsOfThoseGivenOrOfAll(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		for _, name := range []string{"x", "y", "z"} {
 			a.claims(name, 1, "b.1", "")

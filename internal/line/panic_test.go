@@ -14,7 +14,7 @@ import (
 
 // What panics on the answer to a sweep is here the observer that hears what was swept.
 func TestAPanicOnAnAnswerIsAnErrorOfACallThatMayHaveRun(t *testing.T) {
-	onServer(t, func(t *testing.T, a *node) {
+	onServer(t, func(t *testing.T, a *process) {
 		a.ask("dead", "dead.1")
 		a.ask("dead", "dead.2")
 		time.Sleep(lease)

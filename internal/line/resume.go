@@ -18,13 +18,13 @@ func (n *Face) Detach(ctx context.Context, h *engine.Hold) (berth.Token, error) 
 	}
 	c := h.Claim()
 	return berth.Token{
-		Kind: string(n.kind.Kind), Namespace: n.cfg.Space.Namespace(), Name: c.Name, Claim: c.ID, Node: h.Node(), Fence: h.Fence(),
+		Kind: n.kind.Kind, Namespace: n.cfg.Space.Namespace(), Name: c.Name, Claim: c.ID, Node: h.Node(), Fence: h.Fence(),
 	}, nil
 }
 
 // checkToken refuses a token that cannot be of this kind's holds.
 func (n *Face) checkToken(token berth.Token) error {
-	if token.Kind != string(n.kind.Kind) {
+	if token.Kind != n.kind.Kind {
 		return berth.Invalid("token.Kind", "%q is not what is resumed here, %q", token.Kind, n.kind.Kind)
 	}
 	if token.Namespace != n.cfg.Space.Namespace() {
@@ -39,12 +39,12 @@ func (n *Face) checkToken(token berth.Token) error {
 	return nil
 }
 
-// Resume takes up a hold that was detached, and has it kept from now on. It
+// Resume takes up a hold that was detached, and has it kept from now on; closing is its Closing. It
 // returns berth.ErrInvalidConfig for a token of another kind or namespace, or
 // for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
 // berth.ErrReleased if somebody else has resumed or released it,
 // berth.ErrDraining, berth.ErrClosed, or the server's error.
-func (n *Face) Resume(ctx context.Context, token berth.Token) (*engine.Hold, error) {
+func (n *Face) Resume(ctx context.Context, token berth.Token, closing <-chan struct{}) (*engine.Hold, error) {
 	if err := n.checkToken(token); err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (n *Face) Resume(ctx context.Context, token berth.Token) (*engine.Hold, err
 	if limit > 0 {
 		record.MaxHold = state.Millis(limit) // what is left of it, from this call on
 	}
-	claim := &engine.Claim{ID: token.Claim, Kind: n.kind.Kind, Name: token.Name, Record: record, Capacity: record.Weight}
+	claim := &engine.Claim{ID: token.Claim, Kind: n.kind.Kind, Name: token.Name, Record: record, Capacity: record.Weight, Closing: closing}
 	if n.kind.Request != nil {
 		claim.Request = n.kind.Request()
 	}

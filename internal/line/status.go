@@ -28,6 +28,7 @@ const (
 	statusCancelled    = "cancelled"
 	statusExpired      = "expired"
 	statusNotHeld      = "not_held"
+	statusOther        = "other"
 	statusTaken        = "taken"
 	statusWanted       = "wanted"
 	statusWaits        = "waits"

@@ -23,8 +23,8 @@ var kinds = map[string]string{"semaphore": "semaphore", "lock": "qlock", "pool":
 // verbs are what every kind has a script for.
 var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep", "force_release", "pause", "want"}
 
-// requeue is the script of one kind that is run here all the same.
-const requeue = "lock_requeue"
+// locks are the scripts of one kind that are run here all the same.
+var locks = []string{"lock_requeue", "lock_force_hold"}
 
 // constants are the values of a file's text constants for whose name and type wanted is
 // true, sorted.
@@ -119,7 +119,7 @@ func scriptsOf(kind string) (shared, own []string) {
 		verb, ok := strings.CutPrefix(script.Name, kind+"_")
 		switch {
 		case !ok:
-		case script.Name == requeue:
+		case slices.Contains(locks, script.Name):
 		case slices.Contains(verbs, verb):
 			shared = append(shared, script.Name)
 		default:
@@ -143,7 +143,7 @@ func declared(names ...string) []string {
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
 	shared := statuses(t, "status.go")
-	every := []string{requeue}
+	every := slices.Clone(locks)
 	for kind := range kinds {
 		verbal, _ := scriptsOf(kind)
 		require.Len(t, verbal, len(verbs), "every kind has all")

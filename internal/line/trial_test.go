@@ -51,7 +51,7 @@ func TestATrialMakesTheCallsOfTwoHoldsUpToTheFirstThatFails(t *testing.T) {
 	through(t, func(redis rueidis.Client) rueidis.Client {
 		client.Client = redis
 		return client
-	}, func(t *testing.T, a *node) {
+	}, func(t *testing.T, a *process) {
 		ctx := context.Background()
 		require.NoError(t, a.p.Trial(ctx))
 		require.Equal(t, all, client.sent)

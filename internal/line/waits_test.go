@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -54,8 +55,8 @@ func (w registry) size() (n int64) {
 
 // visitor is a process that asks for semaphores of capacity 1.
 type visitor struct {
-	*semaphore.Client
 	*testkit.Process
+	node  *node.Node
 	mu    sync.Mutex
 	notes []time.Duration // guarded by mu: when the process has sent notes
 }
@@ -80,17 +81,16 @@ func (w registry) visitor(lease time.Duration) *visitor {
 		return link.Fate{}
 	})
 	var err error
-	v.Client, err = semaphore.New(v.Redis, semaphore.Config{Lease: lease, Observer: v.Observer(nil)})
+	v.node, err = node.New(v.Redis, node.Config{Lease: lease, Observer: v.Observer(nil)})
 	require.NoError(w.T, err)
-	v.Closes(v.Client.Close)
+	v.Closes(v.node.Close)
 	return v
 }
 
 // queue has the process wait for a semaphore.
 func (v *visitor) queue(name string) *testkit.Wait[*semaphore.Permit] {
 	v.W.T.Helper()
-	s, err := v.Semaphore(name, 1, nil)
-	require.NoError(v.W.T, err)
+	s := semaphore.New(v.node, name, 1, nil)
 	return testkit.Queue(context.Background(), v.W, func(ctx context.Context) (*semaphore.Permit, error) {
 		return s.Acquire(ctx, nil)
 	})
@@ -107,13 +107,9 @@ func TestANameIsInTheRegistryAsSoonAsSomebodyWaitsForIt(t *testing.T) {
 		a, b := w.visitor(lease), w.visitor(lease)
 		held := a.take("gpu")
 		require.NoError(t, a.take("calm").Release(context.Background()))
-		wide, err := a.Semaphore("wide", 2, nil)
+		_, err := semaphore.New(a.node, "wide", 2, nil).Acquire(context.Background(), nil)
 		require.NoError(t, err)
-		_, err = wide.Acquire(context.Background(), nil)
-		require.NoError(t, err)
-		s, err := b.Semaphore("gpu", 1, nil)
-		require.NoError(t, err)
-		_, err = s.TryAcquire(context.Background(), nil)
+		_, err = semaphore.New(b.node, "gpu", 1, nil).TryAcquire(context.Background(), nil)
 		require.Error(t, err)
 		w.Advance(10 * time.Minute)
 		require.Zero(t, w.size(), "nobody has waited")
@@ -303,7 +299,7 @@ func TestCloseWaitsForNoNote(t *testing.T) {
 		v.queue("gpu")
 		v.queue("cpu") // noted in 250 ms
 		began := w.Now()
-		require.NoError(t, v.Client.Close(context.Background()))
+		require.NoError(t, v.node.Close(context.Background()))
 		require.Equal(t, began, w.Now(), "Close does not wait for a pause")
 		require.Zero(t, w.until("sem:cpu"))
 	})

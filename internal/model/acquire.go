@@ -105,10 +105,10 @@ func (m *machine) expected(o semaphore.AcquireOptions, wait bool) berth.Reason {
 	return berth.ReasonFull
 }
 
-// newcomer is the claim of a client that the server has and the model has not.
-func (m *machine) newcomer(t *rapid.T, on *client) string {
+// newcomer is the claim of a process that the server has and the model has not.
+func (m *machine) newcomer(t *rapid.T, on *process) string {
 	for id := range m.look(t).records {
-		if m.known[id] == nil && strings.HasPrefix(id, on.Node()+".") {
+		if m.known[id] == nil && strings.HasPrefix(id, on.ID()+".") {
 			return id
 		}
 	}

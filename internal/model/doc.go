@@ -1,5 +1,5 @@
 // Package model runs the semaphore against a plain model of it, as a rapid state
-// machine at the level of the client API: some clients with leases of their own
+// machine at the level of the API: some processes with leases of their own
 // acquire, wait, cancel, release, renew, detach, resume and resize, some die, time
 // passes, the server forgets. After every step the two keys of the name are read,
 // and what they say is compared with the laws and with the model.

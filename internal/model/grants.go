@@ -74,7 +74,7 @@ func (m *machine) grants(t *rapid.T, v *view) {
 }
 
 // lived says whether a claim that waits lived at that time. In real time only the last look proves it: after
-// the deadline that was seen then, the claim may have been dropped and put back, and its client not know yet.
+// the deadline that was seen then, the claim may have been dropped and put back, and its process not know yet.
 func (m *machine) lived(w *claim, at int64) bool { return m.Exact || at < m.last.alive[w.id] }
 
 func place(priority int, ticket int64) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -26,7 +27,7 @@ type World struct {
 	Redis rueidis.Client
 	// Namespace and Name are a semaphore that nobody has used yet.
 	Namespace, Name string
-	// Lease is the longest wait lease of the clients.
+	// Lease is the longest wait lease of the processes.
 	Lease time.Duration
 	// Connect makes the connections of one process, on a link of their own.
 	Connect func() (rueidis.Client, *link.Link)
@@ -58,9 +59,9 @@ const (
 	nodes  = 3
 )
 
-// client is one process.
-type client struct {
-	*semaphore.Client
+// process is one with a node of its own.
+type process struct {
+	*node.Node
 	sem   *semaphore.Semaphore
 	link  *link.Link
 	redis rueidis.Client
@@ -81,7 +82,7 @@ const (
 // claim is what the model knows of a claim.
 type claim struct {
 	id     string
-	on     *client // who waits or holds
+	on     *process // who waits or holds
 	opts   semaphore.AcquireOptions
 	phase  phase
 	place  string
@@ -109,27 +110,27 @@ type claim struct {
 // orphan is the handle of a hold that is somebody else's, or nobody's.
 type orphan struct {
 	permit *semaphore.Permit
-	on     *client
+	on     *process
 	by     int64 // when it must have heard
 }
 
 // machine is one run.
 type machine struct {
 	World
-	clients  []*client // the living come first
-	claims   []*claim
-	orphans  []orphan
-	known    map[string]*claim
-	last     view // what the last check saw
-	named    int  // the capacity that the clients name; what is stored may differ
-	capacity int  // 0 = none stored
-	before   int  // the capacity until the resize of this step, in real time
-	keep     int64
-	ticket   int64
-	fence    int64
-	died     bool // a client has
-	pause    pause
-	flushed  bool // the server was made to forget since the last check
+	processes []*process // the living come first
+	claims    []*claim
+	orphans   []orphan
+	known     map[string]*claim
+	last      view // what the last check saw
+	named     int  // the capacity that the processes name; what is stored may differ
+	capacity  int  // 0 = none stored
+	before    int  // the capacity until the resize of this step, in real time
+	keep      int64
+	ticket    int64
+	fence     int64
+	died      bool // a process has
+	pause     pause
+	flushed   bool // the server was made to forget since the last check
 
 	mu       sync.Mutex
 	restored map[string]bool // guarded by mu: claims that have asked for their place again
@@ -142,7 +143,7 @@ func Run(t *rapid.T, w World) {
 	m.named = rapid.SampledFrom([]int{4, 4, 1}).Draw(t, "capacity") // a semaphore of 1 may be thin
 	defer m.close()
 	for range nodes {
-		m.clients = append(m.clients, m.start(t))
+		m.processes = append(m.processes, m.start(t))
 	}
 	t.Repeat(map[string]func(*rapid.T){
 		"":        m.check,
@@ -154,12 +155,12 @@ func Run(t *rapid.T, w World) {
 	m.finish(t)
 }
 
-// start starts a client.
-func (m *machine) start(t *rapid.T) *client {
-	c := &client{lease: m.Lease / time.Duration(rapid.IntRange(1, 2).Draw(t, "lease by"))}
+// start starts a process.
+func (m *machine) start(t *rapid.T) *process {
+	c := &process{lease: m.Lease / time.Duration(rapid.IntRange(1, 2).Draw(t, "lease by"))}
 	c.redis, c.link = m.Connect()
 	var err error
-	c.Client, err = semaphore.New(c.redis, semaphore.Config{
+	c.Node, err = node.New(c.redis, node.Config{
 		Namespace: m.Namespace, Lease: c.lease, Linger: linger,
 		Observer: observe.Func(func(e observe.Event) {
 			m.mu.Lock()
@@ -173,8 +174,7 @@ func (m *machine) start(t *rapid.T) *client {
 		}),
 	})
 	must(t, err)
-	c.sem, err = c.Semaphore(m.Name, m.named, nil)
-	must(t, err)
+	c.sem = semaphore.New(c.Node, m.Name, m.named, nil)
 	return c
 }
 
@@ -186,10 +186,10 @@ func (m *machine) excused(c *claim) bool {
 	return c.lost || m.restored[c.id]
 }
 
-// close ends all clients, also those that cannot reach the server any more.
+// close ends all processes, also those that cannot reach the server any more.
 func (m *machine) close() {
 	var all sync.WaitGroup
-	for _, c := range m.clients {
+	for _, c := range m.processes {
 		all.Go(func() {
 			_ = c.Close(context.Background()) // permits of the dead cannot be given back
 			c.redis.Close()
@@ -214,7 +214,7 @@ func (m *machine) finish(t *rapid.T) {
 		case c.phase == held && !c.on.dead && !c.parked:
 			m.giveBack(t, c)
 		case c.phase == held && m.last.holds[c.id] == forever:
-			_, err := m.clients[0].Operator().Release(context.Background(), berth.Target{Name: m.Name, Claim: c.id})
+			_, err := m.processes[0].Operator().Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: m.Name, Claim: c.id})
 			must(t, err)
 			m.take(c)
 		}
@@ -245,7 +245,7 @@ func (m *machine) finish(t *rapid.T) {
 	}
 	last := &claim{}
 	for last.got == nil {
-		last.got, last.err = m.clients[0].sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
+		last.got, last.err = m.processes[0].sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: whole})
 		if m.late(last) {
 			m.Settle(empty)
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/scripts/composed"
 )
 
@@ -45,9 +46,9 @@ func (m *machine) unpauses(t *rapid.T) { m.decide(t, 0) }
 func (m *machine) decide(t *rapid.T, lasts time.Duration) {
 	before, ops := m.look(t), m.living(t).Operator()
 	if lasts > 0 {
-		must(t, ops.Pause(context.Background(), m.Name, lasts, "by the model"))
+		must(t, ops.Pause(context.Background(), keyspace.Sem, m.Name, lasts, "by the model"))
 	} else {
-		must(t, ops.Unpause(context.Background(), m.Name))
+		must(t, ops.Unpause(context.Background(), keyspace.Sem, m.Name))
 	}
 	after := m.look(t)
 	m.pause = pause{stamp: before.state["rev"]}

@@ -9,11 +9,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-func (m *machine) living(t *rapid.T) *client {
-	return m.clients[rapid.IntRange(0, nodes-1).Draw(t, "client")]
+func (m *machine) living(t *rapid.T) *process {
+	return m.processes[rapid.IntRange(0, nodes-1).Draw(t, "process")]
 }
 
 // some draws one of the claims for which is holds, or skips the step.
@@ -30,7 +31,7 @@ func (m *machine) some(t *rapid.T, is func(*claim) bool) *claim {
 	return which[rapid.IntRange(0, len(which)-1).Draw(t, "of these claims")]
 }
 
-// inHand says that a living client has the permit.
+// inHand says that a living process has the permit.
 func (c *claim) inHand() bool { return c.phase == held && c.permit != nil && !c.parked && !c.on.dead }
 
 func (c *claim) returned() bool {
@@ -114,7 +115,7 @@ func (m *machine) detach(t *rapid.T) {
 func (m *machine) resume(t *rapid.T) {
 	c := m.some(t, func(c *claim) bool { return c.phase == held && c.parked })
 	on := m.living(t)
-	p, err := on.Resume(context.Background(), c.token)
+	p, err := on.sem.Resume(context.Background(), c.token)
 	m.allow(t, err, berth.ErrNotHeld)
 	if err != nil {
 		return
@@ -123,13 +124,13 @@ func (m *machine) resume(t *rapid.T) {
 	c.on, c.permit, c.parked, c.fixed = on, p, false, c.never()
 }
 
-// never says that no client renews the claim's hold by itself.
+// never says that no process renews the claim's hold by itself.
 func (c *claim) never() bool { return c.opts.NoRenew || c.opts.Lease == berth.Forever }
 
 func (m *machine) resize(t *rapid.T) {
 	n := rapid.IntRange(1, 6).Draw(t, "capacity")
 	keep := rapid.IntRange(0, 4).Draw(t, "keep if 0") == 0
-	must(t, m.living(t).Operator().Resize(context.Background(), m.Name, n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
+	must(t, semaphore.NewOperator(m.living(t).Node).Resize(context.Background(), m.Name, n, &semaphore.ResizeOptions{Keep: keep, Create: true}))
 	if !m.Exact {
 		// In real time a grant may have come since the last check, after a flush of a name that a waiter has made anew.
 		m.before = cmp.Or(m.capacity, m.named)
@@ -141,7 +142,7 @@ func (m *machine) resize(t *rapid.T) {
 
 func (m *machine) force(t *rapid.T) {
 	c := m.some(t, func(c *claim) bool { return c.phase == held || c.phase == waiting && !c.lost })
-	_, err := m.living(t).Operator().Release(context.Background(), berth.Target{Name: m.Name, Claim: c.id})
+	_, err := m.living(t).Operator().Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: m.Name, Claim: c.id})
 	m.allow(t, err, berth.ErrNotHeld)
 	waits := c.phase == waiting && !c.on.dead && err == nil
 	m.take(c)
@@ -159,7 +160,7 @@ func (m *machine) take(c *claim) {
 	c.phase = gone
 }
 
-// orphan notes that a handle's hold is not its own any more: its client hears of
+// orphan notes that a handle's hold is not its own any more: its process hears of
 // it with the next heartbeat, if not before.
 func (m *machine) orphan(c *claim) {
 	if c.permit != nil && !c.on.dead {
@@ -173,17 +174,17 @@ func (m *machine) advance(t *rapid.T) {
 	m.Advance(m.Lease/fine*time.Duration(d) + time.Duration(rapid.IntRange(0, 9).Draw(t, "ms"))*time.Millisecond)
 }
 
-// kill cuts a client off for good, and starts another one.
+// kill cuts a process off for good, and starts another one.
 func (m *machine) kill(t *rapid.T) {
-	if len(m.clients) > nodes+3 {
+	if len(m.processes) > nodes+3 {
 		t.Skip()
 	}
-	i := rapid.IntRange(0, nodes-1).Draw(t, "client")
-	victim := m.clients[i]
-	m.clients = append(m.clients, victim)
+	i := rapid.IntRange(0, nodes-1).Draw(t, "process")
+	victim := m.processes[i]
+	m.processes = append(m.processes, victim)
 	victim.dead, m.died = true, true
 	victim.link.Cut()
-	m.clients[i] = m.start(t)
+	m.processes[i] = m.start(t)
 	m.Settle(func() bool { return true })
 	v := m.look(t)
 	for _, c := range m.claims {

@@ -6,12 +6,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// want asks for a hold back. Nothing ends: its client hears of it with the next heartbeat, if not before.
+// want asks for a hold back. Nothing ends: its process hears of it with the next heartbeat, if not before.
 func (m *machine) want(t *rapid.T) {
 	c := m.some(t, func(c *claim) bool { return c.phase == held })
-	_, err := m.living(t).Operator().Want(context.Background(), berth.Target{Name: m.Name, Claim: c.id})
+	_, err := m.living(t).Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: m.Name, Claim: c.id})
 	m.allow(t, err, berth.ErrNotHeld)
 	if err == nil && !c.wanted {
 		c.wanted, c.hears = true, m.last.now+m.Lease.Milliseconds()/2

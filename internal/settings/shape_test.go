@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -30,11 +32,11 @@ var settings = []reflect.Type{
 	reflect.TypeFor[qlock.LockOptions](),
 	reflect.TypeFor[node.Config](),
 	reflect.TypeFor[node.SwarmConfig](),
-	reflect.TypeFor[allocator.Config](),
 	reflect.TypeFor[allocator.PoolConfig[string]](),
 	reflect.TypeFor[allocator.AllocateOptions](),
 	reflect.TypeFor[allocator.AddOptions](),
 	reflect.TypeFor[allocator.BindOptions](),
+	reflect.TypeFor[leader.Config](),
 }
 
 func TestEqualFieldNamesHaveEqualTypes(t *testing.T) {
@@ -54,15 +56,12 @@ func TestEqualFieldNamesHaveEqualTypes(t *testing.T) {
 	}
 }
 
-func TestWhatPoolsAreConfiguredWithAllAre(t *testing.T) {
-	// The allocator adds nothing of its own to Config and leaves nothing out,
-	// so its fields are the shared ones.
-	common := fieldNames(reflect.TypeFor[allocator.Config]())
-	require.Contains(t, common, "Lease")
-	require.Subset(t, fieldNames(reflect.TypeFor[semaphore.Config]()), common)
-	require.Subset(t, fieldNames(reflect.TypeFor[qlock.Config]()), common)
+func TestWhatAClaimIsConfiguredWithAllAre(t *testing.T) {
+	shared := []string{"Priority", "Lease", "MaxHold", "WantAfter", "Meta", "Attrs"}
+	require.Subset(t, fieldNames(reflect.TypeFor[once.Config]()), shared)
+	require.Subset(t, fieldNames(reflect.TypeFor[leader.Config]()), shared)
 
-	shared := []string{"Priority", "Lease", "NoRenew", "MaxHold", "MaxWait", "Meta", "Attrs"}
+	shared = append(shared, "NoRenew", "MaxWait")
 	require.Subset(t, fieldNames(reflect.TypeFor[semaphore.AcquireOptions]()), shared)
 	require.Subset(t, fieldNames(reflect.TypeFor[qlock.LockOptions]()), shared)
 	require.Subset(t, fieldNames(reflect.TypeFor[allocator.AllocateOptions]()), shared)
@@ -89,12 +88,16 @@ func TestHandlesShareWhatIsNotTheirOwn(t *testing.T) {
 	}
 }
 
-func TestClientsShareTheirLife(t *testing.T) {
-	for _, name := range []string{"Node", "Check", "Close"} {
-		want := methods(reflect.TypeFor[*semaphore.Client]())[name]
-		require.NotEmpty(t, want, name)
-		require.Equal(t, want, methods(reflect.TypeFor[*qlock.Client]())[name], name)
-		require.Equal(t, want, methods(reflect.TypeFor[*allocator.Client]())[name], name)
+func TestFacesShareWhatIsNotTheirOwn(t *testing.T) {
+	election := methods(reflect.TypeFor[*leader.Election]())
+	for _, face := range []reflect.Type{
+		reflect.TypeFor[*semaphore.Semaphore](), reflect.TypeFor[*allocator.Pool[string]](), reflect.TypeFor[*once.Job](),
+	} {
+		for _, name := range []string{"Name", "Fence", "Wanted", "Close"} {
+			if signature, ok := methods(face)[name]; ok {
+				require.Equal(t, signature, election[name], "%s.%s", face, name) // which has them all
+			}
+		}
 	}
 }
 
@@ -104,7 +107,7 @@ func TestEverySettingEndsWithItsDefault(t *testing.T) {
 		names[strings.TrimSuffix(settings.Name(), "[string]")] = true
 	}
 	checked := 0
-	for _, dir := range []string{"../../pkg/node", "../../pkg/semaphore", "../../pkg/qlock", "../../pkg/allocator"} {
+	for _, dir := range []string{"../../pkg/node", "../../pkg/semaphore", "../../pkg/qlock", "../../pkg/allocator", "../../pkg/leader"} {
 		for _, file := range parse(t, dir) {
 			ast.Inspect(file, func(n ast.Node) bool {
 				spec, ok := n.(*ast.TypeSpec)

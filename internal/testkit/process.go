@@ -46,7 +46,7 @@ func ScriptsOf(kind string) line.Scripts {
 	return scripts
 }
 
-// Process is what one client of a test, a node, stands on: a link of its own and a
+// Process is what one process of a test, with its node, stands on: a link of its own and a
 // record of its events.
 type Process struct {
 	*link.Link
@@ -61,7 +61,7 @@ type Process struct {
 	closes  func(context.Context) error
 }
 
-// Process makes a link and a rueidis client on it. The client of the primitive takes
+// Process makes a link and a rueidis client on it. The node takes
 // its Observer, and is handed to Closes.
 func (w *World) Process() *Process {
 	w.T.Helper()
@@ -93,13 +93,13 @@ func (p *Process) Observer(also observe.Observer) observe.Observer {
 	})
 }
 
-// Closes says how the client is closed, at the end of the test at the latest.
+// Closes says how the node is closed, at the end of the test at the latest.
 func (p *Process) Closes(by func(context.Context) error) {
 	p.closes = by
 	p.W.T.Cleanup(p.Shut)
 }
 
-// Shut closes the client, as a program does before it ends. What the client has told of who
+// Shut closes the node, as a program does before it ends. What the node has told of who
 // waits, and who holds, must have been right.
 func (p *Process) Shut() {
 	if p.closes != nil {
@@ -155,14 +155,14 @@ func (p *Process) Scripts() map[string]int {
 	return counts
 }
 
-// Connected makes all connections for calls, of a client that has acquired once, and
+// Connected makes all connections for calls, of a node that has acquired once, and
 // forgets what that took.
 func (p *Process) Connected() {
 	p.W.T.Helper()
 	for range 16 { // each goes over one of two connections
 		require.NoError(p.W.T, p.Redis.Do(context.Background(), p.Redis.B().Exists().Key("connect").Build()).Error())
 	}
-	synctest.Wait() // also for what the first claim has the client load
+	synctest.Wait() // also for what the first claim has the node load
 	p.Fresh()
 }
 

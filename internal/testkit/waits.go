@@ -10,7 +10,7 @@ import (
 )
 
 // Waiters counts who waits in line and who holds, as gauges of metrics would, and holds what a
-// client tells against the laws of observe.Event.WasQueued and of WasHeld.
+// node tells against the laws of observe.Event.WasQueued and of WasHeld.
 type Waiters struct {
 	claims        map[string]*waiter
 	waiting, held int
@@ -81,7 +81,7 @@ func (w *Waiters) Waiting() int { return w.waiting }
 // Held is how many hold.
 func (w *Waiters) Held() int { return w.held }
 
-// Waiting is how many claims of the client wait, by the events so far.
+// Waiting is how many claims of the node wait, by the events so far.
 func (p *Process) Waiting() int {
 	p.W.T.Helper()
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *Process) Waiting() int {
 	return p.waiters.Waiting()
 }
 
-// Held is how many holds the client has, by the events so far.
+// Held is how many holds the node has, by the events so far.
 func (p *Process) Held() int {
 	p.W.T.Helper()
 	p.mu.Lock()

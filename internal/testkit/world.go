@@ -1,9 +1,9 @@
 // Package testkit is what tests stand on. A World is where one takes place: an in-process
 // server in the virtual time of testing/synctest, and a look at what it keeps of one name. A
-// Process is what a client in it stands on, over a [link.Link] that a test can break; a Wait is
+// Process is what a process in it stands on, over a [link.Link] that a test can break; a Wait is
 // an acquire of it on its way. A Patient is a test on a real server, in real time.
 //
-// Packages embed World or Patient in a type world of their own, which adds their clients.
+// Packages embed World or Patient in a type world of their own, which adds their nodes.
 package testkit
 
 import (
@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// Lease is a wait lease for clients: its third, half and hundredth are whole
+	// Lease is a wait lease for nodes: its third, half and hundredth are whole
 	// milliseconds.
 	Lease = 6 * time.Second
 	// Margin is what a holder gives up of it: 2 ms and 1 %.
@@ -88,7 +88,7 @@ func (w *World) Until(at time.Duration) {
 	w.Advance(at - w.Now())
 }
 
-// Call runs a script as a process would that a test has no client for.
+// Call runs a script as a process would that a test has no node for.
 func (w *World) Call(script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
 	return w.CallOn(append([]string{w.State, w.Line}, w.Hashes...), script, args...)
@@ -263,7 +263,7 @@ func (w *World) RequireIdle() {
 	}
 }
 
-// Notice has an operator say something to all clients: a field of the notice, for how long,
+// Notice has an operator say something to all processes: a field of the notice, for how long,
 // and what. It returns the number.
 func (w *World) Notice(field string, lasts time.Duration, what string) int64 {
 	w.T.Helper()

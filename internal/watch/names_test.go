@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -19,10 +20,10 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
 		ctx := context.Background()
 		p := base.Process()
-		locks, err := qlock.New(p.Redis, qlock.Config{Lease: time.Minute})
+		n, err := node.New(p.Redis, node.Config{Lease: time.Minute})
 		require.NoError(t, err)
-		defer func() { require.NoError(t, locks.Close(ctx)) }()
-		l, err := locks.Lock(ctx, "nightly", nil)
+		defer func() { require.NoError(t, n.Close(ctx)) }()
+		l, err := qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)
 		require.NoError(t, err)
 
 		var times atomic.Int64

@@ -28,7 +28,7 @@ import (
 // Open's error. Where ctx ended while Open ran, Open goes on in the background, and the
 // resource is given back when Open has returned.
 // Allocate returns berth.ErrInvalidConfig for bad options and berth.ErrClosed on a closed
-// client.
+// node or pool.
 func (p *Pool[T]) Allocate(ctx context.Context, opts *AllocateOptions) (*Allocation[T], error) {
 	o, err := p.core.options(opts, true)
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *Pool[T]) AllocateHealthy(ctx context.Context, opts *AllocateOptions) (*
 	if err != nil {
 		return nil, err
 	}
-	clock := p.core.client.p.Clock
-	pauses := pace.New(p.core.client.cfg.Retry)
+	clock := p.core.pools.p.Clock
+	pauses := pace.New(p.core.pools.p.Settings.Retry)
 	for began, whole, bound := clock.Now(), o.MaxWait, o.BindWait; ; {
 		hold, err := p.lease(ctx, o, true, clock.Now()-began)
 		if err != nil {
@@ -107,7 +107,7 @@ func (p *Pool[T]) allocate(ctx context.Context, o AllocateOptions, wait bool, be
 
 // lease takes a claim to its hold, whose value is not open yet.
 func (p *Pool[T]) lease(ctx context.Context, o AllocateOptions, wait bool, before time.Duration) (*engine.Hold, error) {
-	clock := p.core.client.p.Clock
+	clock := p.core.pools.p.Clock
 	began, seen := clock.Now()-before, p.refresher.Answers()
 	hold, err := p.core.acquire(ctx, o, wait, began)
 	if refusal, ok := errors.AsType[*berth.AcquireError](err); ok && !wait && refusal.Reason == berth.ReasonEmpty {
@@ -142,7 +142,7 @@ func (p *Pool[T]) fill(ctx context.Context, patience time.Duration, seen int) bo
 // hold ended before f did, and not by f's own Release or Detach, Do joins the
 // *berth.EndError of the hold; what it returns then matches context.Canceled and
 // context.DeadlineExceeded only if ctx itself has ended. A release that the server does not answer
-// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
+// is repeated within Config.Retry of the node, which Do waits for; it is the event release_failed,
 // and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (p *Pool[T]) Do(ctx context.Context, opts *AllocateOptions, f func(context.Context, *Allocation[T]) error) error {
 	if err := settings.Function(f != nil); err != nil {
@@ -184,7 +184,7 @@ func (p *Pool[T]) DoHealthy(ctx context.Context, opts *AllocateOptions, f func(c
 // is the context of Do, or one of an allocation. Fence returns 0 for any other ctx; every
 // check of fences refuses 0.
 func (p *Pool[T]) Fence(ctx context.Context) int64 {
-	hold := p.core.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Pool, Name: p.core.name})
+	hold := p.core.held(ctx)
 	if hold == nil {
 		return 0
 	}
@@ -194,7 +194,7 @@ func (p *Pool[T]) Fence(ctx context.Context) int64 {
 // Wanted is the Wanted of the allocation under which ctx was made, as Fence has it. Wanted returns nil,
 // which is never closed, for any other ctx.
 func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
-	hold := p.core.client.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Pool, Name: p.core.name})
+	hold := p.core.held(ctx)
 	if hold == nil {
 		return nil
 	}
@@ -208,10 +208,13 @@ func (p *Pool[T]) Wanted(ctx context.Context) <-chan struct{} {
 // or pool, and for a hold that is not detached; or Open's error, and then the resource
 // has been given back.
 func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T], error) {
+	if err := p.core.usable(); err != nil {
+		return nil, err
+	}
 	if token.Name != p.core.name {
 		return nil, berth.Invalid("token.Name", "%q is not this pool's, %q", token.Name, p.core.name)
 	}
-	_, hold, err := p.core.client.p.Resume(ctx, keyspace.Pool, token)
+	_, hold, err := p.core.pools.p.Resume(ctx, keyspace.Pool, token, p.core.closing)
 	if err != nil {
 		return nil, err
 	}
@@ -231,16 +234,24 @@ func (p *core) wants(o AllocateOptions) string {
 	return kind + " " + line.Decimal(restMillis(o.Cooldown)) + " " + bindMillis(o.BindFor) + " " + line.Decimal(restMillis(o.BindWait)) + " " + strconv.Itoa(len(o.Resource)) + ":" + o.Resource + o.Bind
 }
 
+// held is the hold of the allocation under which a context was made, nil for none.
+func (p *core) held(ctx context.Context) *engine.Hold {
+	if p.bad != nil {
+		return nil
+	}
+	return p.pools.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Pool, Name: p.name})
+}
+
 // claim makes a claim on the pool.
 func (p *core) claim(ctx context.Context, f face, o AllocateOptions, wait bool) *engine.Claim {
-	c := p.client
 	return &engine.Claim{
 		ID: f.Engine.ClaimID(), Kind: keyspace.Pool, Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, WantAfter: o.WantAfter,
+		Closing: p.closing,
 		Request: &request{agreed: &p.agreed, named: o.Resource != ""},
 		Record: engine.Record{
-			Weight: 1, Wait: c.wait, Lease: o.Lease, MaxHold: o.MaxHold,
+			Weight: 1, Wait: p.pools.p.Settings.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: f.ID, Owner: berth.Owner(ctx), Label: c.cfg.Label, Meta: o.Meta, Extra: p.wants(o),
+			Node: f.ID, Owner: berth.Owner(ctx), Label: p.pools.p.Settings.Label, Meta: o.Meta, Extra: p.wants(o),
 		},
 	}
 }
@@ -264,22 +275,22 @@ func (p *core) acquire(ctx context.Context, o AllocateOptions, wait bool, began 
 // cooldown after that: nobody has used it. Its errors are those of Acquire.
 func (p *core) allocateOnly(ctx context.Context, resource string) (*engine.Hold, error) {
 	// What is being looked at is for nobody else.
-	o := AllocateOptions{Lease: p.client.cfg.Lease, anyLease: true, anyHold: true, Resource: resource, alone: true}
-	return p.acquireWithin(ctx, o, false, p.client.p.Clock.Now())
+	o := AllocateOptions{Lease: p.pools.p.Settings.Lease, anyLease: true, anyHold: true, Resource: resource, alone: true}
+	return p.acquireWithin(ctx, o, false, p.pools.p.Clock.Now())
 }
 
 // acquireWithin takes a claim to its hold. Where the pool's limits refuse the claim, another one asks within
 // them for what the caller did not set.
 func (p *core) acquireWithin(ctx context.Context, o AllocateOptions, wait bool, began time.Duration) (*engine.Hold, error) {
-	clock, start := p.client.p.Clock, p.client.p.Clock.Now()
+	clock, start := p.pools.p.Clock, p.pools.p.Clock.Now()
 	const changes = 3 // an operator changes a limit now and then
 	for tries := 0; ; tries++ {
-		f, now := p.client.face(), clock.Now()
+		f, now := p.pools.face(), clock.Now()
 		o := p.agreed.within(o, now)
 		claim := p.claim(ctx, f, o, wait)
 		claim.Before = now - began
 		hold, err := f.Engine.Acquire(ctx, claim, line.Rest(o.MaxWait, now-start))
-		again, err := p.client.p.Replaced(ctx, f.Node, err)
+		again, err := p.pools.p.Replaced(ctx, f.Node, err)
 		if again {
 			tries--
 			continue

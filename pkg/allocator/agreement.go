@@ -88,7 +88,7 @@ func (o AllocateOptions) above(limits Settings) error {
 // limited is the error for a lease of d that the pool has refused to a hold.
 func (p *core) limited(ctx context.Context, d time.Duration) error {
 	most := "MaxLease"
-	if set, err := p.client.operator.Settings(ctx, p.name); err == nil && set.MaxLease != 0 {
+	if set, err := p.pools.settings(ctx, p.name); err == nil && set.MaxLease != 0 {
 		most = spell(set.MaxLease)
 	}
 	return berth.Invalid("d", "%s is above the longest lease that the pool allows, %s", spell(d), most)

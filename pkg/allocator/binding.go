@@ -39,6 +39,9 @@ func checkBind(field, name string) error {
 // is leaving it or is damaged, berth.ErrInvalidConfig for bad arguments, or the
 // server's error.
 func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOptions) error {
+	if err := p.core.usable(); err != nil {
+		return err
+	}
 	lasts := time.Duration(0)
 	if opts != nil {
 		lasts = opts.BindFor
@@ -58,6 +61,9 @@ func (p *Pool[T]) Bind(ctx context.Context, name, resource string, opts *BindOpt
 // Unbind ends a binding. It does nothing if there is none. It returns
 // berth.ErrInvalidConfig for a bad name, or the server's error.
 func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
+	if err := p.core.usable(); err != nil {
+		return err
+	}
 	if err := checkBind("name", name); err != nil {
 		return err
 	}
@@ -68,9 +74,12 @@ func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
 // pool, it has no Resource; that is no error. Binding returns berth.ErrInvalidConfig
 // for a bad name, berth.ErrIncompatible, or the server's error.
 func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
+	if err := p.core.usable(); err != nil {
+		return Binding{}, err
+	}
 	if err := checkBind("name", name); err != nil {
 		return Binding{}, err
 	}
-	b, err := p.core.client.look.Binding(ctx, p.core.name, name)
+	b, err := p.core.pools.look.Binding(ctx, p.core.name, name)
 	return Binding(b), err
 }

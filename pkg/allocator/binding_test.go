@@ -179,9 +179,9 @@ func TestABindingEndsExactlyWhenItShould(t *testing.T) {
 	for name, c := range map[string]struct {
 		lasts, ends time.Duration
 	}{"a second": {time.Second, time.Second}, "the default": {0, time.Hour}} {
-		for by, begin := range map[string]func(w *world, n *node){
-			"Bind": func(w *world, _ *node) { w.bind("customer", "b", c.lasts) },
-			"an allocation": func(w *world, n *node) {
+		for by, begin := range map[string]func(w *world, n *proc){
+			"Bind": func(w *world, _ *proc) { w.bind("customer", "b", c.lasts) },
+			"an allocation": func(w *world, n *proc) {
 				w.bind("customer", "b", ms)
 				held := n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: c.lasts})
 				w.release(held)
@@ -230,9 +230,9 @@ func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 }
 
 func TestABindingWithoutEndLasts(t *testing.T) {
-	for by, begin := range map[string]func(w *world, n *node){
-		"Bind": func(w *world, _ *node) { w.bind("customer", "b", berth.Forever) },
-		"an allocation": func(w *world, n *node) {
+	for by, begin := range map[string]func(w *world, n *proc){
+		"Bind": func(w *world, _ *proc) { w.bind("customer", "b", berth.Forever) },
+		"an allocation": func(w *world, n *proc) {
 			w.bind("customer", "b", time.Minute) // a shorter one before has an end in the line
 			w.release(n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: berth.Forever}))
 		},

@@ -17,7 +17,7 @@ import (
 
 // desk is a process that opens and closes values, and remembers both.
 type desk struct {
-	*node
+	*proc
 	mu     sync.Mutex
 	opened []string // guarded by mu
 	closed []string // guarded by mu
@@ -42,7 +42,7 @@ func (w *world) desk(cfg allocator.PoolConfig[string], shut func(key string) err
 		}
 		return nil
 	}
-	d.node = w.nodeOf(cfg)
+	d.proc = w.nodeOf(cfg)
 	return d
 }
 
@@ -61,6 +61,19 @@ func (d *desk) requireClosed(keys ...string) {
 	require.ElementsMatch(d.w.T, keys, closed)
 }
 
+// closing runs a test of what Close of a node and that of a pool have in common.
+func closing(t *testing.T, test func(t *testing.T, w *world, shut func(n *proc) error)) {
+	t.Helper()
+	for name, shut := range map[string]func(n *proc) error{
+		"the node": func(n *proc) error { return n.node.Close(context.Background()) },
+		"the pool": func(n *proc) error { return n.Pool.Close(context.Background()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, shut) })
+		})
+	}
+}
+
 func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
@@ -71,7 +84,7 @@ func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
 		var both sync.WaitGroup
 		for range 2 {
 			both.Go(func() {
-				if err := d.client.Close(ctx); err != nil {
+				if err := d.node.Close(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -86,7 +99,7 @@ func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
 		d.requireClosed("a", "b")
 		require.Len(t, w.list(), 2)
 		w.requireIdle()
-		require.NoError(t, d.client.Close(ctx))
+		require.NoError(t, d.node.Close(ctx))
 		d.requireClosed("a", "b")
 		_, err := d.Allocate(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
@@ -98,7 +111,7 @@ func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
 
 // Whoever closes a connection must not close one that somebody still relies on.
 func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		var states []allocator.State
 		var held *allocator.Allocation[string]
@@ -109,7 +122,7 @@ func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
 			return nil
 		})
 		held = d.takes("a", nil)
-		require.NoError(t, d.client.Close(context.Background()))
+		require.NoError(t, shut(d.proc))
 		require.Equal(t, []allocator.State{allocator.Free}, states)
 		require.Len(t, ended, 1)
 		require.ErrorIs(t, ended[0], berth.ErrReleased)
@@ -117,11 +130,11 @@ func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
 }
 
 func TestCloseTellsOfAValueThatCannotBeClosed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		d := w.desk(allocator.PoolConfig[string]{}, func(string) error { return errMine })
 		w.release(d.takes("a", nil))
-		require.NoError(t, d.client.Close(context.Background()))
+		require.NoError(t, shut(d.proc))
 		d.requireClosed("a")
 		failed := d.events(observe.CloseFailed)
 		require.Len(t, failed, 1)
@@ -132,7 +145,7 @@ func TestCloseTellsOfAValueThatCannotBeClosed(t *testing.T) {
 
 // The Source is told before what is held is given back, which may take long.
 func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		var told, over time.Duration
 		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(ctx context.Context) ([]string, error) {
@@ -146,7 +159,7 @@ func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
 		n.takes("a", nil)
 		n.Once("pool_release", link.LoseRequest)
 		began := w.Now()
-		require.NoError(t, n.client.Close(context.Background()))
+		require.NoError(t, shut(n))
 		require.Equal(t, began, told)
 		require.Equal(t, began+time.Minute, over)
 	})
@@ -162,7 +175,7 @@ func TestCloseWithoutAServerEndsAndClosesValues(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		began := w.Now()
-		require.Error(t, d.client.Close(ctx))
+		require.Error(t, d.node.Close(ctx))
 		require.LessOrEqual(t, w.Now()-began, 10*time.Second)
 		require.ErrorIs(t, held.Err(), berth.ErrReleased)
 		w.Advance(time.Minute)
@@ -174,8 +187,7 @@ func TestCloseWithoutAServerEndsAndClosesValues(t *testing.T) {
 
 // An Open that is under way is told to end.
 func TestCloseWhileAValueIsOpened(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
+	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()
@@ -183,7 +195,7 @@ func TestCloseWhileAValueIsOpened(t *testing.T) {
 		}})
 		q := n.queue(nil)
 		require.True(t, q.Pending())
-		require.NoError(t, n.client.Close(ctx))
+		require.NoError(t, shut(n))
 		<-q.Done
 		require.ErrorIs(t, q.Err, berth.ErrClosed)
 		require.Equal(t, []string{"a"}, w.list(), "it does not rest: the resource had no say")
@@ -203,7 +215,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 		w.Advance(time.Second)
 		at := w.Now()
 		op.Fresh()
-		require.NoError(t, force(op.client, a.ID()))
+		require.NoError(t, op.force(a.ID()))
 		next := q.gets(at, "a")
 		require.Greater(t, next.Fence(), a.Fence())
 		e := <-w.Watch(a)
@@ -211,8 +223,8 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 		require.Equal(t, at, e.At, "a push has told it")
 		require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
 		require.NoError(t, next.Err(), "a late release changes nothing")
-		require.ErrorIs(t, force(op.client, a.ID()), berth.ErrNotHeld)
-		require.ErrorIs(t, force(op.client, "nobody"), berth.ErrNotHeld)
+		require.ErrorIs(t, op.force(a.ID()), berth.ErrNotHeld)
+		require.ErrorIs(t, op.force("nobody"), berth.ErrNotHeld)
 		w.inspect()
 	})
 }
@@ -223,7 +235,7 @@ func TestReleaseByIDOfWhatHasExpired(t *testing.T) {
 		n, op := w.node(), w.node()
 		a := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.Advance(lease)
-		require.ErrorIs(t, force(op.client, a.ID()), berth.ErrExpired)
+		require.ErrorIs(t, op.force(a.ID()), berth.ErrExpired)
 		require.Equal(t, []string{"a"}, w.list())
 	})
 }

@@ -29,7 +29,7 @@ func (w *world) damage(resources ...string) {
 }
 
 // told are the resources that a node has told to be damaged.
-func (n *node) told() []string {
+func (n *proc) told() []string {
 	synctest.Wait()
 	told := []string{}
 	for _, ev := range n.Events() {
@@ -140,11 +140,11 @@ func TestATryFindsAResourceBehindMoreDamageThanOneRunTakesAway(t *testing.T) {
 }
 
 func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
-	for name, mend := range map[string]func(n *node) error{
-		"add":     func(n *node) error { return change(n.Add(context.Background(), []string{"r1"}, nil)) },
-		"remove":  func(n *node) error { return change(n.Remove(context.Background(), []string{"r1"})) },
-		"replace": func(n *node) error { return change(n.Replace(context.Background(), []string{"r1"}, nil)) },
-		"clear":   func(n *node) error { return change(n.Clear(context.Background())) },
+	for name, mend := range map[string]func(n *proc) error{
+		"add":     func(n *proc) error { return change(n.Add(context.Background(), []string{"r1"}, nil)) },
+		"remove":  func(n *proc) error { return change(n.Remove(context.Background(), []string{"r1"})) },
+		"replace": func(n *proc) error { return change(n.Replace(context.Background(), []string{"r1"}, nil)) },
+		"clear":   func(n *proc) error { return change(n.Clear(context.Background())) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -174,22 +174,22 @@ func TestWhatIsHeldStaysHeldThroughDamage(t *testing.T) {
 }
 
 func TestWhatComesBackDamagedIsForNobodyAndTold(t *testing.T) {
-	for name, end := range map[string]func(w *world, n *node, a *allocator.Allocation[string]){
-		"released": func(w *world, _ *node, a *allocator.Allocation[string]) { w.release(a) },
-		"expired": func(w *world, n *node, _ *allocator.Allocation[string]) {
+	for name, end := range map[string]func(w *world, n *proc, a *allocator.Allocation[string]){
+		"released": func(w *world, _ *proc, a *allocator.Allocation[string]) { w.release(a) },
+		"expired": func(w *world, n *proc, _ *allocator.Allocation[string]) {
 			n.Cut()
 			w.Advance(2 * lease)
 			n.Mend()
 			require.NoError(w.T, second(n.ops().Sweep(context.Background(), proxies)))
 		},
-		"swapped": func(w *world, n *node, a *allocator.Allocation[string]) {
+		"swapped": func(w *world, n *proc, a *allocator.Allocation[string]) {
 			w.add("r2")
 			require.NoError(w.T, a.Swap(context.Background()))
 			w.release(a)
 			require.NoError(w.T, change(w.pool.Remove(context.Background(), []string{"r2"})))
 		},
-		"by force": func(w *world, n *node, a *allocator.Allocation[string]) {
-			require.NoError(w.T, force(n.client, a.ID()))
+		"by force": func(w *world, n *proc, a *allocator.Allocation[string]) {
+			require.NoError(w.T, n.force(a.ID()))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ type asked struct {
 }
 
 // askedBy allocates, and returns by which options the hold goes.
-func askedBy(n *node, opts *allocator.AllocateOptions) asked {
+func askedBy(n *proc, opts *allocator.AllocateOptions) asked {
 	n.w.T.Helper()
 	ctx := context.Background()
 	a := n.take(opts)
@@ -39,52 +39,40 @@ func askedBy(n *node, opts *allocator.AllocateOptions) asked {
 	return seen
 }
 
-// ofClient is what the clients of these tests say, and ofPool what their pools say.
-var (
-	ofClient = allocator.AllocateOptions{
-		Lease: 4 * lease, NoRenew: true, MaxHold: time.Hour, Meta: map[string]string{"job": "client"}, Bind: "client", BindFor: 2 * time.Hour,
-	}
-	ofPool = allocator.AllocateOptions{Lease: 3 * lease, Meta: map[string]string{"job": "pool"}, Bind: "pool"}
-)
+// ofPool is what the pools of these tests say.
+var ofPool = allocator.AllocateOptions{
+	Lease: 3 * lease, NoRenew: true, MaxHold: time.Hour, Meta: map[string]string{"job": "pool"}, Bind: "pool", BindFor: 2 * time.Hour,
+}
 
-func TestACallGoesByItsOwnOptionsThenThePoolsThenTheClients(t *testing.T) {
+func TestACallGoesByItsOwnOptionsThenThePools(t *testing.T) {
 	for name, c := range map[string]struct {
-		client, pool allocator.AllocateOptions
-		call         *allocator.AllocateOptions
-		want         asked
+		pool allocator.AllocateOptions
+		call *allocator.AllocateOptions
+		want asked
 	}{
 		"nobody says anything": {want: asked{lease: lease}},
-		"the client":           {client: ofClient, want: asked{4 * lease, time.Hour, true, "client", "client", 2 * time.Hour}},
-		"the pool":             {pool: ofPool, want: asked{lease: 3 * lease, job: "pool", bound: "pool", bindFor: time.Hour}},
-		"the pool, then the client": {
-			client: ofClient, pool: ofPool, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
-		},
+		"the pool":             {pool: ofPool, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour}},
 		"a call that says nothing": {
-			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{},
-			want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
+			pool: ofPool, call: &allocator.AllocateOptions{}, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
 		},
-		"the call, then the pool, then the client": {
-			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{Lease: 2 * lease, Bind: "call"},
+		"the call, then the pool": {
+			pool: ofPool, call: &allocator.AllocateOptions{Lease: 2 * lease, Bind: "call"},
 			want: asked{2 * lease, time.Hour, true, "pool", "call", 2 * time.Hour},
 		},
 		"a call that says all": {
-			client: ofClient, pool: ofPool,
+			pool: ofPool,
 			call: &allocator.AllocateOptions{Lease: 2 * lease, MaxHold: time.Minute, Meta: map[string]string{"job": "call"}, Bind: "call", BindFor: time.Minute},
 			want: asked{2 * lease, time.Minute, true, "call", "call", time.Minute},
 		},
 		"no metadata and no bound of the hold, for a call": {
-			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{MaxHold: berth.Forever, Meta: map[string]string{}},
+			pool: ofPool, call: &allocator.AllocateOptions{MaxHold: berth.Forever, Meta: map[string]string{}},
 			want: asked{3 * lease, 0, true, "", "pool", 2 * time.Hour},
 		},
-		"no bound of the hold, for a pool": {
-			client: ofClient, pool: allocator.AllocateOptions{MaxHold: berth.Forever},
-			want: asked{4 * lease, 0, true, "client", "client", 2 * time.Hour},
-		},
 		"no defaults": {
-			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true}, want: asked{lease: lease},
+			pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true}, want: asked{lease: lease},
 		},
 		"no defaults, and something": {
-			client: ofClient, pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true, Bind: "call"},
+			pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true, Bind: "call"},
 			want: asked{lease: lease, bound: "call", bindFor: time.Hour},
 		},
 		"a BindFor of the defaults, and no Bind": {
@@ -95,14 +83,14 @@ func TestACallGoesByItsOwnOptionsThenThePoolsThenTheClients(t *testing.T) {
 			want: asked{lease: lease, bound: "call", bindFor: time.Minute},
 		},
 		"a BindFor of the call, and the Bind of the defaults": {
-			pool: ofPool, call: &allocator.AllocateOptions{BindFor: time.Minute},
-			want: asked{lease: 3 * lease, job: "pool", bound: "pool", bindFor: time.Minute},
+			pool: allocator.AllocateOptions{Bind: "pool"}, call: &allocator.AllocateOptions{BindFor: time.Minute},
+			want: asked{lease: lease, bound: "pool", bindFor: time.Minute},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a")
-				n := w.nodeWith(allocator.Config{Defaults: c.client}, allocator.PoolConfig[string]{Defaults: c.pool})
+				n := w.nodeOf(allocator.PoolConfig[string]{Defaults: c.pool})
 				require.Equal(t, c.want, askedBy(n, c.call))
 				w.requireIdle()
 			})
@@ -112,10 +100,9 @@ func TestACallGoesByItsOwnOptionsThenThePoolsThenTheClients(t *testing.T) {
 
 func TestAWaitGoesByTheDefaults(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(
-			allocator.Config{Defaults: allocator.AllocateOptions{MaxWait: 2 * time.Second, Priority: 5}},
-			allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{MaxWait: time.Second, Attrs: map[string]any{"of": "pool"}}},
-		)
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Defaults: allocator.AllocateOptions{MaxWait: time.Second, Priority: 5, Attrs: map[string]any{"of": "pool"}},
+		})
 		first, second := n.queue(nil), n.queue(&allocator.AllocateOptions{MaxWait: 3 * time.Second, Priority: 6, Attrs: map[string]any{"of": "call"}})
 		forever := n.queue(&allocator.AllocateOptions{MaxWait: berth.Forever})
 		without := n.queue(&allocator.AllocateOptions{NoDefaults: true})
@@ -186,11 +173,9 @@ func TestBadDefaultsAreNamed(t *testing.T) {
 			if bad.opts.BindFor == time.Hour {
 				continue // a call may bring the Bind
 			}
-			_, err := allocator.New(w.Redis, allocator.Config{Defaults: bad.opts})
-			requireInvalid(t, "Defaults."+bad.field, err)
 			for _, shared := range []bool{false, true} {
-				_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[string]{Defaults: bad.opts, Shared: shared})
-				requireInvalid(t, "Defaults."+bad.field, err)
+				p := allocator.New(n.node, "other", allocator.PoolConfig[string]{Defaults: bad.opts, Shared: shared})
+				requireInvalid(t, "Defaults."+bad.field, second(p.TryAllocate(t.Context(), nil)))
 			}
 		}
 		require.Empty(t, w.Keys())
@@ -208,13 +193,12 @@ func TestASharedPoolGoesByDefaultsToo(t *testing.T) {
 	})
 }
 
-func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
+func TestTheMapsOfTheDefaultsAreThePoolsOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ofAll := allocator.AllocateOptions{Meta: map[string]string{"job": "1"}}
-		ofPool := allocator.AllocateOptions{Attrs: map[string]any{"job": "1"}}
-		n := w.nodeWith(allocator.Config{Defaults: ofAll}, allocator.PoolConfig[string]{Defaults: ofPool})
+		ofPool := allocator.AllocateOptions{Meta: map[string]string{"job": "1"}, Attrs: map[string]any{"job": "1"}}
+		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: ofPool})
 		w.add("a")
-		ofAll.Meta["job"], ofPool.Attrs["job"] = "2", "2"
+		ofPool.Meta["job"], ofPool.Attrs["job"] = "2", "2"
 		require.Equal(t, "1", askedBy(n, nil).job)
 		require.Equal(t, map[string]any{"job": "1"}, n.Told(observe.Granted)[0].Attrs)
 	})

@@ -50,7 +50,7 @@ func TestAResourceWhoseLineWasDeletedComesBackByForce(t *testing.T) {
 		w.Until(lease/3 + 10*ms)
 		require.True(t, q.Pending())
 		require.Equal(t, []int64{0, 1}, []int64{w.Field("used"), w.Field("waiting")})
-		require.NoError(t, force(m.client, x.ID()))
+		require.NoError(t, m.force(x.ID()))
 		held := q.gets(w.Now(), "r1")
 		w.release(held)
 		w.inspect()

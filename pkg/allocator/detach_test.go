@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // detach detaches a hold, and sends the token through its text.
@@ -21,7 +22,7 @@ func detach(t *testing.T, a *allocator.Allocation[string]) berth.Token {
 	var read berth.Token
 	require.NoError(t, read.UnmarshalText(text))
 	require.Equal(t, token, read)
-	require.Equal(t, "pool", read.Kind)
+	require.Equal(t, keyspace.Pool, read.Kind)
 	require.Equal(t, proxies, read.Name)
 	return read
 }
@@ -48,7 +49,7 @@ func TestADetachedHoldEndsWithItsLease(t *testing.T) {
 	})
 }
 
-func TestADetachedHoldOutlivesItsClient(t *testing.T) {
+func TestADetachedHoldOutlivesItsNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		w.add("a", "b")
@@ -62,7 +63,7 @@ func TestADetachedHoldOutlivesItsClient(t *testing.T) {
 		a := n.takes("a", nil)
 		require.NoError(t, a.Swap(ctx))
 		token := detach(t, a)
-		require.NoError(t, n.client.Close(ctx))
+		require.NoError(t, n.node.Close(ctx))
 		require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		require.NoError(t, a.Release(ctx))
 		require.Equal(t, 1, w.inspect().Leased)
@@ -74,7 +75,7 @@ func TestADetachedHoldOutlivesItsClient(t *testing.T) {
 		require.Equal(t, "b", b.Resource())
 		require.Equal(t, "b!", b.Value())
 		require.Equal(t, []string{"b"}, opened)
-		require.Equal(t, m.client.Node(), w.Holders()[0].Node)
+		require.Equal(t, m.node.ID(), w.Holders()[0].Node)
 		w.Advance(time.Minute)
 		require.NoError(t, b.Err(), "it renews again")
 		require.NoError(t, b.Swap(ctx))

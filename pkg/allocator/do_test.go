@@ -113,7 +113,7 @@ func TestTheContextOfDoEndsWithTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		err := w.node().Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
-			require.NoError(t, force(w.node().client, a.ID()))
+			require.NoError(t, w.node().force(a.ID()))
 			<-ctx.Done()
 			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
 			return errors.Join(ctx.Err(), errMine)

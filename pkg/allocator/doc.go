@@ -2,21 +2,23 @@
 // processes over Redis or Valkey. A process waits in line for a resource, holds it
 // under a lease, and gives it back.
 //
-//	pools, err := allocator.New(redis, allocator.Config{}) // no I/O
-//	defer pools.Close(ctx)
+//	n, err := node.New(redis, node.Config{}) // one for all that the process holds
+//	defer n.Close(ctx)
 //
-//	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
+//	proxies := allocator.New(n, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
 //	change, err := proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil)
 //
 //	proxy, err := proxies.Allocate(ctx, &allocator.AllocateOptions{Bind: "customer-7"}) // waits in line
 //	defer proxy.Release(ctx)
 //	use(proxy.Value())
 //
-// A [Client] stands on a rueidis client of the caller's and is one node: it has
-// an id, renews what it holds, and keeps at most one connection more than the
-// caller's, for wake-ups. A [Pool] is one name, with what this process makes of its
-// resources; the same name is the same pool in every process. An [Allocation] is
-// what a claim holds: a resource, and its value.
+// Package node has what concerns a process and all that it holds: namespace, label, leases,
+// retries, events, Close, and the calls for operators. A [Pool] is one name, with what this process
+// makes of its resources; the same name is the same pool in every process. A node has one Pool of a name at a
+// time, and [Pool.Close] ends that one alone. An [Allocation] is what a claim holds: a resource, and its value.
+//
+// [New] has no error: each call returns what is wrong with the arguments of New, and so does
+// Check of the node, but for a bad name.
 //
 // # Model
 //
@@ -29,13 +31,13 @@
 //	    │ else       first in line, and one is free     │ own call
 //	    └──► waiting ──────────────────────────────► granted
 //
-// A claim ends by Release, by a cancel, at its deadline, or by [Operator.Release]. The
+// A claim ends by Release, by a cancel, at its deadline, or by [node.Operator.Release]. The
 // same script hands its resource to the first in line. A resource that is added, or has
 // rested, goes to the first in line too. A pool without resources is waited for like
 // any other.
 //
 // A waiting claim has a place, which comes from its ticket and never moves, and a
-// liveness deadline: Config.Lease, the wait lease, counted from the last heartbeat of
+// liveness deadline: the wait lease, node.Config.Lease, counted from the last heartbeat of
 // its process. A grant by a hand-off keeps that deadline until the claimant's own next
 // call. So a grant to a process that is gone costs no more than the wait lease. No
 // first grant is longer than the wait lease: a longer Lease, and berth.Forever, begin
@@ -77,17 +79,16 @@
 // # Options and defaults
 //
 // [AllocateOptions] say how one allocation goes. A field that a call leaves zero comes
-// from PoolConfig.Defaults, then from Config.Defaults, then from the default that the
-// field's comment names. Meta and Attrs of a call replace those of the defaults.
+// from PoolConfig.Defaults, then from the default that the field's comment names. Meta and Attrs of a call replace those of the defaults.
 // berth.Forever is a MaxWait or a MaxHold without bound. A call with NoDefaults ignores
 // all Defaults: only so can it say Priority 0, no Bind, or that it renews although the
 // defaults have NoRenew.
 //
 // # Operators
 //
-// [Client.Operator] has the calls for operators. It lists resources and bindings, inspects
-// a pool, sweeps, and ends holds by force. It takes the name of a pool, and opens no
-// values. Package inspect counts, and shows pools, holders and waiters.
+// [NewOperator] has the calls for operators that only pools have. It changes settings, lists resources and bindings, and
+// inspects a pool. It takes the name of a pool, and opens no values. [node.Operator] ends holds by force, asks for them,
+// pauses, sweeps and drains. Package inspect counts, and shows pools, holders and waiters.
 //
 // # Settings
 //
@@ -125,27 +126,18 @@
 // # Names
 //
 // A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
-// that cannot be seen, such as control characters. keyspace.CheckName has the rule,
-// and keyspace.CheckNamespace that of Config.Namespace. The key
+// that cannot be seen, such as control characters. keyspace.CheckName has the rule. The key
 // of a resource is any bytes, 1 to 1024, and the name of a binding any bytes, 1 to 512.
 // A pool with resources is kept for good, and so is one that an operator has set something
-// of. Names are compared byte by byte.
-//
-// Treat text that strangers choose, such as a tenant's id or an e-mail address,
-// with care before it becomes part of a name. Refuse an empty text and what CheckName
-// refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
-// that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
-// a keyed one hides the text too. Every new name takes memory on the server until
-// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
-// name as a label of a metric. Listings return owners, labels and metadata as they
-// were given: escape them before they reach a terminal or a page.
+// of. Names are compared byte by byte. Package qlock says with what care text that strangers
+// choose becomes part of a name.
 //
 // # Values
 //
 // PoolConfig.Open makes the value of a resource, once, when the resource is first
 // allocated in this process. The value stays open for the next allocation of the
 // resource. PoolConfig.Close ends it when the resource has left the pool, when it was
-// not healthy, or with the client. Without Open the value is the key. A resource that
+// not healthy, or with the pool or the node. Without Open the value is the key. A resource that
 // cannot be opened, or is not healthy, is given back and rests for FailureRest. Open
 // goes on after its caller has left, for up to OpenTimeout, so that a resource that
 // hangs is found out.
@@ -165,7 +157,7 @@
 // # Leases
 //
 // An allocation renews by itself at a third of its lease (of the wait lease, if that is
-// shorter), until it is released or the client is closed. Its local deadline is the
+// shorter), until it is released, or the pool or the node is closed. Its local deadline is the
 // start of the last request that the server answered, plus the time that the server
 // said was left, less a margin of 2 ms and 1 % of the lease. When that passes without
 // an answer, or the server says that the resource is not held, the allocation's context
@@ -211,7 +203,7 @@
 //     the resources back: a process that waits or allocates has it asked when the pool
 //     is empty. Without a Source somebody has to Add them again; waiting claims go on
 //     waiting.
-//   - After Operator.Release two may use the resource until the old holder has heard of it.
+//   - After node.Operator.Release two may use the resource until the old holder has heard of it.
 //   - Lowering MaxSharers ends no hold.
 //   - A pool that is Shared promises turns, nothing else.
 //
@@ -219,10 +211,10 @@
 //
 // Every script can be repeated, and the same claim gets the same answer. A call that
 // the server did not answer or did not run (LOADING, CLUSTERDOWN, READONLY and the
-// like) is repeated: an Allocate until its wait ends, other calls within Config.Retry.
+// like) is repeated: an Allocate until its wait ends, other calls within node.Config.Retry.
 // Other errors of the server, such as OOM or NOPERM, end a call at once. When the
-// caller's context ends, an Allocate returns at once; the client removes the rest of
-// the claim in the background, and [Client.Close] waits for that.
+// caller's context ends, an Allocate returns at once; the node removes the rest of
+// the claim in the background, and [node.Node.Close] waits for that.
 //
 // Add, Remove and Replace go in steps of up to 200 resources. Each step is whole by
 // itself. A failure leaves the earlier steps done, and the call may be made again. Of

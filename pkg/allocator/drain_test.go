@@ -23,7 +23,7 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		a := n.take(nil)
 		w.Notice("l:*", 0, "drain")
 		w.Advance(5 * time.Second)
-		require.True(t, n.client.Draining())
+		require.True(t, n.node.Draining())
 		asked = 0
 		n.Reset()
 		_, err := n.TryAllocate(ctx, nil)

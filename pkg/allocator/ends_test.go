@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -22,12 +23,12 @@ func TestHowAnAllocationEnds(t *testing.T) {
 	type held = *allocator.Allocation[string]
 	plays := map[string]struct {
 		pool allocator.PoolConfig[string]
-		ends func(w *world, n *node, a held)
+		ends func(w *world, n *proc, a held)
 	}{
-		"Operator.Release by claim": {ends: func(w *world, _ *node, a held) {
-			require.NoError(w.T, force(w.node().client, a.ID()))
+		"Operator.Release by claim": {ends: func(w *world, _ *proc, a held) {
+			require.NoError(w.T, w.node().force(a.ID()))
 		}},
-		"a Swap that may have run was not answered": {ends: func(w *world, n *node, a held) {
+		"a Swap that may have run was not answered": {ends: func(w *world, n *proc, a held) {
 			n.OnCommand(func(c link.Command) link.Fate {
 				if c.Name == "pool_swap" {
 					return link.LoseReply
@@ -36,15 +37,15 @@ func TestHowAnAllocationEnds(t *testing.T) {
 			})
 			require.Error(w.T, a.Swap(ctx))
 		}},
-		"its resource is removed from the pool: it goes on, and the resource leaves when it ends": {ends: func(w *world, n *node, a held) {
+		"its resource is removed from the pool: it goes on, and the resource leaves when it ends": {ends: func(w *world, n *proc, a held) {
 			require.NoError(w.T, change(n.Remove(ctx, []string{"a"})))
 			w.Advance(2 * lease)
 			require.NoError(w.T, a.Err())
 			require.True(w.T, w.status("a").Leaving)
 		}},
-		"Release in a pool that is Shared": {pool: inTurn, ends: func(w *world, _ *node, a held) { w.release(a) }},
-		"Close with a pool that is Shared": {pool: inTurn, ends: func(w *world, n *node, _ held) {
-			require.NoError(w.T, n.client.Close(ctx))
+		"Release in a pool that is Shared": {pool: inTurn, ends: func(w *world, _ *proc, a held) { w.release(a) }},
+		"Close with a pool that is Shared": {pool: inTurn, ends: func(w *world, n *proc, _ held) {
+			require.NoError(w.T, n.node.Close(ctx))
 		}},
 	}
 	rows := testkit.Ends(t, "../..", "TestHowAnAllocationEnds")
@@ -53,7 +54,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				w.add("a")
-				n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, plays[how].pool)
+				n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, plays[how].pool)
 				a := n.takes("a", nil)
 				if row.Event != "" {
 					w.add("b")

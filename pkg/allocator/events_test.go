@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -38,7 +39,7 @@ func promised(t *testing.T) map[observe.Kind][]string {
 	}
 	require.Greater(t, len(kinds), 25)
 	require.Contains(t, kinds, observe.Panicked)
-	delete(kinds, observe.Panicked) // nothing that is known makes a client panic; the tests of guard, swarm and watch do
+	delete(kinds, observe.Panicked) // nothing that is known makes a node panic; the tests of guard, swarm and watch do
 	return kinds
 }
 
@@ -65,53 +66,53 @@ var settings = map[observe.Kind]allocator.PoolConfig[string]{
 	"unhealthy":       {Healthy: func(context.Context, string) error { return errMine }},
 }
 
-// scenarios make a client, whose events are looked at, send each kind at least
+// scenarios make a process, whose events are looked at, send each kind at least
 // once, in a way that leaves no promised field zero. One resource is in the pool.
-var scenarios = map[observe.Kind]func(w *world, n *node){
-	"queued": func(w *world, n *node) {
+var scenarios = map[observe.Kind]func(w *world, n *proc){
+	"queued": func(w *world, n *proc) {
 		n.take(nil)
 		w.node().queue(nil)
 		n.queue(nil)
 	},
-	"granted": func(w *world, n *node) {
+	"granted": func(w *world, n *proc) {
 		a := w.node().take(nil)
 		q := n.queue(nil)
 		w.Advance(time.Second)
 		w.release(a)
 		<-q.Done
 	},
-	"refused": func(w *world, n *node) {
+	"refused": func(w *world, n *proc) {
 		n.connect()
 		n.take(nil)
 		n.Delay(func() time.Duration { return ms })
 		_, err := n.TryAllocate(context.Background(), nil)
 		require.Error(w.T, err)
 	},
-	"timed_out": func(_ *world, n *node) {
+	"timed_out": func(_ *world, n *proc) {
 		n.take(nil)
 		<-n.queue(&allocator.AllocateOptions{MaxWait: time.Second}).Done
 	},
-	"cancelled": func(w *world, n *node) {
+	"cancelled": func(w *world, n *proc) {
 		n.take(nil)
 		q := n.queue(nil)
 		w.Advance(time.Second)
 		q.Cancel(nil)
 		<-q.Done
 	},
-	"failed": func(w *world, n *node) {
+	"failed": func(w *world, n *proc) {
 		n.Cut()
 		_, err := n.TryAllocate(context.Background(), nil)
 		require.Error(w.T, err)
 		n.Mend()
 	},
-	"restored": func(w *world, n *node) {
+	"restored": func(w *world, n *proc) {
 		n.take(nil)
 		n.queue(nil)
 		n.queue(nil)
 		w.Do("FLUSHALL")
 		w.Advance(lease)
 	},
-	"cleanup_failed": func(w *world, n *node) {
+	"cleanup_failed": func(w *world, n *proc) {
 		n.take(nil)
 		q := n.queue(nil)
 		n.Cut()
@@ -120,7 +121,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"unavailable": func(w *world, n *node) {
+	"unavailable": func(w *world, n *proc) {
 		a := w.node().take(nil)
 		q := n.queue(nil)
 		w.Advance(time.Second)
@@ -130,18 +131,18 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.Mend()
 	},
-	"draining": func(w *world, n *node) {
+	"draining": func(w *world, n *proc) {
 		n.connect()
 		w.Notice("l:*", 0, "drain")
 		w.Advance(5 * time.Second)
 	},
-	"notice_failed": func(w *world, n *node) {
+	"notice_failed": func(w *world, n *proc) {
 		n.connect()
 		n.Cut()
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"deaf": func(w *world, n *node) {
+	"deaf": func(w *world, n *proc) {
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "SUBSCRIBE" {
 				return link.Refuse("NOPERM this user has no permissions to run the 'subscribe' command")
@@ -153,30 +154,30 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.release(a)
 		<-q.Done
 	},
-	"held_long": func(w *world, n *node) {
+	"held_long": func(w *world, n *proc) {
 		n.take(&allocator.AllocateOptions{Lease: berth.Forever}) // which is renewed less often
 		w.Advance(10 * time.Minute)
 	},
-	"detached": func(w *world, n *node) {
+	"detached": func(w *world, n *proc) {
 		a := n.take(nil)
 		w.Advance(time.Second)
 		detach(w.T, a)
 	},
-	"resumed": func(w *world, n *node) {
+	"resumed": func(w *world, n *proc) {
 		_, err := n.Resume(context.Background(), detach(w.T, w.node().take(nil)))
 		require.NoError(w.T, err)
 	},
-	"wanted": func(w *world, n *node) {
+	"wanted": func(w *world, n *proc) {
 		n.take(nil)
 		w.Advance(time.Second)
 		w.want(1, berth.Target{Name: proxies})
 		w.Advance(lease)
 	},
-	"wanted_back": func(w *world, n *node) {
+	"wanted_back": func(w *world, n *proc) {
 		w.node().take(nil)
 		require.NoError(w.T, second(n.ops().Want(context.Background(), berth.Target{Name: proxies})))
 	},
-	"released": func(w *world, n *node) {
+	"released": func(w *world, n *proc) {
 		a := w.node().take(nil)
 		q := n.queue(nil)
 		w.Advance(time.Second)
@@ -185,88 +186,88 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Second)
 		w.release(q.Got)
 	},
-	"released_by_other": func(w *world, n *node) {
+	"released_by_other": func(w *world, n *proc) {
 		a := n.take(nil)
 		w.Advance(time.Second)
-		require.NoError(w.T, force(w.node().client, a.ID()))
+		require.NoError(w.T, w.node().force(a.ID()))
 		<-a.Done()
 	},
-	"lost": func(w *world, n *node) {
+	"lost": func(w *world, n *proc) {
 		a := n.take(nil)
 		w.Do("FLUSHALL")
 		<-a.Done()
 	},
-	"expired": func(_ *world, n *node) { <-n.take(&allocator.AllocateOptions{NoRenew: true}).Done() },
-	"release_failed": func(w *world, n *node) {
+	"expired": func(_ *world, n *proc) { <-n.take(&allocator.AllocateOptions{NoRenew: true}).Done() },
+	"release_failed": func(w *world, n *proc) {
 		a := n.take(&allocator.AllocateOptions{Lease: time.Minute}) // outlasts the retries
 		w.Advance(lease)
 		n.Cut()
 		require.Error(w.T, a.Release(context.Background()))
 		n.Mend()
 	},
-	"force_released": func(w *world, n *node) {
+	"force_released": func(w *world, n *proc) {
 		a := w.node().take(nil)
-		require.NoError(w.T, force(n.client, a.ID()))
+		require.NoError(w.T, n.force(a.ID()))
 	},
-	"swept": func(w *world, n *node) {
+	"swept": func(w *world, n *proc) {
 		w.acquireScript("dead", "dead.1")
 		<-n.queue(nil).Done
 	},
-	"heartbeat": func(w *world, n *node) {
+	"heartbeat": func(w *world, n *proc) {
 		n.take(nil)
 		w.Advance(lease)
 	},
-	"repeated": func(_ *world, n *node) {
+	"repeated": func(_ *world, n *proc) {
 		n.Once("pool_acquire", link.LoseReply)
 		n.take(nil)
 	},
-	"subscribed": func(_ *world, n *node) {
+	"subscribed": func(_ *world, n *proc) {
 		n.take(nil)
 		n.queue(nil)
 	},
-	"rested": func(w *world, n *node) {
+	"rested": func(w *world, n *proc) {
 		require.NoError(w.T, n.Rest(context.Background(), "a", time.Minute, "mine", nil))
 	},
-	"paused": func(w *world, n *node) {
-		require.NoError(w.T, n.ops().Pause(context.Background(), proxies, time.Minute, "migration"))
+	"paused": func(w *world, n *proc) {
+		require.NoError(w.T, n.node.Operator().Pause(context.Background(), keyspace.Pool, proxies, time.Minute, "migration"))
 	},
-	"unpaused": func(w *world, n *node) {
+	"unpaused": func(w *world, n *proc) {
 		n.take(nil)
 		n.queue(nil)
-		require.NoError(w.T, n.ops().Unpause(context.Background(), proxies))
+		require.NoError(w.T, n.node.Operator().Unpause(context.Background(), keyspace.Pool, proxies))
 	},
-	"settings_differ": func(w *world, n *node) {
+	"settings_differ": func(w *world, n *proc) {
 		w.set("", allocator.Settings{Cooldown: time.Second})
 		n.take(nil)
 	},
-	"settings_changed": func(w *world, n *node) {
+	"settings_changed": func(w *world, n *proc) {
 		require.NoError(w.T, n.ops().Set(context.Background(), proxies, "a", allocator.Settings{Cooldown: time.Second}))
 	},
-	"swapped": func(w *world, n *node) {
+	"swapped": func(w *world, n *proc) {
 		w.add("b")
 		require.NoError(w.T, n.take(nil).Swap(context.Background()))
 	},
-	"damaged": func(w *world, n *node) {
+	"damaged": func(w *world, n *proc) {
 		w.damage("a")
 		_, err := n.TryAllocate(context.Background(), nil)
 		require.ErrorIs(w.T, err, berth.ErrBusy)
 		synctest.Wait()
 	},
-	"open_failed": func(w *world, n *node) {
+	"open_failed": func(w *world, n *proc) {
 		_, err := n.TryAllocate(context.Background(), nil)
 		require.ErrorIs(w.T, err, errMine)
 	},
-	"close_failed": func(w *world, n *node) {
+	"close_failed": func(w *world, n *proc) {
 		w.release(n.take(nil))
 		_, err := n.Clear(context.Background())
 		require.NoError(w.T, err)
 	},
-	"renew_refused": func(w *world, n *node) {
+	"renew_refused": func(w *world, n *proc) {
 		n.take(nil)
 		w.SetCount("fmt", 3)
 		w.Advance(lease / 2)
 	},
-	"released_again": func(w *world, n *node) {
+	"released_again": func(w *world, n *proc) {
 		a := n.take(&allocator.AllocateOptions{Lease: berth.Forever})
 		w.Advance(time.Second)
 		keys := []string{stateKey, lineKey, itemsKey, freeKey, bindingsKey}
@@ -284,7 +285,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.Break()
 		w.Advance(2 * lease)
 	},
-	"connections_broken": func(w *world, n *node) {
+	"connections_broken": func(w *world, n *proc) {
 		n.take(nil)
 		n.OnCommand(func(c link.Command) link.Fate {
 			if strings.Contains(c.Name, "_") { // a script
@@ -295,14 +296,14 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.OnCommand(nil)
 	},
-	"refreshed":       func(w *world, _ *node) { w.Advance(0) },
-	"refresh_failed":  func(w *world, _ *node) { w.Advance(0) },
+	"refreshed":       func(w *world, _ *proc) { w.Advance(0) },
+	"refresh_failed":  func(w *world, _ *proc) { w.Advance(0) },
 	"health_progress": checkHealth,
 	"health_checked":  checkHealth,
 	"unhealthy":       checkHealth,
 }
 
-func checkHealth(w *world, n *node) {
+func checkHealth(w *world, n *proc) {
 	_, err := n.CheckHealth(context.Background(), 2)
 	require.NoError(w.T, err)
 }
@@ -332,10 +333,10 @@ func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
 }
 
 // checkEvent looks at the fields that are promised of a kind, and of all.
-func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
+func checkEvent(t *testing.T, n *proc, e observe.Event, fields []string) {
 	t.Helper()
 	require.Equal(t, "berth", e.Namespace)
-	require.Equal(t, n.client.Node(), e.Node)
+	require.Equal(t, n.node.ID(), e.Node)
 	require.False(t, e.At.IsZero())
 	switch e.Kind {
 	case observe.Subscribed, observe.Deaf, observe.Heartbeat, observe.Draining, observe.NoticeFailed, observe.ConnectionsBroken:
@@ -416,7 +417,7 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		w.release(a)
 		<-q.Done
 		held := q.Got
-		require.NoError(t, force(w.node().client, held.ID()))
+		require.NoError(t, w.node().force(held.ID()))
 		<-held.Done()
 		require.Error(t, held.Release(ctx))
 		short, err := n.Allocate(owned, &allocator.AllocateOptions{Attrs: attrs, NoRenew: true})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // visit is a request of a customer that needs a proxy for a moment.
@@ -35,15 +36,12 @@ func ExamplePool_Allocate_bind() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
 	if _, err := proxies.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
 		panic(err)
 	}
@@ -57,7 +55,7 @@ func ExamplePool_Allocate_bind() {
 	}
 	visit(ctx, proxies, "customer-7")
 	fmt.Println(proxies.Unbind(ctx, "customer-7"))
-	for binding, err := range pools.Operator().Bindings(ctx, "proxies") {
+	for binding, err := range allocator.NewOperator(n).Bindings(ctx, "proxies") {
 		fmt.Println(binding.Name, binding.Resource, binding.Left > 23*time.Hour, err)
 	}
 	// Output:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // allot allocates with the options of a call, and prints what was meant.
@@ -21,8 +22,7 @@ func allot(ctx context.Context, proxies *allocator.Pool[string], call *allocator
 	}
 }
 
-// A field that a call leaves zero comes from the pool's defaults, then from the
-// client's, then from the built-in ones.
+// A field that a call leaves zero comes from the pool's defaults, then from the built-in ones.
 func Example_defaults() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -35,19 +35,14 @@ func Example_defaults() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{
-		Defaults: allocator.AllocateOptions{Lease: time.Minute, MaxWait: 10 * time.Second},
-	})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{
-		Defaults: allocator.AllocateOptions{BindFor: 24 * time.Hour},
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{
+		Defaults: allocator.AllocateOptions{Lease: time.Minute, MaxWait: 10 * time.Second, BindFor: 24 * time.Hour},
 	})
-	if err != nil {
-		panic(err)
-	}
 	if _, err := proxies.Add(ctx, []string{"a", "b"}, nil); err != nil {
 		panic(err)
 	}

@@ -10,19 +10,17 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // finish is what another process does with the token, within the lease.
 func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
-	if err != nil {
-		return err
-	}
+	defer func() { _ = n.Close(ctx) }()
+	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
 	var token berth.Token
 	if err := token.UnmarshalText(message); err != nil {
 		return err
@@ -49,15 +47,12 @@ func ExamplePool_Resume() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
 	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
 		panic(err)
 	}

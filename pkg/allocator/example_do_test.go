@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // post is work with an account.
@@ -30,15 +31,12 @@ func ExamplePool_Do() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{})
 	if _, err := accounts.Add(ctx, []string{"anna"}, nil); err != nil {
 		panic(err)
 	}
@@ -48,8 +46,8 @@ func ExamplePool_Do() {
 	if err != nil {
 		panic(err)
 	}
-	n, err := reader.Name(ctx, keyspace.Pool, "accounts")
-	fmt.Println(n.Pool.Free, "free", err)
+	pool, err := reader.Name(ctx, keyspace.Pool, "accounts")
+	fmt.Println(pool.Pool.Free, "free", err)
 	// Output:
 	// posting as anna
 	// <nil>

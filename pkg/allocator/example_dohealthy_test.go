@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // DoHealthy runs a function with a resource that works now.
@@ -18,10 +19,10 @@ func ExamplePool_DoHealthy() {
 	needsHealthy(err)
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	needsHealthy(err)
-	defer func() { _ = pools.Close(ctx) }()
-	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{
+	defer func() { _ = n.Close(ctx) }()
+	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{
 		Healthy: func(_ context.Context, session string) error {
 			if session == "a" {
 				return errors.New("signed out")
@@ -29,7 +30,6 @@ func ExamplePool_DoHealthy() {
 			return nil
 		},
 	})
-	needsHealthy(err)
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsHealthy(err)
 
@@ -37,7 +37,7 @@ func ExamplePool_DoHealthy() {
 		fmt.Println("working as", session.Value())
 		return nil
 	})
-	info, _ := pools.Operator().Resource(ctx, "sessions", "a")
+	info, _ := allocator.NewOperator(n).Resource(ctx, "sessions", "a")
 	fmt.Println(err, info.State, info.Reason)
 	// Output:
 	// working as b

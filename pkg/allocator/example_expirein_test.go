@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // A session that the other side will end soon leaves the pool by itself.
@@ -18,11 +19,10 @@ func ExampleAllocation_ExpireIn() {
 	needsExpiring(err)
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	needsExpiring(err)
-	defer func() { _ = pools.Close(ctx) }()
-	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{})
-	needsExpiring(err)
+	defer func() { _ = n.Close(ctx) }()
+	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsExpiring(err)
 
@@ -30,7 +30,7 @@ func ExampleAllocation_ExpireIn() {
 		return session.ExpireIn(10 * time.Minute)
 	})
 	needsExpiring(err)
-	info, err := pools.Operator().Resource(ctx, "sessions", "a")
+	info, err := allocator.NewOperator(n).Resource(ctx, "sessions", "a")
 	fmt.Println(info.State, info.Expiry.Round(time.Minute), err)
 	// Output:
 	// free 10m0s <nil>

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // ping stands for a request through a proxy.
@@ -32,15 +33,12 @@ func ExamplePool_CheckHealth() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{Healthy: ping, FailureRest: time.Hour})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{Healthy: ping, FailureRest: time.Hour})
 	if _, err := proxies.Add(ctx, []string{"a", "b", "c", "d"}, nil); err != nil {
 		panic(err)
 	}
@@ -51,7 +49,7 @@ func ExamplePool_CheckHealth() {
 	}
 	report, err := proxies.CheckHealth(ctx, 4)
 	fmt.Printf("%+v %v\n", report, err)
-	info, err := pools.Operator().Resource(ctx, "proxies", "c")
+	info, err := allocator.NewOperator(n).Resource(ctx, "proxies", "c")
 	fmt.Println(info.State, info.Reason, err)
 	fmt.Println(held.Value(), "is still held:", held.Err() == nil)
 	// Output:

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // survey prints all pools, and what each resource of a pool does.
@@ -39,8 +40,8 @@ func survey(ctx context.Context, reader *inspect.Reader, ops *allocator.Operator
 	return nil
 }
 
-// An Operator changes the pools of a namespace, whoever holds their resources, and tells what the
-// resources do; an inspect.Reader shows the pools. An Operator needs no Pool, only the name.
+// An Operator tells what the resources of a pool do, whoever holds them, and changes the pool's settings. It needs no Pool, only
+// the name. The node's operator ends what is held; an inspect.Reader shows the pools.
 func ExampleOperator() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -53,15 +54,12 @@ func ExampleOperator() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{Label: "host-1/crawler/4711"})
+	n, err := node.New(redis, node.Config{Label: "host-1/crawler/4711"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
 	if _, err := proxies.Add(ctx, []string{"a", "b", "c"}, nil); err != nil {
 		panic(err)
 	}
@@ -77,11 +75,11 @@ func ExampleOperator() {
 	if err != nil {
 		panic(err)
 	}
-	ops := pools.Operator()
+	ops := allocator.NewOperator(n)
 	fmt.Println(survey(ctx, reader, ops))
 	found, err := ops.Inspect(ctx, "proxies") // does what is stored fit together?
 	fmt.Println(len(found.Problems), "problems", err)
-	ended, err := ops.Release(ctx, berth.Target{Name: "proxies", Node: proxy.Node()})
+	ended, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Pool, Name: "proxies", Node: proxy.Node()})
 	fmt.Println(ended, "ended", err)
 
 	// The holder's process hears of it, at the latest by its next call.

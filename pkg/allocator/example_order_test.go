@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // The order in which the next claims get the free resources.
@@ -17,11 +18,10 @@ func ExamplePool_FreeInOrder() {
 	needsInOrder(err)
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	needsInOrder(err)
-	defer func() { _ = pools.Close(ctx) }()
-	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{Policy: allocator.MostRecent})
-	needsInOrder(err)
+	defer func() { _ = n.Close(ctx) }()
+	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{Policy: allocator.MostRecent})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsInOrder(err)
 

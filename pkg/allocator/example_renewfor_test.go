@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // Work that turns out to be long asks for a longer lease; a shorter one takes no time away.
@@ -18,11 +19,10 @@ func ExampleAllocation_RenewFor() {
 	needsRenewing(err)
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	needsRenewing(err)
-	defer func() { _ = pools.Close(ctx) }()
-	sessions, err := allocator.NewPool(pools, "sessions", allocator.PoolConfig[string]{})
-	needsRenewing(err)
+	defer func() { _ = n.Close(ctx) }()
+	sessions := allocator.New(n, "sessions", allocator.PoolConfig[string]{})
 	_, err = sessions.Add(ctx, []string{"a", "b", "c"}, nil)
 	needsRenewing(err)
 

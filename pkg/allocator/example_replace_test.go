@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // subnet returns the addresses of 250 proxies.
@@ -32,15 +33,12 @@ func ExamplePool_Replace() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
 
 	change, err := proxies.Add(ctx, subnet(0), &allocator.AddOptions{
 		Expiry:   24 * time.Hour,
@@ -56,7 +54,7 @@ func ExamplePool_Replace() {
 	fmt.Printf("%+v %v\n", change, err)
 	fmt.Println(held.Value(), "is still held:", held.Err() == nil)
 	fmt.Println(held.Release(ctx))
-	info, err := pools.Operator().Resource(ctx, "proxies", held.Resource())
+	info, err := allocator.NewOperator(n).Resource(ctx, "proxies", held.Resource())
 	fmt.Println(info.Resource, "is", info.State, err)
 	// Output:
 	// 200 of 250

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // sign signs in with the next account, and gives the account back.
@@ -41,15 +42,12 @@ func ExamplePool_Rest() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	accounts, err := allocator.NewPool(pools, "accounts", allocator.PoolConfig[string]{Cooldown: time.Minute})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	accounts := allocator.New(n, "accounts", allocator.PoolConfig[string]{Cooldown: time.Minute})
 	if _, err := accounts.Add(ctx, []string{"anna", "ben", "cleo"}, nil); err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // take allocates from a pool of mirrors, and prints what it got.
@@ -37,15 +38,12 @@ func ExamplePoolConfig_maxSharers() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	mirrors, err := allocator.NewPool(pools, "mirrors", allocator.PoolConfig[string]{MaxSharers: 2})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	mirrors := allocator.New(n, "mirrors", allocator.PoolConfig[string]{MaxSharers: 2})
 	if _, err := mirrors.Add(ctx, []string{"north", "south"}, nil); err != nil {
 		panic(err)
 	}

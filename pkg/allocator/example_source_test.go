@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -28,7 +29,7 @@ func ExamplePoolConfig_source() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{Observer: observe.Func(func(e observe.Event) {
+	n, err := node.New(redis, node.Config{Observer: observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Refreshed {
 			refreshed <- e.Count
 		}
@@ -36,15 +37,12 @@ func ExamplePoolConfig_source() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{
 		Source:       catalogue,
 		RefreshEvery: 10 * time.Minute,
 		Expiry:       time.Hour, // a resource goes one hour after the list has last named it
 	})
-	if err != nil {
-		panic(err)
-	}
 	fmt.Println(<-refreshed, "in the pool")
 	proxy, err := proxies.Allocate(ctx, nil)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // blocked stands for a proxy's answer to the request of a page.
@@ -29,15 +30,12 @@ func ExampleAllocation_Swap() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[string]{})
 	if _, err := proxies.Add(ctx, []string{"a", "b"}, nil); err != nil {
 		panic(err)
 	}
@@ -56,7 +54,7 @@ func ExampleAllocation_Swap() {
 		}
 	}
 	fmt.Println("goes on with", proxy.Value())
-	info, err := pools.Operator().Resource(ctx, "proxies", "a")
+	info, err := allocator.NewOperator(n).Resource(ctx, "proxies", "a")
 	fmt.Println(info.Resource, info.State, info.Left > 59*time.Minute, info.Reason, err)
 
 	// No other resource is free now: the holder keeps what it has.

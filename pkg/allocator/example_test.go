@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // Proxy is what a process makes of a resource, here of the address of a proxy.
@@ -29,15 +30,12 @@ func Example() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{Namespace: "shop"})
+	n, err := node.New(redis, node.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	proxies, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	proxies := allocator.New(n, "proxies", allocator.PoolConfig[*Proxy]{Open: dial})
 	if _, err := proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil); err != nil {
 		panic(err)
 	}

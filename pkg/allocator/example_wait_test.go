@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // enter waits for a licence, and prints how the wait ended.
@@ -41,15 +42,12 @@ func ExamplePool_Allocate_wait() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	pools, err := allocator.New(redis, allocator.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = pools.Close(ctx) }()
-	licences, err := allocator.NewPool(pools, "licences", allocator.PoolConfig[string]{})
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	licences := allocator.New(n, "licences", allocator.PoolConfig[string]{})
 	if _, err := licences.Add(ctx, []string{"ABC-123"}, nil); err != nil {
 		panic(err)
 	}

@@ -17,23 +17,23 @@ import (
 // What becomes of a resource whose holder is not heard of in time, before it is.
 func TestALateReleaseChangesNothing(t *testing.T) {
 	ctx := context.Background()
-	for name, meanwhile := range map[string]func(w *world, other *node){
-		"another has it": func(_ *world, other *node) { other.takes("a", nil) },
-		"it is free": func(w *world, _ *node) {
+	for name, meanwhile := range map[string]func(w *world, other *proc){
+		"another has it": func(_ *world, other *proc) { other.takes("a", nil) },
+		"it is free": func(w *world, _ *proc) {
 			_, err := w.ops().Sweep(ctx, proxies)
 			require.NoError(w.T, err)
 		},
-		"it was had and given back": func(w *world, other *node) { w.release(other.takes("a", nil)) },
-		"it rests": func(w *world, _ *node) {
+		"it was had and given back": func(w *world, other *proc) { w.release(other.takes("a", nil)) },
+		"it rests": func(w *world, _ *proc) {
 			require.NoError(w.T, w.pool.Rest(ctx, "a", time.Hour, "mine", nil))
 		},
-		"it is gone": func(w *world, _ *node) {
+		"it is gone": func(w *world, _ *proc) {
 			_, err := w.pool.Remove(ctx, []string{"a"})
 			require.NoError(w.T, err)
 			_, err = w.ops().Sweep(ctx, proxies)
 			require.NoError(w.T, err)
 		},
-		"everything is gone": func(w *world, _ *node) { w.Do("FLUSHALL") },
+		"everything is gone": func(w *world, _ *proc) { w.Do("FLUSHALL") },
 	} {
 		for ending, c := range map[string]struct {
 			opts allocator.AllocateOptions
@@ -44,7 +44,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 			"cut off":        {allocator.AllocateOptions{}, berth.ErrLost},
 		} {
 			if ending != "cut off" && name != "another has it" {
-				continue // how it ended is known to the client alone, what became of it to the server
+				continue // how it ended is known to the node alone, what became of it to the server
 			}
 			t.Run(name+", "+ending, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {

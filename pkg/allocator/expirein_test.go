@@ -34,8 +34,8 @@ func (w *world) requireLeaves(resource string, at time.Duration) {
 
 func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 	ctx := context.Background()
-	for name, end := range map[string]func(w *world, n *node){
-		"Release": func(w *world, n *node) {
+	for name, end := range map[string]func(w *world, n *proc){
+		"Release": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.expireIn(held, 3*time.Second)
 			w.Advance(time.Second)
@@ -43,7 +43,7 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.release(held)
 			require.Equal(w.T, map[string]int{"pool_release": 1}, n.Scripts())
 		},
-		"Swap": func(w *world, n *node) {
+		"Swap": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.add("b")
 			w.expireIn(held, 3*time.Second)
@@ -52,20 +52,20 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.release(held)
 			require.Zero(w.T, w.status("b").Expiry, "it was for the old one")
 		},
-		"Do": func(w *world, n *node) {
+		"Do": func(w *world, n *proc) {
 			require.NoError(w.T, n.Do(ctx, nil, func(_ context.Context, a *allocator.Allocation[string]) error {
 				w.expireIn(a, 3*time.Second)
 				w.Advance(time.Second)
 				return nil
 			}))
 		},
-		"rounded up": func(w *world, n *node) {
+		"rounded up": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.expireIn(held, 3*time.Second-ms+1)
 			w.Advance(time.Second)
 			w.release(held)
 		},
-		"the last call": func(w *world, n *node) {
+		"the last call": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.expireIn(held, time.Hour)
 			w.expireIn(held, 3*time.Second)
@@ -74,7 +74,7 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.Advance(time.Second)
 			w.release(held)
 		},
-		"in place of a longer one": func(w *world, n *node) {
+		"in place of a longer one": func(w *world, n *proc) {
 			_, err := w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: time.Hour})
 			require.NoError(w.T, err)
 			held := n.takes("a", nil)
@@ -82,7 +82,7 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.Advance(time.Second)
 			w.release(held)
 		},
-		"in place of a shorter one": func(w *world, n *node) {
+		"in place of a shorter one": func(w *world, n *proc) {
 			_, err := w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 2 * time.Second})
 			require.NoError(w.T, err)
 			held := n.takes("a", nil)
@@ -90,7 +90,7 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.Advance(time.Second)
 			w.release(held)
 		},
-		"while it rests": func(w *world, n *node) {
+		"while it rests": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.expireIn(held, 3*time.Second)
 			require.NoError(w.T, held.Rest(time.Minute, "429"))
@@ -98,7 +98,7 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 			w.release(held)
 			require.Equal(w.T, allocator.Resting, w.status("a").State)
 		},
-		"in the hands of the next": func(w *world, n *node) {
+		"in the hands of the next": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			q := n.queue(nil)
 			w.expireIn(held, 3*time.Second)
@@ -122,21 +122,21 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 
 func TestAnExpiryThatDoesNotCount(t *testing.T) {
 	ctx := context.Background()
-	for name, end := range map[string]func(w *world, n *node, held *allocator.Allocation[string]){
-		"taken back": func(w *world, _ *node, held *allocator.Allocation[string]) {
+	for name, end := range map[string]func(w *world, n *proc, held *allocator.Allocation[string]){
+		"taken back": func(w *world, _ *proc, held *allocator.Allocation[string]) {
 			w.expireIn(held, 0)
 			w.release(held)
 		},
-		"the hold had ended": func(w *world, _ *node, held *allocator.Allocation[string]) {
+		"the hold had ended": func(w *world, _ *proc, held *allocator.Allocation[string]) {
 			w.Until(lease)
 			require.ErrorIs(w.T, held.Release(ctx), berth.ErrExpired)
 		},
-		"detached": func(w *world, n *node, held *allocator.Allocation[string]) {
+		"detached": func(w *world, n *proc, held *allocator.Allocation[string]) {
 			again, err := n.Resume(ctx, detach(w.T, held))
 			require.NoError(w.T, err)
 			w.release(again)
 		},
-		"of a swap that found nothing, and taken back": func(w *world, _ *node, held *allocator.Allocation[string]) {
+		"of a swap that found nothing, and taken back": func(w *world, _ *proc, held *allocator.Allocation[string]) {
 			require.ErrorIs(w.T, held.Swap(ctx), berth.ErrBusy)
 			w.expireIn(held, 0)
 			w.release(held)

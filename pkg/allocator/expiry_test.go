@@ -127,9 +127,9 @@ func TestManyExpiredEntriesCostNoScriptMoreThanABoundedSweep(t *testing.T) {
 
 // Whoever wants one finds it behind any number of expired ones.
 func TestTheOneThatHasNotExpiredIsFound(t *testing.T) {
-	for name, take := range map[string]func(*node) (*allocator.Allocation[string], error){
-		"Allocate":    func(n *node) (*allocator.Allocation[string], error) { return n.Allocate(context.Background(), nil) },
-		"TryAllocate": func(n *node) (*allocator.Allocation[string], error) { return n.TryAllocate(context.Background(), nil) },
+	for name, take := range map[string]func(*proc) (*allocator.Allocation[string], error){
+		"Allocate":    func(n *proc) (*allocator.Allocation[string], error) { return n.Allocate(context.Background(), nil) },
+		"TryAllocate": func(n *proc) (*allocator.Allocation[string], error) { return n.TryAllocate(context.Background(), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -41,7 +42,7 @@ func TestATryIsRepeatedWhereTheSourceAnsweredBehindIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeWith(allocator.Config{Observer: observe.Func(func(ev observe.Event) {
+				n := w.nodeWith(node.Config{Observer: observe.Func(func(ev observe.Event) {
 					if ev.Kind == observe.Refused { // between the server's word and the look at the refreshes
 						time.Sleep(c.behind)
 					}
@@ -78,7 +79,7 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 
 		closed := make(chan error, 1)
-		time.AfterFunc(time.Second, func() { closed <- n.client.Close(context.Background()) })
+		time.AfterFunc(time.Second, func() { closed <- n.node.Close(context.Background()) })
 		_, err = n.TryAllocate(context.Background(), nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.NoError(t, <-closed)
@@ -88,12 +89,12 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 // What a process replaces goes one after the other, whatever it is.
 func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 	for name, other := range map[string]struct {
-		do    func(n *node) error
+		do    func(n *proc) error
 		stays int
 	}{
-		"Clear":   {func(n *node) error { return change(n.Clear(context.Background())) }, 0},
-		"Replace": {func(n *node) error { return change(n.Replace(context.Background(), many("o", 3), nil)) }, 3},
-		"Refresh": {func(n *node) error { return change(n.Refresh(context.Background())) }, 3},
+		"Clear":   {func(n *proc) error { return change(n.Clear(context.Background())) }, 0},
+		"Replace": {func(n *proc) error { return change(n.Replace(context.Background(), many("o", 3), nil)) }, 3},
+		"Refresh": {func(n *proc) error { return change(n.Refresh(context.Background())) }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {

@@ -29,7 +29,7 @@ func (w *world) waiters() []string {
 func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		nodes := []*node{w.node(), w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node(), w.node()}
 		holders := []*allocator.Allocation[string]{nodes[0].take(nil), nodes[1].take(nil)}
 		waits := make(map[string]*wait)
 		for i := range 12 {

@@ -15,8 +15,8 @@ import (
 
 // Allocation is what Allocate grants: a resource and its value. It is safe for
 // concurrent use. An allocation that is neither released nor lost is renewed until the
-// client is closed. In a pool that is Shared an allocation has no lease, and ends with
-// Release or with the client.
+// pool or the node is closed. In a pool that is Shared an allocation has no lease, and ends with
+// Release, or with the pool or the node.
 type Allocation[T any] struct {
 	pool *Pool[T]
 	hold *engine.Hold
@@ -72,7 +72,7 @@ func (a *Allocation[T]) Value() T {
 // ones there.
 func (a *Allocation[T]) Fence() int64 { return a.hold.Fence() }
 
-// Node is the id of the client's node that holds it.
+// Node is the id of the node that holds it.
 func (a *Allocation[T]) Node() string { return a.hold.Node() }
 
 // Granted is when this process heard of the grant, or resumed the hold, by its own clock.
@@ -153,8 +153,8 @@ func (a *Allocation[T]) Wanted() <-chan struct{} { return a.hold.Wanted() }
 // not have to rest. The hold's context ends before anything is sent. Release may be
 // called more than once and from several goroutines, and is nil ever after it has
 // succeeded; it works after ctx or the hold has ended, and then waits for at most
-// Config.CleanupTimeout; what is not answered by then goes on in the background, where
-// the client is open.
+// Config.CleanupTimeout of the node; what is not answered by then goes on in the background, where
+// the node is open.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if
 // the server had ended the hold before, and then it changes nothing; berth.ErrReleased
@@ -179,7 +179,7 @@ func (a *Allocation[T]) leaveShared(ctx context.Context) error {
 	if asked == (wish{}) {
 		return nil
 	}
-	ctx, cancel := a.pool.core.client.face().Engine.Overtime(ctx)
+	ctx, cancel := a.pool.core.pools.face().Engine.Overtime(ctx)
 	defer cancel()
 	var err error
 	if asked.expiry > 0 {
@@ -283,7 +283,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	asked, back := a.request().take()
 	left := false
 	swapped, err := a.hold.Exchange(ctx, func(ctx context.Context) (x engine.Exchanged, err error) {
-		x, left, err = p.core.client.face().swap(ctx, a.hold.Claim(), &asked)
+		x, left, err = p.core.pools.face().swap(ctx, a.hold.Claim(), &asked)
 		return x, err
 	})
 	if !swapped {
@@ -294,9 +294,9 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 		return err
 	}
 	if asked.rest > 0 && !left {
-		p.core.client.rested(ctx, a.hold.Claim(), before, asked.rest, asked.reason)
+		rested(ctx, a.hold.Claim(), before, asked.rest, asked.reason)
 	}
-	p.core.client.face().Engine.Event(observe.Swapped, a.hold.Claim(), func(ev *observe.Event) {
+	a.hold.Claim().Event(observe.Swapped, func(ev *observe.Event) {
 		ev.Context, ev.Fence, ev.Detail = ctx, a.Fence(), before
 	})
 	value, err := p.value(ctx, a.hold)
@@ -320,7 +320,7 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 }
 
 // Detach stops renewing and keeps the hold until its lease ends, also through
-// Close of the client. A lease that renews by itself starts anew with the call, a
+// Close of the pool and of the node. A lease that renews by itself starts anew with the call, a
 // fixed one goes on. The handle ends with berth.ErrReleased, and gives its value back:
 // whoever has the token, this process too, takes the hold up with Pool.Resume and
 // works on under that handle. Release does nothing from then on and returns nil, so
@@ -334,5 +334,5 @@ func (a *Allocation[T]) Detach(ctx context.Context) (berth.Token, error) {
 	if a.hold.Loose() {
 		return berth.Token{}, berth.Invalid("Detach", "the pool is Shared: there is no lease to keep")
 	}
-	return a.pool.core.client.face().Detach(ctx, a.hold)
+	return a.pool.core.pools.face().Detach(ctx, a.hold)
 }

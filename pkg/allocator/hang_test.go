@@ -26,7 +26,7 @@ func hanging(opens *atomic.Int32) func(context.Context, string) (string, error) 
 }
 
 // failures are the events that an Open has failed.
-func failures(n *node) []observe.Event {
+func failures(n *proc) []observe.Event {
 	return slices.DeleteFunc(n.Events(), func(ev observe.Event) bool { return ev.Kind != observe.OpenFailed })
 }
 
@@ -127,7 +127,7 @@ func TestCloseEndsAnOpenThatNobodyWaitsFor(t *testing.T) {
 		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens)})
 		_, err := n.Allocate(brief(t), nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.NoError(t, n.client.Close(t.Context()))
+		require.NoError(t, n.node.Close(t.Context()))
 		require.Equal(t, 300*ms, w.Now())
 		require.Equal(t, allocator.Free, w.status("dead").State, "that it was told to end says nothing of it")
 		w.requireIdle()

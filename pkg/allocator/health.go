@@ -41,6 +41,9 @@ type HealthReport struct {
 // berth.ErrInvalidConfig for workers. It returns when all checks have ended: a Healthy
 // that ignores its ctx delays it.
 func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, error) {
+	if err := p.core.usable(); err != nil {
+		return HealthReport{}, err
+	}
 	if workers < 1 {
 		return HealthReport{}, berth.Invalid("workers", "%d is not at least 1", workers)
 	}
@@ -54,7 +57,7 @@ func (p *Pool[T]) CheckHealth(ctx context.Context, workers int) (HealthReport, e
 			return poolTrial{p.core, hold}, nil
 		},
 	}
-	return h.run(ctx, p.core.client.face().all(ctx, p.core.name), workers)
+	return h.run(ctx, p.core.pools.face().all(ctx, p.core.name), workers)
 }
 
 // poolTrial is a trial in a pool.
@@ -189,7 +192,7 @@ func (h *health[T]) check(ctx context.Context, resource string) verdict {
 }
 
 // try opens a resource under a hold, whose context is within, and asks whether the
-// resource works. An error after the end of the hold, of ctx or of the client says
+// resource works. An error after the end of the hold, of ctx or of the pool says
 // nothing about the resource.
 func (h *health[T]) try(ctx, within context.Context, resource string) verdict {
 	fault := h.ask(within, resource)

@@ -364,7 +364,7 @@ func TestAnErrorOfTheServerEndsTheCheckAndWhatWasFoundIsReturned(t *testing.T) {
 	}
 }
 
-func TestAClosedClientCondemnsNothing(t *testing.T) {
+func TestAClosedPoolCondemnsNothing(t *testing.T) {
 	t.Parallel()
 	c := newClinic(t, nil, "a", "b")
 	c.health.values.Close()
@@ -383,17 +383,4 @@ func TestALongErrorIsCutForTheReason(t *testing.T) {
 	_, err := c.check(context.Background(), 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a 1m0s " + strings.Repeat("я", 256)}, c.gave)
-}
-
-func TestAPoolRefusesFewerWorkersThanOneAndARefreshWithoutSource(t *testing.T) {
-	t.Parallel()
-	p := &Pool[string]{}
-	for _, workers := range []int{0, -1} {
-		_, err := p.CheckHealth(context.Background(), workers)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		require.EqualError(t, err, fmt.Sprintf("berth: invalid workers: %d is not at least 1", workers))
-	}
-	_, err := p.Refresh(context.Background())
-	require.ErrorIs(t, err, berth.ErrInvalidConfig)
-	require.EqualError(t, err, "berth: invalid Source: the pool has none that could be asked")
 }

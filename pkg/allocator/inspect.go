@@ -12,10 +12,13 @@ import (
 // Absent, and no error. It returns berth.ErrInvalidConfig for a bad name and for a key
 // that cannot be one, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo, error) {
+	if o.bad != nil {
+		return ResourceInfo{}, o.bad
+	}
 	if err := checkResource(key); err != nil {
 		return ResourceInfo{}, err
 	}
-	found, err := o.client.look.Resources(ctx, name, key)
+	found, err := o.pools.look.Resources(ctx, name, key)
 	if err != nil {
 		return ResourceInfo{}, err
 	}
@@ -27,7 +30,10 @@ func (o *Operator) Resource(ctx context.Context, name, key string) (ResourceInfo
 // end is there, once. It ends after an error: berth.ErrInvalidConfig for a bad name,
 // berth.ErrIncompatible, or the server's.
 func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
-	return o.client.face().all(ctx, name)
+	if o.bad != nil {
+		return failed[ResourceInfo](o.bad)
+	}
+	return o.pools.face().all(ctx, name)
 }
 
 // all goes through the resources of a pool; see Operator.Resources.
@@ -41,9 +47,20 @@ func (f face) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, erro
 // SCAN promises: one that lasts from beginning to end is there, once. It ends after an
 // error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
 func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding, error] {
+	if o.bad != nil {
+		return failed[Binding](o.bad)
+	}
 	return pages(name, func(cursor string) (string, []Binding, error) {
-		return o.client.face().bindingsPage(ctx, name, cursor)
+		return o.pools.face().bindingsPage(ctx, name, cursor)
 	}, func(b Binding) (key string, there bool) { return b.Name, true })
+}
+
+// failed yields an error alone.
+func failed[E any](err error) iter.Seq2[E, error] {
+	return func(yield func(E, error) bool) {
+		var none E
+		yield(none, err)
+	}
 }
 
 // pages goes through the pages of a pool's listing, and yields once what is there.
@@ -164,13 +181,16 @@ type inspectStep struct {
 // berth.ErrIncompatible, or the server's error.
 func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error) {
 	var found Inspection
+	if o.bad != nil {
+		return found, o.bad
+	}
 	if err := keyspace.CheckName(name); err != nil {
 		return found, err
 	}
 	var sum, stored sums
 	moves, damaged := int64(-1), false
 	for part, cursor := "items", "0"; part != ""; {
-		step, err := o.client.face().inspectOnce(ctx, name, o.atOnce, part, cursor)
+		step, err := o.pools.face().inspectOnce(ctx, name, o.atOnce, part, cursor)
 		if err != nil {
 			return found, err
 		}

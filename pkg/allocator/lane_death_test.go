@@ -15,15 +15,15 @@ import (
 // It dies, is cancelled or is ended by force at the head of its lane, or in the middle.
 func TestAClaimOfALaneLeavesItToTheNext(t *testing.T) {
 	for at, head := range map[string]bool{"at the head": true, "in the middle": false} {
-		for how, end := range map[string]func(w *world, n *node, q *wait){
-			"dead":      func(w *world, n *node, _ *wait) { n.Die(); w.Advance(3 * lease) },
-			"cancelled": func(w *world, _ *node, q *wait) { q.cancelled(); w.Advance(ms) },
-			"by force": func(w *world, _ *node, q *wait) {
+		for how, end := range map[string]func(w *world, n *proc, q *wait){
+			"dead":      func(w *world, n *proc, _ *wait) { n.Die(); w.Advance(3 * lease) },
+			"cancelled": func(w *world, _ *proc, q *wait) { q.cancelled(); w.Advance(ms) },
+			"by force": func(w *world, _ *proc, q *wait) {
 				stood := w.waiters()[0]
 				if len(w.waiters()) == 3 {
 					stood = w.waiters()[1]
 				}
-				require.NoError(w.T, force(w.client, stood))
+				require.NoError(w.T, w.force(stood))
 				q.Refused(w.Now(), berth.ReasonGone)
 			},
 		} {
@@ -63,10 +63,10 @@ func TestAHolderThatIsEndedByForceLeavesItsResourceToTheLane(t *testing.T) {
 		a := holder.takes("a", nil)
 		free := n.takes("b", nil)
 		later, q := n.queue(nil), n.queue(names("a"))
-		require.NoError(t, force(w.client, free.ID()))
+		require.NoError(t, w.force(free.ID()))
 		later.gets(w.Now(), "b")
 		require.True(t, q.Pending())
-		require.NoError(t, force(w.client, a.ID()))
+		require.NoError(t, w.force(a.ID()))
 		q.gets(w.Now(), "a")
 		w.inspect()
 	})
@@ -106,7 +106,7 @@ func TestAGrantInALaneThatIsNotHeardOf(t *testing.T) {
 }
 
 // subscribeTo has the node wait once for a resource that somebody holds.
-func (n *node) subscribeTo(resource string) {
+func (n *proc) subscribeTo(resource string) {
 	n.w.T.Helper()
 	q := n.queue(names(resource))
 	require.True(n.w.T, q.Pending())

@@ -9,12 +9,13 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
-// calm starts a client whose heartbeats are 20 s apart: what comes in time comes by a timer.
-func (w *world) calm() *node {
+// calm starts a process whose heartbeats are 20 s apart: what comes in time comes by a timer.
+func (w *world) calm() *proc {
 	w.T.Helper()
-	return w.nodeWith(allocator.Config{Lease: time.Minute}, allocator.PoolConfig[string]{})
+	return w.nodeWith(node.Config{Lease: time.Minute}, allocator.PoolConfig[string]{})
 }
 
 // A later claim of the node waits for something that comes later.
@@ -139,7 +140,7 @@ func TestTheNextOfALaneIsToldWhenItsFirstLeavesAndTheHolderIsDead(t *testing.T) 
 func TestTheNextOfALaneIsToldWhenItsFirstDiesAndTheHolderIsDead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		holder, first, next := w.node(), w.nodeWith(allocator.Config{Lease: 51 * time.Second}, allocator.PoolConfig[string]{}), w.calm()
+		holder, first, next := w.node(), w.nodeWith(node.Config{Lease: 51 * time.Second}, allocator.PoolConfig[string]{}), w.calm()
 		holder.takes("a", nil)
 		began := w.Now()
 		first.queue(names("a"))
@@ -221,7 +222,7 @@ func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 			all = append(all, fmt.Sprintf("r%03d", i))
 		}
 		w.add(all...)
-		nodes := make([]*node, many)
+		nodes := make([]*proc, many)
 		for i, r := range all {
 			nodes[i] = w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
 			w.release(nodes[i].take(names(r)))

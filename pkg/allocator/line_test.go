@@ -57,32 +57,32 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
 		// before leaves nothing free; after makes something free.
-		before func(w *world, op *node) (after func() error)
+		before func(w *world, op *proc) (after func() error)
 	}{
-		"released": {"pool_release", func(_ *world, op *node) func() error {
+		"released": {"pool_release", func(_ *world, op *proc) func() error {
 			a := op.take(nil)
 			return func() error { return a.Release(ctx) }
 		}},
-		"force released": {"pool_force_release", func(w *world, op *node) func() error {
+		"force released": {"pool_force_release", func(w *world, op *proc) func() error {
 			w.occupy("x")
-			return func() error { return force(op.client, "x.1") }
+			return func() error { return op.force("x.1") }
 		}},
-		"added": {"pool_add", func(w *world, op *node) func() error {
+		"added": {"pool_add", func(w *world, op *proc) func() error {
 			w.occupy("x")
 			return func() error { _, err := op.Add(ctx, []string{"new"}, nil); return err }
 		}},
-		"room for one more holder": {"pool_add", func(w *world, op *node) func() error {
+		"room for one more holder": {"pool_add", func(w *world, op *proc) func() error {
 			w.occupy("x")
 			return func() error { _, err := op.Add(ctx, []string{"a"}, nil); return err }
 		}},
-		"removed while it was leased, and added again after it came back": {"pool_add", func(_ *world, op *node) func() error {
+		"removed while it was leased, and added again after it came back": {"pool_add", func(_ *world, op *proc) func() error {
 			a := op.take(nil)
 			_, err := op.Remove(ctx, []string{"a"})
 			require.NoError(t, err)
 			require.NoError(t, a.Release(ctx))
 			return func() error { _, err := op.Add(ctx, []string{"a"}, nil); return err }
 		}},
-		"its rest was ended": {"pool_rest", func(_ *world, op *node) func() error {
+		"its rest was ended": {"pool_rest", func(_ *world, op *proc) func() error {
 			require.NoError(t, op.Rest(ctx, "a", berth.Forever, "mine", nil))
 			return func() error { return op.Rest(ctx, "a", 0, "", nil) }
 		}},
@@ -117,32 +117,32 @@ func only(script string) map[string]int { return map[string]int{script: 1} }
 // The claim that waits here has no process that would sweep for it.
 func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 	ctx := context.Background()
-	for script, call := range map[string]func(n *node, held *allocator.Allocation[string]) error{
-		"pool_acquire": func(n *node, _ *allocator.Allocation[string]) error {
+	for script, call := range map[string]func(n *proc, held *allocator.Allocation[string]) error{
+		"pool_acquire": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.TryAllocate(ctx, nil)
 			if _, is := err.(*berth.AcquireError); is { //nolint:errorlint // exactly that
 				return nil
 			}
 			return fmt.Errorf("it has passed the line: %w", err)
 		},
-		"pool_renew": func(_ *node, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
-		"pool_rest":  func(n *node, _ *allocator.Allocation[string]) error { return n.Rest(ctx, "kept", time.Second, "", nil) },
-		"pool_swap": func(_ *node, held *allocator.Allocation[string]) error {
+		"pool_renew": func(_ *proc, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
+		"pool_rest":  func(n *proc, _ *allocator.Allocation[string]) error { return n.Rest(ctx, "kept", time.Second, "", nil) },
+		"pool_swap": func(_ *proc, held *allocator.Allocation[string]) error {
 			if err := held.Swap(ctx); err == nil {
 				return fmt.Errorf("it has passed the line")
 			}
 			return nil
 		},
-		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error {
+		"pool_sweep": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.ops().Sweep(ctx, proxies)
 			return err
 		},
-		"pool_add": func(n *node, _ *allocator.Allocation[string]) error {
+		"pool_add": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.Add(ctx, []string{"kept"}, nil)
 			return err
 		},
-		"pool_force_release": func(n *node, held *allocator.Allocation[string]) error {
-			return force(n.client, held.ID())
+		"pool_force_release": func(n *proc, held *allocator.Allocation[string]) error {
+			return n.force(held.ID())
 		},
 	} {
 		for _, what := range []string{"a lease", "a rest"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 var fates = map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest}
@@ -48,7 +49,7 @@ func TestAnAllocationThatRunsAgainMeetsItsGrant(t *testing.T) {
 		w.add("a", "b")
 		w.occupy("x")
 		w.occupy("y")
-		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}, allocator.PoolConfig[string]{})
 		n.Once("pool_acquire", link.LoseReply)
 		q := n.queue(nil)
 		w.vacate("y")

@@ -15,6 +15,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,12 +34,12 @@ const (
 
 var errMine = errors.New("my own reason")
 
-// world is a server in virtual time, and clients of it.
+// world is a server in virtual time, and processes on it.
 type world struct {
 	*testkit.World
-	// What looks on, and operates.
-	client *allocator.Client
-	pool   *allocator.Pool[string]
+	*operators
+	// pool is that of the process which looks on, and operates.
+	pool *allocator.Pool[string]
 }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
@@ -45,70 +47,91 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	testkit.In(t, proxies, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
 		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
-		w := &world{World: base}
-		var err error
-		w.client, err = allocator.New(w.Redis, allocator.Config{Lease: lease})
+		n, err := node.New(base.Redis, node.Config{Lease: lease})
 		require.NoError(t, err)
-		defer func() { _ = w.client.Close(context.Background()) }()
-		w.pool, err = allocator.NewPool(w.client, proxies, allocator.PoolConfig[string]{})
-		require.NoError(t, err)
-		test(t, w)
+		defer func() { _ = n.Close(context.Background()) }()
+		test(t, &world{base, operatorsOf(n), allocator.New(n, proxies, allocator.PoolConfig[string]{})})
 	})
 }
 
-// node is a client with its pool, on a link of its own, as in a process of its own.
-type node struct {
+// proc is a process with its node and its pool, on a link of its own.
+type proc struct {
 	*allocator.Pool[string]
 	*testkit.Process
-	w      *world
-	client *allocator.Client
+	*operators
+	w    *world
+	node *node.Node
 }
 
-// node starts a client with the defaults of these tests.
-func (w *world) node() *node {
+// node starts a process with the defaults of these tests.
+func (w *world) node() *proc {
 	w.T.Helper()
-	return w.nodeWith(allocator.Config{}, allocator.PoolConfig[string]{})
+	return w.nodeWith(node.Config{}, allocator.PoolConfig[string]{})
 }
 
-// nodeOf starts a client whose pool has these settings.
-func (w *world) nodeOf(pool allocator.PoolConfig[string]) *node {
+// nodeOf starts a process whose pool has these settings.
+func (w *world) nodeOf(pool allocator.PoolConfig[string]) *proc {
 	w.T.Helper()
-	return w.nodeWith(allocator.Config{}, pool)
+	return w.nodeWith(node.Config{}, pool)
 }
 
-// nodeWith starts a client. Its lease is that of the tests unless cfg says so.
-func (w *world) nodeWith(cfg allocator.Config, pool allocator.PoolConfig[string]) *node {
+// nodeWith starts a process. Its node's lease is that of the tests unless cfg says so.
+func (w *world) nodeWith(cfg node.Config, pool allocator.PoolConfig[string]) *proc {
 	w.T.Helper()
-	n := &node{Process: w.Process(), w: w}
+	n := &proc{Process: w.Process(), w: w}
 	cfg.Lease, cfg.Observer = cmp.Or(cfg.Lease, lease), n.Observer(cfg.Observer)
 	var err error
-	n.client, err = allocator.New(n.Redis, cfg)
+	n.node, err = node.New(n.Redis, cfg)
 	require.NoError(w.T, err)
-	n.Closes(n.client.Close)
-	n.Pool, err = allocator.NewPool(n.client, proxies, pool)
-	require.NoError(w.T, err)
+	n.Closes(n.node.Close)
+	n.Pool, n.operators = allocator.New(n.node, proxies, pool), operatorsOf(n.node)
 	return n
 }
 
-// ops are the calls of the node's operator.
-func (n *node) ops() *allocator.Operator { return n.client.Operator() }
-
-// ops are the calls of the operator who looks on.
-func (w *world) ops() *allocator.Operator { return w.client.Operator() }
-
-// force ends a claim of the pool by its id.
-func force(c *allocator.Client, id string) error {
-	return second(c.Operator().Release(context.Background(), berth.Target{Name: proxies, Claim: id}))
+// operators are the operator of a node and that of its pools.
+type operators struct {
+	all   *node.Operator
+	pools *allocator.Operator
 }
 
-// connect makes all of the client's connections for calls, has it allocate once, and
+func operatorsOf(n *node.Node) *operators { return &operators{n.Operator(), allocator.NewOperator(n)} }
+
+// ops are the calls for pools of both.
+func (o *operators) ops() ops { return ops{o.pools, o.all} }
+
+// force ends a claim of the pool by its id.
+func (o *operators) force(id string) error {
+	return second(o.ops().Release(context.Background(), berth.Target{Name: proxies, Claim: id}))
+}
+
+// ops are the calls of the operator of pools, and those of the node's as they are for pools.
+type ops struct {
+	*allocator.Operator
+	all *node.Operator
+}
+
+func (o ops) Release(ctx context.Context, t berth.Target) (int, error) {
+	t.Kind = keyspace.Pool
+	return o.all.Release(ctx, t)
+}
+
+func (o ops) Want(ctx context.Context, t berth.Target) (int, error) {
+	t.Kind = keyspace.Pool
+	return o.all.Want(ctx, t)
+}
+
+func (o ops) Sweep(ctx context.Context, names ...string) (int, error) {
+	return o.all.Sweep(ctx, keyspace.Pool, names...)
+}
+
+// connect makes all of the process's connections for calls, has it allocate once, and
 // forgets what it took.
-func (n *node) connect() {
+func (n *proc) connect() {
 	n.w.T.Helper()
 	ctx := context.Background()
-	p, err := allocator.NewPool(n.client, "connect", allocator.PoolConfig[string]{})
-	require.NoError(n.w.T, err)
-	_, err = p.Add(ctx, []string{"a"}, nil)
+	p := allocator.New(n.node, "connect", allocator.PoolConfig[string]{})
+	defer func() { require.NoError(n.w.T, p.Close(ctx)) }()
+	_, err := p.Add(ctx, []string{"a"}, nil)
 	require.NoError(n.w.T, err)
 	a, err := p.TryAllocate(ctx, nil)
 	require.NoError(n.w.T, err)
@@ -120,7 +143,7 @@ func (n *node) connect() {
 }
 
 // subscribe has the node wait once: a subscription that comes later asks at once.
-func (n *node) subscribe() {
+func (n *proc) subscribe() {
 	n.w.T.Helper()
 	q := n.queue(nil)
 	require.True(n.w.T, q.Pending(), "there must be nothing to get")
@@ -143,12 +166,12 @@ type wait struct {
 }
 
 // queue allocates in the background, and lets everything settle.
-func (n *node) queue(opts *allocator.AllocateOptions) *wait {
+func (n *proc) queue(opts *allocator.AllocateOptions) *wait {
 	n.w.T.Helper()
 	return n.queueOn(context.Background(), opts)
 }
 
-func (n *node) queueOn(ctx context.Context, opts *allocator.AllocateOptions) *wait {
+func (n *proc) queueOn(ctx context.Context, opts *allocator.AllocateOptions) *wait {
 	return &wait{testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
 		return n.Allocate(ctx, opts)
 	})}
@@ -172,7 +195,7 @@ func (a *wait) getsIn(at time.Duration, resource string) {
 }
 
 // take allocates at once, or after a call was repeated.
-func (n *node) take(opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+func (n *proc) take(opts *allocator.AllocateOptions) *allocator.Allocation[string] {
 	n.w.T.Helper()
 	q := n.queue(opts)
 	q.Returned(n.w.Now())
@@ -181,7 +204,7 @@ func (n *node) take(opts *allocator.AllocateOptions) *allocator.Allocation[strin
 }
 
 // takes is take, and fails if it is another resource.
-func (n *node) takes(resource string, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+func (n *proc) takes(resource string, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
 	n.w.T.Helper()
 	a := n.take(opts)
 	require.Equal(n.w.T, resource, a.Resource())
@@ -281,5 +304,3 @@ func (w *world) requireIdle() {
 	}
 	require.Zero(w.T, w.inspect().Leased)
 }
-
-// collect reads a listing to its end.

@@ -63,11 +63,15 @@ type opened[T any] struct {
 // Open has returned. So a resource that hangs is found out even if its callers leave
 // soon.
 func (p *Pool[T]) value(ctx context.Context, hold *engine.Hold) (T, error) {
+	if p.core.usable() != nil { // a Close came first
+		hold.Drop()
+		return *new(T), berth.ErrClosed
+	}
 	if kept, there := p.values.TryTake(hold.Resource()); there {
 		return p.usable(ctx, hold, opened[T]{value: kept})
 	}
 	var none T
-	done, ok := p.core.client.work()
+	done, ok := p.core.pools.work()
 	if !ok {
 		hold.Drop()
 		return none, berth.ErrClosed
@@ -188,7 +192,7 @@ func (p *Pool[T]) reject(ctx context.Context, hold *engine.Hold, bad error, kind
 // blame gives a useless resource back to rest, and has its value closed.
 func (p *Pool[T]) blame(ctx context.Context, hold *engine.Hold, bad error, kind observe.Kind) {
 	resource := hold.Resource()
-	p.core.client.face().Engine.Event(kind, hold.Claim(), func(ev *observe.Event) { ev.Err = bad })
+	hold.Claim().Event(kind, func(ev *observe.Event) { ev.Err = bad })
 	p.values.Drop(resource)
 	_ = p.core.releaseResting(ctx, hold, p.cfg.FailureRest, cutReason(bad.Error())) // the observer is told where it fails
 }
@@ -200,7 +204,7 @@ func (p *Pool[T]) failed(ctx context.Context, hold *engine.Hold, cause error) er
 		Name: p.core.name, Claim: hold.Claim().ID, Reason: berth.ReasonFailed, Cause: cause, Waited: hold.Waited(),
 	}
 	switch {
-	case ctx.Err() == nil && p.core.client.isClosed():
+	case ctx.Err() == nil && p.core.usable() != nil:
 		refusal.Reason, refusal.Cause = berth.ReasonClosed, errors.Join(berth.ErrClosed, cause)
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		refusal.Reason = berth.ReasonCancelled

@@ -14,20 +14,10 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-func TestAClientHasOneOperator(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		first := n.ops()
-		require.Same(t, first, n.ops())
-		require.NotSame(t, n.ops(), w.ops())
-		require.Empty(t, w.Keys(), "no I/O")
-	})
-}
-
 // scene is two nodes that hold three resources of a pool and one of another, and two claims
 // that wait for the first pool.
 type scene struct {
-	n, m                *node
+	n, m                *proc
 	mine, hers, another *allocator.Allocation[string] // n's for "x", m's for "x", m's
 	elsewhere           *allocator.Allocation[string] // n's for "x", of the pool "other"
 	first, second       *wait                         // n's for "x", m's
@@ -44,8 +34,7 @@ func (w *world) scene() scene {
 		return a
 	}
 	h.mine, h.hers, h.another = take(x, h.n.Pool), take(x, h.m.Pool), take(ctx, h.m.Pool)
-	other, err := allocator.NewPool(h.n.client, "other", allocator.PoolConfig[string]{})
-	require.NoError(w.T, err)
+	other := allocator.New(h.n.node, "other", allocator.PoolConfig[string]{})
 	require.NoError(w.T, change(other.Add(ctx, []string{"a"}, nil)))
 	h.elsewhere = take(x, other)
 	h.first, h.second = h.n.queueOn(x, nil), h.m.queueOn(ctx, nil)
@@ -64,7 +53,7 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 		},
 		"a hold of an owner on a node": {
 			func(h scene) berth.Target {
-				return berth.Target{Name: proxies, Claim: h.hers.ID(), Owner: "x", Node: h.m.client.Node()}
+				return berth.Target{Name: proxies, Claim: h.hers.ID(), Owner: "x", Node: h.m.node.ID()}
 			}, ends{hers: true}, 1,
 		},
 		"a wait": {
@@ -85,17 +74,17 @@ func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 			func(h scene) berth.Target { return berth.Target{Owner: h.another.ID()} }, ends{another: true}, 1,
 		},
 		"a node's": {
-			func(h scene) berth.Target { return berth.Target{Name: proxies, Node: h.n.client.Node()} },
+			func(h scene) berth.Target { return berth.Target{Name: proxies, Node: h.n.node.ID()} },
 			ends{mine: true, first: true},
 			1,
 		},
 		"a node's of all pools": {
-			func(h scene) berth.Target { return berth.Target{Node: h.n.client.Node()} },
+			func(h scene) berth.Target { return berth.Target{Node: h.n.node.ID()} },
 			ends{mine: true, elsewhere: true, first: true},
 			1,
 		},
 		"an owner's on a node": {
-			func(h scene) berth.Target { return berth.Target{Owner: "x", Node: h.m.client.Node()} }, ends{hers: true}, 1,
+			func(h scene) berth.Target { return berth.Target{Owner: "x", Node: h.m.node.ID()} }, ends{hers: true}, 1,
 		},
 		"what is held of a pool": {
 			func(scene) berth.Target { return berth.Target{Name: proxies} }, ends{mine: true, hers: true, another: true}, 2,

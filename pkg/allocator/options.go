@@ -10,17 +10,16 @@ import (
 )
 
 // AllocateOptions are the options of one allocation. A zero field is taken from
-// PoolConfig.Defaults, then from Config.Defaults, then from the default named here. A nil
-// pointer leaves all fields zero.
+// PoolConfig.Defaults, then from the default named here. A nil pointer leaves all fields zero.
 type AllocateOptions struct {
 	// Priority moves the claim ahead of lower ones in line: -128 to 127.
 	// Default 0.
 	Priority int
 	// Lease is how long the hold lives without being renewed: whole
 	// milliseconds, at least 20 ms, or berth.Forever. What is longer than
-	// Config.Lease begins with the first heartbeat after the grant, a third of
-	// Config.Lease later at the most; with NoRenew or MaxHold, before Allocate
-	// returns. Default Config.Lease.
+	// the node's Lease begins with the first heartbeat after the grant, a third of
+	// the node's Lease later at the most; with NoRenew or MaxHold, before Allocate
+	// returns. Default the node's Lease.
 	Lease time.Duration
 	// NoRenew leaves the renewing to the caller: the hold ends with its lease
 	// unless Renew is called. Default false.
@@ -68,7 +67,7 @@ type AllocateOptions struct {
 	// defaults. Default as the settings say, see Settings.
 	BindFor time.Duration
 	// NoDefaults has the call go by its own fields and the defaults named here alone,
-	// not by those of the pool or the client. Default false.
+	// not by those of the pool. Default false.
 	NoDefaults bool
 
 	// alone says that nobody else may hold the resource, as for a check. Default false.
@@ -110,10 +109,10 @@ func (o AllocateOptions) or(d AllocateOptions) AllocateOptions {
 	return o
 }
 
-// complete returns the options as they are meant: the last defaults filled in, and no bound as 0.
-func (o AllocateOptions) complete(cfg *Config) AllocateOptions {
+// complete returns the options as they are meant: the last defaults filled in, of them the node's lease, and no bound as 0.
+func (o AllocateOptions) complete(lease time.Duration) AllocateOptions {
 	if o.Lease == 0 {
-		o.Lease, o.anyLease = cfg.Lease, true
+		o.Lease, o.anyLease = lease, true
 	}
 	switch o.MaxHold {
 	case 0:
@@ -131,11 +130,11 @@ func (o AllocateOptions) complete(cfg *Config) AllocateOptions {
 }
 
 // validateDefaults refuses Defaults that no call could go by.
-func (o AllocateOptions) validateDefaults(cfg *Config) error {
+func (o AllocateOptions) validateDefaults(lease time.Duration) error {
 	if o.NoDefaults {
 		return berth.Invalid("Defaults.NoDefaults", "it is for a call")
 	}
-	o = o.complete(cfg)
+	o = o.complete(lease)
 	return settings.Within("Defaults", o.validate())
 }
 
@@ -183,6 +182,9 @@ func (o *AllocateOptions) validate() error {
 // goes by the pool's defaults, which are complete and checked.
 func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error) {
 	o := p.defaults
+	if p.bad != nil {
+		return o, p.bad
+	}
 	if !wait {
 		o.MaxWait, o.WantAfter = 0, 0
 	}
@@ -203,7 +205,7 @@ func (p *core) options(opts *AllocateOptions, wait bool) (AllocateOptions, error
 		return o, berth.Invalid("BindWait", "a claim that names its Resource waits for no other")
 	}
 	anyHold := o.anyHold || opts.NoDefaults && opts.MaxHold == 0
-	o = o.complete(&p.client.cfg)
+	o = o.complete(p.pools.p.Settings.Lease)
 	o.anyHold = anyHold
 	return o, o.validate()
 }

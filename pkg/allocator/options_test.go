@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // requireInvalid fails unless the error names the field.
@@ -59,8 +60,9 @@ func allocates(p *allocator.Pool[string]) map[string]func(context.Context, *allo
 	}
 	return map[string]func(context.Context, *allocator.AllocateOptions) error{
 		"Allocate": one(p.Allocate), "TryAllocate": one(p.TryAllocate), "AllocateHealthy": one(p.AllocateHealthy),
-		"Do":    func(ctx context.Context, o *allocator.AllocateOptions) error { return p.Do(ctx, o, ran) },
-		"TryDo": func(ctx context.Context, o *allocator.AllocateOptions) error { return p.TryDo(ctx, o, ran) },
+		"Do":        func(ctx context.Context, o *allocator.AllocateOptions) error { return p.Do(ctx, o, ran) },
+		"TryDo":     func(ctx context.Context, o *allocator.AllocateOptions) error { return p.TryDo(ctx, o, ran) },
+		"DoHealthy": func(ctx context.Context, o *allocator.AllocateOptions) error { return p.DoHealthy(ctx, o, ran) },
 	}
 }
 
@@ -87,7 +89,7 @@ func change(_ allocator.Change, err error) error { return err }
 func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		n := w.nodeWith(allocator.Config{Namespace: "berth"}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Namespace: "berth"}, allocator.PoolConfig[string]{})
 		n.connect()
 		long := strings.Repeat("x", 1025)
 		ok := []string{"a"}
@@ -167,48 +169,14 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 	})
 }
 
-func TestABadConfigIsNamed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		_, err := allocator.New(nil, allocator.Config{})
-		requireInvalid(t, "redis", err)
-		for _, bad := range []struct {
-			field string
-			cfg   allocator.Config
-		}{
-			{"Namespace", allocator.Config{Namespace: "a{b"}},
-			{"Namespace", allocator.Config{Namespace: "a*"}},
-			{"Namespace", allocator.Config{Namespace: strings.Repeat("x", 513)}},
-			{"Label", allocator.Config{Label: strings.Repeat("x", 513)}},
-			{"Lease", allocator.Config{Lease: 19 * ms}},
-			{"Lease", allocator.Config{Lease: -time.Second}},
-			{"Lease", allocator.Config{Lease: berth.Forever}},
-			{"Lease", allocator.Config{Lease: time.Second + 1}},
-			{"Linger", allocator.Config{Linger: -time.Second}},
-			{"Linger", allocator.Config{Linger: ms + 1}},
-			{"CallTimeout", allocator.Config{CallTimeout: -1}},
-			{"CleanupTimeout", allocator.Config{CleanupTimeout: -1}},
-			{"Retry.Attempts", allocator.Config{Retry: berth.Retry{Attempts: -1}}},
-		} {
-			_, err := allocator.New(w.Redis, bad.cfg)
-			requireInvalid(t, bad.field, err, bad.cfg)
-		}
-		require.Empty(t, w.Keys())
-	})
-}
-
 func TestABadPoolConfigIsNamed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		_, err := allocator.NewPool(nil, "other", allocator.PoolConfig[string]{})
-		requireInvalid(t, "client", err)
 		for _, name := range []string{"", "a{b", "a}b", "a\nb", "\xff", strings.Repeat("x", 513)} {
-			_, err := allocator.NewPool(n.client, name, allocator.PoolConfig[string]{})
-			requireInvalid(t, "name", err, name)
+			p := allocator.New(n.node, name, allocator.PoolConfig[string]{})
+			requireInvalid(t, "name", second(p.TryAllocate(t.Context(), nil)), name)
 		}
-		_, err = allocator.NewPool(n.client, proxies, allocator.PoolConfig[string]{})
-		requireInvalid(t, "name", err, "this client has one already")
-		_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[int]{})
-		requireInvalid(t, "Open", err)
+		requireInvalid(t, "Open", second(allocator.New(n.node, "other", allocator.PoolConfig[int]{}).TryAllocate(t.Context(), nil)))
 		for _, bad := range []struct {
 			field string
 			cfg   allocator.PoolConfig[string]
@@ -238,12 +206,8 @@ func TestABadPoolConfigIsNamed(t *testing.T) {
 			{"Expiry", allocator.PoolConfig[string]{Expiry: ms + 1}},
 			{"Expiry", allocator.PoolConfig[string]{Expiry: berth.Forever}},
 		} {
-			_, err := allocator.NewPool(n.client, "other", bad.cfg)
-			requireInvalid(t, bad.field, err)
+			requireInvalid(t, bad.field, second(allocator.New(n.node, "other", bad.cfg).TryAllocate(t.Context(), nil)))
 		}
-		n.Shut()
-		_, err = allocator.NewPool(n.client, "other", allocator.PoolConfig[string]{})
-		require.ErrorIs(t, err, berth.ErrClosed)
 		require.Empty(t, w.Keys())
 	})
 }
@@ -283,11 +247,10 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 func TestTheDefaultsOfAPool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		c, err := allocator.New(w.Redis, allocator.Config{})
+		n, err := node.New(w.Redis, node.Config{})
 		require.NoError(t, err)
-		defer func() { require.NoError(t, c.Close(ctx)) }()
-		p, err := allocator.NewPool(c, proxies, allocator.PoolConfig[string]{})
-		require.NoError(t, err)
+		defer func() { require.NoError(t, n.Close(ctx)) }()
+		p := allocator.New(n, proxies, allocator.PoolConfig[string]{})
 		require.Equal(t, proxies, p.Name())
 		require.Empty(t, w.Keys(), "no call does I/O")
 		_, err = p.Add(ctx, []string{"a", "b"}, nil)

@@ -18,7 +18,10 @@ const (
 
 // order is the way in which free resources are handed out, by the policy that is set.
 func (p *core) order(ctx context.Context) (way, error) {
-	set, err := p.client.operator.Settings(ctx, p.name)
+	if err := p.usable(); err != nil {
+		return "", err
+	}
+	set, err := p.pools.settings(ctx, p.name)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +67,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 	seen := make(map[string]bool)
 	from, before := "", ""
 	for walked, size := 0, 0; ; {
-		l, err := p.client.face().list(ctx, p.name, w, from, before)
+		l, err := p.pools.face().list(ctx, p.name, w, from, before)
 		if err != nil {
 			return err
 		}
@@ -78,7 +81,7 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 		if l.page[0] == l.first {
 			walked, size = 0, l.size
 		}
-		found, err := p.client.look.Resources(ctx, p.name, l.page...)
+		found, err := p.pools.look.Resources(ctx, p.name, l.page...)
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func numbered(n int) []string {
 
 // free are the keys that FreeInOrder yields; after the resource at is called what happens
 // meanwhile.
-func (w *world) free(n *node, meanwhile map[int]func()) (keys []string) {
+func (w *world) free(n *proc, meanwhile map[int]func()) (keys []string) {
 	w.T.Helper()
 	for info, err := range n.FreeInOrder(context.Background()) {
 		require.NoError(w.T, err)
@@ -42,7 +42,7 @@ func (w *world) free(n *node, meanwhile map[int]func()) (keys []string) {
 }
 
 // cycle takes so many, and gives them back in that order.
-func (n *node) cycle(count int) {
+func (n *proc) cycle(count int) {
 	held := make([]*allocator.Allocation[string], count)
 	for i := range held {
 		held[i] = n.take(nil)
@@ -113,7 +113,7 @@ func TestFreeInOrderHasNothingThatHasExpiredOrIsDamaged(t *testing.T) {
 }
 
 // takeOne takes these, one after the other.
-func (w *world) takeOne(n *node, resources ...string) {
+func (w *world) takeOne(n *proc, resources ...string) {
 	for _, resource := range resources {
 		n.takes(resource, nil)
 	}
@@ -155,67 +155,67 @@ func TestFreeInOrderEndsWithAnError(t *testing.T) {
 // Whatever comes and goes between two pages, what stays where it is comes once.
 func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 	const count = 350
-	takes := func(w *world, n *node, keys ...string) (held []*allocator.Allocation[string]) {
+	takes := func(w *world, n *proc, keys ...string) (held []*allocator.Allocation[string]) {
 		for _, key := range keys {
 			require.NoError(w.T, w.pool.Bind(context.Background(), key, key, nil))
 			held = append(held, n.takes(key, &allocator.AllocateOptions{Bind: key}))
 		}
 		return held
 	}
-	back := func(w *world, n *node, keys ...string) {
+	back := func(w *world, n *proc, keys ...string) {
 		for _, a := range takes(w, n, keys...) {
 			w.release(a)
 		}
 	}
 	for name, c := range map[string]struct {
 		policy    allocator.Policy
-		meanwhile func(w *world, n *node)
+		meanwhile func(w *world, n *proc)
 		stays     func(i int) bool
 	}{
 		"the page's first is gone": {
-			meanwhile: func(w *world, n *node) { takes(w, n, "r0100") },
+			meanwhile: func(w *world, n *proc) { takes(w, n, "r0100") },
 			stays:     func(i int) bool { return i != 100 },
 		},
 		"the page's first has come back": {
-			meanwhile: func(w *world, n *node) { back(w, n, "r0100") },
+			meanwhile: func(w *world, n *proc) { back(w, n, "r0100") },
 			stays:     func(i int) bool { return i != 100 },
 		},
 		"the one before has come back": {
-			meanwhile: func(w *world, n *node) { back(w, n, "r0099") },
+			meanwhile: func(w *world, n *proc) { back(w, n, "r0099") },
 			stays:     func(i int) bool { return i != 99 },
 		},
 		"the place was passed": {
-			meanwhile: func(_ *world, n *node) { n.cycle(150) },
+			meanwhile: func(_ *world, n *proc) { n.cycle(150) },
 			stays:     func(i int) bool { return i >= 150 },
 		},
 		"the place was passed, and one taken": {
-			meanwhile: func(_ *world, n *node) {
+			meanwhile: func(_ *world, n *proc) {
 				n.cycle(150)
 				n.take(nil)
 			},
 			stays: func(i int) bool { return i > 150 },
 		},
 		"all of it went round": {
-			meanwhile: func(_ *world, n *node) { n.cycle(count) },
+			meanwhile: func(_ *world, n *proc) { n.cycle(count) },
 			stays:     func(int) bool { return true },
 		},
 		"the last comes first: the page's first has come back": {
 			policy:    allocator.MostRecent,
-			meanwhile: func(w *world, n *node) { back(w, n, "r0249") },
+			meanwhile: func(w *world, n *proc) { back(w, n, "r0249") },
 			stays:     func(i int) bool { return i != 249 },
 		},
 		"the last comes first: the page's first and the one before have come back": {
 			policy:    allocator.MostRecent,
-			meanwhile: func(w *world, n *node) { back(w, n, "r0249", "r0250") },
+			meanwhile: func(w *world, n *proc) { back(w, n, "r0249", "r0250") },
 			stays:     func(i int) bool { return i != 249 && i != 250 },
 		},
 		"the last comes first: the place was passed": {
 			policy:    allocator.MostRecent,
-			meanwhile: func(_ *world, n *node) { n.cycle(150) },
+			meanwhile: func(_ *world, n *proc) { n.cycle(150) },
 			stays:     func(i int) bool { return i < 200 },
 		},
 		"others were removed and added": {
-			meanwhile: func(w *world, _ *node) {
+			meanwhile: func(w *world, _ *proc) {
 				_, err := w.pool.Remove(context.Background(), numbered(100))
 				require.NoError(w.T, err)
 				w.add(numbered(50)...)

@@ -15,7 +15,7 @@ import (
 
 // replaced makes a handle of r1 whose claim holds r2: a push grants r1, a failover
 // loses that, and the next release on the new master grants r2.
-func (w *world) replaced(n *node, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+func (w *world) replaced(n *proc, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
 	w.T.Helper()
 	w.add("r1", "r2")
 	other := w.node()

@@ -51,7 +51,7 @@ func TestASetWhoseProcessDiesIsFinishedByARepeat(t *testing.T) {
 func TestOperatorsWhoRaceAreToldWhoWasFirst(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "z")
-		var nodes []*node
+		var nodes []*proc
 		for range 4 {
 			nodes = append(nodes, w.node())
 			nodes[len(nodes)-1].connect()

@@ -11,43 +11,44 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // paused is how long the pauses of these tests last.
 const paused = 10 * lease
 
-func (n *node) pause(lasts time.Duration) {
+func (n *proc) pause(lasts time.Duration) {
 	n.w.T.Helper()
-	require.NoError(n.w.T, n.ops().Pause(context.Background(), proxies, lasts, "migration"))
+	require.NoError(n.w.T, n.node.Operator().Pause(context.Background(), keyspace.Pool, proxies, lasts, "migration"))
 }
 
 // What would give a resource to who waits for that one alone does so at the end of the pause.
 func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 	only := func(key string) *allocator.AllocateOptions { return &allocator.AllocateOptions{Resource: key} }
 	for name, comes := range map[string]struct {
-		waits func(n *node) *wait
+		waits func(n *proc) *wait
 		then  func(w *world, held *allocator.Allocation[string])
 		gets  string
 	}{
 		"it is given back": {
-			func(n *node) *wait { return n.queue(only("a")) },
+			func(n *proc) *wait { return n.queue(only("a")) },
 			func(w *world, held *allocator.Allocation[string]) { w.release(held) }, "a",
 		},
 		"its rest is over": {
-			func(n *node) *wait { return n.queue(only("a")) },
+			func(n *proc) *wait { return n.queue(only("a")) },
 			func(w *world, held *allocator.Allocation[string]) {
 				require.NoError(w.T, held.Rest(lease, "tired"))
 				w.release(held)
 			}, "a",
 		},
 		"it has patience no more": {
-			func(n *node) *wait {
+			func(n *proc) *wait {
 				return n.queue(&allocator.AllocateOptions{Bind: "me", BindWait: lease})
 			},
 			func(w *world, _ *allocator.Allocation[string]) { w.add("b") }, "b",
 		},
 		"it is removed": {
-			func(n *node) *wait { return n.queue(only("a")) },
+			func(n *proc) *wait { return n.queue(only("a")) },
 			func(w *world, held *allocator.Allocation[string]) {
 				w.release(held)
 				_, err := w.pool.Remove(context.Background(), []string{"a"})
@@ -121,7 +122,7 @@ func TestASwapOfAPausedPoolIsRefused(t *testing.T) {
 		report, err := n.CheckHealth(context.Background(), 1)
 		require.NoError(w.T, err)
 		require.Equal(w.T, 2, report.Skipped)
-		require.NoError(w.T, ops.ops().Unpause(context.Background(), proxies))
+		require.NoError(w.T, ops.node.Operator().Unpause(context.Background(), keyspace.Pool, proxies))
 
 		sent := 0
 		n.OnCommand(func(c link.Command) link.Fate {

@@ -2,13 +2,17 @@ package allocator
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/refresh"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/values"
-	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -52,17 +56,17 @@ type PoolConfig[T any] struct {
 	// Open makes the value of a resource, once per resource and process, when the resource
 	// is first allocated. Its ctx ends with the hold, and after OpenTimeout. If Open
 	// fails, the resource is given back and rests for FailureRest, and the allocating call
-	// returns Open's error, except AllocateHealthy, which takes the next resource. If Open panics, the call panics with the same value. Several
-	// holders of one resource share the value. Default nil: T must be string, and the
-	// value is the key.
+	// returns Open's error, except AllocateHealthy, which takes the next resource. If Open
+	// panics, the call panics with the same value. Several holders of one resource share the
+	// value. Default nil: T must be string, and the value is the key.
 	Open func(ctx context.Context, resource string) (T, error)
 	// OpenTimeout bounds one Open, and one Healthy: their ctx ends then, and one that
 	// heeds its ctx fails. Open's ctx has the caller's values but not its end: a caller
 	// who leaves does not make a resource fail. Default 30 s.
 	OpenTimeout time.Duration
 	// Close ends a value when its resource has left the pool, when it was not healthy, and
-	// when the client closes. While this process holds the resource, only the close of the
-	// client ends the value. If another process's call removed the resource, Close follows
+	// when the pool or the node closes. While this process holds the resource, only these end the
+	// value. If another process's call removed the resource, Close follows
 	// within RefreshEvery. An error of Close goes to the observer. Default nil.
 	Close func(value T) error
 	// Healthy returns nil if a value works, or what is wrong with it. CheckHealth and
@@ -71,7 +75,7 @@ type PoolConfig[T any] struct {
 	// opened is healthy.
 	Healthy func(ctx context.Context, value T) error
 	// Defaults are the options of allocations from this pool: of each field that the call
-	// does not say. A zero field leaves it to Config.Defaults. Default none.
+	// does not say. Default none.
 	Defaults AllocateOptions
 	// Policy, Cooldown, MaxSharers, BindFor, MaxLease and MaxHold are what this process says of the
 	// settings of the pool, see Settings. They are stored with the pool and count for all processes: what
@@ -133,7 +137,7 @@ func (c PoolConfig[T]) says() Settings {
 	}
 }
 
-func (c PoolConfig[T]) validate(client *Config) error {
+func (c PoolConfig[T]) validate(lease time.Duration) error {
 	if _, key := any(*new(T)).(string); c.Open == nil && !key {
 		return berth.Invalid("Open", "it is needed to make a %T of a resource", *new(T))
 	}
@@ -171,7 +175,7 @@ func (c PoolConfig[T]) validate(client *Config) error {
 	case c.Open == nil && c.Close != nil:
 		return berth.Invalid("Close", "there is no Open whose values could be closed")
 	}
-	return c.Defaults.validateDefaults(client)
+	return c.Defaults.validateDefaults(lease)
 }
 
 // Pool is a pool as this process sees it. It is safe for concurrent use.
@@ -181,48 +185,101 @@ type Pool[T any] struct {
 	values *values.Store[T]
 
 	refresher *refresh.Refresher // nil where there is nothing to keep
+	end       func()             // ends all waits, and what goes on in the background
+	ending    atomic.Bool        // over was called
+	ended     chan struct{}      // closed when it has done all
 }
 
-// NewPool returns the pool of a name. The same name is the same pool in every process.
-// NewPool does no I/O; a Source is asked in the background until the client closes. A
-// client has one Pool of a name: a second one is refused, because it would open what
-// the first has open, and each takes about 1.5 kB until the client closes. The errors are *berth.ConfigError, which names a field of the
-// defaults as "Defaults.Lease", and berth.ErrClosed.
-func NewPool[T any](client *Client, name string, cfg PoolConfig[T]) (*Pool[T], error) {
-	if client == nil {
-		return nil, berth.Invalid("client", "a client is needed")
+// New returns the pool of a name on a node. The same name is the same pool in every process.
+// New does no I/O and always returns a Pool: what is wrong with the arguments each call returns, as a *berth.ConfigError that
+// names a field of the defaults as "Defaults.Lease"; but for a name that cannot be, Check of the node returns it too. A Source is
+// asked in the background until the pool or the node closes. A node has one Pool of a name at a time: a second one is refused so,
+// because it would open what the first has open, and each takes about 1.5 kB until it closes.
+func New[T any](n *node.Node, name string, cfg PoolConfig[T]) *Pool[T] {
+	p := &Pool[T]{cfg: cfg.withDefaults(), ended: make(chan struct{}), core: &core{
+		name: name, shared: cfg.Shared, replacing: make(chan struct{}, 1),
+		agreed: agreement{says: cfg.says(), opinions: cfg.says().opinions(cfg.Strict), strict: cfg.Strict},
+	}}
+	_, p.core.bad = line.UseName(n, name, p.begin)
+	return p
+}
+
+// begin looks at the arguments, and has the pool of the process filled and closed.
+func (p *Pool[T]) begin(of *line.Process) error {
+	c, lease := p.core, of.Settings.Lease
+	if err := p.cfg.validate(lease); err != nil {
+		return err
 	}
-	if err := keyspace.CheckName(name); err != nil {
-		return nil, err
-	}
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(&client.cfg); err != nil {
-		return nil, err
-	}
-	p := &Pool[T]{
-		core: &core{
-			client: client, name: name, defaults: cfg.Defaults.own().or(client.cfg.Defaults).complete(&client.cfg),
-			shared: cfg.Shared, replacing: make(chan struct{}, 1),
-			agreed: agreement{says: cfg.says(), opinions: cfg.says().opinions(cfg.Strict), strict: cfg.Strict},
-		},
-		cfg: cfg,
-	}
-	p.values = values.New(cfg.Open, cfg.Close, func(resource string, err error) {
-		p.core.tell(observe.Event{Kind: observe.CloseFailed, Resource: resource, Err: err})
+	c.pools, c.defaults = poolsOf(of, true), p.cfg.Defaults.own().complete(lease)
+	closing := make(chan struct{})
+	c.closing, c.gone = closing, make(chan struct{})
+	p.end = sync.OnceFunc(func() {
+		close(closing)
+		p.refresher.End()
 	})
-	if err := client.enter(name, p); err != nil {
-		return nil, err
+	p.values = values.New(p.cfg.Open, p.cfg.Close, func(resource string, err error) {
+		c.tell(observe.Event{Kind: observe.CloseFailed, Resource: resource, Err: err})
+	})
+	if err := c.pools.enter(c.name, p); err != nil {
+		return err
 	}
-	return p, nil
+	p.start()
+	var open bool
+	if c.leave, open = of.Part(func(context.Context) (after func()) {
+		p.end()
+		return p.over
+	}); !open {
+		p.end()
+	}
+	return nil
 }
 
 func (p *Pool[T]) kick() { p.refresher.Kick() }
 
-func (p *Pool[T]) cancel() { p.refresher.End() }
-
-func (p *Pool[T]) stop() {
+// over waits for the end of what goes on in the background, and closes the values. Of two calls the second waits for the first.
+func (p *Pool[T]) over() {
+	if p.ending.Swap(true) {
+		<-p.ended
+		return
+	}
+	defer close(p.ended)
 	p.refresher.Stop()
 	p.values.Close()
+}
+
+// Close ends all waits for the pool here with berth.ErrClosed, gives back what this process holds of it and has not detached, asks
+// Source no more, and closes the values, as Close of the node does for all that is held. The node goes on. A later call
+// of the pool returns berth.ErrClosed, and New may make another one of the name. An Open under way is told to end; its value is
+// closed when it comes. The places in line of the waits are given up in the background.
+//
+// Config.CleanupTimeout of the node after the end of ctx, Close returns ctx's error, and what it has begun goes on, for Close of the
+// node to wait for. Its other errors are of holds that could not be given back within Config.Retry of the node; these end with their
+// lease. Close may be called more than once, and each call waits for the end of the first. Of a pool that cannot be used it returns nil.
+func (p *Pool[T]) Close(ctx context.Context) error {
+	c := p.core
+	if c.bad != nil {
+		return nil
+	}
+	c.once.Do(func() {
+		p.end()
+		go func() {
+			defer func() { // also where a Close of a value ends the goroutine
+				c.pools.leave(c.name)
+				c.leave()
+				close(c.gone)
+			}()
+			c.parting = c.pools.p.Leave(context.WithoutCancel(ctx), c.closing)
+			p.over()
+		}()
+	})
+	late, cancel := c.pools.face().Engine.Overtime(ctx)
+	defer cancel()
+	select {
+	case <-c.gone:
+		return c.parting
+	case <-late.Done():
+		return caller.EndOf(ctx)
+	}
 }
 
 // Name is the name of the pool.
@@ -230,20 +287,40 @@ func (p *Pool[T]) Name() string { return p.core.name }
 
 // core is a pool without its values.
 type core struct {
-	client   *Client
+	pools    *pools
+	bad      error // what each call returns; nil for a usable one
 	name     string
-	defaults AllocateOptions // of the pool, then of the client, complete and checked
+	defaults AllocateOptions // of the pool, complete and checked
 	shared   bool
 	agreed   agreement
 	turnID   string // of the turn that this node had last; the refresher's
+
+	closing <-chan struct{} // closed when Close of the pool or of the node begins
+	once    sync.Once       // Close has begun
+	gone    chan struct{}   // closed when Close has done all
+	parting error           // what Close returns; written before gone is closed
+	leave   func()          // Close of the node need not end the pool any more
 
 	// replacing has room for one: the Replaces of this process run one after the other, so
 	// only another process can supersede one.
 	replacing chan struct{}
 }
 
+// usable is why the pool cannot be used: what is wrong with it, or that it is closed.
+func (p *core) usable() error {
+	if p.bad != nil {
+		return p.bad
+	}
+	select {
+	case <-p.closing: // nil for that of a trial
+		return berth.ErrClosed
+	default:
+		return nil
+	}
+}
+
 // tell sends an event of the pool.
 func (p *core) tell(ev observe.Event) {
 	ev.Name = p.name
-	p.client.face().Tell.Send(ev)
+	p.pools.face().Tell.Send(ev)
 }

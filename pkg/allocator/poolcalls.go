@@ -18,9 +18,9 @@ import (
 // Only this file, readcalls.go and script.go run scripts; here are those that write, about a pool and not
 // about a claim.
 
-// run runs a script of the pool, repeated by Config.Retry.
+// run runs a script of the pool, repeated by Config.Retry of the node.
 func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
-	return p.client.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
+	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
 // chunk is how many resources one script takes.
@@ -73,7 +73,7 @@ func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration,
 	if r.Err() != nil {
 		return nil, r.Err()
 	}
-	return damaged, p.client.face().SweepOn(ctx, p.name, more)
+	return damaged, p.pools.face().SweepOn(ctx, p.name, more)
 }
 
 // mend takes resources whose records are damaged out of the pool, or makes them whole if they
@@ -83,7 +83,7 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 	if len(resources) == 0 {
 		return 0, nil
 	}
-	holders, err := p.client.face().Decide.HoldersOf(ctx, p.name, resources)
+	holders, err := p.pools.face().Decide.HoldersOf(ctx, p.name, resources)
 	if err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 		if r.Err() != nil {
 			return removed, r.Err()
 		}
-		if err := p.client.face().SweepOn(ctx, p.name, more); err != nil {
+		if err := p.pools.face().SweepOn(ctx, p.name, more); err != nil {
 			return removed, err
 		}
 	}
@@ -119,13 +119,13 @@ func (p *core) mend(ctx context.Context, resources []string, stay bool) (removed
 // remove runs pool_remove, in chunks.
 func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 	var change Change
-	seen, err := p.client.face().Revision(ctx, "Remove", p.name)
+	seen, err := p.pools.face().Revision(ctx, "Remove", p.name)
 	if err != nil {
 		return change, err
 	}
 	for some := range slices.Chunk(resources, chunk) {
 		// Each step has an id of its own, so that a repeated one is told what it has removed.
-		r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.client.face().Engine.ClaimID()}, some...)...)
+		r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.pools.face().Engine.ClaimID()}, some...)...)
 		if err != nil {
 			return change, err
 		}
@@ -144,7 +144,7 @@ func (p *core) remove(ctx context.Context, resources []string) (Change, error) {
 		mended, err := p.mend(ctx, damaged, false)
 		change.Removed += mended
 		if err == nil {
-			err = p.client.face().SweepOn(ctx, p.name, more)
+			err = p.pools.face().SweepOn(ctx, p.name, more)
 		}
 		if err != nil {
 			return change, err
@@ -188,7 +188,7 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 		}
 		mended, err := p.mend(ctx, damaged, false)
 		if err == nil {
-			err = p.client.face().SweepOn(ctx, p.name, more)
+			err = p.pools.face().SweepOn(ctx, p.name, more)
 		}
 		return next, count + int64(mended), err
 	case statusDiffers:
@@ -201,12 +201,12 @@ func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cur
 
 // rest runs pool_rest.
 func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string, exactly bool) error {
-	seen, err := p.client.face().Revision(ctx, "Rest", p.name)
+	seen, err := p.pools.face().Revision(ctx, "Rest", p.name)
 	if err != nil {
 		return err
 	}
 	r, err := p.run(ctx, composed.PoolRest, resource, line.Decimal(restMillis(d)), reason,
-		line.Decimal(seen), p.client.face().Engine.ClaimID(), line.Flag(exactly))
+		line.Decimal(seen), p.pools.face().Engine.ClaimID(), line.Flag(exactly))
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (p *core) rest(ctx context.Context, resource string, d time.Duration, reaso
 	if longer := r.Int(1)&1 != 0; d > 0 && !longer {
 		p.tell(observe.Event{Kind: observe.Rested, Context: ctx, Resource: resource, Left: d, Detail: reason})
 	}
-	return p.client.face().SweepOn(ctx, p.name, more)
+	return p.pools.face().SweepOn(ctx, p.name, more)
 }
 
 // restShared is rest for a holder of a shared resource. It is no operator's call: what others say of the
@@ -254,7 +254,7 @@ func (p *core) expire(ctx context.Context, resource string, d time.Duration) err
 		if r.Err() != nil {
 			return r.Err()
 		}
-		return p.client.face().SweepOn(ctx, p.name, more)
+		return p.pools.face().SweepOn(ctx, p.name, more)
 	case statusAbsent:
 		return berth.ErrAbsent
 	}
@@ -263,7 +263,7 @@ func (p *core) expire(ctx context.Context, resource string, d time.Duration) err
 
 // refreshing runs pool_refresh.
 func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
-	r, err := p.run(ctx, composed.PoolRefresh, p.turnID, line.Decimal(every.Milliseconds()), still, p.client.face().Linger)
+	r, err := p.run(ctx, composed.PoolRefresh, p.turnID, line.Decimal(every.Milliseconds()), still, p.pools.face().Linger)
 	if err != nil {
 		return false, 0, err
 	}

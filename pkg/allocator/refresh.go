@@ -46,6 +46,9 @@ func (p *Pool[T]) start() {
 // newer Replace meanwhile, or removed resources; berth.ErrClosed; or the server's error. The change says what was done,
 // also beside an error.
 func (p *Pool[T]) Refresh(ctx context.Context) (change Change, err error) {
+	if err := p.core.usable(); err != nil {
+		return Change{}, err
+	}
 	if p.cfg.Source == nil {
 		return Change{}, berth.Invalid("Source", "the pool has none that could be asked")
 	}
@@ -83,10 +86,10 @@ func (p *Pool[T]) refill(ctx context.Context, resources []string) (Change, error
 // may be. The next node may ask after every, unless stay moves that on. It is never that of a process that
 // drains.
 func (p *core) turn(ctx context.Context, every time.Duration) (mine bool, left time.Duration, err error) {
-	if p.client.Draining() {
+	if p.pools.p.Notice.Drains() {
 		return false, every, nil
 	}
-	p.turnID = p.client.face().Engine.ClaimID()
+	p.turnID = p.pools.face().Engine.ClaimID()
 	return p.refreshing(ctx, every, "0")
 }
 
@@ -99,7 +102,7 @@ func (p *core) stay(ctx context.Context, every time.Duration) error {
 
 // absent returns those of the resources, up to 200, that are not in the pool.
 func (p *core) absent(ctx context.Context, resources []string) ([]string, error) {
-	found, err := p.client.face().Decide.Resources(ctx, p.name, resources...)
+	found, err := p.pools.face().Decide.Resources(ctx, p.name, resources...)
 	var gone []string
 	for _, r := range found {
 		if r.Word == reader.Absent {

@@ -20,11 +20,11 @@ import (
 func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
 	ctx := context.Background()
 	fixed := &allocator.AllocateOptions{Lease: time.Second, NoRenew: true}
-	for name, get := range map[string]func(w *world, d *node) error{
-		"Allocate":        func(_ *world, d *node) error { _, err := d.Allocate(ctx, fixed); return err },
-		"TryAllocate":     func(_ *world, d *node) error { _, err := d.TryAllocate(ctx, fixed); return err },
-		"AllocateHealthy": func(_ *world, d *node) error { _, err := d.AllocateHealthy(ctx, fixed); return err },
-		"Resume": func(w *world, d *node) error {
+	for name, get := range map[string]func(w *world, d *proc) error{
+		"Allocate":        func(_ *world, d *proc) error { _, err := d.Allocate(ctx, fixed); return err },
+		"TryAllocate":     func(_ *world, d *proc) error { _, err := d.TryAllocate(ctx, fixed); return err },
+		"AllocateHealthy": func(_ *world, d *proc) error { _, err := d.AllocateHealthy(ctx, fixed); return err },
+		"Resume": func(w *world, d *proc) error {
 			_, err := d.Resume(ctx, detach(w.T, w.node().takes("a", fixed)))
 			return err
 		},
@@ -84,7 +84,7 @@ func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
 		n.Once("pool_release", link.LoseRequest)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		require.Error(t, n.client.Close(ctx))
+		require.Error(t, n.node.Close(ctx))
 		require.True(t, shut)
 	})
 }

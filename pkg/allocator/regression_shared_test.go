@@ -16,7 +16,7 @@ import (
 
 // requireEnded fails unless each claim that was granted ended with one event, and no
 // other did.
-func (n *node) requireEnded() {
+func (n *proc) requireEnded() {
 	n.w.T.Helper()
 	synctest.Wait()
 	open := make(map[string]int)
@@ -116,7 +116,7 @@ func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 		n.Once("pool_rest", link.LoseRequest)
 		require.Error(t, a.Release(ctx))
 		require.NoError(t, a.Release(ctx))
-		require.NoError(t, n.client.Close(ctx))
+		require.NoError(t, n.node.Close(ctx))
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		require.Equal(t, "429", w.status("a").Reason)
 		n.requireEnded()

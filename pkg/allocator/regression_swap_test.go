@@ -13,11 +13,12 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
 // once makes one attempt of each call.
-var once = allocator.Config{Retry: berth.Retry{Attempts: 1}}
+var once = node.Config{Retry: berth.Retry{Attempts: 1}}
 
 // What Rest has asked for is of the old resource, whoever of them is given back last.
 func TestARestIsNotAskedForTwiceWhereASwapIsNotAnswered(t *testing.T) {

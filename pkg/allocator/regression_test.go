@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // The free one has expired, and another one's lease has run out: neither is swept yet,
@@ -205,7 +206,7 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 		n := w.nodeWith(once, allocator.PoolConfig[string]{})
 		n.connect()
 		n.Once("pool_renew", link.LoseRequest)
-		_, err := n.client.Check(context.Background())
+		_, err := n.node.Check(context.Background())
 		require.Error(t, err)
 		w.Advance(2*time.Minute + lease)
 		require.Empty(t, left(w))
@@ -215,9 +216,9 @@ func TestACheckLeavesNothingBehind(t *testing.T) {
 // An answer takes longer than a lease: the trial finds its resource all the same.
 func TestACheckOfAServerThatIsSlowerThanALease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(allocator.Config{Lease: 200 * time.Millisecond}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Lease: 200 * time.Millisecond}, allocator.PoolConfig[string]{})
 		n.Delay(func() time.Duration { return 300 * time.Millisecond })
-		_, err := n.client.Check(context.Background())
+		_, err := n.node.Check(context.Background())
 		require.NoError(t, err)
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // renewFor gives a hold another lease, or fails.
@@ -128,7 +129,7 @@ func TestAFixedLeaseLastsFromTheCallOnOrAsBefore(t *testing.T) {
 func TestARenewalWithoutAnAnswerTakesBackNothingOfALongerLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
 		n.connect()
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
 		w.renewFor(held, 100*ms)
@@ -243,7 +244,7 @@ func TestALeaseThatCannotBeIsRefused(t *testing.T) {
 		w.renewFor(held, 20*ms)
 		w.release(held)
 		require.ErrorIs(t, held.RenewFor(ctx, time.Minute), berth.ErrReleased)
-		require.NoError(t, n.client.Close(ctx))
+		require.NoError(t, n.node.Close(ctx))
 
 		shared := w.nodeOf(inTurn).takes("a", nil)
 		requireInvalid(t, "RenewFor", shared.RenewFor(ctx, time.Minute))
@@ -274,7 +275,7 @@ func TestARenewForWhoseAnswerIsLostHasHappenedOnce(t *testing.T) {
 func TestAfterAnErrorTheLeaseIsAsBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
-		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
 		n.connect()
 		held := n.takes("a", &allocator.AllocateOptions{Lease: time.Minute})
 		w.Until(10 * time.Second)

@@ -69,15 +69,15 @@ func TestReplaceOfManyGoesInSteps(t *testing.T) {
 
 // replacing is a Replace that stands still before its step number step.
 type replacing struct {
-	*node
+	*proc
 	reached, proceed chan struct{}
 	done             chan struct{}
 	change           allocator.Change
 	err              error
 }
 
-func (n *node) replaceUpTo(step int, resources []string) *replacing {
-	r := &replacing{node: n, reached: make(chan struct{}), proceed: make(chan struct{}), done: make(chan struct{})}
+func (n *proc) replaceUpTo(step int, resources []string) *replacing {
+	r := &replacing{proc: n, reached: make(chan struct{}), proceed: make(chan struct{}), done: make(chan struct{})}
 	stood := false // after a flush it begins again
 	go func() {
 		defer close(r.done)

@@ -90,6 +90,9 @@ type ResourceInfo struct {
 // berth.ErrIncompatible, or the server's error; the change says what was done, also
 // beside an error.
 func (p *Pool[T]) Add(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
+	if err := p.core.usable(); err != nil {
+		return Change{}, err
+	}
 	resources, o, err := checkAdd(resources, opts)
 	if err != nil {
 		return Change{}, err
@@ -124,6 +127,9 @@ func checkAdd(resources []string, opts *AddOptions) ([]string, AddOptions, error
 // another call has changed a resource of the step since this one began: has added it, had it
 // rest, or given it settings of its own; or has begun a Replace. The other errors are those of Add.
 func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error) {
+	if err := p.core.usable(); err != nil {
+		return Change{}, err
+	}
 	resources, _, err := checkAdd(resources, nil)
 	if err != nil {
 		return Change{}, err
@@ -142,6 +148,9 @@ func (p *Pool[T]) Remove(ctx context.Context, resources []string) (Change, error
 // returns berth.ErrStale. The Replaces of this process run one after the other. The other
 // errors are those of Add.
 func (p *Pool[T]) Replace(ctx context.Context, resources []string, opts *AddOptions) (Change, error) {
+	if err := p.core.usable(); err != nil {
+		return Change{}, err
+	}
 	resources, o, err := checkAdd(resources, opts)
 	if err != nil {
 		return Change{}, err
@@ -172,6 +181,9 @@ func (p *Pool[T]) replace(ctx context.Context, resources []string, o AddOptions)
 
 // Clear removes all resources, as Remove does. Its errors are those of Replace.
 func (p *Pool[T]) Clear(ctx context.Context) (Change, error) {
+	if err := p.core.usable(); err != nil {
+		return Change{}, err
+	}
 	return p.replace(ctx, nil, AddOptions{})
 }
 
@@ -190,6 +202,9 @@ type RestOptions struct {
 // since this one began;
 // berth.ErrInvalidConfig for bad arguments; or the server's error.
 func (p *Pool[T]) Rest(ctx context.Context, resource string, d time.Duration, reason string, opts *RestOptions) error {
+	if err := p.core.usable(); err != nil {
+		return err
+	}
 	if err := checkResource(resource); err != nil {
 		return err
 	}
@@ -227,7 +242,7 @@ func (p *core) replace(ctx context.Context, resources []string, expiry time.Dura
 // replaceNow begins a Replace at a revision of its own, adds the resources, and removes those that
 // were last named at an earlier one.
 func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.Duration, sharers int, progress func(done, total int)) (change Change, gen int64, err error) {
-	seen, err := p.client.face().Revision(ctx, "Replace", p.name)
+	seen, err := p.pools.face().Revision(ctx, "Replace", p.name)
 	if err != nil {
 		return Change{}, 0, err
 	}
@@ -235,7 +250,7 @@ func (p *core) replaceNow(ctx context.Context, resources []string, expiry time.D
 	if len(resources) > 0 { // else nothing is added that they could be about
 		opinions = []string{p.agreed.opinions}
 	}
-	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.client.face().Engine.ClaimID(), opinions...)
+	_, gen, err = p.replaceOnce(ctx, "begin", seen, p.pools.face().Engine.ClaimID(), opinions...)
 	if err != nil {
 		return Change{}, seen, err
 	}

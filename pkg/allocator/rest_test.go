@@ -43,42 +43,42 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 	const cooldown = 3 * time.Second
 	for name, c := range map[string]struct {
 		opts allocator.AllocateOptions
-		end  func(w *world, n *node, held *allocator.Allocation[string])
+		end  func(w *world, n *proc, held *allocator.Allocation[string])
 		at   time.Duration
 	}{
 		"released": {
-			end: func(w *world, _ *node, held *allocator.Allocation[string]) { w.release(held) },
+			end: func(w *world, _ *proc, held *allocator.Allocation[string]) { w.release(held) },
 			at:  time.Second,
 		},
 		"force released": {
-			end: func(w *world, _ *node, held *allocator.Allocation[string]) {
-				require.NoError(w.T, force(w.client, held.ID()))
+			end: func(w *world, _ *proc, held *allocator.Allocation[string]) {
+				require.NoError(w.T, w.force(held.ID()))
 			},
 			at: time.Second,
 		},
-		"the client was closed": {
-			end: func(_ *world, n *node, _ *allocator.Allocation[string]) { n.Shut() },
+		"the node was closed": {
+			end: func(_ *world, n *proc, _ *allocator.Allocation[string]) { n.Shut() },
 			at:  time.Second,
 		},
 		"its lease ran out": {
 			opts: allocator.AllocateOptions{NoRenew: true},
-			end:  func(w *world, _ *node, _ *allocator.Allocation[string]) { w.Until(lease + time.Second) },
+			end:  func(w *world, _ *proc, _ *allocator.Allocation[string]) { w.Until(lease + time.Second) },
 			at:   lease,
 		},
 		"its maximum hold was over": {
 			opts: allocator.AllocateOptions{MaxHold: 4 * time.Second},
-			end:  func(w *world, _ *node, _ *allocator.Allocation[string]) { w.Until(5 * time.Second) },
+			end:  func(w *world, _ *proc, _ *allocator.Allocation[string]) { w.Until(5 * time.Second) },
 			at:   4 * time.Second,
 		},
 		"its holder died": {
-			end: func(w *world, n *node, _ *allocator.Allocation[string]) {
+			end: func(w *world, n *proc, _ *allocator.Allocation[string]) {
 				n.Die()
 				w.Until(lease + 2*time.Second)
 			},
 			at: lease,
 		},
 		"its holder had detached it": {
-			end: func(w *world, n *node, held *allocator.Allocation[string]) {
+			end: func(w *world, n *proc, held *allocator.Allocation[string]) {
 				_, err := held.Detach(ctx)
 				require.NoError(w.T, err)
 				n.Shut()
@@ -87,7 +87,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 			at: lease + time.Second,
 		},
 		"swapped": {
-			end: func(w *world, _ *node, held *allocator.Allocation[string]) {
+			end: func(w *world, _ *proc, held *allocator.Allocation[string]) {
 				w.add("b")
 				require.NoError(w.T, held.Swap(ctx))
 				require.Equal(w.T, "b", held.Resource())
@@ -95,7 +95,7 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 			at: time.Second,
 		},
 		"granted to a wait that was cancelled": {
-			end: func(w *world, n *node, held *allocator.Allocation[string]) {
+			end: func(w *world, n *proc, held *allocator.Allocation[string]) {
 				w.release(held)
 				q := n.queue(nil)
 				n.Deafen(true)
@@ -160,9 +160,9 @@ func TestAnAllocationsRestIsForItsResourceIfItIsLongerThanTheCooldown(t *testing
 		}, 5 * time.Second, "429"},
 		"no reason": {func(h *allocator.Allocation[string]) { _ = h.Rest(5*time.Second, "") }, 5 * time.Second, ""},
 	} {
-		for end, by := range map[string]func(w *world, n *node, held *allocator.Allocation[string]){
-			"Release": func(w *world, _ *node, held *allocator.Allocation[string]) { w.release(held) },
-			"Swap": func(w *world, _ *node, held *allocator.Allocation[string]) {
+		for end, by := range map[string]func(w *world, n *proc, held *allocator.Allocation[string]){
+			"Release": func(w *world, _ *proc, held *allocator.Allocation[string]) { w.release(held) },
+			"Swap": func(w *world, _ *proc, held *allocator.Allocation[string]) {
 				w.add("b")
 				require.NoError(w.T, held.Swap(context.Background()))
 				require.Equal(w.T, "b", held.Resource())
@@ -194,16 +194,16 @@ func TestAnAllocationsRestIsForItsResourceIfItIsLongerThanTheCooldown(t *testing
 
 func TestARestWithoutEndLastsUntilSomebodyEndsIt(t *testing.T) {
 	ctx := context.Background()
-	for name, begin := range map[string]func(w *world, n *node){
-		"by its holder": func(w *world, n *node) {
+	for name, begin := range map[string]func(w *world, n *proc){
+		"by its holder": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			_ = held.Rest(berth.Forever, "banned")
 			w.release(held)
 		},
-		"by an operator": func(w *world, _ *node) {
+		"by an operator": func(w *world, _ *proc) {
 			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
 		},
-		"by an operator, while it was held": func(w *world, n *node) {
+		"by an operator, while it was held": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
 			w.release(held)

@@ -25,30 +25,30 @@ type face struct {
 	look *reader.Reader // for who looks on
 }
 
-func (c *Client) face() face { return face{c.p.Face(keyspace.Pool), c.p, c.look} }
+func (s *pools) face() face { return face{s.p.Face(keyspace.Pool), s.p, s.look} }
 
 // work has Close wait until done is called. It reports false once Close has begun.
-func (c *Client) work() (done func(), ok bool) {
+func (s *pools) work() (done func(), ok bool) {
 	for {
-		f := c.face()
-		if done, ok = f.Engine.Work(); ok || f.Node == c.p.Node() {
+		f := s.face()
+		if done, ok = f.Engine.Work(); ok || f.Node == s.p.Node() {
 			return done, ok
 		}
 	}
 }
 
-// kind is what only the pools of a client say and hear.
-func (c *Client) kind() *line.Kind {
+// kind is what only the pools of a process say and hear.
+func (s *pools) kind() *line.Kind {
 	return &line.Kind{
-		Kind: keyspace.Pool,
+		Kind: keyspace.Pool, Of: s,
 		Scripts: line.Scripts{
 			Acquire: composed.PoolAcquire, Release: composed.PoolRelease, Renew: composed.PoolRenew, Resume: composed.PoolResume,
 			Restore: composed.PoolRestore, Sweep: composed.PoolSweep, ForceRelease: composed.PoolForceRelease, Pause: composed.PoolPause,
 			Want: composed.PoolWant,
 		},
 		Parts:       line.PoolParts,
-		AcquireArgs: acquireArgs, AcquireReply: c.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: c.releaseReply,
-		Empty: c.empty, Swept: c.damaged, Request: func() any { return &request{} }, Trial: c.trial,
+		AcquireArgs: acquireArgs, AcquireReply: s.acquireReply, ReleaseArgs: releaseArgs, ReleaseReply: s.releaseReply,
+		Empty: s.empty, Swept: s.damaged, Request: func() any { return &request{} }, Trial: s.trial,
 	}
 }
 
@@ -166,8 +166,8 @@ func acquireArgs(c *engine.Claim) (wait string, own []string) {
 
 // acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than
 // the process says.
-func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
-	if err := c.settled(claim, &a, resource); err != nil {
+func (s *pools) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
+	if err := s.settled(claim, &a, resource); err != nil {
 		return a, err
 	}
 	if a.Granted {
@@ -175,13 +175,13 @@ func (c *Client) acquireReply(claim *engine.Claim, a engine.Answer, resource str
 	}
 	refine(a.Refused)
 	if !a.Granted && a.Capacity == 0 {
-		c.empty(claim.Name)
+		s.empty(claim.Name)
 	}
 	return a, nil
 }
 
 // settled reads what an answer to an acquire says of the stored settings.
-func (c *Client) settled(claim *engine.Claim, a *engine.Answer, stored string) error {
+func (s *pools) settled(claim *engine.Claim, a *engine.Answer, stored string) error {
 	q := claim.Request.(*request)
 	switch {
 	case a.Refused != nil && a.Refused.Reason == berth.ReasonCapacity:
@@ -193,12 +193,12 @@ func (c *Client) settled(claim *engine.Claim, a *engine.Answer, stored string) e
 		}
 		q.limits = limits
 	case a.Told != "" && q.agreed.hear(a.Told):
-		s, err := parseSettings(a.Told)
+		other, err := parseSettings(a.Told)
 		if err != nil {
 			return err
 		}
-		if differ := q.agreed.says.say(s); differ != "" {
-			c.face().Tell.Send(observe.Event{
+		if differ := q.agreed.says.say(other); differ != "" {
+			s.face().Tell.Send(observe.Event{
 				Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
 				Detail: differ, Attrs: claim.Attrs,
 			})
@@ -245,7 +245,7 @@ func releaseArgs(c *engine.Claim) []string {
 }
 
 // releaseReply reads whether the resource has stayed in the pool, and tells of its rest.
-func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed string) (engine.Parting, error) {
+func (s *pools) releaseReply(claim *engine.Claim, p engine.Parting, stayed string) (engine.Parting, error) {
 	q, _ := claim.Request.(*request)
 	if q == nil {
 		return p, nil
@@ -254,21 +254,21 @@ func (c *Client) releaseReply(claim *engine.Claim, p engine.Parting, stayed stri
 	q.left = stayed == "0"
 	q.mu.Unlock()
 	if rest, reason := q.sent.rest, q.sent.reason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
-		p.Then = func(ctx context.Context) { c.rested(ctx, claim, claim.Resource(), rest, reason) }
+		p.Then = func(ctx context.Context) { rested(ctx, claim, claim.Resource(), rest, reason) }
 	}
 	return p, nil
 }
 
 // damaged tells of the damaged resources that a sweep was the first to tell of.
-func (c *Client) damaged(name string, resources []string) {
+func (s *pools) damaged(name string, resources []string) {
 	for _, resource := range resources {
-		c.face().Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
+		s.face().Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
 	}
 }
 
 // rested tells that a resource rests as its holder has asked.
-func (c *Client) rested(ctx context.Context, claim *engine.Claim, resource string, rest time.Duration, reason string) {
-	c.face().Engine.Event(observe.Rested, claim, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
+func rested(ctx context.Context, claim *engine.Claim, resource string, rest time.Duration, reason string) {
+	claim.Event(observe.Rested, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
 }
 
 // swap runs pool_swap once. left says that the old resource has left the pool.

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// What is here does as other processes do that a test has no client for.
+// What is here does as other processes do that a test does not start.
 
 // wanting is the text of what a claim wants: the least recently used one, for itself.
 const wanting = "o 0 - 0 0:"
@@ -48,7 +48,7 @@ func (w *world) releaseScript(node, claim string) scriptkit.Reply {
 	return r
 }
 
-// occupy takes a resource for an hour without a client; its claim is node.1.
+// occupy takes a resource for an hour without a process; its claim is node.1.
 func (w *world) occupy(node string) {
 	w.T.Helper()
 	reply := w.acquireScript(node, node+".1", func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })

@@ -243,6 +243,9 @@ func (s Settings) opinions(strict bool) string {
 // operator's call has changed the same meanwhile, and then Set has changed nothing;
 // berth.ErrIncompatible, or the server's error. Repeat a Set that ended early, among the resources.
 func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) error {
+	if o.bad != nil {
+		return o.bad
+	}
 	if err := keyspace.CheckName(name); err != nil {
 		return err
 	}
@@ -273,13 +276,21 @@ func (o *Operator) Set(ctx context.Context, name, resource string, s Settings) e
 	if s.Reset {
 		what = strings.TrimPrefix(what+", all else reset", ", ")
 	}
-	return o.client.face().set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
+	return o.pools.face().set(ctx, name, resource, strings.Join(words, " "), what, resource == "" && s.MaxSharers > 0)
 }
 
 // Settings reads what is stored of the settings of a pool. It returns berth.ErrInvalidConfig for a bad
 // name, berth.ErrIncompatible, or the server's error.
 func (o *Operator) Settings(ctx context.Context, name string) (Settings, error) {
-	stored, err := o.client.look.Settings(ctx, name)
+	if o.bad != nil {
+		return Settings{}, o.bad
+	}
+	return o.pools.settings(ctx, name)
+}
+
+// settings are what is stored of the settings of a pool.
+func (s *pools) settings(ctx context.Context, name string) (Settings, error) {
+	stored, err := s.look.Settings(ctx, name)
 	if err != nil {
 		return Settings{}, err
 	}

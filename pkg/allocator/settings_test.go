@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -55,12 +56,12 @@ func (w *world) rests(resource string, d time.Duration) {
 // However a hold ends, and whichever process had it: the resource rests as the pool says.
 func TestAProcessThatSaysNothingOfTheCooldownDoesNotEndIt(t *testing.T) {
 	ctx := context.Background()
-	for name, end := range map[string]func(w *world, n *node, a *allocator.Allocation[string]){
-		"release": func(w *world, _ *node, a *allocator.Allocation[string]) { w.release(a) },
-		"force": func(w *world, n *node, a *allocator.Allocation[string]) {
-			require.NoError(w.T, force(n.client, a.ID()))
+	for name, end := range map[string]func(w *world, n *proc, a *allocator.Allocation[string]){
+		"release": func(w *world, _ *proc, a *allocator.Allocation[string]) { w.release(a) },
+		"force": func(w *world, n *proc, a *allocator.Allocation[string]) {
+			require.NoError(w.T, n.force(a.ID()))
 		},
-		"swap": func(w *world, _ *node, a *allocator.Allocation[string]) {
+		"swap": func(w *world, _ *proc, a *allocator.Allocation[string]) {
 			w.add("b")
 			require.NoError(w.T, a.Swap(ctx))
 		},
@@ -106,7 +107,7 @@ func TestACallMayAskForALongerCooldownAndNotForAShorterOne(t *testing.T) {
 			w.release(n.takes("a", &allocator.AllocateOptions{Cooldown: asked}))
 			w.rests("a", rests)
 			// The general way does as the plain one.
-			require.NoError(t, force(n.client, n.takes("a", &allocator.AllocateOptions{Cooldown: asked}).ID()))
+			require.NoError(t, n.force(n.takes("a", &allocator.AllocateOptions{Cooldown: asked}).ID()))
 			w.rests("a", rests)
 		}
 		a := n.takes("a", nil)
@@ -302,7 +303,7 @@ func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 		ctx := context.Background()
 		w.add("a")
 		w.set("", allocator.Settings{MaxLease: time.Second, MaxHold: 30 * time.Second})
-		n := w.nodeWith(allocator.Config{Lease: lease}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Lease: lease}, allocator.PoolConfig[string]{})
 		refused := func(field string, opts allocator.AllocateOptions) {
 			t.Helper()
 			before := w.Dump()
@@ -360,14 +361,10 @@ func TestDefaultsAreTheCallersOwnWords(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		w.set("", allocator.Settings{MaxLease: time.Second})
-		for _, n := range []*node{
-			w.nodeWith(allocator.Config{Defaults: allocator.AllocateOptions{Lease: time.Minute}}, allocator.PoolConfig[string]{}),
-			w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}}),
-		} {
-			_, err := n.Allocate(context.Background(), nil)
-			requireField(t, "Lease", err)
-			w.release(n.takes("a", &allocator.AllocateOptions{NoDefaults: true}))
-		}
+		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}})
+		_, err := n.Allocate(context.Background(), nil)
+		requireField(t, "Lease", err)
+		w.release(n.takes("a", &allocator.AllocateOptions{NoDefaults: true}))
 	})
 }
 

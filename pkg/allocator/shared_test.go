@@ -20,7 +20,7 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 		n, m := w.nodeOf(inTurn), w.nodeOf(inTurn)
 		var all []*allocator.Allocation[string]
 		for i, key := range []string{"a", "b", "c", "a", "b", "c", "a"} {
-			all = append(all, []*node{n, m}[i%2].takes(key, nil))
+			all = append(all, []*proc{n, m}[i%2].takes(key, nil))
 		}
 		for i, a := range all[1:] {
 			require.Greater(t, a.Fence(), all[i].Fence())

@@ -17,7 +17,7 @@ import (
 
 // sent has a node call, and returns what gives the server a copy of the script that it has sent
 // last, with the same arguments. unrun is that of a call that the server has not run before.
-func (w *world) sent(n *node, script string, call func() error) (copied, unrun func() scriptkit.Reply) {
+func (w *world) sent(n *proc, script string, call func() error) (copied, unrun func() scriptkit.Reply) {
 	w.T.Helper()
 	var args []string
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -56,7 +56,7 @@ func (w *world) refused(copied func() scriptkit.Reply, resource, changed string)
 // operated are calls of an operator about the resource a, and newer ones that overtake them.
 var operated = map[string]struct {
 	script     string
-	call, over func(ctx context.Context, n *node) error
+	call, over func(ctx context.Context, n *proc) error
 	resource   string // that of the refusal
 	changed    string
 	forgotten  bool // after a minute
@@ -98,24 +98,24 @@ var operated = map[string]struct {
 	"a part of one, and a removal":  {script: "pool_add", call: replaces("a", "z"), over: removes, changed: "removed"},
 }
 
-func rests(d time.Duration, reason string) func(ctx context.Context, n *node) error {
-	return func(ctx context.Context, n *node) error { return n.Rest(ctx, "a", d, reason, nil) }
+func rests(d time.Duration, reason string) func(ctx context.Context, n *proc) error {
+	return func(ctx context.Context, n *proc) error { return n.Rest(ctx, "a", d, reason, nil) }
 }
 
-func sets(resource string, s allocator.Settings) func(ctx context.Context, n *node) error {
-	return func(ctx context.Context, n *node) error { return n.ops().Set(ctx, proxies, resource, s) }
+func sets(resource string, s allocator.Settings) func(ctx context.Context, n *proc) error {
+	return func(ctx context.Context, n *proc) error { return n.ops().Set(ctx, proxies, resource, s) }
 }
 
-func removes(ctx context.Context, n *node) error { return change(n.Remove(ctx, []string{"a"})) }
+func removes(ctx context.Context, n *proc) error { return change(n.Remove(ctx, []string{"a"})) }
 
-func adds(ctx context.Context, n *node) error { return change(n.Add(ctx, []string{"a"}, nil)) }
+func adds(ctx context.Context, n *proc) error { return change(n.Add(ctx, []string{"a"}, nil)) }
 
-func replaces(resources ...string) func(ctx context.Context, n *node) error {
-	return func(ctx context.Context, n *node) error { return change(n.Replace(ctx, resources, nil)) }
+func replaces(resources ...string) func(ctx context.Context, n *proc) error {
+	return func(ctx context.Context, n *proc) error { return change(n.Replace(ctx, resources, nil)) }
 }
 
-func both(calls ...func(ctx context.Context, n *node) error) func(ctx context.Context, n *node) error {
-	return func(ctx context.Context, n *node) error {
+func both(calls ...func(ctx context.Context, n *proc) error) func(ctx context.Context, n *proc) error {
+	return func(ctx context.Context, n *proc) error {
 		for _, call := range calls {
 			if err := call(ctx, n); err != nil {
 				return err
@@ -175,7 +175,7 @@ func TestWhatHasBeenAddedAgainIsNotRestedByALateCopy(t *testing.T) {
 }
 
 func TestTheBeginningOfAReplaceThatComesLateIsRefused(t *testing.T) {
-	for name, over := range map[string]func(ctx context.Context, n *node) error{
+	for name, over := range map[string]func(ctx context.Context, n *proc) error{
 		"replaced": replaces("b"), "removed": removes,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestAnEmptiedPoolStaysWhileACopyMayComeLate(t *testing.T) {
 func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		script     string
-		call, over func(ctx context.Context, n *node) error
+		call, over func(ctx context.Context, n *proc) error
 		want       berth.StaleError
 		text       string
 	}{
@@ -291,7 +291,7 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 			`berth: "proxies": changed by another call meanwhile: replaced`,
 		},
 		"Clear": {
-			"pool_replace", func(ctx context.Context, n *node) error { return change(n.Clear(ctx)) }, removes,
+			"pool_replace", func(ctx context.Context, n *proc) error { return change(n.Clear(ctx)) }, removes,
 			berth.StaleError{Name: proxies, Changed: "removed"},
 			`berth: "proxies": changed by another call meanwhile: removed`,
 		},

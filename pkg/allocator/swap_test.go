@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -193,7 +194,7 @@ func TestASwapAndAReleaseAtOnce(t *testing.T) {
 func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
-		n := w.nodeWith(allocator.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
 		n.connect()
 		a := n.takes("a", nil)
 		n.Once("pool_swap", link.LoseReply)
@@ -251,7 +252,7 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 			w.add("a", "b")
 		}},
 		"released by an operator": {want: berth.ErrReleased, ends: func(w *world, a *allocator.Allocation[string]) {
-			require.NoError(w.T, force(w.node().client, a.ID()))
+			require.NoError(w.T, w.node().force(a.ID()))
 		}},
 		"taken by another node": {want: berth.ErrReleased, leased: 1, ends: func(w *world, a *allocator.Allocation[string]) {
 			_, err := w.node().Resume(ctx, detach(w.T, a))

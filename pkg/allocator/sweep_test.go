@@ -54,10 +54,9 @@ func TestASweepDropsAllThatHasExpired(t *testing.T) {
 }
 
 // named is a pool of another name, of so many resources, of which so many are leased.
-func (n *node) named(name string, resources, leased int) {
+func (n *proc) named(name string, resources, leased int) {
 	n.w.T.Helper()
-	p, err := allocator.NewPool(n.client, name, allocator.PoolConfig[string]{})
-	require.NoError(n.w.T, err)
+	p := allocator.New(n.node, name, allocator.PoolConfig[string]{})
 	require.NoError(n.w.T, change(p.Add(context.Background(), many("x", resources), nil)))
 	for range leased {
 		_, err := p.TryAllocate(context.Background(), nil)

@@ -21,35 +21,35 @@ func cooling(d time.Duration) func(*engine.Record) {
 // comes before the wait is in before, what comes at half a second in then.
 func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 	ctx := context.Background()
-	hold := func(opts allocator.AllocateOptions, cooldown time.Duration) func(w *world) (*node, *allocator.Allocation[string]) {
-		return func(w *world) (*node, *allocator.Allocation[string]) {
+	hold := func(opts allocator.AllocateOptions, cooldown time.Duration) func(w *world) (*proc, *allocator.Allocation[string]) {
+		return func(w *world) (*proc, *allocator.Allocation[string]) {
 			other := w.nodeOf(allocator.PoolConfig[string]{Cooldown: cooldown})
 			return other, other.takes("a", &opts)
 		}
 	}
-	release := func(w *world, _ *node, held *allocator.Allocation[string]) { w.release(held) }
+	release := func(w *world, _ *proc, held *allocator.Allocation[string]) { w.release(held) }
 	for name, c := range map[string]struct {
-		before func(w *world) (*node, *allocator.Allocation[string])
-		then   func(w *world, other *node, held *allocator.Allocation[string])
+		before func(w *world) (*proc, *allocator.Allocation[string])
+		then   func(w *world, other *proc, held *allocator.Allocation[string])
 		at     time.Duration
 	}{
 		"a long cooldown after another node's release": {hold(allocator.AllocateOptions{}, 40*time.Second), release, 40500 * ms},
 		"a cooldown after a forced release": {
 			hold(allocator.AllocateOptions{}, 300*ms),
-			func(w *world, _ *node, held *allocator.Allocation[string]) {
-				require.NoError(w.T, force(w.client, held.ID()))
+			func(w *world, _ *proc, held *allocator.Allocation[string]) {
+				require.NoError(w.T, w.force(held.ID()))
 			}, 800 * ms,
 		},
 		"a rest that the holder asked for": {
 			hold(allocator.AllocateOptions{}, 300*ms),
-			func(w *world, _ *node, held *allocator.Allocation[string]) {
+			func(w *world, _ *proc, held *allocator.Allocation[string]) {
 				_ = held.Rest(time.Second, "429")
 				w.release(held)
 			}, 1500 * ms,
 		},
 		"a rest that an operator asked for while it was held": {
 			hold(allocator.AllocateOptions{}, 0),
-			func(w *world, _ *node, held *allocator.Allocation[string]) {
+			func(w *world, _ *proc, held *allocator.Allocation[string]) {
 				require.NoError(w.T, w.pool.Rest(ctx, "a", 2*time.Second, "", nil))
 				w.release(held)
 			}, 2500 * ms,
@@ -64,7 +64,7 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 		"a rest that is shortened":         {resting(time.Hour), rest(700 * ms), 1200 * ms},
 		"a rest that is lengthened":        {resting(time.Second), rest(5 * time.Second), 5500 * ms},
 		"a rest without end that gets one": {resting(berth.Forever), rest(700 * ms), 1200 * ms},
-		"a rest after a swap": {func(w *world) (*node, *allocator.Allocation[string]) {
+		"a rest after a swap": {func(w *world) (*proc, *allocator.Allocation[string]) {
 			other, held := hold(allocator.AllocateOptions{}, 900*ms)(w)
 			w.add("b")
 			require.NoError(w.T, held.Swap(ctx))
@@ -89,17 +89,17 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 	}
 }
 
-func die(_ *world, other *node, _ *allocator.Allocation[string]) { other.Die() }
+func die(_ *world, other *proc, _ *allocator.Allocation[string]) { other.Die() }
 
-func resting(d time.Duration) func(w *world) (*node, *allocator.Allocation[string]) {
-	return func(w *world) (*node, *allocator.Allocation[string]) {
+func resting(d time.Duration) func(w *world) (*proc, *allocator.Allocation[string]) {
+	return func(w *world) (*proc, *allocator.Allocation[string]) {
 		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", nil))
 		return nil, nil
 	}
 }
 
-func rest(d time.Duration) func(w *world, other *node, held *allocator.Allocation[string]) {
-	return func(w *world, _ *node, _ *allocator.Allocation[string]) {
+func rest(d time.Duration) func(w *world, other *proc, held *allocator.Allocation[string]) {
+	return func(w *world, _ *proc, _ *allocator.Allocation[string]) {
 		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", exactly))
 	}
 }
@@ -114,7 +114,7 @@ func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 		}{{"a", 1300 * ms}, {"b", time.Second}, {"c", 1700 * ms}, {"d", 20 * time.Second}} {
 			require.NoError(t, w.pool.Rest(t.Context(), c.resource, c.ends, "", nil))
 		}
-		nodes := []*node{w.node(), w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node(), w.node()}
 		var line []*wait
 		for i := range 4 {
 			line = append(line, nodes[i%3].queue(nil))
@@ -132,26 +132,26 @@ func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 // heard on its channel.
 func TestWhoeverBeginsARestTellsTheFirstInLineOfItsEnd(t *testing.T) {
 	ctx := context.Background()
-	for script, call := range map[string]func(n *node, held *allocator.Allocation[string]) error{
-		"pool_acquire": func(n *node, _ *allocator.Allocation[string]) error {
+	for script, call := range map[string]func(n *proc, held *allocator.Allocation[string]) error{
+		"pool_acquire": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.TryAllocate(ctx, nil)
 			require.ErrorIs(n.w.T, err, berth.ErrBusy)
 			return nil
 		},
-		"pool_renew": func(_ *node, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
-		"pool_swap": func(n *node, held *allocator.Allocation[string]) error {
+		"pool_renew": func(_ *proc, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
+		"pool_swap": func(n *proc, held *allocator.Allocation[string]) error {
 			require.ErrorIs(n.w.T, held.Swap(ctx), berth.ErrBusy)
 			return nil
 		},
-		"pool_sweep": func(n *node, _ *allocator.Allocation[string]) error {
+		"pool_sweep": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.ops().Sweep(ctx, proxies)
 			return err
 		},
-		"pool_add": func(n *node, _ *allocator.Allocation[string]) error {
+		"pool_add": func(n *proc, _ *allocator.Allocation[string]) error {
 			_, err := n.Add(ctx, []string{"kept"}, nil)
 			return err
 		},
-		"pool_rest": func(n *node, _ *allocator.Allocation[string]) error {
+		"pool_rest": func(n *proc, _ *allocator.Allocation[string]) error {
 			return n.Rest(ctx, "kept", time.Second, "", nil)
 		},
 	} {

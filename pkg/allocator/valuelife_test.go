@@ -61,8 +61,7 @@ func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
 	}
 }
 
-// What ends without its holder has its value kept for the next; it is closed with the
-// client.
+// What ends without its holder has its value kept for the next; it is closed with the node.
 func TestAValueOutlivesAHoldThatIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")

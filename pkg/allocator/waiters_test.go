@@ -13,7 +13,7 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// The end of every client in these tests looks at that too: see testkit.Process.Shut.
+// The end of every process in these tests looks at that too: see testkit.Process.Shut.
 func TestTheEventsSayHowManyWaitForAResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
@@ -30,7 +30,7 @@ func TestTheEventsSayHowManyWaitForAResource(t *testing.T) {
 
 		n.queue(nil)
 		require.Equal(t, 1, n.Waiting())
-		require.NoError(t, n.client.Close(context.Background()))
+		require.NoError(t, n.node.Close(context.Background()))
 		require.Zero(t, n.Waiting())
 	})
 }

@@ -49,7 +49,7 @@ func (d *desk) has(resources ...string) {
 }
 
 // events are those of one kind that a node has told so far.
-func (n *node) events(kind observe.Kind) []observe.Event {
+func (n *proc) events(kind observe.Kind) []observe.Event {
 	synctest.Wait()
 	return slices.DeleteFunc(n.Events(), func(e observe.Event) bool { return e.Kind != kind })
 }

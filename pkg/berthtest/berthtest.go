@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/backup"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // Redis returns a client of an embedded server of its own, empty and without a
@@ -22,9 +23,16 @@ func Redis(t testing.TB) rueidis.Client {
 	return New(t).Client()
 }
 
+// Node returns a node on an embedded server of its own. The node is closed with the test, before its server ends. It is short for
+// New(t).Node(node.Config{}).
+func Node(t testing.TB) *node.Node {
+	t.Helper()
+	return New(t).Node(node.Config{})
+}
+
 // Server is an embedded Redis of a test, with the faults that a real one may have. Its
 // methods may be called from several goroutines at once, but for those that may end the
-// test with a fatal error: Client, Lose, LoseAll, Snapshot and Failover belong to the
+// test with a fatal error: Client, Node, Lose, LoseAll, Snapshot and Failover belong to the
 // goroutine of the test. All its clients meet a fault. With the end of the test all faults end, before
 // its clients do.
 type Server struct {
@@ -91,6 +99,23 @@ func (s *Server) Client() rueidis.Client {
 		client.Close()
 	})
 	return client
+}
+
+// Node returns a new node on a client of its own, as another process would have one. It is closed with the test, when all faults
+// have ended, before its client. If cfg cannot be, the test ends with a fatal error.
+func (s *Server) Node(cfg node.Config) *node.Node {
+	s.t.Helper()
+	n, err := node.New(s.Client(), cfg)
+	if err != nil {
+		s.t.Fatalf("berthtest: Node: %v", err)
+	}
+	s.t.Cleanup(func() {
+		s.heal()
+		if err := n.Close(context.Background()); err != nil {
+			s.t.Logf("berthtest: Close of the node: %v", err)
+		}
+	})
+	return n
 }
 
 // Outage keeps all clients from the server for d: their connections break, what is

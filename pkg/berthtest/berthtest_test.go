@@ -2,13 +2,19 @@ package berthtest_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // 61 minutes of an expiry, of TIME in a script, and of pub/sub.
@@ -94,10 +100,34 @@ func TestEndsWithTheTest(t *testing.T) {
 	require.ErrorIs(t, err, rueidis.ErrClosing)
 }
 
+// Also where the server would not come back.
+func TestANodeIsClosedWithItsTestBeforeItsServer(t *testing.T) {
+	t.Parallel()
+	var gpu *semaphore.Semaphore
+	var permit *semaphore.Permit
+	var failed atomic.Int64
+	t.Run("inner", func(t *testing.T) {
+		server := berthtest.New(t)
+		gpu = semaphore.New(server.Node(node.Config{Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.ReleaseFailed {
+				failed.Add(1)
+			}
+		})}), "gpu", 1, nil)
+		var err error
+		permit, err = gpu.Acquire(t.Context(), nil)
+		require.NoError(t, err)
+		server.Outage(berth.Forever)
+	})
+	require.ErrorIs(t, permit.Err(), berth.ErrReleased)
+	require.Zero(t, failed.Load(), "it was given back")
+	_, err := gpu.Acquire(t.Context(), nil)
+	require.ErrorIs(t, err, berth.ErrClosed)
+}
+
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]func(*testing.T){
-		"Redis": testSessionEnds, "Lose": testOneOfTwoIsLost, "LoseAll": testWorkerStops,
+		"Redis": testSessionEnds, "Node": testNightlyJob, "Lose": testOneOfTwoIsLost, "LoseAll": testWorkerStops,
 		"Outage": testOutage, "Hang": testHang, "Failover": testFailover,
 		"DelayReplies": testLateReplies, "DropReplies": testDroppedReply,
 	} {

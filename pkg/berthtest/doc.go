@@ -7,25 +7,22 @@
 //
 //	func TestNightlyJob(t *testing.T) {
 //		synctest.Test(t, func(t *testing.T) {
-//			redis := berthtest.Redis(t) // the t of the bubble
-//			sems, err := semaphore.New(redis, semaphore.Config{})
-//			require.NoError(t, err)
-//			defer sems.Close(t.Context())
+//			locks := qlock.New(berthtest.Node(t), nil) // the t of the bubble
 //			...
 //			time.Sleep(61 * time.Minute) // all leases have run for 61 minutes
 //		})
 //	}
 //
-// Make everything inside the bubble, and close Berth's clients before it ends
-// (with defer, or with t.Cleanup after the call of Redis): a bubble ends only
-// when all of its goroutines have. Where a sleep ends at the very moment at which something
+// Make everything inside the bubble: a bubble ends only when all of its goroutines have. [Node] and
+// [Server.Node] close their nodes before it ends; close a node of your own with defer, or with t.Cleanup
+// after the call of Redis. Where a sleep ends at the very moment at which something
 // else happens, synctest.Wait lets that happen first. Outside of a bubble all is the same
-// in real time; give the clients of Berth a short Lease there.
+// in real time; give nodes a short Lease there.
 //
 // # Faults
 //
 // [New] makes the same Redis as a [Server], whose methods are its faults. All its clients
-// meet them, and no other server does. They end with the test. Each has a whole test as its
+// and nodes meet them, and no other server does. They end with the test. Each has a whole test as its
 // example.
 //
 // A hold is lost. [Server.Lose] ends the one of a handle, at once. [Server.LoseAll] ends all

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // testLateReplies would be TestLateReplies in your own tests.
@@ -15,9 +16,7 @@ func testLateReplies(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		pools, _ := allocator.New(server.Client(), allocator.Config{})
-		defer func() { _ = pools.Close(ctx) }()
-		proxies, _ := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+		proxies := allocator.New(server.Node(node.Config{}), "proxies", allocator.PoolConfig[string]{})
 		_, _ = proxies.Add(ctx, []string{"10.0.0.1:3128"}, nil)
 		server.DelayReplies(500 * time.Millisecond)
 		began := time.Now()

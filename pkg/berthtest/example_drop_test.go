@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // testDroppedReply would be TestDroppedReply in your own tests: the call is sent
@@ -17,9 +18,7 @@ func testDroppedReply(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		pools, _ := allocator.New(server.Client(), allocator.Config{})
-		defer func() { _ = pools.Close(ctx) }()
-		proxies, _ := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
+		proxies := allocator.New(server.Node(node.Config{}), "proxies", allocator.PoolConfig[string]{})
 		_, _ = proxies.Add(ctx, []string{"10.0.0.1:3128", "10.0.0.2:3128"}, nil)
 		server.DropReplies(2)
 		_, first := proxies.TryAllocate(ctx, nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -17,8 +18,7 @@ func testFailover(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		locks, _ := qlock.New(server.Client(), qlock.Config{})
-		defer func() { _ = locks.Close(ctx) }()
+		locks := qlock.New(server.Node(node.Config{}), nil)
 		before := server.Snapshot()
 		lost, _ := locks.Lock(ctx, "order:7", nil)
 		server.Failover(before)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -15,8 +16,7 @@ func testHang(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		locks, _ := qlock.New(server.Client(), qlock.Config{Lease: 10 * time.Second})
-		defer func() { _ = locks.Close(ctx) }()
+		locks := qlock.New(server.Node(node.Config{}), &qlock.Config{Lease: 10 * time.Second})
 		lock, _ := locks.Lock(ctx, "order:7", nil)
 		server.Hang(5 * time.Second) // less than the lease: its renewal is late, and in time
 		time.Sleep(time.Minute)

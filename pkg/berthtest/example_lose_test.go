@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -16,9 +17,7 @@ func testOneOfTwoIsLost(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		sems, _ := semaphore.New(server.Client(), semaphore.Config{})
-		defer func() { _ = sems.Close(ctx) }()
-		gpus, _ := sems.Semaphore("gpu", 2, nil)
+		gpus := semaphore.New(server.Node(node.Config{}), "gpu", 2, nil)
 		lost, _ := gpus.Acquire(ctx, nil)
 		kept, _ := gpus.Acquire(ctx, nil)
 		server.Lose(lost)

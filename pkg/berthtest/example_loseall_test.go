@@ -8,11 +8,12 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // export is your program: it works while it has the lock, and stops when it has not.
-func export(ctx context.Context, locks *qlock.Client) error {
+func export(ctx context.Context, locks *qlock.Locks) error {
 	return locks.Do(ctx, "export", nil, func(ctx context.Context) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
@@ -24,8 +25,7 @@ func testWorkerStops(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, stopped := berthtest.New(t), make(chan error)
-		locks, _ := qlock.New(server.Client(), qlock.Config{})
-		defer func() { _ = locks.Close(context.Background()) }()
+		locks := qlock.New(server.Node(node.Config{}), nil)
 		go func() { stopped <- export(context.Background(), locks) }()
 		synctest.Wait() // it works
 		server.LoseAll("export")

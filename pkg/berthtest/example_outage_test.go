@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -19,9 +20,7 @@ func testOutage(t *testing.T) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		server, ctx := berthtest.New(t), context.Background()
-		sems, _ := semaphore.New(server.Client(), semaphore.Config{Lease: 10 * time.Second})
-		defer func() { _ = sems.Close(ctx) }()
-		gpu, _ := sems.Semaphore("gpu", 1, nil)
+		gpu := semaphore.New(server.Node(node.Config{Lease: 10 * time.Second}), "gpu", 1, nil)
 		server.Outage(5 * time.Second)
 		permit, err := gpu.Acquire(ctx, nil) // waits for the server
 		if permit == nil || permit.Waited() < 5*time.Second {

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -35,9 +36,7 @@ func TestAnOutageOfTwoFifthsOfTheLeaseLosesNothingWheneverItBegins(t *testing.T)
 			t.Run(fmt.Sprint(name, " ", lease), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, server *berthtest.Server) {
 					ctx := context.Background()
-					locks, err := qlock.New(server.Client(), qlock.Config{Lease: lease})
-					require.NoError(t, err)
-					defer func() { require.NoError(t, locks.Close(ctx)) }()
+					locks := qlock.New(server.Node(node.Config{Lease: lease}), &qlock.Config{Lease: lease})
 					lock, err := locks.Lock(ctx, "order:7", nil)
 					require.NoError(t, err)
 					for begins := range 20 {
@@ -371,7 +370,7 @@ func TestTwoServersDoNotTouchEachOther(t *testing.T) {
 	})
 }
 
-// The clients are closed first, as a program's are: the calls that do not get through end.
+// The node is closed first, as a program's is: the calls that do not get through end.
 func TestCloseDuringAnOutage(t *testing.T) {
 	t.Parallel()
 	for name, away := range outages {
@@ -381,7 +380,7 @@ func TestCloseDuringAnOutage(t *testing.T) {
 				permit := a.permit(nil)
 				began := time.Now()
 				away(server, berth.Forever)
-				require.ErrorIs(t, a.sems.Close(context.Background()), berth.ErrUnavailable)
+				require.ErrorIs(t, a.node.Close(context.Background()), berth.ErrUnavailable)
 				require.ErrorIs(t, permit.Err(), berth.ErrReleased)
 				require.LessOrEqual(t, time.Since(began), 15*time.Second)
 			})
@@ -442,6 +441,7 @@ func TestMisuseEndsTheTest(t *testing.T) {
 		ctx := context.Background()
 		r := &recorder{TB: t}
 		server := berthtest.New(r)
+		redis := server.Client()
 		a, b := start(t, server), start(t, other)
 		permit, elsewhere := a.permit(nil), b.permit(nil)
 		for name, misuse := range map[string]func(){
@@ -450,18 +450,19 @@ func TestMisuseEndsTheTest(t *testing.T) {
 			"a snapshot of another server": func() { server.Failover(other.Snapshot()) },
 			"a hold that has ended":        func() { server.Lose(permit) },
 			"a key that cannot be copied":  func() { server.Snapshot() },
+			"a node that cannot be":        func() { server.Node(node.Config{Lease: time.Microsecond}) },
 		} {
 			if name == "a hold that has ended" {
 				_ = permit.Release(ctx)
 			}
-			_ = a.redis.Do(ctx, a.redis.B().Xadd().Key("stream").Id("*").FieldValue().FieldValue("f", "v").Build())
+			_ = redis.Do(ctx, redis.B().Xadd().Key("stream").Id("*").FieldValue().FieldValue("f", "v").Build())
 			require.PanicsWithValue(t, r, misuse, name)
 		}
-		require.Len(t, r.said, 5)
+		require.Len(t, r.said, 6)
 		own := a.permit(nil)
 		server.Outage(time.Second)
 		require.PanicsWithValue(t, r, func() { server.Client() })
 		require.PanicsWithValue(t, r, func() { server.Lose(own) })
-		require.Contains(t, r.said[6], "during an outage")
+		require.Contains(t, r.said[7], "during an outage")
 	})
 }

@@ -19,7 +19,7 @@ import (
 // Lose has the server forget a hold, and only that one, and the holder learn of it: when Lose
 // returns, the handle has ended with berth.ErrLost, and the next in line has been granted what
 // it held. (An operator's release would end it with berth.ErrReleased.) The hold is a semaphore's
-// permit, a lock or an allocation, of any client of this server. A hold that has ended,
+// permit, a lock or an allocation, of any node on this server. A hold that has ended,
 // or that the server does not know, ends the test with a fatal error, and so does an
 // outage, in which nobody can learn of anything.
 func (s *Server) Lose(hold berth.Hold) {

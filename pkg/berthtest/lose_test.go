@@ -28,10 +28,10 @@ func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
 			"an entry of a lock":           func() berth.Hold { return a.lock(entered, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough}) },
 			"an allocation":                func() berth.Hold { return a.proxy() },
 			"a lock of its own":            func() berth.Hold { l, err := a.locks.Lock(ctx, "other", nil); require.NoError(t, err); return l },
-			"a permit that was taken up by another client": func() berth.Hold {
+			"a permit that was taken up by another node": func() berth.Hold {
 				token, err := a.permit(nil).Detach(ctx)
 				require.NoError(t, err)
-				permit, err := b.sems.Resume(ctx, token)
+				permit, err := b.gpu.Resume(ctx, token)
 				require.NoError(t, err)
 				return permit
 			},

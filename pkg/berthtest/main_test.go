@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -26,12 +27,10 @@ const lease = 6 * time.Second
 // process is what one process of a test has.
 type process struct {
 	t     *testing.T
-	redis rueidis.Client
-	sems  *semaphore.Client
+	node  *node.Node
 	gpu   *semaphore.Semaphore
-	locks *qlock.Client
-	pools *allocator.Client
-	pool  *allocator.Pool[string]
+	locks *qlock.Locks
+	pool  *allocator.Pool[string] // of another namespace
 
 	queued chan struct{} // has one for each claim that has come to wait
 }
@@ -39,7 +38,7 @@ type process struct {
 // start starts a process: a semaphore of capacity 2, locks, and a pool without resources.
 func start(t *testing.T, server *berthtest.Server) *process {
 	t.Helper()
-	p := &process{t: t, redis: server.Client(), queued: make(chan struct{}, 100)}
+	p := &process{t: t, queued: make(chan struct{}, 100)}
 	observer := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
 			p.queued <- struct{}{}
@@ -49,22 +48,11 @@ func start(t *testing.T, server *berthtest.Server) *process {
 	if strings.HasSuffix(t.Name(), "/real_time") {
 		lease, timeout = time.Minute, time.Minute // no pause of a busy machine ends a hold or a call
 	}
-	var err error
-	p.sems, err = semaphore.New(p.redis, semaphore.Config{Lease: lease, CallTimeout: timeout, Observer: observer})
-	require.NoError(t, err)
-	p.gpu, err = p.sems.Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
-	p.locks, err = qlock.New(p.redis, qlock.Config{Lease: lease, CallTimeout: timeout, Observer: observer})
-	require.NoError(t, err)
-	p.pools, err = allocator.New(p.redis, allocator.Config{Namespace: "shop", Lease: lease, CallTimeout: timeout, Observer: observer})
-	require.NoError(t, err)
-	p.pool, err = allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = p.sems.Close(context.Background())
-		_ = p.locks.Close(context.Background())
-		_ = p.pools.Close(context.Background())
-	})
+	cfg := node.Config{Lease: lease, CallTimeout: timeout, Observer: observer}
+	p.node = server.Node(cfg)
+	p.gpu, p.locks = semaphore.New(p.node, "gpu", 2, nil), qlock.New(p.node, &qlock.Config{Lease: lease})
+	cfg.Namespace = "shop"
+	p.pool = allocator.New(server.Node(cfg), "proxies", allocator.PoolConfig[string]{})
 	return p
 }
 

@@ -183,10 +183,9 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 	inWorld(t, func(w *world) {
 		told := w.Process()
 		s, p := w.acting(told), w.process("worker")
-		pool, err := allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
-		require.NoError(t, err)
+		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
 		const key = "\xff\n<i>\"&"
-		_, err = pool.Add(context.Background(), []string{key}, nil)
+		_, err := pool.Add(context.Background(), []string{key}, nil)
 		require.NoError(t, err)
 		held, err := pool.Allocate(context.Background(), nil)
 		require.NoError(t, err)
@@ -212,8 +211,6 @@ func TestADrainGoesOnBehindThePage(t *testing.T) {
 		to := s.ask("act?verb=drain&label=worker/*").do()
 		require.Contains(t, s.see(to), "it goes on")
 		w.Advance(10 * time.Second)
-		_, err := p.sems.Semaphore("other", 1, nil)
-		require.NoError(t, err)
 		require.Contains(t, s.see("actions"), "goes on", "a hold is left")
 		s.ask("act?verb=undrain&label=worker/*").do()
 		require.NoError(t, s.page.Close(context.Background()), "it waits for no drain")
@@ -455,7 +452,7 @@ func TestTheEleventhDrainIsRefused(t *testing.T) {
 		for i := range 8 {
 			s.ask("act?verb=drain&label=" + label[:i+1] + "*").do()
 		}
-		s.ask("act?verb=drain&node=" + p.sems.Node()).do()
+		s.ask("act?verb=drain&node=" + p.ID()).do()
 		w.Advance(10 * time.Second)
 		require.Equal(t, 10, strings.Count(s.see("actions"), ">goes on<"))
 		d := s.ask("act?verb=drain&label=worke*")

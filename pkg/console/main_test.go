@@ -19,8 +19,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -37,27 +37,21 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// process is one with a client of each kind; its label is its name.
+// process is one with a node, whose label is its name.
 type process struct {
 	*testkit.Process
+	*node.Node
 	w     *world
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
+	locks *qlock.Locks
 }
 
 func (w *world) process(label string) *process {
 	w.T.Helper()
-	p := &process{Process: w.Process(), w: w}
-	var failed [3]error
-	p.sems, failed[0] = semaphore.New(p.Redis, semaphore.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	p.locks, failed[1] = qlock.New(p.Redis, qlock.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	p.pools, failed[2] = allocator.New(p.Redis, allocator.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	require.NoError(w.T, errors.Join(failed[:]...))
-	p.Closes(func(ctx context.Context) error {
-		return errors.Join(p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx))
-	})
-	return p
+	p := w.Process()
+	n, err := node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
+	require.NoError(w.T, err)
+	p.Closes(n.Close)
+	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
 
 func of(owner string) context.Context {
@@ -70,9 +64,7 @@ func of(owner string) context.Context {
 // permit takes a permit of a semaphore at once.
 func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 	p.w.T.Helper()
-	s, err := p.sems.Semaphore(name, capacity, nil)
-	require.NoError(p.w.T, err)
-	permit, err := s.Acquire(of(owner), nil)
+	permit, err := semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)
 	require.NoError(p.w.T, err)
 	return permit
 }
@@ -80,8 +72,7 @@ func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 // awaitPermit stands in line for one.
 func (p *process) awaitPermit(owner, name string, capacity int) *testkit.Wait[*semaphore.Permit] {
 	p.w.T.Helper()
-	s, err := p.sems.Semaphore(name, capacity, nil)
-	require.NoError(p.w.T, err)
+	s := semaphore.New(p.Node, name, capacity, nil)
 	return testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, nil) })
 }
 

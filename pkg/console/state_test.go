@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/console"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -35,12 +36,12 @@ func TestEachStateOfANameIsNamed(t *testing.T) {
 		waits := p.awaitPermit("", "gpu", 1)
 		w.Advance(time.Second)
 		require.Equal(t, "full", state("gpu"))
-		require.NoError(t, p.sems.Operator().Pause(context.Background(), "gpu", time.Hour, "deploy <b>"))
+		require.NoError(t, p.Operator().Pause(context.Background(), keyspace.Sem, "gpu", time.Hour, "deploy <b>"))
 		w.Advance(time.Second)
 		require.Equal(t, "paused", state("gpu"))
 		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Reason: <q>deploy &lt;b&gt;</q>")
 		require.NoError(t, held.Release(context.Background()))
-		require.NoError(t, p.sems.Operator().Unpause(context.Background(), "gpu"))
+		require.NoError(t, p.Operator().Unpause(context.Background(), keyspace.Sem, "gpu"))
 		require.NoError(t, waits.Granted(w.Now()).Release(context.Background()))
 		w.Advance(time.Second)
 		require.Equal(t, "free", state("gpu"))
@@ -57,8 +58,8 @@ func TestADeadProcessIsSeen(t *testing.T) {
 		w.Advance(5 * time.Second)
 		require.Contains(t, s.see("name?kind=sem&name=gpu"), `<span class="state bad">overdue</span>`)
 		require.Contains(t, s.see(""), `<span class="state bad">overdue</span>`)
-		require.Contains(t, s.see("node?id="+p.sems.Node()), "1 claim should have been heard of by now")
-		require.NotContains(t, s.see("node?id="+q.sems.Node()), "should have been heard of")
+		require.Contains(t, s.see("node?id="+p.ID()), "1 claim should have been heard of by now")
+		require.NotContains(t, s.see("node?id="+q.ID()), "should have been heard of")
 		w.Advance(5 * time.Second)
 		page := s.see("name?kind=sem&name=gpu")
 		require.NotContains(t, page, "overdue")
@@ -69,15 +70,13 @@ func TestADeadProcessIsSeen(t *testing.T) {
 func TestALongLeaseIsOverdueByTheWaitLease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("holder")
-		sem, err := p.sems.Semaphore("gpu", 1, nil)
-		require.NoError(t, err)
-		_, err = sem.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour})
+		_, err := semaphore.New(p.Node, "gpu", 1, nil).Acquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour})
 		require.NoError(t, err)
 		w.Advance(time.Minute)
-		require.NotContains(t, s.see("node?id="+p.sems.Node()), "overdue", "it renews")
+		require.NotContains(t, s.see("node?id="+p.ID()), "overdue", "it renews")
 		p.Die()
 		w.Advance(30 * time.Second)
-		require.Contains(t, s.see("node?id="+p.sems.Node()), "overdue")
+		require.Contains(t, s.see("node?id="+p.ID()), "overdue")
 	})
 }
 
@@ -102,9 +101,8 @@ func TestAClaimBehindAHundredHasAPage(t *testing.T) {
 func TestThePagesOfAPool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("worker")
-		pool, err := allocator.NewPool(p.pools, "proxies", allocator.PoolConfig[string]{})
-		require.NoError(t, err)
-		_, err = pool.Add(context.Background(), []string{"a", "b", "c"}, nil)
+		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
+		_, err := pool.Add(context.Background(), []string{"a", "b", "c"}, nil)
 		require.NoError(t, err)
 		held, err := pool.Allocate(of("anna"), nil)
 		require.NoError(t, err)
@@ -164,7 +162,7 @@ func TestWhatIsSearchedFor(t *testing.T) {
 		w.Advance(time.Second)
 		for address, claims := range map[string]int{
 			"search?by=owner&q=anna": 1, "search?by=owner&q=%ff'": 1, "search?by=owner&q=nobody": 0,
-			"search?by=label&q=worker/1": 2, "search?by=label&q=worker/*": 3, "node?id=" + p.sems.Node(): 2,
+			"search?by=label&q=worker/1": 2, "search?by=label&q=worker/*": 3, "node?id=" + p.ID(): 2,
 		} {
 			page := s.see(address)
 			requireHarmless(t, page)

@@ -8,6 +8,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -38,15 +40,12 @@ func Example() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	desk, err := sems.Semaphore("desk", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	desk := semaphore.New(n, "desk", 1, nil)
 
 	var shared books
 	old, err := desk.Acquire(ctx, nil)
@@ -55,7 +54,7 @@ func Example() {
 	}
 	shared.write(ctx, old.Fence(), "first")
 	shared.write(ctx, old.Fence(), "first again")
-	if _, err := sems.Operator().Release(ctx, berth.Target{Name: "desk"}); err != nil {
+	if _, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "desk"}); err != nil {
 		panic(err)
 	}
 	next, err := desk.Acquire(ctx, nil)

@@ -33,7 +33,7 @@ type RedisConfig struct {
 	// did not run. Default: see berth.Retry.
 	Retry berth.Retry
 	// KeepConnections leaves the connections of the rueidis client alone where they lead to a
-	// replica; see semaphore.Config. Default false.
+	// replica; see node.Config. Default false.
 	KeepConnections bool
 }
 

@@ -132,7 +132,7 @@ func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
 		look, sent := w.counted(func(c link.Command) {
 			if c.Name == "ZMSCORE" { // of the second trip
 				capacity = 21 - capacity
-				require.NoError(w.T, alpha.sems.Operator().Resize(ctx, "gpu", capacity, nil))
+				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(ctx, "gpu", capacity, nil))
 			}
 		})
 		view, err := look.View(keyspace.Sem, "gpu")

@@ -14,11 +14,11 @@ import (
 type ClaimFilter struct {
 	// Kinds are the kinds, none for all.
 	Kinds []keyspace.Kind
-	// Node is the id of a client: that of its Node method.
+	// Node is the id of a node, see node.Node.ID.
 	Node string
 	// Owner is whom a claim is for.
 	Owner string
-	// Label is a client's Config.Label or, where it ends in *, what stands before the * begins one: as in
+	// Label is a node's Config.Label or, where it ends in *, what stands before the * begins one: as in
 	// berth.DrainTarget.
 	Label string
 	// Meta are pairs that a claim was given. It may have others.

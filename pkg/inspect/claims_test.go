@@ -80,7 +80,7 @@ func TestClaimsAreReadInPages(t *testing.T) {
 			want []string
 		}{
 			"kinds":      {inspect.ClaimFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, []string{"pool proxies holds", "pool proxies waits"}},
-			"node":       {inspect.ClaimFilter{Node: alpha.sems.Node()}, times(2, "sem gpu holds")},
+			"node":       {inspect.ClaimFilter{Node: alpha.ID()}, append(times(4, "lock nightly holds"), times(2, "sem gpu holds")...)},
 			"owner":      {inspect.ClaimFilter{Owner: "order-1"}, append(times(4, "lock nightly holds"), "sem gpu holds")},
 			"label":      {inspect.ClaimFilter{Label: "host-a/worker"}, append(times(4, "lock nightly holds"), times(2, "sem gpu holds")...)},
 			"labels":     {inspect.ClaimFilter{Label: "host-*"}, all},

@@ -17,35 +17,38 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// circle is three processes in a circle over two locks and a semaphore, with owners of theirs or without. It returns the
-// first and the last.
-func circle(w *world, owned bool) (a, c *process) {
+// circle is three processes in a circle over two locks and a semaphore, which their owners, their nodes or their labels tell. It
+// returns the first.
+func circle(w *world, by string) (a *process) {
 	owner := func(o string) string {
-		if owned {
+		if by == "owner" {
 			return o
 		}
 		return ""
 	}
-	a, c = w.process("alpha"), w.process("gamma")
-	b := w.process("beta")
+	a, b, c := w.process("alpha"), w.process("beta"), w.process("gamma")
+	holds, waits := c, b
+	if by == "label" { // a process of two nodes
+		holds, waits = w.process("gamma"), w.process("beta")
+	}
 	a.lock("a", owner("order-1"), nil)
 	w.Advance(ms)
 	b.lock("b", owner("order-2"), nil)
 	w.Advance(ms)
-	c.permitFor(owner("order-3"), "gpu", 1, nil)
+	holds.permitFor(owner("order-3"), "gpu", 1, nil)
 	w.Advance(time.Second)
 	a.awaitLock("b", owner("order-1"), nil)
-	b.awaitPermitFor(owner("order-2"), "gpu", 1, nil)
+	waits.awaitPermitFor(owner("order-2"), "gpu", 1, nil)
 	c.awaitLock("a", owner("order-3"), nil)
-	return a, c
+	return a
 }
 
 func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 	t.Parallel()
-	for by, owned := range map[string]bool{"owner": true, "label": false} {
+	for _, by := range []string{"owner", "node", "label"} {
 		t.Run(by, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				_, gamma := circle(w, owned)
+				alpha := circle(w, by)
 				w.Advance(500 * ms) // the registry has heard of them
 				begun := time.Now()
 				found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
@@ -57,14 +60,14 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 				require.Len(w.T, found.Circles, 1)
 				c := found.Circles[0]
 				require.Equal(w.T, by, c.By)
-				require.Equal(w.T, owned, c.Certain)
+				require.Equal(w.T, by == "owner", c.Certain)
 				require.Len(w.T, c.Links, 3)
 				require.Len(w.T, c.Release, 1)
 				require.Equal(w.T, keyspace.Sem, c.Release[0].Kind, "gamma came last")
 				require.Equal(w.T, "gamma", c.Release[0].Hold.Label)
 				require.Empty(w.T, c.Ends, "all renew")
 
-				n, err := gamma.sems.Operator().Release(context.Background(), berth.Target{Name: "gpu", Claim: c.Release[0].Hold.Claim})
+				n, err := alpha.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: c.Release[0].Hold.Claim})
 				require.NoError(w.T, err)
 				require.Equal(w.T, 1, n)
 				w.Advance(time.Second)
@@ -80,12 +83,11 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 func TestAPauseHidesNoCircle(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ctx := context.Background()
-		alpha, _ := circle(w, true)
-		ops := alpha.locks.Operator()
+		ops := circle(w, "owner").Operator()
 		for what, pause := range map[string]func() error{
-			"one name": func() error { return ops.Pause(ctx, "a", time.Hour, "migration") },
+			"one name": func() error { return ops.Pause(ctx, keyspace.Lock, "a", time.Hour, "migration") },
 			"all names": func() error {
-				_, err := ops.PauseAll(ctx, time.Hour, "migration")
+				_, err := ops.PauseAll(ctx, time.Hour, "migration", keyspace.Lock)
 				return err
 			},
 		} {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -42,9 +43,7 @@ func (k *walk) foresee(*rapid.T) {
 		require.False(k.t, next != nil && (next.At.Before(e.At) || next.At.Equal(e.At) != (next.What == inspect.SweepDue)), "it has passed: %s", e)
 	}
 	for _, c := range k.folk {
-		for _, node := range c.nodes() {
-			require.False(k.t, quiet(node) && c.died.IsZero(), "it lives: %s", e)
-		}
+		require.False(k.t, quiet(c.ID()) && c.died.IsZero(), "it lives: %s", e)
 	}
 	if e.Then == "" || slices.ContainsFunc(was, func(s stand) bool { return s.secret() && !quiet(s.node) }) {
 		return
@@ -53,7 +52,7 @@ func (k *walk) foresee(*rapid.T) {
 	if e.IfSilent != nil && k.once("silent", 2) {
 		f.next = e.IfSilent
 		for _, c := range k.folk {
-			if slices.ContainsFunc(c.nodes(), func(node string) bool { return slices.Contains(e.IfSilent.If, node) }) && c.died.IsZero() {
+			if slices.Contains(e.IfSilent.If, c.ID()) && c.died.IsZero() {
 				k.kill(c)
 			}
 		}
@@ -93,9 +92,7 @@ func (f *foreseen) check() {
 		f.comes(true)
 	default:
 		for _, c := range f.folk {
-			for _, node := range c.nodes() {
-				require.False(f.t, c.died.IsZero() && slices.Contains(next.If, node), "it lives: %s", f.e)
-			}
+			require.False(f.t, c.died.IsZero() && slices.Contains(next.If, c.ID()), "it lives: %s", f.e)
 		}
 		f.told[string(next.What)]++
 		if at := time.Until(next.At) - ms; at > 0 {
@@ -202,10 +199,7 @@ func (f *foreseen) stillSo() {
 func (f *foreseen) comes(sweep bool) {
 	next := f.next
 	if sweep {
-		f.operate(f.kind, func(o operator) error {
-			_, err := o.Sweep(context.Background(), f.names[f.kind])
-			return err
-		})
+		f.done(testkit.Second(f.keeper.Operator().Sweep(context.Background(), f.kind, f.names[f.kind])))
 	} else {
 		f.Advance(51 * ms)
 	}

@@ -47,8 +47,7 @@ var asked = map[string]struct {
 	"a semaphore": {
 		keyspace.Sem, "gpu",
 		func(p *process) (berth.Hold, error) {
-			s, err := p.sems.Semaphore("gpu", 3, nil)
-			require.NoError(p.w.T, err)
+			s := semaphore.New(p.Node, "gpu", 3, nil)
 			return s.Acquire(of("me"), &semaphore.AcquireOptions{Weight: 2, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta})
 		},
 		func(p *process) {
@@ -107,7 +106,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 				holder.Lease, holder.Left, holder.NoRenew, holder.MaxHold = 5*time.Second, 3500*ms, true, time.Minute
 				holder.Granted, holder.Held, holder.Meta = at, 1500*ms, meta
 				require.Equal(w.T, []berth.Holder{holder}, holders)
-				waiter.ID, waiter.Node = w.waiting(c.kind, c.name, "worker 8"), q.node(c.kind)
+				waiter.ID, waiter.Node = w.waiting(c.kind, c.name, "worker 8"), q.ID()
 				waiter.Label, waiter.Owner, waiter.Priority, waiter.Meta = "worker 8", "you", 4, meta
 				waiter.Since, waiter.Waited, waiter.Alive = at.Add(ms), 1499*ms, testkit.Lease-1499*ms
 				require.Equal(w.T, []berth.Waiter{waiter}, waiters)
@@ -137,9 +136,4 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 			})
 		})
 	}
-}
-
-// node is the id of the client of a kind.
-func (p *process) node(kind keyspace.Kind) string {
-	return map[keyspace.Kind]string{keyspace.Sem: p.sems.Node(), keyspace.Lock: p.locks.Node(), keyspace.Pool: p.pools.Node()}[kind]
 }

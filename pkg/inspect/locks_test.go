@@ -50,7 +50,7 @@ var lockStates = map[string]state{
 		w.process("beta").awaitLock("nightly", "", nil)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		alpha.Die()
-		_, err := w.process("delta").locks.Operator().Release(context.Background(), berth.Target{Name: "nightly", Claim: id})
+		_, err := w.process("delta").Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})
 		require.NoError(w.T, err)
 		return id
 	}, codes(inspect.Gone), "Claim ID was ended by force less than a minute ago."},
@@ -165,23 +165,23 @@ var lockStates = map[string]state{
 		alpha := w.process("alpha")
 		alpha.lock("nightly", "", nil)
 		w.process("beta").awaitLock("nightly", "", nil)
-		require.NoError(w.T, alpha.locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
 		return ""
 	}, codes(inspect.Paused, inspect.Locked), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration"; and alpha has held it for 0s and renews it (heard of 0s ago). In 1h00m (01:00:00 UTC) the pause ends, and alpha still has it. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 1h00m.`},
 	"paused while it is free": {func(w *world) string {
-		require.NoError(w.T, w.process("alpha").locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		require.NoError(w.T, w.process("alpha").Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
 		w.process("beta").awaitLock("nightly", "", nil)
 		return ""
 	}, codes(inspect.Paused), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration". Next: in 1h00m (01:00:00 UTC) the pause ends, and beta gets it.`},
 	"paused, and nobody waits": {func(w *world) string {
-		require.NoError(w.T, w.process("alpha").locks.Operator().Pause(context.Background(), "nightly", time.Hour, "migration"))
+		require.NoError(w.T, w.process("alpha").Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
 		return ""
 	}, codes(inspect.Paused), `Nobody waits for lock "nightly": it is paused for 1h00m more: "migration".`},
 	"wanted back": {func(w *world) string {
 		alpha := w.process("alpha")
 		id := alpha.lock("nightly", "", nil).ID()
 		w.process("beta").awaitLock("nightly", "", nil)
-		_, err := w.process("delta").locks.Operator().Want(context.Background(), berth.Target{Name: "nightly", Claim: id})
+		_, err := w.process("delta").Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})
 		require.NoError(w.T, err)
 		w.Advance(time.Second)
 		return ""
@@ -223,7 +223,7 @@ var lockStates = map[string]state{
 		alpha := w.swarmed("alpha")
 		alpha.lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
 		w.process("beta").awaitLock("nightly", "", nil)
-		node, swarm := alpha.locks.Node(), "berth:swarm:{nodes}:"
+		node, swarm := alpha.ID(), "berth:swarm:{nodes}:"
 		alpha.Die()
 		w.Advance(time.Minute)
 		// As a flush leaves it that has not come to this lock yet.

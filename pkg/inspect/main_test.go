@@ -2,7 +2,6 @@ package inspect_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -37,27 +37,28 @@ func inWorld(t *testing.T, test func(w *world)) {
 	})
 }
 
-// process is one with a client of each kind on one link; its label is its name.
+// process is one with a node, whose label is its name.
 type process struct {
 	*testkit.Process
+	*node.Node
 	w     *world
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
+	locks *qlock.Locks
 }
 
 func (w *world) process(label string) *process {
 	w.T.Helper()
-	p := &process{Process: w.Process(), w: w}
-	var failed [3]error
-	p.sems, failed[0] = semaphore.New(p.Redis, semaphore.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	p.locks, failed[1] = qlock.New(p.Redis, qlock.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	p.pools, failed[2] = allocator.New(p.Redis, allocator.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	require.NoError(w.T, errors.Join(failed[:]...))
-	p.Closes(func(ctx context.Context) error {
-		return errors.Join(p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx))
-	})
-	return p
+	return w.made(node.Config{Label: label})
+}
+
+// made is a process whose node is as cfg says.
+func (w *world) made(cfg node.Config) *process {
+	w.T.Helper()
+	p := w.Process()
+	cfg.Lease, cfg.Observer = testkit.Lease, p.Observer(nil)
+	n, err := node.New(p.Redis, cfg)
+	require.NoError(w.T, err)
+	p.Closes(n.Close)
+	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
 
 // of is a context with an owner.
@@ -89,9 +90,7 @@ func (p *process) permit(name string, capacity int, opts *semaphore.AcquireOptio
 
 func (p *process) permitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	p.w.T.Helper()
-	s, err := p.sems.Semaphore(name, capacity, nil)
-	require.NoError(p.w.T, err)
-	_, err = s.Acquire(of(owner), opts)
+	_, err := semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)
 	require.NoError(p.w.T, err)
 }
 
@@ -100,17 +99,13 @@ func (p *process) awaitPermit(name string, capacity int, opts *semaphore.Acquire
 }
 
 func (p *process) awaitPermitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
-	s, err := p.sems.Semaphore(name, capacity, nil)
-	require.NoError(p.w.T, err)
+	s := semaphore.New(p.Node, name, capacity, nil)
 	testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }
 
 // pool is one of a process.
 func (p *process) pool(cfg allocator.PoolConfig[string]) *allocator.Pool[string] {
-	p.w.T.Helper()
-	pool, err := allocator.NewPool(p.pools, "proxies", cfg)
-	require.NoError(p.w.T, err)
-	return pool
+	return allocator.New(p.Node, "proxies", cfg)
 }
 
 // filled is a pool with resources.
@@ -148,15 +143,10 @@ func (w *world) waiting(kind keyspace.Kind, name, label string) string {
 	return ""
 }
 
-// swarmed is a process whose locks are in a swarm.
+// swarmed is a process that is in a swarm.
 func (w *world) swarmed(label string) *process {
 	w.T.Helper()
-	p := w.process(label)
-	p.Shut()
-	var err error
-	p.locks, err = qlock.New(p.Redis, qlock.Config{Label: label, Lease: testkit.Lease, Swarm: qlock.SwarmConfig{Auto: true}})
-	require.NoError(w.T, err)
-	p.Closes(p.locks.Close)
+	p := w.made(node.Config{Label: label, Swarm: node.SwarmConfig{Auto: true}})
 	w.Advance(time.Second)
 	return p
 }

@@ -69,7 +69,7 @@ func (n Name) Share() float64 {
 type Lock struct {
 	// Owner is the owner, or the claim's id where none was given.
 	Owner string
-	// Claim is the id of the outermost entry, Label the label of its client.
+	// Claim is the id of the outermost entry, Label the label of its node.
 	Claim, Label string
 	// Left is what is left of the lease if nothing renews it, berth.Forever for no end.
 	Left time.Duration

@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -65,17 +66,13 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	require.NoError(w.T, pool.Bind(ctx, "bound", "b", nil))
 	require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "ill", nil))
 
-	p = w.process("label")
-	swarmed, err := qlock.New(p.Redis, qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
+	p = w.made(node.Config{Label: "label", Swarm: node.SwarmConfig{Auto: true}})
+	job := once.New(p.Node, "daily", once.Config{Every: time.Hour})
+	_, err := job.Do(ctx, func(context.Context, *once.Run) error { return nil })
 	require.NoError(w.T, err)
-	runs, err := once.New(p.Redis, qlock.Config{})
-	require.NoError(w.T, err)
-	_, err = runs.Do(ctx, "daily", once.Options{Every: time.Hour}, func(context.Context, *once.Run) error { return nil })
-	require.NoError(w.T, err)
-	w.T.Cleanup(func() { _, _ = swarmed.Close(ctx), runs.Close(ctx) })
 	look, err := inspect.New(p.Redis, inspect.Config{})
 	require.NoError(w.T, err)
-	mine := p.pool(allocator.PoolConfig[string]{})
+	mine, pools := p.pool(allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	w.Advance(time.Second)
 
 	names := map[keyspace.Kind]string{keyspace.Sem: "report", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
@@ -108,32 +105,34 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 		},
 		func(ctx context.Context) error { _, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 10); return err },
 		func(ctx context.Context) error { _, err := look.Circles(ctx, inspect.CircleOptions{}); return err },
-		func(ctx context.Context) error { _, err := runs.Last(ctx, "daily"); return err },
-		func(ctx context.Context) error { _, err := p.sems.Check(ctx); return err },
-		func(ctx context.Context) error { return p.sems.Operator().Pause(ctx, "other", time.Second, "") },
-		func(ctx context.Context) error { return p.locks.Operator().Unpause(ctx, "other") },
+		func(ctx context.Context) error { _, err := job.Last(ctx); return err },
+		func(ctx context.Context) error { _, err := p.Check(ctx); return err },
 		func(ctx context.Context) error {
-			_, err := p.locks.Operator().Want(ctx, berth.Target{Name: "nightly"})
+			return p.Operator().Pause(ctx, keyspace.Sem, "other", time.Second, "")
+		},
+		func(ctx context.Context) error { return p.Operator().Unpause(ctx, keyspace.Lock, "other") },
+		func(ctx context.Context) error {
+			_, err := p.Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"})
 			return err
 		},
 		func(ctx context.Context) error {
-			_, err := p.pools.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second)
+			_, err := p.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second)
 			return err
 		},
-		func(ctx context.Context) error { _, err := p.locks.Operator().Sweep(ctx); return err },
-		func(ctx context.Context) error { _, err := p.pools.Operator().Inspect(ctx, "proxies"); return err },
-		func(ctx context.Context) error { _, err := p.pools.Operator().Settings(ctx, "proxies"); return err },
+		func(ctx context.Context) error { _, err := p.Operator().Sweep(ctx, keyspace.Lock); return err },
+		func(ctx context.Context) error { _, err := pools.Inspect(ctx, "proxies"); return err },
+		func(ctx context.Context) error { _, err := pools.Settings(ctx, "proxies"); return err },
 		func(ctx context.Context) error {
-			_, err := p.pools.Operator().Resource(ctx, "proxies", "a")
+			_, err := pools.Resource(ctx, "proxies", "a")
 			return err
 		},
-		func(ctx context.Context) error { return last(p.pools.Operator().Resources(ctx, "proxies")) },
-		func(ctx context.Context) error { return last(p.pools.Operator().Bindings(ctx, "proxies")) },
+		func(ctx context.Context) error { return last(pools.Resources(ctx, "proxies")) },
+		func(ctx context.Context) error { return last(pools.Bindings(ctx, "proxies")) },
 		func(ctx context.Context) error { _, err := mine.Binding(ctx, "bound"); return err },
 		func(ctx context.Context) error { return last(mine.FreeInOrder(ctx)) },
-		func(ctx context.Context) error { return last(swarmed.Swarm().Info(ctx)) },
-		func(ctx context.Context) error { _, err := swarmed.Swarm().Zombies(ctx); return err },
-		func(ctx context.Context) error { _, err := swarmed.Swarm().FlushNow(ctx); return err },
+		func(ctx context.Context) error { return last(p.Swarm().Info(ctx)) },
+		func(ctx context.Context) error { _, err := p.Swarm().Zombies(ctx); return err },
+		func(ctx context.Context) error { _, err := p.Swarm().FlushNow(ctx); return err },
 	)
 }
 

@@ -113,7 +113,7 @@ var poolStates = map[string]state{
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, nil)
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
-		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
 		_, err := pool.Remove(context.Background(), []string{"a"})
 		require.NoError(w.T, err)
 		return w.waiting(keyspace.Pool, "proxies", "beta")
@@ -121,7 +121,7 @@ var poolStates = map[string]state{
 	"a free one during a pause": {func(w *world) string {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		alpha.filled("a", "b")
-		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
 		return w.waiting(keyspace.Pool, "proxies", "beta")
 	}, codes(inspect.Paused), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it.`},
@@ -130,7 +130,7 @@ var poolStates = map[string]state{
 		pool := alpha.filled("a")
 		_, err := pool.Add(context.Background(), []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})
 		require.NoError(w.T, err)
-		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
 		same := beta.pool(allocator.PoolConfig[string]{})
 		beta.await(same, nil)
 		beta.await(same, nil)
@@ -143,7 +143,7 @@ var poolStates = map[string]state{
 			_, err := pool.Add(context.Background(), []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})
 			require.NoError(w.T, err)
 		}
-		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
 		return ""
 	}, codes(inspect.Paused), `1 waits for pool "proxies", beta first (0s): it is paused for 20s more. Next: not known beyond 00:00:10 UTC.`},
@@ -166,7 +166,7 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, &allocator.AllocateOptions{Bind: "customer-7", BindFor: time.Hour})
-		require.NoError(w.T, alpha.pools.Operator().Pause(context.Background(), "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Bind: "customer-7", BindWait: 5 * time.Second, BindFor: time.Hour})
 		w.Advance(time.Second)
 		return w.waiting(keyspace.Pool, "proxies", "beta")

@@ -47,7 +47,7 @@ var semStates = map[string]state{
 		beta := w.process("beta")
 		beta.awaitPermit("gpu", 3, &semaphore.AcquireOptions{Weight: 3})
 		beta.Deafen(true)
-		require.NoError(w.T, w.process("delta").sems.Operator().Resize(context.Background(), "gpu", 2, nil))
+		require.NoError(w.T, semaphore.NewOperator(w.process("delta").Node).Resize(context.Background(), "gpu", 2, nil))
 		return w.waiting(keyspace.Sem, "gpu", "beta")
 	}, codes(inspect.TooHeavy, inspect.Over, inspect.Full, inspect.Behind), `beta has waited 0s for semaphore "gpu", 1 ahead: it asks for 3 of a capacity of 2 and is taken out when its process is next heard of. Nothing ends by itself: alpha renews. If it is not heard of again, gamma gets it in 6s.`},
 	"the capacity was lowered": {func(w *world) string {
@@ -56,7 +56,7 @@ var semStates = map[string]state{
 			alpha.permit("gpu", 5, nil)
 		}
 		w.process("beta").awaitPermit("gpu", 5, nil)
-		require.NoError(w.T, alpha.sems.Operator().Resize(context.Background(), "gpu", 3, nil))
+		require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(context.Background(), "gpu", 3, nil))
 		return ""
 	}, codes(inspect.Over, inspect.Full), `1 waits for semaphore "gpu", beta first (0s): 5 are held of a capacity of 3, which was lowered; alpha has held it for 0s and renews it (heard of 0s ago), and 4 others hold the rest. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"its own owner": {func(w *world) string {
@@ -88,7 +88,7 @@ var semStates = map[string]state{
 		reads.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "ZMSCORE" { // of the second of two trips
 				capacity++
-				require.NoError(w.T, alpha.sems.Operator().Resize(context.Background(), "gpu", capacity, nil))
+				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(context.Background(), "gpu", capacity, nil))
 			}
 			return link.Pass
 		})

@@ -168,7 +168,7 @@ func (i *item) free() bool {
 	return !i.Absent && !i.Damaged && !i.Leaving && !i.rests() && len(i.Holders) < i.Max
 }
 
-// node is what was asked about a process's client beside its claims.
+// node is what was asked about a node beside its claims.
 type node struct {
 	Probed    time.Time     // its last probe in the swarm; zero: none
 	Limit     time.Duration // after which the swarm declares it dead

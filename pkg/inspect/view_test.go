@@ -145,8 +145,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		}
 		is(0, 0, 0)
 		alpha, beta := w.process("alpha"), w.process("beta")
-		s, err := alpha.sems.Semaphore("gpu", 1, nil)
-		require.NoError(w.T, err)
+		s := semaphore.New(alpha.Node, "gpu", 1, nil)
 		permit, err := s.Acquire(ctx, nil)
 		require.NoError(w.T, err)
 		is(1, 1, 0) // thin
@@ -167,8 +166,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 
 		gamma := w.process("gamma")
 		var permits []*semaphore.Permit
-		s, err = gamma.sems.Semaphore("gpu", 250, nil)
-		require.NoError(w.T, err)
+		s = semaphore.New(gamma.Node, "gpu", 250, nil)
 		for _, holders := range []int{1, 101, 200, 201, 250} {
 			for len(permits) < holders {
 				permit, err := s.Acquire(ctx, nil)

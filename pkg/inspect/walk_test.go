@@ -50,8 +50,6 @@ type citizen struct {
 // GoString is how a story names it.
 func (c *citizen) GoString() string { return c.label }
 
-func (c *citizen) nodes() []string { return []string{c.sems.Node(), c.locks.Node(), c.pools.Node()} }
-
 // walked is a claim: its number is in its Meta.
 type walked struct {
 	n    int
@@ -139,11 +137,8 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 }
 
 func (k *walk) citizen(label string, cfg allocator.PoolConfig[string]) *citizen {
-	c := &citizen{process: k.process(label), label: label}
-	var err error
-	c.pool, err = allocator.NewPool(c.pools, k.names[keyspace.Pool], cfg)
-	require.NoError(k.t, err)
-	return c
+	p := k.process(label)
+	return &citizen{process: p, label: label, pool: allocator.New(p.Node, k.names[keyspace.Pool], cfg)}
 }
 
 func (k *walk) close() {
@@ -191,8 +186,7 @@ func (k *walk) acquire(*rapid.T) {
 	owner, acquire := "", func(context.Context) (berth.Hold, error) { return nil, nil }
 	switch kind {
 	case keyspace.Sem:
-		s, err := c.sems.Semaphore(name, 3, nil)
-		require.NoError(k.t, err)
+		s := semaphore.New(c.Node, name, 3, nil)
 		opts := &semaphore.AcquireOptions{Lease: lease, NoRenew: fixed, MaxHold: most, Priority: priority, Meta: meta, Weight: k.number("weight", 1, 3)}
 		acquire = func(ctx context.Context) (berth.Hold, error) { return s.Acquire(ctx, opts) }
 	case keyspace.Lock:
@@ -252,7 +246,7 @@ func (k *walk) detach(*rapid.T) {
 		h := berth.Hold(nil)
 		switch c.kind {
 		case keyspace.Sem:
-			h, err = by.sems.Resume(ctx, token)
+			h, err = semaphore.New(by.Node, token.Name, 3, nil).Resume(ctx, token)
 		case keyspace.Lock:
 			h, err = by.locks.Resume(ctx, token)
 		case keyspace.Pool:
@@ -299,9 +293,7 @@ func (k *walk) force(*rapid.T) {
 	kind := k.kind()
 	for _, s := range k.view(kind) {
 		if k.once("force", 4) {
-			k.operate(kind, func(o operator) error {
-				return testkit.Second(o.Release(context.Background(), berth.Target{Name: k.names[kind], Claim: s.id}))
-			})
+			k.done(testkit.Second(k.keeper.Operator().Release(context.Background(), berth.Target{Kind: kind, Name: k.names[kind], Claim: s.id})))
 			return
 		}
 	}
@@ -309,24 +301,21 @@ func (k *walk) force(*rapid.T) {
 
 func (k *walk) want(*rapid.T) {
 	kind := k.kind()
-	k.operate(kind, func(o operator) error {
-		return testkit.Second(o.Want(context.Background(), berth.Target{Name: k.names[kind]}))
-	})
+	k.done(testkit.Second(k.keeper.Operator().Want(context.Background(), berth.Target{Kind: kind, Name: k.names[kind]})))
 }
 
 func (k *walk) pause(*rapid.T) {
 	kind := k.kind()
 	lasts := k.duration("pause", 0, 3*time.Second, 10*time.Second)
-	k.operate(kind, func(o operator) error {
-		if lasts == 0 {
-			return o.Unpause(context.Background(), k.names[kind])
-		}
-		return o.Pause(context.Background(), k.names[kind], lasts, "migration")
-	})
+	if lasts == 0 {
+		k.done(k.keeper.Operator().Unpause(context.Background(), kind, k.names[kind]))
+	} else {
+		k.done(k.keeper.Operator().Pause(context.Background(), kind, k.names[kind], lasts, "migration"))
+	}
 }
 
 func (k *walk) resize(*rapid.T) {
-	err := k.keeper.sems.Operator().Resize(context.Background(), k.names[keyspace.Sem], k.number("capacity", 1, 4), nil)
+	err := semaphore.NewOperator(k.keeper.Node).Resize(context.Background(), k.names[keyspace.Sem], k.number("capacity", 1, 4), nil)
 	if err != nil {
 		require.ErrorIs(k.t, err, berth.ErrAbsent)
 	}
@@ -371,20 +360,9 @@ func (k *walk) pass(*rapid.T) {
 	k.Advance(k.duration("pass", ms, 77*ms, time.Second, 2500*ms, 7*time.Second))
 }
 
-// operator is what of all kinds is the same.
-type operator interface {
-	Release(ctx context.Context, target berth.Target) (int, error)
-	Want(ctx context.Context, target berth.Target) (int, error)
-	Sweep(ctx context.Context, names ...string) (int, error)
-	Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
-	Unpause(ctx context.Context, name string) error
-}
-
-func (k *walk) operate(kind keyspace.Kind, do func(o operator) error) {
-	o := map[keyspace.Kind]operator{
-		keyspace.Sem: k.keeper.sems.Operator(), keyspace.Lock: k.keeper.locks.Operator(), keyspace.Pool: k.keeper.pools.Operator(),
-	}[kind]
-	if err := do(o); !errors.Is(err, berth.ErrNotHeld) {
+// done looks at what an operator's call has returned.
+func (k *walk) done(err error) {
+	if !errors.Is(err, berth.ErrNotHeld) {
 		require.NoError(k.t, err)
 	}
 	synctest.Wait()

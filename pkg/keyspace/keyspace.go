@@ -1,12 +1,16 @@
 package keyspace
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/berth-go/berth"
+)
 
 // DefaultNamespace is the namespace of a client whose Config names none.
 const DefaultNamespace = "berth"
 
 // Kind is the second part of a key: what the key belongs to.
-type Kind string
+type Kind = berth.Kind
 
 // The kinds of keys. None contains a colon, see [CheckNamespace].
 const (

@@ -1,17 +1,20 @@
 // Package leader has one process of many lead: it runs a function while the process leads, and
 // again after a loss.
 //
-//	leaders, err := leader.New(redis, qlock.Config{}) // no I/O
-//	defer leaders.Close(ctx)
+//	n, err := node.New(redis, node.Config{}) // no I/O
+//	defer n.Close(ctx)
 //
-//	err = leaders.Run(ctx, "scheduler", nil, func(ctx context.Context) error {
-//		return schedule(ctx, leaders.Fence(ctx, "scheduler")) // until ctx ends
+//	scheduler := leader.New(n, "scheduler", nil)
+//	err = scheduler.Run(ctx, func(ctx context.Context) error {
+//		return schedule(ctx, scheduler.Fence(ctx)) // until ctx ends
 //	})
 //
 // The leader of a name holds the lock of that name, of package qlock. Line, priority, heartbeat, fence,
 // pause and drain are those of locks, and so are listings and explanations: berth lock show NAME shows who leads
-// and who stands in line. A claim of qlock for the same name takes part. A [Client] has a lock client of its own. It
-// is one node.
+// and who stands in line. A claim of qlock for the same name takes part.
+//
+// [New] returns no error: each call of an [Election] that cannot be used says what is wrong, and so does Check of the
+// node. Call Check when the program starts.
 //
 // # Model
 //
@@ -30,9 +33,9 @@
 //   - Lost: the hold was not renewed in time, the server has forgotten it, or an operator has ended it. The
 //     cause is a *berth.EndError. From then on another process may lead. Run waits until f has returned, and
 //     stands again.
-//   - Wanted back: an operator, a drain, or a candidate with [Options.WantAfter] has asked for it. The cause is
+//   - Wanted back: an operator, a drain, or a candidate with [Config.WantAfter] has asked for it. The cause is
 //     [ErrWanted]. The process still leads, and nobody else does, until f has returned. Then it resigns, and
-//     stands again at the end of the line. [Options.KeepWhenWanted] leaves f its context.
+//     stands again at the end of the line. [Config.KeepWhenWanted] leaves f its context.
 //
 // Resigning hands on at once: one script ends the hold and grants it to the first in line. A process also resigns
 // when f panics or calls runtime.Goexit, which then goes on through Run.
@@ -65,7 +68,7 @@
 //
 // # What is not promised
 //
-//   - That f heeds its context. Hand [Client.Fence] to whatever the leader writes to, and refuse smaller fences
+//   - That f heeds its context. Hand [Election.Fence] to whatever the leader writes to, and refuse smaller fences
 //     there: package fence has guards for that.
 //   - When Redis loses writes (a flush, a failover) or its clock jumps forward, two may lead until the older
 //     one's next heartbeat, at most for a lease. After an operator has ended a term by force, two may lead until
@@ -83,11 +86,12 @@
 //
 // # Events
 //
-// The events of a client are those of its locks, and of each term observe.TermBegan and observe.TermEnded, at level info.
+// The events of an election are those of its lock, and of each term observe.TermBegan and observe.TermEnded, at level info.
+// A term may last: it is never told as held long.
 //
 // # Who leads
 //
-// [Client.Current] reads who leads, and [Client.Watch] tells each change. Both only read, for any process,
+// [Election.Current] reads who leads, and [Election.Watch] tells each change. Both only read, for any process,
 // also for a user that may not write. What they tell was so a moment ago: a process is told of as leader from
 // its grant on, a little before it has heard of the grant itself, and one that has died until its lease ends.
 package leader

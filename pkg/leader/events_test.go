@@ -12,16 +12,16 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/zaplog"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		core, log := observer.New(zap.InfoLevel)
-		n := w.node(qlock.Config{Logger: zaplog.New(zap.New(core)), Defaults: qlock.LockOptions{Attrs: map[string]any{"a": 1}}})
-		c := n.standOn(berth.WithOwner(context.Background(), "me"), nil, nil)
+		n := w.node(node.Config{Logger: zaplog.New(zap.New(core))})
+		c := n.standOn(berth.WithOwner(context.Background(), "me"), &leader.Config{Attrs: map[string]any{"a": 1}}, nil)
 		w.Advance(time.Second)
 		began := n.Told(observe.TermBegan)
 		require.Len(t, began, 1)
@@ -42,7 +42,7 @@ func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 		require.ErrorIs(t, ended[1].Err, errOwn)
 		for i := range began {
 			for _, e := range []observe.Event{began[i], ended[i]} {
-				require.Equal(t, []any{"lock", "berth", boss, n.Node(), "me", map[string]any{"a": 1}}, []any{e.Primitive, e.Namespace, e.Name, e.Node, e.Owner, e.Attrs})
+				require.Equal(t, []any{"lock", "berth", boss, n.ID(), "me", map[string]any{"a": 1}}, []any{e.Primitive, e.Namespace, e.Name, e.Node, e.Owner, e.Attrs})
 				require.Equal(t, began[i].Claim, e.Claim)
 				require.NotZero(t, e.Fence)
 				require.Equal(t, began[i].Fence, e.Fence)
@@ -59,7 +59,7 @@ func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 func TestATermWhoseFunctionReturnsEndsWithoutAnError(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		require.NoError(t, n.Run(context.Background(), boss, &leader.Options{}, func(context.Context) error {
+		require.NoError(t, n.election(nil).Run(context.Background(), func(context.Context) error {
 			w.Advance(time.Second)
 			return nil
 		}))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // schedule is the work of a leader. It passes the fence on to all that it writes.
@@ -14,9 +14,9 @@ func schedule(process string, fence, before int64) {
 	fmt.Println(process, "leads, with a greater fence:", fence > before)
 }
 
-// Three processes stand for election. Each leads for a while, and resigns; the next one leads at once, with a
+// Three processes stand for election, here one after the other. Each leads for a while, and resigns; the next one leads at once, with a
 // greater fence.
-func ExampleClient_Run() {
+func ExampleElection_Run() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -28,16 +28,17 @@ func ExampleClient_Run() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	leaders, err := leader.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = leaders.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	scheduler := leader.New(n, "scheduler", nil)
 
 	last := int64(0)
 	for _, process := range []string{"a", "b", "c"} {
-		err := leaders.Run(ctx, "scheduler", nil, func(ctx context.Context) error {
-			fence := leaders.Fence(ctx, "scheduler")
+		err := scheduler.Run(ctx, func(ctx context.Context) error {
+			fence := scheduler.Fence(ctx)
 			schedule(process, fence, last)
 			last = fence
 			return nil // it resigns

@@ -7,8 +7,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // untilWanted works until its context ends, and says why that was.
@@ -33,24 +34,19 @@ func ExampleErrWanted() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	leaders, err := leader.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = leaders.Close(ctx) }()
-	operator, err := qlock.New(redis, qlock.Config{})
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = operator.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 
 	term := 0
-	err = leaders.Run(ctx, "scheduler", nil, func(ctx context.Context) error {
+	err = leader.New(n, "scheduler", nil).Run(ctx, func(ctx context.Context) error {
 		if term++; term == 2 {
 			fmt.Println("leads again")
 			return nil
 		}
-		if _, err := operator.Operator().Want(ctx, berth.Target{Name: "scheduler"}); err != nil {
+		if _, err := n.Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "scheduler"}); err != nil {
 			return err
 		}
 		untilWanted(ctx)

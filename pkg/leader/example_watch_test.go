@@ -7,7 +7,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // show prints who leads.
@@ -20,7 +20,7 @@ func show(now *berth.Holder) {
 }
 
 // Any process can ask who leads.
-func ExampleClient_Watch() {
+func ExampleElection_Watch() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -32,14 +32,15 @@ func ExampleClient_Watch() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	leaders, err := leader.New(redis, qlock.Config{Label: "host-1"})
+	n, err := node.New(redis, node.Config{Label: "host-1"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = leaders.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	scheduler := leader.New(n, "scheduler", &leader.Config{Meta: map[string]string{"zone": "b"}})
 
 	seen, over := make(chan struct{}), make(chan error)
-	for now, err := range leaders.Watch(ctx, "scheduler") {
+	for now, err := range scheduler.Watch(ctx) {
 		if err != nil {
 			fmt.Println("not known:", err)
 			continue
@@ -49,7 +50,7 @@ func ExampleClient_Watch() {
 			break
 		}
 		go func() {
-			over <- leaders.Run(ctx, "scheduler", &leader.Options{Meta: map[string]string{"zone": "b"}}, func(ctx context.Context) error {
+			over <- scheduler.Run(ctx, func(ctx context.Context) error {
 				select {
 				case <-seen: // the work is done
 				case <-ctx.Done(): // it leads no more

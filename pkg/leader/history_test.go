@@ -12,14 +12,15 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/amount"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // history is a random one: processes that stand, and what happens to them.
 type history struct {
 	w    *world
-	op   *qlock.Client
+	op   *process
 	crew []*member
 
 	mu    sync.Mutex
@@ -34,7 +35,7 @@ const crew = "crew"
 // member is a process that stands again and again.
 type member struct {
 	*candidate
-	opts   *leader.Options
+	cfg    *leader.Config
 	lag    time.Duration // how long f takes to heed
 	resign chan struct{} // tells f to return
 }
@@ -57,9 +58,9 @@ func (h *history) begin(ctx context.Context, fence int64) *term {
 	return t
 }
 
-func (h *history) stand(m *member, n *node) {
-	m.candidate = n.stand(m.opts, func(ctx context.Context) error {
-		t := h.begin(ctx, n.Fence(ctx, boss))
+func (h *history) stand(m *member, n *process) {
+	m.candidate = n.stand(m.cfg, func(ctx context.Context) error {
+		t := h.begin(ctx, n.election(nil).Fence(ctx))
 		defer func() {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -116,7 +117,7 @@ func (h *history) do(rt *rapid.T) {
 	case "fast":
 		m.n.Delay(nil)
 	case "want":
-		_, _ = h.op.Operator().Want(context.Background(), berth.Target{Name: boss})
+		_, _ = h.op.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
 	case "resign":
 		select {
 		case m.resign <- struct{}{}:
@@ -152,15 +153,15 @@ func TestWhateverHappensNoTwoLeadAndInTheEndSomebodyDoes(t *testing.T) {
 	require.NoError(t, amount.Histories(8))
 	inWorld(t, func(t *testing.T, w *world) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
-			h := &history{w: w, op: w.locks(), alive: map[*term]bool{}}
+			h := &history{w: w, op: w.node(), alive: map[*term]bool{}}
 			for range rapid.IntRange(2, 4).Draw(rt, "processes") {
-				m := &member{resign: make(chan struct{}), opts: &leader.Options{}}
-				m.opts.Priority = rapid.IntRange(0, 1).Draw(rt, "priority")
+				m := &member{resign: make(chan struct{}), cfg: &leader.Config{}}
+				m.cfg.Priority = rapid.IntRange(0, 1).Draw(rt, "priority")
 				if rapid.Bool().Draw(rt, "wants") {
-					m.opts.WantAfter = 10 * time.Second
+					m.cfg.WantAfter = 10 * time.Second
 				}
 				m.lag = time.Duration(rapid.IntRange(0, 1).Draw(rt, "lag")) * 5 * time.Second
-				h.stand(m, w.node(qlock.Config{Label: crew}))
+				h.stand(m, w.node(node.Config{Label: crew}))
 				h.crew = append(h.crew, m)
 			}
 			for range rapid.IntRange(1, 30).Draw(rt, "steps") {

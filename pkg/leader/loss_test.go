@@ -13,9 +13,9 @@ import (
 
 // How a leader is cut off: so that connections break, so that nothing comes back, so that only what is sent
 // is held back for a while.
-var cuts = map[string]struct{ begin, end func(n *node) }{
-	"broken": {func(n *node) { n.Cut() }, func(n *node) { n.Mend() }},
-	"silent": {func(n *node) { n.Stall() }, func(n *node) { n.Flow() }},
+var cuts = map[string]struct{ begin, end func(n *process) }{
+	"broken": {func(n *process) { n.Cut() }, func(n *process) { n.Mend() }},
+	"silent": {func(n *process) { n.Stall() }, func(n *process) { n.Flow() }},
 }
 
 // A hundred cuts, each at another moment between two heartbeats.
@@ -102,11 +102,11 @@ func TestTheContextOfFCarriesTheOwnerAndTheFence(t *testing.T) {
 		a := n.stand(nil, nil)
 		h := w.Holders()[0]
 		require.Equal(t, h.ID, berth.Owner(a.only().ctx))
-		require.Equal(t, h.Fence, n.Fence(a.only().ctx, boss))
-		require.Zero(t, n.Fence(a.only().ctx, "other"))
-		require.Zero(t, n.Fence(context.Background(), boss))
+		require.Equal(t, h.Fence, n.election(nil).Fence(a.only().ctx))
+		require.Zero(t, n.named("other", nil).Fence(a.only().ctx))
+		require.Zero(t, n.election(nil).Fence(context.Background()))
 		derived, cancel := context.WithTimeout(a.only().ctx, time.Hour)
 		defer cancel()
-		require.Equal(t, h.Fence, n.Fence(derived, boss))
+		require.Equal(t, h.Fence, n.election(nil).Fence(derived))
 	})
 }

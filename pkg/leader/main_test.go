@@ -14,8 +14,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +30,7 @@ const (
 
 var errOwn = errors.New("my own reason")
 
-// world is a server in virtual time, and clients of it.
+// world is a server in virtual time, and processes on it.
 type world struct{ *testkit.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
@@ -38,36 +39,39 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, boss, "berth:lock:{boss}:state", "berth:lock:{boss}:line", func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
-// node is a client on a link of its own, as in a process of its own.
-type node struct {
-	*leader.Client
+// process is a node on a link of its own, as in a process of its own.
+type process struct {
+	*node.Node
 	*testkit.Process
 	w *world
 }
 
-func (w *world) node(cfg ...qlock.Config) *node {
+// node starts a process. Its lease is that of the tests unless cfg says so.
+func (w *world) node(cfg ...node.Config) *process {
 	w.T.Helper()
-	n := &node{Process: w.Process(), w: w}
-	var c qlock.Config
+	n := &process{Process: w.Process(), w: w}
+	var c node.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}
 	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
 	var err error
-	n.Client, err = leader.New(n.Redis, c)
+	n.Node, err = node.New(n.Redis, c)
 	require.NoError(w.T, err)
-	n.Closes(n.Client.Close)
+	n.Closes(n.Close)
 	return n
 }
 
-// locks is a lock client: an operator, or one who locks the name without standing for election.
-func (w *world) locks() *qlock.Client {
-	w.T.Helper()
-	p := w.Process()
-	c, err := qlock.New(p.Redis, qlock.Config{Lease: lease, Observer: p.Observer(nil)})
-	require.NoError(w.T, err)
-	p.Closes(c.Close)
-	return c
+// election is one of the tests' name; nil for no options. Its lease is that of the tests unless cfg says so.
+func (n *process) election(cfg *leader.Config) *leader.Election { return n.named(boss, cfg) }
+
+func (n *process) named(name string, cfg *leader.Config) *leader.Election {
+	var c leader.Config
+	if cfg != nil {
+		c = *cfg
+	}
+	c.Lease = cmp.Or(c.Lease, lease)
+	return leader.New(n.Node, name, &c)
 }
 
 // term is one run of f.
@@ -80,7 +84,8 @@ type term struct {
 
 // candidate is a Run on its way.
 type candidate struct {
-	n      *node
+	n      *process
+	e      *leader.Election
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when Run has returned
 	err    error         // of Run
@@ -92,13 +97,13 @@ type candidate struct {
 
 // stand begins a Run, and lets everything settle. f is what f does, beside being recorded; nil to
 // wait for the end of the context.
-func (n *node) stand(opts *leader.Options, f func(ctx context.Context) error) *candidate {
-	return n.standOn(context.Background(), opts, f)
+func (n *process) stand(cfg *leader.Config, f func(ctx context.Context) error) *candidate {
+	return n.standOn(context.Background(), cfg, f)
 }
 
-func (n *node) standOn(ctx context.Context, opts *leader.Options, f func(ctx context.Context) error) *candidate {
+func (n *process) standOn(ctx context.Context, cfg *leader.Config, f func(ctx context.Context) error) *candidate {
 	n.w.T.Helper()
-	c := &candidate{n: n, done: make(chan struct{})}
+	c := &candidate{n: n, e: n.election(cfg), done: make(chan struct{})}
 	ctx, c.cancel = context.WithCancelCause(ctx)
 	if f == nil {
 		f = func(ctx context.Context) error {
@@ -109,7 +114,7 @@ func (n *node) standOn(ctx context.Context, opts *leader.Options, f func(ctx con
 	go func() {
 		defer close(c.done)
 		defer func() { c.at = n.w.Now() }()
-		c.err = n.Run(ctx, boss, opts, func(ctx context.Context) error { return c.lead(ctx, f) })
+		c.err = c.e.Run(ctx, func(ctx context.Context) error { return c.lead(ctx, f) })
 	}()
 	n.w.T.Cleanup(func() {
 		c.cancel(nil)
@@ -120,7 +125,7 @@ func (n *node) standOn(ctx context.Context, opts *leader.Options, f func(ctx con
 }
 
 func (c *candidate) lead(ctx context.Context, f func(ctx context.Context) error) error {
-	t := &term{ctx: ctx, from: c.n.w.Now(), fence: c.n.Fence(ctx, boss)}
+	t := &term{ctx: ctx, from: c.n.w.Now(), fence: c.e.Fence(ctx)}
 	c.mu.Lock()
 	c.terms = append(c.terms, t)
 	c.mu.Unlock()
@@ -182,9 +187,9 @@ func (w *world) waiting() int {
 }
 
 // want asks for leadership back, as an operator does.
-func (w *world) want(op *qlock.Client) {
+func (w *world) want(op *process) {
 	w.T.Helper()
-	asked, err := op.Operator().Want(context.Background(), berth.Target{Name: boss})
+	asked, err := op.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
 	require.NoError(w.T, err)
 	require.Equal(w.T, 1, asked)
 	synctest.Wait()

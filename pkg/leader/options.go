@@ -1,9 +1,12 @@
 package leader
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -11,9 +14,13 @@ import (
 // drain, or a candidate with WantAfter. The process leads until f returns.
 var ErrWanted = errors.New("berth: leadership is wanted back")
 
-// Options say how a process stands for election. A zero field is taken from Config.Defaults, then from the
-// default named here. A nil pointer leaves all fields zero.
-type Options struct {
+// Config says how a process stands for election. The zero value is valid.
+type Config struct {
+	// Lease is the lease of who leads: within it the next one leads after a death. Whole milliseconds, at least 20 ms. Default that of
+	// locks, 5 s.
+	Lease time.Duration
+	// MaxHold bounds a term: whole milliseconds, at least 20 ms, or berth.Forever. Default no bound.
+	MaxHold time.Duration
 	// Priority moves the candidate ahead of lower ones in line: -128 to 127. Default 0.
 	Priority int
 	// WantAfter is how long the candidate, once it stands first, waits until it asks for leadership back, and asks
@@ -21,12 +28,30 @@ type Options struct {
 	WantAfter time.Duration
 	// Meta is stored with the candidate and shown by Current and in listings: up to 16 KiB. Default none.
 	Meta map[string]string
-	// KeepWhenWanted leaves f its context when leadership is wanted back. f hears of that by Client.Wanted,
+	// Attrs goes to the Logger and the Observer with every event of the candidate, and not to the server. Default none.
+	Attrs map[string]any
+	// KeepWhenWanted leaves f its context when leadership is wanted back. f hears of that by Election.Wanted,
 	// finishes its work and returns nil. Default false: the context ends with ErrWanted.
 	KeepWhenWanted bool
 }
 
 // lock are the options of the candidate's claim.
-func (o *Options) lock() *qlock.LockOptions {
-	return &qlock.LockOptions{Priority: o.Priority, WantAfter: o.WantAfter, Meta: o.Meta}
+func (c *Config) lock() qlock.LockOptions {
+	return qlock.LockOptions{MaxHold: c.MaxHold, Priority: c.Priority, WantAfter: c.WantAfter, Meta: c.Meta, Attrs: c.Attrs}
+}
+
+// validate returns a *berth.ConfigError for the first value that cannot be.
+func (c *Config) validate() error {
+	if c.Lease == berth.Forever {
+		return berth.Invalid("Lease", "it must end: a process that died would lead for good")
+	}
+	if c.Lease != 0 {
+		if err := settings.Lease("Lease", c.Lease); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(
+		settings.MaxHold("MaxHold", c.MaxHold), settings.Priority("Priority", c.Priority),
+		settings.WantAfter("WantAfter", c.WantAfter), settings.Meta("Meta", c.Meta),
+	)
 }

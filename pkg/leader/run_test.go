@@ -11,7 +11,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -46,17 +48,18 @@ func TestWhoReturnsResignsAndTheNextLeadsInTheSameMoment(t *testing.T) {
 	}
 }
 
-func TestALongTermIsWarnedOfWhereThatIsWanted(t *testing.T) {
+func TestATermIsNeverReportedAsForgottenAndALockOfTheNodeIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node().stand(nil, nil)
-		b := w.node(qlock.Config{WarnHeldLongerThan: time.Minute}).stand(nil, nil)
-		w.Advance(6 * time.Minute)
+		n := w.node(node.Config{WarnHeldLongerThan: time.Minute})
+		a := n.stand(nil, nil)
+		lock, err := qlock.New(n.Node, nil).Lock(t.Context(), "other", nil)
+		require.NoError(t, err)
+		w.Advance(time.Hour)
 		require.True(t, a.leads())
-		require.Empty(t, a.n.Told(observe.HeldLong))
-		a.cancel(nil)
-		w.Advance(2 * time.Minute)
-		require.True(t, b.leads())
-		require.Len(t, b.n.Told(observe.HeldLong), 1)
+		told := n.Told(observe.HeldLong)
+		require.Len(t, told, 1)
+		require.Equal(t, "other", told[0].Name)
+		require.NoError(t, lock.Release(t.Context()))
 	})
 }
 
@@ -73,7 +76,7 @@ func TestPanicAndGoexitHandOnAndGoOn(t *testing.T) {
 				go func() {
 					defer close(over)
 					defer func() { met = recover() }()
-					_ = a.Run(context.Background(), boss, nil, func(ctx context.Context) error {
+					_ = a.election(nil).Run(context.Background(), func(ctx context.Context) error {
 						<-time.After(time.Second)
 						return f(ctx)
 					})
@@ -128,7 +131,7 @@ func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
 	for name, answer := range map[string]error{"nil": nil, "an error of its own": errOwn} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n, op := w.node(), w.locks()
+				n, op := w.node(), w.node()
 				a := n.stand(nil, func(ctx context.Context) error {
 					<-ctx.Done()
 					<-time.After(10 * time.Second) // it heeds late
@@ -136,7 +139,7 @@ func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
 				})
 				b := w.node().stand(nil, nil)
 				w.Advance(time.Second)
-				_, err := op.Operator().Release(context.Background(), berth.Target{Name: boss})
+				_, err := op.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
 				require.NoError(t, err)
 				synctest.Wait()
 				require.False(t, a.leads())
@@ -158,7 +161,7 @@ func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
 
 func TestWhoIsWantedBackLeadsUntilFReturnsAndStandsAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		op := w.locks()
+		op := w.node()
 		a := w.node().stand(nil, func(ctx context.Context) error {
 			<-ctx.Done()
 			<-time.After(2 * lease)
@@ -183,14 +186,14 @@ func TestWhoIsWantedBackLeadsUntilFReturnsAndStandsAgain(t *testing.T) {
 
 func TestWhoKeepsItsContextHearsOfWanted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n, op := w.node(), w.locks()
+		n, op := w.node(), w.node()
 		answer := error(nil)
-		a := n.stand(&leader.Options{KeepWhenWanted: true}, func(ctx context.Context) error {
-			<-n.Wanted(ctx, boss)
+		a := n.stand(&leader.Config{KeepWhenWanted: true}, func(ctx context.Context) error {
+			<-n.election(nil).Wanted(ctx)
 			<-time.After(time.Second)
 			return answer
 		})
-		require.Nil(t, n.Wanted(context.Background(), boss))
+		require.Nil(t, n.election(nil).Wanted(context.Background()))
 		w.want(op)
 		require.True(t, a.leads(), "its context lives")
 		w.Advance(time.Second)
@@ -204,9 +207,9 @@ func TestWhoKeepsItsContextHearsOfWanted(t *testing.T) {
 
 func TestADrainHasAProcessResignAndStayOutUntilItStops(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
-		b := w.node(qlock.Config{Label: "new"}).stand(nil, nil)
-		c := w.node(qlock.Config{Label: "old"}).stand(nil, nil)
+		a := w.node(node.Config{Label: "old"}).stand(nil, nil)
+		b := w.node(node.Config{Label: "new"}).stand(nil, nil)
+		c := w.node(node.Config{Label: "old"}).stand(nil, nil)
 		w.Advance(time.Second)
 		w.Notice("l:old", 0, "drain")
 		w.Advance(5 * time.Second)
@@ -230,13 +233,13 @@ func TestAHigherPriorityLeadsNextAndTakesNothingUnlessItAsks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.node().stand(nil, nil)
 		b := w.node().stand(nil, nil)
-		c := w.node().stand(&leader.Options{Priority: 1}, nil)
+		c := w.node().stand(&leader.Config{Priority: 1}, nil)
 		w.Advance(3 * lease)
 		require.True(t, a.leads())
 		a.cancel(nil)
 		synctest.Wait()
 		require.True(t, c.leads())
-		d := w.node().stand(&leader.Options{Priority: 2, WantAfter: time.Minute}, nil)
+		d := w.node().stand(&leader.Config{Priority: 2, WantAfter: time.Minute}, nil)
 		w.Advance(time.Minute - 1)
 		require.True(t, c.leads())
 		w.Advance(lease) // it asks with a heartbeat
@@ -279,9 +282,9 @@ func TestErrorsOfTheServerDelayACandidate(t *testing.T) {
 
 func TestAnOperatorWhoEndsAWaitDelaysACandidate(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, op := w.node().stand(nil, nil), w.locks()
+		a, op := w.node().stand(nil, nil), w.node()
 		b := w.node().stand(nil, nil)
-		_, err := op.Operator().Release(context.Background(), berth.Target{Name: boss, Claim: w.Waiters()[0].ID})
+		_, err := op.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss, Claim: w.Waiters()[0].ID})
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Zero(t, w.waiting())
@@ -292,11 +295,11 @@ func TestAnOperatorWhoEndsAWaitDelaysACandidate(t *testing.T) {
 	})
 }
 
-func TestAClosedClientEndsItsRuns(t *testing.T) {
+func TestAClosedNodeEndsItsRuns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, m := w.node(), w.node()
 		a, b := n.stand(nil, nil), m.stand(nil, nil)
-		out := w.node(qlock.Config{Label: "out"})
+		out := w.node(node.Config{Label: "out"})
 		w.Notice("l:out", 0, "drain")
 		c := out.stand(nil, nil)
 		w.Advance(5 * time.Second)
@@ -311,29 +314,48 @@ func TestAClosedClientEndsItsRuns(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeIsRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestEachCallOfAnElectionThatCannotBeUsedSaysWhy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
 		none := func(context.Context) error { return nil }
-		for field, run := range map[string]func() error{
-			"f":         func() error { return n.Run(context.Background(), boss, nil, nil) },
-			"name":      func() error { return n.Run(context.Background(), "{", nil, none) },
-			"Priority":  func() error { return n.Run(context.Background(), boss, &leader.Options{Priority: 128}, none) },
-			"WantAfter": func() error { return n.Run(context.Background(), boss, &leader.Options{WantAfter: 1}, none) },
-			"redis": func() error {
-				_, err := leader.New(nil, qlock.Config{})
-				return err
-			},
-			"Lease": func() error {
-				_, err := leader.New(n.Redis, qlock.Config{Lease: ms})
-				return err
-			},
+		for field, test := range map[string]struct {
+			name string
+			cfg  leader.Config
+		}{
+			"name":      {"{", leader.Config{}},
+			"node":      {boss, leader.Config{}},
+			"Lease":     {boss, leader.Config{Lease: berth.Forever}},
+			"MaxHold":   {boss, leader.Config{MaxHold: ms}},
+			"Priority":  {boss, leader.Config{Priority: 128}},
+			"WantAfter": {boss, leader.Config{WantAfter: 1}},
 		} {
-			var refused *berth.ConfigError
-			require.ErrorAs(t, run(), &refused, field)
-			require.Equal(t, field, refused.Field)
+			n := w.node()
+			n.Fresh()
+			e := leader.New(n.Node, test.name, &test.cfg)
+			if field == "node" {
+				e = leader.New(nil, test.name, &test.cfg)
+			}
+			_, current := e.Current(context.Background())
+			errs := map[string]error{"Run": e.Run(context.Background(), none), "Current": current}
+			for _, err := range e.Watch(context.Background()) {
+				errs["Watch"] = err
+			}
+			if field != "node" && field != "name" { // it is another node, and a name may be a stranger's
+				_, errs["Check"] = n.Check(context.Background())
+			}
+			for call, err := range errs {
+				var refused *berth.ConfigError
+				require.ErrorAs(t, err, &refused, call)
+				require.Equal(t, field, refused.Field, call)
+			}
+			require.Contains(t, errs, "Watch")
+			require.Zero(t, e.Fence(context.Background()))
+			require.Nil(t, e.Wanted(context.Background()))
+			require.NoError(t, e.Close(context.Background()))
+			require.Empty(t, n.Counts(), "nothing is sent")
 		}
-		require.Empty(t, n.Scripts())
+		var refused *berth.ConfigError
+		require.ErrorAs(t, w.node().election(nil).Run(context.Background(), nil), &refused)
+		require.Equal(t, "f", refused.Field)
 	})
 }
 
@@ -343,30 +365,24 @@ func TestWhoLeadsAlreadyIsRefused(t *testing.T) {
 		n := w.node()
 		a := n.stand(nil, func(ctx context.Context) error {
 			require.NotEmpty(t, berth.Owner(ctx))
-			return n.Run(ctx, boss, nil, func(context.Context) error { return nil })
+			return n.election(nil).Run(ctx, func(context.Context) error { return nil })
 		})
 		require.ErrorIs(t, a.returned(), berth.ErrDeadlock)
 	})
 }
 
-// Defaults of locks that would end a wait, or never end a hold, do not count.
-func TestOfTheDefaultsOnlyThoseOfACandidateCount(t *testing.T) {
+func TestACandidateHasTheOptionsOfItsElection(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.node().stand(nil, nil)
-		n := w.node(qlock.Config{Defaults: qlock.LockOptions{
-			MaxWait: time.Second, NoRenew: true, Lease: berth.Forever, RequeueEvery: time.Second,
-			Priority: 3, Meta: map[string]string{"zone": "b"},
-		}})
-		b := n.stand(nil, nil)
+		b := w.node().stand(&leader.Config{Lease: 2 * lease, Priority: 3, Meta: map[string]string{"zone": "b"}}, nil)
 		w.Advance(time.Minute)
 		require.Equal(t, 3, w.Waiters()[0].Priority)
-		require.Equal(t, time.Minute, w.Waiters()[0].Waited)
 		a.cancel(nil)
 		synctest.Wait()
 		require.True(t, b.leads())
+		w.Advance(lease)
 		h := w.Holders()[0]
-		require.Equal(t, lease, h.Lease)
-		require.False(t, h.NoRenew)
+		require.Equal(t, 2*lease, h.Lease)
 		require.Equal(t, map[string]string{"zone": "b"}, h.Meta)
 	})
 }
@@ -374,7 +390,7 @@ func TestOfTheDefaultsOnlyThoseOfACandidateCount(t *testing.T) {
 // MaxHold bounds a term.
 func TestATermOfALengthOfItsOwnEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node(qlock.Config{Defaults: qlock.LockOptions{MaxHold: time.Minute}}).stand(nil, nil)
+		a := w.node().stand(&leader.Config{MaxHold: time.Minute}, nil)
 		b := w.node().stand(nil, nil)
 		w.Advance(time.Minute + 50*ms)
 		require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrExpired)
@@ -387,7 +403,7 @@ func TestATermOfALengthOfItsOwnEnds(t *testing.T) {
 func TestFNeverBeginsUnderAContextThatHasEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		n := w.node(qlock.Config{Observer: observe.Func(func(e observe.Event) {
+		n := w.node(node.Config{Observer: observe.Func(func(e observe.Event) {
 			if e.Kind == observe.Granted {
 				cancel(errOwn)
 			}

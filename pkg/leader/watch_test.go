@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // every is how often a Watch of the tests' lease reads.
@@ -36,13 +36,13 @@ type watching struct {
 }
 
 // watch begins to watch; body is what the loop does beside being recorded.
-func (n *node) watch(name string, body func()) *watching {
+func (n *process) watch(name string, body func()) *watching {
 	n.w.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	v := &watching{w: n.w, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(v.done)
-		for now, err := range n.Watch(ctx, name) {
+		for now, err := range n.named(name, nil).Watch(ctx) {
 			t := told{at: n.w.Now(), err: err}
 			if now != nil {
 				t.label, t.fence = now.Label, now.Fence
@@ -74,18 +74,18 @@ func (v *watching) last(count int) told {
 
 func TestCurrentTellsWhoLeads(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node(qlock.Config{Label: "a"})
-		now, err := a.Current(context.Background(), boss)
+		a := w.node(node.Config{Label: "a"})
+		now, err := a.election(nil).Current(context.Background())
 		require.NoError(t, err)
 		require.Nil(t, now)
 		meta := map[string]string{"zone": "b"}
-		c := a.stand(&leader.Options{Meta: meta}, nil)
+		c := a.stand(&leader.Config{Meta: meta}, nil)
 		began := time.Now()
 		w.Advance(time.Second)
-		now, err = w.node().Current(context.Background(), boss)
+		now, err = w.node().election(nil).Current(context.Background())
 		require.NoError(t, err)
 		require.Equal(t, "a", now.Label)
-		require.Equal(t, a.Node(), now.Node)
+		require.Equal(t, a.ID(), now.Node)
 		require.Equal(t, meta, now.Meta)
 		require.Equal(t, c.only().fence, now.Fence)
 		require.True(t, began.Equal(now.Granted))
@@ -93,7 +93,7 @@ func TestCurrentTellsWhoLeads(t *testing.T) {
 		require.Equal(t, lease-time.Second, now.Left)
 		a.Die()
 		w.Advance(lease - time.Second)
-		now, err = w.node().Current(context.Background(), boss)
+		now, err = w.node().election(nil).Current(context.Background())
 		require.NoError(t, err)
 		require.Nil(t, now, "its lease has ended, though nobody has looked")
 	})
@@ -104,11 +104,11 @@ func TestWatchTellsEachChangeOnce(t *testing.T) {
 		v := w.node().watch(boss, nil)
 		require.Equal(t, told{}, v.last(1), "nobody leads")
 		w.Advance(every + ms)
-		a := w.node(qlock.Config{Label: "a"}).stand(nil, nil)
+		a := w.node(node.Config{Label: "a"}).stand(nil, nil)
 		w.Advance(every)
 		first := a.only().fence
 		require.Equal(t, told{at: 2 * every, label: "a", fence: first}, v.last(2))
-		b := w.node(qlock.Config{Label: "b"}).stand(nil, nil)
+		b := w.node(node.Config{Label: "b"}).stand(nil, nil)
 		w.Advance(10 * every)
 		v.last(2)
 		a.cancel(nil)
@@ -150,8 +150,8 @@ func TestWatchDoesNotReadWhileItsLoopIsBusy(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		v := n.watch(boss, func() { <-time.After(time.Minute) })
-		a := w.node(qlock.Config{Label: "a"}).stand(nil, works(time.Second, nil))
-		b := w.node(qlock.Config{Label: "b"}).stand(nil, nil)
+		a := w.node(node.Config{Label: "a"}).stand(nil, works(time.Second, nil))
+		b := w.node(node.Config{Label: "b"}).stand(nil, nil)
 		n.Fresh()
 		w.Advance(time.Minute)
 		require.Empty(t, n.Counts())
@@ -163,7 +163,7 @@ func TestWatchDoesNotReadWhileItsLoopIsBusy(t *testing.T) {
 
 func TestWatchTellsOnceThatNothingIsKnown(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node(qlock.Config{Label: "a"}).stand(nil, nil)
+		a := w.node(node.Config{Label: "a"}).stand(nil, nil)
 		n := w.node()
 		v, vacant := n.watch(boss, nil), n.watch("other", nil)
 		require.Equal(t, "a", v.last(1).label)
@@ -183,7 +183,7 @@ func TestWatchTellsOnceThatNothingIsKnown(t *testing.T) {
 	})
 }
 
-func TestWatchEndsWithItsContextItsClientAndABadName(t *testing.T) {
+func TestWatchEndsWithItsContextItsNodeAndABadName(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		bad := n.watch("{", nil)
@@ -196,6 +196,6 @@ func TestWatchEndsWithItsContextItsClientAndABadName(t *testing.T) {
 		n.Shut()
 		<-closed.done
 		require.ErrorIs(t, closed.last(2).err, berth.ErrClosed)
-		n.Watch(context.Background(), boss)(func(*berth.Holder, error) bool { return false })
+		n.election(nil).Watch(context.Background())(func(*berth.Holder, error) bool { return false })
 	})
 }

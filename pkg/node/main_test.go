@@ -43,9 +43,7 @@ type proc struct {
 	*testkit.Process
 	n     *node.Node
 	w     *world
-	locks *qlock.Client
-	sems  *semaphore.Client
-	pools *allocator.Client
+	locks *qlock.Locks
 	pool  map[string]*allocator.Pool[string]
 }
 
@@ -69,39 +67,25 @@ func (w *world) process(cfg node.Config) *proc {
 	return p
 }
 
-// faces makes the clients of all kinds on the node.
+// faces makes something of each kind on the node.
 func (p *proc) faces() {
-	p.w.T.Helper()
-	var err error
-	p.locks, err = qlock.On(p.n, nil)
-	require.NoError(p.w.T, err)
-	p.sems, err = semaphore.On(p.n, nil)
-	require.NoError(p.w.T, err)
-	p.pools, err = allocator.On(p.n, nil)
-	require.NoError(p.w.T, err)
+	p.locks = qlock.New(p.n, nil)
+	p.sem("faces")
+	p.of("faces")
 }
 
 // sem is a semaphore for one.
-func (p *proc) sem(name string) *semaphore.Semaphore {
-	p.w.T.Helper()
-	s, err := p.sems.Semaphore(name, 1, nil)
-	require.NoError(p.w.T, err)
-	return s
-}
+func (p *proc) sem(name string) *semaphore.Semaphore { return semaphore.New(p.n, name, 1, nil) }
 
 // of is the process's pool of a name.
 func (p *proc) of(name string) *allocator.Pool[string] {
-	p.w.T.Helper()
 	return p.with(name, allocator.PoolConfig[string]{})
 }
 
 // with is of, of a pool that is made so where it is not made yet.
 func (p *proc) with(name string, cfg allocator.PoolConfig[string]) *allocator.Pool[string] {
-	p.w.T.Helper()
 	if p.pool[name] == nil {
-		var err error
-		p.pool[name], err = allocator.NewPool(p.pools, name, cfg)
-		require.NoError(p.w.T, err)
+		p.pool[name] = allocator.New(p.n, name, cfg)
 	}
 	return p.pool[name]
 }

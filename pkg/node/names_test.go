@@ -112,11 +112,9 @@ func TestDeadHoldersOfAllKindsAreFollowedOnTime(t *testing.T) {
 func TestTwoClientsOfAKindWithLeasesOfTheirOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.bare(node.Config{Lease: 40 * time.Second}), w.process(node.Config{})
-		short, err := qlock.On(a.n, &qlock.Config{Lease: 2 * time.Second, Defaults: qlock.LockOptions{NoRenew: true}})
-		require.NoError(t, err)
-		long, err := qlock.On(a.n, &qlock.Config{Lease: 40 * time.Second})
-		require.NoError(t, err)
-		queue := func(c *qlock.Client) *testkit.Wait[*qlock.Lock] {
+		short := qlock.New(a.n, &qlock.Config{Lease: 2 * time.Second, Defaults: qlock.LockOptions{NoRenew: true}})
+		long := qlock.New(a.n, &qlock.Config{Lease: 40 * time.Second})
+		queue := func(c *qlock.Locks) *testkit.Wait[*qlock.Lock] {
 			q := testkit.Queue(ctx, w.World, func(ctx context.Context) (*qlock.Lock, error) { return c.Lock(ctx, door, nil) })
 			w.Advance(ms)
 			return q
@@ -156,15 +154,15 @@ func TestTwoClientsOfAKindWithLeasesOfTheirOwn(t *testing.T) {
 
 // handOffs has so many claims of a process wait for a lock that is handed on and on, over a link that takes a while, and returns
 // what scripts that took.
-func (w *world) handOffs(p *proc, locks *qlock.Client, many int) map[string]int {
+func (w *world) handOffs(p *proc, many int) map[string]int {
 	w.T.Helper()
-	first, err := locks.Lock(ctx, door, nil)
+	first, err := p.locks.Lock(ctx, door, nil)
 	require.NoError(w.T, err)
 	p.Delay(func() time.Duration { return ms })
 	var turns sync.WaitGroup
 	for range many {
 		turns.Go(func() {
-			l, err := locks.Lock(ctx, door, nil)
+			l, err := p.locks.Lock(ctx, door, nil)
 			if err == nil {
 				err = l.Release(ctx)
 			}
@@ -186,12 +184,10 @@ func (w *world) handOffs(p *proc, locks *qlock.Client, many int) map[string]int 
 func TestALockOfANodeIsHandedOnAsOneAlone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const many = 50
-		p, alone := w.process(node.Config{Lease: 10 * time.Second}), w.Process()
-		client, err := qlock.New(alone.Redis, qlock.Config{Observer: alone.Observer(nil)})
-		require.NoError(t, err)
-		alone.Closes(client.Close)
-		with := w.handOffs(p, p.locks, many)
+		p, alone := w.process(node.Config{Lease: 10 * time.Second}), w.bare(node.Config{Lease: 5 * time.Second})
+		alone.locks = qlock.New(alone.n, nil)
+		with := w.handOffs(p, many)
 		require.Equal(t, map[string]int{"lock_release": many + 1}, with, "nothing is confirmed by a call")
-		require.Equal(t, w.handOffs(&proc{Process: alone, w: w}, client, many), with)
+		require.Equal(t, w.handOffs(alone, many), with)
 	})
 }

@@ -136,15 +136,18 @@ func (n *Node) Operator() *Operator { return n.operator }
 func (n *Node) Draining() bool { return n.p.Notice.Drains() }
 
 // Check looks at the server, every node of a cluster: version, eviction policy,
-// latency, and whether this user may do what the scripts of the kinds in use need, by taking and
-// giving back something of a name of its own. What may not be asked is a warning, and so is
+// latency, and whether this user may do what the scripts need of the kinds that something was made of, by taking and
+// giving back something of a name of its own; where nothing was made, whether he may run a script. What may not be asked is a warning, and so is
 // a refused SUBSCRIBE or PUBLISH.
 //
-// It returns berth.ErrIncompatible for a server older than Redis 7.0 or Valkey 7.2; a
-// *berth.ConfigError for a server that evicts keys when its maxmemory is reached,
-// unless Config.AllowEviction is set; and the server's error if the server cannot be
-// reached or refuses.
+// It returns a *berth.ConfigError for the first thing that was made of this node with options that cannot be (a bad name, which may be
+// somebody else's, only its own calls refuse), and for a server that
+// evicts keys when its maxmemory is reached, unless Config.AllowEviction is set; berth.ErrIncompatible for a server older than
+// Redis 7.0 or Valkey 7.2; and the server's error if the server cannot be reached or refuses.
 func (n *Node) Check(ctx context.Context) (berth.Report, error) {
+	if err := n.p.Wrong(); err != nil {
+		return berth.Report{}, err
+	}
 	return check.Server(ctx, check.Options{
 		Client: n.p.Redis, Channel: n.p.Space.Wake(n.ID()), Timeout: n.p.Settings.CallTimeout,
 		AllowEviction: n.eviction, Trial: n.p.Trial, Notices: n.p.Notices,
@@ -160,9 +163,10 @@ func (n *Node) ReleaseAll(ctx context.Context) (int, error) {
 	return n.p.Node().Engine.ReleaseAll(ctx)
 }
 
-// Close ends all waits with berth.ErrClosed, gives back all that is held and not
+// Close ends what runs in jobs, elections and pools, all at once, and waits for the runs of jobs; until then all else goes on. Then it
+// ends all waits with berth.ErrClosed, gives back all that is held and not
 // detached, of all kinds, takes the node out of its swarm, and returns when nothing of the node runs any
-// more. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
+// more. A second call waits for the first. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
 // runs, it returns ctx's error. Its other errors are of holds that could not be
 // given back within Config.Retry, which bounds all of them together, with a CallTimeout more
 // where some are answered and others are not; these holds end with their lease. Close does not close the rueidis client.

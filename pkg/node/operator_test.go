@@ -171,9 +171,7 @@ func TestWhatIsMadeInADrainIsRefused(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, ops := w.bare(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "ops"})
 				ops.fill(door)
-				var err error
-				a.locks, err = qlock.On(a.n, nil)
-				require.NoError(t, err)
+				a.locks = qlock.New(a.n, nil)
 				l, err := a.locks.Lock(ctx, "mine", nil)
 				require.NoError(t, err)
 				go func() {
@@ -189,8 +187,7 @@ func TestWhatIsMadeInADrainIsRefused(t *testing.T) {
 					_, err := a.try(kind, door)
 					require.ErrorIs(t, err, berth.ErrDraining, kind)
 				}
-				require.True(t, a.sems.Draining())
-				require.True(t, a.pools.Draining())
+				require.True(t, a.n.Draining())
 				require.NoError(t, ops.n.Operator().StopDrain(ctx, target(a)))
 				w.Advance(5 * time.Second)
 				a.requireFree(door)

@@ -99,8 +99,8 @@ type Zombies struct {
 
 // Name is a name of a kind.
 type Name struct {
-	// Kind is the kind: "lock", "sem" or "pool".
-	Kind string
+	// Kind is keyspace.Sem, keyspace.Lock or keyspace.Pool.
+	Kind berth.Kind
 	// Name is what is contended for.
 	Name string
 }
@@ -216,7 +216,7 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	found, err := s.s.Zombies(ctx)
 	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
 	for _, h := range found.Holds {
-		z.Names = append(z.Names, Name{string(h.Kind), h.Name})
+		z.Names = append(z.Names, Name{h.Kind, h.Name})
 	}
 	slices.SortFunc(z.Names, func(a, b Name) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	z.Names = slices.Compact(z.Names)

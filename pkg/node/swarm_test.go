@@ -41,8 +41,7 @@ func TestANodeOfLocksFlushesWhatADeadNodeHasOfAllKinds(t *testing.T) {
 		a.fill(door)
 		a.take(door, terms{Lease: berth.Forever})
 		b := w.bare(node.Config{}).member()
-		_, err := qlock.On(b.n, nil)
-		require.NoError(t, err)
+		qlock.New(b.n, nil)
 		waits := c.queue(door, terms{})
 		a.Die()
 		w.Until(zombie)
@@ -88,7 +87,7 @@ func TestAReplacedNodeLosesWhatOthersCanGet(t *testing.T) {
 		}
 		a.Mend()
 		w.Advance(time.Second)
-		again, err := a.sems.Resume(ctx, token)
+		again, err := a.sem("detached").Resume(ctx, token)
 		require.NoError(t, err)
 		require.Equal(t, a.n.ID(), again.Node())
 		for kind, h := range a.take("renewed", terms{}) {
@@ -204,37 +203,20 @@ func TestFacesAreMadeWhileTheSwarmReplacesTheNode(t *testing.T) {
 			}
 			for i := range 6 {
 				makes(0, func() error {
-					c, err := qlock.On(p.n, nil)
-					if err != nil {
-						return err
-					}
-					return uses(func() (berth.Hold, error) { return hold(c.Lock(ctx, fmt.Sprint(door, i), nil)) })
+					locks := qlock.New(p.n, nil)
+					return uses(func() (berth.Hold, error) { return hold(locks.Lock(ctx, fmt.Sprint(door, i), nil)) })
 				})
 				makes(1, func() error {
-					c, err := semaphore.On(p.n, nil)
-					if err != nil {
-						return err
-					}
-					s, err := c.Semaphore(door, 2, nil)
-					if err != nil {
-						return err
-					}
+					s := semaphore.New(p.n, door, 2, nil)
 					return uses(func() (berth.Hold, error) { return hold(s.Acquire(ctx, nil)) })
 				})
 			}
-			makes(2, func() (err error) { // a node has its pools once
-				if p.pools, err = allocator.On(p.n, nil); err != nil {
-					return err
-				}
+			makes(2, func() error { // a node has a pool once
 				return uses(func() (berth.Hold, error) { return hold(p.of(pool).Allocate(ctx, nil)) })
 			})
 			all.Wait()
 			require.Len(t, ids, 6, "it was replaced each time")
-			var err error
-			p.locks, err = qlock.On(p.n, nil)
-			require.NoError(t, err)
-			p.sems, err = semaphore.On(p.n, nil)
-			require.NoError(t, err)
+			p.locks = qlock.New(p.n, nil)
 			for kind, h := range p.take(pool, terms{}) {
 				require.Equal(t, p.n.ID(), h.Node(), kind)
 			}

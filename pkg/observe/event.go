@@ -13,7 +13,7 @@ type Event struct {
 	// Kind is what happened.
 	Kind Kind
 	// Primitive is where it happened: "sem", "lock" or "pool", as in berth.Token; "once"; or "node" where the event is about
-	// the node as a whole. A client of package once sends events of "once", and its locks send events of "lock"; package
+	// the node as a whole. A job of package once sends events of "once", and its lock sends events of "lock"; package
 	// leader's are all of "lock". Always filled.
 	Primitive string
 	// Namespace is that of the node. Always filled.

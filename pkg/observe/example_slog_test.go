@@ -17,7 +17,7 @@ func untimed(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// Log with the standard library. A client does the same with its Config.Logger.
+// Log with the standard library. A node does the same with its Config.Logger.
 func ExampleSlog() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: untimed}))
 	observer := observe.Slog(logger)

@@ -328,7 +328,7 @@ const (
 	Missed Kind = "missed"
 )
 
-// What only package leader sends. Primitive is "lock", as of the other events of its clients.
+// What only package leader sends. Primitive is "lock", as of the other events of its locks.
 const (
 	// TermBegan: this process leads: the function of a Run begins.
 	// Fills: Fence. Level: info.

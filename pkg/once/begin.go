@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -59,36 +58,35 @@ const (
 
 // call is one Begin, Do, or turn of Run.
 type call struct {
-	c    *Client
-	name string
-	Options
+	j *Job
+	Config
 	period Period
-	over   time.Duration // by the client's clock, when the period is over for sure; 0 while none is known
-	asked  time.Duration // by the client's clock, when the call came
+	over   time.Duration // by the node's clock, when the period is over for sure; 0 while none is known
+	asked  time.Duration // by the node's clock, when the call came
 	last   Last          // as the call has seen it
 	known  time.Time     // the newest period that the process knows to be done starts then
 }
 
-// call checks the arguments of a call.
-func (c *Client) call(name string, opts Options) (*call, error) {
-	o, err := opts.complete()
-	if err != nil {
-		return nil, err
+// call is a call that goes by these options.
+func (j *Job) call(cfg Config) (*call, error) {
+	if j.bad != nil {
+		return nil, j.bad
 	}
-	return &call{c: c, name: name, Options: o, asked: c.clock.Now()}, keyspace.CheckName(name)
+	return &call{j: j, Config: cfg.complete(), asked: j.p.Clock.Now()}, nil
 }
 
 // Begin begins a run of the period that it is now by the server's clock. It is for callers who cannot
 // hand over a function; Do is safer. The returned Run must be ended. Its hold renews by itself.
 //
 // The Run is nil if nothing is to run: the Result says why, or the error does. The errors are a
-// *berth.ConfigError for bad options or a bad name; ErrUsedUp and ErrLate; those of
-// qlock.Client.TryLock, with Wait of Lock, such as berth.ErrBusy where the name is paused,
-// berth.ErrDraining and berth.ErrClosed; a *berth.AcquireError if ctx has ended; a *berth.EndError if the hold was lost before the run could
-// begin; berth.ErrIncompatible for what a newer release keeps; and the server's. A call that was
-// not answered is repeated within Config.Retry. If it had run, the attempt counts.
-func (c *Client) Begin(ctx context.Context, name string, opts Options) (*Run, Result, error) {
-	q, err := c.call(name, opts)
+// *berth.ConfigError for a job that cannot be used; ErrUsedUp and ErrLate; those of
+// qlock.Locks.TryLock, with Wait of Lock, such as berth.ErrBusy where the name is paused,
+// berth.ErrDraining and berth.ErrClosed; a *berth.AcquireError if ctx has ended; a *berth.EndError
+// if the hold was lost before the run could begin; berth.ErrIncompatible for what a newer release
+// keeps; and the server's. A call that was not answered is repeated within node.Config.Retry.
+// If it had run, the attempt counts.
+func (j *Job) Begin(ctx context.Context) (*Run, Result, error) {
+	q, err := j.call(j.cfg)
 	if err != nil {
 		return nil, Result{}, err
 	}
@@ -96,13 +94,13 @@ func (c *Client) Begin(ctx context.Context, name string, opts Options) (*Run, Re
 }
 
 func (q *call) begin(ctx context.Context) (*Run, Result, error) {
-	switch {
-	case q.Wait && q.c.Fence(ctx, q.name) > 0: // it would wait for itself
-		return nil, Result{}, fmt.Errorf("%w: %q runs", berth.ErrDeadlock, q.name)
-	case q.c.isClosed():
-		return nil, Result{}, berth.ErrClosed
+	if q.Wait && q.j.Fence(ctx) > 0 { // it would wait for itself
+		return nil, Result{}, fmt.Errorf("%w: %q runs", berth.ErrDeadlock, q.j.name)
 	}
 	for {
+		if q.j.isClosed() {
+			return nil, Result{Info: Info{Period: q.period}}, berth.ErrClosed
+		}
 		if err := q.look(ctx); err != nil {
 			if ctx.Err() != nil {
 				err = q.left(ctx)
@@ -118,7 +116,7 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 			q.compare(ctx, d.result)
 			return d.run, d.result, d.err
 		}
-		if q.c.sleep(ctx, q.c.clock.Now()+d.rest); ctx.Err() != nil {
+		if q.j.sleep(ctx, q.j.p.Clock.Now()+d.rest); ctx.Err() != nil {
 			return nil, Result{Info: Info{Period: q.period}}, q.left(ctx)
 		}
 	}
@@ -153,8 +151,8 @@ func (q *call) compare(ctx context.Context, result Result) {
 	if offset != q.Offset {
 		differ = append(differ, fmt.Sprintf("Offset %s, stored %s", q.Offset, offset))
 	}
-	if len(differ) > 0 && q.c.differs(q.name, q.over) {
-		q.c.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.name, Detail: strings.Join(differ, "; ")})
+	if len(differ) > 0 && q.j.differs(q.over) {
+		q.j.tell.Send(observe.Event{Kind: observe.SettingsDiffer, Context: ctx, Name: q.j.name, Detail: strings.Join(differ, "; ")})
 	}
 }
 
@@ -168,7 +166,7 @@ func (q *call) left(ctx context.Context) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		reason = berth.ReasonTimedOut
 	}
-	return &berth.AcquireError{Name: q.name, Reason: reason, Waited: q.c.clock.Now() - q.asked, Cause: caller.EndOf(ctx)}
+	return &berth.AcquireError{Name: q.j.name, Reason: reason, Waited: q.j.p.Clock.Now() - q.asked, Cause: caller.EndOf(ctx)}
 }
 
 // decision is what came of a try.
@@ -180,21 +178,21 @@ type decision struct {
 }
 
 // try takes the lock and has the server decide. Where ctx ends the caller is let go at once, and the
-// client goes on: what has begun is stopped, and the lock released.
+// job goes on: what has begun is stopped, and the lock released.
 func (q *call) try(ctx context.Context) decision {
 	lock, err := q.lock(ctx)
 	if err != nil {
 		result, err := q.notLocked(ctx, err)
 		return decision{result: result, err: err}
 	}
-	if !q.c.enter() {
+	if !q.j.enter(1) {
 		_ = lock.Release(ctx) // nothing ran under it; a release that fails is an event
 		return decision{err: berth.ErrClosed}
 	}
 	decided := make(chan decision) // without room: either the caller takes it, or has left
 	go func() {
 		var d decision
-		if err := guard.Run("a decision", q.c.tell, func() error {
+		if err := guard.Run("a decision", q.j.tell, func() error {
 			d = q.decide(ctx, lock)
 			return nil
 		}); err != nil {
@@ -202,14 +200,14 @@ func (q *call) try(ctx context.Context) decision {
 		}
 		if d.run == nil {
 			_ = lock.Release(ctx)
-			q.c.leave()
+			q.j.exit(1)
 		}
 		select {
 		case decided <- d:
 		case <-ctx.Done():
 			if d.run != nil {
 				d.run.end(ctx, Stopped, q.left(ctx))
-				q.c.leave()
+				q.j.exit(1)
 			}
 		}
 	}()
@@ -223,13 +221,13 @@ func (q *call) try(ctx context.Context) decision {
 
 // look reads what is known. The first look fixes the period: the one that it is now.
 func (q *call) look(ctx context.Context) error {
-	last, now, err := q.c.look(ctx, q.name)
+	last, now, err := q.j.look(ctx)
 	if err != nil {
 		return err
 	}
 	if q.last = last; q.over == 0 {
 		q.period = q.at(now)
-		q.over = q.c.clock.Now() + q.period.End.Sub(time.UnixMilli(now))
+		q.over = q.j.p.Clock.Now() + q.period.End.Sub(time.UnixMilli(now))
 	}
 	return nil
 }
@@ -237,14 +235,12 @@ func (q *call) look(ctx context.Context) error {
 // lock takes the lock of the name, for which it waits while the period lasts. No owner is let in who
 // holds it: each hold is a run.
 func (q *call) lock(ctx context.Context) (*qlock.Lock, error) {
-	ctx = berth.WithOwner(ctx, "")
-	opts := &qlock.LockOptions{Access: qlock.Queued, Conflict: qlock.FailDeadlock}
+	ctx, cancel := caller.Until(berth.WithOwner(ctx, ""), q.j.life)
+	defer cancel()
 	if !q.Wait {
-		return q.c.locks.TryLock(ctx, q.name, opts)
+		return q.j.locks.TryLock(ctx, q.j.name, nil)
 	}
-	opts.Attempts.Max, opts.RequeueEvery = -1, berth.Forever
-	opts.MaxWait = max(q.over-q.c.clock.Now(), time.Millisecond)
-	return q.c.locks.Lock(ctx, q.name, opts)
+	return q.j.locks.Lock(ctx, q.j.name, &qlock.LockOptions{MaxWait: max(q.over-q.j.p.Clock.Now(), time.Millisecond)})
 }
 
 // notLocked says what a call gets that did not get the lock.
@@ -253,13 +249,15 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 	var refused *berth.AcquireError
 	switch {
 	case !errors.As(err, &refused):
+	case ctx.Err() == nil && q.j.isClosed():
+		refused.Reason, refused.Cause = berth.ReasonClosed, berth.ErrClosed
 	case !q.Wait && (refused.Reason == berth.ReasonHeld || refused.Reason == berth.ReasonQueuedAhead):
 		result.Status, err = Running, nil
 		if r := q.last.Run; r != nil && r.Outcome == Begun {
 			result.Info = *r
 		}
 	case refused.Reason == berth.ReasonTimedOut && ctx.Err() == nil:
-		err = fmt.Errorf("%w %s of %q: %w", ErrLate, q.period, q.name, err)
+		err = fmt.Errorf("%w %s of %q: %w", ErrLate, q.period, q.j.name, err)
 	}
 	return result, err
 }
@@ -267,13 +265,13 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 // decide has the server begin the run under the lock. Neither the caller's end nor the hold's ends
 // that call: what has begun is to be known.
 func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
-	c, d := q.c, decision{result: Result{Info: Info{Period: q.period}}}
+	j, d := q.j, decision{result: Result{Info: Info{Period: q.period}}}
 	if ctx.Err() != nil {
 		d.err = q.left(ctx)
 		return d
 	}
-	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), c.label)
-	r, err := c.run.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{c.key(q.name)}, args)
+	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), j.p.Settings.Label)
+	r, err := j.p.Runner.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{j.key()}, args)
 	if err != nil {
 		d.err = errors.Join(err, lock.Err())
 		return d
@@ -293,11 +291,11 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 		}
 		d.result, d.err = q.seen(r.Status(), *info)
 	case statusLate:
-		d.err = fmt.Errorf("%w %s of %q", ErrLate, q.period, q.name)
+		d.err = fmt.Errorf("%w %s of %q", ErrLate, q.period, q.j.name)
 	case statusStale:
 		d.result.Status = Running
 	default:
-		d.err = unexpected(q.name, &r)
+		d.err = unexpected(q.j.name, &r)
 	}
 	return d
 }
@@ -305,8 +303,8 @@ func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
 // begun is the run that has begun, unless its hold was lost meanwhile: it is stopped then, before anything
 // has run.
 func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
-	run := &Run{call: q, lock: lock, since: q.c.clock.Now(), info: Info{
-		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.c.label,
+	run := &Run{call: q, lock: lock, since: q.j.p.Clock.Now(), info: Info{
+		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.j.p.Settings.Label,
 		Outcome: Begun, Begun: time.UnixMilli(r.Int(2)).UTC(), Missed: int(r.Int(3)),
 	}}
 	if err := errors.Join(r.Err(), lock.Err()); err != nil {
@@ -327,7 +325,7 @@ func (q *call) seen(status string, info Info) (Result, error) {
 	case statusFailed:
 		return Result{Resting, info}, nil
 	}
-	return Result{Info: info}, fmt.Errorf("%w: %d of %d for %s of %q: %s", ErrUsedUp, info.Attempt, q.Attempts, q.period, q.name,
+	return Result{Info: info}, fmt.Errorf("%w: %d of %d for %s of %q: %s", ErrUsedUp, info.Attempt, q.Attempts, q.period, q.j.name,
 		cmp.Or(info.Error, "the process of the last one died"))
 }
 

@@ -15,7 +15,7 @@ type Func func(ctx context.Context, run *Run) error
 
 // Do runs f if the period that it is now by the server's clock is not done yet and nobody else runs
 // it. If somebody has done it, Do returns Done; if somebody is at it, Do returns Running, or waits
-// with Options.Wait. The period is the one at the time of the call: a wait does not go on to the
+// with Config.Wait. The period is the one at the time of the call: a wait does not go on to the
 // next.
 //
 // If f did not run, the errors are those of Begin. Otherwise Do returns f's error and the Result has
@@ -24,8 +24,8 @@ type Func func(ctx context.Context, run *Run) error
 // If f succeeded and its outcome could not be kept, Do returns the error of Run.End: the period may
 // run twice. If the hold ended while f ran and f failed, Do joins the *berth.EndError of the hold;
 // the joined error matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
-func (c *Client) Do(ctx context.Context, name string, opts Options, f Func) (Result, error) {
-	q, err := c.call(name, opts)
+func (j *Job) Do(ctx context.Context, f Func) (Result, error) {
+	q, err := j.call(j.cfg)
 	if err := errors.Join(err, settings.Function(f != nil)); err != nil {
 		return Result{}, err
 	}
@@ -61,15 +61,12 @@ func (r *Run) do(ctx context.Context, f Func) (result Result, err error) {
 	return result, err
 }
 
-// within is the context of f: it ends with ctx, the hold or the client.
+// within is the context of f: it ends with ctx, the hold or the job.
 func (r *Run) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	life := r.call.c.life
-	ctx, closed := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(life, func() { closed(context.Cause(life)) })
+	ctx, closed := caller.Until(ctx, r.call.j.life)
 	inner, cancel := r.lock.Within(ctx)
 	return inner, func() {
-		stop()
 		cancel()
-		closed(nil)
+		closed()
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestAPeriodIsDoneOnce(t *testing.T) {
@@ -26,7 +25,7 @@ func TestAPeriodIsDoneOnce(t *testing.T) {
 
 		seen := b.finds(hourly, once.Done)
 		require.Equal(t, r.Info, seen.Info, "who has done it, and when")
-		require.Equal(t, a.Node(), seen.Node)
+		require.Equal(t, a.ID(), seen.Node)
 		require.Equal(t, 1, b.Count("HMGET"), "one read")
 		require.Zero(t, b.Count("thin_acquire"))
 
@@ -40,7 +39,7 @@ func TestAPeriodIsDoneOnce(t *testing.T) {
 }
 
 func TestPeriodsBeginAtTheOffset(t *testing.T) {
-	late := once.Options{Every: 24 * time.Minute, Offset: 6 * time.Minute}
+	late := once.Config{Every: 24 * time.Minute, Offset: 6 * time.Minute}
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		r := n.ran(late, nil)
@@ -54,7 +53,7 @@ func TestPeriodsBeginAtTheOffset(t *testing.T) {
 // A caller with another offset, such as berth run --once by its default, has periods that reach into those
 // of the others.
 func TestAnotherOffsetRunsNothingTwice(t *testing.T) {
-	half := once.Options{Every: hour, Offset: hour / 2}
+	half := once.Config{Every: hour, Offset: hour / 2}
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		run := a.start(t.Context(), hourly, takes(40*time.Minute, nil))
@@ -74,7 +73,7 @@ func TestWhoDoesNotWaitIsToldWhoRuns(t *testing.T) {
 		a, b, c := w.node(), w.node(), w.node()
 		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
 		seen := b.finds(hourly, once.Running)
-		require.Equal(t, a.Node(), seen.Node)
+		require.Equal(t, a.ID(), seen.Node)
 		require.Equal(t, once.Begun, seen.Outcome)
 
 		wait := c.start(t.Context(), waiting(hourly), never(t))
@@ -90,11 +89,11 @@ func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
 		require.Equal(t, 1, a.ran(hourly, errMine).Attempt)
 		require.Equal(t, 2, b.ran(hourly, errMine).Attempt)
 		require.Equal(t, 3, a.ran(hourly, errMine).Attempt)
-		r, err := b.Do(t.Context(), digest, hourly, never(t))
+		r, err := b.job(hourly).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, once.ErrUsedUp)
 		require.ErrorContains(t, err, `3 of 3 for 2026-01-01T00:00:00Z of "digest": my own reason`)
 		require.Empty(t, r.Status)
-		require.Equal(t, a.Node(), r.Node, "whose run was the last")
+		require.Equal(t, a.ID(), r.Node, "whose run was the last")
 		more := hourly
 		more.Attempts = 4
 		require.Equal(t, 4, b.ran(more, nil).Attempt, "each call goes by its own settings")
@@ -107,7 +106,7 @@ func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
 func TestAfterAFailureNobodyBeginsUntilItsRetryAfterIsOver(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, c := w.node(), w.node(), w.node()
-		patient := once.Options{Every: hour, RetryAfter: time.Minute}
+		patient := once.Config{Every: hour, RetryAfter: time.Minute}
 		wait := c.start(t.Context(), waiting(hourly), takes(ms, nil))
 		require.Equal(t, once.Ran, wait.Granted(ms).Status, "nothing has failed")
 		w.Until(hour)
@@ -127,7 +126,7 @@ func TestAfterAFailureNobodyBeginsUntilItsRetryAfterIsOver(t *testing.T) {
 func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		single := once.Options{Every: hour, Attempts: 1, RetryAfter: time.Minute}
+		single := once.Config{Every: hour, Attempts: 1, RetryAfter: time.Minute}
 		heeds := func(ctx context.Context, _ *once.Run) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -146,11 +145,11 @@ func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {
 		require.Empty(t, n.Told(observe.RunFailed))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r, err := n.Do(ctx, digest, single, heeds)
+		r, err := n.job(single).Do(ctx, heeds)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, once.Failed, r.Outcome, "it took too long")
 		require.Len(t, n.Told(observe.RunFailed), 1)
-		_, err = n.Do(t.Context(), digest, single, never(t))
+		_, err = n.job(single).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, once.ErrUsedUp)
 	})
 }
@@ -159,7 +158,7 @@ func TestAPanicIsAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		require.PanicsWithValue(t, "no paper", func() {
-			_, _ = a.Do(t.Context(), digest, hourly, func(context.Context, *once.Run) error { panic("no paper") })
+			_, _ = a.job(hourly).Do(t.Context(), func(context.Context, *once.Run) error { panic("no paper") })
 		})
 		require.Equal(t, once.Failed, b.last().Run.Outcome)
 		require.Contains(t, b.last().Run.Error, "panicked")
@@ -172,7 +171,7 @@ func TestWhoComesLateDoesNotRun(t *testing.T) {
 		n := w.node()
 		lock, err := w.locks().Lock(t.Context(), digest, nil)
 		require.NoError(t, err)
-		wait := n.start(t.Context(), waiting(once.Options{Every: time.Minute}), never(t))
+		wait := n.start(t.Context(), waiting(once.Config{Every: time.Minute}), never(t))
 		r := wait.GrantedBy(time.Minute)
 		require.ErrorIs(t, r.err, once.ErrLate)
 		require.ErrorIs(t, r.err, berth.ErrNotAcquired)
@@ -186,7 +185,7 @@ func TestAPeriodThatEndsBeforeTheRunCanBeginIsLate(t *testing.T) {
 		n := w.node()
 		n.OnCommand(slow("once_begin", time.Second))
 		w.Until(hour - ms)
-		r, err := n.Do(t.Context(), digest, hourly, never(t))
+		r, err := n.job(hourly).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, once.ErrLate)
 		require.Empty(t, r.Status)
 		require.Nil(t, n.last().Run)
@@ -196,32 +195,31 @@ func TestAPeriodThatEndsBeforeTheRunCanBeginIsLate(t *testing.T) {
 
 func TestARunInItsOwnRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Defaults: qlock.LockOptions{Conflict: qlock.WorkThrough}})
+		n := w.node()
 		ctx := berth.WithOwner(t.Context(), "shared")
-		r, err := n.Do(ctx, digest, hourly, func(ctx context.Context, run *once.Run) error {
-			require.Equal(t, run.Fence(), n.Fence(ctx, digest))
-			seen, err := n.Do(ctx, digest, hourly, never(t))
+		r, err := n.job(hourly).Do(ctx, func(ctx context.Context, run *once.Run) error {
+			require.Equal(t, run.Fence(), n.job(hourly).Fence(ctx))
+			seen, err := n.job(hourly).Do(ctx, never(t))
 			require.NoError(t, err)
 			require.Equal(t, once.Running, seen.Status)
-			_, err = n.Do(ctx, digest, waiting(hourly), never(t))
+			_, err = n.job(waiting(hourly)).Do(ctx, never(t))
 			require.ErrorIs(t, err, berth.ErrDeadlock)
-			_, err = n.Do(ctx, "another", hourly, takes(ms, nil))
+			_, err = n.named("another", hourly).Do(ctx, takes(ms, nil))
 			return err
 		})
 		require.NoError(t, err)
 		require.Equal(t, once.Ran, r.Status)
-		require.Zero(t, n.Fence(t.Context(), digest))
+		require.Zero(t, n.job(hourly).Fence(t.Context()))
 	})
 }
 
 // Two processes name one owner: it lets neither in to the other's run.
 func TestAnOwnerEntersNoRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		enters := qlock.Config{Defaults: qlock.LockOptions{Conflict: qlock.WorkThrough}}
-		a, b := w.node(enters), w.node(enters)
+		a, b := w.node(), w.node()
 		ctx := berth.WithOwner(t.Context(), "shared")
 		run := a.start(ctx, hourly, takes(time.Minute, nil))
-		r, err := b.Do(ctx, digest, hourly, never(t))
+		r, err := b.job(hourly).Do(ctx, never(t))
 		require.NoError(t, err)
 		require.Equal(t, once.Running, r.Status)
 		run.Granted(time.Minute)
@@ -231,7 +229,7 @@ func TestAnOwnerEntersNoRun(t *testing.T) {
 func TestOtherSettingsBesideTheOldOnes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		short := once.Options{Every: 20 * time.Minute}
+		short := once.Config{Every: 20 * time.Minute}
 		w.Advance(30 * time.Minute)
 		n.ran(short, nil) // of 00:20
 		n.finds(hourly, once.Done)
@@ -241,7 +239,7 @@ func TestOtherSettingsBesideTheOldOnes(t *testing.T) {
 		n.finds(hourly, once.Done)
 		w.Until(hour)
 		n.ran(short, errMine) // of 01:00
-		_, err := n.Do(t.Context(), digest, once.Options{Every: 24 * hour}, never(t))
+		_, err := n.job(once.Config{Every: 24 * hour}).Do(t.Context(), never(t))
 		require.NoError(t, err, "a later period was done")
 		w.Until(2 * hour)
 		r := n.ran(hourly, nil)
@@ -254,12 +252,12 @@ func TestACallWhosePeriodOtherSettingsHaveDoneTellsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, c := w.node(), w.node(), w.node()
 		w.Advance(30 * time.Minute)
-		a.ran(once.Options{Every: time.Second}, nil)
+		a.ran(once.Config{Every: time.Second}, nil)
 		for range 3 {
 			b.finds(hourly, once.Done)
 		}
 		w.Until(hour)
-		a.ran(once.Options{Every: time.Second}, nil)
+		a.ran(once.Config{Every: time.Second}, nil)
 		b.finds(hourly, once.Done)
 		told := b.Told(observe.SettingsDiffer)
 		require.Len(t, told, 2, "once in a period")
@@ -269,7 +267,7 @@ func TestACallWhosePeriodOtherSettingsHaveDoneTellsIt(t *testing.T) {
 		w.Until(2 * hour)
 		b.ran(hourly, nil)
 		b.finds(hourly, once.Done)
-		c.finds(once.Options{Every: hour, Offset: hour / 2}, once.Done)
+		c.finds(once.Config{Every: hour, Offset: hour / 2}, once.Done)
 		require.Len(t, b.Told(observe.SettingsDiffer), 2)
 		require.Empty(t, a.Told(observe.SettingsDiffer))
 		told = c.Told(observe.SettingsDiffer)
@@ -283,9 +281,9 @@ func TestAPeriodIsLateWhereALaterOneHasBegun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		w.Advance(45 * time.Minute)
-		n.ran(once.Options{Every: 20 * time.Minute}, errMine)
+		n.ran(once.Config{Every: 20 * time.Minute}, errMine)
 		before := w.kept()
-		_, err := n.Do(t.Context(), digest, hourly, never(t))
+		_, err := n.job(hourly).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, once.ErrLate)
 		require.Equal(t, before, w.kept())
 	})

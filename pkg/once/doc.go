@@ -1,16 +1,20 @@
 // Package once runs a job once in each period, over all processes that ask for it.
 //
-//	jobs, err := once.New(redis, qlock.Config{}) // no I/O
-//	defer jobs.Close(ctx)
+//	n, err := node.New(redis, node.Config{}) // no I/O
+//	defer n.Close(ctx)
 //
-//	hourly := once.Options{Every: time.Hour}
-//	result, err := jobs.Do(ctx, "digest", hourly, func(ctx context.Context, run *once.Run) error {
+//	digest := once.New(n, "digest", once.Config{Every: time.Hour})
+//	result, err := digest.Do(ctx, func(ctx context.Context, run *once.Run) error {
 //		return send(ctx, run.Period(), run.Fence())
 //	})
 //
-// Do asks once, for the period that it is now, as a program does that cron starts. [Client.Run] asks in
-// each period until its context ends, as one does that goes on. [Client.Begin] is for callers who
-// cannot hand over a function. [Client.Last] says what has become of the runs.
+// [Job.Do] asks once, for the period that it is now, as a program does that cron starts. [Job.Run] asks in
+// each period until its context ends, as one does that goes on. [Job.Begin] is for callers who
+// cannot hand over a function. [Job.Last] says what has become of the runs.
+//
+// [New] returns no error: each call of a Job that cannot be used says what is wrong, and so does Check of the
+// node. Call Check when the program starts. It also finds a server that evicts keys, which may forget that a
+// period is done.
 //
 // # Model
 //
@@ -26,7 +30,7 @@
 //	     └────────────────────┘  its own process stopped it: that is no attempt
 //
 // A process that finds its period done has sent one read. While somebody is at it, a call returns
-// [Running], or stands in line with Options.Wait. Whoever waits hears of the outcome, or takes over when
+// [Running], or stands in line with Config.Wait. Whoever waits hears of the outcome, or takes over when
 // the run has failed, or when the lease of a process that died is over. A call is for the period in
 // which it was made, and never for the next one: if that is over before the call can begin, the error is
 // [ErrLate].
@@ -38,17 +42,17 @@
 // The outcome is kept before the lock is released. While the server does not answer, the lock stays
 // held, and the outcome is told again.
 //
-// # Options
+// # Settings
 //
-// All callers of a name give the same Options. During a deploy that changes them each call goes by its
-// own: what is done for a period that starts later is done for all earlier ones, and with another Offset
+// All processes give a name the same Every, Offset and Attempts. During a deploy that changes them each call
+// goes by its own: what is done for a period that starts later is done for all earlier ones, and with another Offset
 // what is done for a period is done for those that it reaches into. So a new Offset skips up to a
 // period, and runs nothing twice. A call whose period was done by other settings sends an event of kind
 // settings_differ: of two Everys that are both in use, the longer one may never run. The command berth
 // run --once has half of Every as its default Offset.
 //
 // A run without an end keeps its name for good, as it renews the lease. Bound it: by its context, or by
-// qlock.Config.Defaults.MaxHold.
+// Config.MaxHold.
 //
 // # What is promised
 //

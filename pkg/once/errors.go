@@ -4,7 +4,7 @@ import "errors"
 
 // The errors that only this package has.
 var (
-	// ErrUsedUp says that the period has been begun as often as Options.Attempts allow, and is not
+	// ErrUsedUp says that the period has been begun as often as Config.Attempts allow, and is not
 	// done. The newest run is in the Result.
 	ErrUsedUp = errors.New("berth: attempts of the period used up")
 

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // daily is one period each day, from midnight UTC.
-var daily = once.Options{Every: 24 * time.Hour}
+var daily = once.Config{Every: 24 * time.Hour}
 
 // Where no function can be handed over, a run begins and ends by two calls.
-func ExampleClient_Begin() {
+func ExampleJob_Begin() {
 	server, err := embedded.Start() // use your Redis
 	if err != nil {
 		panic(err)
@@ -26,13 +26,14 @@ func ExampleClient_Begin() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	jobs, err := once.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer jobs.Close(ctx)
+	defer n.Close(ctx)
 
-	run, result, err := jobs.Begin(ctx, "digest", daily)
+	job := once.New(n, "digest", daily)
+	run, result, err := job.Begin(ctx)
 	if err != nil {
 		panic(err)
 	}

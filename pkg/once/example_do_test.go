@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // send is the job.
@@ -17,7 +17,7 @@ func send(_ context.Context, run *once.Run) error {
 }
 
 // Two replicas ask for the same day. One sends the digest.
-func ExampleClient_Do() {
+func ExampleJob_Do() {
 	server, err := embedded.Start() // use your Redis
 	if err != nil {
 		panic(err)
@@ -29,14 +29,15 @@ func ExampleClient_Do() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	jobs, err := once.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer jobs.Close(ctx)
+	defer n.Close(ctx)
 
-	for range 2 {
-		result, err := jobs.Do(ctx, "digest", once.Options{Every: 24 * time.Hour}, send)
+	job := once.New(n, "digest", once.Config{Every: 24 * time.Hour})
+	for range 2 { // each would be a process
+		result, err := job.Do(ctx, send)
 		fmt.Println(result.Status, err)
 	}
 	// Output:

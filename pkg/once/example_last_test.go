@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 var errNoPaper = errors.New("no paper")
 
 // What failed may be tried again, by any process, while attempts are left.
-func ExampleClient_Last() {
+func ExampleJob_Last() {
 	server, err := embedded.Start() // use your Redis
 	if err != nil {
 		panic(err)
@@ -26,15 +26,16 @@ func ExampleClient_Last() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	jobs, err := once.New(redis, qlock.Config{Label: "replica-1"})
+	n, err := node.New(redis, node.Config{Label: "replica-1"})
 	if err != nil {
 		panic(err)
 	}
-	defer jobs.Close(ctx)
+	defer n.Close(ctx)
 
-	_, err = jobs.Do(ctx, "print", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return errNoPaper })
+	job := once.New(n, "print", once.Config{Every: 24 * time.Hour})
+	_, err = job.Do(ctx, func(context.Context, *once.Run) error { return errNoPaper })
 	fmt.Println(err)
-	last, err := jobs.Last(ctx, "print")
+	last, err := job.Last(ctx)
 	if err != nil {
 		panic(err)
 	}

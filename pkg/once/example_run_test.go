@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // nightly begins a period each day at 03:00 UTC.
-var nightly = once.Options{Every: 24 * time.Hour, Offset: 3 * time.Hour}
+var nightly = once.Config{Every: 24 * time.Hour, Offset: 3 * time.Hour}
 
 // A replica that goes on asks in each period until its context ends.
-func ExampleClient_Run() {
+func ExampleJob_Run() {
 	server, err := embedded.Start() // use your Redis
 	if err != nil {
 		panic(err)
@@ -25,14 +25,14 @@ func ExampleClient_Run() {
 		panic(err)
 	}
 	defer redis.Close()
-	jobs, err := once.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer jobs.Close(context.Background())
+	defer n.Close(context.Background())
 
 	ctx, stop := context.WithCancel(context.Background())
-	err = jobs.Run(ctx, "digest", nightly, func(context.Context, *once.Run) error {
+	err = once.New(n, "digest", nightly).Run(ctx, func(context.Context, *once.Run) error {
 		fmt.Println("sending")
 		stop() // or by a signal
 		return nil

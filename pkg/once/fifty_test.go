@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit/amount"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // A town is many nodes that run one name, and what they did.
@@ -40,12 +40,12 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 		var o town
 		var asking sync.WaitGroup
 		random := rand.New(rand.NewPCG(1, 2))
-		opts := once.Options{Every: every}
 		redis := w.Process().Redis // one for all: fifty times as many goroutines would show nothing more
 		for range nodes {
-			n, err := once.New(redis, qlock.Config{Lease: lease})
+			n, err := node.New(redis, node.Config{Lease: lease})
 			require.NoError(t, err)
 			defer func() { require.NoError(t, n.Close(context.Background())) }()
+			job := once.New(n, digest, once.Config{Every: every})
 			ahead := time.Duration(random.Int64N(int64(8*time.Minute))) - 4*time.Minute
 			asking.Go(func() {
 				for {
@@ -54,7 +54,7 @@ func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
 					if w.Now() >= periods*every {
 						return
 					}
-					_, err := n.Do(context.Background(), digest, opts, func(_ context.Context, run *once.Run) error {
+					_, err := job.Do(context.Background(), func(_ context.Context, run *once.Run) error {
 						o.did(run)
 						time.Sleep(ms)
 						return nil
@@ -80,12 +80,12 @@ func TestTheLoopsOfFiftyNodesDoEachPeriodOnce(t *testing.T) {
 		var o town
 		var running sync.WaitGroup
 		ctx, stop := context.WithCancel(context.Background())
-		opts := once.Options{Every: time.Minute}
-		tries, all := 0, make([]*node, nodes)
+		cfg := once.Config{Every: time.Minute}
+		tries, all := 0, make([]*process, nodes)
 		for i := range all {
 			all[i] = w.node()
 			running.Go(func() {
-				err := all[i].Run(ctx, digest, opts, func(_ context.Context, run *once.Run) error {
+				err := all[i].job(cfg).Run(ctx, func(_ context.Context, run *once.Run) error {
 					time.Sleep(ms)
 					if tries++; tries%3 == 0 { // nobody else runs
 						return errMine

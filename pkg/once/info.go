@@ -19,7 +19,7 @@ const (
 	// Failed: the run ended with an error.
 	Failed Outcome = "failed"
 	// Stopped: the run ended with an error because its own process told it to end: the context of the
-	// call was cancelled, or the client was closed. It does not count as an attempt.
+	// call was cancelled, or the job was closed. It does not count as an attempt.
 	Stopped Outcome = "stopped"
 )
 

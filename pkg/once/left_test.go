@@ -13,13 +13,13 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // single allows one attempt.
-var single = once.Options{Every: hour, Attempts: 1}
+var single = once.Config{Every: hour, Attempts: 1}
 
 // The caller leaves while the run begins. Nothing runs, and no attempt is used.
 func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
@@ -33,7 +33,7 @@ func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
 				time.AfterFunc(500*ms, cancel)
 			}
 			defer cancel()
-			_, err := n.Do(ctx, digest, single, never(t))
+			_, err := n.job(single).Do(ctx, never(t))
 			require.Equal(t, 500*ms, w.Now(), "it is let go at once")
 			require.ErrorIs(t, err, berth.ErrNotAcquired)
 			require.ErrorIs(t, err, cause)
@@ -56,7 +56,7 @@ func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			time.AfterFunc(after, func() { cancel(errMine) })
 			w.Advance(0)
-			_, err := n.Do(ctx, digest, hourly, never(t))
+			_, err := n.job(hourly).Do(ctx, never(t))
 			var refused *berth.AcquireError
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, berth.ReasonCancelled, refused.Reason)
@@ -68,7 +68,7 @@ func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
 	}
 }
 
-// The server is away while the caller leaves and the client is closed: Close waits for the answer, and has
+// The server is away while the caller leaves and the node is closed: Close waits for the answer, and has
 // the run that has begun stopped.
 func TestCloseWaitsForABeginWhoseCallerHasLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -103,10 +103,10 @@ func TestCloseWaitsForABeginWhoseCallerHasLeft(t *testing.T) {
 func TestAWaitForTheRestEndsAsAnyWait(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		n.ran(once.Options{Every: hour, RetryAfter: 10 * time.Minute}, errMine)
+		n.ran(once.Config{Every: hour, RetryAfter: 10 * time.Minute}, errMine)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errMine)
 		defer cancel()
-		_, err := n.Do(ctx, digest, waiting(hourly), never(t))
+		_, err := n.job(waiting(hourly)).Do(ctx, never(t))
 		var refused *berth.AcquireError
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, berth.ReasonTimedOut, refused.Reason)
@@ -131,7 +131,7 @@ func TestARepeatThatComesAfterThePeriodHasBegun(t *testing.T) {
 
 func TestAProcessThatDrainsNoLongerRunsThePeriodAfterAll(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Label: "old"})
+		n := w.node(node.Config{Label: "old"})
 		began, _ := n.loop(hourly, takes(0, nil))
 		w.Until(hour - time.Minute)
 		w.Notice("l:old", 0, "drain")
@@ -147,10 +147,10 @@ func TestAProcessThatDrainsNoLongerRunsThePeriodAfterAll(t *testing.T) {
 // Ten loops use up a period. One of them tells, and who comes later sends one read.
 func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := make([]*node, 5)
+		nodes := make([]*process, 5)
 		for i := range nodes {
 			nodes[i] = w.node()
-			nodes[i].loop(once.Options{Every: hour, Attempts: 2}, takes(time.Second, errMine))
+			nodes[i].loop(once.Config{Every: hour, Attempts: 2}, takes(time.Second, errMine))
 		}
 		w.Until(10 * time.Minute)
 		told := 0
@@ -163,7 +163,7 @@ func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 		require.Equal(t, 1, told)
 		late := w.node()
 		late.Fresh()
-		_, err := late.Do(t.Context(), digest, waiting(once.Options{Every: hour, Attempts: 2}), never(t))
+		_, err := late.job(waiting(once.Config{Every: hour, Attempts: 2})).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, once.ErrUsedUp)
 		require.Empty(t, late.Scripts())
 	})
@@ -173,7 +173,7 @@ func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 func TestAWaitForTheRestLooksBeforeItStandsInLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
-		a.ran(once.Options{Every: hour, RetryAfter: time.Minute}, errMine)
+		a.ran(once.Config{Every: hour, RetryAfter: time.Minute}, errMine)
 		call := b.start(t.Context(), waiting(hourly), never(t))
 		w.Until(30 * time.Second)
 		w.Do("HSET", record, "success", strings.Replace(w.kept()["run"], " failed ", " done ", 1))
@@ -204,7 +204,7 @@ func TestMissedPeriodsAreToldThoughTheFirstBeginWasNotAnswered(t *testing.T) {
 			}
 			return link.Pass
 		})
-		_, err := n.Do(t.Context(), digest, hourly, never(t))
+		_, err := n.job(hourly).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, berth.ErrUnavailable)
 		n.OnCommand(nil)
 		require.Equal(t, 1, n.ran(hourly, nil).Missed)
@@ -238,7 +238,7 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 			n := w.node()
 			w.Do("HSET", record, "fmt", "1", "expires", strconv.FormatInt(w.Began.Add(3*hour).UnixMilli(), 10), field, text)
 			before := w.kept()
-			_, err := n.Do(t.Context(), digest, hourly, never(t))
+			_, err := n.job(hourly).Do(t.Context(), never(t))
 			require.ErrorIs(t, err, state.ErrDamaged)
 			require.ErrorContains(t, err, "cannot be read")
 			require.Equal(t, before, w.kept())

@@ -12,27 +12,33 @@ import (
 )
 
 // Run runs f once in each period, over all processes that call Run or Do for the name, until ctx ends
-// or the client is closed. It is Do with Wait again and again: as soon as a period starts by the
+// or the job or the node is closed. It is Do with Wait again and again: as soon as a period starts by the
 // server's clock the callers stand in line, one runs f, and the others wait for the outcome. If f
-// fails, all wait for Options.RetryAfter, and then the first in line runs it. What goes wrong is an
+// fails, all wait for Config.RetryAfter, and then the first in line runs it. What goes wrong is an
 // event and no error, of kind run_failed, or not_begun where Run could not begin: Run goes on also where
 // the server does not answer, or refuses.
 //
-// Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for bad arguments.
-func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) error {
-	opts.Wait = true
-	if _, err := c.call(name, opts); err != nil {
-		return err
+// Run returns ctx's error with its cause, berth.ErrClosed, or berth.ErrInvalidConfig for a nil f and a job that
+// cannot be used.
+func (j *Job) Run(ctx context.Context, f Func) error {
+	if j.bad != nil {
+		return j.bad
 	}
 	if err := settings.Function(f != nil); err != nil {
 		return err
 	}
+	if !j.enter(0) {
+		return berth.ErrClosed
+	}
+	defer j.exit(0)
+	cfg := j.cfg
+	cfg.Wait = true
 	known, unkept := time.Time{}, (*Run)(nil)
-	for ctx.Err() == nil && !c.isClosed() {
+	for ctx.Err() == nil && !j.isClosed() {
 		if unkept != nil && unkept.retell(ctx) {
 			unkept = nil
 		}
-		q, err := c.call(name, opts)
+		q, err := j.call(cfg)
 		if err != nil {
 			return err
 		}
@@ -44,7 +50,7 @@ func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) err
 		if result.Status == Done || run != nil && run.succeeded() {
 			known = q.period.Start // also if the server does not know it yet, or any more
 		}
-		c.sleep(ctx, q.next(ctx, result, err))
+		j.sleep(ctx, q.next(ctx, result, err))
 		if result.Status != Ran && errors.Is(err, berth.ErrDraining) {
 			q.stayOut(ctx)
 		}
@@ -55,20 +61,20 @@ func (c *Client) Run(ctx context.Context, name string, opts Options, f Func) err
 	return berth.ErrClosed
 }
 
-// next is when the next turn is due, by the client's clock.
+// next is when the next turn is due, by the node's clock.
 func (q *call) next(ctx context.Context, result Result, err error) time.Duration {
-	soon := q.c.clock.Now() + min(q.Every/10, time.Minute)
+	soon := q.j.p.Clock.Now() + min(q.Every/10, time.Minute)
 	// f's own failure has been told, and whose run was the last tells that no attempts are left.
-	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.c.Node()
+	others := errors.Is(err, ErrUsedUp) && result.Outcome == Failed && result.Node != q.j.p.Node().ID
 	told := result.Status == Ran || others
-	if err != nil && !told && ctx.Err() == nil && !q.c.isClosed() {
-		q.c.tell.Send(observe.Event{Kind: observe.NotBegun, Context: ctx, Name: q.name, Detail: q.begins(), Err: err})
+	if err != nil && !told && ctx.Err() == nil && !q.j.isClosed() {
+		q.j.tell.Send(observe.Event{Kind: observe.NotBegun, Context: ctx, Name: q.j.name, Detail: q.begins(), Err: err})
 	}
 	switch {
 	case q.over == 0: // the server was not reached
 		return soon
 	case result.Status == Ran && err != nil:
-		soon = q.c.clock.Now() + q.RetryAfter
+		soon = q.j.p.Clock.Now() + q.RetryAfter
 	case result.Status == Running:
 	case err == nil, errors.Is(err, ErrUsedUp),
 		errors.Is(err, ErrLate) && q.last.Run != nil && q.last.Run.Period.Start.After(q.period.Start): // of other settings
@@ -81,9 +87,9 @@ func (q *call) next(ctx context.Context, result Result, err error) time.Duration
 
 // stayOut waits while the process drains, up to the end of the period.
 func (q *call) stayOut(ctx context.Context) {
-	for again := true; again && ctx.Err() == nil && !q.c.isClosed(); {
-		q.c.sleep(ctx, min(q.c.clock.Now()+out, q.over))
-		again = q.c.clock.Now() < q.over && q.c.locks.Draining()
+	for again := true; again && ctx.Err() == nil && !q.j.isClosed(); {
+		q.j.sleep(ctx, min(q.j.p.Clock.Now()+out, q.over))
+		again = q.j.p.Clock.Now() < q.over && q.j.p.Notice.Drains()
 	}
 }
 
@@ -101,15 +107,16 @@ func (q *call) begins() string {
 // nap bounds a sleep: a timer stands still while the machine is suspended, and the clock does not.
 const nap = time.Minute
 
-// sleep waits for a moment of the client's clock, or for the end of ctx or the client.
-func (c *Client) sleep(ctx context.Context, until time.Duration) {
-	for left := until - c.clock.Now(); left > 0; left = until - c.clock.Now() {
+// sleep waits for a moment of the node's clock, or for the end of ctx, the job or the node.
+func (j *Job) sleep(ctx context.Context, until time.Duration) {
+	for left := until - j.p.Clock.Now(); left > 0; left = until - j.p.Clock.Now() {
 		timer := time.NewTimer(min(left, nap))
 		select {
 		case <-timer.C:
 			continue
 		case <-ctx.Done():
-		case <-c.life.Done():
+		case <-j.life.Done():
+		case <-j.p.Closing():
 		}
 		timer.Stop()
 		return

@@ -9,17 +9,17 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // loop runs in the background until the test ends, and records when each run began.
-func (n *node) loop(opts once.Options, f once.Func) (began *[]time.Duration, stop func() error) {
+func (n *process) loop(cfg once.Config, f once.Func) (began *[]time.Duration, stop func() error) {
 	n.w.T.Helper()
 	began = new([]time.Duration)
 	call := testkit.Queue(context.Background(), n.w.World, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, n.Run(ctx, digest, opts, func(ctx context.Context, run *once.Run) error {
+		return struct{}{}, n.job(cfg).Run(ctx, func(ctx context.Context, run *once.Run) error {
 			*began = append(*began, n.w.Now())
 			return f(ctx, run)
 		})
@@ -51,7 +51,7 @@ func TestALoopLeavesAPeriodInWhichOthersGoByAnotherLength(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, m := w.node(), w.node()
 		w.Until(20 * time.Minute)
-		n.ran(once.Options{Every: 20 * time.Minute}, errMine)
+		n.ran(once.Config{Every: 20 * time.Minute}, errMine)
 		m.loop(hourly, never(t))
 		w.Until(59 * time.Minute)
 		late := m.Told(observe.NotBegun)
@@ -63,7 +63,7 @@ func TestALoopLeavesAPeriodInWhichOthersGoByAnotherLength(t *testing.T) {
 func TestALoopTriesAgainAfterAFailure(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		began, _ := n.loop(once.Options{Every: hour, Attempts: 2}, takes(0, errMine))
+		began, _ := n.loop(once.Config{Every: hour, Attempts: 2}, takes(0, errMine))
 		w.Until(hour + 30*time.Minute)
 		require.Equal(t, []time.Duration{0, time.Minute, hour, hour + time.Minute}, *began)
 		failed := n.Told(observe.RunFailed)
@@ -84,7 +84,7 @@ func TestEachMissedPeriodIsToldOnce(t *testing.T) {
 	const period = 10 * time.Minute
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		single := once.Options{Every: period, Attempts: 2}
+		single := once.Config{Every: period, Attempts: 2}
 		missed := func() (count int) {
 			for _, e := range n.Told(observe.Missed) {
 				count += e.Count
@@ -139,7 +139,7 @@ func TestALoopOutlivesItsServer(t *testing.T) {
 func TestALoopRunsInThePeriodInWhichItsServerComesBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		began, _ := n.loop(once.Options{Every: hour, RetryAfter: 2 * hour}, takes(0, nil))
+		began, _ := n.loop(once.Config{Every: hour, RetryAfter: 2 * hour}, takes(0, nil))
 		w.Until(hour - time.Second)
 		n.Cut()
 		w.Until(hour + 20*time.Second)
@@ -158,7 +158,7 @@ func TestALoopThatIsRefusedAsksOnceAMinute(t *testing.T) {
 		n := w.node()
 		w.Do("SET", record, "x")
 		n.Fresh()
-		n.loop(once.Options{Every: hour, RetryAfter: ms}, never(t))
+		n.loop(once.Config{Every: hour, RetryAfter: ms}, never(t))
 		w.Until(10 * time.Minute)
 		require.Equal(t, 11, n.Count("HMGET"))
 	})
@@ -166,7 +166,7 @@ func TestALoopThatIsRefusedAsksOnceAMinute(t *testing.T) {
 
 func TestALoopRestsForAsLongAsItSays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		began, _ := w.node().loop(once.Options{Every: hour, RetryAfter: time.Second}, takes(0, errMine))
+		began, _ := w.node().loop(once.Config{Every: hour, RetryAfter: time.Second}, takes(0, errMine))
 		w.Until(30 * time.Minute)
 		require.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, *began)
 	})
@@ -193,7 +193,7 @@ func TestALoopKeepsASuccessThatTheServerHasNotHeardOf(t *testing.T) {
 func TestALoopGoesOnAfterARunThatTookLongerThanItsPeriod(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		began, _ := n.loop(once.Options{Every: time.Minute}, takes(90*time.Second, nil))
+		began, _ := n.loop(once.Config{Every: time.Minute}, takes(90*time.Second, nil))
 		w.Until(30 * time.Second)
 		w.Do("FLUSHALL")
 		w.Until(91 * time.Second)
@@ -207,7 +207,7 @@ func TestAPeriodThatNobodyCouldBeginIsTold(t *testing.T) {
 		n := w.node()
 		lock, err := w.locks().Lock(t.Context(), digest, nil)
 		require.NoError(t, err)
-		began, _ := n.loop(once.Options{Every: time.Minute}, takes(0, nil))
+		began, _ := n.loop(once.Config{Every: time.Minute}, takes(0, nil))
 		w.Until(2*time.Minute + time.Second)
 		require.NoError(t, lock.Release(t.Context()))
 		w.Until(2*time.Minute + 2*time.Second)
@@ -218,22 +218,9 @@ func TestAPeriodThatNobodyCouldBeginIsTold(t *testing.T) {
 	})
 }
 
-func TestCloseEndsALoopThatSleeps(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		call := testkit.Queue(context.Background(), w.World, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, n.Run(ctx, digest, hourly, takes(0, nil))
-		})
-		require.NoError(t, n.Close(t.Context()))
-		<-call.Done
-		require.ErrorIs(t, call.Err, berth.ErrClosed)
-		require.Zero(t, w.Now())
-	})
-}
-
 func TestADrainingProcessLeavesThePeriodToOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		old, other := w.node(qlock.Config{Label: "old"}), w.node()
+		old, other := w.node(node.Config{Label: "old"}), w.node()
 		began, _ := old.loop(hourly, takes(time.Minute, nil))
 		w.Advance(time.Second)
 		w.Notice("l:old", 0, "drain")

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/fence"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestWhatADeadProcessBeganIsTakenByTheNextInLine(t *testing.T) {
@@ -91,7 +91,7 @@ func TestLostRepliesChangeNothing(t *testing.T) {
 			a, b := w.node(), w.node()
 			for _, want := range []error{errMine, nil} {
 				a.Once(script, link.LoseReply)
-				r, err := a.Do(t.Context(), digest, hourly, takes(ms, want))
+				r, err := a.job(hourly).Do(t.Context(), takes(ms, want))
 				require.ErrorIs(t, err, want)
 				require.Equal(t, once.Ran, r.Status)
 				require.Equal(t, r.Attempt, b.last().Run.Attempt)
@@ -118,7 +118,7 @@ func TestLateCopiesChangeNothing(t *testing.T) {
 
 			n.Once(script, link.Late)
 			n.ran(hourly, errMine)
-			run, _, err := n.Begin(t.Context(), digest, hourly)
+			run, _, err := n.job(hourly).Begin(t.Context())
 			require.NoError(t, err)
 			defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
 			before = w.kept()
@@ -136,7 +136,7 @@ func TestALateCopyOfABeginThatBeganNothingUsesUpOneAttempt(t *testing.T) {
 	for row, late := range map[string]int{"answered": 1, "given up": 1000} {
 		inWorldOf(t, row, func(t *testing.T, w *world) {
 			n := w.node()
-			n.ran(once.Options{Every: hour, RetryAfter: time.Minute}, errMine)
+			n.ran(once.Config{Every: hour, RetryAfter: time.Minute}, errMine)
 			copies := 0
 			n.OnCommand(func(c link.Command) link.Fate {
 				if c.Name == "once_begin" && copies < late {
@@ -145,7 +145,7 @@ func TestALateCopyOfABeginThatBeganNothingUsesUpOneAttempt(t *testing.T) {
 				}
 				return link.Pass
 			})
-			r, err := n.Do(t.Context(), digest, hourly, never(t))
+			r, err := n.job(hourly).Do(t.Context(), never(t))
 			if row == "answered" {
 				require.NoError(t, err)
 				require.Equal(t, once.Resting, r.Status)
@@ -184,7 +184,7 @@ func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
 		n.ran(hourly, nil)
 		w.Until(hour)
 		lose := w.Snapshot()
-		run, r, err := n.Begin(t.Context(), digest, hourly)
+		run, r, err := n.job(hourly).Begin(t.Context())
 		require.NoError(t, err)
 		lose()
 		require.NoError(t, run.End(t.Context(), nil))
@@ -210,7 +210,7 @@ func TestWhatTheServerLostIsDoneAgain(t *testing.T) {
 // The hold is lost between the grant and the begin: f does not run, and no attempt is used.
 func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{CallTimeout: time.Minute})
+		n := w.node(node.Config{CallTimeout: time.Minute})
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "once_begin" {
 				w.Do("DEL", w.State)
@@ -218,10 +218,10 @@ func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 			}
 			return link.Pass
 		})
-		_, err := n.Do(t.Context(), digest, hourly, never(t))
+		_, err := n.job(hourly).Do(t.Context(), never(t))
 		require.ErrorIs(t, err, berth.ErrLost)
 		n.OnCommand(nil)
-		single := once.Options{Every: hour, Attempts: 1}
+		single := once.Config{Every: hour, Attempts: 1}
 		n.ran(single, nil)
 	})
 }
@@ -229,7 +229,7 @@ func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 func TestAnEndWaitsForOneInProgress(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		run, r, err := n.Begin(t.Context(), digest, hourly)
+		run, r, err := n.job(hourly).Begin(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, once.Ran, r.Status)
 		require.Equal(t, digest, run.Name())
@@ -243,33 +243,10 @@ func TestAnEndWaitsForOneInProgress(t *testing.T) {
 		require.NoError(t, run.End(ctx, errMine), "the first one counts")
 		require.ErrorIs(t, context.Cause(run.Context()), berth.ErrReleased)
 		n.finds(hourly, once.Done)
-		nobody, r, err := n.Begin(t.Context(), digest, hourly)
+		nobody, r, err := n.job(hourly).Begin(t.Context())
 		require.NoError(t, err)
 		require.Nil(t, nobody)
 		require.Equal(t, once.Done, r.Status)
-	})
-}
-
-func TestCloseWaitsForRunsAndTellsThemToEnd(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		run := a.start(t.Context(), hourly, func(ctx context.Context, _ *once.Run) error {
-			<-ctx.Done()
-			time.Sleep(time.Second) // it cleans up
-			return context.Cause(ctx)
-		})
-		wait := b.start(t.Context(), waiting(hourly), takes(ms, nil))
-		require.NoError(t, a.Close(t.Context()))
-		require.Equal(t, time.Second, w.Now())
-		r := run.Granted(time.Second)
-		require.ErrorIs(t, r.err, berth.ErrClosed)
-		require.Equal(t, once.Stopped, r.Outcome)
-		next := wait.Granted(time.Second + ms)
-		require.NoError(t, next.err)
-		require.Equal(t, 1, next.Attempt)
-		_, err := a.Do(t.Context(), digest, hourly, never(t))
-		require.ErrorIs(t, err, berth.ErrClosed)
-		require.ErrorIs(t, a.Run(t.Context(), digest, hourly, never(t)), berth.ErrClosed)
 	})
 }
 
@@ -300,7 +277,7 @@ func TestARunThatEndsAfterACloseThatMayNotWaitIsStopped(t *testing.T) {
 	})
 }
 
-// The hold is lost by itself, and the client closed after that.
+// The hold is lost by itself, and the node closed after that.
 func TestARunThatWasLostBeforeCloseHasFailed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
@@ -325,7 +302,7 @@ func TestABeginThatAnotherOneOvertookFindsItRunning(t *testing.T) {
 				overtakes.Do(func() {
 					w.Do("DEL", w.State)
 					time.Sleep(ms) // fences are told apart by the time in between
-					run, _, _ = b.Begin(context.Background(), digest, hourly)
+					run, _, _ = b.job(hourly).Begin(context.Background())
 				})
 			}
 			return link.Pass
@@ -339,8 +316,8 @@ func TestABeginThatAnotherOneOvertookFindsItRunning(t *testing.T) {
 // another one.
 func TestTheEndOfALostRunWhoseCallerHasLeftTakesTheCleanupTimeout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{CleanupTimeout: 500 * ms})
-		run, _, err := n.Begin(t.Context(), digest, hourly)
+		n := w.node(node.Config{CleanupTimeout: 500 * ms})
+		run, _, err := n.job(hourly).Begin(t.Context())
 		require.NoError(t, err)
 		n.Cut()
 		<-run.Context().Done()
@@ -359,11 +336,11 @@ func TestASuccessWithALaterStartStays(t *testing.T) {
 		a, b := w.node(), w.node()
 		w.Advance(45 * time.Minute)
 		cutOff := w.Snapshot()
-		newest := a.ran(once.Options{Every: 20 * time.Minute}, nil)
+		newest := a.ran(once.Config{Every: 20 * time.Minute}, nil)
 		primary := w.Snapshot()
 		cutOff()
 		w.Advance(ms)
-		run, _, err := b.Begin(t.Context(), digest, hourly)
+		run, _, err := b.job(hourly).Begin(t.Context())
 		require.NoError(t, err)
 		require.NotNil(t, run)
 		primary()

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -27,7 +30,7 @@ const (
 	hour   = time.Hour
 )
 
-// world is a server in virtual time, and clients of it.
+// world is a server in virtual time, and processes on it.
 type world struct{ *testkit.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
@@ -42,38 +45,49 @@ func inWorldOf(t *testing.T, row string, test func(t *testing.T, w *world)) {
 	t.Run(row, func(t *testing.T) { inWorld(t, test) })
 }
 
-// node is a client on a link of its own, as in a process of its own.
-type node struct {
-	*once.Client
+// process is a node on a link of its own, as in a process of its own.
+type process struct {
+	*node.Node
 	*testkit.Process
-	w *world
+	w    *world
+	jobs sync.Map // by what each was made with
 }
 
-// node starts a client. Its lease is that of the tests unless cfg says so.
-func (w *world) node(cfg ...qlock.Config) *node {
+// node starts a process. Its lease is that of the tests unless cfg says so.
+func (w *world) node(cfg ...node.Config) *process {
 	w.T.Helper()
-	n := &node{Process: w.Process(), w: w}
-	var c qlock.Config
+	n := &process{Process: w.Process(), w: w}
+	var c node.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}
 	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
 	var err error
-	n.Client, err = once.New(n.Redis, c)
+	n.Node, err = node.New(n.Redis, c)
 	require.NoError(w.T, err)
-	n.Closes(n.Client.Close)
+	n.Closes(n.Close)
 	return n
+}
+
+// job is the job of the tests' name, the same one for the same cfg.
+func (n *process) job(cfg once.Config) *once.Job { return n.named(digest, cfg) }
+
+// named is the job of a name. Its lease is that of the tests unless cfg says so.
+func (n *process) named(name string, cfg once.Config) *once.Job {
+	cfg.Lease = cmp.Or(cfg.Lease, lease)
+	job, _ := n.jobs.LoadOrStore(fmt.Sprint(name, cfg), once.New(n.Node, name, cfg))
+	return job.(*once.Job)
 }
 
 var errMine = errors.New("my own reason")
 
-// hourly are the options of most tests.
-var hourly = once.Options{Every: hour}
+// hourly is the Config of most tests.
+var hourly = once.Config{Every: hour}
 
-// waiting are those of a call that waits.
-func waiting(o once.Options) once.Options {
-	o.Wait = true
-	return o
+// waiting has the calls of a job wait.
+func waiting(cfg once.Config) once.Config {
+	cfg.Wait = true
+	return cfg
 }
 
 // outcome is a call that has returned.
@@ -86,10 +100,10 @@ type outcome struct {
 type call = testkit.Wait[outcome]
 
 // start does in the background, and lets everything settle.
-func (n *node) start(ctx context.Context, opts once.Options, f once.Func) *call {
+func (n *process) start(ctx context.Context, cfg once.Config, f once.Func) *call {
 	n.w.T.Helper()
 	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (outcome, error) {
-		r, err := n.Do(ctx, digest, opts, f)
+		r, err := n.job(cfg).Do(ctx, f)
 		return outcome{r, err}, nil
 	})
 }
@@ -112,38 +126,35 @@ func never(t *testing.T) once.Func {
 }
 
 // ran does, and requires that f ran, with that error.
-func (n *node) ran(opts once.Options, want error) once.Result {
+func (n *process) ran(cfg once.Config, want error) once.Result {
 	n.w.T.Helper()
-	r, err := n.Do(context.Background(), digest, opts, takes(ms, want))
+	r, err := n.job(cfg).Do(context.Background(), takes(ms, want))
 	require.ErrorIs(n.w.T, err, want)
 	require.Equal(n.w.T, once.Ran, r.Status)
 	return r
 }
 
 // finds does, and requires a status without a run.
-func (n *node) finds(opts once.Options, want once.Status) once.Result {
+func (n *process) finds(cfg once.Config, want once.Status) once.Result {
 	n.w.T.Helper()
-	r, err := n.Do(context.Background(), digest, opts, never(n.w.T))
+	r, err := n.job(cfg).Do(context.Background(), never(n.w.T))
 	require.NoError(n.w.T, err)
 	require.Equal(n.w.T, want, r.Status)
 	return r
 }
 
 // last is what is known of the runs.
-func (n *node) last() once.Last {
+func (n *process) last() once.Last {
 	n.w.T.Helper()
-	last, err := n.Last(context.Background(), digest)
+	last, err := n.job(hourly).Last(context.Background())
 	require.NoError(n.w.T, err)
 	return last
 }
 
-// locks is a client of the lock that runs stand on.
-func (w *world) locks() *qlock.Client {
+// locks are those that runs stand on, of another process.
+func (w *world) locks() *qlock.Locks {
 	w.T.Helper()
-	locks, err := qlock.New(w.Redis, qlock.Config{Lease: lease})
-	require.NoError(w.T, err)
-	w.T.Cleanup(func() { require.NoError(w.T, locks.Close(context.Background())) })
-	return locks
+	return qlock.New(w.node().Node, nil)
 }
 
 // slow lets a script take a time to reach the server.

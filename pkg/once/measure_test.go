@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // What runs is counted as of "once", and what the lock of a run does as of "lock".
@@ -21,7 +21,7 @@ func TestAMeterCountsRunsByKindAndTheirLockApart(t *testing.T) {
 			return func(_ context.Context, _ float64) {}
 		})
 		require.NoError(t, err)
-		n, single := w.node(qlock.Config{Observer: meter}), once.Options{Every: hour, Attempts: 1}
+		n, single := w.node(node.Config{Observer: meter}), once.Config{Every: hour, Attempts: 1}
 		n.ran(single, nil)
 		w.Until(hour)
 		n.ran(single, errMine)

@@ -21,8 +21,8 @@ import (
 type mill struct {
 	t     *rapid.T
 	w     *world
-	nodes []*node
-	dead  []*node
+	nodes []*process
+	dead  []*process
 	name  string
 	limit int // of the attempts
 
@@ -44,11 +44,11 @@ type turn struct {
 }
 
 // start runs the name in the background.
-func (m *mill) start(n *node, opts once.Options, takes time.Duration, fails, heeds bool) {
+func (m *mill) start(n *process, cfg once.Config, takes time.Duration, fails, heeds bool) {
 	ctx := context.Background()
 	m.calls.Go(func() {
 		var mine *turn
-		result, err := n.Do(ctx, m.name, opts, func(ctx context.Context, run *once.Run) error {
+		result, err := n.named(m.name, cfg).Do(ctx, func(ctx context.Context, run *once.Run) error {
 			mine = m.begins(run)
 			if heeds {
 				select {
@@ -118,37 +118,37 @@ func (m *mill) begins(run *once.Run) *turn {
 
 // step is one thing that happens.
 func (m *mill) step(what string, n int) {
-	t, node := m.t, m.nodes[n]
+	t, process := m.t, m.nodes[n]
 	some := func(label string) time.Duration {
 		return rapid.SampledFrom([]time.Duration{0, ms, time.Second, lease - time.Second, lease, 3 * lease, 40 * time.Second}).Draw(t, label)
 	}
 	switch what {
 	case "run":
-		opts := once.Options{
+		cfg := once.Config{
 			Every: rapid.SampledFrom([]time.Duration{time.Minute, time.Minute, 30 * time.Second}).Draw(t, "every"), Attempts: m.limit,
 			RetryAfter: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "rest"), Wait: rapid.Bool().Draw(t, "wait"),
 		}
-		m.start(node, opts, some("takes"), rapid.IntRange(0, 3).Draw(t, "fails") == 0, rapid.Bool().Draw(t, "heeds"))
+		m.start(process, cfg, some("takes"), rapid.IntRange(0, 3).Draw(t, "fails") == 0, rapid.Bool().Draw(t, "heeds"))
 	case "pass":
 		m.w.Advance(some("time"))
 	case "die": // as by kill -9; a new process takes its place
-		node.Die()
-		m.dead, m.nodes[n] = append(m.dead, node), m.w.node()
+		process.Die()
+		m.dead, m.nodes[n] = append(m.dead, process), m.w.node()
 	case "stand still": // as by SIGSTOP, but that f goes on
-		node.Stall()
+		process.Stall()
 		m.w.Advance(some("for"))
-		node.Flow()
+		process.Flow()
 		synctest.Wait()
 	case "cut off":
-		node.Cut()
+		process.Cut()
 		m.w.Advance(some("for"))
-		node.Mend()
+		process.Mend()
 	case "lose a reply", "lose a request":
 		fate := link.LoseReply
 		if what == "lose a request" {
 			fate = link.LoseRequest
 		}
-		node.Once(rapid.SampledFrom([]string{"once_begin", "once_end", "thin_acquire", "thin_release", "lock_acquire", "lock_release"}).Draw(t, "script"), fate)
+		process.Once(rapid.SampledFrom([]string{"once_begin", "once_end", "thin_acquire", "thin_release", "lock_acquire", "lock_release"}).Draw(t, "script"), fate)
 	case "flush":
 		m.loses(func() { m.w.Do("FLUSHALL") })
 	case "fail over":

@@ -1,10 +1,12 @@
 package once
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 const (
@@ -13,9 +15,9 @@ const (
 	maxEvery        = 8784 * time.Hour // a leap year
 )
 
-// Options say what the periods are, and how a call goes about one. All callers of a name give the
-// same Every, Offset and Attempts; each call goes by its own.
-type Options struct {
+// Config says what the periods of a job are, and how a call goes about one. All processes give a name the
+// same Every, Offset and Attempts: each goes by its own.
+type Config struct {
 	// Every is how long a period is: whole milliseconds, from 20 ms to 8784 h, a leap year. It must
 	// be given. Make it much longer than a call to the server takes.
 	Every time.Duration
@@ -34,61 +36,101 @@ type Options struct {
 	// period. So it returns when the period is done, or takes over when that run has failed or its
 	// process has died. Run always waits. Default false.
 	Wait bool
+
+	// Lease is how long the lock of a run is held without being renewed: within it the next one takes over after a death. Whole
+	// milliseconds, at least 20 ms; it must end. Default that of locks, 5 s.
+	Lease time.Duration
+	// NoRenew leaves the renewing to the caller: a run ends with its lease unless its Hold is renewed. Default false.
+	NoRenew bool
+	// MaxHold bounds how long one run may take: whole milliseconds, at least 20 ms, or berth.Forever. Default no bound.
+	MaxHold time.Duration
+	// Priority moves the call ahead of lower ones in line: -128 to 127. Default 0.
+	Priority int
+	// WantAfter is how long a call that waits, once it stands first, waits until it asks whoever runs to finish: see
+	// qlock.LockOptions. Default never.
+	WantAfter time.Duration
+	// Meta is stored with the lock of a run and shown in listings: up to 16 KiB. Default none.
+	Meta map[string]string
+	// Attrs goes to the Logger and the Observer with every event of the lock. Default none.
+	Attrs map[string]any
 }
 
-// Around returns the Options whose periods have their middle at the moments at + k * every after
+// lock are the options of the lock of each call, beside its lease.
+func (c *Config) lock() qlock.LockOptions {
+	return qlock.LockOptions{
+		NoRenew: c.NoRenew, MaxHold: c.MaxHold, Priority: c.Priority, WantAfter: c.WantAfter, Meta: c.Meta, Attrs: c.Attrs,
+	}
+}
+
+// Around returns the Config whose periods have their middle at the moments at + k * every after
 // 1970-01-01 00:00 UTC. It is for schedulers that fire at such moments: a firing that comes up to half
 // of every too early or too late still meets its own period. at may be of any size and sign. Where every
-// or at cannot be, Validate of the Options says so of Every or Offset.
-func Around(every, at time.Duration) Options {
+// or at cannot be, Validate of the Config says so of Every or Offset.
+func Around(every, at time.Duration) Config {
 	if every <= 0 {
-		return Options{Every: every}
+		return Config{Every: every}
 	}
 	half := (every / 2).Truncate(time.Millisecond)
-	return Options{Every: every, Offset: ((at%every+half)%every + every) % every}
+	return Config{Every: every, Offset: ((at%every+half)%every + every) % every}
 }
 
-// Validate returns a *berth.ConfigError for the first value that cannot be, as Do does.
-func (o Options) Validate() error {
-	_, err := o.complete()
-	return err
+// Validate returns a *berth.ConfigError for the first value that cannot be, as each call of a Job does.
+func (c Config) Validate() error {
+	c = c.complete()
+	return cmp.Or(c.validate(), c.validateLock())
 }
 
-// complete fills what is zero, and returns a *berth.ConfigError for the first value that cannot be.
-func (o Options) complete() (Options, error) {
-	if o.Attempts == 0 {
-		o.Attempts = defaultAttempts
+// validateLock looks at the options of the lock.
+func (c *Config) validateLock() error {
+	if c.Lease == berth.Forever {
+		return berth.Invalid("Lease", "it must end: a process that died would hold its name for good")
 	}
-	if o.RetryAfter == 0 && o.Wait {
-		o.RetryAfter = min(o.Every/10, time.Minute).Truncate(time.Millisecond)
+	if c.Lease != 0 {
+		if err := settings.Lease("Lease", c.Lease); err != nil {
+			return err
+		}
 	}
-	return o, o.validate()
+	return cmp.Or(
+		settings.MaxHold("MaxHold", c.MaxHold), settings.Priority("Priority", c.Priority),
+		settings.WantAfter("WantAfter", c.WantAfter), settings.Meta("Meta", c.Meta),
+	)
 }
 
-func (o Options) validate() error {
+// complete fills what is zero.
+func (c Config) complete() Config {
+	if c.Attempts == 0 {
+		c.Attempts = defaultAttempts
+	}
+	if c.RetryAfter == 0 && c.Wait {
+		c.RetryAfter = min(c.Every/10, time.Minute).Truncate(time.Millisecond)
+	}
+	return c
+}
+
+func (c *Config) validate() error {
 	switch {
-	case o.Every == 0:
+	case c.Every == 0:
 		return berth.Invalid("Every", "it must be given: how long a period is")
-	case o.Every > maxEvery:
-		return berth.Invalid("Every", "%s is above %s", o.Every, maxEvery)
+	case c.Every > maxEvery:
+		return berth.Invalid("Every", "%s is above %s", c.Every, maxEvery)
 	}
-	if err := settings.Duration("Every", o.Every); err != nil {
+	if err := settings.Duration("Every", c.Every); err != nil {
 		return err
 	}
-	if err := settings.Duration("Offset", o.Offset); err != nil {
+	if err := settings.Duration("Offset", c.Offset); err != nil {
 		return err
 	}
 	switch {
-	case o.Every < settings.MinLease:
-		return berth.Invalid("Every", "%s is below %s", o.Every, settings.MinLease)
-	case o.Offset >= o.Every:
-		return berth.Invalid("Offset", "%s is not below Every, %s", o.Offset, o.Every)
-	case o.Attempts < 1 || o.Attempts > maxAttempts:
-		return berth.Invalid("Attempts", "%d is not within 1 to %d", o.Attempts, maxAttempts)
-	case o.RetryAfter > maxEvery:
-		return berth.Invalid("RetryAfter", "%s is above %s", o.RetryAfter, maxEvery)
+	case c.Every < settings.MinLease:
+		return berth.Invalid("Every", "%s is below %s", c.Every, settings.MinLease)
+	case c.Offset >= c.Every:
+		return berth.Invalid("Offset", "%s is not below Every, %s", c.Offset, c.Every)
+	case c.Attempts < 1 || c.Attempts > maxAttempts:
+		return berth.Invalid("Attempts", "%d is not within 1 to %d", c.Attempts, maxAttempts)
+	case c.RetryAfter > maxEvery:
+		return berth.Invalid("RetryAfter", "%s is above %s", c.RetryAfter, maxEvery)
 	}
-	return settings.Duration("RetryAfter", o.RetryAfter)
+	return settings.Duration("RetryAfter", c.RetryAfter)
 }
 
 // Period is a span of time by the server's clock. A moment belongs to it from Start on, up to but
@@ -105,8 +147,8 @@ func (p Period) overlaps(other Period) bool {
 }
 
 // at is the period of a moment of the server (ms).
-func (o Options) at(now int64) Period {
-	every, offset := o.Every.Milliseconds(), o.Offset.Milliseconds()
+func (c Config) at(now int64) Period {
+	every, offset := c.Every.Milliseconds(), c.Offset.Milliseconds()
 	return period(now-(now-offset)%every, now-(now-offset)%every+every)
 }
 

@@ -21,7 +21,7 @@ import (
 type Run struct {
 	call  *call
 	lock  *qlock.Lock
-	since time.Duration // when it began, by the client's clock
+	since time.Duration // when it began, by the node's clock
 
 	once  sync.Once
 	info  Info  // Outcome, Error and Ended are set by once
@@ -30,7 +30,7 @@ type Run struct {
 }
 
 // Name is the name that runs.
-func (r *Run) Name() string { return r.call.name }
+func (r *Run) Name() string { return r.call.j.name }
 
 // Period is the period that the run is for.
 func (r *Run) Period() Period { return r.info.Period }
@@ -50,12 +50,12 @@ func (r *Run) Context() context.Context { return r.lock.Context() }
 func (r *Run) Hold() berth.Hold { return r.lock }
 
 // End says how the run ended, with failure nil for success, and then releases the lock. A failure
-// after ctx was cancelled, or after the client was closed, is a stop: see Stopped.
+// after ctx was cancelled, or after the job was closed, is a stop: see Stopped.
 //
 // Until the server has answered, or the hold is over, End asks again, whether ctx has ended or not,
 // and the lock stays held, so that nobody begins again after a success. That may take as long as the
-// lease. If the hold is over, End still tells the server, within Config.Retry, or within
-// Config.CleanupTimeout once ctx has ended: the outcome counts unless another run has begun meanwhile.
+// lease. If the hold is over, End still tells the server, within Retry of node.Config, or within its
+// CleanupTimeout once ctx has ended: the outcome counts unless another run has begun meanwhile.
 //
 // End returns nil if the outcome is kept. Otherwise it returns a *fence.StaleError, which matches
 // fence.ErrStale, if another run has begun since, under a greater fence, so that the period may run
@@ -68,7 +68,7 @@ func (r *Run) End(ctx context.Context, failure error) error {
 	}
 	r.once.Do(func() {
 		outcome := Succeeded
-		switch lost, closed := r.lock.Err(), r.call.c.isClosed(); {
+		switch lost, closed := r.lock.Err(), r.call.j.isClosed(); {
 		case failure != nil && lost == nil && (closed || ctx.Err() == context.Canceled),
 			failure != nil && closed && errors.Is(lost, berth.ErrReleased): // by a Close that may not wait
 			outcome = Stopped
@@ -77,7 +77,7 @@ func (r *Run) End(ctx context.Context, failure error) error {
 		}
 		r.end(ctx, outcome, failure)
 		r.report(ctx, failure)
-		r.call.c.leave()
+		r.call.j.exit(1)
 	})
 	return r.ended
 }
@@ -86,7 +86,7 @@ func (r *Run) end(ctx context.Context, outcome Outcome, failure error) {
 	if r.info.Outcome = outcome; failure != nil {
 		r.info.Error = short(failure.Error())
 	}
-	r.info.Ended = r.info.Begun.Add(r.call.c.clock.Now() - r.since)
+	r.info.Ended = r.info.Begun.Add(r.call.j.p.Clock.Now() - r.since)
 	if r.told = r.tell(ctx); r.told != nil {
 		r.ended = errors.Join(r.told, r.lock.Err())
 	}
@@ -115,7 +115,7 @@ func (r *Run) tell(ctx context.Context) error {
 	}
 	last := context.WithoutCancel(ctx)
 	if ctx.Err() != nil {
-		last, cancel = scriptkit.Limit(last, r.call.c.cleanup)
+		last, cancel = scriptkit.Limit(last, r.call.j.p.Settings.CleanupTimeout)
 		defer cancel()
 	}
 	return r.ask(last, scriptkit.Bounded)
@@ -138,8 +138,8 @@ func (r *Run) retell(ctx context.Context) bool {
 
 // ask runs the script that keeps the outcome.
 func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
-	c, i := r.call.c, &r.info
-	reply, err := c.run.Run(ctx, composed.OnceEnd, mode, []string{c.key(r.call.name)}, append(r.call.args(i.Fence),
+	j, i := r.call.j, &r.info
+	reply, err := j.p.Runner.Run(ctx, composed.OnceEnd, mode, []string{j.key()}, append(r.call.args(i.Fence),
 		strconv.Itoa(i.Attempt), strconv.FormatInt(i.Begun.UnixMilli(), 10), i.Node, i.Label, string(i.Outcome), i.Error,
 		strconv.FormatInt(r.rest().Milliseconds(), 10)))
 	if err != nil {
@@ -149,10 +149,10 @@ func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
 	case statusEnded:
 		return nil
 	case statusStale:
-		stale := &fence.StaleError{Name: r.call.name, Fence: i.Fence, Greatest: reply.Int(1)}
+		stale := &fence.StaleError{Name: r.call.j.name, Fence: i.Fence, Greatest: reply.Int(1)}
 		return errors.Join(stale, reply.Err())
 	}
-	return unexpected(r.call.name, &reply)
+	return unexpected(r.call.j.name, &reply)
 }
 
 // rest is how long nobody is to begin again.
@@ -165,9 +165,9 @@ func (r *Run) rest() time.Duration {
 
 // send tells of the run.
 func (r *Run) send(ctx context.Context, e observe.Event) {
-	e.Context, e.Name, e.Node, e.Claim = ctx, r.call.name, r.info.Node, r.lock.ID()
+	e.Context, e.Name, e.Node, e.Claim = ctx, r.call.j.name, r.info.Node, r.lock.ID()
 	e.Fence, e.Detail = r.info.Fence, r.info.Period.String()
-	r.call.c.tell.Send(e)
+	r.call.j.tell.Send(e)
 }
 
 // short is a text in the bytes that are kept of it.

@@ -23,11 +23,11 @@ import (
 // berth.ErrNotAcquired: also berth.ErrBusy if others kept it waiting for too long,
 // berth.ErrDeadlock by the conflict strategy, and berth.ErrTooManyEntries if the owner
 // has 100 entries. When ctx ends, Lock returns at once; the error then also matches
-// ctx.Err() and context.Cause(ctx), and the client removes the rest of the claim in the
+// ctx.Err() and context.Cause(ctx), and the node removes the rest of the claim in the
 // background. Lock returns berth.ErrInvalidConfig for bad options and berth.ErrClosed
-// on a closed client.
-func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
-	r, err := c.request(ctx, opts, true, name)
+// on a closed node.
+func (l *Locks) Lock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
+	r, err := l.request(ctx, opts, true, name)
 	if err != nil {
 		return nil, err
 	}
@@ -36,11 +36,11 @@ func (c *Client) Lock(ctx context.Context, name string, opts *LockOptions) (*Loc
 
 // TryLock takes the lock if nobody holds it and nobody waits for it. TryLock
 // never waits in line. If the server does not answer, the call is repeated within
-// Config.Retry. Its errors are those of Lock; the reason in the *berth.AcquireError is
+// node.Config.Retry. Its errors are those of Lock; the reason in the *berth.AcquireError is
 // ReasonHeld if the lock is held, and ReasonQueuedAhead if others wait. MaxWait,
 // WantAfter, Attempts and RequeueEvery are refused in opts, and do not count in Config.Defaults.
-func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
-	r, err := c.request(ctx, opts, false, name)
+func (l *Locks) TryLock(ctx context.Context, name string, opts *LockOptions) (*Lock, error) {
+	r, err := l.request(ctx, opts, false, name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,14 @@ func (c *Client) TryLock(ctx context.Context, name string, opts *LockOptions) (*
 // If f did not run, Do returns Lock's error. Otherwise Do returns f's error. If the
 // hold ended before f, Do joins the *berth.EndError of the hold; the joined error
 // matches context.Canceled and context.DeadlineExceeded only if ctx itself has ended.
-// Do repeats a release that the server does not answer, within Config.Retry; a release
+// Do repeats a release that the server does not answer, within node.Config.Retry; a release
 // that fails is the event release_failed, and no error. A nil f is refused with
 // berth.ErrInvalidConfig.
-func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
+func (l *Locks) Do(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
 	}
-	lock, err := c.Lock(ctx, name, opts)
+	lock, err := l.Lock(ctx, name, opts)
 	if err != nil {
 		return err
 	}
@@ -69,11 +69,11 @@ func (c *Client) Do(ctx context.Context, name string, opts *LockOptions, f func(
 }
 
 // TryDo is Do by TryLock instead of Lock.
-func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
+func (l *Locks) TryDo(ctx context.Context, name string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
 	}
-	lock, err := c.TryLock(ctx, name, opts)
+	lock, err := l.TryLock(ctx, name, opts)
 	if err != nil {
 		return err
 	}
@@ -81,10 +81,10 @@ func (c *Client) TryDo(ctx context.Context, name string, opts *LockOptions, f fu
 }
 
 // Fence returns the fence of the lock that ctx was made under: the context of Do, or of
-// a handle of this client and name. It returns 0 if ctx was not made under such a lock;
+// a handle of this node and name. It returns 0 if ctx was not made under such a lock;
 // every check of fences refuses 0.
-func (c *Client) Fence(ctx context.Context, name string) int64 {
-	hold := c.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Lock, Name: name})
+func (l *Locks) Fence(ctx context.Context, name string) int64 {
+	hold := l.held(ctx, name)
 	if hold == nil {
 		return 0
 	}
@@ -93,21 +93,24 @@ func (c *Client) Fence(ctx context.Context, name string) int64 {
 
 // Wanted is the Wanted of the lock that ctx was made under, as Fence has it. It returns nil, which is
 // never closed, if ctx was not made under such a lock.
-func (c *Client) Wanted(ctx context.Context, name string) <-chan struct{} {
-	hold := c.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Lock, Name: name})
+func (l *Locks) Wanted(ctx context.Context, name string) <-chan struct{} {
+	hold := l.held(ctx, name)
 	if hold == nil {
 		return nil
 	}
 	return hold.Wanted()
 }
 
-// Resume takes up a lock that was detached, in this or another process. The client
+// Resume takes up a lock that was detached, in this or another process. The node
 // renews it if it was renewed before. Resume returns berth.ErrNotHeld if the hold has
 // ended, berth.ErrReleased if another node has resumed it or an operator has released
 // it, berth.ErrLost if this node was found dead meanwhile, and berth.ErrInvalidConfig
 // for a token of another kind or namespace, or for a lock that is not detached.
-func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
-	face, hold, err := c.p.Resume(ctx, keyspace.Lock, token)
+func (l *Locks) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
+	if l.bad != nil {
+		return nil, l.bad
+	}
+	face, hold, err := l.p.Resume(ctx, keyspace.Lock, token, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -117,11 +120,11 @@ func (c *Client) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 // request is one Lock or LockAll: what all its claims share.
 type request struct {
 	LockOptions
-	c       *Client
+	l       *Locks
 	owner   string
 	wait    bool
 	endless bool          // the wait has no end
-	start   time.Duration // of the call, on the client's clock
+	start   time.Duration // of the call, on the node's clock
 	bound   time.Duration // of all attempts together, 0 for none
 }
 
@@ -135,19 +138,22 @@ type ask struct {
 }
 
 // request checks the arguments of a call for locks of these names.
-func (c *Client) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (r request, err error) {
+func (l *Locks) request(ctx context.Context, opts *LockOptions, wait bool, names ...string) (r request, err error) {
+	if l.bad != nil {
+		return r, l.bad
+	}
 	for _, name := range names {
 		if err := keyspace.CheckName(name); err != nil {
 			return r, err
 		}
 	}
-	r = request{c: c, owner: berth.Owner(ctx), wait: wait}
-	if r.LockOptions, err = c.options(opts, wait); err != nil {
+	r = request{l: l, owner: berth.Owner(ctx), wait: wait}
+	if r.LockOptions, err = l.options(opts, wait); err != nil {
 		return r, err
 	}
 	_, ends := ctx.Deadline()
 	r.endless = !ends && r.MaxWait == 0 && r.Attempts.Max == 0
-	r.start, r.bound = c.clock.Now(), r.Attempts.bound()
+	r.start, r.bound = l.p.Clock.Now(), r.Attempts.bound()
 	return r, settings.Text("owner", r.owner)
 }
 
@@ -159,11 +165,11 @@ func (r *request) claim(f *line.Face, name string) *engine.Claim {
 	}
 	return &engine.Claim{
 		ID: f.Engine.ClaimID(), Kind: keyspace.Lock, Name: name, MayWait: r.wait && !q.single, Capacity: 1, Attrs: r.Attrs,
-		RequeueEvery: r.RequeueEvery, WantAfter: r.WantAfter, Extends: r.extends(), Request: q,
+		RequeueEvery: r.RequeueEvery, WantAfter: r.WantAfter, WarnAfter: r.l.warn, Extends: r.extends(), Request: q,
 		Record: engine.Record{
-			Weight: 1, Wait: r.c.wait, Lease: r.Lease, MaxHold: r.MaxHold,
+			Weight: 1, Wait: r.l.wait, Lease: r.Lease, MaxHold: r.MaxHold,
 			NoRenew: r.NoRenew || r.Lease == berth.Forever, Phase: 'w', Priority: r.Priority,
-			Node: f.ID, Owner: r.owner, Label: r.c.cfg.Label, Meta: r.Meta,
+			Node: f.ID, Owner: r.owner, Label: r.l.p.Settings.Label, Meta: r.Meta,
 		},
 	}
 }
@@ -171,8 +177,8 @@ func (r *request) claim(f *line.Face, name string) *engine.Claim {
 // lock takes one claim from its start to its hold. If the node is replaced meanwhile,
 // lock makes a new claim under the next node: the former place is gone with its node.
 func (r *request) lock(ctx context.Context, name string, start time.Duration) (*Lock, error) {
-	for now := start; ; now = r.c.clock.Now() {
-		face := r.c.face()
+	for now := start; ; now = r.l.p.Clock.Now() {
+		face := r.l.face()
 		claim := r.claim(face, name)
 		maxWait, attempts := r.left(now)
 		claim.Attempts, claim.Before = attempts, now-start
@@ -180,7 +186,7 @@ func (r *request) lock(ctx context.Context, name string, start time.Duration) (*
 		if err == nil {
 			return &Lock{face: face, hold: hold, via: via(hold, r.Conflict)}, nil
 		}
-		again, err := r.c.p.Replaced(ctx, face.Node, err)
+		again, err := r.l.p.Replaced(ctx, face.Node, err)
 		if again {
 			continue
 		}
@@ -213,7 +219,7 @@ func (r *request) ownHold(ctx context.Context, f *line.Face, name string, err er
 	if !errors.As(err, &refusal) || refusal.Reason != berth.ReasonDeadlock {
 		return
 	}
-	ctx, cancel := scriptkit.Limit(ctx, r.c.cfg.CallTimeout)
+	ctx, cancel := scriptkit.Limit(ctx, r.l.p.Settings.CallTimeout)
 	defer cancel()
 	_, entries, failed := f.Decide.Entries(ctx, name)
 	if failed != nil || len(entries) == 0 || entries[0].Err != nil {
@@ -244,15 +250,15 @@ func (r *request) detailed(ctx context.Context, name string, err error) error {
 	if !r.DetailedErrors || !errors.As(err, &refusal) || !refusal.Is(berth.ErrBusy) && refusal.Reason != berth.ReasonDeadlock && refusal.Reason != berth.ReasonTooManyEntries {
 		return err
 	}
-	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.c.cfg.CallTimeout)
+	ctx, cancel := scriptkit.Limit(context.WithoutCancel(ctx), r.l.p.Settings.CallTimeout)
 	defer cancel()
 	// A failure loses nothing: the caller has the error either way.
-	for h, err := range r.c.face().Holders(ctx, name) {
+	for h, err := range r.l.face().Holders(ctx, name) {
 		if err == nil && h.ID != refusal.Claim { // its own may not have been removed yet
 			refusal.Holders = append(refusal.Holders, h)
 		}
 	}
-	for w, err := range r.c.face().Waiters(ctx, name) {
+	for w, err := range r.l.face().Waiters(ctx, name) {
 		if err != nil || len(refusal.Waiters) == detailWaiters {
 			break
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -84,7 +85,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 				require.Equal(t, "!gone", w.Record(refusal.Claim))
 				require.Empty(t, w.line(other))
 				before := w.Dump()
-				late := w.ask(claim{node: n.Node(), id: refusal.Claim})
+				late := w.ask(claim{node: n.ID(), id: refusal.Claim})
 				require.Equal(t, "gone", late.Status())
 				require.Equal(t, before, w.Dump())
 				w.Until(start + time.Minute)
@@ -130,12 +131,8 @@ func TestAContextThatHasEndedSendsNothing(t *testing.T) {
 		n.connect() // what it says to the server then is not counted
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(errMine)
-		waiting, trying := calls(n)
-		for call, do := range waiting {
-			requireCallerLeft(t, do(ctx, door, nil))
-			require.Empty(t, n.Counts(), call)
-		}
-		for call, do := range trying {
+		all, _ := calls(n.Locks)
+		for call, do := range all {
 			requireCallerLeft(t, do(ctx, door, nil))
 			require.Empty(t, n.Counts(), call)
 		}
@@ -218,25 +215,25 @@ func TestASingleAttemptNeverWaits(t *testing.T) {
 func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		a, b := w.node(qlock.Config{Label: "holder"}), w.node(qlock.Config{Label: "waiter"})
-		detailed := w.node(qlock.Config{Defaults: qlock.LockOptions{DetailedErrors: true}})
+		a, b := w.node(node.Config{Label: "holder"}), w.node(node.Config{Label: "waiter"})
+		detailed := w.with(qlock.LockOptions{DetailedErrors: true})
 		held := a.takeFor("me", &qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
 		for range 12 {
 			b.queue(nil)
 		}
 		line := w.line(a)
 		w.Advance(1500 * ms)
-		try := func(n *node, opts *qlock.LockOptions) error {
+		try := func(n *proc, opts *qlock.LockOptions) error {
 			_, err := n.TryLock(ctx, door, opts)
 			return err
 		}
-		in := func(n *node, opts *qlock.LockOptions) error {
+		in := func(n *proc, opts *qlock.LockOptions) error {
 			q := n.queue(opts)
 			<-q.Done
 			return q.Err
 		}
 		for name, err := range map[string]error{
-			"try, by the config":        try(detailed, nil),
+			"try, by the defaults":      try(detailed, nil),
 			"try, by the option":        try(b, &qlock.LockOptions{DetailedErrors: true}),
 			"a single attempt":          in(detailed, &qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}),
 			"attempts":                  in(detailed, &qlock.LockOptions{Attempts: qlock.Attempts{Max: 2, Delay: ms, Jitter: -1}}),
@@ -280,7 +277,7 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 
 func TestDetailsThatCannotBeReadDoNotHideTheError(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(qlock.Config{Defaults: qlock.LockOptions{DetailedErrors: true}})
+		a, b := w.node(), w.with(qlock.LockOptions{DetailedErrors: true})
 		a.take(nil)
 		q := b.queue(&qlock.LockOptions{MaxWait: time.Second})
 		w.Until(999 * ms)

@@ -9,21 +9,22 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
 	for name, test := range map[string]struct {
-		dead     qlock.Config
+		dead     node.Config
 		released time.Duration // when the holder releases
 		at       time.Duration // when the next is granted, at the earliest
 	}{
 		// The lock is handed to the one that died, and stays with it until its lease ends.
 		"just before the release":           {released: time.Second, at: lease},
-		"with a shorter lease":              {dead: qlock.Config{Lease: 900 * ms}, released: 100 * ms, at: 900 * ms},
+		"with a shorter lease":              {dead: node.Config{Lease: 900 * ms}, released: 100 * ms, at: 900 * ms},
 		"long before":                       {released: 10 * time.Second, at: 10 * time.Second},
-		"with a longer lease, for so long":  {dead: qlock.Config{Lease: 30 * time.Second}, released: 10 * time.Second, at: 30 * time.Second},
-		"with a longer lease, and released": {dead: qlock.Config{Lease: 30 * time.Second}, released: 31 * time.Second, at: 31 * time.Second},
+		"with a longer lease, for so long":  {dead: node.Config{Lease: 30 * time.Second}, released: 10 * time.Second, at: 30 * time.Second},
+		"with a longer lease, and released": {dead: node.Config{Lease: 30 * time.Second}, released: 31 * time.Second, at: 31 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -58,7 +59,7 @@ func TestAReleasePassesWaitersThatHaveDied(t *testing.T) {
 
 func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*node{w.node(), w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node(), w.node()}
 		held := nodes[0].take(nil)
 		waits := make(map[string]*wait)
 		accesses := []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO, qlock.Queued}

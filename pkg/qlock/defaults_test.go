@@ -15,14 +15,8 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// with is a client with defaults.
-func (w *world) with(defaults qlock.LockOptions) *node {
-	w.T.Helper()
-	return w.node(qlock.Config{Defaults: defaults})
-}
-
 // terms are what the server knows of the hold that a call with these options gets.
-func (n *node) terms(opts *qlock.LockOptions) berth.Holder {
+func (n *proc) terms(opts *qlock.LockOptions) berth.Holder {
 	n.w.T.Helper()
 	l := n.take(opts)
 	holders := n.w.Holders()
@@ -58,7 +52,7 @@ func TestDefaultsCountWhereACallSaysNothing(t *testing.T) {
 	})
 }
 
-func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
+func TestTheMapsOfTheDefaultsAreTheLocksOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		defaults := qlock.LockOptions{Meta: map[string]string{"k": "v"}, Attrs: map[string]any{"a": 1}}
 		n := w.with(defaults)
@@ -211,30 +205,33 @@ func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWait(t *testing.T) {
 
 func TestDefaultsThatNoCallCouldGoByAreRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for _, bad := range badOptions {
-			_, err := qlock.New(w.Redis, qlock.Config{Defaults: bad.opts})
-			requireInvalid(t, "Defaults."+bad.field, err, bad.opts)
+		n := w.node()
+		refused := func(field string, cfg qlock.Config) {
+			_, err := qlock.New(n.Node, &cfg).Lock(context.Background(), door, nil)
+			requireInvalid(t, field, err, cfg)
 		}
-		_, err := qlock.New(w.Redis, qlock.Config{Defaults: qlock.LockOptions{NoDefaults: true}})
-		requireInvalid(t, "Defaults.NoDefaults", err)
-		_, err = qlock.New(w.Redis, qlock.Config{Lease: ms})
-		requireInvalid(t, "Lease", err)
+		for _, bad := range badOptions {
+			refused("Defaults."+bad.field, qlock.Config{Defaults: bad.opts})
+		}
+		refused("Defaults.NoDefaults", qlock.Config{Defaults: qlock.LockOptions{NoDefaults: true}})
+		for _, lease := range []time.Duration{19 * ms, -time.Second, berth.Forever, time.Second + 1} {
+			refused("Lease", qlock.Config{Lease: lease})
+		}
+		require.Empty(t, w.Keys())
 	})
 }
 
 // In virtual time, so that nothing allocates beside it.
 func TestCompletingOptionsAllocatesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, err := qlock.New(berthtest.Redis(t), qlock.Config{
+		locks := qlock.New(berthtest.Node(t), &qlock.Config{
 			Defaults: qlock.LockOptions{MaxWait: time.Second, Meta: map[string]string{"k": "v"}},
 		})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, n.Close(context.Background())) })
 		synctest.Wait()
 		for _, opts := range []*qlock.LockOptions{nil, {}, {Priority: 3, MaxHold: berth.Forever}, {NoDefaults: true}} {
 			for _, waits := range []bool{true, false} {
 				require.Zero(t, testing.AllocsPerRun(100, func() {
-					if err := n.Complete(opts, waits); err != nil {
+					if err := qlock.Complete(locks, opts, waits); err != nil {
 						t.Error(err)
 					}
 				}))

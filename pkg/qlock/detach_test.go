@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -16,11 +17,11 @@ func detach(t *testing.T, l *qlock.Lock) berth.Token {
 	t.Helper()
 	token, err := l.Detach(context.Background())
 	require.NoError(t, err)
-	require.Equal(t, []any{"lock", l.Name(), l.ID(), l.Fence()}, []any{token.Kind, token.Name, token.Claim, token.Fence})
+	require.Equal(t, []any{keyspace.Lock, l.Name(), l.ID(), l.Fence()}, []any{token.Kind, token.Name, token.Claim, token.Fence})
 	return token
 }
 
-func (n *node) resume(token berth.Token) *qlock.Lock {
+func (n *proc) resume(token berth.Token) *qlock.Lock {
 	n.w.T.Helper()
 	l, err := n.Resume(context.Background(), token)
 	require.NoError(n.w.T, err)
@@ -97,7 +98,7 @@ func TestResumeRefusesTokensOfOthers(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		l := n.take(nil)
-		good := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.Node()}
+		good := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: l.ID(), Node: n.ID()}
 		changes := []func(*berth.Token){
 			func(token *berth.Token) { token.Kind = "sem" },
 			func(token *berth.Token) { token.Namespace = "other" },
@@ -148,7 +149,7 @@ func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
 		l := b.resume(old)
 		w.Advance(0)
 		token := detach(t, l)
-		require.Equal(t, b.Node(), token.Node)
+		require.Equal(t, b.ID(), token.Node)
 		_, err := b.Resume(ctx, old)
 		require.ErrorIs(t, err, berth.ErrReleased, "that token has been used")
 		w.Advance(lease / 2)

@@ -1,17 +1,20 @@
 // Package qlock is a lock with a line that processes share over Redis or Valkey.
 //
-//	locks, err := qlock.New(redis, qlock.Config{}) // no I/O
-//	defer locks.Close(ctx)
+//	n, err := node.New(redis, node.Config{}) // one for all that the process holds
+//	defer n.Close(ctx)
 //
+//	locks := qlock.New(n, nil)
 //	lock, err := locks.Lock(ctx, "invoice:42", nil) // waits in line
 //	defer lock.Release(ctx)
 //
-// A [Client] stands on a rueidis client of the caller's and is one node: it has an id,
-// renews what it holds, and keeps at most one connection more than the caller's, for
-// wake-ups. A lock is no more than its name: it has no settings. A [Lock] is what one
-// claim holds. A [LockSet] is what [Client.LockAll] holds: several names or none.
-// [Client.Operator] has the calls for operators, who change the locks of a namespace,
-// whoever holds them. Package inspect shows who holds and who waits.
+// Package node has what concerns a process and all that it holds: namespace, label, retries,
+// events, Close, and the calls for operators. [Locks] are the locks of a node. A lock is no
+// more than its name: it has no settings. A [Lock] is what one claim holds. A [LockSet] is
+// what [Locks.LockAll] holds: several names or none. An [Operator] has the one call for
+// operators that only locks have. Package inspect shows who holds and who waits.
+//
+// [New] has no error: each call returns what is wrong with the arguments of New, and so does
+// Check of the node.
 //
 // A field that a call leaves zero comes from Config.Defaults, then from the default
 // that [LockOptions] names.
@@ -20,14 +23,14 @@
 //
 // A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
 // that cannot be seen, such as control characters. keyspace.CheckName has the rule,
-// and keyspace.CheckNamespace that of Config.Namespace. Names are compared byte by byte.
+// and keyspace.CheckNamespace that of the namespace. Names are compared byte by byte.
 //
 // Treat text that strangers choose, such as a tenant's id or an e-mail address,
 // with care before it becomes part of a name. Refuse an empty text and what CheckName
 // refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
 // that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
 // a keyed one hides the text too. Every new name takes memory on the server until
-// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
+// node.Config.Linger has passed, so bound how many names a stranger can make. Never use such a
 // name as a label of a metric. Listings return owners, labels and metadata as they
 // were given: escape them before they reach a terminal or a page.
 //
@@ -51,12 +54,12 @@
 // grants the lock to the first in line. An entry ends by Release, at its deadline, or
 // by force; a wait also ends by a cancel.
 //
-// A waiting claim has a place, which it gets when it comes, and a liveness deadline:
-// Config.Lease, the wait lease, counted from the last heartbeat of its process. A grant
-// by a hand-off keeps that deadline until the claimant's own next call. So a grant to a
-// process that is gone costs no more than the wait lease. No first grant is longer than
-// the wait lease: a longer Lease, and berth.Forever, begin with the claimant's next
-// call.
+// A waiting claim has a place, which it gets when it comes, and a liveness deadline: the
+// wait lease, counted from the last heartbeat of its process. The wait lease is
+// Config.Lease, or the lease of the node if that is shorter. A grant by a hand-off keeps
+// that deadline until the claimant's own next call. So a grant to a process that is gone
+// costs no more than the wait lease. No first grant is longer than the wait lease: a longer
+// Lease, and berth.Forever, begin with the claimant's next call.
 //
 // # Order
 //
@@ -85,7 +88,7 @@
 // # Leases
 //
 // A lock renews by itself at a third of its lease (of the wait lease, if that is
-// shorter), until it is released or the client is closed. Its local deadline is the
+// shorter), until it is released or the node is closed. Its local deadline is the
 // start of the last request that the server answered, plus the time that the server
 // said was left, less a margin of 2 ms and 1 % of the lease. When that deadline passes
 // without an answer, or the server says that the lock is not held, the lock's context
@@ -99,17 +102,9 @@
 //
 // # Several names
 //
-// [Client.LockAll] locks its names in the same order for all callers. So calls of it
+// [Locks.LockAll] locks its names in the same order for all callers. So calls of it
 // that hold nothing before never wait for each other in a circle. While it waits for
 // the rest, it renews what it has. If one name is not acquired, none stays held.
-//
-// # Swarm
-//
-// A hold that does not renew, or has no end, outlives its process. In a [Swarm], which
-// is off by default, the nodes of a namespace watch each other. A node that has not
-// probed for its own ZombieAfter is condemned: its holds, except detached locks, and
-// its waiting claims are removed, and the locks are handed on. Before that the node
-// itself ends its handles with berth.ErrLost, and goes on under a new id.
 //
 // # What is promised
 //
@@ -120,7 +115,7 @@
 //   - a running process learns that its lock is lost before another owner can have it;
 //   - when a process ends, in whatever way, its locks come free within the lease,
 //     longer by what Extend and ExtendAndWorkThrough have added; detached locks
-//     excepted, and locks without end unless a swarm takes care of them;
+//     excepted, and locks without end unless the node is in a [node.Swarm];
 //   - an acquire that was cancelled, or whose answer was lost, holds nothing for longer
 //     than the wait lease;
 //   - fences rise with every grant of a name; a re-entry keeps that of its hold.
@@ -134,7 +129,7 @@
 //   - When Redis loses writes (a flush, a failover, a restart without its data)
 //     or its clock jumps forward, two may hold a lock until the older holder's
 //     next heartbeat, at most for a lease.
-//   - After [Operator.Release] two may be inside until the old holder has heard of it.
+//   - After [node.Operator.Release] two may be inside until the old holder has heard of it.
 //   - A lock knows nothing of claims for other names. A caller who locks one name while
 //     holding another, other than by LockAll, may wait in a circle until the wait ends.
 //   - An owner is a text. Whoever names the same text enters too.
@@ -143,10 +138,10 @@
 //
 // Every script can be repeated, and the same claim gets the same answer. A call that
 // the server did not answer or did not run (LOADING, CLUSTERDOWN, READONLY and the
-// like) is repeated: a Lock until its wait ends, other calls within Config.Retry. Other
+// like) is repeated: a Lock until its wait ends, other calls within node.Config.Retry. Other
 // errors of the server, such as OOM or NOPERM, end a call at once. When the caller's
-// context ends, a Lock returns at once; the client removes the rest of the claim in the
-// background, and [Client.Close] waits for that.
+// context ends, a Lock returns at once; the node removes the rest of the claim in the
+// background, and Close of the node waits for that.
 //
 // A lost wake-up costs time, not order: the reply to the next heartbeat also ends the
 // wait. A waiting claim that the server has forgotten gets its old place back, also

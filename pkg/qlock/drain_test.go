@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -65,9 +66,9 @@ func TestAReentryThatIsNoneIsRefusedInADrain(t *testing.T) {
 
 func TestANodeThatReplacesAnotherDrainsAsWell(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
+		n := w.node(node.Config{Swarm: node.SwarmConfig{Auto: true}})
 		n.take(nil)
-		former := n.Node()
+		former := n.ID()
 		w.Advance(time.Second)
 		w.Notice("n:"+former, 0, "drain")
 		w.Advance(5 * time.Second)
@@ -76,7 +77,7 @@ func TestANodeThatReplacesAnotherDrainsAsWell(t *testing.T) {
 		w.Advance(time.Minute)
 		n.Mend()
 		w.Advance(time.Minute)
-		require.NotEqual(t, former, n.Node())
+		require.NotEqual(t, former, n.ID())
 		require.True(t, n.Draining())
 		_, err := n.TryLock(context.Background(), door, nil)
 		require.ErrorIs(t, err, berth.ErrDraining)

@@ -18,15 +18,15 @@ import (
 // one node says of it, in its order.
 func TestTheEventsOfEveryCourse(t *testing.T) {
 	courses := map[string]struct {
-		play func(w *world, n *node)
+		play func(w *world, n *proc)
 		want []observe.Kind
 	}{
 		"granted and released": {
-			func(w *world, n *node) { require.NoError(w.T, n.take(nil).Release(context.Background())) },
+			func(w *world, n *proc) { require.NoError(w.T, n.take(nil).Release(context.Background())) },
 			[]observe.Kind{observe.Granted, observe.Released},
 		},
 		"released twice": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(nil)
 				require.NoError(w.T, l.Release(context.Background()))
 				require.NoError(w.T, l.Release(context.Background()))
@@ -34,7 +34,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Released},
 		},
 		"a re-entry": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				outer := n.takeFor("me", nil)
 				inner := n.takeFor("me", extend(2*time.Second))
 				w.Advance(ms)
@@ -52,7 +52,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
 		"a re-entry that outlives": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				outer := n.takeFor("me", nil)
 				inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 				require.NoError(w.T, outer.Release(context.Background()))
@@ -62,7 +62,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Reentered, observe.ReentryEnded, observe.Released},
 		},
 		"a deadlock": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.takeFor("me", nil)
 				_, err := n.Lock(l.Context(), door, nil)
 				require.ErrorIs(w.T, n.Told(observe.Deadlock)[0].Err, berth.ErrDeadlock)
@@ -71,7 +71,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Deadlock},
 		},
 		"attempts used up": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				w.node().take(nil)
 				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 2}}).Done
 				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}).Done
@@ -79,7 +79,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
 		},
 		"refused": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				w.node().take(nil)
 				_, err := n.TryLock(context.Background(), door, nil)
 				require.Error(w.T, err)
@@ -87,14 +87,14 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Refused},
 		},
 		"timed out": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				w.node().take(nil)
 				<-n.queue(&qlock.LockOptions{MaxWait: time.Second}).Done
 			},
 			[]observe.Kind{observe.Queued, observe.TimedOut},
 		},
 		"cancelled": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				w.node().take(nil)
 				q := n.queue(nil)
 				q.Cancel(nil)
@@ -103,7 +103,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Queued, observe.Cancelled},
 		},
 		"requeued": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				other := w.node()
 				l := other.take(nil)
 				q := n.queue(&qlock.LockOptions{RequeueEvery: time.Second})
@@ -119,7 +119,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
 		},
 		"extended": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
 				require.NoError(w.T, l.Extend(context.Background(), time.Second))
 				e := n.Told(observe.Extended)[0]
@@ -130,23 +130,23 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Extended},
 		},
 		"extended by force": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := w.node().take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.T, n.Operator().Extend(context.Background(), door, time.Second))
+				require.NoError(w.T, n.extend(context.Background(), door, time.Second))
 				e := n.Told(observe.Extended)[0]
 				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
 			},
 			[]observe.Kind{observe.Extended},
 		},
 		"expired": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
 				<-l.Done()
 			},
 			[]observe.Kind{observe.Granted, observe.Expired},
 		},
 		"lost": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(nil)
 				w.Do("FLUSHALL")
 				<-l.Done()
@@ -155,7 +155,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Lost},
 		},
 		"released by another": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(nil)
 				require.NoError(w.T, w.node().end(context.Background(), door))
 				<-l.Done()
@@ -163,7 +163,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.ReleasedByOther},
 		},
 		"by force": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				other := w.node()
 				l := other.take(nil)
 				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
@@ -174,10 +174,10 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.ForceReleased},
 		},
 		"a node by force": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				other := w.node()
 				l := other.take(nil)
-				_, err := n.Operator().Release(context.Background(), berth.Target{Node: other.Node()})
+				_, err := n.Operator().Release(context.Background(), berth.Target{Node: other.ID()})
 				require.NoError(w.T, err)
 				e := n.Told(observe.ForceReleased)[0]
 				require.Equal(w.T, []any{l.ID(), 1}, []any{e.Claim, e.Count})
@@ -185,7 +185,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.ForceReleased},
 		},
 		"what it tells of a hold": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				other := w.node().take(nil)
 				q := n.queueOn(berth.WithOwner(context.Background(), "me"), &qlock.LockOptions{Lease: 9 * time.Second, NoRenew: true})
 				w.Until(time.Second)
@@ -205,7 +205,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Queued, observe.Granted, observe.ReleasedByOther},
 		},
 		"what it tells of a detached hold": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				l := n.take(&qlock.LockOptions{NoRenew: true})
 				w.Until(time.Second)
 				token := detach(w.T, l)
@@ -218,13 +218,13 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
 		"detached and resumed": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				_ = n.resume(detach(w.T, n.take(nil)))
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
 		"heartbeats": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				n.take(nil)
 				w.Advance(lease)
 				e := n.Told(observe.Heartbeat)[0]
@@ -233,7 +233,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			[]observe.Kind{observe.Granted},
 		},
 		"repeated": {
-			func(w *world, n *node) {
+			func(w *world, n *proc) {
 				n.Once("thin_acquire", link.LoseReply)
 				n.take(nil)
 				e := n.Told(observe.Repeated)[0]
@@ -250,7 +250,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				course.play(w, n)
 				w.Advance(0)
 				for _, e := range n.Events() {
-					require.Equal(t, n.Node(), e.Node)
+					require.Equal(t, n.ID(), e.Node)
 					if e.Kind != observe.Subscribed && e.Kind != observe.Heartbeat {
 						require.Equal(t, door, e.Name)
 					}

@@ -8,11 +8,12 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // again locks what its owner holds already, and prints what came of it.
-func again(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) error {
+func again(ctx context.Context, locks *qlock.Locks, opts *qlock.LockOptions) error {
 	lock, err := locks.Lock(ctx, "stock", opts)
 	if err != nil {
 		fmt.Println(errors.Is(err, berth.ErrDeadlock), errors.Is(err, berth.ErrBusy))
@@ -36,11 +37,12 @@ func ExampleLockOptions_conflict() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Lease: time.Minute})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	outer := &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute}
 	err = locks.Do(ctx, "stock", outer, func(ctx context.Context) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -22,7 +23,7 @@ var defaults = qlock.LockOptions{
 	Meta:     map[string]string{"release": "2026-11"},
 }
 
-// A field that a call leaves zero comes from the client's defaults. In a call
+// A field that a call leaves zero comes from the defaults. In a call
 // berth.Forever takes a bound away, and NoDefaults ignores all defaults.
 func ExampleConfig_defaults() {
 	server, err := embedded.Start()
@@ -36,11 +37,12 @@ func ExampleConfig_defaults() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop", Defaults: defaults})
+	n, err := node.New(redis, node.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, &qlock.Config{Defaults: defaults})
 
 	for name, opts := range map[string]*qlock.LockOptions{
 		"by the defaults": nil,
@@ -62,8 +64,8 @@ func ExampleConfig_defaults() {
 		}
 	}
 
-	// New refuses defaults that no call could have.
-	_, err = qlock.New(redis, qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}})
+	// Every call refuses defaults that no call could have, and so does Check of the node.
+	_, err = qlock.New(n, &qlock.Config{Defaults: qlock.LockOptions{MaxWait: -time.Second}}).TryLock(ctx, "door", nil)
 	var refused *berth.ConfigError
 	if errors.As(err, &refused) {
 		fmt.Println(refused.Field, refused.Problem)

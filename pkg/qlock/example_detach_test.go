@@ -9,21 +9,22 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // finish is what another process does with the token, within the lock's lease.
 func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 	var token berth.Token
 	if err := token.UnmarshalText(message); err != nil {
 		return err
 	}
-	lock, err := locks.Resume(ctx, token)
+	lock, err := qlock.New(n, nil).Resume(ctx, token)
 	if err != nil {
 		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
 	}
@@ -45,11 +46,12 @@ func ExampleLock_Detach() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	lock, err := locks.Lock(ctx, "export:7", nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -24,7 +25,7 @@ func export(ctx context.Context, work time.Duration) error {
 
 // Do runs a function under a lock. The context of the function ends with the
 // caller's context or with the lock, whichever comes first.
-func ExampleClient_Do() {
+func ExampleLocks_Do() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -36,11 +37,12 @@ func ExampleClient_Do() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	err = locks.Do(ctx, "report", nil, func(ctx context.Context) error { return export(ctx, time.Millisecond) })
 	fmt.Println(err)

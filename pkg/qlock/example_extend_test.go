@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -28,11 +29,12 @@ func ExampleLock_Extend() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	lock, err := locks.Lock(ctx, "export", &qlock.LockOptions{NoRenew: true, Lease: 5 * time.Minute})
 	if err != nil {

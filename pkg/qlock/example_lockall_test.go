@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -30,7 +31,7 @@ func locked(ctx context.Context, redis rueidis.Client, name string) bool {
 // LockAll takes several locks or none, and waits for those that others hold; TryLockAll does
 // not wait. The order of the names does not matter: all callers lock them in the same order,
 // so that no two wait for each other.
-func ExampleClient_LockAll() {
+func ExampleLocks_LockAll() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -42,11 +43,12 @@ func ExampleClient_LockAll() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	set, err := locks.LockAll(ctx, []string{"account:ben", "account:anna"}, nil)
 	if err != nil {

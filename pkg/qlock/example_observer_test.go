@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // order is work under a lock that its owner enters twice.
-func order(ctx context.Context, locks *qlock.Client, attrs map[string]any) error {
+func order(ctx context.Context, locks *qlock.Locks, attrs map[string]any) error {
 	outer := &qlock.LockOptions{Attrs: attrs}
 	inner := &qlock.LockOptions{Attrs: attrs, Conflict: qlock.WorkThrough}
 	return locks.Do(ctx, "stock", outer, func(ctx context.Context) error {
@@ -21,7 +22,7 @@ func order(ctx context.Context, locks *qlock.Client, attrs map[string]any) error
 
 // An observer hears of all that happens: it counts, logs or traces. The page
 // docs/generated/events.md lists the kinds.
-func ExampleConfig_observer() {
+func ExampleNew_observer() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -33,7 +34,7 @@ func ExampleConfig_observer() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{
+	n, err := node.New(redis, node.Config{
 		Observer: observe.Func(func(e observe.Event) {
 			fmt.Println(e.Kind, e.Name, e.Attrs["request"])
 		}),
@@ -43,7 +44,8 @@ func ExampleConfig_observer() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, &qlock.Config{Lease: time.Minute})
 
 	fmt.Println(order(ctx, locks, map[string]any{"request": 4711}))
 	// Output:

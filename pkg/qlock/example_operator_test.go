@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -49,7 +50,8 @@ func report(ctx context.Context, reader *inspect.Reader) error {
 	return nil
 }
 
-// An Operator changes the locks of a namespace, whoever holds them; an inspect.Reader shows them.
+// Operators change the locks of a namespace, whoever holds them: that of the node has the calls of all kinds. An inspect.Reader
+// shows them.
 // Two wait here: LIFO stands behind Queued, though it came first.
 func ExampleOperator() {
 	queued := make(chan struct{})
@@ -64,7 +66,7 @@ func ExampleOperator() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/billing/4711", Lease: time.Minute, Observer: observe.Func(func(e observe.Event) {
+	n, err := node.New(redis, node.Config{Label: "host-1/billing/4711", Lease: time.Minute, Observer: observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
 			queued <- struct{}{}
 		}
@@ -72,12 +74,12 @@ func ExampleOperator() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 	reader, err := inspect.New(redis, inspect.Config{})
 	if err != nil {
 		panic(err)
 	}
-	ops := locks.Operator()
 	lock, err := locks.Lock(berth.WithOwner(ctx, "order 42"), "stock", &qlock.LockOptions{
 		NoRenew: true, Lease: time.Minute, Meta: map[string]string{"job": "7"},
 	})
@@ -99,13 +101,13 @@ func ExampleOperator() {
 	wait("letter", qlock.Queued)
 	fmt.Println(report(ctx, reader))
 
-	fmt.Println(ops.Extend(ctx, "stock", time.Hour))
+	fmt.Println(qlock.NewOperator(n).Extend(ctx, "stock", time.Hour))
 	stock, err := reader.Name(ctx, keyspace.Lock, "stock")
 	fmt.Println("more than an hour left:", stock.Lock.Left > time.Hour, err)
 
 	// The first in line gets the lock in the same step. The former holder's process
 	// is told: until it has heard, two may be inside.
-	ended, err := ops.Release(ctx, berth.Target{Name: "stock"})
+	ended, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: "stock"})
 	waiting.Wait()
 	fmt.Println("ended:", ended, err)
 	fmt.Println("the holder learns it:", errors.Is(lock.Release(ctx), berth.ErrReleased))

@@ -7,25 +7,25 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // serve starts a process of a swarm.
-func serve(ctx context.Context, redis rueidis.Client, label string) *qlock.Client {
-	locks, err := qlock.New(redis, qlock.Config{Label: label})
+func serve(ctx context.Context, redis rueidis.Client, label string) *node.Node {
+	n, err := node.New(redis, node.Config{Label: label})
 	if err != nil {
 		panic(err)
 	}
-	if err := locks.Swarm().Start(ctx); err != nil {
+	if err := n.Swarm().Start(ctx); err != nil {
 		panic(err)
 	}
-	return locks
+	return n
 }
 
 // The nodes of a swarm watch each other, so that a lock without end goes when its
 // process dies. All nodes that take part start the swarm, with the same
-// ZombieAfter. Config.Swarm.Auto starts it with the client.
-func ExampleClient_Swarm() {
+// ZombieAfter. Config.Swarm.Auto of the node starts it with the node.
+func Example_swarm() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -37,24 +37,24 @@ func ExampleClient_Swarm() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	for _, label := range []string{"billing", "shipping"} {
+		n := serve(ctx, redis, label)
+		defer func() { _ = n.Close(ctx) }()
+	}
+	looks, err := node.New(redis, node.Config{}) // who looks need not take part
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
-	for _, label := range []string{"billing", "shipping"} {
-		node := serve(ctx, redis, label)
-		defer func() { _ = node.Close(ctx) }()
-	}
+	defer func() { _ = looks.Close(ctx) }()
 
-	fmt.Println("takes part:", locks.Swarm().Status().Running) // who looks need not
-	for node, err := range locks.Swarm().Info(ctx) {
+	fmt.Println("takes part:", looks.Swarm().Status().Running)
+	for other, err := range looks.Swarm().Info(ctx) {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println("a zombie:", node.Zombie)
+		fmt.Println("a zombie:", other.Zombie)
 	}
-	flushed, err := locks.Swarm().FlushNow(ctx)
+	flushed, err := looks.Swarm().FlushNow(ctx)
 	fmt.Println("flushed:", flushed.Nodes, err)
 	// Output:
 	// takes part: false

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -28,11 +29,12 @@ func Example() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "shop"})
+	n, err := node.New(redis, node.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	lock, err := locks.Lock(ctx, "invoice:42", nil)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -22,7 +23,7 @@ func explain(err error) {
 }
 
 // TryLock takes the lock if the lock is free. If not, the error names the holders.
-func ExampleClient_TryLock() {
+func ExampleLocks_TryLock() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -34,11 +35,12 @@ func ExampleClient_TryLock() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{Label: "host-1/nightly/4711"})
+	n, err := node.New(redis, node.Config{Label: "host-1/nightly/4711"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 
 	running, err := locks.TryLock(ctx, "nightly", nil)
 	if err != nil {

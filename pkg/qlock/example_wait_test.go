@@ -8,11 +8,12 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // enter waits for the door, and prints how the wait ended.
-func enter(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) {
+func enter(ctx context.Context, locks *qlock.Locks, opts *qlock.LockOptions) {
 	_, err := locks.Lock(ctx, "door", opts)
 	var refused *berth.AcquireError
 	switch {
@@ -26,7 +27,7 @@ func enter(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) {
 }
 
 // A wait ends with MaxWait, with the attempts, or with the context.
-func ExampleClient_Lock_wait() {
+func ExampleLocks_Lock_wait() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -38,11 +39,12 @@ func ExampleClient_Lock_wait() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	locks, err := qlock.New(redis, qlock.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = locks.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
+	locks := qlock.New(n, nil)
 	if _, err := locks.Lock(ctx, "door", nil); err != nil {
 		panic(err)
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -16,7 +18,7 @@ import (
 // their deadline.
 func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Lease: 10 * time.Second})
+		n := w.node(node.Config{Lease: 10 * time.Second})
 		ctx := context.Background()
 		enter := func(conflict qlock.Conflict, lease time.Duration) *qlock.Lock {
 			return n.takeFor("order 42", &qlock.LockOptions{Conflict: conflict, Lease: lease, NoRenew: true})
@@ -115,7 +117,7 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 // The row about a process that ends, and has entries with others, there.
 func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 	work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
-	entries := func(t *testing.T, n *node) int {
+	entries := func(t *testing.T, n *proc) int {
 		t.Helper()
 		info, err := n.look(context.Background(), door)
 		require.NoError(t, err)
@@ -159,12 +161,12 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 func TestWhatIsNotGivenBack(t *testing.T) {
 	const more = 2 * time.Second
 	extend := &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: more}
-	for name, release := range map[string]func(t *testing.T, a, b *node, inner *qlock.Lock){
-		"an entry of another process stays": func(t *testing.T, _, b *node, inner *qlock.Lock) {
+	for name, release := range map[string]func(t *testing.T, a, b *proc, inner *qlock.Lock){
+		"an entry of another process stays": func(t *testing.T, _, b *proc, inner *qlock.Lock) {
 			b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 			require.NoError(t, inner.Release(context.Background()))
 		},
-		"the entry was detached": func(t *testing.T, a, _ *node, inner *qlock.Lock) {
+		"the entry was detached": func(t *testing.T, a, _ *proc, inner *qlock.Lock) {
 			token, err := inner.Detach(context.Background())
 			require.NoError(t, err)
 			resumed, err := a.Resume(context.Background(), token)
@@ -192,7 +194,7 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 		a, b := w.node(), w.node()
 		outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
 		inner := b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
-		count, err := a.Operator().Release(context.Background(), berth.Target{Node: b.Node()})
+		count, err := a.Operator().Release(context.Background(), berth.Target{Node: b.ID()})
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
 		left, ok := w.LeftOf(outer.ID())
@@ -200,15 +202,6 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 		require.Equal(t, lease+time.Second, left)
 		w.Advance(lease)
 		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
-	})
-}
-
-func TestASwarmStartsWithItsClient(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
-		w.Advance(0)
-		require.True(t, n.Swarm().Status().Running)
-		require.False(t, w.node().Swarm().Status().Running)
 	})
 }
 
@@ -221,7 +214,7 @@ func TestSweepDropsWhoHasDied(t *testing.T) {
 		b.Die()
 		w.Advance(lease)
 		for _, want := range []int{1, 0} {
-			count, err := operator.Operator().Sweep(context.Background())
+			count, err := operator.Operator().Sweep(context.Background(), keyspace.Lock)
 			require.NoError(t, err)
 			require.Equal(t, want, count)
 		}

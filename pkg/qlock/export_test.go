@@ -4,7 +4,7 @@ package qlock
 func (l *Lock) Ticket() int64 { return l.hold.Ticket() }
 
 // Complete completes the options of a call, as Lock and TryLock do.
-func (c *Client) Complete(opts *LockOptions, wait bool) error {
-	_, err := c.options(opts, wait)
+func Complete(l *Locks, opts *LockOptions, wait bool) error {
+	_, err := l.options(opts, wait)
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -57,23 +58,20 @@ func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 				a, b := w.node(), w.node()
 				held := a.takeFor("me", &qlock.LockOptions{NoRenew: true, Lease: time.Hour})
 				waits := b.queue(&qlock.LockOptions{RequeueEvery: time.Second})
-				token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.Node()}
+				token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.ID()}
 				for _, words := range test.write {
 					w.Do(words...)
 				}
 				before := w.kept()
-				waiting, trying := calls(b)
-				for call, do := range waiting {
-					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
-				}
-				for call, do := range trying {
+				all, _ := calls(b.Locks)
+				for call, do := range all {
 					require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
 				}
 				for call, do := range map[string]func() error{
 					"Release: a name":   func() error { return b.end(ctx, door) },
-					"Operator.Extend":   func() error { return b.Operator().Extend(ctx, door, time.Second) },
-					"Release: a node":   func() error { _, err := b.Operator().Release(ctx, berth.Target{Node: a.Node()}); return err },
-					"Sweep":             func() error { _, err := b.Operator().Sweep(ctx); return err },
+					"Operator.Extend":   func() error { return b.extend(ctx, door, time.Second) },
+					"Release: a node":   func() error { _, err := b.Operator().Release(ctx, berth.Target{Node: a.ID()}); return err },
+					"Sweep":             func() error { _, err := b.Operator().Sweep(ctx, keyspace.Lock); return err },
 					"Resume":            func() error { _, err := b.Resume(ctx, token); return err },
 					"Renew":             func() error { return held.Renew(ctx) },
 					"Extend":            func() error { return held.Extend(ctx, time.Second) },
@@ -117,7 +115,7 @@ func (w *world) kept() (all []any) {
 }
 
 // reenter enters once more for an owner.
-func reenter(n *node, owner string, how qlock.Conflict) error {
+func reenter(n *proc, owner string, how qlock.Conflict) error {
 	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
 	return err
 }

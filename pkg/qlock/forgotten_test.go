@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -24,7 +25,7 @@ func endless() *qlock.LockOptions { return &qlock.LockOptions{Lease: berth.Forev
 
 // swarmOf is the ZombieAfter that the holds of a lock say of their nodes, the outermost
 // first.
-func (n *node) swarmOf(name string) []time.Duration {
+func (n *proc) swarmOf(name string) []time.Duration {
 	n.w.T.Helper()
 	info, err := n.look(context.Background(), name)
 	require.NoError(n.w.T, err)
@@ -37,8 +38,8 @@ func (n *node) swarmOf(name string) []time.Duration {
 
 func TestALockWithoutEndOfADeadNodeEndsThoughTheSwarmHasForgottenIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member(func(cfg *qlock.Config) { cfg.Swarm.FlushEvery = 5 * time.Second })
-		never := w.node(qlock.Config{Lease: time.Minute})
+		a, b := w.member(), w.member(func(cfg *node.Config) { cfg.Swarm.FlushEvery = 5 * time.Second })
+		never := w.node(node.Config{Lease: time.Minute})
 		l := a.take(endless())
 		kept := never.hold("kept", endless())
 		token := detach(t, a.hold("detached", endless()))
@@ -69,12 +70,12 @@ func TestALockWithoutEndOfADeadNodeEndsThoughTheSwarmHasForgottenIt(t *testing.T
 
 func TestALockWithoutEndOfALiveNodeOutlastsAForgetfulSwarm(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		short := func(cfg *qlock.Config) { cfg.Swarm.FlushEvery = 5 * time.Second }
-		slow := func(cfg *qlock.Config) {
+		short := func(cfg *node.Config) { cfg.Swarm.FlushEvery = 5 * time.Second }
+		slow := func(cfg *node.Config) {
 			cfg.Swarm.ProbeEvery, cfg.Swarm.ZombieAfter, cfg.Swarm.FlushEvery = 29*time.Second, time.Minute, -1
 		}
 		a, b := w.member(slow), w.member(short)
-		l, node := a.take(endless()), a.Node()
+		l, node := a.take(endless()), a.ID()
 		next := b.queue(nil)
 		for range 6 {
 			w.Advance(10 * time.Second)
@@ -82,7 +83,7 @@ func TestALockWithoutEndOfALiveNodeOutlastsAForgetfulSwarm(t *testing.T) {
 		}
 		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err())
-		require.Equal(t, node, a.Node())
+		require.Equal(t, node, a.ID())
 		require.True(t, next.Pending())
 		require.NoError(t, l.Release(context.Background()))
 		next.Granted(w.Now())
@@ -148,7 +149,7 @@ func TestEachEntryOfAHoldWithoutEndSaysItOfItsOwnNode(t *testing.T) {
 		c := w.member()
 		require.Zero(t, c.flush())
 		w.Advance(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, c.flush())
+		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, c.flush())
 		require.Error(t, inner.Err())
 		require.NoError(t, outer.Err())
 		require.Equal(t, []time.Duration{0}, a.swarmOf(door))
@@ -175,7 +176,7 @@ func TestWhoHasLeftIsNotMissed(t *testing.T) {
 					require.Zero(t, b.flush())
 					w.Advance(zombie)
 				}
-				require.Equal(t, []string{b.Node()}, w.members(b))
+				require.Equal(t, []string{b.ID()}, w.members(b))
 				for _, l := range held {
 					require.NoError(t, l.Err())
 				}
@@ -197,11 +198,11 @@ func TestALockThatACloseCouldNotReleaseIsMissed(t *testing.T) {
 			}
 			return link.Pass
 		})
-		require.Error(t, a.Client.Close(context.Background()))
-		require.Equal(t, []string{b.Node()}, w.members(b))
+		require.Error(t, a.Close(context.Background()))
+		require.Equal(t, []string{b.ID()}, w.members(b))
 		require.Zero(t, b.flush())
 		w.Advance(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
+		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		b.free(door)
 	})
 }

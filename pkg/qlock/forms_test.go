@@ -12,6 +12,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -28,7 +30,7 @@ func (w *world) requireForm(thin bool, what ...any) {
 	w.Expiry() // of both keys at once
 }
 
-// write runs a script that writes the door, as a process would that a test has no client for.
+// write runs a script that writes the door, as a process would that a test does not have.
 func (w *world) write(script string, args ...string) *scriptkit.Reply {
 	w.T.Helper()
 	r := w.Call(script, append([]string{"60000", "berth:wake:", door}, args...)...)
@@ -55,68 +57,68 @@ func (w *world) comesAndGoes() {
 // once the name has been calm for so long it is thin again.
 func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 	ctx := context.Background()
-	enters := func(how qlock.Conflict) func(w *world, n, other *node, l *qlock.Lock) func() {
-		return func(w *world, n, _ *node, l *qlock.Lock) func() {
+	enters := func(how qlock.Conflict) func(w *world, n, other *proc, l *qlock.Lock) func() {
+		return func(w *world, n, _ *proc, l *qlock.Lock) func() {
 			inner := n.takeFor("me", &qlock.LockOptions{Conflict: how})
 			require.Equal(w.T, l.Fence(), inner.Fence())
 			return func() { release(w.T, inner); release(w.T, l) }
 		}
 	}
-	for name, play := range map[string]func(w *world, n, other *node, l *qlock.Lock) (end func()){
+	for name, play := range map[string]func(w *world, n, other *proc, l *qlock.Lock) (end func()){
 		"its owner enters once more":    enters(qlock.WorkThrough),
 		"its owner enters, and extends": enters(qlock.ExtendAndWorkThrough),
-		"it is extended": func(w *world, _, _ *node, l *qlock.Lock) func() {
+		"it is extended": func(w *world, _, _ *proc, l *qlock.Lock) func() {
 			require.NoError(w.T, l.Extend(ctx, time.Second))
 			left, _ := w.LeftOf(l.ID())
 			require.Equal(w.T, lease+time.Second, left)
 			return func() { release(w.T, l) }
 		},
-		"it is detached": func(w *world, _, other *node, l *qlock.Lock) func() {
+		"it is detached": func(w *world, _, other *proc, l *qlock.Lock) func() {
 			token := detach(w.T, l)
 			return func() { release(w.T, other.resume(token)) }
 		},
-		"it is resumed elsewhere": func(w *world, _, other *node, l *qlock.Lock) func() {
+		"it is resumed elsewhere": func(w *world, _, other *proc, l *qlock.Lock) func() {
 			resumed := other.resume(detach(w.T, l))
 			w.Advance(lease)
 			w.honest(resumed)
 			return func() { release(w.T, resumed) }
 		},
-		"an operator extends it": func(w *world, _, other *node, l *qlock.Lock) func() {
-			require.NoError(w.T, other.Operator().Extend(ctx, door, time.Second))
+		"an operator extends it": func(w *world, _, other *proc, l *qlock.Lock) func() {
+			require.NoError(w.T, other.extend(ctx, door, time.Second))
 			return func() { release(w.T, l) }
 		},
-		"an operator ends it": func(w *world, _, other *node, l *qlock.Lock) func() {
+		"an operator ends it": func(w *world, _, other *proc, l *qlock.Lock) func() {
 			require.NoError(w.T, other.end(ctx, door))
 			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
 		},
-		"an operator ends all that its node has": func(w *world, n, other *node, l *qlock.Lock) func() {
-			_, err := other.Operator().Release(ctx, berth.Target{Node: n.Node()})
+		"an operator ends all that its node has": func(w *world, n, other *proc, l *qlock.Lock) func() {
+			_, err := other.Operator().Release(ctx, berth.Target{Node: n.ID()})
 			require.NoError(w.T, err)
 			return func() { <-l.Done(); require.ErrorIs(w.T, l.Err(), berth.ErrReleased) }
 		},
-		"somebody waits": func(w *world, _, other *node, l *qlock.Lock) func() {
+		"somebody waits": func(w *world, _, other *proc, l *qlock.Lock) func() {
 			q := other.queue(nil)
 			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
 		},
-		"somebody waits, and goes to the end of the line": func(w *world, _, other *node, l *qlock.Lock) func() {
+		"somebody waits, and goes to the end of the line": func(w *world, _, other *proc, l *qlock.Lock) func() {
 			q := other.queue(&qlock.LockOptions{RequeueEvery: time.Second})
 			w.Advance(1500 * ms)
 			require.Equal(w.T, 1, other.Count("lock_requeue"))
 			return func() { release(w.T, l); release(w.T, q.Granted(w.Now())) }
 		},
-		"a claim leaves that never came": func(w *world, _, _ *node, l *qlock.Lock) func() {
+		"a claim leaves that never came": func(w *world, _, _ *proc, l *qlock.Lock) func() {
 			r := w.write("lock_release", "late", "late.1", "60000")
 			require.Equal(w.T, "not_held", r.Status())
 			require.Equal(w.T, "gone", w.ask(claim{node: "late", id: "late.1"}).Status())
 			return func() { release(w.T, l) }
 		},
-		"it leaves, and may come once more": func(w *world, n, _ *node, l *qlock.Lock) func() {
-			r := w.write("lock_release", n.Node(), l.ID(), "60000")
+		"it leaves, and may come once more": func(w *world, n, _ *proc, l *qlock.Lock) func() {
+			r := w.write("lock_release", n.ID(), l.ID(), "60000")
 			require.Equal(w.T, "released", r.Status())
-			require.Equal(w.T, "gone", w.ask(claim{node: n.Node(), id: l.ID()}).Status())
+			require.Equal(w.T, "gone", w.ask(claim{node: n.ID(), id: l.ID()}).Status())
 			return func() { _ = l.Release(ctx) }
 		},
-		"somebody stands in line again": func(w *world, n, _ *node, l *qlock.Lock) func() {
+		"somebody stands in line again": func(w *world, n, _ *proc, l *qlock.Lock) func() {
 			came := w.Began.Add(-time.Second).UnixMilli()
 			r := engine.Record{Weight: 1, Wait: time.Second, Lease: time.Second, Phase: 'w', Node: "r", Ticket: came}
 			reply := w.write("lock_restore", "r", "1", "r.1", fmt.Sprintf("254 %013d", came), state.Text(&r))
@@ -218,8 +220,8 @@ func TestANameWithATombstoneBecomesThinOnceThatHasEnded(t *testing.T) {
 // What only looks, or is refused, leaves a name as it is: thin, and with its expiry.
 func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 	ctx := context.Background()
-	call := func(want, script string, args ...string) func(w *world, n *node) {
-		return func(w *world, _ *node) {
+	call := func(want, script string, args ...string) func(w *world, n *proc) {
+		return func(w *world, _ *proc) {
 			r := w.write(script, args...)
 			all := []string{r.Status()}
 			if r.Status() == "renewed" {
@@ -228,8 +230,8 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 			require.Equal(w.T, want, strings.Join(all, " "))
 		}
 	}
-	both := map[string]func(w *world, n *node){
-		"Sweep":                 func(w *world, n *node) { _, err := n.Operator().Sweep(ctx); require.NoError(w.T, err) },
+	both := map[string]func(w *world, n *proc){
+		"Sweep":                 func(w *world, n *proc) { _, err := n.Operator().Sweep(ctx, keyspace.Lock); require.NoError(w.T, err) },
 		"an unknown heartbeat":  call("renewed unknown", "lock_renew", "x", "x.1", "beat"),
 		"an unknown renewal":    call("renewed unknown", "lock_renew", "x", "x.1", "renew"),
 		"an unknown extension":  call("renewed unknown", "lock_renew", "x", "x.1", "extend 1000 id"),
@@ -240,60 +242,60 @@ func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
 		"an unknown requeue":    call("not_waiting", "lock_requeue", "x", "x.1", "1", "254"),
 		"a restore of no claim": call("restored", "lock_restore", "x", "1"),
 		"a sweep":               call("swept", "lock_sweep", "x", "0"),
-		"the scripts of thin names": func(w *world, _ *node) {
+		"the scripts of thin names": func(w *world, _ *proc) {
 			require.Equal(w.T, "fat", w.thinly("thin_release", "x.1").Status())
 			require.Equal(w.T, "fat", w.thinly("thin_renew", "x.1", "60000").Status())
 		},
 	}
-	held := map[string]func(w *world, n *node){
-		"TryLock": func(w *world, n *node) {
+	held := map[string]func(w *world, n *proc){
+		"TryLock": func(w *world, n *proc) {
 			_, err := n.TryLock(ctx, door, nil)
 			require.ErrorIs(w.T, err, berth.ErrBusy)
 		},
-		"its owner's deadlock": func(w *world, n *node) {
+		"its owner's deadlock": func(w *world, n *proc) {
 			_, err := n.Lock(berth.WithOwner(ctx, "me"), door, &qlock.LockOptions{Conflict: qlock.FailDeadlock})
 			require.ErrorIs(w.T, err, berth.ErrDeadlock)
 		},
 		"another fence, forced":         call("other", "lock_force_hold", "1", "60000"),
 		"another fence, extended":       call("other", "lock_extend", "1000", "id", "1"),
-		"another node's heartbeat":      func(w *world, n *node) { call("renewed taken", "lock_renew", "x", w.held1(n), "beat")(w, n) },
-		"another node's release":        func(w *world, n *node) { call("taken", "lock_release", "x", w.held1(n), "0")(w, n) },
-		"another node's forced release": func(w *world, n *node) { call("not_held", "lock_force_release", "x", w.held1(n), "60000", "0")(w, n) },
-		"its acquire once more": func(w *world, n *node) {
+		"another node's heartbeat":      func(w *world, n *proc) { call("renewed taken", "lock_renew", "x", w.held1(n), "beat")(w, n) },
+		"another node's release":        func(w *world, n *proc) { call("taken", "lock_release", "x", w.held1(n), "0")(w, n) },
+		"another node's forced release": func(w *world, n *proc) { call("not_held", "lock_force_release", "x", w.held1(n), "60000", "0")(w, n) },
+		"its acquire once more": func(w *world, n *proc) {
 			id := w.held1(n)
 			node, _, _ := strings.Cut(id, ".")
 			require.Equal(w.T, "granted", w.ask(claim{node: node, id: id}).Status())
 			require.Equal(w.T, "foreign", w.ask(claim{node: "x", id: id}).Status())
 		},
 	}
-	idle := map[string]func(w *world, n *node){
-		"Release": func(w *world, n *node) { require.ErrorIs(w.T, n.end(ctx, door), berth.ErrNotHeld) },
-		"Extend": func(w *world, n *node) {
-			require.ErrorIs(w.T, n.Operator().Extend(ctx, door, time.Second), berth.ErrNotHeld)
+	idle := map[string]func(w *world, n *proc){
+		"Release": func(w *world, n *proc) { require.ErrorIs(w.T, n.end(ctx, door), berth.ErrNotHeld) },
+		"Extend": func(w *world, n *proc) {
+			require.ErrorIs(w.T, n.extend(ctx, door, time.Second), berth.ErrNotHeld)
 		},
 	}
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		l := n.takeFor("me", &qlock.LockOptions{NoRenew: true})
-		for _, of := range []map[string]func(w *world, n *node){both, held} {
+		for _, of := range []map[string]func(w *world, n *proc){both, held} {
 			w.writeNothing(other, of)
 		}
 		w.Until(lease)
 		require.Error(t, l.Err())
-		for _, of := range []map[string]func(w *world, n *node){both, idle} {
+		for _, of := range []map[string]func(w *world, n *proc){both, idle} {
 			w.writeNothing(other, of) // its hold has expired, and is there
 		}
 		release(t, other.take(nil))
-		for _, of := range []map[string]func(w *world, n *node){both, idle} {
+		for _, of := range []map[string]func(w *world, n *proc){both, idle} {
 			w.writeNothing(other, of)
 		}
 	})
 }
 
 // held1 is the claim that holds the door.
-func (w *world) held1(n *node) string { return n.info().entries[0].ID }
+func (w *world) held1(n *proc) string { return n.info().entries[0].ID }
 
-func (w *world) writeNothing(n *node, all map[string]func(w *world, n *node)) {
+func (w *world) writeNothing(n *proc, all map[string]func(w *world, n *proc)) {
 	w.T.Helper()
 	before := w.kept()
 	for name, do := range all {
@@ -326,7 +328,7 @@ func TestTheClaimsThatAThinNameHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node(qlock.Config{Linger: test.linger})
+				n := w.node(node.Config{Linger: test.linger})
 				first := n.take(&test.opts) // of a name that is not there yet
 				w.requireForm(test.thin)
 				w.honest(first)

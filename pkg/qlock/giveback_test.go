@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -89,7 +90,7 @@ func TestAnUnansweredReleaseEndsNoHoldThatRenews(t *testing.T) {
 // nothing of the first one.
 func TestAReleaseThatNeverRanLiftsNothingOfOneThatMay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Retry: berth.Retry{Attempts: 1}})
+		n := w.node(node.Config{Retry: berth.Retry{Attempts: 1}})
 		n.connect()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", extend(4*time.Second))
@@ -112,7 +113,7 @@ func TestAnExtensionIsOlderThanTheHandleThatItLengthens(t *testing.T) {
 	for name, fate := range map[string]link.Fate{"slow": link.Slow(200 * ms), "lost": link.LoseReply} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n, there := w.node(qlock.Config{Retry: berth.Retry{Attempts: 1}}), w.node()
+				n, there := w.node(node.Config{Retry: berth.Retry{Attempts: 1}}), w.node()
 				n.connect()
 				outer := n.takeFor("me", &qlock.LockOptions{Lease: 60 * time.Second, NoRenew: true})
 				w.Advance(10 * time.Second) // some beats

@@ -26,8 +26,8 @@ const (
 )
 
 // Lock is what a claim holds: one entry of its owner, with a release of its own. The
-// lock is free when the last entry has ended. The client renews a Lock until it is
-// released or lost, or until the client is closed. It is safe for concurrent use.
+// lock is free when the last entry has ended. The node renews a Lock until it is
+// released or lost, or until the node is closed. It is safe for concurrent use.
 type Lock struct {
 	face *line.Face
 	hold *engine.Hold
@@ -105,8 +105,8 @@ func (l *Lock) Wanted() <-chan struct{} { return l.hold.Wanted() }
 // the first in line. The hold's context ends before anything is sent. Release may be
 // called from several goroutines and more than once; after a success it returns nil.
 //
-// Release works after ctx or the hold has ended, too. It then waits for Config.CleanupTimeout at
-// most; if the server has not answered by then, an open client goes on in the
+// Release works after ctx or the hold has ended, too. It then waits for node.Config.CleanupTimeout at
+// most; if the server has not answered by then, an open node goes on in the
 // background.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if the
@@ -147,9 +147,9 @@ func checkExtension(by time.Duration) error {
 func (l *Lock) Renew(ctx context.Context) error { return l.hold.Renew(ctx) }
 
 // Detach stops renewing and keeps the hold until its lease ends, also through Close of
-// the client. A lease that renews by itself starts anew with the call; a fixed one goes
+// the node. A lease that renews by itself starts anew with the call; a fixed one goes
 // on. The handle ends with berth.ErrReleased. Whoever has the token, this process too,
-// gets a new handle by Client.Resume. A Release of the old handle does nothing and
+// gets a new handle by Locks.Resume. A Release of the old handle does nothing and
 // returns nil, so a deferred one may stay. An entry that has extended its owner's hold
 // no longer gives anything back, and no other entry does while this one is detached.
 //

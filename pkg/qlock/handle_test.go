@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -34,7 +35,7 @@ func release(t *testing.T, l *qlock.Lock) {
 func roundUp(at time.Duration) time.Duration { return (at + time.Second - 1).Truncate(time.Second) }
 
 // line are the claims that wait, in order.
-func (w *world) line(n *node) []string {
+func (w *world) line(n *proc) []string {
 	w.T.Helper()
 	_, waiters := w.held(n)
 	return waiters
@@ -87,7 +88,7 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		n.connect()
 		ctx := context.Background()
 		l := n.take(&qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
-		require.True(t, strings.HasPrefix(l.ID(), n.Node()+"."))
+		require.True(t, strings.HasPrefix(l.ID(), n.ID()+"."))
 		require.Equal(t, door, l.Name())
 		require.Equal(t, l.ID(), l.Owner(), "every claim is its own owner")
 		require.Positive(t, l.Fence())
@@ -188,7 +189,7 @@ func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
 			require.EqualValues(t, 2, r.Int(4), "more is left")
 		})
 	})
-	t.Run("the client sweeps and asks again", func(t *testing.T) {
+	t.Run("the node sweeps and asks again", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			living := crowd(w)
 			n := w.node()
@@ -322,7 +323,7 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		l := a.take(nil)
 		waits := []*wait{a.queue(nil), a.queue(nil)}
 		theirs := b.queue(nil)
-		require.NoError(t, a.Client.Close(ctx))
+		require.NoError(t, a.Close(ctx))
 		for _, q := range waits {
 			require.ErrorIs(t, q.Refused(0, berth.ReasonClosed), berth.ErrClosed)
 		}
@@ -334,7 +335,7 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrClosed)
 		_, err = a.TryLock(ctx, door, nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
-		require.NoError(t, a.Client.Close(ctx), "again")
+		require.NoError(t, a.Close(ctx), "again")
 		require.Empty(t, a.Counts())
 		release(t, held)
 		w.RequireIdle()
@@ -345,7 +346,7 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 // the release.
 func TestAReleaseOfALostHoldWaitsForTheCleanupTimeout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{CleanupTimeout: 500 * ms})
+		n := w.node(node.Config{CleanupTimeout: 500 * ms})
 		l := n.take(nil)
 		n.Cut()
 		<-l.Context().Done()

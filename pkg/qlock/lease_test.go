@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -131,7 +132,7 @@ func TestForeverIsConfirmedBeforeTheCallReturnsAndNeverEnds(t *testing.T) {
 
 func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node(qlock.Config{Lease: time.Minute})
+		n, other := w.node(), w.node(node.Config{Lease: time.Minute})
 		l := n.take(nil)
 		next := other.queue(nil)
 		w.Advance(10 * time.Second)
@@ -231,7 +232,7 @@ func TestAnExtendWhoseReplyIsLostAddsOnce(t *testing.T) {
 // Its reply is lost, and somebody else extends before it is repeated.
 func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}})
+		n := w.node(node.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}})
 		other := w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		n.Once("lock_renew", link.LoseReply)
@@ -239,7 +240,7 @@ func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 		go func() { extended <- l.Extend(context.Background(), 10*time.Second) }()
 		synctest.Wait()
 		w.requireLeft(16*time.Second, l, "it ran all the same")
-		require.NoError(t, other.Operator().Extend(context.Background(), door, time.Second))
+		require.NoError(t, other.extend(context.Background(), door, time.Second))
 		w.requireLeft(17*time.Second, l)
 		require.NoError(t, <-extended)
 		w.requireLeft(17*time.Second-w.Now(), l, "once each")
@@ -254,9 +255,9 @@ func TestAnOperatorsExtendIsHeardWithTheNextCheck(t *testing.T) {
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		ended := w.Watch(l)
 		w.Until(500 * ms)
-		require.ErrorIs(t, other.Operator().Extend(ctx, "another", time.Second), berth.ErrNotHeld)
+		require.ErrorIs(t, other.extend(ctx, "another", time.Second), berth.ErrNotHeld)
 		other.Once("lock_extend", link.LoseReply)
-		require.NoError(t, other.Operator().Extend(ctx, door, 10*time.Second))
+		require.NoError(t, other.extend(ctx, door, 10*time.Second))
 		w.requireLeft(16*time.Second-w.Now(), l, "once")
 		require.Equal(t, lease-w.Now()-margin, l.Left(), "nobody has told the holder")
 		w.Until(2 * time.Second) // a third of its lease
@@ -264,7 +265,7 @@ func TestAnOperatorsExtendIsHeardWithTheNextCheck(t *testing.T) {
 		e := <-ended
 		testkit.RequireWithin(t, 16*time.Second-margin, e.At)
 		for _, by := range []time.Duration{0, -1, berth.Forever, ms + 1} {
-			requireInvalid(t, "by", other.Operator().Extend(ctx, door, by))
+			requireInvalid(t, "by", other.extend(ctx, door, by))
 			requireInvalid(t, "by", l.Extend(ctx, by))
 		}
 	})
@@ -277,12 +278,12 @@ func TestAForcedExtendKeepsWhatACutOffHolderHasFromTheNext(t *testing.T) {
 		next := other.queue(nil)
 		n.Cut()
 		w.Until(time.Second)
-		require.NoError(t, other.Operator().Extend(context.Background(), door, 4*time.Second))
+		require.NoError(t, other.extend(context.Background(), door, 4*time.Second))
 		w.requireLeft(9*time.Second, l)
 		w.Until(9 * time.Second)
 		testkit.RequirePending(w.T, next)
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
-		require.NoError(t, other.Operator().Extend(context.Background(), door, time.Hour))
+		require.NoError(t, other.extend(context.Background(), door, time.Hour))
 		w.requireLeft(11*time.Second, l, "no further than the maximum hold")
 		release(t, next.GrantedWithin(20*time.Second, ms))
 	})

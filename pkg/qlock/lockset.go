@@ -25,21 +25,21 @@ import (
 //
 // Its errors are those of Lock, for the name that was not acquired. When ctx ends,
 // LockAll returns at once and releases in the background what it had.
-func (c *Client) LockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
-	return c.lockAll(ctx, names, opts, true)
+func (l *Locks) LockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
+	return l.lockAll(ctx, names, opts, true)
 }
 
 // TryLockAll is LockAll that never waits.
-func (c *Client) TryLockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
-	return c.lockAll(ctx, names, opts, false)
+func (l *Locks) TryLockAll(ctx context.Context, names []string, opts *LockOptions) (*LockSet, error) {
+	return l.lockAll(ctx, names, opts, false)
 }
 
 // DoAll is Do by LockAll instead of Lock.
-func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+func (l *Locks) DoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
 	}
-	set, err := c.LockAll(ctx, names, opts)
+	set, err := l.LockAll(ctx, names, opts)
 	if err != nil {
 		return err
 	}
@@ -47,11 +47,11 @@ func (c *Client) DoAll(ctx context.Context, names []string, opts *LockOptions, f
 }
 
 // TryDoAll is Do by TryLockAll instead of Lock.
-func (c *Client) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
+func (l *Locks) TryDoAll(ctx context.Context, names []string, opts *LockOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {
 		return err
 	}
-	set, err := c.TryLockAll(ctx, names, opts)
+	set, err := l.TryLockAll(ctx, names, opts)
 	if err != nil {
 		return err
 	}
@@ -65,24 +65,24 @@ func order(names []string) []string {
 	return slices.Compact(sorted)
 }
 
-func (c *Client) lockAll(ctx context.Context, names []string, opts *LockOptions, wait bool) (*LockSet, error) {
+func (l *Locks) lockAll(ctx context.Context, names []string, opts *LockOptions, wait bool) (*LockSet, error) {
 	if len(names) == 0 {
 		return nil, berth.Invalid("names", "there is none")
 	}
 	names = order(names)
-	r, err := c.request(ctx, opts, wait, names...)
+	r, err := l.request(ctx, opts, wait, names...)
 	if err != nil {
 		return nil, err
 	}
 	if r.owner == "" {
-		r.owner = c.face().Engine.ClaimID()
+		r.owner = l.face().Engine.ClaimID()
 	}
 	locks, err := r.lockAll(ctx, names)
 	if err != nil {
 		drop(ctx, locks)
 		return nil, err
 	}
-	return newLockSet(ctx, locks, c.clock.Now()-r.start), nil
+	return newLockSet(ctx, locks, l.p.Clock.Now()-r.start), nil
 }
 
 // lockAll locks one name after the other, and returns what it holds, beside an error too.
@@ -95,7 +95,7 @@ func (r *request) lockAll(ctx context.Context, names []string) (locks []*Lock, e
 	whole, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for _, name := range names {
-		lock, err := r.lock(whole, name, r.c.clock.Now())
+		lock, err := r.lock(whole, name, r.l.p.Clock.Now())
 		for _, held := range locks {
 			if ended := held.Err(); err != nil && ended != nil && ctx.Err() == nil {
 				return locks, r.lostMeanwhile(ctx, held, ended)
@@ -130,7 +130,7 @@ func (r *request) fixed() bool { return r.NoRenew && r.Lease != berth.Forever }
 // keep renews a lock with a fixed lease during the wait for the rest; other locks renew
 // themselves.
 func (r *request) keep(ctx context.Context, lock *Lock) {
-	ticker := time.NewTicker(min(r.Lease, r.c.wait) / 3)
+	ticker := time.NewTicker(min(r.Lease, r.l.wait) / 3)
 	defer ticker.Stop()
 	for {
 		select {
@@ -146,7 +146,7 @@ func (r *request) keep(ctx context.Context, lock *Lock) {
 // another.
 func (r *request) lostMeanwhile(ctx context.Context, lock *Lock, err error) error {
 	refusal := &berth.AcquireError{
-		Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: r.c.clock.Now() - r.start, Cause: err,
+		Name: lock.Name(), Claim: lock.ID(), Reason: berth.ReasonFailed, Waited: r.l.p.Clock.Now() - r.start, Cause: err,
 	}
 	if ctx.Err() != nil {
 		refusal.Reason, refusal.Cause = line.EndOf(ctx)

@@ -18,7 +18,7 @@ import (
 )
 
 // free fails unless nobody holds any of the names.
-func (n *node) free(names ...string) {
+func (n *proc) free(names ...string) {
 	n.w.T.Helper()
 	n.w.Advance(0)
 	for _, name := range names {
@@ -29,7 +29,7 @@ func (n *node) free(names ...string) {
 }
 
 // hold takes a lock of another name than the door.
-func (n *node) hold(name string, opts *qlock.LockOptions) *qlock.Lock {
+func (n *proc) hold(name string, opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
 	l, err := n.Lock(context.Background(), name, opts)
 	require.NoError(n.w.T, err)
@@ -79,7 +79,7 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 
 func TestSetsThatShareNamesNeverWaitForEachOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*node{w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node()}
 		names := []string{"a", "b", "c", "d"}
 		inside := make(map[string]int)
 		var mu sync.Mutex
@@ -376,7 +376,7 @@ func nameOf(c link.Command) string {
 }
 
 // released are the names in the order in which n releases them from now on.
-func (n *node) released() *[]string {
+func (n *proc) released() *[]string {
 	var names []string
 	n.OnCommand(func(c link.Command) link.Fate {
 		if asks(c, "release") {

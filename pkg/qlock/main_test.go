@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -29,7 +30,7 @@ const (
 	stateKey, lineKey = "berth:lock:{door}:state", "berth:lock:{door}:line"
 )
 
-// world is a server in virtual time, and clients of it.
+// world is a server in virtual time, and processes of it.
 type world struct{ *testkit.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
@@ -38,31 +39,39 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, door, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
-// node is a client on a link of its own, as in a process of its own.
-type node struct {
-	*qlock.Client
+// proc is a process on a link of its own: a node, and its locks.
+type proc struct {
+	*node.Node
+	*qlock.Locks
 	*testkit.Process
 	w *world
 }
 
-// node starts a client. Its lease is that of the tests unless cfg says so.
-func (w *world) node(cfg ...qlock.Config) *node {
+// node starts a process. The lease of its locks, and of the node, is that of the tests unless cfg says so.
+func (w *world) node(cfg ...node.Config) *proc {
 	w.T.Helper()
-	n := &node{Process: w.Process(), w: w}
-	var c qlock.Config
+	return w.with(qlock.LockOptions{}, cfg...)
+}
+
+// with starts a process whose locks have defaults.
+func (w *world) with(defaults qlock.LockOptions, cfg ...node.Config) *proc {
+	w.T.Helper()
+	n := &proc{Process: w.Process(), w: w}
+	var c node.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}
 	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
 	var err error
-	n.Client, err = qlock.New(n.Redis, c)
+	n.Node, err = node.New(n.Redis, c)
 	require.NoError(w.T, err)
-	n.Closes(n.Client.Close)
+	n.Closes(n.Close)
+	n.Locks = qlock.New(n.Node, &qlock.Config{Lease: c.Lease, Defaults: defaults})
 	return n
 }
 
-// connect makes all of the client's connections for calls, and has it acquire once.
-func (n *node) connect() {
+// connect makes all of the process's connections for calls, and has it acquire once.
+func (n *proc) connect() {
 	n.w.T.Helper()
 	l, err := n.Lock(context.Background(), "connect", nil)
 	require.NoError(n.w.T, err)
@@ -75,7 +84,7 @@ func (n *node) connect() {
 func asks(c link.Command, verb string) bool { return c.Name == "lock_"+verb || c.Name == "thin_"+verb }
 
 // asked is how many scripts of a verb have been sent since the last Reset.
-func (n *node) asked(verb string) int { return n.Count("lock_"+verb) + n.Count("thin_"+verb) }
+func (n *proc) asked(verb string) int { return n.Count("lock_"+verb) + n.Count("thin_"+verb) }
 
 // leftOf is what the server says is left of a lock's hold; ok is false if it has none.
 func (w *world) leftOf(l *qlock.Lock) (left time.Duration, ok bool) {
@@ -86,18 +95,18 @@ func (w *world) leftOf(l *qlock.Lock) (left time.Duration, ok bool) {
 }
 
 // take locks the door at once.
-func (n *node) take(opts *qlock.LockOptions) *qlock.Lock {
+func (n *proc) take(opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
 	return n.takeOn(context.Background(), opts)
 }
 
 // takeFor locks the door at once for an owner.
-func (n *node) takeFor(owner string, opts *qlock.LockOptions) *qlock.Lock {
+func (n *proc) takeFor(owner string, opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
 	return n.takeOn(berth.WithOwner(context.Background(), owner), opts)
 }
 
-func (n *node) takeOn(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock {
+func (n *proc) takeOn(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
 	l, err := n.Lock(ctx, door, opts)
 	require.NoError(n.w.T, err)
@@ -108,12 +117,12 @@ func (n *node) takeOn(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock 
 type wait = testkit.Wait[*qlock.Lock]
 
 // queue locks the door in the background, and lets everything settle.
-func (n *node) queue(opts *qlock.LockOptions) *wait {
+func (n *proc) queue(opts *qlock.LockOptions) *wait {
 	n.w.T.Helper()
 	return n.queueOn(context.Background(), opts)
 }
 
-func (n *node) queueOn(ctx context.Context, opts *qlock.LockOptions) *wait {
+func (n *proc) queueOn(ctx context.Context, opts *qlock.LockOptions) *wait {
 	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*qlock.Lock, error) { return n.Lock(ctx, door, opts) })
 }
 
@@ -126,7 +135,7 @@ type seen struct {
 }
 
 // look looks at a lock.
-func (n *node) look(ctx context.Context, name string) (s seen, err error) {
+func (n *proc) look(ctx context.Context, name string) (s seen, err error) {
 	reader, err := inspect.New(n.Redis, inspect.Config{})
 	require.NoError(n.w.T, err)
 	now, err := reader.Name(ctx, keyspace.Lock, name)
@@ -144,7 +153,7 @@ func (n *node) look(ctx context.Context, name string) (s seen, err error) {
 }
 
 // info looks at the door.
-func (n *node) info() seen {
+func (n *proc) info() seen {
 	n.w.T.Helper()
 	s, err := n.look(context.Background(), door)
 	require.NoError(n.w.T, err)
@@ -152,24 +161,29 @@ func (n *node) info() seen {
 }
 
 // locked says whether somebody holds a lock.
-func (n *node) locked(ctx context.Context, name string) (bool, error) {
+func (n *proc) locked(ctx context.Context, name string) (bool, error) {
 	s, err := n.look(ctx, name)
 	return s.Owner != "", err
 }
 
 // queued says whether somebody waits for a lock.
-func (n *node) queued(ctx context.Context, name string) (bool, error) {
+func (n *proc) queued(ctx context.Context, name string) (bool, error) {
 	s, err := n.look(ctx, name)
 	return s.waiting > 0, err
 }
 
+// extend extends what is held of a lock, whoever holds it.
+func (n *proc) extend(ctx context.Context, name string, by time.Duration) error {
+	return qlock.NewOperator(n.Node).Extend(ctx, name, by)
+}
+
 // end ends what is held of a lock by force.
-func (n *node) end(ctx context.Context, name string) error {
-	return testkit.Second(n.Operator().Release(ctx, berth.Target{Name: name}))
+func (n *proc) end(ctx context.Context, name string) error {
+	return testkit.Second(n.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: name}))
 }
 
 // held is who holds the door, the outermost first, and who waits, by their claims.
-func (w *world) held(n *node) (entries, waiters []string) {
+func (w *world) held(n *proc) (entries, waiters []string) {
 	w.T.Helper()
 	info, err := n.look(context.Background(), door)
 	require.NoError(w.T, err)
@@ -181,5 +195,3 @@ func (w *world) held(n *node) (entries, waiters []string) {
 	}
 	return entries, waiters
 }
-
-// collect reads a listing to its end.

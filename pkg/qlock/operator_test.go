@@ -13,6 +13,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -62,7 +64,7 @@ func TestAForcedReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
 func TestReleaseOfAllEndsEveryLockOfTheNamespace(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, operator := w.node(), w.node()
-		elsewhere := w.node(qlock.Config{Namespace: "elsewhere"})
+		elsewhere := w.node(node.Config{Namespace: "elsewhere"})
 		other := elsewhere.take(nil)
 		var locks []*qlock.Lock
 		for _, name := range []string{"a", "b", "c"} {
@@ -97,7 +99,7 @@ func TestReleaseOfANodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.NoError(t, err)
 		_, err = parked.Detach(context.Background())
 		require.NoError(t, err)
-		n, err := operator.Operator().Release(context.Background(), berth.Target{Node: dead.Node()})
+		n, err := operator.Operator().Release(context.Background(), berth.Target{Node: dead.ID()})
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
 		w.Advance(lease)
@@ -122,17 +124,17 @@ func TestAForcedExtendMovesTheDeadlineOnce(t *testing.T) {
 		a, operator := w.node(), w.node()
 		l := a.take(&qlock.LockOptions{NoRenew: true, MaxHold: 20 * time.Second})
 		operator.Once("lock_extend", link.LoseReply)
-		require.NoError(t, operator.Operator().Extend(context.Background(), door, 4*time.Second))
+		require.NoError(t, operator.extend(context.Background(), door, 4*time.Second))
 		require.Equal(t, 2, operator.Count("lock_extend"))
 		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.Began), "once")
 		w.Advance(lease / 3)
 		require.Greater(t, l.Left(), 7*time.Second, "heard with the next beat")
-		require.NoError(t, operator.Operator().Extend(context.Background(), door, time.Hour))
+		require.NoError(t, operator.extend(context.Background(), door, time.Hour))
 		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.Began), "MaxHold bounds it")
 		for _, by := range []time.Duration{0, -ms, ms / 2, berth.Forever} {
-			require.ErrorIs(t, operator.Operator().Extend(context.Background(), door, by), berth.ErrInvalidConfig)
+			require.ErrorIs(t, operator.extend(context.Background(), door, by), berth.ErrInvalidConfig)
 		}
-		require.ErrorIs(t, operator.Operator().Extend(context.Background(), "free", time.Second), berth.ErrNotHeld)
+		require.ErrorIs(t, operator.extend(context.Background(), "free", time.Second), berth.ErrNotHeld)
 		require.NoError(t, l.Release(context.Background()))
 		w.RequireIdle()
 	})
@@ -180,7 +182,7 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		dead.queue(&qlock.LockOptions{MaxWait: lease})
 		dead.Cut()
 		w.Advance(lease / 2)
-		dropped, err := n.Operator().Sweep(context.Background())
+		dropped, err := n.Operator().Sweep(context.Background(), keyspace.Lock)
 		require.NoError(t, err)
 		require.Zero(t, dropped)
 		queued, err := n.queued(context.Background(), door)
@@ -191,7 +193,7 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, queued, "dead ones count until they are met")
 		require.Empty(t, w.Waiters(), "what has expired is not shown")
-		dropped, err = n.Operator().Sweep(context.Background())
+		dropped, err = n.Operator().Sweep(context.Background(), keyspace.Lock)
 		require.NoError(t, err)
 		require.Equal(t, 2, dropped)
 		require.Contains(t, n.Kinds(), observe.Swept)
@@ -205,14 +207,14 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 	ctx := context.Background()
 	for name, all := range map[string]struct {
-		call  func(operator *node, of string) (int, error)
+		call  func(operator *proc, of string) (int, error)
 		count int
 	}{
-		"Release all": {func(n *node, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
-		"Release of a node": {func(n *node, of string) (int, error) {
+		"Release all": {func(n *proc, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
+		"Release of a node": {func(n *proc, of string) (int, error) {
 			return n.Operator().Release(ctx, berth.Target{Node: of})
 		}, 16},
-		"Sweep": {func(n *node, _ string) (int, error) { return n.Operator().Sweep(ctx) }, 0},
+		"Sweep": {func(n *proc, _ string) (int, error) { return n.Operator().Sweep(ctx, keyspace.Lock) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -223,7 +225,7 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 				}
 				w.Advance(0)
 				w.Do("HSET", stateKey, "v", "3 and more")
-				count, err := all.call(operator, n.Node())
+				count, err := all.call(operator, n.ID())
 				require.ErrorIs(t, err, berth.ErrIncompatible)
 				require.Equal(t, all.count, count)
 			})
@@ -234,9 +236,9 @@ func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
 // Whatever happens between the look and the call, the hold of a successor stays.
 func TestForcedCallsMeanTheHoldThatTheyFound(t *testing.T) {
 	ctx := context.Background()
-	for script, call := range map[string]func(operator *node) error{
-		"lock_force_hold": func(n *node) error { return n.end(ctx, door) },
-		"lock_extend":     func(n *node) error { return n.Operator().Extend(ctx, door, time.Minute) },
+	for script, call := range map[string]func(operator *proc) error{
+		"lock_force_hold": func(n *proc) error { return n.end(ctx, door) },
+		"lock_extend":     func(n *proc) error { return n.extend(ctx, door, time.Minute) },
 	} {
 		t.Run(script, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -269,7 +271,7 @@ func TestReleaseOfANodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) {
 			}
 			return link.Pass
 		})
-		count, err := operator.Operator().Release(context.Background(), berth.Target{Node: a.Node()})
+		count, err := operator.Operator().Release(context.Background(), berth.Target{Node: a.ID()})
 		require.NoError(t, err)
 		require.Zero(t, count)
 		require.NoError(t, l.Renew(context.Background()))
@@ -296,7 +298,7 @@ func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
-		require.NoError(t, operator.Operator().Extend(ctx, door, 5*time.Second))
+		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
 		require.Equal(t, 25*time.Second, operator.Told(observe.Extended)[0].Left, "of what lasts longest")
 		w.requireKept(25*time.Second, outer)
 		w.requireKept(10*time.Second, inner)
@@ -309,7 +311,7 @@ func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 
 		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
 		before := w.Dump()
-		require.NoError(t, operator.Operator().Extend(ctx, door, 5*time.Second))
+		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
 		require.Equal(t, berth.Forever, operator.Told(observe.Extended)[1].Left)
 		require.Equal(t, before, w.Dump(), "nothing is further off")
 		w.Advance(time.Minute)
@@ -324,7 +326,7 @@ func TestAForcedExtendStaysWhenAnEntryGivesBack(t *testing.T) {
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", extend(3*time.Second))
-		require.NoError(t, operator.Operator().Extend(context.Background(), door, 5*time.Second))
+		require.NoError(t, operator.extend(context.Background(), door, 5*time.Second))
 		w.requireKept(28*time.Second, outer)
 		release(t, inner)
 		w.requireKept(25*time.Second, outer)
@@ -344,10 +346,10 @@ func TestAForcedExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 			if sent++; sent == 1 {
 				return link.LoseReply
 			}
-			assert.NoError(t, other.Operator().Extend(ctx, door, time.Second))
+			assert.NoError(t, other.extend(ctx, door, time.Second))
 			return link.Pass
 		})
-		require.NoError(t, operator.Operator().Extend(ctx, door, 4*time.Second))
+		require.NoError(t, operator.extend(ctx, door, 4*time.Second))
 		require.Equal(t, 2, sent)
 		require.Equal(t, lease+5*time.Second, w.endOf(l).Sub(w.Began))
 	})
@@ -358,7 +360,7 @@ func TestAForcedExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 		n, operator := w.node(), w.node()
 		n.take(&qlock.LockOptions{NoRenew: true})
 		n.Die()
-		require.NoError(t, operator.Operator().Extend(context.Background(), door, time.Hour))
+		require.NoError(t, operator.extend(context.Background(), door, time.Hour))
 		require.GreaterOrEqual(t, w.Expiry(), time.Hour+lease)
 		w.Advance(time.Hour)
 		require.Equal(t, lease, operator.info().Left)
@@ -380,13 +382,13 @@ func TestANodeThatListensHearsOfAForcedReleaseAtOnce(t *testing.T) {
 func TestTwoForcedExtends(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		op1, op2 := w.node(qlock.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()
+		op1, op2 := w.node(node.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()
 		l := w.node().take(&qlock.LockOptions{NoRenew: true})
 		op1.Once("lock_extend", link.LoseReply)
 		done := make(chan error, 1)
-		go func() { done <- op1.Operator().Extend(ctx, door, 10*time.Second) }()
+		go func() { done <- op1.extend(ctx, door, 10*time.Second) }()
 		synctest.Wait()
-		require.NoError(t, op2.Operator().Extend(ctx, door, time.Second))
+		require.NoError(t, op2.extend(ctx, door, time.Second))
 		require.NoError(t, <-done)
 		w.requireLeft(17*time.Second-w.Now(), l, "once each")
 	})
@@ -396,23 +398,23 @@ func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		a, b := w.member(), w.node()
-		ops := a.Operator()
+		ops, extends := a.Operator(), qlock.NewOperator(a.Node)
 		b.take(&qlock.LockOptions{NoRenew: true})
-		former := a.Node()
+		former := a.ID()
 		a.condemn()
 		require.Same(t, ops, a.Operator())
-		require.NotEqual(t, former, a.Node())
+		require.NotEqual(t, former, a.ID())
 
-		require.NoError(t, ops.Extend(ctx, door, time.Second))
-		ended, err := ops.Release(ctx, berth.Target{Name: door})
+		require.NoError(t, extends.Extend(ctx, door, time.Second))
+		ended, err := ops.Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})
 		require.NoError(t, err)
 		require.Equal(t, 1, ended)
-		require.Equal(t, a.Node(), a.Told(observe.ForceReleased)[0].Node)
+		require.Equal(t, a.ID(), a.Told(observe.ForceReleased)[0].Node)
 		b.take(nil)
 		b.Cut()
 		b.queue(nil)
 		w.Advance(lease)
-		_, err = ops.Sweep(ctx, door)
+		_, err = ops.Sweep(ctx, keyspace.Lock, door)
 		require.NoError(t, err)
 	})
 }
@@ -430,7 +432,7 @@ func TestANameAloneIsEndedInOneStep(t *testing.T) {
 		}
 		enter()
 		operator.Fresh()
-		ended, err := operator.Operator().Release(ctx, berth.Target{Name: door})
+		ended, err := operator.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})
 		require.NoError(t, err)
 		require.Equal(t, 3, ended)
 		require.Equal(t, map[string]int{"lock_force_hold": 1}, operator.Scripts())
@@ -438,7 +440,7 @@ func TestANameAloneIsEndedInOneStep(t *testing.T) {
 		w.Advance(lease)
 		enter()
 		next := b.queue(nil)
-		ended, err = operator.Operator().Release(ctx, berth.Target{Name: door, Owner: "me"})
+		ended, err = operator.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door, Owner: "me"})
 		require.NoError(t, err)
 		require.Equal(t, 3, ended)
 		require.Equal(t, 3, operator.Count("lock_force_release"))
@@ -455,15 +457,15 @@ func TestAnOperatorsErrorNamesTheCallAndTheLock(t *testing.T) {
 		ctx, o := context.Background(), n.Operator()
 		n.Stall()
 		for says, call := range map[string]func() error{
-			`Pause of lock "door": `:   func() error { return o.Pause(ctx, door, time.Minute, "") },
-			`Unpause of lock "door": `: func() error { return o.Unpause(ctx, door) },
-			`Extend of lock "door": `:  func() error { return o.Extend(ctx, door, time.Second) },
-			`Release of lock "door": `: func() error { return testkit.Second(o.Release(ctx, berth.Target{Name: door})) },
-			`Want of lock "door": `:    func() error { return testkit.Second(o.Want(ctx, berth.Target{Name: door})) },
-			`Release of locks: `:       func() error { return testkit.Second(o.Release(ctx, berth.Target{All: true})) },
-			`Sweep of locks: `:         func() error { return testkit.Second(o.Sweep(ctx)) },
-			`PauseAll of locks: `:      func() error { return testkit.Second(o.PauseAll(ctx, time.Minute, "")) },
-			`UnpauseAll of locks: `:    func() error { return testkit.Second(o.UnpauseAll(ctx)) },
+			`Pause of lock "door": `:   func() error { return o.Pause(ctx, keyspace.Lock, door, time.Minute, "") },
+			`Unpause of lock "door": `: func() error { return o.Unpause(ctx, keyspace.Lock, door) },
+			`Extend of lock "door": `:  func() error { return n.extend(ctx, door, time.Second) },
+			`Release of lock "door": `: func() error { return testkit.Second(o.Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})) },
+			`Want of lock "door": `:    func() error { return testkit.Second(o.Want(ctx, berth.Target{Kind: keyspace.Lock, Name: door})) },
+			`Release of locks: `:       func() error { return testkit.Second(o.Release(ctx, berth.Target{Kind: keyspace.Lock, All: true})) },
+			`Sweep of locks: `:         func() error { return testkit.Second(o.Sweep(ctx, keyspace.Lock)) },
+			`PauseAll of locks: `:      func() error { return testkit.Second(o.PauseAll(ctx, time.Minute, "", keyspace.Lock)) },
+			`UnpauseAll of locks: `:    func() error { return testkit.Second(o.UnpauseAll(ctx, keyspace.Lock)) },
 			`Drain: `:                  func() error { return testkit.Second(o.Drain(ctx, berth.DrainTarget{Node: "n"}, 0)) },
 			`StopDrain: `:              func() error { return o.StopDrain(ctx, berth.DrainTarget{Node: "n"}) },
 		} {

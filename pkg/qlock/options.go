@@ -94,8 +94,8 @@ type LockOptions struct {
 	Priority int
 	// Lease is how long the lock is held without being renewed: whole
 	// milliseconds, at least 20 ms, or berth.Forever. A lease that is longer than
-	// Config.Lease begins with the first heartbeat after the grant, a third of
-	// Config.Lease later at the most; with NoRenew or MaxHold, before Lock
+	// the wait lease begins with the first heartbeat after the grant, a third of
+	// the wait lease later at the most; with NoRenew or MaxHold, before Lock
 	// returns. For an entry of an owner that holds the lock already the lease counts
 	// only with ExtendAndWorkThrough, as what is added. Default Config.Lease.
 	Lease time.Duration
@@ -189,29 +189,29 @@ func (o LockOptions) bounded() LockOptions {
 }
 
 // builtin are the options of a call that goes by none: the last of the defaults.
-func builtin(cfg *Config) LockOptions {
+func (l *Locks) builtin() LockOptions {
 	return LockOptions{
-		Lease: cfg.Lease, Access: Queued, Conflict: FailDeadlock,
+		Lease: l.lease, Access: Queued, Conflict: FailDeadlock,
 		Attempts: Attempts{Delay: 200 * time.Millisecond, Jitter: 25 * time.Millisecond},
 	}
 }
 
-// defaults are Config.Defaults, complete, or a *berth.ConfigError where no call could go
+// complement returns Config.Defaults, complete, or a *berth.ConfigError where no call could go
 // by them.
-func defaults(cfg *Config) (LockOptions, error) {
-	if cfg.Defaults.NoDefaults {
-		return LockOptions{}, berth.Invalid("Defaults.NoDefaults", "it is for a call")
+func (l *Locks) complement(o LockOptions) (LockOptions, error) {
+	if o.NoDefaults {
+		return o, berth.Invalid("Defaults.NoDefaults", "it is for a call")
 	}
-	o := cfg.Defaults.or(builtin(cfg)).bounded()
+	o = o.or(l.builtin()).bounded()
 	o.Meta, o.Attrs = maps.Clone(o.Meta), maps.Clone(o.Attrs) // they are read by every call from now on
 	return o, settings.Within("Defaults", o.validate())
 }
 
 // options are those of a call, complete and valid.
-func (c *Client) options(opts *LockOptions, wait bool) (LockOptions, error) {
-	o := c.defaults
+func (l *Locks) options(opts *LockOptions, wait bool) (LockOptions, error) {
+	o := l.defaults
 	if opts != nil && opts.NoDefaults {
-		o = builtin(&c.cfg)
+		o = l.builtin()
 	}
 	if !wait {
 		o.MaxWait, o.RequeueEvery, o.WantAfter, o.Attempts.Max = 0, 0, 0, 0

@@ -2,6 +2,7 @@ package qlock_test
 
 import (
 	"context"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -54,11 +56,10 @@ var badOptions = []struct {
 	{"Meta", qlock.LockOptions{Meta: map[string]string{"key": strings.Repeat("x", 16<<10-2)}}},
 }
 
-// calls are the calls of a client that take options, by name: the waiting ones
-// first.
-func calls(n *node) (waiting, trying map[string]func(ctx context.Context, name string, o *qlock.LockOptions) error) {
+// calls are the calls that take options, by name, and those of them that do not wait.
+func calls(n *qlock.Locks) (all, trying map[string]func(ctx context.Context, name string, o *qlock.LockOptions) error) {
 	ran := func(context.Context) error { return errMine }
-	waiting = map[string]func(context.Context, string, *qlock.LockOptions) error{
+	all = map[string]func(context.Context, string, *qlock.LockOptions) error{
 		"Lock": func(ctx context.Context, name string, o *qlock.LockOptions) error {
 			_, err := n.Lock(ctx, name, o)
 			return err
@@ -86,7 +87,8 @@ func calls(n *node) (waiting, trying map[string]func(ctx context.Context, name s
 			return n.TryDoAll(ctx, []string{name}, o, ran)
 		},
 	}
-	return waiting, trying
+	maps.Copy(all, trying)
+	return all, trying
 }
 
 func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
@@ -94,31 +96,22 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		ctx := context.Background()
 		n := w.node()
 		n.connect()
-		waiting, trying := calls(n)
+		all, _ := calls(n.Locks)
 		for _, bad := range badOptions {
-			for call, do := range waiting {
-				requireInvalid(t, bad.field, do(ctx, door, &bad.opts), call)
-			}
-			for call, do := range trying {
+			for call, do := range all {
 				requireInvalid(t, bad.field, do(ctx, door, &bad.opts), call)
 			}
 		}
 		for _, name := range []string{"", "a{b", "a}b", "a\nb", "\xff", strings.Repeat("x", 513)} {
-			for call, do := range waiting {
-				requireInvalid(t, "name", do(ctx, name, nil), call)
-			}
-			for call, do := range trying {
+			for call, do := range all {
 				requireInvalid(t, "name", do(ctx, name, nil), call)
 			}
 		}
 		owned := berth.WithOwner(ctx, strings.Repeat("x", 513))
-		for call, do := range waiting {
+		for call, do := range all {
 			requireInvalid(t, "owner", do(owned, door, nil), call)
 		}
-		for call, do := range trying {
-			requireInvalid(t, "owner", do(owned, door, nil), call)
-		}
-		requireInvalid(t, "name", n.Operator().Extend(ctx, "a{b", time.Second))
+		requireInvalid(t, "name", n.extend(ctx, "a{b", time.Second))
 		_, err := n.LockAll(ctx, nil, nil)
 		requireInvalid(t, "names", err)
 		require.Empty(t, n.Counts(), "nothing is sent")
@@ -131,7 +124,7 @@ func TestACallThatDoesNotWaitRefusesWhatOnlyAWaitHas(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		_, trying := calls(n)
+		_, trying := calls(n.Locks)
 		for field, opts := range map[string]qlock.LockOptions{
 			"MaxWait":      {MaxWait: time.Minute},
 			"Attempts.Max": {Attempts: qlock.Attempts{Max: 1}},
@@ -170,32 +163,56 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 	})
 }
 
+// New has no error: each call says what is wrong with the arguments of New, and so does Check of the node.
+func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		held := n.take(nil).Context()
+		n.Reset()
+		bad := qlock.New(n.Node, &qlock.Config{Defaults: qlock.LockOptions{MaxWait: -1}})
+		for field, locks := range map[string]*qlock.Locks{"Defaults.MaxWait": bad, "node": qlock.New(nil, nil)} {
+			all, _ := calls(locks)
+			for call, do := range all {
+				requireInvalid(t, field, do(held, door, nil), call)
+			}
+			_, err := locks.Resume(held, berth.Token{})
+			requireInvalid(t, field, err)
+			require.Zero(t, locks.Fence(held, door))
+			require.Nil(t, locks.Wanted(held, door))
+		}
+		requireInvalid(t, "node", qlock.NewOperator(nil).Extend(held, door, time.Second))
+		_, want := bad.Lock(held, door, nil)
+		_, err := n.Check(held)
+		require.Same(t, want, err)
+		require.Empty(t, n.Counts(), "nothing is sent")
+	})
+}
+
 func TestABadConfigIsNamed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		_, err := qlock.New(nil, qlock.Config{})
+		_, err := node.New(nil, node.Config{})
 		requireInvalid(t, "redis", err)
 		for _, bad := range []struct {
 			field string
-			cfg   qlock.Config
+			cfg   node.Config
 		}{
-			{"Namespace", qlock.Config{Namespace: "a{b"}},
-			{"Namespace", qlock.Config{Namespace: "a*"}},
-			{"Label", qlock.Config{Label: strings.Repeat("x", 513)}},
-			{"Lease", qlock.Config{Lease: 19 * ms}},
-			{"Lease", qlock.Config{Lease: -time.Second}},
-			{"Lease", qlock.Config{Lease: berth.Forever}},
-			{"Lease", qlock.Config{Lease: time.Second + 1}},
-			{"Linger", qlock.Config{Linger: -time.Second}},
-			{"Linger", qlock.Config{Linger: ms + 1}},
-			{"CallTimeout", qlock.Config{CallTimeout: -1}},
-			{"CleanupTimeout", qlock.Config{CleanupTimeout: -1}},
-			{"Defaults.Access", qlock.Config{Defaults: qlock.LockOptions{Access: -1}}},
-			{"Defaults.Access", qlock.Config{Defaults: qlock.LockOptions{Access: qlock.LIFO + 1}}},
-			{"Retry.Attempts", qlock.Config{Retry: berth.Retry{Attempts: -1}}},
-			{"Swarm.ProbeEvery", qlock.Config{Swarm: qlock.SwarmConfig{ProbeEvery: -1}}},
-			{"Swarm.ZombieAfter", qlock.Config{Swarm: qlock.SwarmConfig{ZombieAfter: time.Second}}},
+			{"Namespace", node.Config{Namespace: "a{b"}},
+			{"Namespace", node.Config{Namespace: "a*"}},
+			{"Label", node.Config{Label: strings.Repeat("x", 513)}},
+			{"Lease", node.Config{Lease: 19 * ms}},
+			{"Lease", node.Config{Lease: -time.Second}},
+			{"Lease", node.Config{Lease: berth.Forever}},
+			{"Lease", node.Config{Lease: time.Second + 1}},
+			{"Linger", node.Config{Linger: -time.Second}},
+			{"Linger", node.Config{Linger: ms + 1}},
+			{"CallTimeout", node.Config{CallTimeout: -1}},
+			{"CleanupTimeout", node.Config{CleanupTimeout: -1}},
+			{"Retry.Attempts", node.Config{Retry: berth.Retry{Attempts: -1}}},
+			{"Retry.Factor", node.Config{Retry: berth.Retry{Factor: 0.5}}},
+			{"Swarm.ProbeEvery", node.Config{Swarm: node.SwarmConfig{ProbeEvery: -1}}},
+			{"Swarm.ZombieAfter", node.Config{Swarm: node.SwarmConfig{ZombieAfter: time.Second}}},
 		} {
-			_, err := qlock.New(w.Redis, bad.cfg)
+			_, err := node.New(w.Redis, bad.cfg)
 			requireInvalid(t, bad.field, err, bad.cfg)
 		}
 		require.Empty(t, w.Keys())
@@ -205,10 +222,10 @@ func TestABadConfigIsNamed(t *testing.T) {
 func TestTheDefaultsOfALock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		c, err := qlock.New(w.Redis, qlock.Config{})
+		of, err := node.New(w.Redis, node.Config{})
 		require.NoError(t, err)
-		defer func() { require.NoError(t, c.Close(ctx)) }()
-		l, err := c.Lock(ctx, door, nil)
+		defer func() { require.NoError(t, of.Close(ctx)) }()
+		l, err := qlock.New(of, nil).Lock(ctx, door, nil)
 		require.NoError(t, err)
 		left, ok := w.LeftOf(l.ID())
 		require.True(t, ok)

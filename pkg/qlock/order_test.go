@@ -17,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/tools/compose"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -40,9 +41,9 @@ func (w *world) grantedIn(held *qlock.Lock, order ...*wait) {
 
 func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		var nodes []*node
+		var nodes []*proc
 		for range 5 {
-			nodes = append(nodes, w.node(qlock.Config{Lease: time.Minute}))
+			nodes = append(nodes, w.node(node.Config{Lease: time.Minute}))
 		}
 		held := nodes[0].take(nil)
 		var waits []*wait
@@ -97,7 +98,7 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		at := func(priority int, n *node) *wait {
+		at := func(priority int, n *proc) *wait {
 			w.Advance(ms)
 			return n.queue(&qlock.LockOptions{Priority: priority})
 		}
@@ -111,7 +112,7 @@ func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testi
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(nil)
-		at := func(n *node, access qlock.Access, priority int) *wait {
+		at := func(n *proc, access qlock.Access, priority int) *wait {
 			w.Advance(ms)
 			return n.queue(&qlock.LockOptions{Access: access, Priority: priority})
 		}
@@ -133,7 +134,7 @@ func TestRandomClaimsAreAllServed(t *testing.T) {
 		waits := make(map[string]*wait)
 		for i := range 12 {
 			w.Advance(10 * ms)
-			q := []*node{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
+			q := []*proc{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
 			for _, id := range w.line(a) {
 				if waits[id] == nil {
 					waits[id] = q
@@ -503,7 +504,7 @@ func TestAfterAFlushRandomClaimsStandWhereTheyStood(t *testing.T) {
 		a.take(nil)
 		for i := range 20 {
 			w.Advance(ms)
-			[]*node{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
+			[]*proc{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
 		}
 		order, places := w.line(a), map[string]string{}
 		require.Len(t, order, 20)

@@ -91,7 +91,7 @@ func TestAnEndFurtherOffThanAllTimeEndsNothing(t *testing.T) {
 		ctx, n := context.Background(), w.node()
 		l := n.take(nil)
 		for range 2 {
-			require.NoError(t, w.node().Operator().Extend(ctx, door, 200*year))
+			require.NoError(t, w.node().extend(ctx, door, 200*year))
 		}
 		w.Advance(time.Minute)
 		require.NoError(t, l.Err())

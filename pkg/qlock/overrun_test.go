@@ -58,16 +58,16 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 
 					// What it sent before it knew comes late.
 					for _, mode := range []string{"beat", "renew", "detach", "extend 60000 late"} {
-						r := w.Call("lock_renew", "60000", "berth:wake:", door, a.Node(), old.ID(), mode)
+						r := w.Call("lock_renew", "60000", "berth:wake:", door, a.ID(), old.ID(), mode)
 						require.Equal(t, "unknown", r.Str(4), mode)
 						require.Equal(t, before, w.Dump(), mode)
 					}
-					r := w.Call("lock_release", "60000", "berth:wake:", door, a.Node(), old.ID(), "0")
+					r := w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), old.ID(), "0")
 					require.Equal(t, "not_held", r.Status())
 					// Nor under the successor's name, by another node.
-					r = w.Call("lock_release", "60000", "berth:wake:", door, a.Node(), successor.ID(), "0")
+					r = w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), successor.ID(), "0")
 					require.Equal(t, "taken", r.Status())
-					r = w.Call("lock_renew", "60000", "berth:wake:", door, a.Node(), successor.ID(), "extend 60000 late")
+					r = w.Call("lock_renew", "60000", "berth:wake:", door, a.ID(), successor.ID(), "extend 60000 late")
 					require.Equal(t, "taken", r.Str(4))
 					require.Equal(t, before, w.Dump())
 					require.NoError(t, successor.Err())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -18,9 +19,9 @@ import (
 // paused is how long the pauses of these tests last.
 const paused = 10 * lease
 
-func (n *node) pause(lasts time.Duration) {
+func (n *proc) pause(lasts time.Duration) {
 	n.w.T.Helper()
-	require.NoError(n.w.T, n.Operator().Pause(context.Background(), door, lasts, "migration"))
+	require.NoError(n.w.T, n.Operator().Pause(context.Background(), keyspace.Lock, door, lasts, "migration"))
 }
 
 // Whoever holds goes on as if there were no pause: it enters again, extends, and detaches.
@@ -75,9 +76,9 @@ func TestAnUnpauseOfALockHandsOnInItsRun(t *testing.T) {
 		require.Equal(w.T, int64(0), w.Field("fence"), "nobody was there before")
 		q := n.queue(nil)
 		w.Advance(lease)
-		require.NoError(w.T, ops.Operator().Unpause(context.Background(), door))
+		require.NoError(w.T, ops.Operator().Unpause(context.Background(), keyspace.Lock, door))
 		require.NoError(w.T, q.Granted(lease).Release(context.Background()))
-		require.NoError(w.T, ops.Operator().Unpause(context.Background(), door), "of a lock that has none")
+		require.NoError(w.T, ops.Operator().Unpause(context.Background(), keyspace.Lock, door), "of a lock that has none")
 		synctest.Wait()
 		require.Equal(w.T, "migration", ops.Told(observe.Paused)[0].Detail)
 		require.Equal(w.T, paused, ops.Told(observe.Paused)[0].Left)

@@ -26,7 +26,7 @@ type house struct {
 	t     *rapid.T
 	w     *world
 	name  string
-	nodes []*node
+	nodes []*proc
 
 	mu     sync.Mutex
 	locks  []*qlock.Lock        // guarded by mu: every handle that there ever was
@@ -48,7 +48,7 @@ func (h *house) duration(label string) time.Duration {
 	return rapid.SampledFrom(durations).Draw(h.t, label)
 }
 
-func (h *house) node() *node { return h.nodes[rapid.IntRange(0, 1).Draw(h.t, "node")] }
+func (h *house) node() *proc { return h.nodes[rapid.IntRange(0, 1).Draw(h.t, "node")] }
 
 func (h *house) owner() string {
 	return rapid.SampledFrom(h.owners).Draw(h.t, "owner")
@@ -284,7 +284,7 @@ func eachHouse(t *testing.T, play func(h *house)) {
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			runs++
 			h := &house{t: rt, w: w, name: fmt.Sprint("house", runs), fences: make(map[int64]string), parked: make(map[*qlock.Lock]bool)}
-			h.nodes = []*node{w.node(), w.node()}
+			h.nodes = []*proc{w.node(), w.node()}
 			for _, n := range h.nodes {
 				n.connect()
 			}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // TestALostReplyChangesNothing plays the same with no fault and with each reply
 // lost, and compares what is left.
 func TestALostReplyChangesNothing(t *testing.T) {
-	play := func(w *world, n *node) []time.Duration {
+	play := func(w *world, n *proc) []time.Duration {
 		var seen []time.Duration
 		look := func(locks ...*qlock.Lock) {
 			for _, l := range locks {
@@ -38,7 +39,7 @@ func TestALostReplyChangesNothing(t *testing.T) {
 		look(second)
 		require.NoError(w.T, second.Release(context.Background()))
 		w.Advance(61 * time.Second)
-		_, err := n.Operator().Sweep(context.Background()) // the tombstones
+		_, err := n.Operator().Sweep(context.Background(), keyspace.Lock) // the tombstones
 		require.NoError(w.T, err)
 		w.RequireIdle()
 		return seen

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -87,7 +88,7 @@ func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
 				defer cancel()
 				for how, owned := range map[string]struct {
 					ctx context.Context
-					n   *node
+					n   *proc
 				}{
 					"given": {berth.WithOwner(context.Background(), "me"), a}, "given elsewhere": {berth.WithOwner(context.Background(), "me"), b},
 					"Context": {outer.Context(), b}, "Within": {within, a},
@@ -229,7 +230,7 @@ func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 					require.Equal(t, fence, b.Fence(ctx, door))
 					done := make(chan error, 6)
 					for i := range 6 {
-						n := []*node{a, b}[i%2]
+						n := []*proc{a, b}[i%2]
 						go func() {
 							done <- n.Do(ctx, door, work, func(ctx context.Context) error {
 								time.Sleep(time.Duration(i+1) * time.Second)
@@ -427,7 +428,7 @@ func TestWhatAnExtensionLeaves(t *testing.T) {
 // docs how each becomes its own owner. A program that is started again finds its former self by node and label.
 func TestADeadlockNamesTheClaimThatHoldsForTheOwner(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
-		a, b := w.node(qlock.Config{Label: "host/one/1"}), w.node(qlock.Config{Label: "host/one/2"})
+		a, b := w.node(node.Config{Label: "host/one/1"}), w.node(node.Config{Label: "host/one/2"})
 		held := a.takeFor("order 1", nil)
 		w.Advance(3 * time.Second)
 		ctx := berth.WithOwner(context.Background(), "order 1")

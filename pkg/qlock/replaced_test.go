@@ -27,7 +27,7 @@ func TestALockThatWaitsIsAskedForAgainUnderTheNewNode(t *testing.T) {
 		w.Until(29 * time.Second)
 		_, queued := w.held(b)
 		require.Len(t, queued, 1, "once")
-		require.True(t, strings.HasPrefix(queued[0], a.Node()+"."))
+		require.True(t, strings.HasPrefix(queued[0], a.ID()+"."))
 		w.Until(30 * time.Second)
 		require.NoError(t, l.Release(context.Background()))
 		mine := waits.Granted(30 * time.Second)
@@ -60,11 +60,11 @@ func TestAWaitThatIsFlushedBeforeTheNextProbeGoesOnUnderTheNewNode(t *testing.T)
 				require.Equal(t, 1, b.flush().Waiters)
 				w.Advance(test.after)
 				require.True(t, waits.Pending(), "%v", waits.Err)
-				require.NotEqual(t, former, a.Node())
+				require.NotEqual(t, former, a.ID())
 				w.Advance(ms)
 				_, queued := w.held(b)
 				require.Len(t, queued, 1)
-				require.True(t, strings.HasPrefix(queued[0], a.Node()+"."))
+				require.True(t, strings.HasPrefix(queued[0], a.ID()+"."))
 				require.NoError(t, l.Release(context.Background()))
 				require.Equal(t, queued[0], waits.Granted(w.Now()).ID())
 			})
@@ -77,11 +77,11 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
 		b.take(nil)
-		waits, node := a.queue(nil), a.Node()
+		waits, node := a.queue(nil), a.ID()
 		_, err := b.Operator().Release(context.Background(), berth.Target{Node: node})
 		require.NoError(t, err)
 		waits.Refused(0, berth.ReasonGone)
-		require.Equal(t, node, a.Node())
+		require.Equal(t, node, a.ID())
 
 		waits = a.queue(&qlock.LockOptions{MaxWait: time.Second})
 		a.OnCommand(func(c link.Command) link.Fate {
@@ -118,7 +118,7 @@ func TestAWaitAcrossAReplacementHasItsBounds(t *testing.T) {
 					a.condemn()
 				}
 				refusal := waits.Refused(20*time.Second, bound.reason)
-				require.True(t, strings.HasPrefix(refusal.Claim, a.Node()+"."))
+				require.True(t, strings.HasPrefix(refusal.Claim, a.ID()+"."))
 				a.Mend()
 				w.Advance(time.Minute)
 				_, queued := w.held(b)
@@ -153,13 +153,13 @@ func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
 				<-goes // as a process does that is stopped
 			}
 		}))
-		former, l := a.Node(), a.hold("mine", hour())
+		former, l := a.ID(), a.hold("mine", hour())
 		a.Cut()
 		<-stands
 		a.Mend()
 		w.Until(horizon)
 		requireLost(t, l)
-		require.Equal(t, former, a.Node(), "nobody could replace it yet")
+		require.Equal(t, former, a.ID(), "nobody could replace it yet")
 		a.Reset()
 
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -180,8 +180,8 @@ func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
 		require.Zero(t, a.asked("acquire"))
 		close(goes)
 		require.NoError(t, <-tried)
-		require.True(t, strings.HasPrefix(got.ID(), a.Node()+"."))
-		require.NotEqual(t, former, a.Node())
+		require.True(t, strings.HasPrefix(got.ID(), a.ID()+"."))
+		require.NotEqual(t, former, a.ID())
 		waits.Granted(horizon + time.Second + time.Minute)
 	})
 }
@@ -226,7 +226,7 @@ const lateAt = 2*time.Second + horizon
 
 // lateAcquire has an acquire sent whose answer comes 600 ms after the node was replaced for
 // want of probes.
-func (n *node) lateAcquire(call func()) {
+func (n *proc) lateAcquire(call func()) {
 	n.w.T.Helper()
 	n.w.Until(3 * time.Second)
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -256,7 +256,7 @@ func TestAGrantToTheFormerNodeIsGivenBack(t *testing.T) {
 		a.lateAcquire(func() { waits = a.queue(nil) })
 		// The new node asks while the former's grant is given back: before that it has to wait.
 		mine := waits.GrantedBy(lateAt + 600*ms)
-		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
+		require.True(t, strings.HasPrefix(mine.ID(), a.ID()+"."))
 		granted := a.Told(observe.Granted)
 		require.Len(t, granted, 1)
 		require.Equal(t, mine.ID(), granted[0].Claim)
@@ -283,7 +283,7 @@ func TestACloseEndsWhatWaitsForAReplacement(t *testing.T) {
 		a.Mend()
 		w.Until(horizon)
 		waits := a.queue(nil)
-		go func() { _ = a.Client.Close(context.Background()) }()
+		go func() { _ = a.Close(context.Background()) }()
 		require.ErrorIs(t, waits.Refused(horizon, berth.ReasonClosed), berth.ErrClosed)
 		close(goes)
 	})

@@ -19,14 +19,13 @@ var kind = line.Kind{
 	Scripts: line.Scripts{
 		Acquire: composed.LockAcquire, Release: composed.LockRelease, Renew: composed.LockRenew, Resume: composed.LockResume,
 		Restore: composed.LockRestore, Sweep: composed.LockSweep, ForceRelease: composed.LockForceRelease, Pause: composed.LockPause,
-		Want: composed.LockWant, Requeue: composed.LockRequeue,
+		Want: composed.LockWant, Requeue: composed.LockRequeue, ForceHold: composed.LockForceHold,
 	},
 	AcquireArgs: acquireArgs, AcquireReply: acquireReply, ReleaseArgs: (*engine.Claim).Heralded, ReleaseReply: releaseReply,
 }
 
 // The statuses of the scripts that only locks have; a test compares them with the headers.
 const (
-	statusReleased = "released"
 	statusNotHeld  = "not_held"
 	statusOther    = "other"
 	statusExtended = "extended"

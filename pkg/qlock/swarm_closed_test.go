@@ -12,7 +12,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 )
 
-func TestTheSwarmOfAClosedClientDoesNotStart(t *testing.T) {
+func TestTheSwarmOfAClosedNodeDoesNotStart(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.Shut()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -27,10 +28,10 @@ const (
 // hour is a lock that only a swarm ends when its node has died.
 func hour() *qlock.LockOptions { return &qlock.LockOptions{Lease: time.Hour, NoRenew: true} }
 
-// member is a client in the swarm that never flushes by itself.
-func (w *world) member(change ...func(*qlock.Config)) *node {
+// member is a process in the swarm that never flushes by itself.
+func (w *world) member(change ...func(*node.Config)) *proc {
 	w.T.Helper()
-	cfg := qlock.Config{Swarm: qlock.SwarmConfig{FlushEvery: -1}}
+	cfg := node.Config{Swarm: node.SwarmConfig{FlushEvery: -1}}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -40,11 +41,11 @@ func (w *world) member(change ...func(*qlock.Config)) *node {
 }
 
 // watched hands every event to f.
-func watched(f func(observe.Event)) func(*qlock.Config) {
-	return func(cfg *qlock.Config) { cfg.Observer = observe.Func(f) }
+func watched(f func(observe.Event)) func(*node.Config) {
+	return func(cfg *node.Config) { cfg.Observer = observe.Func(f) }
 }
 
-func (n *node) flush() qlock.Flushed {
+func (n *proc) flush() node.Flushed {
 	n.w.T.Helper()
 	done, err := n.Swarm().FlushNow(context.Background())
 	require.NoError(n.w.T, err)
@@ -52,7 +53,7 @@ func (n *node) flush() qlock.Flushed {
 }
 
 // members are the nodes of the swarm that have not been found dead.
-func (w *world) members(asks *node) []string {
+func (w *world) members(asks *proc) []string {
 	w.T.Helper()
 	var ids []string
 	for _, n := range testkit.Collect(w.T, asks.Swarm().Info(context.Background())) {
@@ -64,19 +65,19 @@ func (w *world) members(asks *node) []string {
 }
 
 // condemn has the node found dead although it is well, and replaced at once.
-func (n *node) condemn() {
+func (n *proc) condemn() {
 	n.w.T.Helper()
 	former := n.findDead()
 	require.NoError(n.w.T, n.Swarm().ProbeNow(context.Background()))
 	synctest.Wait()
-	require.NotEqual(n.w.T, former, n.Node())
+	require.NotEqual(n.w.T, former, n.ID())
 }
 
 // findDead has the node found dead although it is well; it hears of it with its
 // next probe.
-func (n *node) findDead() (id string) {
+func (n *proc) findDead() (id string) {
 	n.w.T.Helper()
-	id = n.Node()
+	id = n.ID()
 	n.w.Do("ZADD", swarmProbes, "XX", fmt.Sprint(time.Now().UnixMilli()), "p:"+id) // as if its time were over
 	r := n.w.CallOn([]string{swarmState, swarmProbes}, "swarm_condemn", id, "86400000")
 	require.Equal(n.w.T, "condemned", r.Status())
@@ -96,7 +97,7 @@ func requireLost(t *testing.T, l *qlock.Lock) {
 func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
-		former := a.Node()
+		former := a.ID()
 		l := a.take(hour())
 		var ended time.Duration
 		context.AfterFunc(l.Context(), func() { ended = w.Now() })
@@ -104,16 +105,16 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		a.Cut()
 		w.Until(horizon - ms)
 		require.NoError(t, l.Err())
-		require.Equal(t, former, a.Node())
+		require.Equal(t, former, a.ID())
 		w.Until(zombie - ms)
 		require.Equal(t, horizon, ended, "by its own clock, and nobody has asked")
 		requireLost(t, l)
-		require.NotEqual(t, former, a.Node())
+		require.NotEqual(t, former, a.ID())
 		require.Zero(t, b.flush())
 		require.True(t, next.Pending())
 
 		w.Until(zombie)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
+		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		given := next.Granted(zombie)
 		require.Greater(t, given.Fence(), l.Fence())
 		a.Mend()
@@ -123,8 +124,8 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		require.NoError(t, given.Release(context.Background()))
 		mine := again.Granted(20 * time.Second)
 		require.Greater(t, mine.Fence(), given.Fence())
-		require.True(t, strings.HasPrefix(mine.ID(), a.Node()+"."))
-		require.ElementsMatch(t, []string{a.Node(), b.Node()}, w.members(b))
+		require.True(t, strings.HasPrefix(mine.ID(), a.ID()+"."))
+		require.ElementsMatch(t, []string{a.ID(), b.ID()}, w.members(b))
 		requireLost(t, l)
 		require.ErrorIs(t, l.Release(context.Background()), berth.ErrReleased, "by the flush")
 		require.NoError(t, mine.Err(), "the handle of the former node ends nothing")
@@ -135,7 +136,7 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 
 func TestARunningSwarmFlushesByItself(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member(func(cfg *qlock.Config) { cfg.Swarm.FlushEvery = 500 * ms })
+		a, b := w.member(), w.member(func(cfg *node.Config) { cfg.Swarm.FlushEvery = 500 * ms })
 		a.take(hour())
 		behind := a.queue(nil)
 		next := b.queue(nil)
@@ -153,7 +154,7 @@ func TestARunningSwarmFlushesByItself(t *testing.T) {
 func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
-		node, l := a.Node(), a.take(hour())
+		node, l := a.ID(), a.take(hour())
 		for range 3 {
 			w.Advance(ms) // a probe has just come
 			a.Cut()
@@ -165,7 +166,7 @@ func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
 			w.Advance(6*time.Second - ms) // a probe is tried at least every 2 s
 			require.NoError(t, l.Err())
 		}
-		require.Equal(t, node, a.Node())
+		require.Equal(t, node, a.ID())
 		require.Empty(t, a.Told(observe.NodeReplaced))
 		require.NoError(t, l.Release(context.Background()))
 		w.RequireIdle()
@@ -175,13 +176,13 @@ func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
 func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.member()
-		node, l := a.Node(), a.take(&qlock.LockOptions{Lease: 2 * time.Minute, NoRenew: true})
+		node, l := a.ID(), a.take(&qlock.LockOptions{Lease: 2 * time.Minute, NoRenew: true})
 		next := b.queue(nil)
 		a.Cut()
 		w.Until(time.Minute)
 		require.Zero(t, b.flush())
 		require.NoError(t, l.Err())
-		require.Equal(t, node, a.Node())
+		require.Equal(t, node, a.ID())
 		require.False(t, a.Swarm().Status().Running)
 		err := a.Swarm().ProbeNow(context.Background())
 		require.ErrorIs(t, err, berth.ErrNotRunning)
@@ -194,17 +195,17 @@ func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
 func TestWhoHasLeftTheSwarmIsNotFlushed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
-		node, l := a.Node(), a.take(hour())
+		node, l := a.ID(), a.take(hour())
 		require.NoError(t, a.Swarm().Stop(context.Background()))
-		require.Equal(t, []string{b.Node()}, w.members(b))
+		require.Equal(t, []string{b.ID()}, w.members(b))
 		a.Cut()
 		w.Until(time.Minute)
 		require.Zero(t, b.flush())
 		require.NoError(t, l.Err())
-		require.Equal(t, node, a.Node())
+		require.Equal(t, node, a.ID())
 		a.Mend()
 		require.NoError(t, a.Swarm().Start(context.Background()), "it may come back")
-		require.ElementsMatch(t, []string{node, b.Node()}, w.members(b))
+		require.ElementsMatch(t, []string{node, b.ID()}, w.members(b))
 		require.NoError(t, l.Release(context.Background()))
 		w.RequireIdle()
 	})
@@ -213,15 +214,15 @@ func TestWhoHasLeftTheSwarmIsNotFlushed(t *testing.T) {
 func TestAStopThatIsNotAnsweredEndsTheHandles(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.member()
-		node, l := a.Node(), a.take(hour())
+		node, l := a.ID(), a.take(hour())
 		a.Cut()
 		require.Error(t, a.Swarm().Stop(context.Background()))
 		require.Equal(t, horizon, w.Now())
 		requireLost(t, l)
-		require.NotEqual(t, node, a.Node())
+		require.NotEqual(t, node, a.ID())
 		require.False(t, a.Swarm().Status().Running)
 		a.Mend()
-		require.NoError(t, a.hold("other", nil).Release(context.Background()), "the client goes on outside")
+		require.NoError(t, a.hold("other", nil).Release(context.Background()), "the process goes on outside")
 		a.free("other")
 	})
 }
@@ -235,7 +236,7 @@ func TestDetachedLocksAreLeftAlone(t *testing.T) {
 		a.Cut()
 		w.Until(zombie)
 		require.ErrorIs(t, kept.Err(), berth.ErrLost)
-		require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, b.flush())
+		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, b.flush())
 		b.free("kept")
 		l := b.resume(token)
 		require.Error(t, old.Err())
@@ -251,7 +252,7 @@ func TestDetachedLocksAreLeftAlone(t *testing.T) {
 	})
 }
 
-func TestAReplacedClientResumesUnderItsNewNode(t *testing.T) {
+func TestAReplacedNodeResumesUnderItsNewId(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
 		token := detach(t, a.take(hour()))
@@ -260,7 +261,7 @@ func TestAReplacedClientResumesUnderItsNewNode(t *testing.T) {
 		l := a.resume(token)
 		info, err := b.look(context.Background(), door)
 		require.NoError(t, err)
-		require.Equal(t, a.Node(), info.entries[0].Node)
+		require.Equal(t, a.ID(), info.entries[0].Node)
 		require.Zero(t, b.flush())
 		require.NoError(t, l.Err())
 		require.Equal(t, token.Fence, a.Fence(l.Context(), door))
@@ -287,7 +288,7 @@ func TestAReplacedNodeGivesBackAtOnceWhatItCan(t *testing.T) {
 func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.member()
-		former := a.Node()
+		former := a.ID()
 		for i := range 3 {
 			a.hold(fmt.Sprint("held ", i), hour())
 		}
@@ -299,7 +300,7 @@ func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
 		w.Until(time.Minute)
 		events := a.Told(observe.NodeReplaced)
 		require.Len(t, events, 1)
-		require.Equal(t, []any{a.Node(), former, 3}, []any{events[0].Node, events[0].Detail, events[0].Count})
+		require.Equal(t, []any{a.ID(), former, 3}, []any{events[0].Node, events[0].Detail, events[0].Count})
 		require.Equal(t, "node", events[0].Primitive)
 		lost := a.Told(observe.Lost)
 		require.Len(t, lost, 3)
@@ -326,7 +327,7 @@ func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
 		waits := a.queue(nil)
 		go func() {
 			<-begins
-			closed <- a.Client.Close(context.Background())
+			closed <- a.Close(context.Background())
 		}()
 		a.findDead()
 		w.Until(2 * time.Second)
@@ -334,7 +335,7 @@ func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
 		require.ErrorIs(t, l.Err(), berth.ErrLost)
 		require.ErrorIs(t, waits.Refused(2*time.Second, berth.ReasonClosed), berth.ErrClosed)
 		a.free("mine")
-		require.Equal(t, []string{b.Node()}, w.members(b))
+		require.Equal(t, []string{b.ID()}, w.members(b))
 	})
 }
 
@@ -343,21 +344,21 @@ func TestACloseTakesTheNodeOutOfTheSwarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				a, b := w.member(), w.member()
-				node, l := a.Node(), a.take(hour())
+				node, l := a.ID(), a.take(hour())
 				ctx, cancel := context.WithCancel(context.Background())
 				defer cancel()
 				if ended {
 					cancel()
 				}
 				w.Until(3 * time.Second)
-				require.NoError(t, a.Client.Close(ctx))
+				require.NoError(t, a.Close(ctx))
 				require.Equal(t, 3*time.Second, w.Now())
 				require.Error(t, l.Err())
-				require.Equal(t, []string{b.Node()}, w.members(b))
-				require.Equal(t, node, a.Node())
+				require.Equal(t, []string{b.ID()}, w.members(b))
+				require.Equal(t, node, a.ID())
 				require.Empty(t, a.Told(observe.NodeReplaced))
 				w.RequireIdle()
-				require.NoError(t, a.Client.Close(context.Background()), "again")
+				require.NoError(t, a.Close(context.Background()), "again")
 				require.Error(t, a.Swarm().ProbeNow(context.Background()))
 			})
 		})
@@ -371,23 +372,23 @@ func TestACloseOfACutNodeReturns(t *testing.T) {
 		a.Cut()
 		gone, cancel := context.WithCancel(context.Background())
 		cancel()
-		require.Error(t, a.Client.Close(gone))
+		require.Error(t, a.Close(gone))
 		require.LessOrEqual(t, w.Now(), 4*time.Second, "twice CleanupTimeout")
 		b := w.member()
 		began := w.Now()
 		b.Cut()
-		require.Error(t, b.Client.Close(context.Background()))
+		require.Error(t, b.Close(context.Background()))
 		require.LessOrEqual(t, w.Now(), began+horizon)
 	})
 }
 
-func TestASwarmThatIsAutomaticStartsWithItsClient(t *testing.T) {
+func TestASwarmThatIsAutomaticStartsWithItsNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		auto := qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}}
+		auto := node.Config{Swarm: node.SwarmConfig{Auto: true}}
 		n := w.node(auto)
 		synctest.Wait()
 		require.True(t, n.Swarm().Status().Running)
-		require.Equal(t, []string{n.Node()}, w.members(n))
+		require.Equal(t, []string{n.ID()}, w.members(n))
 		require.NoError(t, n.Swarm().Start(context.Background()), "it runs")
 		n.Shut()
 		require.False(t, n.Swarm().Status().Running)

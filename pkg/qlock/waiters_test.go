@@ -13,7 +13,7 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// The end of every client in these tests looks at that too: see testkit.Process.Shut.
+// The end of every process in these tests looks at that too: see testkit.Process.Shut.
 func TestTheEventsSayHowManyWaitForALock(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()

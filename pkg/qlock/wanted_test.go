@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -23,7 +24,7 @@ func wanted(h berth.Handle) bool {
 }
 
 // want asks for what a target has, and lets a push come.
-func (n *node) want(count int, target berth.Target) {
+func (n *proc) want(count int, target berth.Target) {
 	n.w.T.Helper()
 	asked, err := n.Operator().Want(context.Background(), target)
 	require.NoError(n.w.T, err)
@@ -41,7 +42,7 @@ func TestTheEntriesOfAnOwnerAreWantedEachByItself(t *testing.T) {
 		all := func() []bool { return []bool{wanted(outer), wanted(inner), wanted(last)} }
 		require.Equal(t, []bool{false, false, false}, all())
 		w.Advance(time.Second)
-		op.want(1, berth.Target{Name: door, Claim: inner.ID()})
+		op.want(1, berth.Target{Kind: keyspace.Lock, Name: door, Claim: inner.ID()})
 		require.Equal(t, []bool{false, true, false}, all())
 		require.NoError(t, last.Extend(context.Background(), time.Second))
 		require.NoError(t, inner.Release(context.Background()))
@@ -66,13 +67,13 @@ func TestASetIsWantedWithTheFirstOfItsLocks(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, wanted(set))
 		w.Advance(time.Second)
-		op.want(1, berth.Target{Name: door})
+		op.want(1, berth.Target{Kind: keyspace.Lock, Name: door})
 		require.True(t, wanted(set))
 		require.True(t, wanted(set.Locks()[1]))
 		require.False(t, wanted(set.Locks()[0]))
 		require.NoError(t, set.Err())
 		require.NoError(t, n.DoAll(context.Background(), []string{"b", "c"}, nil, func(ctx context.Context) error {
-			op.want(1, berth.Target{Name: "c"})
+			op.want(1, berth.Target{Kind: keyspace.Lock, Name: "c"})
 			<-n.Wanted(ctx, "c")
 			require.Nil(t, n.Wanted(ctx, door))
 			select {

@@ -16,16 +16,16 @@ import (
 //
 // If it did not get the permit, Acquire returns a *berth.AcquireError, which matches
 // berth.ErrNotAcquired. When ctx ends, Acquire returns at once; the error then also
-// matches ctx.Err() and context.Cause(ctx), and the client removes the rest of the
+// matches ctx.Err() and context.Cause(ctx), and the node removes the rest of the
 // claim in the background. Acquire returns berth.ErrInvalidConfig for bad options and
-// berth.ErrClosed on a closed client.
+// berth.ErrClosed on a closed node.
 func (s *Semaphore) Acquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
 	return s.acquire(ctx, opts, true)
 }
 
 // TryAcquire takes a permit if it is free and nobody waits in line. TryAcquire
 // never waits in line. If the server does not answer, the call is repeated within
-// Config.Retry. Its errors are those of Acquire; the reason in the *berth.AcquireError is
+// node.Config.Retry. Its errors are those of Acquire; the reason in the *berth.AcquireError is
 // ReasonFull if too little is free, and ReasonQueuedAhead if others wait. A MaxWait or
 // WantAfter of the call is refused, one of the defaults is passed over.
 func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Permit, error) {
@@ -33,11 +33,14 @@ func (s *Semaphore) TryAcquire(ctx context.Context, opts *AcquireOptions) (*Perm
 }
 
 func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool) (*Permit, error) {
-	c, o := s.client, s.defaults
+	if s.bad != nil {
+		return nil, s.bad
+	}
+	o := s.defaults
 	if opts != nil {
 		o = opts.or(o)
 	}
-	o = o.complete(&c.cfg)
+	o = o.complete(s.p.Settings.Lease)
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
@@ -54,16 +57,16 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 	if err := settings.Text("owner", owner); err != nil {
 		return nil, err
 	}
-	start := c.p.Clock.Now()
-	for now := start; ; now = c.p.Clock.Now() {
-		face := c.face()
+	start := s.p.Clock.Now()
+	for now := start; ; now = s.p.Clock.Now() {
+		face := s.face()
 		claim := s.claim(face, &o, owner, wait)
 		claim.Before = now - start
 		hold, err := face.Engine.Acquire(ctx, claim, line.Rest(o.MaxWait, now-start))
 		if err == nil {
 			return &Permit{face: face, hold: hold}, nil
 		}
-		again, err := c.p.Replaced(ctx, face.Node, err)
+		again, err := s.p.Replaced(ctx, face.Node, err)
 		if !again {
 			return nil, err
 		}
@@ -74,11 +77,11 @@ func (s *Semaphore) acquire(ctx context.Context, opts *AcquireOptions, wait bool
 func (s *Semaphore) claim(f *line.Face, o *AcquireOptions, owner string, wait bool) *engine.Claim {
 	return &engine.Claim{
 		ID: f.Engine.ClaimID(), Kind: keyspace.Sem, Name: s.name, MayWait: wait, Capacity: s.capacity, Attrs: o.Attrs,
-		WantAfter: o.WantAfter, Request: s.client,
+		WantAfter: o.WantAfter, Request: s,
 		Record: engine.Record{
-			Weight: o.Weight, Wait: s.client.wait, Lease: o.Lease, MaxHold: o.MaxHold,
+			Weight: o.Weight, Wait: s.p.Settings.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,
-			Node: f.ID, Owner: owner, Label: s.client.cfg.Label, Meta: o.Meta,
+			Node: f.ID, Owner: owner, Label: s.p.Settings.Label, Meta: o.Meta,
 		},
 	}
 }
@@ -91,7 +94,7 @@ func (s *Semaphore) claim(f *line.Face, o *AcquireOptions, owner string, wait bo
 // permit ended before f did, Do joins the *berth.EndError of the permit; what it returns
 // then matches context.Canceled and context.DeadlineExceeded only if ctx itself has
 // ended. A release that the server does not answer
-// is repeated within Config.Retry, which Do waits for; it is the event release_failed,
+// is repeated within node.Config.Retry, which Do waits for; it is the event release_failed,
 // and no error. A nil f is refused with berth.ErrInvalidConfig.
 func (s *Semaphore) Do(ctx context.Context, opts *AcquireOptions, f func(context.Context) error) error {
 	if err := settings.Function(f != nil); err != nil {

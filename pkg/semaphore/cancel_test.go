@@ -51,7 +51,7 @@ func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
 		w.Advance(ms)
 		require.Equal(t, 0, w.stats().Held)
 		require.Equal(t, "!gone", w.Record(err.Claim))
-		late := w.acquireScript(n.Node(), err.Claim, 1, semaphore.CapacityStored)
+		late := w.acquireScript(n.ID(), err.Claim, 1, semaphore.CapacityStored)
 		require.Equal(t, "gone", late.Status())
 		w.Advance(time.Minute)
 		w.Call("semaphore_sweep", "60000", "berth:wake:", gpu, "looks-on", "0")
@@ -98,7 +98,7 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		a.take(2, nil)
 		waits := []*wait{a.queue(2, nil), a.queue(2, nil)}
 		theirs := b.queue(2, nil)
-		require.NoError(t, a.Client.Close(context.Background()))
+		require.NoError(t, a.Close(context.Background()))
 		for _, q := range waits {
 			refusal := q.Refused(0, berth.ReasonClosed)
 			require.ErrorIs(t, refusal, berth.ErrClosed)
@@ -110,6 +110,6 @@ func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
 		require.NoError(t, p.Release(context.Background()), "it has been given back")
 		_, err := a.gpu(1).Acquire(context.Background(), nil)
 		require.ErrorIs(t, err, berth.ErrClosed)
-		require.NoError(t, a.Client.Close(context.Background()), "again")
+		require.NoError(t, a.Close(context.Background()), "again")
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // turn has the holder a hand on to n, and returns how long n waited for it.
-func (n *node) turn(a *node) time.Duration {
+func (n *proc) turn(a *proc) time.Duration {
 	w := n.w
 	w.T.Helper()
 	p := a.take(1, nil)

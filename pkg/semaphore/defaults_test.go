@@ -8,20 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// The call decides, then the semaphore, then the client.
+// The call decides, then the semaphore.
 func TestALimitIsSaidOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		n := w.node(semaphore.Config{Defaults: semaphore.AcquireOptions{
-			Weight: 2, Priority: 3, Lease: time.Second, MaxHold: 8 * time.Second, MaxWait: time.Second,
-			Meta: map[string]string{"from": "client"}, NoRenew: true,
-		}})
-		s, err := n.Semaphore(gpu, 100, &semaphore.AcquireOptions{MaxHold: 6 * time.Second, MaxWait: 2 * time.Second})
-		require.NoError(t, err)
+		s := w.with(semaphore.Config{Defaults: semaphore.AcquireOptions{
+			Weight: 2, Priority: 3, Lease: time.Second, MaxHold: 6 * time.Second, MaxWait: 2 * time.Second,
+			Meta: map[string]string{"from": "defaults"}, NoRenew: true,
+		}}).gpu(100)
 		held := func(opts *semaphore.AcquireOptions) berth.Holder {
 			p, err := s.Acquire(ctx, opts)
 			require.NoError(t, err)
@@ -34,8 +33,8 @@ func TestALimitIsSaidOnce(t *testing.T) {
 		h := held(nil)
 		require.Equal(t, 2, h.Weight)
 		require.Equal(t, time.Second, h.Lease)
-		require.Equal(t, 6*time.Second, h.MaxHold, "the semaphore's")
-		require.Equal(t, map[string]string{"from": "client"}, h.Meta)
+		require.Equal(t, 6*time.Second, h.MaxHold)
+		require.Equal(t, map[string]string{"from": "defaults"}, h.Meta)
 		require.True(t, h.NoRenew)
 
 		h = held(&semaphore.AcquireOptions{Weight: 1, MaxHold: 4 * time.Second, Meta: map[string]string{}})
@@ -57,9 +56,7 @@ func TestALimitIsSaidOnce(t *testing.T) {
 func TestTheDefaultWaitEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		n := w.node(semaphore.Config{Defaults: semaphore.AcquireOptions{MaxWait: time.Second}})
-		s, err := n.Semaphore(gpu, 1, nil)
-		require.NoError(t, err)
+		s := w.with(semaphore.Config{Defaults: semaphore.AcquireOptions{MaxWait: time.Second}}).gpu(1)
 		p, err := s.Acquire(ctx, nil)
 		require.NoError(t, err)
 		waited := func(opts *semaphore.AcquireOptions) time.Duration {
@@ -90,7 +87,7 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 		start := time.Now()
 		p := n.take(1, &semaphore.AcquireOptions{Lease: 7 * time.Second})
 		time.Sleep(time.Second)
-		require.Equal(t, n.Node(), p.Node())
+		require.Equal(t, n.ID(), p.Node())
 		require.Equal(t, 7*time.Second, p.Lease())
 		require.Equal(t, start, p.Granted().Round(0))
 		token, err := p.Detach(ctx)
@@ -98,7 +95,7 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 		other := w.node()
 		again, err := other.Resume(ctx, token)
 		require.NoError(t, err)
-		require.Equal(t, other.Node(), again.Node())
+		require.Equal(t, other.ID(), again.Node())
 		require.Equal(t, time.Now(), again.Granted())
 		require.NoError(t, again.Release(ctx))
 		require.Equal(t, berth.Forever, other.take(1, &semaphore.AcquireOptions{Lease: berth.Forever}).Lease())
@@ -108,36 +105,38 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 // What an operator ends, and what stays.
 func TestAnOperatorEndsWhatTheTargetMeans(t *testing.T) {
 	for name, c := range map[string]struct {
-		target func(a, b *node) berth.Target
+		target func(a, b *proc) berth.Target
 		ended  int
 		holds  []string // "<node> <owner>" of those who hold afterwards
 		waits  []string
 	}{
 		"a name, and who waits gets it": {
-			func(*node, *node) berth.Target { return berth.Target{Name: gpu} }, 2, []string{"b one"}, []string{},
+			func(*proc, *proc) berth.Target { return berth.Target{Kind: keyspace.Sem, Name: gpu} }, 2, []string{"b one"}, []string{},
 		},
 		"a node": {
-			func(a, _ *node) berth.Target { return berth.Target{Node: a.Node()} }, 1, []string{"b one", "b two"}, []string{},
+			func(a, _ *proc) berth.Target { return berth.Target{Node: a.ID()} }, 1, []string{"b one", "b two"}, []string{},
 		},
 		"an owner, holds and waits": {
-			func(*node, *node) berth.Target { return berth.Target{Owner: "one"} }, 2, []string{"b two"}, []string{},
+			func(*proc, *proc) berth.Target { return berth.Target{Owner: "one"} }, 2, []string{"b two"}, []string{},
 		},
 		"an owner on a node": {
-			func(_, b *node) berth.Target { return berth.Target{Owner: "one", Node: b.Node()} }, 1, []string{"a one", "b two"}, []string{},
+			func(_, b *proc) berth.Target { return berth.Target{Owner: "one", Node: b.ID()} }, 1, []string{"a one", "b two"}, []string{},
 		},
 		"another name": {
-			func(*node, *node) berth.Target { return berth.Target{Owner: "one", Name: "other"} }, 0, []string{"a one", "b two"}, []string{"b one"},
+			func(*proc, *proc) berth.Target { return berth.Target{Kind: keyspace.Sem, Name: "other", Owner: "one"} }, 0,
+			[]string{"a one", "b two"},
+			[]string{"b one"},
 		},
 		"everything": {
-			func(*node, *node) berth.Target { return berth.Target{All: true} }, 2, []string{"b one"}, []string{},
+			func(*proc, *proc) berth.Target { return berth.Target{All: true} }, 2, []string{"b one"}, []string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				ctx := context.Background()
 				a, b, operator := w.node(), w.node(), w.node()
-				names := map[string]string{a.Node(): "a ", b.Node(): "b "}
-				for owner, n := range map[string]*node{"one": a, "two": b} {
+				names := map[string]string{a.ID(): "a ", b.ID(): "b "}
+				for owner, n := range map[string]*proc{"one": a, "two": b} {
 					_, err := n.gpu(2).Acquire(berth.WithOwner(ctx, owner), nil)
 					require.NoError(t, err)
 				}
@@ -185,23 +184,21 @@ func TestAnOperatorSweepsWhatHasExpired(t *testing.T) {
 		look, err := w.Look()
 		require.NoError(t, err)
 		require.Equal(t, 1, look.Expired)
-		swept, err := ops.Sweep(ctx)
+		swept, err := ops.Sweep(ctx, keyspace.Sem)
 		require.NoError(t, err)
 		require.Equal(t, 1, swept)
-		swept, err = ops.Sweep(ctx, gpu, "none")
+		swept, err = ops.Sweep(ctx, keyspace.Sem, gpu, "none")
 		require.NoError(t, err)
 		require.Zero(t, swept)
 	})
 }
 
-func TestTheMapsOfTheDefaultsAreTheClientsOwn(t *testing.T) {
+func TestTheMapsOfTheDefaultsAreTheSemaphoresOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ofAll := semaphore.AcquireOptions{Meta: map[string]string{"job": "1"}}
-		ofOne := semaphore.AcquireOptions{Attrs: map[string]any{"job": "1"}}
-		n := w.node(semaphore.Config{Defaults: ofAll})
-		s, err := n.Semaphore(gpu, 1, &ofOne)
-		require.NoError(t, err)
-		ofAll.Meta["job"], ofOne.Attrs["job"] = "2", "2"
+		defaults := semaphore.AcquireOptions{Meta: map[string]string{"job": "1"}, Attrs: map[string]any{"job": "1"}}
+		n := w.with(semaphore.Config{Defaults: defaults})
+		s := n.gpu(1)
+		defaults.Meta["job"], defaults.Attrs["job"] = "2", "2"
 		p, err := s.Acquire(context.Background(), nil)
 		require.NoError(t, err)
 		for _, h := range w.Holders() {

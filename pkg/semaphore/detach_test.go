@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -64,34 +64,34 @@ func TestDetachEndsTheHandle(t *testing.T) {
 // Nobody can know of a token that Detach did not return: the permit is the handle's,
 // whatever became of the call.
 func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
-	for name, lose := range map[string]func(n *node) (ctx context.Context, err error){
-		"its answers are lost": func(n *node) (context.Context, error) {
+	for name, lose := range map[string]func(n *proc) (ctx context.Context, err error){
+		"its answers are lost": func(n *proc) (context.Context, error) {
 			n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
 			return context.Background(), nil
 		},
-		"ctx ends before the answer": func(n *node) (context.Context, error) {
+		"ctx ends before the answer": func(n *proc) (context.Context, error) {
 			n.Delay(func() time.Duration { return 100 * ms })
 			ctx, cancel := context.WithTimeout(context.Background(), 50*ms)
 			n.w.T.Cleanup(cancel)
 			return ctx, context.DeadlineExceeded
 		},
 	} {
-		for end, what := range map[string]func(t *testing.T, w *world, n *node, p *semaphore.Permit){
-			"it is released": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+		for end, what := range map[string]func(t *testing.T, w *world, n *proc, p *semaphore.Permit){
+			"it is released": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
 				require.NoError(t, p.Release(context.Background()))
 				w.RequireIdle()
 			},
-			"the client is closed": func(t *testing.T, w *world, n *node, p *semaphore.Permit) {
-				require.NoError(t, n.Client.Close(context.Background()))
+			"the node is closed": func(t *testing.T, w *world, n *proc, p *semaphore.Permit) {
+				require.NoError(t, n.Close(context.Background()))
 				require.ErrorIs(t, p.Err(), berth.ErrReleased)
 				w.RequireIdle()
 			},
-			"it is detached again": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+			"it is detached again": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
 				q, err := w.node().Resume(context.Background(), detach(t, p))
 				require.NoError(t, err)
 				require.NoError(t, q.Release(context.Background()))
 			},
-			"nothing is done": func(t *testing.T, w *world, _ *node, p *semaphore.Permit) {
+			"nothing is done": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
 				e := <-w.Watch(p)
 				require.ErrorIs(t, e.Cause, berth.ErrLost)
 				w.Advance(lease)
@@ -100,7 +100,7 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 		} {
 			t.Run(name+", "+end, func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
-					n := w.node(semaphore.Config{Retry: berth.Retry{Attempts: 2}})
+					n := w.node(node.Config{Retry: berth.Retry{Attempts: 2}})
 					n.connect()
 					p := n.take(1, nil)
 					ctx, want := lose(n)
@@ -121,12 +121,12 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 	}
 }
 
-func TestADetachedPermitOutlivesItsClient(t *testing.T) {
+func TestADetachedPermitOutlivesItsNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		token := detach(t, p)
-		require.NoError(t, a.Client.Close(context.Background()))
+		require.NoError(t, a.Close(context.Background()))
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		require.NoError(t, p.Release(context.Background()))
 		require.Equal(t, 1, w.stats().Held)
@@ -155,7 +155,7 @@ func TestATokenServesOnce(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
 		require.NoError(t, q.Err())
-		require.Equal(t, b.Node(), w.Holders()[0].Node)
+		require.Equal(t, b.ID(), w.Holders()[0].Node)
 
 		_, err = a.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
@@ -224,7 +224,7 @@ func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
 		p, err := b.Resume(ctx, old)
 		require.NoError(t, err)
 		token := detach(t, p)
-		for _, n := range []*node{a, b} {
+		for _, n := range []*proc{a, b} {
 			_, err = n.Resume(ctx, old)
 			require.ErrorIs(t, err, berth.ErrReleased)
 		}
@@ -245,13 +245,13 @@ func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrNotHeld)
 
 		forced := detach(t, a.take(3, nil))
-		require.NoError(t, testkit.Second(b.Operator().Release(ctx, berth.Target{Name: gpu, Claim: forced.Claim})))
+		require.NoError(t, b.end(forced.Claim))
 		_, err = b.Resume(ctx, forced)
 		require.ErrorIs(t, err, berth.ErrReleased)
 
 		p := a.take(3, nil)
 		_, err = b.Resume(ctx, berth.Token{
-			Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: a.Node(), Fence: p.Fence(),
+			Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: a.ID(), Fence: p.Fence(),
 		})
 		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached")
 		require.NoError(t, p.Err())
@@ -269,7 +269,7 @@ func TestForceOfAClaimEndsAHoldAndHandsOn(t *testing.T) {
 				last := a.queue(1, nil) // subscribes
 				a.Deafen(deaf)
 				ended := w.Watch(p)
-				require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: p.ID()})))
+				require.NoError(t, operator.end(p.ID()))
 				q.Granted(0)
 				e := <-ended
 				require.ErrorIs(t, e.Cause, berth.ErrReleased)
@@ -278,13 +278,13 @@ func TestForceOfAClaimEndsAHoldAndHandsOn(t *testing.T) {
 				}
 				require.LessOrEqual(t, e.At, lease/3)
 				require.ErrorIs(t, p.Release(ctx), berth.ErrReleased)
-				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: p.ID()})), berth.ErrNotHeld)
-				require.ErrorIs(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "nobody.1"})), berth.ErrNotHeld)
+				require.ErrorIs(t, operator.end(p.ID()), berth.ErrNotHeld)
+				require.ErrorIs(t, operator.end("nobody.1"), berth.ErrNotHeld)
 
 				waiting := w.Waiters()
 				require.Len(t, waiting, 1)
 				at := w.Now()
-				require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: waiting[0].ID})))
+				require.NoError(t, operator.end(waiting[0].ID))
 				<-last.Done
 				require.LessOrEqual(t, last.At, at+lease/3)
 				last.Refused(last.At, berth.ReasonGone)
@@ -298,14 +298,14 @@ func TestForceOfAClaimOfWhatHasExpiredSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		w.Advance(lease)
-		require.ErrorIs(t, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: "dead.1"})), berth.ErrExpired)
+		require.ErrorIs(t, w.node().end("dead.1"), berth.ErrExpired)
 		require.Zero(t, w.stats().Held)
 	})
 }
 
 func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Retry: berth.Retry{Base: time.Second}})
+		n := w.node(node.Config{Retry: berth.Retry{Base: time.Second}})
 		n.connect()
 		n.take(1, nil)
 		n.queue(1, nil) // subscribes
@@ -314,7 +314,7 @@ func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
 		synctest.Wait()
 		waiting := w.Waiters()
 		require.Len(t, waiting, 2)
-		require.NoError(t, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: waiting[1].ID})))
+		require.NoError(t, w.node().end(waiting[1].ID))
 		<-q.Done
 		q.Refused(q.At, berth.ReasonGone)
 	})

@@ -1,19 +1,21 @@
 // Package semaphore is a counting semaphore that processes share over Redis or
 // Valkey, first come, first served.
 //
-//	sems, err := semaphore.New(redis, semaphore.Config{}) // no I/O
-//	defer sems.Close(ctx)
+//	n, err := node.New(redis, node.Config{}) // one for all that the process holds
+//	defer n.Close(ctx)
 //
-//	gpu, err := sems.Semaphore("gpu", 4, nil)
+//	gpu := semaphore.New(n, "gpu", 4, nil)
 //	permit, err := gpu.Acquire(ctx, nil) // waits in line
 //	defer permit.Release(ctx)
 //
-// A [Client] uses the caller's rueidis client. It is one node: it has an id,
-// renews what it holds, and opens at most one connection of its own, for wake-ups.
-// A [Semaphore] is one name with a capacity; the same name is the same semaphore
-// in every process. A [Permit] is what a granted claim holds. An [Operator] has the
-// calls for operators: they change semaphores, whoever holds them. Package inspect shows
-// who holds and who waits.
+// Package node has what concerns a process and all that it holds: namespace, label, leases,
+// retries, events, Close, and the calls for operators. A [Semaphore] is one name with a
+// capacity; the same name is the same semaphore in every process. A [Permit] is what a
+// granted claim holds. An [Operator] has the one call for operators that only semaphores
+// have. Package inspect shows who holds and who waits.
+//
+// [New] has no error: each call returns what is wrong with the arguments of New, and so does
+// Check of the node.
 //
 // # Model
 //
@@ -27,35 +29,26 @@
 //	    └──► waiting ──────────────────────────────► granted
 //
 // A hold or a wait ends by Release, by a cancel, at its deadline, or by
-// [Operator.Release]. The same script grants the freed place to the first in line.
+// [node.Operator.Release]. The same script grants the freed place to the first in line.
 //
 // A waiting claim has a place and a liveness deadline. The place comes from its
-// ticket and never moves. The deadline is Config.Lease, the wait lease, after the
+// ticket and never moves. The deadline is the wait lease, node.Config.Lease, after the
 // last heartbeat of its process. A hand-off keeps the deadline until the claimant's
 // next call, so a grant to a dead process costs at most the wait lease. For the same
 // reason a longer Lease, and berth.Forever, begin with that next call.
 //
 // # Options and defaults
 //
-// A field of [AcquireOptions] that is zero in a call is taken from the defaults
-// given to [Client.Semaphore], then from Config.Defaults, then from the built-in
-// values. A call says berth.Forever for a MaxWait or MaxHold without bound, and
-// NoDefaults to go by its own fields and the built-in values alone.
+// A field of [AcquireOptions] that is zero in a call is taken from Config.Defaults, then
+// from the built-in values. A call says berth.Forever for a MaxWait or MaxHold without
+// bound, and NoDefaults to go by its own fields and the built-in values alone.
 //
 // # Names
 //
 // A name is valid UTF-8 of 1 to 512 bytes, without braces and without characters
-// that cannot be seen, such as control characters. keyspace.CheckName has the rule,
-// and keyspace.CheckNamespace that of Config.Namespace. Names are compared byte by byte.
-//
-// Treat text that strangers choose, such as a tenant's id or an e-mail address,
-// with care before it becomes part of a name. Refuse an empty text and what CheckName
-// refuses, bound its length, and put a prefix of your own before it ("order:" + id), so
-// that nobody can name what is somebody else's. Or hash the text: a hash always fits, and
-// a keyed one hides the text too. Every new name takes memory on the server until
-// Config.Linger has passed, so bound how many names a stranger can make. Never use such a
-// name as a label of a metric. Listings return owners, labels and metadata as they
-// were given: escape them before they reach a terminal or a page.
+// that cannot be seen, such as control characters. keyspace.CheckName has the rule.
+// Names are compared byte by byte. Package qlock says with what care text that strangers
+// choose becomes part of a name.
 //
 // # Order
 //
@@ -67,7 +60,7 @@
 // # Leases
 //
 // A permit renews by itself at a third of its lease, or of the wait lease where that
-// is shorter, until it is released or the client is closed. Its local deadline is
+// is shorter, until it is released or the node is closed. Its local deadline is
 // the start of the last request that the server answered, plus the time left that
 // the server named, less 2 ms and 1 % of the lease. The permit's context ends when
 // that deadline passes, or when the server says that the permit is not held. The
@@ -101,7 +94,7 @@
 //   - When Redis loses writes (a flush, a failover, a restart without its data) or its
 //     clock jumps forward, two claims may hold one place until the older holder's next
 //     heartbeat, at most for a lease.
-//   - After [Operator.Release] two claims may hold one place until the old holder has
+//   - After [node.Operator.Release] two claims may hold one place until the old holder has
 //     heard of it.
 //   - A permit is not reentrant. A second claim of the same owner waits like any other;
 //     at capacity 1 it waits until its wait ends.
@@ -111,10 +104,10 @@
 //
 // Every script can be repeated, and the same claim gets the same answer. A call that
 // the server did not answer or did not run (LOADING, CLUSTERDOWN, READONLY and the
-// like) is repeated: an Acquire until its wait ends, other calls within Config.Retry.
+// like) is repeated: an Acquire until its wait ends, other calls within node.Config.Retry.
 // Other errors of the server, such as OOM or NOPERM, end a call at once. When the
-// caller's context ends, an Acquire returns at once; the client removes the rest of
-// the claim in the background, and [Client.Close] waits for that.
+// caller's context ends, an Acquire returns at once; the node removes the rest of
+// the claim in the background, and Close of the node waits for that.
 //
 // A lost wake-up costs time, not order: the reply to the next heartbeat also ends the
 // wait. A waiting claim that the server has forgotten gets its old place back, also

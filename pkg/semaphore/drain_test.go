@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -28,7 +29,7 @@ func (w *world) drains(label, word string) {
 }
 
 // refusesDraining has every call that could get something be refused, with nothing sent.
-func (n *node) refusesDraining(token berth.Token) {
+func (n *proc) refusesDraining(token berth.Token) {
 	t, ctx := n.w.T, context.Background()
 	t.Helper()
 	n.Reset()
@@ -48,7 +49,7 @@ func (n *node) refusesDraining(token berth.Token) {
 func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		n, other := w.node(semaphore.Config{Label: "worker/7"}), w.node(semaphore.Config{Label: "web/1"})
+		n, other := w.node(node.Config{Label: "worker/7"}), w.node(node.Config{Label: "web/1"})
 		p, detached := n.take(2, nil), n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
 		token, err := detached.Detach(ctx)
 		require.NoError(t, err)
@@ -80,11 +81,11 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 
 func TestWhoStartsLaterIsNotDrained(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		idle := w.node(semaphore.Config{Label: "w"})
+		idle := w.node(node.Config{Label: "w"})
 		w.Advance(time.Second)
 		w.drains("w", "drain")
 		w.Advance(time.Minute)
-		w.node(semaphore.Config{Label: "w"}).take(1, nil)
+		w.node(node.Config{Label: "w"}).take(1, nil)
 		_, err := idle.gpu(1).TryAcquire(context.Background(), nil)
 		require.ErrorIs(t, err, berth.ErrDraining, "its first claim, but it was there before")
 	})
@@ -93,12 +94,12 @@ func TestWhoStartsLaterIsNotDrained(t *testing.T) {
 // The walk of a drain ends waits by force. A process that has not heard of the drain by then asks.
 func TestAWaitThatWasEndedForADrainSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Label: "w"})
+		n := w.node(node.Config{Label: "w"})
 		w.node().take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		w.drains("w", "drain")
-		ended, err := w.node().Operator().Release(context.Background(), berth.Target{Node: n.Node()})
+		ended, err := w.node().Operator().Release(context.Background(), berth.Target{Node: n.ID()})
 		require.NoError(t, err)
 		require.Equal(t, 1, ended)
 		synctest.Wait()
@@ -108,7 +109,7 @@ func TestAWaitThatWasEndedForADrainSaysSo(t *testing.T) {
 
 func TestAnAcquireUnderWayEndsWithTheDrain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Label: "w"})
+		n := w.node(node.Config{Label: "w"})
 		n.connect()
 		w.Advance(time.Second)
 		n.OnCommand(func(c link.Command) link.Fate {
@@ -126,7 +127,7 @@ func TestAnAcquireUnderWayEndsWithTheDrain(t *testing.T) {
 	})
 }
 
-func TestTheFirstClaimOfAClientReadsTheNotice(t *testing.T) {
+func TestTheFirstClaimOfANodeReadsTheNotice(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.take(200, nil)
@@ -138,7 +139,7 @@ func TestTheFirstClaimOfAClientReadsTheNotice(t *testing.T) {
 	})
 }
 
-// Of a notice that somebody has filled a client reads what is about itself, and no more than that again.
+// Of a notice that somebody has filled a node reads what is about itself, and no more than that again.
 func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const key = "berth:notice:{all}:state"
@@ -160,22 +161,22 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 		w.Advance(6 * time.Second)
 		n.Reset()
 		w.Advance(time.Minute)
-		require.False(t, n.Client.Draining())
+		require.False(t, n.Draining())
 		require.NotZero(t, n.Counts()["HLEN"])
 		require.Zero(t, n.Counts()["HSCAN"])
 		require.Zero(t, n.Counts()["HGETALL"])
 		failed := n.Told(observe.NoticeFailed)
 		require.Len(t, failed, 1)
 		require.ErrorContains(t, failed[0].Err, "10002 fields")
-		report, err := n.Client.Check(context.Background())
+		report, err := n.Check(context.Background())
 		require.NoError(t, err)
 		require.Len(t, report.Warnings, 3, "the embedded server does not know INFO")
 		require.Contains(t, report.Warnings[2], "berth: what operators say to all has 10002 fields")
 
-		told("n:" + n.Client.Node())
+		told("n:" + n.ID())
 		w.Advance(6 * time.Second)
-		require.True(t, n.Client.Draining())
-		w.Do("HDEL", key, "x:1", "x:2", "n:"+n.Client.Node())
+		require.True(t, n.Draining())
+		w.Do("HDEL", key, "x:1", "x:2", "n:"+n.ID())
 		w.Advance(6 * time.Second)
 		require.NotZero(t, n.Counts()["HSCAN"], "it is read whole again")
 	})
@@ -198,7 +199,7 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 		require.Len(t, failed, 1)
 		require.ErrorIs(t, failed[0].Err, state.ErrDamaged)
 
-		node := "n:" + n.Client.Node()
+		node := "n:" + n.ID()
 		w.Do("HSET", key, node, huge)
 		w.Do("HDEL", key, "l:nobody*")
 		asked := 0
@@ -213,7 +214,7 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 		require.Equal(t, 1, asked)
 		w.Do("HSET", key, node, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
 		w.Advance(20 * time.Second)
-		require.True(t, n.Client.Draining(), "it is read again")
+		require.True(t, n.Draining(), "it is read again")
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -20,8 +21,8 @@ import (
 var workers = berth.DrainTarget{Label: "worker/*"}
 
 // worker starts a process of theirs.
-func (w *world) worker(label string) *node {
-	return w.node(semaphore.Config{Label: "worker/" + label})
+func (w *world) worker(label string) *proc {
+	return w.node(node.Config{Label: "worker/" + label})
 }
 
 // drained is what Drain returns.
@@ -47,7 +48,7 @@ func (w *world) drain(ctx context.Context, within time.Duration) <-chan drained 
 func TestADrainEndsWhenNothingIsLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		a, idle, other := w.worker("a"), w.worker("idle"), w.node(semaphore.Config{Label: "web"})
+		a, idle, other := w.worker("a"), w.worker("idle"), w.node(node.Config{Label: "web"})
 		p := a.take(2, nil)
 		thin, err := a.on("thin").Acquire(ctx, nil)
 		require.NoError(t, err)
@@ -175,7 +176,7 @@ func TestADrainEndsNoHoldThatItTookForAWait(t *testing.T) {
 		require.NoError(t, held.Release(ctx))
 		synctest.Wait()
 		require.False(t, q.Pending())
-		r := w.Call("semaphore_force_release", "60000", "berth:wake:", gpu, n.Node(), id, "60000", "1")
+		r := w.Call("semaphore_force_release", "60000", "berth:wake:", gpu, n.ID(), id, "60000", "1")
 		require.Equal(t, []string{"not_held", ""}, []string{r.Status(), r.Str(1)})
 		require.NoError(t, q.Got.Renew(ctx))
 		require.NoError(t, op.Operator().StopDrain(ctx, workers))
@@ -229,7 +230,7 @@ func TestADrainNeedsATarget(t *testing.T) {
 // The names are read together: a drain among many takes little longer than one among few.
 func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		other := w.node(semaphore.Config{Label: "web"})
+		other := w.node(node.Config{Label: "web"})
 		for i := range 500 {
 			_, err := other.on(fmt.Sprintf("busy-%d", i)).Acquire(context.Background(), nil)
 			require.NoError(t, err)

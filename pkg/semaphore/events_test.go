@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -40,50 +41,50 @@ func promised(t *testing.T) map[observe.Kind][]string {
 	}
 	require.Greater(t, len(kinds), 20)
 	require.Contains(t, kinds, observe.Panicked)
-	delete(kinds, observe.Panicked) // nothing that is known makes a client panic; the tests of guard, swarm and watch do
+	delete(kinds, observe.Panicked) // nothing that is known makes a node panic; the tests of guard, swarm and watch do
 	return kinds
 }
 
-// scenarios make a client, whose events are looked at, send each kind at least
+// scenarios make a process, whose events are looked at, send each kind at least
 // once, in a way that leaves no promised field zero.
-var scenarios = map[observe.Kind]func(w *world, n *node){
-	"queued": func(w *world, n *node) {
+var scenarios = map[observe.Kind]func(w *world, n *proc){
+	"queued": func(w *world, n *proc) {
 		n.take(1, nil)
 		w.node().queue(1, nil)
 		n.queue(1, &semaphore.AcquireOptions{Weight: 1, Attrs: map[string]any{"a": 1}})
 	},
-	"granted": func(w *world, n *node) {
+	"granted": func(w *world, n *proc) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		require.NoError(w.T, p.Release(context.Background()))
 		<-q.Done
 	},
-	"refused": func(w *world, n *node) {
+	"refused": func(w *world, n *proc) {
 		n.connect()
 		n.take(1, nil)
 		n.Delay(func() time.Duration { return ms })
 		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
 		require.Error(w.T, err)
 	},
-	"timed_out": func(w *world, n *node) {
+	"timed_out": func(w *world, n *proc) {
 		n.take(1, nil)
 		<-n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second}).Done
 	},
-	"cancelled": func(w *world, n *node) {
+	"cancelled": func(w *world, n *proc) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
 		q.Cancel(nil)
 		<-q.Done
 	},
-	"failed": func(w *world, n *node) {
+	"failed": func(w *world, n *proc) {
 		n.Cut()
 		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
 		require.Error(w.T, err)
 		n.Mend()
 	},
-	"restored": func(w *world, n *node) {
+	"restored": func(w *world, n *proc) {
 		n.take(1, nil)
 		n.queue(1, nil)
 		n.queue(1, nil)
@@ -91,7 +92,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.node().take(1, nil)
 		w.Advance(lease)
 	},
-	"cleanup_failed": func(w *world, n *node) {
+	"cleanup_failed": func(w *world, n *proc) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
 		n.Cut()
@@ -100,7 +101,7 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"unavailable": func(w *world, n *node) {
+	"unavailable": func(w *world, n *proc) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
@@ -110,18 +111,18 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(lease)
 		n.Mend()
 	},
-	"draining": func(w *world, n *node) {
+	"draining": func(w *world, n *proc) {
 		n.connect()
 		w.drains("*", "drain")
 		w.Advance(heard)
 	},
-	"notice_failed": func(w *world, n *node) {
+	"notice_failed": func(w *world, n *proc) {
 		n.connect()
 		n.Cut()
 		w.Advance(time.Minute)
 		n.Mend()
 	},
-	"deaf": func(w *world, n *node) {
+	"deaf": func(w *world, n *proc) {
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "SUBSCRIBE" {
 				return link.Refuse("NOPERM this user has no permissions to run the 'subscribe' command")
@@ -135,20 +136,20 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		<-q.Done
 		require.Len(w.T, n.Told(observe.Deaf), 1)
 	},
-	"held_long": func(w *world, n *node) {
+	"held_long": func(w *world, n *proc) {
 		n.take(1, nil)
 		w.Advance(10 * time.Minute)
 	},
-	"detached": func(w *world, n *node) {
+	"detached": func(w *world, n *proc) {
 		p := n.take(1, nil)
 		w.Advance(time.Second)
 		detach(w.T, p)
 	},
-	"resumed": func(w *world, n *node) {
+	"resumed": func(w *world, n *proc) {
 		_, err := n.Resume(context.Background(), detach(w.T, w.node().take(1, nil)))
 		require.NoError(w.T, err)
 	},
-	"released": func(w *world, n *node) {
+	"released": func(w *world, n *proc) {
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(time.Second)
@@ -157,44 +158,44 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		w.Advance(time.Second)
 		require.NoError(w.T, q.Got.Release(context.Background()))
 	},
-	"released_by_other": func(w *world, n *node) {
+	"released_by_other": func(w *world, n *proc) {
 		p := n.take(1, nil)
 		w.Advance(time.Second)
-		require.NoError(w.T, testkit.Second(w.node().Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: p.ID()})))
+		require.NoError(w.T, w.node().end(p.ID()))
 		<-p.Done()
 	},
-	"wanted": func(w *world, n *node) {
+	"wanted": func(w *world, n *proc) {
 		p := n.take(1, nil)
 		w.Advance(time.Second)
-		require.NoError(w.T, testkit.Second(w.node().Operator().Want(context.Background(), berth.Target{Name: gpu})))
+		require.NoError(w.T, testkit.Second(w.node().Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu})))
 		w.Advance(lease)
 		require.True(w.T, wanted(p))
 	},
-	"wanted_back": func(w *world, n *node) {
+	"wanted_back": func(w *world, n *proc) {
 		w.node().take(1, nil)
-		require.NoError(w.T, testkit.Second(n.Operator().Want(context.Background(), berth.Target{Name: gpu})))
+		require.NoError(w.T, testkit.Second(n.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu})))
 	},
-	"lost": func(w *world, n *node) {
+	"lost": func(w *world, n *proc) {
 		p := n.take(1, nil)
 		w.Do("FLUSHALL")
 		<-p.Done()
 	},
-	"expired": func(w *world, n *node) {
+	"expired": func(w *world, n *proc) {
 		<-n.take(1, &semaphore.AcquireOptions{NoRenew: true}).Done()
 	},
-	"release_failed": func(w *world, n *node) {
+	"release_failed": func(w *world, n *proc) {
 		p := n.take(1, &semaphore.AcquireOptions{Lease: time.Minute}) // outlasts the retries
 		w.Advance(lease)
 		n.Cut()
 		require.Error(w.T, p.Release(context.Background()))
 		n.Mend()
 	},
-	"renew_refused": func(w *world, n *node) {
+	"renew_refused": func(w *world, n *proc) {
 		n.take(1, nil)
 		w.Do("SET", stateKey, "f3 and more")
 		w.Advance(lease / 2)
 	},
-	"released_again": func(w *world, n *node) {
+	"released_again": func(w *world, n *proc) {
 		p := n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
 		w.Advance(time.Second)
 		for _, key := range []string{stateKey, lineKey} {
@@ -210,48 +211,48 @@ var scenarios = map[observe.Kind]func(w *world, n *node){
 		n.Break()
 		w.Advance(2 * lease)
 	},
-	"connections_broken": func(w *world, n *node) {
+	"connections_broken": func(w *world, n *proc) {
 		n.take(1, nil)
 		n.refused(readonly)
 		w.Advance(lease)
 		n.OnCommand(nil)
 	},
-	"force_released": func(w *world, n *node) {
+	"force_released": func(w *world, n *proc) {
 		p := w.node().take(1, nil)
-		require.NoError(w.T, testkit.Second(n.Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: p.ID()})))
+		require.NoError(w.T, n.end(p.ID()))
 	},
-	"swept": func(w *world, n *node) {
+	"swept": func(w *world, n *proc) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		<-n.queue(1, nil).Done
 	},
-	"heartbeat": func(w *world, n *node) {
+	"heartbeat": func(w *world, n *proc) {
 		n.take(1, nil)
 		w.Advance(lease)
 	},
-	"repeated": func(w *world, n *node) {
+	"repeated": func(w *world, n *proc) {
 		n.Once("thin_acquire", link.LoseReply)
 		n.take(1, nil)
 	},
-	"subscribed": func(w *world, n *node) {
+	"subscribed": func(w *world, n *proc) {
 		n.take(1, nil)
 		n.queue(1, nil)
 	},
-	"paused": func(w *world, n *node) {
-		require.NoError(w.T, n.Operator().Pause(context.Background(), gpu, time.Minute, "migration"))
+	"paused": func(w *world, n *proc) {
+		require.NoError(w.T, n.Operator().Pause(context.Background(), keyspace.Sem, gpu, time.Minute, "migration"))
 	},
-	"unpaused": func(w *world, n *node) {
+	"unpaused": func(w *world, n *proc) {
 		n.take(1, nil)
 		n.queue(1, nil)
-		require.NoError(w.T, n.Operator().Unpause(context.Background(), gpu))
+		require.NoError(w.T, n.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
 	},
-	"capacity_differs": func(w *world, n *node) {
+	"capacity_differs": func(w *world, n *proc) {
 		w.node().take(1, nil)
 		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
 		require.Error(w.T, err)
 	},
-	"resized": func(w *world, n *node) {
+	"resized": func(w *world, n *proc) {
 		n.take(1, nil)
-		require.NoError(w.T, n.Operator().Resize(context.Background(), gpu, 2, nil))
+		require.NoError(w.T, n.resize(2))
 	},
 }
 
@@ -274,10 +275,10 @@ func TestEveryEventThatTheDocsPromiseIsSentWithItsFields(t *testing.T) {
 }
 
 // checkEvent looks at the fields that are promised of a kind, and of all.
-func checkEvent(t *testing.T, n *node, e observe.Event, fields []string) {
+func checkEvent(t *testing.T, n *proc, e observe.Event, fields []string) {
 	t.Helper()
 	require.Equal(t, "berth", e.Namespace)
-	require.Equal(t, n.Node(), e.Node)
+	require.Equal(t, n.ID(), e.Node)
 	require.False(t, e.At.IsZero())
 	switch e.Kind {
 	case observe.Subscribed, observe.Deaf, observe.Heartbeat, observe.Draining, observe.NoticeFailed, observe.ConnectionsBroken:

@@ -11,20 +11,18 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // deploy stands for a process whose program names a capacity.
 func deploy(ctx context.Context, redis rueidis.Client, policy semaphore.CapacityPolicy, capacity int) {
-	sems, err := semaphore.New(redis, semaphore.Config{CapacityPolicy: policy})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	gpu, err := sems.Semaphore("gpu", capacity, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	gpu := semaphore.New(n, "gpu", capacity, &semaphore.Config{CapacityPolicy: policy})
 	_, err = gpu.TryAcquire(ctx, nil)
 	var refused *berth.AcquireError
 	if errors.As(err, &refused) {

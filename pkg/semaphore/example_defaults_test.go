@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -21,9 +22,9 @@ func report(ctx context.Context, s *semaphore.Semaphore, call *semaphore.Acquire
 	}
 }
 
-// A field that a call leaves zero comes from the semaphore's defaults, then from
-// the client's, then from the built-in ones.
-func ExampleClient_Semaphore_defaults() {
+// A field that a call leaves zero comes from the defaults of the semaphore, then from
+// the built-in ones.
+func ExampleConfig_defaults() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -35,17 +36,14 @@ func ExampleClient_Semaphore_defaults() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{
-		Defaults: semaphore.AcquireOptions{Lease: 30 * time.Second, MaxWait: time.Minute},
+	n, err := node.New(redis, node.Config{})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = n.Close(ctx) }()
+	memory := semaphore.New(n, "memory", 64, &semaphore.Config{
+		Defaults: semaphore.AcquireOptions{Weight: 8, Lease: 30 * time.Second, MaxWait: time.Minute},
 	})
-	if err != nil {
-		panic(err)
-	}
-	defer func() { _ = sems.Close(ctx) }()
-	memory, err := sems.Semaphore("memory", 64, &semaphore.AcquireOptions{Weight: 8})
-	if err != nil {
-		panic(err)
-	}
 	report(ctx, memory, nil)
 	report(ctx, memory, &semaphore.AcquireOptions{Weight: 2})
 	report(ctx, memory, &semaphore.AcquireOptions{NoDefaults: true})

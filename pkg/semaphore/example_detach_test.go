@@ -8,21 +8,22 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // finish is what another process does with the token, within the permit's lease.
 func finish(ctx context.Context, redis rueidis.Client, message []byte) error {
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = sems.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 	var token berth.Token
 	if err := token.UnmarshalText(message); err != nil {
 		return err
 	}
-	permit, err := sems.Resume(ctx, token)
+	permit, err := semaphore.New(n, "licences", 1, nil).Resume(ctx, token)
 	if err != nil {
 		return err // berth.ErrNotHeld: too late, or somebody else has resumed it
 	}
@@ -44,15 +45,12 @@ func ExamplePermit_Detach() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	licences, err := sems.Semaphore("licences", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	licences := semaphore.New(n, "licences", 1, nil)
 	permit, err := licences.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

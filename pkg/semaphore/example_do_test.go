@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -36,15 +37,12 @@ func ExampleSemaphore_Do() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	videos, err := sems.Semaphore("videos", 2, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	videos := semaphore.New(n, "videos", 2, nil)
 
 	err = videos.Do(ctx, nil, func(ctx context.Context) error { return convert(ctx, time.Millisecond) })
 	fmt.Println(err)

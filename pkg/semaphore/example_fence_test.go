@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -38,15 +39,12 @@ func ExamplePermit_Fence() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	books, err := sems.Semaphore("books", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	books := semaphore.New(n, "books", 1, nil)
 
 	var shared ledger
 	old, err := books.Acquire(ctx, &semaphore.AcquireOptions{NoRenew: true, Lease: 3 * time.Second})

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -40,7 +41,7 @@ func ExampleSemaphore_Acquire_line() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{Observer: observe.Func(func(e observe.Event) {
+	n, err := node.New(redis, node.Config{Observer: observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
 			queued <- struct{}{}
 		}
@@ -48,11 +49,8 @@ func ExampleSemaphore_Acquire_line() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	ferry, err := sems.Semaphore("ferry", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	ferry := semaphore.New(n, "ferry", 1, nil)
 	permit, err := ferry.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

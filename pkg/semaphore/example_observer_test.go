@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -15,7 +16,7 @@ import (
 func count(e observe.Event) { fmt.Println(e.Kind, e.Name, e.Attrs["request"]) }
 
 // An observer hears of everything: count it, log it, trace it.
-func ExampleConfig_observer() {
+func ExampleNew_observer() {
 	server, err := embedded.Start()
 	if err != nil {
 		panic(err)
@@ -27,7 +28,7 @@ func ExampleConfig_observer() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{
+	n, err := node.New(redis, node.Config{
 		Observer: observe.Func(count),
 		// Heartbeats and repeated calls are events too: none comes before the example is over.
 		Lease: time.Minute, CallTimeout: time.Minute,
@@ -35,11 +36,8 @@ func ExampleConfig_observer() {
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	gpu, err := sems.Semaphore("gpu", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	gpu := semaphore.New(n, "gpu", 1, nil)
 	opts := &semaphore.AcquireOptions{Attrs: map[string]any{"request": 4711}}
 	err = gpu.Do(ctx, opts, func(ctx context.Context) error {
 		return gpu.TryDo(ctx, opts, func(context.Context) error { return nil })

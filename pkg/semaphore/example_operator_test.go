@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -39,7 +40,8 @@ func dashboard(ctx context.Context, reader *inspect.Reader) error {
 	return nil
 }
 
-// An Operator changes the semaphores of a namespace, whoever holds them; an inspect.Reader shows them.
+// Operators change the semaphores of a namespace, whoever holds them: that of the node has the calls of all kinds. An
+// inspect.Reader shows them.
 func ExampleOperator() {
 	server, err := embedded.Start()
 	if err != nil {
@@ -52,21 +54,17 @@ func ExampleOperator() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
+	defer func() { _ = n.Close(ctx) }()
 	var permits []*semaphore.Permit
 	for _, claim := range []struct {
 		name, owner, job string
 		weight           int
 	}{{"cpu", "ann", "41", 1}, {"gpu", "bob", "42", 3}} {
-		s, err := sems.Semaphore(claim.name, 4, nil)
-		if err != nil {
-			panic(err)
-		}
-		permit, err := s.Acquire(berth.WithOwner(ctx, claim.owner), &semaphore.AcquireOptions{
+		permit, err := semaphore.New(n, claim.name, 4, nil).Acquire(berth.WithOwner(ctx, claim.owner), &semaphore.AcquireOptions{
 			Weight: claim.weight, Meta: map[string]string{"job": claim.job},
 		})
 		if err != nil {
@@ -79,10 +77,9 @@ func ExampleOperator() {
 	if err != nil {
 		panic(err)
 	}
-	ops := sems.Operator()
 	fmt.Println(dashboard(ctx, reader))
-	fmt.Println(ops.Resize(ctx, "cpu", 8, nil))               // nobody loses a permit
-	fmt.Println(ops.Release(ctx, berth.Target{Owner: "bob"})) // wherever bob holds or waits
+	fmt.Println(semaphore.NewOperator(n).Resize(ctx, "cpu", 8, nil))   // nobody loses a permit
+	fmt.Println(n.Operator().Release(ctx, berth.Target{Owner: "bob"})) // wherever bob holds or waits
 	fmt.Println(dashboard(ctx, reader))
 
 	// Bob's process hears of it, at the latest by its next call.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -28,15 +29,12 @@ func Example() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: "shop"})
+	n, err := node.New(redis, node.Config{Namespace: "shop"})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	gpu, err := sems.Semaphore("gpu", 4, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	gpu := semaphore.New(n, "gpu", 4, nil)
 	permit, err := gpu.Acquire(ctx, nil)
 	if err != nil {
 		panic(err)

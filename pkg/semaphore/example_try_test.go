@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -40,15 +41,12 @@ func ExampleSemaphore_TryAcquire() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	memory, err := sems.Semaphore("memory", 64, nil) // GB
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	memory := semaphore.New(n, "memory", 64, nil) // GB
 	for _, gigabytes := range []int{40, 16, 16, 100} {
 		reserve(ctx, memory, gigabytes)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -39,15 +40,12 @@ func ExampleSemaphore_Acquire_wait() {
 	}
 	defer redis.Close()
 	ctx := context.Background()
-	sems, err := semaphore.New(redis, semaphore.Config{})
+	n, err := node.New(redis, node.Config{})
 	if err != nil {
 		panic(err)
 	}
-	defer func() { _ = sems.Close(ctx) }()
-	printer, err := sems.Semaphore("printer", 1, nil)
-	if err != nil {
-		panic(err)
-	}
+	defer func() { _ = n.Close(ctx) }()
+	printer := semaphore.New(n, "printer", 1, nil)
 	if _, err := printer.Acquire(ctx, nil); err != nil {
 		panic(err)
 	}

@@ -26,7 +26,7 @@ func (w *world) line() []string {
 func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		nodes := []*node{w.node(), w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node(), w.node()}
 		holders := []*semaphore.Permit{nodes[0].take(2, nil), nodes[1].take(2, nil)}
 		var waits []*wait
 		for i := range 12 {

@@ -10,8 +10,8 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Permit is what Acquire grants. The client renews it until it is released or lost, or
-// until the client is closed. It is safe for concurrent use.
+// Permit is what Acquire grants. The node renews it until it is released or lost, or
+// until the node is closed. It is safe for concurrent use.
 type Permit struct {
 	face *line.Face
 	hold *engine.Hold
@@ -32,7 +32,7 @@ func (p *Permit) Weight() int { return p.hold.Claim().Record.Weight }
 // whatever the permit protects, and refuse smaller ones there.
 func (p *Permit) Fence() int64 { return p.hold.Fence() }
 
-// Node is the id of the node that holds the permit: that of its client.
+// Node is the id of the node that holds the permit.
 func (p *Permit) Node() string { return p.hold.Node() }
 
 // Granted is when this process heard of the grant, or resumed the permit, by the
@@ -84,8 +84,8 @@ func (p *Permit) Wanted() <-chan struct{} { return p.hold.Wanted() }
 // line. The permit's context ends before anything is sent. Release may be called from
 // several goroutines and more than once; after a success it returns nil.
 //
-// Release works after ctx or the hold has ended, too. It then waits for Config.CleanupTimeout at
-// most; if the server has not answered by then, an open client goes on in the background.
+// Release works after ctx or the hold has ended, too. It then waits for node.Config.CleanupTimeout at
+// most; if the server has not answered by then, an open node goes on in the background.
 //
 // It returns berth.ErrLost or berth.ErrExpired, which match berth.ErrNotHeld, if the
 // server had ended the permit before; berth.ErrReleased if somebody else had released it;
@@ -105,9 +105,9 @@ func (p *Permit) Release(ctx context.Context) error {
 func (p *Permit) Renew(ctx context.Context) error { return p.hold.Renew(ctx) }
 
 // Detach stops renewing and keeps the permit until its lease ends, also through Close of
-// the client. A lease that renews by itself starts anew with the call; a fixed one goes
+// the node. A lease that renews by itself starts anew with the call; a fixed one goes
 // on. The handle ends with berth.ErrReleased. Whoever has the token, this process too,
-// gets a new handle by Client.Resume. A Release of the old handle does nothing and
+// gets a new handle by Semaphore.Resume. A Release of the old handle does nothing and
 // returns nil, so a deferred one may stay.
 //
 // Its errors are those of Renew. After the server's or ctx's error the permit may or may
@@ -117,13 +117,19 @@ func (p *Permit) Detach(ctx context.Context) (berth.Token, error) {
 	return p.face.Detach(ctx, p.hold)
 }
 
-// Resume takes up a permit that was detached, in this or another process. The client
+// Resume takes up a permit of this semaphore that was detached, in this or another process. The node
 // renews it if it was renewed before. Resume returns berth.ErrNotHeld if the permit has
 // ended, berth.ErrReleased if another node has resumed or released it, berth.ErrLost if this node was found dead
-// meanwhile, and berth.ErrInvalidConfig for a token of another kind or namespace, or for a permit that
+// meanwhile, and berth.ErrInvalidConfig for a token of another kind, namespace or name, or for a permit that
 // is not detached.
-func (c *Client) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
-	face, hold, err := c.p.Resume(ctx, keyspace.Sem, token)
+func (s *Semaphore) Resume(ctx context.Context, token berth.Token) (*Permit, error) {
+	if s.bad != nil {
+		return nil, s.bad
+	}
+	if token.Name != s.name {
+		return nil, berth.Invalid("token.Name", "%q is not this semaphore's, %q", token.Name, s.name)
+	}
+	face, hold, err := s.p.Resume(ctx, keyspace.Sem, token, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func TestWhatADetachLeavesOfEachKindOfPermit(t *testing.T) {
 				token, err := p.Detach(ctx)
 				require.NoError(t, err)
 				require.Equal(t, berth.Token{
-					Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: n.Node(), Fence: p.Fence(),
+					Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: n.ID(), Fence: p.Fence(),
 				}, token)
 				left, ok := w.LeftOf(p.ID())
 				require.True(t, ok)
@@ -96,13 +96,12 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 
 func TestForceOfAClaimOfAWaiterRefusesItAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, operator := w.node(), w.node()
 		p := a.take(2, nil)
 		heavy := a.queue(2, &semaphore.AcquireOptions{Weight: 2})
 		light := a.queue(2, nil)
 		w.Until(500 * ms)
-		require.NoError(t, testkit.Second(operator.Operator().Release(ctx, berth.Target{Name: gpu, Claim: w.Waiters()[0].ID})))
+		require.NoError(t, operator.end(w.Waiters()[0].ID))
 		require.ErrorIs(t, heavy.Refused(500*ms, berth.ReasonGone), berth.ErrNotAcquired)
 		light.Granted(500 * ms)
 		require.NoError(t, p.Err())

@@ -13,6 +13,8 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -88,17 +90,16 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 			t.Helper()
 			require.Equal(t, want, w.Expiry())
 		}
-		s := a.gpu(2)
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 3, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, a.resize(3))
 		check(2 * time.Minute) // for one of them it is known who has resized it
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 2, nil))
+		require.NoError(t, a.resize(2))
 		forever := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever, Weight: 2})
 		check(-1)
 		q := b.queue(2, nil)
 		check(-1)
 		w.Advance(10 * time.Second)
 		check(-1)
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 4, nil))
+		require.NoError(t, a.resize(4))
 		check(-1)
 		second := q.Granted(10 * time.Second)
 		check(-1)
@@ -111,7 +112,7 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 
 		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
 		check(-1)
-		require.NoError(t, testkit.Second(b.Operator().Release(ctx, berth.Target{Name: gpu, Claim: again.ID()})))
+		require.NoError(t, b.end(again.ID()))
 		check(roundUp(w.Now() + time.Minute)) // the tombstone
 		w.Advance(2 * time.Minute)
 		require.Empty(t, w.Keys())
@@ -121,15 +122,15 @@ func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
 func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		s := w.node().gpu(1)
+		ops := semaphore.NewOperator(w.node().Node)
 		for _, opts := range []*semaphore.ResizeOptions{nil, {Keep: true}} {
-			require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 5, opts), berth.ErrAbsent)
+			require.ErrorIs(t, ops.Resize(ctx, gpu, 5, opts), berth.ErrAbsent)
 			require.Empty(t, w.Keys(), "nothing was written")
 		}
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, ops.Resize(ctx, gpu, 5, &semaphore.ResizeOptions{Create: true}))
 		require.Equal(t, 5, w.stats().Capacity)
 		w.Advance(2 * time.Minute)
-		require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 3, nil), berth.ErrAbsent, "it is forgotten")
+		require.ErrorIs(t, ops.Resize(ctx, gpu, 3, nil), berth.ErrAbsent, "it is forgotten")
 	})
 }
 
@@ -137,13 +138,13 @@ func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		s := n.gpu(1)
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
+		ops := semaphore.NewOperator(n.Node)
+		require.NoError(t, ops.Resize(ctx, gpu, 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
 		require.Equal(t, time.Duration(-1), w.Expiry())
 		w.Advance(2 * time.Hour)
 		require.Equal(t, 5, w.stats().Capacity)
-		require.NoError(t, s.Operator().Resize(ctx, s.Name(), 5, nil))
+		require.NoError(t, ops.Resize(ctx, gpu, 5, nil))
 		require.Equal(t, roundUp(w.Now()+time.Minute), w.Expiry())
 		w.Advance(2 * time.Minute)
 		require.Empty(t, w.Keys())
@@ -260,8 +261,8 @@ func refusesFormat(t *testing.T, number int, put func(w *world)) {
 		require.ErrorContains(t, err, fmt.Sprint("format ", number))
 		_, err = s.TryAcquire(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrIncompatible)
-		require.ErrorIs(t, s.Operator().Resize(ctx, s.Name(), 3, nil), berth.ErrIncompatible)
-		require.ErrorIs(t, testkit.Second(n.Operator().Release(ctx, berth.Target{Name: gpu, Claim: "theirs"})), berth.ErrIncompatible)
+		require.ErrorIs(t, n.resize(3), berth.ErrIncompatible)
+		require.ErrorIs(t, n.end("theirs"), berth.ErrIncompatible)
 		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		theirs := record("x")
@@ -312,7 +313,11 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
+		ops := semaphore.NewOperator(n.Node)
 		n.Reset()
+		made := func(cfg semaphore.Config) error {
+			return testkit.Second(semaphore.New(n.Node, gpu, 1, &cfg).Acquire(ctx, nil))
+		}
 		refuse := func(field string, err error) {
 			t.Helper()
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
@@ -322,22 +327,20 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			require.ErrorContains(t, err, field)
 		}
 		for _, name := range []string{"", strings.Repeat("x", 513), "a{b", "a}b", "a\x00b", "a\nb", "\xff"} {
-			_, err := n.Semaphore(name, 1, nil)
+			_, err := n.on(name).Acquire(ctx, nil)
 			refuse("name", err)
 			if name != "" { // with none, a claim needs one
-				_, err = n.Operator().Release(ctx, berth.Target{Name: name, Claim: "x"})
+				_, err = n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: name, Claim: "x"})
 				refuse("name", err)
 			}
-			_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: name, Claim: "c", Node: "n"})
+			_, err = n.Operator().Sweep(ctx, keyspace.Sem, name)
 			refuse("name", err)
-			_, err = n.Operator().Sweep(ctx, name)
-			refuse("name", err)
-			refuse("name", n.Operator().Resize(ctx, name, 2, nil))
+			refuse("name", ops.Resize(ctx, name, 2, nil))
 		}
 		for _, capacity := range []int{0, -1, 1<<40 + 1} {
-			_, err := n.Semaphore(gpu, capacity, nil)
+			_, err := n.gpu(capacity).Acquire(ctx, nil)
 			refuse("capacity", err)
-			refuse("capacity", n.Operator().Resize(ctx, gpu, capacity, nil))
+			refuse("capacity", ops.Resize(ctx, gpu, capacity, nil))
 		}
 		for _, target := range []berth.Target{
 			{}, {Claim: "x"}, {All: true, Name: gpu}, {All: true, Node: "n"},
@@ -366,21 +369,19 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			refuse(bad.field, err)
 			_, err = n.gpu(1).TryAcquire(ctx, &bad.opts)
 			refuse(bad.field, err)
-			_, err = n.Semaphore(gpu, 1, &bad.opts)
-			refuse("defaults."+bad.field, err)
-			_, err = semaphore.New(n.Redis, semaphore.Config{Defaults: bad.opts})
-			refuse("Defaults."+bad.field, err)
+			refuse("Defaults."+bad.field, made(semaphore.Config{Defaults: bad.opts}))
 		}
 		_, err := n.gpu(1).TryAcquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
 		refuse("MaxWait", err)
-		_, err = n.Semaphore(gpu, 1, &semaphore.AcquireOptions{NoDefaults: true})
-		refuse("defaults.NoDefaults", err)
+		refuse("Defaults.NoDefaults", made(semaphore.Config{Defaults: semaphore.AcquireOptions{NoDefaults: true}}))
+		refuse("CapacityPolicy", made(semaphore.Config{CapacityPolicy: 3}))
 		_, err = n.gpu(1).Acquire(berth.WithOwner(ctx, strings.Repeat("x", 513)), nil)
 		refuse("owner", err)
 		token := berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "c", Node: "n"}
 		for field, change := range map[string]func(*berth.Token){
 			"token.Kind":      func(t *berth.Token) { t.Kind = "lock" },
 			"token.Namespace": func(t *berth.Token) { t.Namespace = "other" },
+			"token.Name":      func(t *berth.Token) { t.Name = "other" },
 			"token":           func(t *berth.Token) { t.Claim = "" },
 		} {
 			bad := token
@@ -401,30 +402,34 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	})
 }
 
-func TestABadConfigIsRefused(t *testing.T) {
+// New has no error: each call returns what is wrong with the arguments of New, and so does Check of the node.
+func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		for field, cfg := range map[string]semaphore.Config{
-			"Namespace":      {Namespace: "a*"},
-			"Label":          {Label: strings.Repeat("x", 513)},
-			"Lease":          {Lease: 20*ms + ms/2},
-			"Linger":         {Linger: -ms},
-			"CallTimeout":    {CallTimeout: -1},
-			"CleanupTimeout": {CleanupTimeout: -1},
-			"Retry.Attempts": {Retry: berth.Retry{Attempts: -1}},
-			"Retry.Factor":   {Retry: berth.Retry{Factor: 0.5}},
-			"CapacityPolicy": {CapacityPolicy: 3},
-		} {
-			_, err := semaphore.New(w.Redis, cfg)
-			var bad *berth.ConfigError
-			require.ErrorAs(t, err, &bad)
-			require.Equal(t, field, bad.Field)
+		n := w.node()
+		held, cancel := context.WithTimeout(n.take(1, nil).Context(), time.Second)
+		defer cancel()
+		n.Reset()
+		f := func(context.Context) error { return errMine }
+		bad := n.gpu(0)
+		for field, s := range map[string]*semaphore.Semaphore{"capacity": bad, "node": semaphore.New(nil, gpu, 1, nil)} {
+			for call, err := range map[string]error{
+				"Acquire":    testkit.Second(s.Acquire(held, nil)),
+				"TryAcquire": testkit.Second(s.TryAcquire(held, nil)),
+				"Do":         s.Do(held, nil, f),
+				"TryDo":      s.TryDo(held, nil, f),
+				"Resume":     testkit.Second(s.Resume(held, berth.Token{})),
+			} {
+				var refused *berth.ConfigError
+				require.ErrorAs(t, err, &refused, call)
+				require.Equal(t, field, refused.Field, call)
+			}
+			require.Zero(t, s.Fence(held))
+			require.Nil(t, s.Wanted(held))
+			require.Equal(t, gpu, s.Name())
 		}
-		for _, lease := range []time.Duration{19 * ms, berth.Forever, -time.Second} {
-			_, err := semaphore.New(w.Redis, semaphore.Config{Lease: lease})
-			require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		}
-		_, err := semaphore.New(nil, semaphore.Config{})
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.ErrorIs(t, semaphore.NewOperator(nil).Resize(held, gpu, 1, nil), berth.ErrInvalidConfig)
+		require.Same(t, testkit.Second(bad.Acquire(held, nil)), testkit.Second(n.Check(held)))
+		require.Empty(t, n.Counts(), "nothing is sent")
 	})
 }
 
@@ -432,7 +437,7 @@ func TestABadConfigIsRefused(t *testing.T) {
 func TestARecordKeepsFreeBytes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		odd := "0 1:\x00\xff\r\n \"%d\u2028🙂"
-		n := w.node(semaphore.Config{Label: odd})
+		n := w.node(node.Config{Label: odd})
 		ctx := berth.WithOwner(context.Background(), odd)
 		_, err := n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{odd: odd, "": "", "x": "1:y"}})
 		require.NoError(t, err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -111,7 +112,7 @@ func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
 }
 
 // subscribe makes the subscription.
-func (n *node) subscribe(t *testing.T) {
+func (n *proc) subscribe(t *testing.T) {
 	t.Helper()
 	q := n.queue(1, nil)
 	q.Cancel(nil)
@@ -124,7 +125,7 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 	for capacity, script := range map[int]string{1: "thin_acquire", 2: "semaphore_acquire"} {
 		t.Run(script, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node(semaphore.Config{Lease: 300 * ms, Retry: berth.Retry{Base: time.Second, Jitter: -1}})
+				n := w.node(node.Config{Lease: 300 * ms, Retry: berth.Retry{Base: time.Second, Jitter: -1}})
 				n.connect()
 				at := w.Now()
 				n.Once(script, link.LoseReply)

@@ -11,11 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -31,7 +34,7 @@ const (
 	stateKey, lineKey = "berth:sem:{gpu}:state", "berth:sem:{gpu}:line"
 )
 
-// world is a server in virtual time, and clients of it.
+// world is a server in virtual time, and processes of it.
 type world struct{ *testkit.World }
 
 // inWorld runs a test in virtual time. What the test leaves running fails it.
@@ -40,35 +43,42 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, gpu, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
-// node is a client on a link of its own, as in a process of its own.
-type node struct {
-	*semaphore.Client
+// proc is a process on a link of its own: a node, and how its semaphores are made.
+type proc struct {
+	*node.Node
 	*testkit.Process
-	w *world
+	cfg semaphore.Config
+	w   *world
 }
 
-// node starts a client. Its lease is that of the tests unless cfg says so.
-func (w *world) node(cfg ...semaphore.Config) *node {
+// node starts a process. The lease of its node is that of the tests unless cfg says so.
+func (w *world) node(cfg ...node.Config) *proc {
 	w.T.Helper()
-	n := &node{Process: w.Process(), w: w}
-	var c semaphore.Config
+	n := &proc{Process: w.Process(), w: w}
+	var c node.Config
 	if len(cfg) > 0 {
 		c = cfg[0]
 	}
 	c.Lease, c.Observer = cmp.Or(c.Lease, lease), n.Observer(c.Observer)
 	var err error
-	n.Client, err = semaphore.New(n.Redis, c)
+	n.Node, err = node.New(n.Redis, c)
 	require.NoError(w.T, err)
-	n.Closes(n.Client.Close)
+	n.Closes(n.Close)
 	return n
 }
 
-// connect makes all of the client's connections for calls, and has it acquire once.
-func (n *node) connect() {
+// with starts a process whose semaphores are made so.
+func (w *world) with(cfg semaphore.Config) *proc {
+	w.T.Helper()
+	n := w.node()
+	n.cfg = cfg
+	return n
+}
+
+// connect makes all of the process's connections for calls, and has it acquire once.
+func (n *proc) connect() {
 	n.w.T.Helper()
-	s, err := n.Semaphore("connect", 1, nil)
-	require.NoError(n.w.T, err)
-	p, err := s.Acquire(context.Background(), nil)
+	p, err := n.on("connect").Acquire(context.Background(), nil)
 	require.NoError(n.w.T, err)
 	require.NoError(n.w.T, p.Release(context.Background()))
 	n.w.Do("DEL", "berth:sem:{connect}:state")
@@ -81,15 +91,30 @@ func asks(c link.Command, verb string) bool {
 }
 
 // gpu is the semaphore of these tests.
-func (n *node) gpu(capacity int) *semaphore.Semaphore {
-	n.w.T.Helper()
-	s, err := n.Semaphore(gpu, capacity, nil)
-	require.NoError(n.w.T, err)
-	return s
+func (n *proc) gpu(capacity int) *semaphore.Semaphore {
+	return semaphore.New(n.Node, gpu, capacity, &n.cfg)
+}
+
+// on is another semaphore, for one.
+func (n *proc) on(name string) *semaphore.Semaphore { return semaphore.New(n.Node, name, 1, &n.cfg) }
+
+// resize sets the capacity.
+func (n *proc) resize(capacity int) error {
+	return semaphore.NewOperator(n.Node).Resize(context.Background(), gpu, capacity, &semaphore.ResizeOptions{Create: true})
+}
+
+// end ends a claim by force.
+func (n *proc) end(claim string) error {
+	return testkit.Second(n.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: claim}))
+}
+
+// Resume takes up a permit that was detached.
+func (n *proc) Resume(ctx context.Context, token berth.Token) (*semaphore.Permit, error) {
+	return n.gpu(1).Resume(ctx, token)
 }
 
 // take acquires at once.
-func (n *node) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
+func (n *proc) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
 	n.w.T.Helper()
 	p, err := n.gpu(capacity).Acquire(context.Background(), opts)
 	require.NoError(n.w.T, err)
@@ -100,12 +125,12 @@ func (n *node) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Per
 type wait = testkit.Wait[*semaphore.Permit]
 
 // queue acquires in the background, and lets everything settle.
-func (n *node) queue(capacity int, opts *semaphore.AcquireOptions) *wait {
+func (n *proc) queue(capacity int, opts *semaphore.AcquireOptions) *wait {
 	n.w.T.Helper()
 	return n.queueOn(context.Background(), n.gpu(capacity), opts)
 }
 
-func (n *node) queueOn(ctx context.Context, s *semaphore.Semaphore, opts *semaphore.AcquireOptions) *wait {
+func (n *proc) queueOn(ctx context.Context, s *semaphore.Semaphore, opts *semaphore.AcquireOptions) *wait {
 	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }
 

@@ -10,21 +10,22 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Each call that goes unanswered takes as long as Config.Retry allows: what a server has that
+// Each call that goes unanswered takes as long as node.Config.Retry allows: what a server has that
 // answers nothing must not be asked for one by one.
 func TestAnOperatorDoesNotWaitForEveryClaimOfAServerThatDoesNotAnswer(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := berth.WithOwner(context.Background(), "me")
-		n, op := w.node(), w.node(semaphore.Config{Retry: berth.Retry{Within: 2 * time.Second}})
+		n, op := w.node(), w.node(node.Config{Retry: berth.Retry{Within: 2 * time.Second}})
 		const names, claims = 20, 20
 		for i := range names {
-			s, err := n.Semaphore(fmt.Sprint("n", i), claims, &semaphore.AcquireOptions{Lease: berth.Forever})
-			require.NoError(t, err)
+			s := semaphore.New(n.Node, fmt.Sprint("n", i), claims, nil)
 			for range claims {
-				_, err := s.Acquire(ctx, nil)
+				_, err := s.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
 				require.NoError(t, err)
 			}
 		}
@@ -43,8 +44,9 @@ func TestAnOperatorDoesNotWaitForEveryClaimOfAServerThatDoesNotAnswer(t *testing
 			require.Zero(t, ended)
 			return w.Now() - began
 		}
-		all := map[string]berth.Target{"name": {Name: "n1"}, "owner": {Owner: "me"}, "node": {Node: n.Node()}, "all": {All: true}}
+		all := map[string]berth.Target{"name": {Name: "n1"}, "owner": {Owner: "me"}, "node": {Node: n.ID()}, "all": {All: true}}
 		for what, target := range all {
+			target.Kind = keyspace.Sem
 			most := 3 * 2 * time.Second // three names
 			if target.Name != "" {
 				most = 2 * time.Second
@@ -56,7 +58,7 @@ func TestAnOperatorDoesNotWaitForEveryClaimOfAServerThatDoesNotAnswer(t *testing
 			}
 		}
 		lost("semaphore_sweep")
-		require.LessOrEqual(t, took(func(ctx context.Context) (int, error) { return op.Operator().Sweep(ctx) }), 6*time.Second)
+		require.LessOrEqual(t, took(func(ctx context.Context) (int, error) { return op.Operator().Sweep(ctx, keyspace.Sem) }), 6*time.Second)
 
 		lost("")
 		ended, err := op.Operator().Release(context.Background(), berth.Target{Owner: "me"})

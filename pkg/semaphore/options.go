@@ -10,8 +10,7 @@ import (
 )
 
 // AcquireOptions are the options of one acquire. A field that is zero is taken from the
-// defaults given to Client.Semaphore, then from Config.Defaults, then from the default
-// named here. A nil pointer leaves all fields zero.
+// Semaphore's Config.Defaults, then from the default named here. A nil pointer leaves all fields zero.
 type AcquireOptions struct {
 	// Weight is how much of the capacity the permit takes, at least 1.
 	// Default 1.
@@ -20,9 +19,9 @@ type AcquireOptions struct {
 	// Default 0.
 	Priority int
 	// Lease is how long the permit lives without being renewed: whole milliseconds, at
-	// least 20 ms, or berth.Forever. A lease longer than Config.Lease begins with the
-	// first heartbeat after the grant, at most a third of Config.Lease later; with
-	// NoRenew or MaxHold it begins before Acquire returns. Default Config.Lease.
+	// least 20 ms, or berth.Forever. A lease longer than node.Config.Lease begins with the
+	// first heartbeat after the grant, at most a third of node.Config.Lease later; with
+	// NoRenew or MaxHold it begins before Acquire returns. Default node.Config.Lease.
 	Lease time.Duration
 	// NoRenew leaves the renewing to the caller: the permit ends with its lease
 	// unless Renew is called. Default false.
@@ -44,7 +43,7 @@ type AcquireOptions struct {
 	// Attrs goes to the Logger and the Observer with every event of the claim, and not
 	// to the server. Default none.
 	Attrs map[string]any
-	// NoDefaults leaves out the defaults of the Semaphore and the Client: the call goes
+	// NoDefaults leaves out the defaults of the Semaphore: the call goes
 	// by its own fields and the defaults named here. Default false.
 	NoDefaults bool
 }
@@ -76,10 +75,10 @@ func (o AcquireOptions) or(d AcquireOptions) AcquireOptions {
 	return o
 }
 
-// complete returns the options as they are meant: the last defaults filled in, and no bound as 0.
-func (o AcquireOptions) complete(cfg *Config) AcquireOptions {
+// complete returns the options as they are meant: the last defaults filled in, of them the node's lease, and no bound as 0.
+func (o AcquireOptions) complete(lease time.Duration) AcquireOptions {
 	o.Weight = cmp.Or(o.Weight, 1)
-	o.Lease = cmp.Or(o.Lease, cfg.Lease)
+	o.Lease = cmp.Or(o.Lease, lease)
 	if o.MaxHold == berth.Forever {
 		o.MaxHold = 0
 	}
@@ -92,13 +91,13 @@ func (o AcquireOptions) complete(cfg *Config) AcquireOptions {
 	return o
 }
 
-// validateDefaults refuses defaults that no call could go by. field is what they are called.
-func (o AcquireOptions) validateDefaults(field string, cfg *Config) error {
+// validateDefaults refuses Config.Defaults that no call could go by.
+func (o AcquireOptions) validateDefaults(lease time.Duration) error {
 	if o.NoDefaults {
-		return berth.Invalid(field+".NoDefaults", "it is for a call")
+		return berth.Invalid("Defaults.NoDefaults", "it is for a call")
 	}
-	o = o.complete(cfg)
-	return settings.Within(field, o.validate())
+	o = o.complete(lease)
+	return settings.Within("Defaults", o.validate())
 }
 
 func (o *AcquireOptions) validate() error {
@@ -155,7 +154,7 @@ func (p CapacityPolicy) String() string {
 // ResizeOptions are the options of Resize.
 type ResizeOptions struct {
 	// Keep remembers the capacity for good. Without Keep, also after an earlier Resize
-	// with it, an idle semaphore is forgotten after Config.Linger; after a Resize, a minute
+	// with it, an idle semaphore is forgotten after node.Config.Linger; after a Resize, a minute
 	// later still. Default false.
 	Keep bool
 	// Create stores the capacity also where none is stored yet. Default false: such a

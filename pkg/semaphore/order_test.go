@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -30,7 +31,7 @@ func release(t *testing.T, p *semaphore.Permit) {
 
 func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*node{w.node(), w.node(), w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node(), w.node(), w.node()}
 		held := nodes[0].take(1, nil)
 		var line []*wait
 		for i := range 12 {
@@ -58,7 +59,7 @@ func TestFencesRiseInTheOrderOfTheTicketsAlsoWithinOneHandOff(t *testing.T) {
 		all := a.take(8, &semaphore.AcquireOptions{Weight: 8})
 		var line []*wait
 		for i := range 10 {
-			line = append(line, []*node{a, b}[i%2].queue(8, nil))
+			line = append(line, []*proc{a, b}[i%2].queue(8, nil))
 		}
 		w.Advance(time.Second)
 		release(t, all)
@@ -99,7 +100,7 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		held := a.take(1, nil)
-		at := func(priority int, n *node) *wait {
+		at := func(priority int, n *proc) *wait {
 			w.Advance(ms)
 			return n.queue(1, &semaphore.AcquireOptions{Priority: priority})
 		}
@@ -155,7 +156,7 @@ func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 			_, err := n.gpu(4).TryAcquire(ctx, &semaphore.AcquireOptions{Weight: weight})
 			return err
 		}
-		require.NoError(t, n.Operator().Resize(ctx, gpu, 4, &semaphore.ResizeOptions{Create: true}))
+		require.NoError(t, n.resize(4))
 		w.acquireScript("a", "a.1", 4, semaphore.CapacityStored, heavy(2), lasting)
 		w.acquireScript("dead", "dead.1", 4, semaphore.CapacityStored)
 		w.acquireScript("dead", "dead.2", 4, semaphore.CapacityStored)
@@ -206,7 +207,7 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				a, b, c := w.node(), w.node(semaphore.Config{Lease: short}), w.node()
+				a, b, c := w.node(), w.node(node.Config{Lease: short}), w.node()
 				held := a.take(1, nil)
 				b.queue(1, nil)
 				live := c.queue(1, nil)
@@ -222,7 +223,7 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 
 func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 	for name, test := range map[string]struct {
-		holder, waiter semaphore.Config
+		holder, waiter node.Config
 		opts           semaphore.AcquireOptions
 		alive          time.Duration // how long the holder lives
 	}{
@@ -230,8 +231,8 @@ func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 		"after some renewals":                {alive: 13 * time.Second},
 		"with a short lease":                 {opts: semaphore.AcquireOptions{Lease: 200 * ms}, alive: 5 * time.Second},
 		"with a long lease":                  {opts: semaphore.AcquireOptions{Lease: 20 * time.Second}, alive: 15 * time.Second},
-		"of a client with a longer lease":    {holder: semaphore.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
-		"and the waiter's heartbeats rarely": {waiter: semaphore.Config{Lease: time.Hour}, alive: 5 * time.Second},
+		"of a node with a longer lease":      {holder: node.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
+		"and the waiter's heartbeats rarely": {waiter: node.Config{Lease: time.Hour}, alive: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
@@ -317,10 +318,12 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		a.take(2, nil)
-		b.take(5, nil)
-		_, err := b.gpu(5).TryAcquire(context.Background(), nil)
+		s, ctx := b.gpu(5), context.Background()
+		_, err := s.Acquire(ctx, nil)
+		require.NoError(t, err)
+		_, err = s.TryAcquire(ctx, nil)
 		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonFull, Capacity: 2, Held: 2})
-		b.queue(5, nil)
+		b.queueOn(ctx, s, nil)
 		require.Equal(t, 2, w.stats().Capacity)
 		require.Empty(t, a.Told(observe.CapacityDiffers))
 		require.Len(t, b.Told(observe.CapacityDiffers), 1)
@@ -329,16 +332,16 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 		require.Equal(t, 2, e.Capacity)
 		require.Equal(t, 5, e.Count)
 
-		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 3, nil))
-		b.queue(5, nil)
-		b.queue(5, nil)
+		require.NoError(t, a.resize(3))
+		b.queueOn(ctx, s, nil)
+		b.queueOn(ctx, b.gpu(5), nil)
 		require.Len(t, b.Told(observe.CapacityDiffers), 2, "another one is told again")
 	})
 }
 
-func TestAStrictClientRefusesAnotherCapacity(t *testing.T) {
+func TestAStrictSemaphoreRefusesAnotherCapacity(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityStrict})
+		a, b := w.node(), w.with(semaphore.Config{CapacityPolicy: semaphore.CapacityStrict})
 		a.take(2, nil)
 		before := w.Dump()
 		refusal := b.queue(3, nil).Refused(0, berth.ReasonCapacity)
@@ -351,27 +354,13 @@ func TestAStrictClientRefusesAnotherCapacity(t *testing.T) {
 	})
 }
 
-func TestAnOverridingClientStoresItsCapacityAndHandsOn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node(semaphore.Config{CapacityPolicy: semaphore.CapacityOverride})
-		a.take(1, nil)
-		first, second := a.queue(1, nil), a.queue(1, nil)
-		w.Advance(time.Second)
-		last := b.queue(2, nil)
-		first.Granted(time.Second)
-		testkit.RequirePending(w.T, second, last)
-		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 2, Capacity: 2}, w.stats())
-		require.Empty(t, b.Told(observe.CapacityDiffers))
-	})
-}
-
 func TestAResizeUpGrantsAtOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		a.take(1, nil)
 		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
 		w.Advance(time.Second)
-		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 3, nil))
+		require.NoError(t, a.resize(3))
 		first.Granted(time.Second)
 		second.Granted(time.Second)
 		testkit.RequirePending(w.T, third)
@@ -384,7 +373,7 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 		a, b := w.node(), w.node()
 		held := []*semaphore.Permit{a.take(3, nil), a.take(3, nil), a.take(3, nil)}
 		next := b.queue(3, nil)
-		require.NoError(t, a.Operator().Resize(context.Background(), gpu, 1, nil))
+		require.NoError(t, a.resize(1))
 		w.Advance(time.Minute)
 		for i, p := range held {
 			require.NoError(t, p.Err())
@@ -398,14 +387,13 @@ func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
 
 func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(), w.node()
 		held := a.take(4, &semaphore.AcquireOptions{Weight: 2})
 		head := b.queue(4, &semaphore.AcquireOptions{Weight: 4})
 		fits := a.queue(4, &semaphore.AcquireOptions{Weight: 2})
 		behind := b.queue(4, &semaphore.AcquireOptions{Weight: 3})
 		w.Advance(time.Second)
-		require.NoError(t, a.Operator().Resize(ctx, gpu, 2, nil))
+		require.NoError(t, a.resize(2))
 		refusal := head.Refused(time.Second, berth.ReasonTooHeavy)
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
 		require.Equal(t, []int{2, 2, 2}, []int{refusal.Capacity, refusal.Held, refusal.Waiting}, "as the server has it now")
@@ -420,9 +408,9 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 	})
 }
 
-func TestClientsWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
+func TestNodesWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		short, long := w.node(semaphore.Config{Lease: 300 * ms}), w.node(semaphore.Config{Lease: time.Minute})
+		short, long := w.node(node.Config{Lease: 300 * ms}), w.node(node.Config{Lease: time.Minute})
 		a := long.take(4, nil)
 		b := short.take(4, nil)
 		bound := short.take(4, &semaphore.AcquireOptions{MaxHold: time.Second})

@@ -9,9 +9,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/zaplog"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // An observer still gets an event for each hold that is silent, for each that is lost, and for each wait.
@@ -19,7 +19,7 @@ func TestAnOutageOfManyClaimsIsAFewLines(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const holds, waits = 100, 200
 		core, log := observer.New(zap.WarnLevel)
-		n := w.node(semaphore.Config{Logger: zaplog.New(zap.New(core))})
+		n := w.node(node.Config{Logger: zaplog.New(zap.New(core))})
 		for range holds {
 			n.take(holds, nil)
 		}

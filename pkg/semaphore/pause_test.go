@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -17,18 +18,18 @@ import (
 // paused is how long most pauses of these tests last.
 const paused = 10 * lease
 
-func (n *node) pause(lasts time.Duration) {
+func (n *proc) pause(lasts time.Duration) {
 	n.w.T.Helper()
-	require.NoError(n.w.T, n.Operator().Pause(context.Background(), gpu, lasts, "migration"))
+	require.NoError(n.w.T, n.Operator().Pause(context.Background(), keyspace.Sem, gpu, lasts, "migration"))
 }
 
-func (n *node) unpause() {
+func (n *proc) unpause() {
 	n.w.T.Helper()
-	require.NoError(n.w.T, n.Operator().Unpause(context.Background(), gpu))
+	require.NoError(n.w.T, n.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
 }
 
 // decided has a node pause the name, or end that, and returns what gives the server a copy of that call.
-func (w *world) decided(n *node, decide func()) (copied func() scriptkit.Reply) {
+func (w *world) decided(n *proc, decide func()) (copied func() scriptkit.Reply) {
 	w.T.Helper()
 	var args []string
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -44,28 +45,28 @@ func (w *world) decided(n *node, decide func()) (copied func() scriptkit.Reply) 
 
 // Whatever frees a place of a paused name, nobody gets it before the end; and then without a call.
 func TestAPausedNameGrantsNothing(t *testing.T) {
-	for name, frees := range map[string]func(w *world, n *node, held *semaphore.Permit){
-		"a release": func(w *world, _ *node, held *semaphore.Permit) {
+	for name, frees := range map[string]func(w *world, n *proc, held *semaphore.Permit){
+		"a release": func(w *world, _ *proc, held *semaphore.Permit) {
 			require.NoError(w.T, held.Release(context.Background()))
 		},
-		"an end by force": func(w *world, n *node, held *semaphore.Permit) {
-			require.NoError(w.T, testkit.Second(n.Operator().Release(context.Background(), berth.Target{Name: gpu, Claim: held.ID()})))
+		"an end by force": func(w *world, n *proc, held *semaphore.Permit) {
+			require.NoError(w.T, n.end(held.ID()))
 		},
-		"more capacity": func(w *world, n *node, _ *semaphore.Permit) { require.NoError(w.T, n.resize(4)) },
-		"an expiry": func(w *world, n *node, held *semaphore.Permit) {
+		"more capacity": func(w *world, n *proc, _ *semaphore.Permit) { require.NoError(w.T, n.resize(4)) },
+		"an expiry": func(w *world, n *proc, held *semaphore.Permit) {
 			require.NoError(w.T, testkit.Second(held.Detach(context.Background())))
 			w.Advance(lease)
-			dropped, err := n.Operator().Sweep(context.Background(), gpu)
+			dropped, err := n.Operator().Sweep(context.Background(), keyspace.Sem, gpu)
 			require.NoError(w.T, err)
 			require.Equal(w.T, 1, dropped)
 		},
-		"whoever is first leaves": func(w *world, n *node, held *semaphore.Permit) {
+		"whoever is first leaves": func(w *world, n *proc, held *semaphore.Permit) {
 			heavy := n.queue(2, &semaphore.AcquireOptions{Weight: 2, Priority: 5})
 			require.NoError(w.T, held.Release(context.Background()))
 			heavy.Cancel(nil)
 			<-heavy.Done
 		},
-		"a later pause": func(w *world, n *node, held *semaphore.Permit) {
+		"a later pause": func(w *world, n *proc, held *semaphore.Permit) {
 			require.NoError(w.T, held.Release(context.Background()))
 			w.Advance(lease / 2)
 			n.pause(paused - lease/2)
@@ -105,10 +106,10 @@ func TestACallThatDoesNotWaitIsToldThePause(t *testing.T) {
 }
 
 func TestThePauseOfANameLasts(t *testing.T) {
-	for name, begin := range map[string]func(n *node){
-		"that nobody has used": func(*node) {},
-		"that is idle":         func(n *node) { require.NoError(n.w.T, n.take(1, nil).Release(context.Background())) },
-		"with a thin hold":     func(n *node) { n.take(1, nil) },
+	for name, begin := range map[string]func(n *proc){
+		"that nobody has used": func(*proc) {},
+		"that is idle":         func(n *proc) { require.NoError(n.w.T, n.take(1, nil).Release(context.Background())) },
+		"with a thin hold":     func(n *proc) { n.take(1, nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(_ *testing.T, w *world) {
@@ -199,7 +200,7 @@ func TestAPauseThatAnotherHasOvertakenSaysSo(t *testing.T) {
 			return link.Pass
 		})
 		var stale *berth.StaleError
-		require.ErrorAs(w.T, a.Operator().Unpause(context.Background(), gpu), &stale)
+		require.ErrorAs(w.T, a.Operator().Unpause(context.Background(), keyspace.Sem, gpu), &stale)
 		require.Equal(w.T, berth.StaleError{Name: gpu, Changed: "paused: migration"}, *stale)
 	})
 }
@@ -208,12 +209,12 @@ func TestAPauseIsRefusedThatCannotBe(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
 		ops := w.node().Operator()
 		for field, err := range map[string]error{
-			"lasts":  ops.Pause(context.Background(), gpu, 0, ""),
-			"lasts ": ops.Pause(context.Background(), gpu, berth.Forever, ""),
-			" lasts": ops.Pause(context.Background(), gpu, time.Microsecond, ""),
-			"reason": ops.Pause(context.Background(), gpu, time.Second, string(make([]byte, 513))),
-			"name":   ops.Pause(context.Background(), "", time.Second, ""),
-			"name ":  ops.Unpause(context.Background(), ""),
+			"lasts":  ops.Pause(context.Background(), keyspace.Sem, gpu, 0, ""),
+			"lasts ": ops.Pause(context.Background(), keyspace.Sem, gpu, berth.Forever, ""),
+			" lasts": ops.Pause(context.Background(), keyspace.Sem, gpu, time.Microsecond, ""),
+			"reason": ops.Pause(context.Background(), keyspace.Sem, gpu, time.Second, string(make([]byte, 513))),
+			"name":   ops.Pause(context.Background(), keyspace.Sem, "", time.Second, ""),
+			"name ":  ops.Unpause(context.Background(), keyspace.Sem, ""),
 		} {
 			var bad *berth.ConfigError
 			require.ErrorAs(w.T, err, &bad)
@@ -271,7 +272,7 @@ func TestANameIsPausedThoughTheNoticeCannotBeRead(t *testing.T) {
 				ops.pause(time.Hour)
 				require.LessOrEqual(w.T, w.Now(), 2*time.Second)
 				q := n.queue(1, nil)
-				require.Error(w.T, ops.Operator().Unpause(context.Background(), gpu))
+				require.Error(w.T, ops.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
 				require.True(w.T, q.Pending(), "nothing was changed")
 				ops.OnCommand(nil)
 				ops.unpause()

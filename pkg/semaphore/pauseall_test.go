@@ -12,19 +12,13 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// on is another semaphore than that of the tests.
-func (n *node) on(name string) *semaphore.Semaphore {
-	n.w.T.Helper()
-	s, err := n.Semaphore(name, 1, nil)
-	require.NoError(n.w.T, err)
-	return s
-}
-
 // pauseAll pauses all names, and returns how many that were.
-func (n *node) pauseAll(lasts time.Duration) int {
+func (n *proc) pauseAll(lasts time.Duration) int {
 	n.w.T.Helper()
 	all, err := n.Operator().PauseAll(context.Background(), lasts, "moving house")
 	require.NoError(n.w.T, err)
@@ -72,7 +66,7 @@ func TestANameIsUnpausedWhileAllArePaused(t *testing.T) {
 		w.node().pauseAll(time.Hour)
 		q := n.queueOn(ctx, n.on("apart"), nil)
 		require.True(t, q.Pending())
-		require.NoError(t, w.node().Operator().Unpause(ctx, "apart"))
+		require.NoError(t, w.node().Operator().Unpause(ctx, keyspace.Sem, "apart"))
 		synctest.Wait()
 		require.False(t, q.Pending())
 		for range 5 {
@@ -90,7 +84,7 @@ func TestTheEndOfAPauseOfAllNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n, ops := w.node(), w.node()
-		require.NoError(t, ops.Operator().Pause(ctx, "mine", 2*time.Hour, "mine"))
+		require.NoError(t, ops.Operator().Pause(ctx, keyspace.Sem, "mine", 2*time.Hour, "mine"))
 		ops.pauseAll(time.Hour)
 		all, mine := n.queueOn(ctx, n.on("all"), nil), n.queueOn(ctx, n.on("mine"), nil)
 		testkit.RequirePending(t, all, mine)
@@ -156,11 +150,11 @@ func TestARepeatOfAPauseOfAllNamesSetsAnotherEnd(t *testing.T) {
 
 // The second pass of a pause of all names comes when another call has ended that.
 func TestAPauseOfAllNamesThatWasOvertakenPausesNoMore(t *testing.T) {
-	for name, over := range map[string]func(ops *semaphore.Operator) error{
-		"unpaused": func(ops *semaphore.Operator) error {
+	for name, over := range map[string]func(ops *node.Operator) error{
+		"unpaused": func(ops *node.Operator) error {
 			return testkit.Second(ops.UnpauseAll(context.Background()))
 		},
-		"paused: again": func(ops *semaphore.Operator) error {
+		"paused: again": func(ops *node.Operator) error {
 			return testkit.Second(ops.PauseAll(context.Background(), 20*time.Second, "again"))
 		},
 	} {
@@ -300,7 +294,7 @@ func TestWhoIsRestoredIsRestoredToAPausedName(t *testing.T) {
 
 func TestCheckGoesPastAPauseOfAllNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{AllowEviction: true})
+		n := w.node(node.Config{AllowEviction: true})
 		n.take(1, nil)
 		w.node().pauseAll(time.Hour)
 		_, err := n.Check(context.Background())

@@ -11,11 +11,12 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // isPaused has a call that does not wait be refused for the pause.
-func (n *node) isPaused(name string) {
+func (n *proc) isPaused(name string) {
 	n.w.T.Helper()
 	_, err := n.on(name).TryAcquire(context.Background(), nil)
 	var refused *berth.AcquireError
@@ -67,7 +68,7 @@ func TestAnOperatorEndsAPauseOfAllNamesWhoseNoticeWasLost(t *testing.T) {
 		ops.pauseAll(time.Hour)
 		n.isPaused("a")
 		w.Do("FLUSHALL")
-		require.NoError(t, ops.Operator().Unpause(ctx, "apart"))
+		require.NoError(t, ops.Operator().Unpause(ctx, keyspace.Sem, "apart"))
 		p, err := n.on("apart").TryAcquire(ctx, nil)
 		require.NoError(t, err)
 		require.NoError(t, p.Release(ctx))
@@ -79,7 +80,7 @@ func TestAnOperatorEndsAPauseOfAllNamesWhoseNoticeWasLost(t *testing.T) {
 	})
 }
 
-// A client comes back that was cut off while all names were paused, with calls that it makes then, and with one
+// A process comes back that was cut off while all names were paused, with calls that it makes then, and with one
 // that it has made all the while.
 func TestWhoWasCutOffDuringAPauseOfAllNamesGetsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -115,9 +116,9 @@ func (w *world) held(name string) bool {
 }
 
 // The call reaches the server when the pause has begun, and is granted by a name of which that has not heard.
-func TestAGrantFromBeforeTheClientHeardOfAPauseDoesNotStand(t *testing.T) {
+func TestAGrantFromBeforeTheNodeHeardOfAPauseDoesNotStand(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n, ops := w.node(semaphore.Config{Lease: time.Minute, CallTimeout: 30 * time.Second}), w.node()
+		n, ops := w.node(node.Config{Lease: time.Minute, CallTimeout: 30 * time.Second}), w.node()
 		n.connect()
 		w.Advance(time.Second)
 		n.Stall()
@@ -134,7 +135,7 @@ func TestAGrantFromBeforeTheClientHeardOfAPauseDoesNotStand(t *testing.T) {
 func TestWhoWasCutOffDuringADrainGetsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
-		n, other := w.node(semaphore.Config{Label: "worker/7"}), w.node()
+		n, other := w.node(node.Config{Label: "worker/7"}), w.node()
 		n.connect()
 		held := other.take(1, nil)
 		waits := n.queue(1, nil)

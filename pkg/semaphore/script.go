@@ -37,8 +37,8 @@ const (
 // another one is stored.
 func acquireArgs(claim *engine.Claim) (wait string, own []string) {
 	policy := CapacityStored
-	if c, _ := claim.Request.(*Client); c != nil { // none for the trial of Check
-		policy = c.cfg.CapacityPolicy
+	if s, _ := claim.Request.(*Semaphore); s != nil { // none for the trial of Check
+		policy = s.policy
 	}
 	return line.Flag(claim.MayWait), []string{strconv.Itoa(claim.Capacity), policy.String()}
 }
@@ -56,8 +56,8 @@ func acquireReply(claim *engine.Claim, a engine.Answer, _ string) (engine.Answer
 		a.Refused.Cause = berth.Invalid("capacity", "%d is not the stored one, %d", claim.Capacity, a.Capacity)
 	case berth.ReasonGone, berth.ReasonFailed:
 	default:
-		if c, _ := claim.Request.(*Client); c != nil {
-			c.stored(claim, a.Capacity)
+		if s, _ := claim.Request.(*Semaphore); s != nil {
+			s.stored(claim, a.Capacity)
 		}
 	}
 	return a, nil
@@ -100,14 +100,14 @@ func resize(ctx context.Context, f *line.Face, name string, capacity int, opts R
 
 // stored compares the stored capacity with the claim's, and reports another one
 // once.
-func (c *Client) stored(claim *engine.Claim, capacity int) {
+func (s *Semaphore) stored(claim *engine.Claim, capacity int) {
 	if capacity == claim.Capacity {
 		return
 	}
-	if before, seen := c.differs.Swap(claim.Name, capacity); seen && before == capacity {
+	if before, told := s.differs.Swap(claim.Name, capacity); told && before == capacity {
 		return
 	}
-	c.face().Tell.Send(observe.Event{
+	s.face().Tell.Send(observe.Event{
 		Kind: observe.CapacityDiffers, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
 		Capacity: capacity, Count: claim.Capacity, Attrs: claim.Attrs,
 	})

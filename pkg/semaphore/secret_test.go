@@ -23,7 +23,7 @@ func TestAForgedPushChangesNothing(t *testing.T) {
 		line := w.line()
 		w.Until(500 * ms)
 		b.Reset()
-		w.Publish(b.Node(), "granted", gpu, line[0], strconv.Itoa(1<<62), "6000", "", w.Secret(line[1]))
+		w.Publish(b.ID(), "granted", gpu, line[0], strconv.Itoa(1<<62), "6000", "", w.Secret(line[1]))
 		require.True(t, q.Pending())
 		require.Empty(t, b.Counts(), "it is not even asked about")
 		release(t, p)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -17,7 +18,7 @@ import (
 const readonly = "READONLY You can't write against a read only replica."
 
 // refused has the server refuse every script of the node.
-func (n *node) refused(answer string) {
+func (n *proc) refused(answer string) {
 	n.OnCommand(func(c link.Command) link.Fate {
 		if strings.Contains(c.Name, "_") { // a script
 			return link.Refuse(answer)
@@ -68,7 +69,7 @@ func TestWaitsOutlastWhatPasses(t *testing.T) {
 func outlasts(t *testing.T, w *world, answer string) {
 	t.Helper()
 	retry := berth.Retry{Attempts: 3}
-	holder, n, late := w.node(), w.node(semaphore.Config{Retry: retry}), w.node()
+	holder, n, late := w.node(), w.node(node.Config{Retry: retry}), w.node()
 	p := holder.take(1, nil)
 	held, err := n.on("other").Acquire(t.Context(), &semaphore.AcquireOptions{Lease: berth.Forever})
 	require.NoError(t, err)

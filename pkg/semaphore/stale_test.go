@@ -9,17 +9,13 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-func (n *node) resize(capacity int) error {
-	return n.Operator().Resize(context.Background(), gpu, capacity, &semaphore.ResizeOptions{Create: true})
-}
-
 // resized has a node set a capacity, and returns what gives the server a copy of that.
-func (w *world) resized(n *node, capacity int) (copied func() scriptkit.Reply) {
+func (w *world) resized(n *proc, capacity int) (copied func() scriptkit.Reply) {
 	w.T.Helper()
 	var args []string
 	n.OnCommand(func(c link.Command) link.Fate {
@@ -48,14 +44,14 @@ func (w *world) refused(copied func() scriptkit.Reply, changed string) {
 
 // The copy of a Resize comes when a newer one has been answered, be it in the same millisecond.
 func TestALateCopyOfAResizeIsRefused(t *testing.T) {
-	for name, start := range map[string]func(n *node){
-		"of a name that is not there": func(*node) {},
-		"of a thin name that is idle": func(n *node) {
+	for name, start := range map[string]func(n *proc){
+		"of a name that is not there": func(*proc) {},
+		"of a thin name that is idle": func(n *proc) {
 			require.NoError(n.w.T, n.take(1, nil).Release(context.Background()))
 		},
-		"of a thin name that is held":   func(n *node) { n.take(1, nil) },
-		"of a fat name that is held":    func(n *node) { n.take(3, nil) },
-		"of a name that was set before": func(n *node) { require.NoError(n.w.T, n.resize(7)) },
+		"of a thin name that is held":   func(n *proc) { n.take(1, nil) },
+		"of a fat name that is held":    func(n *proc) { n.take(3, nil) },
+		"of a name that was set before": func(n *proc) { require.NoError(n.w.T, n.resize(7)) },
 	} {
 		for _, newer := range []int{1, 2, 5} {
 			for _, pause := range []time.Duration{0, ms, 30 * time.Second} {
@@ -168,7 +164,7 @@ func TestAResizedNameBecomesThinAMinuteAfter(t *testing.T) {
 // The state is there for as long as a copy may come, whatever Linger is.
 func TestAResizedNameStaysWhileACopyMayComeLate(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(semaphore.Config{Linger: time.Second, Lease: time.Second})
+		n := w.node(node.Config{Linger: time.Second, Lease: time.Second})
 		copied := w.resized(n, 5)
 		w.Advance(time.Second)
 		require.NoError(t, n.resize(2))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -34,7 +35,7 @@ type storm struct {
 }
 
 // blow runs the workers of the nodes until all have asked as often as they should.
-func (s *storm) blow(nodes ...*node) {
+func (s *storm) blow(nodes ...*proc) {
 	s.inside = make(map[*semaphore.Permit]bool)
 	var wg sync.WaitGroup
 	for _, n := range nodes {
@@ -50,7 +51,7 @@ func (s *storm) blow(nodes ...*node) {
 	wg.Wait()
 }
 
-func (s *storm) once(n *node, r *rand.Rand) {
+func (s *storm) once(n *proc, r *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	if s.patience > 0 {
@@ -114,7 +115,7 @@ func TestCancelsThatRaceAcquiresAndReleasesLeaveNoGhost(t *testing.T) {
 		for _, capacity := range capacities {
 			t.Run(fmt.Sprint(name, " ", capacity), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
-					nodes := []*node{w.node(), w.node()}
+					nodes := []*proc{w.node(), w.node()}
 					for _, n := range nodes {
 						n.connect()
 						if lag > 0 {
@@ -157,9 +158,9 @@ func TestAStormOverABadNetworkNeverOverfills(t *testing.T) {
 		for _, capacity := range capacities {
 			t.Run(fmt.Sprint(name, " ", capacity), func(t *testing.T) {
 				inWorld(t, func(t *testing.T, w *world) {
-					var nodes []*node
+					var nodes []*proc
 					for range 3 {
-						n := w.node(semaphore.Config{Lease: 600 * ms, CallTimeout: 300 * ms})
+						n := w.node(node.Config{Lease: 600 * ms, CallTimeout: 300 * ms})
 						n.connect()
 						n.Delay(func() time.Duration { return rand.N(5 * ms) })
 						n.OnCommand(func(c link.Command) link.Fate {
@@ -198,9 +199,9 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 	for _, capacity := range capacities {
 		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				var nodes []*node
+				var nodes []*proc
 				for range 2 {
-					n := w.node(semaphore.Config{Lease: 600 * ms})
+					n := w.node(node.Config{Lease: 600 * ms})
 					n.connect()
 					n.OnCommand(func(c link.Command) link.Fate {
 						for _, verb := range []string{"acquire", "release", "renew", "restore"} {
@@ -229,7 +230,7 @@ func TestAStormOfLateAcquiresLeavesNoGhost(t *testing.T) {
 
 func TestManyClaimsOnOneNameKeepTheirOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*node{w.node(), w.node()}
+		nodes := []*proc{w.node(), w.node()}
 		s := &storm{w: w, capacity: 5, workers: 20, claims: 1, hold: 20 * ms}
 		type grant struct{ ticket, fence int64 }
 		var mu sync.Mutex

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// occupy takes all of the semaphore for an hour, without a client.
+// occupy takes all of the semaphore for an hour, without a process.
 func (w *world) occupy(node string) {
 	w.T.Helper()
 	reply := w.acquireScript(node, node+".1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
@@ -147,9 +147,9 @@ func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
 }
 
 func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
-	for name, forget := range map[string]func(w *world, b *node){
-		"a flush": func(w *world, _ *node) { w.Do("FLUSHALL") },
-		"a server that stood still longer than the lease": func(w *world, b *node) {
+	for name, forget := range map[string]func(w *world, b *proc){
+		"a flush": func(w *world, _ *proc) { w.Do("FLUSHALL") },
+		"a server that stood still longer than the lease": func(w *world, b *proc) {
 			b.Stall()
 			w.Advance(lease + time.Second)
 			b.Flow()

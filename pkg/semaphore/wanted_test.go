@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -27,7 +28,7 @@ func wanted(p berth.Handle) bool {
 }
 
 // want asks for what a target has, and lets a push come.
-func (n *node) want(target berth.Target, count int) {
+func (n *proc) want(target berth.Target, count int) {
 	n.w.T.Helper()
 	asked, err := n.Operator().Want(context.Background(), target)
 	require.NoError(n.w.T, err)
@@ -47,12 +48,12 @@ func TestAPushPromptsTheHeartbeatThatSaysWanted(t *testing.T) {
 				p, other := n.take(2, opts), n.take(2, opts)
 				require.False(t, wanted(p))
 				w.Advance(500 * ms)
-				op.want(berth.Target{Name: gpu, Claim: p.ID()}, 1)
+				op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
 				require.True(t, wanted(p), "at once")
 				require.False(t, wanted(other))
 				require.NoError(t, p.Err(), "the hold goes on")
 				w.Advance(2 * lease)
-				op.want(berth.Target{Name: gpu, Claim: p.ID()}, 1)
+				op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
 				require.NoError(t, p.Err())
 				require.Len(t, n.Told(observe.Wanted), 1, "once")
 				require.Equal(t, p.Fence(), n.Told(observe.Wanted)[0].Fence)
@@ -79,7 +80,7 @@ func TestAForgedPushWantsNothing(t *testing.T) {
 		require.False(t, wanted(p))
 		synctest.Wait()
 		n.Reset()
-		w.Publish(n.Node(), "wanted", gpu, p.ID())
+		w.Publish(n.ID(), "wanted", gpu, p.ID())
 		synctest.Wait()
 		require.Equal(t, map[string]int{"thin_renew": 1}, n.Scripts())
 		w.Advance(lease)
@@ -95,13 +96,13 @@ func TestAHoldOfAThinNameIsWanted(t *testing.T) {
 		w.Advance(time.Second)
 		require.True(t, w.Thin())
 		before, _ := w.LeftOf(p.ID())
-		op.want(berth.Target{Name: gpu}, 1)
+		op.want(berth.Target{Kind: keyspace.Sem, Name: gpu}, 1)
 		require.False(t, w.Thin())
 		left, ok := w.LeftOf(p.ID())
 		require.True(t, ok)
 		require.Equal(t, before, left, "a want moves no deadline")
 		w.Until(2 * time.Second)
-		require.True(t, wanted(p), "a client that nobody has asked for the channel yet has no subscription")
+		require.True(t, wanted(p), "a node that nobody has asked for the channel yet has no subscription")
 		require.NoError(t, p.Release(context.Background()))
 		q := n.take(1, nil)
 		w.Advance(lease)
@@ -110,9 +111,9 @@ func TestAHoldOfAThinNameIsWanted(t *testing.T) {
 }
 
 func TestAWantThatIsNotHeardOfByPushComesWithTheNextHeartbeat(t *testing.T) {
-	for name, lose := range map[string]func(n *node){
-		"the push is lost": func(n *node) { n.Deafen(true) },
-		"so is the reply of the heartbeat": func(n *node) {
+	for name, lose := range map[string]func(n *proc){
+		"the push is lost": func(n *proc) { n.Deafen(true) },
+		"so is the reply of the heartbeat": func(n *proc) {
 			n.Once("semaphore_renew", link.LoseReply)
 		},
 	} {
@@ -124,7 +125,7 @@ func TestAWantThatIsNotHeardOfByPushComesWithTheNextHeartbeat(t *testing.T) {
 				synctest.Wait()
 				lose(n)
 				w.Advance(time.Second)
-				op.want(berth.Target{Node: n.Node()}, 1)
+				op.want(berth.Target{Node: n.ID()}, 1)
 				asked := w.Now()
 				<-p.Wanted()
 				require.LessOrEqual(t, w.Now()-asked, 2*lease/3)
@@ -140,7 +141,7 @@ func TestWhoResumesAHoldThatIsWantedKnowsAtOnce(t *testing.T) {
 		n, op := w.node(), w.node()
 		p := n.take(1, nil)
 		token := detach(t, p)
-		op.want(berth.Target{Name: gpu}, 1)
+		op.want(berth.Target{Kind: keyspace.Sem, Name: gpu}, 1)
 		w.Advance(time.Second)
 		require.False(t, wanted(p))
 		q, err := w.node().Resume(context.Background(), token)
@@ -161,18 +162,18 @@ func TestWantLeavesAloneWhatHoldsNothing(t *testing.T) {
 		}
 		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
 		q := n.queueOn(ctx, n.gpu(1), nil)
-		require.ErrorIs(t, ask(berth.Target{Name: gpu, Owner: "me"}), berth.ErrNotHeld, "it waits")
+		require.ErrorIs(t, ask(berth.Target{Kind: keyspace.Sem, Name: gpu, Owner: "me"}), berth.ErrNotHeld, "it waits")
 		waits := w.Waiters()[0].ID
-		require.ErrorIs(t, ask(berth.Target{Name: gpu, Claim: waits}), berth.ErrNotHeld)
-		require.ErrorIs(t, ask(berth.Target{Name: gpu, Claim: p.ID(), Node: op.Node()}), berth.ErrNotHeld, "of another node")
-		require.ErrorIs(t, ask(berth.Target{Name: "nobody's"}), berth.ErrNotHeld)
+		require.ErrorIs(t, ask(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: waits}), berth.ErrNotHeld)
+		require.ErrorIs(t, ask(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID(), Node: op.ID()}), berth.ErrNotHeld, "of another node")
+		require.ErrorIs(t, ask(berth.Target{Kind: keyspace.Sem, Name: "nobody's"}), berth.ErrNotHeld)
 		require.NoError(t, ask(berth.Target{Owner: "nobody"}))
 		require.ErrorIs(t, ask(berth.Target{}), berth.ErrInvalidConfig)
 		require.Empty(t, op.Told(observe.WantedBack))
 		<-q.Done
 		require.NoError(t, q.Err)
 		require.False(t, wanted(q.Got))
-		require.ErrorIs(t, ask(berth.Target{Name: gpu, Claim: p.ID()}), berth.ErrNotHeld, "it has ended")
+		require.ErrorIs(t, ask(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}), berth.ErrNotHeld, "it has ended")
 		require.NoError(t, ask(berth.Target{All: true}))
 		w.Advance(lease / 3)
 		require.True(t, wanted(q.Got))
@@ -184,7 +185,8 @@ func TestAWantOfAHoldThatNobodyHasSweptIsExpired(t *testing.T) {
 		n := w.node()
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		w.Advance(lease)
-		require.ErrorIs(t, testkit.Second(n.Operator().Want(context.Background(), berth.Target{Name: gpu, Claim: "dead.1"})), berth.ErrExpired)
+		_, err := n.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: "dead.1"})
+		require.ErrorIs(t, err, berth.ErrExpired)
 	})
 }
 
@@ -196,7 +198,7 @@ func TestWantedUnderDo(t *testing.T) {
 		require.Nil(t, s.Wanted(context.Background()))
 		require.NoError(t, s.Do(context.Background(), nil, func(ctx context.Context) error {
 			w.Advance(time.Second)
-			op.want(berth.Target{Name: gpu}, 1)
+			op.want(berth.Target{Kind: keyspace.Sem, Name: gpu}, 1)
 			<-s.Wanted(ctx)
 			require.NoError(t, ctx.Err())
 			return nil
@@ -260,7 +262,7 @@ func TestWhoAsksHasAHundredWithWhatItDrops(t *testing.T) {
 		}
 		m.queue(130, &semaphore.AcquireOptions{Weight: 130})
 		claim := w.Waiters()[0].ID
-		for _, of := range []*node{n, m} {
+		for _, of := range []*proc{n, m} {
 			of.OnCommand(func(link.Command) link.Fate { return link.LoseRequest })
 		}
 		w.Advance(time.Second + ms)
@@ -295,7 +297,7 @@ func TestNobodyAsksWhileTheNameIsPaused(t *testing.T) {
 		n := w.node()
 		p := n.take(1, nil)
 		require.False(t, wanted(p))
-		require.NoError(t, n.Operator().Pause(context.Background(), gpu, time.Minute, ""))
+		require.NoError(t, n.Operator().Pause(context.Background(), keyspace.Sem, gpu, time.Minute, ""))
 		w.node().queue(1, &semaphore.AcquireOptions{WantAfter: time.Second})
 		w.Until(59 * time.Second)
 		require.False(t, wanted(p))

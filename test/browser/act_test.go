@@ -182,11 +182,11 @@ func TestRest(t *testing.T) {
 
 func TestDrain(t *testing.T) {
 	s := acting(t)
-	alpha := s.sems("alpha")
+	alpha := s.node("alpha")
 	held := s.acquire(alpha, "gpu", 1, "run-1").Wait(s)
 	waits := s.queue(alpha, "gpu", 1, "run-2", 1)
-	l := s.open("node?id=" + alpha.Node())
-	l.asks(linked("main", "", "Drain"), `Drain node "`+alpha.Node()+`"`)
+	l := s.open("node?id=" + alpha.ID())
+	l.asks(linked("main", "", "Drain"), `Drain node "`+alpha.ID()+`"`)
 	l.confirms("the machine is replaced", "")
 	s.Await("the process has heard of it", alpha.Draining)
 	waits.Fails(s, berth.ErrDraining)
@@ -196,9 +196,9 @@ func TestDrain(t *testing.T) {
 	require.NoError(t, held.Release(s.Within(patience)))
 	l.shows("[data-live=deeds]", "1 waits cancelled")
 	l.shows("[data-live=deeds]", "0 left")
-	s.actedBy(`drain node "`+alpha.Node()+`" by "eva": "the machine is replaced"`, nil)
+	s.actedBy(`drain node "`+alpha.ID()+`" by "eva": "the machine is replaced"`, nil)
 
-	l.goes("node?id=" + alpha.Node())
+	l.goes("node?id=" + alpha.ID())
 	l.asks(linked("main", "", "Stop"), `End the drain of node`)
 	l.confirms("it is not replaced", "")
 	s.Await("the process works again", func() bool { return !alpha.Draining() })
@@ -209,13 +209,13 @@ func TestDrain(t *testing.T) {
 // A drain of a label is of all its nodes.
 func TestDrainOfALabel(t *testing.T) {
 	s := acting(t)
-	var nodes []*qlock.Client
+	var locks []*qlock.Locks
 	for range 2 {
-		nodes = append(nodes, s.locks("old release"))
+		locks = append(locks, qlock.New(s.node("old release"), nil))
 	}
-	held, err := nodes[0].Lock(s.Within(patience), "night", nil)
+	held, err := locks[0].Lock(s.Within(patience), "night", nil)
 	require.NoError(t, err)
-	wait := testkit.Begin(s.Within(patience), func(ctx context.Context) (*qlock.Lock, error) { return nodes[1].Lock(ctx, "night", nil) })
+	wait := testkit.Begin(s.Within(patience), func(ctx context.Context) (*qlock.Lock, error) { return locks[1].Lock(ctx, "night", nil) })
 	s.Await("it waits", func() bool { return s.read.Look(keyspace.Lock, "night").Waiting == 1 })
 	l := s.open("search?by=label&q=old+release")
 	l.asks(linked("main", "", "Drain"), `Drain label "old release"`)
@@ -265,8 +265,5 @@ func TestNothingIsDoneWithoutAReason(t *testing.T) {
 // poolOperator reads what only pools have.
 func (s *stage) poolOperator() *allocator.Operator {
 	s.Helper()
-	c, err := allocator.New(s.redis, allocator.Config{Namespace: s.ns})
-	require.NoError(s, err)
-	s.closed(c.Close)
-	return c.Operator()
+	return allocator.NewOperator(s.node(""))
 }

@@ -36,17 +36,13 @@ func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	server := harness.Start(t)
 	c := &crowd{stage: stageOn(t, server, console.Config{})}
-	holds, waits := c.sems("holder"), c.sems("waiter") // no heartbeat comes
+	holds, waits := c.node("holder"), c.node("waiter") // no heartbeat comes
 	var all sync.WaitGroup
 	next := make(chan int)
 	for range 32 {
 		all.Go(func() {
 			for i := range next {
-				sem, err := holds.Semaphore(fmt.Sprintf("name-%05d", i), 1, nil)
-				if err == nil {
-					_, err = sem.Acquire(c.Within(patience), nil)
-				}
-				if err != nil {
+				if _, err := semaphore.New(holds, fmt.Sprintf("name-%05d", i), 1, nil).Acquire(c.Within(patience), nil); err != nil {
 					t.Errorf("holding name %d: %v", i, err)
 				}
 			}
@@ -60,7 +56,8 @@ func newCrowd(t *testing.T) *crowd {
 	ctx, cancel := context.WithCancel(context.Background())
 	for i := range contended {
 		for range 1 + i%3 {
-			all.Go(func() { c.waits(ctx, waits, fmt.Sprintf("name-%05d", i)) })
+			sem := semaphore.New(waits, fmt.Sprintf("name-%05d", i), 1, nil)
+			all.Go(func() { _, _ = sem.Acquire(ctx, nil) }) // until the test ends
 		}
 	}
 	t.Cleanup(func() { cancel(); all.Wait() })
@@ -73,12 +70,6 @@ func newCrowd(t *testing.T) *crowd {
 	}
 	c.monitor = newMonitor(t, server)
 	return c
-}
-
-func (c *crowd) waits(ctx context.Context, client *semaphore.Client, name string) {
-	if sem, err := client.Semaphore(name, 1, nil); err == nil {
-		_, _ = sem.Acquire(ctx, nil) // until the test ends
-	}
 }
 
 // named gives the connections of a client a name.

@@ -29,9 +29,9 @@ type scene struct {
 func (s *stage) scene() *scene {
 	s.Helper()
 	held, waits := s.turns("gpu", "alpha", "beta")
-	alpha := s.sems("alpha") // whom a drain would be of
+	alpha := s.node("alpha") // whom a drain would be of
 	paused := s.acquire(alpha, "paused", 1, "run").Wait(s)
-	require.NoError(s, alpha.Operator().Pause(s.Within(patience), "paused", time.Hour, "it is to stay so"))
+	require.NoError(s, alpha.Operator().Pause(s.Within(patience), keyspace.Sem, "paused", time.Hour, "it is to stay so"))
 	p := s.pool("crawler", "proxies")
 	_, err := p.Add(s.Within(patience), []string{"10.0.0.1"}, nil)
 	require.NoError(s, err)
@@ -50,8 +50,8 @@ func (s *stage) scene() *scene {
 		"unpause": address("unpause", "kind", "sem", "name", "paused"),
 		"resize":  address("resize", "kind", "sem", "name", "gpu"),
 		"rest":    address("rest", "kind", "pool", "name", "proxies", "resource", proxy.Resource()),
-		"drain":   address("drain", "node", alpha.Node()),
-		"undrain": address("undrain", "node", alpha.Node()),
+		"drain":   address("drain", "node", alpha.ID()),
+		"undrain": address("undrain", "node", alpha.ID()),
 	}}
 	ops := s.poolOperator()
 	c.intact = func() {

@@ -18,8 +18,8 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/console"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -99,48 +99,34 @@ func (s *stage) closed(by func(context.Context) error) {
 	s.Cleanup(func() { _ = by(s.closing()) })
 }
 
-func (s *stage) sems(label string) *semaphore.Client {
+// node is that of a process with that label.
+func (s *stage) node(label string) *node.Node {
 	s.Helper()
-	c, err := semaphore.New(s.redis, semaphore.Config{Namespace: s.ns, Label: label, Lease: lease})
+	n, err := node.New(s.redis, node.Config{Namespace: s.ns, Label: label, Lease: lease})
 	require.NoError(s, err)
-	s.closed(c.Close)
-	return c
-}
-
-func (s *stage) locks(label string) *qlock.Client {
-	s.Helper()
-	c, err := qlock.New(s.redis, qlock.Config{Namespace: s.ns, Label: label, Lease: lease})
-	require.NoError(s, err)
-	s.closed(c.Close)
-	return c
+	s.closed(n.Close)
+	return n
 }
 
 func (s *stage) pool(label, name string) *allocator.Pool[string] {
 	s.Helper()
-	c, err := allocator.New(s.redis, allocator.Config{Namespace: s.ns, Label: label, Lease: lease})
-	require.NoError(s, err)
-	s.closed(c.Close)
-	p, err := allocator.NewPool(c, name, allocator.PoolConfig[string]{})
-	require.NoError(s, err)
-	return p
+	return allocator.New(s.node(label), name, allocator.PoolConfig[string]{})
 }
 
 // permit is an acquire on its way.
 type permit = testkit.Call[*semaphore.Permit]
 
 // acquire begins one, for an owner.
-func (s *stage) acquire(c *semaphore.Client, name string, capacity int, owner string) *permit {
-	s.Helper()
-	sem, err := c.Semaphore(name, capacity, nil)
-	require.NoError(s, err)
+func (s *stage) acquire(n *node.Node, name string, capacity int, owner string) *permit {
+	sem := semaphore.New(n, name, capacity, nil)
 	ctx := berth.WithOwner(s.Within(patience), owner)
 	return testkit.Begin(ctx, func(ctx context.Context) (*semaphore.Permit, error) { return sem.Acquire(ctx, nil) })
 }
 
 // queue begins one, and returns when so many wait.
-func (s *stage) queue(c *semaphore.Client, name string, capacity int, owner string, waiting int) *permit {
+func (s *stage) queue(n *node.Node, name string, capacity int, owner string, waiting int) *permit {
 	s.Helper()
-	call := s.acquire(c, name, capacity, owner)
+	call := s.acquire(n, name, capacity, owner)
 	s.Await(owner+" stands in line", func() bool { return s.read.Look(keyspace.Sem, name).Waiting >= waiting })
 	return call
 }
@@ -148,9 +134,9 @@ func (s *stage) queue(c *semaphore.Client, name string, capacity int, owner stri
 // turns has a holder, and others that wait for it, in this order.
 func (s *stage) turns(name string, owners ...string) (held *semaphore.Permit, waits []*permit) {
 	s.Helper()
-	held = s.acquire(s.sems(owners[0]+"-label"), name, 1, owners[0]).Wait(s)
+	held = s.acquire(s.node(owners[0]+"-label"), name, 1, owners[0]).Wait(s)
 	for i, owner := range owners[1:] {
-		waits = append(waits, s.queue(s.sems(owner+"-label"), name, 1, owner, i+1))
+		waits = append(waits, s.queue(s.node(owner+"-label"), name, 1, owner, i+1))
 	}
 	return held, waits
 }

@@ -4,7 +4,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/fence"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func fenceTests() []test {
@@ -57,8 +56,7 @@ func guardedWrite(w *world) {
 // twoFences are those of two holds of the door, one after the other.
 func (w *world) twoFences() (older, newer int64) {
 	w.Helper()
-	locks := w.locks(qlock.Config{Lease: long})
-	for _, c := range locks {
+	for _, c := range w.locks() {
 		l := must(w, lock(c, door, nil))
 		older, newer = newer, l.Fence()
 		release(w, l)

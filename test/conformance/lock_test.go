@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -34,7 +35,7 @@ func lockTests() []test {
 }
 
 func lockAccess(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	first := must(w, lock(locks[0], door, nil))
 	var line []*testkit.Call[*qlock.Lock]
 	for i, access := range []qlock.Access{qlock.LIFO, qlock.Queued, qlock.LIFO, qlock.Random, qlock.Queued, qlock.LIFO} {
@@ -68,7 +69,7 @@ func lockAccess(w *world) {
 }
 
 func lockWorkThrough(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	owner := berth.WithOwner(w.Within(patience), "order:7")
 	outer, err := locks[0].Lock(owner, door, nil)
 	require.NoError(w, err)
@@ -90,7 +91,7 @@ func lockWorkThrough(w *world) {
 }
 
 func lockExtendAndWorkThrough(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	owner := berth.WithOwner(w.Within(patience), "order:7")
 	outer, err := locks[0].Lock(owner, door, &qlock.LockOptions{Lease: long, NoRenew: true})
 	require.NoError(w, err)
@@ -110,7 +111,7 @@ func lockExtendAndWorkThrough(w *world) {
 }
 
 func lockDeadlock(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	err := locks[0].Do(w.Within(patience), door, nil, func(ctx context.Context) error {
 		_, err := locks[0].Lock(ctx, door, nil)
 		require.ErrorIs(w, err, berth.ErrDeadlock)
@@ -126,7 +127,7 @@ func lockDeadlock(w *world) {
 }
 
 func lockAll(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	names := numbered(6)
 	backwards := []string{names[5], names[0], names[3], names[3]}
 	var users sync.WaitGroup
@@ -154,20 +155,20 @@ func lockAll(w *world) {
 }
 
 func lockExtend(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	l := must(w, lock(locks[0], door, &qlock.LockOptions{Lease: long, NoRenew: true}))
 	require.NoError(w, l.Extend(w.Within(patience), long))
 	require.Greater(w, l.Left(), long)
 	require.NoError(w, l.Renew(w.Within(patience)), "it never brings the end nearer")
 	require.Greater(w, l.Left(), long)
-	require.NoError(w, locks[1].Operator().Extend(w.Within(patience), door, long))
+	require.NoError(w, qlock.NewOperator(locks[1].Node).Extend(w.Within(patience), door, long))
 	require.Greater(w, w.reader().Look(keyspace.Lock, door).Lock.Left, 2*long)
 	release(w, l)
 	require.ErrorIs(w, l.Extend(w.Within(patience), long), berth.ErrReleased)
 }
 
 func lockMaxHold(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	l := must(w, there(lock(locks[0], door, &qlock.LockOptions{MaxHold: short})))
 	next := must(w, lock(locks[1], door, nil))
 	require.ErrorIs(w, l.Err(), berth.ErrExpired)
@@ -176,7 +177,7 @@ func lockMaxHold(w *world) {
 }
 
 func lockDetach(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	l := afterAWait(w, lock(locks[0], door, nil), lock(locks[1], door, nil), w.waiting(keyspace.Lock, door))
 	resumed, err := locks[1].Resume(w.Within(patience), must(w, l.Detach))
 	require.NoError(w, err)
@@ -196,12 +197,22 @@ const zombie = 8 * time.Second
 // further connection open that is made in that moment, and goes on using it.
 func oneConnection(o *rueidis.ClientOption) { o.PipelineMultiplex = -1 }
 
-func lockSwarm(w *world) {
-	swarm := qlock.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: zombie, FlushEvery: -1}
-	locks := w.locks(qlock.Config{Lease: long})
-	conn := w.deployment.Client(w.T, oneConnection)
-	dead, err := qlock.New(conn, qlock.Config{Namespace: w.ns, Swarm: swarm, CallTimeout: calls, CleanupTimeout: short})
+func swarm(limit time.Duration) node.SwarmConfig {
+	return node.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: limit, FlushEvery: -1}
+}
+
+// mortal are the locks of a process that will die.
+func (w *world) mortal(conn rueidis.Client) locks {
+	w.Helper()
+	n, err := node.New(conn, node.Config{Namespace: w.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(w, err)
+	return locks{qlock.New(n, nil), n}
+}
+
+func lockSwarm(w *world) {
+	locks := w.locks()
+	conn := w.deployment.Client(w.T, oneConnection)
+	dead := w.mortal(conn)
 	require.NoError(w, dead.Swarm().Start(w.Within(patience)))
 	l := must(w, lock(dead, door, &qlock.LockOptions{Lease: berth.Forever}))
 	q := queue(w, lock(locks[0], door, nil), w.waiting(keyspace.Lock, door), 1)
@@ -230,14 +241,11 @@ func lockForgottenSwarm(w *world) {
 	require.NoError(w, err)
 	record := space.Probes("nodes")
 	names := w.elsewhere(space, record, 2)
-	swarm := func(limit time.Duration) qlock.SwarmConfig {
-		return qlock.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: limit, FlushEvery: -1}
-	}
-	lives := w.locks(qlock.Config{Lease: long, Swarm: swarm(time.Minute)})
+	w.cfg.Swarm = swarm(time.Minute)
+	lives := w.locks()
 	require.NoError(w, lives[0].Swarm().Start(w.Within(patience)))
 	conn := w.deployment.Client(w.T, oneConnection)
-	dead, err := qlock.New(conn, qlock.Config{Namespace: w.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
-	require.NoError(w, err)
+	dead := w.mortal(conn)
 	require.NoError(w, dead.Swarm().Start(w.Within(patience)))
 	endless := &qlock.LockOptions{Lease: berth.Forever}
 	kept := must(w, lock(lives[0], names[0], endless))
@@ -293,7 +301,7 @@ func (w *world) elsewhere(space keyspace.Space, key string, many int) (names []s
 }
 
 func lockForce(w *world) {
-	locks := w.locks(qlock.Config{Lease: long})
+	locks := w.locks()
 	release(w, afterAWait(w, lock(locks[1], door, nil), lock(locks[0], door, nil), w.waiting(keyspace.Lock, door)))
 	names := numbered(12)
 	var held []*qlock.Lock
@@ -308,15 +316,15 @@ func lockForce(w *world) {
 
 	q := queue(w, lock(locks[0], names[1], nil), w.waiting(keyspace.Lock, names[1]), 1)
 	one(w, w.reader().Waiters(keyspace.Lock, names[1]))
-	many, err := locks[0].Operator().Release(w.Within(patience), berth.Target{Name: names[1]})
+	many, err := locks[0].Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Lock, Name: names[1]})
 	require.NoError(w, err)
 	require.Equal(w, 1, many)
 	w.ended(held[1], berth.ErrReleased)
 	release(w, q.Wait(w))
-	_, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Name: names[1]})
+	_, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Lock, Name: names[1]})
 	require.ErrorIs(w, err, berth.ErrNotHeld)
 
-	many, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Node: locks[1].Node()})
+	many, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Node: locks[1].ID()})
 	require.NoError(w, err)
 	require.Equal(w, 5, many)
 	many, err = locks[1].Operator().Release(w.Within(patience), berth.Target{All: true})

@@ -33,7 +33,7 @@ func semaphoreTests() []test {
 
 func semOrder(w *world) {
 	const waiters = 10
-	sems := w.sem(semaphore.Config{Lease: long}, 1)
+	sems := w.sem("sem", 1)
 	first := must(w, acquire(sems[0], nil))
 	fence := first.Fence()
 	var line []*testkit.Call[*semaphore.Permit]
@@ -53,7 +53,7 @@ func semOrder(w *world) {
 }
 
 func semWeights(w *world) {
-	sems := w.sem(semaphore.Config{Lease: long}, 4)
+	sems := w.sem("sem", 4)
 	heavy := &semaphore.AcquireOptions{Weight: 3}
 	p := must(w, acquire(sems[0], heavy))
 	require.Equal(w, 3, p.Weight())
@@ -72,7 +72,7 @@ func semWeights(w *world) {
 
 func semCapacity(w *world) {
 	const goroutines, rounds, capacity = 20, 5, 3
-	sems := w.sem(semaphore.Config{Lease: long}, capacity)
+	sems := w.sem("sem", capacity)
 	var inside atomic.Int64
 	var fences sync.Map
 	var users sync.WaitGroup
@@ -101,7 +101,8 @@ func semCapacity(w *world) {
 }
 
 func semHandOff(w *world) {
-	sems := w.sem(semaphore.Config{Lease: 2 * patience}, 1)
+	w.cfg.Lease = 2 * patience
+	sems := w.sem("sem", 1)
 	p := must(w, acquire(sems[0], nil))
 	q := queue(w, acquire(sems[1], nil), w.waiting(keyspace.Sem, "sem"), 1)
 	released := time.Now()
@@ -112,7 +113,7 @@ func semHandOff(w *world) {
 }
 
 func semCancel(w *world) {
-	sems := w.sem(semaphore.Config{Lease: long}, 1)
+	sems := w.sem("sem", 1)
 	p := must(w, acquire(sems[0], nil))
 	ctx, cancel := context.WithCancelCause(w.Within(patience))
 	q := testkit.Begin(ctx, acquire(sems[1], nil))
@@ -137,7 +138,7 @@ func semCancel(w *world) {
 }
 
 func semExpiry(w *world) {
-	sems := w.sem(semaphore.Config{Lease: long}, 1)
+	sems := w.sem("sem", 1)
 	fixed := &semaphore.AcquireOptions{Lease: short, NoRenew: true}
 	p := must(w, there(acquire(sems[0], fixed)))
 	q := testkit.Begin(w.Within(patience), acquire(sems[1], nil))
@@ -152,14 +153,14 @@ func semExpiry(w *world) {
 }
 
 func semResize(w *world) {
-	sems := w.sem(semaphore.Config{Lease: long}, 1)
+	sems := w.sem("sem", 1)
 	p := must(w, acquire(sems[0], nil))
 	q := queue(w, acquire(sems[1], nil), w.waiting(keyspace.Sem, "sem"), 1)
-	require.NoError(w, sems[0].ops.Resize(w.Within(patience), "sem", 2, nil))
+	require.NoError(w, semaphore.NewOperator(sems[0].Node).Resize(w.Within(patience), "sem", 2, nil))
 	second := q.Wait(w) // grown, it goes to the one that waits
 
 	heavy := queue(w, acquire(sems[1], &semaphore.AcquireOptions{Weight: 2}), w.waiting(keyspace.Sem, "sem"), 1)
-	require.NoError(w, sems[1].ops.Resize(w.Within(patience), "sem", 1, nil))
+	require.NoError(w, semaphore.NewOperator(sems[1].Node).Resize(w.Within(patience), "sem", 1, nil))
 	heavy.Fails(w, berth.ErrNotAcquired)
 	w.refused(heavy.Err, berth.ReasonTooHeavy)
 	require.NoError(w, p.Err(), "what is held stays held")
@@ -171,47 +172,45 @@ func semResize(w *world) {
 }
 
 func semDetach(w *world) {
-	clients := w.sems(semaphore.Config{Lease: long})
-	sem, other := w.open(clients[0], "sem", 1), w.open(clients[1], "sem", 1)
-	p := afterAWait(w, acquire(sem, nil), acquire(other, nil), w.waiting(keyspace.Sem, sem.Name()))
+	sems := w.sem("sem", 1)
+	p := afterAWait(w, acquire(sems[0], nil), acquire(sems[1], nil), w.waiting(keyspace.Sem, "sem"))
 	token := must(w, p.Detach)
 	text, err := token.MarshalText()
 	require.NoError(w, err)
 	var read berth.Token
 	require.NoError(w, read.UnmarshalText(text))
 
-	resumed, err := clients[1].Resume(w.Within(patience), read)
+	resumed, err := sems[1].Resume(w.Within(patience), read)
 	require.NoError(w, err)
 	w.ended(p, berth.ErrReleased)
 	require.Equal(w, p.Fence(), resumed.Fence())
 	require.Equal(w, 1, w.semaphore()[1])
 	release(w, resumed)
 	require.Equal(w, 0, w.semaphore()[1])
-	_, err = clients[0].Resume(w.Within(patience), read)
+	_, err = sems[0].Resume(w.Within(patience), read)
 	require.Error(w, err)
 }
 
 func semForce(w *world) {
-	sems := w.sem(semaphore.Config{Lease: long}, 1)
+	sems := w.sem("sem", 1)
 	p := must(w, acquire(sems[0], nil))
 	q := queue(w, acquire(sems[0], nil), w.waiting(keyspace.Sem, "sem"), 1)
-	target := berth.Target{Name: "sem", Claim: p.ID()}
-	ended, err := sems[1].ops.Release(w.Within(patience), target)
+	target := berth.Target{Kind: keyspace.Sem, Name: "sem", Claim: p.ID()}
+	ended, err := sems[1].Operator().Release(w.Within(patience), target)
 	require.NoError(w, err)
 	require.Equal(w, 1, ended)
 	w.ended(p, berth.ErrReleased)
 	release(w, q.Wait(w))
-	_, err = sems[1].ops.Release(w.Within(patience), target)
+	_, err = sems[1].Operator().Release(w.Within(patience), target)
 	require.ErrorIs(w, err, berth.ErrNotHeld)
 }
 
 func semListings(w *world) {
-	clients := w.sems(semaphore.Config{Lease: long, Label: "a label"})
+	w.cfg.Label = "a label"
 	names := numbered(12)
 	var held []*semaphore.Permit
 	for i, name := range names {
-		sem := w.open(clients[i%2], name, 2)
-		held = append(held, must(w, acquire(sem, &semaphore.AcquireOptions{Weight: 1 + i%2, Meta: map[string]string{"of": name}})))
+		held = append(held, must(w, acquire(w.sem(name, 2)[i%2], &semaphore.AcquireOptions{Weight: 1 + i%2, Meta: map[string]string{"of": name}})))
 	}
 	var listed []string
 	for _, n := range w.reader().Names(keyspace.Sem) {
@@ -221,7 +220,7 @@ func semListings(w *world) {
 	}
 	require.ElementsMatch(w, names, listed)
 
-	sem := w.open(clients[0], names[1], 2)
+	sem := w.sem(names[1], 2)[0]
 	q := queue(w, acquire(sem, &semaphore.AcquireOptions{Priority: 5}), w.waiting(keyspace.Sem, sem.Name()), 1)
 	holder := one(w, w.reader().Holders(keyspace.Sem, sem.Name()))
 	require.Equal(w, held[1].ID(), holder.ID)
@@ -229,7 +228,7 @@ func semListings(w *world) {
 	require.Equal(w, 2, holder.Weight)
 	require.Equal(w, map[string]string{"of": names[1]}, holder.Meta)
 	waiter := one(w, w.reader().Waiters(keyspace.Sem, sem.Name()))
-	require.Equal(w, clients[0].Node(), waiter.Node)
+	require.Equal(w, sem.ID(), waiter.Node)
 	require.Equal(w, 5, waiter.Priority)
 	release(w, held...)
 	release(w, q.Wait(w))

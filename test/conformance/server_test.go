@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"errors"
 	"strconv"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -33,20 +31,16 @@ func serverTests() []test {
 	}
 }
 
-// trio are the three primitives, on two nodes each.
+// trio are the three primitives, on two nodes.
 type trio struct {
 	sems  [2]sem
-	locks [2]*qlock.Client
+	locks [2]locks
 	pools [2]*pool
 }
 
 func (w *world) trio() trio {
 	w.Helper()
-	three := trio{
-		sems:  w.sem(semaphore.Config{Lease: long}, 1),
-		locks: w.locks(qlock.Config{Lease: long}),
-		pools: w.pools(poolConfig{}),
-	}
+	three := trio{w.sem("sem", 1), w.locks(), w.pools(poolConfig{})}
 	w.add(three.pools[0], "r")
 	return three
 }
@@ -113,34 +107,18 @@ func cut(w *world) {
 	}
 }
 
-// reports are what the Check of each primitive has found out.
-func (w *world) reports() (reports []berth.Report) {
+// report is what Check of a node of all three has found out.
+func (w *world) report() berth.Report {
 	w.Helper()
-	for _, check := range []func(context.Context) (berth.Report, error){
-		w.sems(semaphore.Config{})[0].Check,
-		w.locks(qlock.Config{})[0].Check,
-		w.checkPools,
-	} {
-		reports = append(reports, must(w, check))
-	}
-	return reports
-}
-
-func (w *world) checkPools(ctx context.Context) (report berth.Report, err error) {
-	c, err := allocator.New(w.redis[0], allocator.Config{Namespace: w.ns, CallTimeout: calls})
-	if err != nil {
-		return report, err
-	}
-	defer func() { err = errors.Join(err, c.Close(ctx)) }()
-	return c.Check(ctx)
+	w.trio()
+	return must(w, w.node(0).Check)
 }
 
 func check(w *world) {
-	for _, report := range w.reports() {
-		require.Positive(w, report.Latency)
-		if report.Version == "" {
-			require.NotEmpty(w, report.Warnings, "what may not be asked is a warning")
-		}
+	report := w.report()
+	require.Positive(w, report.Latency)
+	if report.Version == "" {
+		require.NotEmpty(w, report.Warnings, "what may not be asked is a warning")
 	}
 }
 
@@ -152,12 +130,11 @@ func version(w *world) {
 	case "cluster":
 		mode = "cluster"
 	}
-	for _, report := range w.reports() {
-		require.Equal(w, server, report.Server)
-		require.Equal(w, mode, report.Mode)
-		require.NotEmpty(w, report.Version)
-		require.Equal(w, "noeviction", report.Eviction)
-	}
+	report := w.report()
+	require.Equal(w, server, report.Server)
+	require.Equal(w, mode, report.Mode)
+	require.NotEmpty(w, report.Version)
+	require.Equal(w, "noeviction", report.Eviction)
 }
 
 func text(n int64) string { return strconv.FormatInt(n, 10) }

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -33,96 +34,84 @@ const long = time.Minute
 // short is the lease of what a test waits out.
 const short = time.Second
 
-// world is a namespace of its own on a deployment.
+// world is a namespace of its own on a deployment, with two processes.
 type world struct {
 	testkit.Patient
 	deployment *harness.Deployment
 	redis      [2]rueidis.Client // of all tests of the deployment
 	ns         string
+	cfg        node.Config // of the processes, until the first has something
+	nodes      []*node.Node
 }
 
 func newWorld(t *testing.T, d *harness.Deployment, redis [2]rueidis.Client) *world {
 	t.Helper()
-	return &world{Patient: testkit.RealTime(t), deployment: d, redis: redis, ns: harness.Namespace(t)}
+	ns := harness.Namespace(t)
+	cfg := node.Config{Namespace: ns, Lease: long, CallTimeout: calls, Retry: heard}
+	return &world{Patient: testkit.RealTime(t), deployment: d, redis: redis, ns: ns, cfg: cfg}
 }
 
-// sems are two nodes, each on a connection of its own.
-func (w *world) sems(cfg semaphore.Config) [2]*semaphore.Client {
+// node is the node of a process, which ends with the test, without an error.
+func (w *world) node(i int) *node.Node {
 	w.Helper()
-	return two(w, func(redis rueidis.Client) (*semaphore.Client, error) {
-		cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
-		return semaphore.New(redis, cfg)
-	})
+	for len(w.nodes) <= i {
+		n, err := node.New(w.redis[len(w.nodes)], w.cfg)
+		require.NoError(w, err)
+		w.Cleanup(func() { require.NoError(w, n.Close(w.Within(patience))) })
+		w.nodes = append(w.nodes, n)
+	}
+	return w.nodes[i]
 }
 
-// locks are two nodes, as sems are.
-func (w *world) locks(cfg qlock.Config) [2]*qlock.Client {
+// locks are the locks of a process.
+type locks struct {
+	*qlock.Locks
+	*node.Node
+}
+
+func (w *world) locks() (two [2]locks) {
 	w.Helper()
-	return two(w, func(redis rueidis.Client) (*qlock.Client, error) {
-		cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
-		return qlock.New(redis, cfg)
-	})
+	for i := range two {
+		n := w.node(i)
+		two[i] = locks{qlock.New(n, &qlock.Config{Lease: w.cfg.Lease}), n}
+	}
+	return two
 }
 
-// pool is a pool as one node sees it, and the operator of that node.
+// sem is a semaphore as a process sees it.
+type sem struct {
+	*semaphore.Semaphore
+	*node.Node
+}
+
+func (w *world) sem(name string, capacity int) (two [2]sem) {
+	w.Helper()
+	for i := range two {
+		n := w.node(i)
+		two[i] = sem{semaphore.New(n, name, capacity, nil), n}
+	}
+	return two
+}
+
+// pool is a pool as a process sees it, with the calls for operators.
 type pool struct {
 	*allocator.Pool[string]
 	ops *allocator.Operator
 }
 
-// pools are a pool as two nodes see it, as sems are. In the end it must be whole.
-func (w *world) pools(cfg allocator.PoolConfig[string]) [2]*pool {
+// pools are a pool as two processes see it. In the end it must be whole.
+func (w *world) pools(cfg allocator.PoolConfig[string]) (two [2]*pool) {
 	w.Helper()
-	clients := two(w, func(redis rueidis.Client) (*allocator.Client, error) {
-		return allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: long, CallTimeout: calls, Retry: heard})
-	})
-	var pools [2]*pool
-	for i, c := range clients {
-		p, err := allocator.NewPool(c, "pool", cfg)
-		require.NoError(w, err)
-		pools[i] = &pool{p, c.Operator()}
+	for i := range two {
+		n := w.node(i)
+		two[i] = &pool{allocator.New(n, "pool", cfg), allocator.NewOperator(n)}
 	}
 	w.Cleanup(func() {
-		found, err := pools[0].ops.Inspect(w.Within(patience), "pool")
+		found, err := two[0].ops.Inspect(w.Within(patience), "pool")
 		require.NoError(w, err)
 		require.Empty(w, found.Problems)
 	})
-	return pools
-}
-
-// two makes two clients that end with the test, without an error.
-func two[C interface{ Close(context.Context) error }](w *world, open func(rueidis.Client) (C, error)) (clients [2]C) {
-	w.Helper()
-	for i := range clients {
-		c, err := open(w.redis[i])
-		require.NoError(w, err)
-		w.Cleanup(func() { require.NoError(w, c.Close(w.Within(patience))) })
-		clients[i] = c
-	}
-	return clients
-}
-
-// sem is a semaphore as two nodes see it.
-func (w *world) sem(cfg semaphore.Config, capacity int) (sems [2]sem) {
-	w.Helper()
-	for i, c := range w.sems(cfg) {
-		sems[i] = w.open(c, "sem", capacity)
-	}
-	return sems
-}
-
-// sem is a semaphore, with the operator's calls of its client.
-type sem struct {
-	*semaphore.Semaphore
-	ops *semaphore.Operator
-}
-
-// open is a semaphore of a client.
-func (w *world) open(c *semaphore.Client, name string, capacity int) sem {
-	w.Helper()
-	s, err := c.Semaphore(name, capacity, nil)
-	require.NoError(w, err)
-	return sem{s, c.Operator()}
+	return two
 }
 
 // must is what a call within patience returns, which must succeed.
@@ -149,7 +138,7 @@ func acquire(s sem, opts *semaphore.AcquireOptions) func(context.Context) (*sema
 	return func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) }
 }
 
-func lock(c *qlock.Client, name string, opts *qlock.LockOptions) func(context.Context) (*qlock.Lock, error) {
+func lock(c locks, name string, opts *qlock.LockOptions) func(context.Context) (*qlock.Lock, error) {
 	return func(ctx context.Context) (*qlock.Lock, error) { return c.Lock(ctx, name, opts) }
 }
 
@@ -200,7 +189,7 @@ func (w *world) refused(err error, reason berth.Reason) {
 	require.ErrorIs(w, err, berth.ErrNotAcquired)
 }
 
-// reader reads what the clients do.
+// reader reads what the processes do.
 func (w *world) reader() testkit.Reader { return w.Reader(w.redis[0], w.ns) }
 
 // waiting counts who waits, for queue.

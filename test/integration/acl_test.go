@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -22,10 +23,11 @@ import (
 func TestTheSmallestUser(t *testing.T) {
 	w := private(t)
 	user := w.server.SmallestUser(t, w.ns)
-	cfg := semaphore.Config{Lease: time.Hour} // the first heartbeat is far off: what comes, comes by a push
-	here, there := w.client(cfg, user), w.client(cfg, user)
+	cfg := node.Config{Lease: time.Hour} // the first heartbeat is far off: what comes, comes by a push
+	here, there := w.node(cfg, user), w.node(cfg, user)
 	ctx := w.Within(patience)
 
+	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
 	report, err := here.Check(ctx)
 	require.NoError(t, err)
 	t.Logf("warnings: %q", report.Warnings)
@@ -33,7 +35,6 @@ func TestTheSmallestUser(t *testing.T) {
 		require.Contains(t, warning, "could not be asked")
 	}
 
-	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
 	p := w.take(mine, nil)
 	q := w.queue(theirs, nil, 1)
 	_, err = mine.TryAcquire(ctx, nil)
@@ -45,13 +46,13 @@ func TestTheSmallestUser(t *testing.T) {
 	require.NoError(t, p.Release(ctx))
 	p = q.Wait(w)
 	q = w.queue(mine, nil, 1)
-	require.NoError(t, here.Operator().Resize(ctx, "gpu", 2, nil))
+	require.NoError(t, semaphore.NewOperator(here).Resize(ctx, "gpu", 2, nil))
 	require.NoError(t, q.Wait(w).Release(ctx))
 	token, err := p.Detach(ctx)
 	require.NoError(t, err)
-	p, err = here.Resume(ctx, token)
+	p, err = mine.Resume(ctx, token)
 	require.NoError(t, err)
-	_, err = there.Operator().Release(ctx, berth.Target{Name: "gpu", Claim: p.ID()})
+	_, err = there.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: p.ID()})
 	require.NoError(t, err)
 	w.Signalled("the holder to hear", p.Done())
 	require.Zero(t, reader.Look(keyspace.Sem, "gpu").Held)
@@ -61,9 +62,9 @@ func TestTheSmallestUser(t *testing.T) {
 func TestTheSmallestUserIsRestored(t *testing.T) {
 	w := private(t)
 	user := w.server.SmallestUser(t, w.ns)
-	cfg := semaphore.Config{Lease: safe}
-	w.take(w.sem(w.client(cfg, user), "gpu", 1), nil)
-	q := w.queue(w.sem(w.client(cfg, user), "gpu", 1), nil, 1)
+	cfg := node.Config{Lease: safe}
+	w.take(w.sem(w.node(cfg, user), "gpu", 1), nil)
+	q := w.queue(w.sem(w.node(cfg, user), "gpu", 1), nil, 1)
 	w.forget("gpu")
 	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
 	w.tombstones("gpu") // of a restore that was slow to be answered
@@ -75,8 +76,8 @@ func TestAUserWhoMayNotPublish(t *testing.T) {
 	w := private(t)
 	user := w.server.SmallestUser(t, w.ns)
 	w.do("ACL", "SETUSER", "smallest", "-publish")
-	cfg := semaphore.Config{Lease: safe}
-	here, there := w.client(cfg, user), w.client(cfg, user)
+	cfg := node.Config{Lease: safe}
+	here, there := w.node(cfg, user), w.node(cfg, user)
 	report, err := here.Check(w.Within(patience))
 	require.NoError(t, err)
 	require.Contains(t, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
@@ -106,8 +107,8 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
 	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
-	cfg := semaphore.Config{Namespace: ns, Lease: time.Minute}
-	here, there := w.clientOn(d.Client(t, user), cfg), w.clientOn(d.Client(t, user), cfg)
+	cfg := node.Config{Namespace: ns, Lease: time.Minute}
+	here, there := w.nodeOn(d.Client(t, user), cfg), w.nodeOn(d.Client(t, user), cfg)
 	p := w.take(w.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})
 	move := d.Move(t, "{gpu}")
 	move.Keys(t) // from here on the old master answers ASK
@@ -184,7 +185,7 @@ func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
 	monitored := bufio.NewScanner(watching)
 	require.True(t, monitored.Scan())
 
-	p := w.take(w.sem(w.client(semaphore.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
+	p := w.take(w.sem(w.node(node.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
 	text, err := w.do("HGET", w.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
 	require.NoError(t, err)
 	secret := strings.Split(text, " ")[7]

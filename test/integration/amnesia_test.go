@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -28,14 +29,14 @@ type queueOf struct {
 func (w *world) queueOf(nodes, many, capacity int, lease time.Duration) *queueOf {
 	w.Helper()
 	q := &queueOf{world: w, lease: lease, capacity: capacity, tickets: map[string]int64{}}
-	cfg := semaphore.Config{Lease: lease}
-	holder := w.sem(w.client(cfg), "gpu", capacity)
+	cfg := node.Config{Lease: lease}
+	holder := w.sem(w.node(cfg), "gpu", capacity)
 	for range capacity {
 		p := w.take(holder, nil)
 		q.holders, q.fence = append(q.holders, p), p.Fence()
 	}
 	for range nodes {
-		s := w.sem(w.client(cfg), "gpu", capacity)
+		s := w.sem(w.node(cfg), "gpu", capacity)
 		for range many / nodes {
 			q.waits = append(q.waits, w.begin(s, nil))
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -41,7 +42,7 @@ func forPermit(s *semaphore.Semaphore) ask {
 type storm struct {
 	*world
 	name    string
-	ops     []*semaphore.Operator
+	ops     []*node.Operator
 	ways    []way
 	spread  atomic.Int64 // acquires are cancelled within so many ns
 	cancels atomic.Int64
@@ -80,13 +81,13 @@ func heardOn(pipelines int) func(o *rueidis.ClientOption) {
 	return func(o *rueidis.ClientOption) { o.PipelineMultiplex, o.ConnWriteTimeout = pipelines, patience }
 }
 
-// add gives the storm a client on a connection with 2^pipelines pipelines.
-func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg semaphore.Config) {
+// add gives the storm a node on a connection with 2^pipelines pipelines.
+func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg node.Config) {
 	cfg.Observer = s.failures()
 	redis := connect(s.T, heardOn(pipelines))
-	c := s.clientOn(redis, cfg)
-	sem := s.sem(c, s.name, s.inside.capacity)
-	s.ops, s.ways = append(s.ops, c.Operator()), append(s.ways, way{forPermit(sem), redis})
+	n := s.nodeOn(redis, cfg)
+	sem := s.sem(n, s.name, s.inside.capacity)
+	s.ops, s.ways = append(s.ops, n.Operator()), append(s.ways, way{forPermit(sem), redis})
 }
 
 // failures counts the claims that could not be removed.
@@ -176,7 +177,7 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 			w := shared(t)
 			// A ghost would live for the whole lease, and no call is so slow
 			// that it counts as unanswered.
-			cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
+			cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 			s := w.storm("gpu", test.capacity)
 			connect := w.server.Client
 			if test.latency > 0 {
@@ -206,7 +207,7 @@ func TestCancelsOfUnansweredAcquires(t *testing.T) {
 	proxy := harness.Proxy(t, w.server)
 	// A claim is removed at the latest when replies are no longer late.
 	const late = 10 * patience
-	cfg := semaphore.Config{
+	cfg := node.Config{
 		Lease: time.Hour, CallTimeout: time.Second, CleanupTimeout: late, Retry: berth.Retry{Attempts: 10_000, Within: late},
 	}
 	s := w.storm("gpu", capacity)

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // serverInfo is what INFO says, as far as anybody asks.
@@ -36,15 +36,15 @@ func TestCheckRefusesAnOldServer(t *testing.T) {
 			})
 			require.NoError(t, err)
 			t.Cleanup(redis.Close)
-			c, err := semaphore.New(redis, semaphore.Config{})
+			n, err := node.New(redis, node.Config{})
 			require.NoError(t, err)
-			_, err = c.Check(t.Context())
+			_, err = n.Check(t.Context())
 			require.ErrorIs(t, err, berth.ErrIncompatible)
 			require.ErrorContains(t, err, test.server)
 			require.ErrorContains(t, err, test.version)
 			require.ErrorContains(t, err, test.needs)
 			require.False(t, s.has("EVALSHA") || s.has("EVAL"), "a script was sent to a server that is too old")
-			require.NoError(t, c.Close(t.Context()))
+			require.NoError(t, n.Close(t.Context()))
 		})
 	}
 }
@@ -54,14 +54,14 @@ func TestCheckRefusesAServerThatEvicts(t *testing.T) {
 	for _, policy := range []string{"allkeys-lru", "volatile-ttl"} {
 		t.Run(policy, func(t *testing.T) {
 			w := private(t, "--maxmemory", "3mb", "--maxmemory-policy", policy)
-			_, err := w.client(semaphore.Config{}).Check(w.Within(patience))
+			_, err := w.node(node.Config{}).Check(w.Within(patience))
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
 			var bad *berth.ConfigError
 			require.ErrorAs(t, err, &bad)
 			require.Equal(t, "maxmemory-policy", bad.Field)
 			require.ErrorContains(t, err, policy)
 
-			report, err := w.client(semaphore.Config{AllowEviction: true}).Check(w.Within(patience))
+			report, err := w.node(node.Config{AllowEviction: true}).Check(w.Within(patience))
 			require.NoError(t, err)
 			require.Equal(t, policy, report.Eviction)
 			require.Len(t, report.Warnings, 1)
@@ -70,9 +70,17 @@ func TestCheckRefusesAServerThatEvicts(t *testing.T) {
 	}
 }
 
+// check is that of a node with a semaphore.
+func (w *world) check(edits ...func(*rueidis.ClientOption)) (berth.Report, error) {
+	w.Helper()
+	n := w.node(node.Config{}, edits...)
+	w.sem(n, "gpu", 1)
+	return n.Check(w.Within(patience))
+}
+
 func TestCheckOfAServerThatWillDo(t *testing.T) {
 	w := private(t)
-	report, err := w.client(semaphore.Config{}).Check(w.Within(patience))
+	report, err := w.check()
 	require.NoError(t, err)
 	t.Logf("%+v", report)
 	require.Equal(t, w.info("server", "redis_version"), report.Version)
@@ -102,7 +110,7 @@ func TestCheckOfAUserWhoMayNotAskOrDoEverything(t *testing.T) {
 		t.Run(test.rules, func(t *testing.T) {
 			w := private(t)
 			user := w.user("+@all ~* &* " + test.rules)
-			report, err := w.client(semaphore.Config{}, user).Check(w.Within(patience))
+			report, err := w.check(user)
 			if test.refusal != "" {
 				require.ErrorContains(t, err, test.refusal)
 				return

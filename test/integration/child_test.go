@@ -20,12 +20,12 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// childSpec is the variable that makes the test binary a child process: a client
-// that does what its standard input says, and ends with it.
+// childSpec is the variable that makes the test binary a child process,
+// which does what its standard input says, and ends with it.
 const childSpec = "BERTH_INTEGRATION_CHILD"
 
 // spec is what a child is.
@@ -33,21 +33,21 @@ type spec struct {
 	URL       string
 	Namespace string
 	Lease     time.Duration
-	Label     string // of a client of semaphores
-	Locks     bool   // a client of locks instead of semaphores
-	Pools     bool   // a client of pools instead of semaphores
-	Both      bool   // one of semaphores and one of locks
-	Leads     bool   // a client that stands for election
-	Once      bool   // a client of what is done once in each period
-	Swarm     qlock.SwarmConfig
-	Busy      bool // no client: it only keeps a processor busy
+	Label     string
+	Locks     bool // it has locks instead of semaphores
+	Pools     bool // it has pools instead of semaphores
+	Both      bool // it has semaphores and locks
+	Leads     bool // it stands for election
+	Once      bool // it runs once in each period
+	Swarm     node.SwarmConfig
+	Busy      bool // no node: it only keeps a processor busy
 }
 
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
 	Do       string        // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant, onceServant and poolServant for those of others
-	Kind     keyspace.Kind // of a child with both clients
+	Kind     keyspace.Kind // of a child with both
 	Name     string        // of the semaphore, lock or pool
 	Owner    string        // for whom it is; "": nobody
 	Capacity int
@@ -127,23 +127,26 @@ func obey(s spec) error {
 		return err
 	}
 	defer redis.Close()
+	n, err := node.New(redis, node.Config{
+		Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls, Retry: heard, Swarm: s.Swarm,
+	})
+	if err != nil {
+		return err
+	}
 	c := &servant{out: json.NewEncoder(os.Stdout)}
 	switch {
 	case s.Locks:
-		c.carryOut, err = newLockServant(redis, s)
+		c.carryOut = newLockServant(n, s.Lease).carryOut
 	case s.Both:
-		c.carryOut, err = newBothServant(redis, s)
+		c.carryOut = newBothServant(n, s.Lease)
 	case s.Leads:
-		c.carryOut, err = newLeaderServant(redis, s)
+		c.carryOut = newLeaderServant(n, s.Lease).carryOut
 	case s.Once:
-		c.carryOut, err = newOnceServant(redis, s)
+		c.carryOut = (&onceServant{n}).carryOut
 	case s.Pools:
-		c.carryOut, err = newPoolServant(redis, s)
+		c.carryOut = newPoolServant(n).carryOut
 	default:
-		c.carryOut, err = newPermitServant(redis, s)
-	}
-	if err != nil {
-		return err
+		c.carryOut = newPermitServant(n).carryOut
 	}
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	for {
@@ -172,17 +175,15 @@ func (c *servant) serve(o order) {
 
 // permitServant is a child that uses semaphores.
 type permitServant struct {
-	client *semaphore.Client
+	node   *node.Node
 	grants atomic.Int64 // to those who churn
 
 	mu      sync.Mutex
 	permits map[string]*semaphore.Permit // guarded by mu, by name
 }
 
-func newPermitServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls, Retry: heard})
-	c := &permitServant{client: client, permits: map[string]*semaphore.Permit{}}
-	return c.carryOut, err
+func newPermitServant(n *node.Node) *permitServant {
+	return &permitServant{node: n, permits: map[string]*semaphore.Permit{}}
 }
 
 func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error {
@@ -200,7 +201,7 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 		a.Count = int(c.grants.Load())
 		return nil
 	case "pause":
-		return c.client.Operator().Pause(ctx, o.Name, o.By, "by a child")
+		return c.node.Operator().Pause(ctx, keyspace.Sem, o.Name, o.By, "by a child")
 	case "heed":
 		<-p.Wanted()
 		return p.Release(ctx)
@@ -220,11 +221,7 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 }
 
 func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
-	sem, err := c.client.Semaphore(o.Name, o.Capacity, nil)
-	if err != nil {
-		return err
-	}
-	p, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease})
+	p, err := semaphore.New(c.node, o.Name, o.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease})
 	if err != nil {
 		return err
 	}
@@ -237,10 +234,7 @@ func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
 
 // crowd begins many acquires that nobody waits for.
 func (c *permitServant) crowd(ctx context.Context, o order) error {
-	sem, err := c.client.Semaphore(o.Name, o.Capacity, nil)
-	if err != nil {
-		return err
-	}
+	sem := semaphore.New(c.node, o.Name, o.Capacity, nil)
 	for range o.Count {
 		go func() { _, _ = sem.Acquire(ctx, nil) }()
 	}
@@ -253,10 +247,7 @@ func (c *permitServant) churn(ctx context.Context, o order) error {
 	errs := make([]error, len(o.Names))
 	var all sync.WaitGroup
 	for i, name := range o.Names {
-		sem, err := c.client.Semaphore(name, o.Capacity, nil)
-		if err != nil {
-			return err
-		}
+		sem := semaphore.New(c.node, name, o.Capacity, nil)
 		all.Go(func() {
 			for errs[i] == nil {
 				p, err := sem.Acquire(ctx, nil)

@@ -3,7 +3,6 @@ package integration
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -20,22 +19,21 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// newBothServant is a child with a client of locks and one of semaphores: order.Kind says whose order it is.
-func newBothServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	locks, failed := newLockServant(redis, s)
-	permits, err := newPermitServant(redis, s)
+// newBothServant is a child with locks and semaphores: order.Kind says of which an order is.
+func newBothServant(n *node.Node, lease time.Duration) func(context.Context, order, *answer) error {
+	locks, permits := newLockServant(n, lease), newPermitServant(n)
 	return func(ctx context.Context, o order, a *answer) error {
 		if o.Kind == keyspace.Lock {
-			return locks(ctx, o, a)
+			return locks.carryOut(ctx, o, a)
 		}
-		return permits(ctx, o, a)
-	}, errors.Join(failed, err)
+		return permits.carryOut(ctx, o, a)
+	}
 }
 
 // readingUser makes a user that may read what Berth has stored, and nothing else. It returns what makes a client
@@ -124,7 +122,7 @@ func (w *world) onlyReads(verbs []string) {
 // Three processes each hold what the next waits for: two locks and a semaphore. A user that may only read finds the
 // circle at the first asking, and the hold that it names frees the others.
 func TestThreeProcessesInACircle(t *testing.T) {
-	for by, owned := range map[string]bool{"owner": true, "label": false} {
+	for by, owned := range map[string]bool{"owner": true, "node": false} {
 		t.Run(by, func(t *testing.T) {
 			w := private(t)
 			look, err := inspect.New(w.server.Client(t, w.readingUser()), inspect.Config{Namespace: w.ns, CallTimeout: calls})
@@ -174,7 +172,7 @@ func TestThreeProcessesInACircle(t *testing.T) {
 			require.Empty(t, w.refusals(), "nor has it tried to write")
 
 			// The last one loses what it holds: who waits for that goes on, and so do the others.
-			n, err := w.client(semaphore.Config{}).Operator().Release(ctx, berth.Target{Name: "third", Claim: circle.Release[0].Hold.Claim})
+			n, err := w.node(node.Config{}).Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "third", Claim: circle.Release[0].Hold.Claim})
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 			for _, i := range []int{1, 0, 2} {
@@ -217,9 +215,10 @@ func TestACircleOverServersOfACluster(t *testing.T) {
 			second = name
 		}
 	}
-	locks, err := qlock.New(d.Client(t), qlock.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls, Retry: heard})
+	n, err := node.New(d.Client(t), node.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls, Retry: heard})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = locks.Close(p.Within(patience)) })
+	t.Cleanup(func() { _ = n.Close(p.Within(patience)) })
+	locks := qlock.New(n, &qlock.Config{Lease: time.Minute})
 	wait := func(name, owner string) *testkit.Call[*qlock.Lock] {
 		return testkit.Begin(berth.WithOwner(ctx, owner), func(ctx context.Context) (*qlock.Lock, error) { return locks.Lock(ctx, name, nil) })
 	}

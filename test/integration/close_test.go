@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -16,8 +17,8 @@ import (
 func TestCloseInMidTraffic(t *testing.T) {
 	w := shared(t)
 	const holders, waiters, many = 20, 200, 100
-	cfg := semaphore.Config{Lease: time.Minute}
-	closing, staying := w.client(cfg), w.client(cfg)
+	cfg := node.Config{Lease: time.Minute}
+	closing, staying := w.node(cfg), w.node(cfg)
 	s, other := w.sem(closing, "gpu", holders), w.sem(staying, "gpu", holders)
 	var permits []*semaphore.Permit
 	for range holders {
@@ -33,7 +34,7 @@ func TestCloseInMidTraffic(t *testing.T) {
 	for range many { // on their way, or not begun
 		all.Go(func() {
 			if _, err := s.Acquire(w.Within(patience), nil); err == nil {
-				w.Error("granted behind others, or by a closed client")
+				w.Error("granted behind others, or by a closed node")
 			}
 		})
 	}
@@ -51,7 +52,7 @@ func TestCloseInMidTraffic(t *testing.T) {
 	}
 	v := w.whole("gpu")
 	for claim, r := range v.records {
-		require.Equal(t, staying.Node(), r.Node, "%s was left", claim)
+		require.Equal(t, staying.ID(), r.Node, "%s was left", claim)
 	}
 	t.Logf("closed with %d holds and %d waits within %v", holders, waiters, took.Round(time.Millisecond))
 	require.NoError(t, q.Wait(w).Release(w.Within(patience)))

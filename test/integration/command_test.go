@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -17,7 +17,7 @@ import (
 func TestTheCommandOfTheSmallestUser(t *testing.T) {
 	w := private(t)
 	w.server.SmallestUser(t, w.ns)
-	w.take(w.sem(w.client(semaphore.Config{}), "gpu", 1), nil)
+	w.take(w.sem(w.node(node.Config{}), "gpu", 1), nil)
 	program, err := harness.Command()
 	require.NoError(t, err)
 	run := func(args ...string) (code int, out, errs string) {

@@ -6,11 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -127,7 +127,7 @@ func (s *shell) offersNothing(args []string, texts ...string) {
 func TestCompletionRunsNoName(t *testing.T) {
 	w := shared(t)
 	program := w.berth()
-	locks := w.locker(qlock.Config{})
+	locks := w.locker(node.Config{})
 	claims := make(map[string]string)
 	for _, name := range []string{
 		"e$(id>pwned)x", "e$(id>pwned)y", "orders:eu-west.1", "orders:us,in", "team@a", "team@b/c", "region/nn",
@@ -141,10 +141,10 @@ func TestCompletionRunsNoName(t *testing.T) {
 	edges := []string{"=ls", "$(id>pwned)", "#x", "%1", "!x"}
 	alone := func(i int) string { return fmt.Sprint(w.ns, "-", i) }
 	for i, name := range append(edges, "-rf", "~root") {
-		locks, err := qlock.New(w.admin, qlock.Config{Namespace: alone(i), Lease: time.Minute})
+		n, err := node.New(w.admin, node.Config{Namespace: alone(i)})
 		require.NoError(w, err)
-		w.closed(locks.Close)
-		_, err = locks.Lock(w.Within(patience), name, nil)
+		w.closed(n.Close)
+		_, err = qlock.New(n, nil).Lock(w.Within(patience), name, nil)
 		require.NoError(w, err)
 	}
 	for name := range shells {

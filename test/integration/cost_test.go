@@ -8,26 +8,28 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// warm has the server know the scripts, opens all connections of the client and
+// warm has the server know the scripts, opens all connections of the node and
 // has it subscribe, so that none of it counts.
-func (w *world) warm(c *semaphore.Client) {
+func (w *world) warm(n *node.Node) {
 	w.Helper()
-	w.subscribe(c)
-	w.busy(c.Operator())
+	w.subscribe(n)
+	w.busy(n.Operator())
 }
 
-// busy runs so many scripts at once that all connections of the client are opened. What only reads
+// busy runs so many scripts at once that all connections of the node are opened. What only reads
 // goes over the first one.
-func (w *world) busy(ops *semaphore.Operator) {
+func (w *world) busy(ops *node.Operator) {
 	w.Helper()
 	for range 5 {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, err := ops.Sweep(w.Within(patience), "gpu"); err != nil {
+				if _, err := ops.Sweep(w.Within(patience), keyspace.Sem, "gpu"); err != nil {
 					w.Errorf("sweep: %v", err)
 				}
 			})
@@ -47,12 +49,12 @@ func (w *world) cost(step func()) int {
 func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 	w := private(t)
 	// No heartbeat comes, and no call is so slow that it is sent again.
-	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience}
+	cfg := node.Config{Lease: time.Hour, CallTimeout: patience}
 	var sems []*semaphore.Semaphore
 	for range 2 {
-		c := w.client(cfg)
-		sems = append(sems, w.sem(c, "gpu", 3))
-		w.warm(c)
+		n := w.node(cfg)
+		sems = append(sems, w.sem(n, "gpu", 3))
+		w.warm(n)
 	}
 	const many = 200
 	start := time.Now()
@@ -73,8 +75,8 @@ func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
 	})
 	t.Logf("%d scripts for %d contended permits", scripts, many)
 	require.GreaterOrEqual(t, scripts, 2*many)
-	const noted = 30 * time.Second // for which a client does not note that again
-	require.LessOrEqual(t, scripts, 2*many+len(sems)*(1+int(time.Since(start)/noted)), "each client notes once that it waits")
+	const noted = 30 * time.Second // for which a node does not note that again
+	require.LessOrEqual(t, scripts, 2*many+len(sems)*(1+int(time.Since(start)/noted)), "each node notes once that it waits")
 	w.idle("gpu")
 }
 
@@ -85,9 +87,9 @@ func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 	for name, old := range map[string]bool{"RESP 2": true, "RESP 3": false} {
 		t.Run(name, func(t *testing.T) {
 			w := private(t)
-			c := w.client(semaphore.Config{}, func(o *rueidis.ClientOption) { o.AlwaysRESP2 = old })
-			s := w.sem(c, "gpu", 1)
-			w.busy(c.Operator())
+			n := w.node(node.Config{}, func(o *rueidis.ClientOption) { o.AlwaysRESP2 = old })
+			s := w.sem(n, "gpu", 1)
+			w.busy(n.Operator())
 			before := w.connections()
 			p := w.take(s, nil)
 			var waits []*taking
@@ -95,7 +97,7 @@ func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 				waits = append(waits, w.begin(s, nil))
 			}
 			w.Await("all wait", func() bool { return w.waiting("gpu") == len(waits) })
-			w.subscribed(c)
+			w.subscribed(n)
 			require.LessOrEqual(t, w.connections()-before, 1)
 			require.NoError(t, p.Release(w.Within(patience)))
 			w.drainPermits(waits)

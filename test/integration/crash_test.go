@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -135,8 +136,8 @@ func TestCapacityIsWholeALeaseAfterAKill(t *testing.T) {
 	for what, run := range semCrashes {
 		t.Run("of "+what, func(t *testing.T) {
 			w := shared(t)
-			client := w.client(semaphore.Config{Lease: crashLease})
-			c := &semCrash{crash: w.crash("gpu", client.Node()), sem: w.sem(client, "gpu", 1)}
+			client := w.node(node.Config{Lease: crashLease})
+			c := &semCrash{crash: w.crash("gpu", client.ID()), sem: w.sem(client, "gpu", 1)}
 			p := run(c)
 			c.inTime(p.ID(), 0)
 			require.NoError(t, p.Release(c.Within(patience)))

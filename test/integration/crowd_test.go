@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -22,10 +23,10 @@ func TestManyGoroutinesOnCapacityTen(t *testing.T) {
 	const clients, many, capacity = 3, 300, 10
 	// All at once may take long, and a call that counts as unanswered leaves
 	// a tombstone; the state must still be there when all has been checked.
-	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience, Linger: time.Hour}
+	cfg := node.Config{Lease: time.Hour, CallTimeout: patience, Linger: time.Hour}
 	sems := make([]*semaphore.Semaphore, clients)
 	for i := range sems {
-		sems[i] = w.sem(w.client(cfg), "gpu", capacity)
+		sems[i] = w.sem(w.node(cfg), "gpu", capacity)
 	}
 	start := time.Now()
 	inside, grants := w.crowd(sems, many, capacity)
@@ -97,8 +98,8 @@ func (w *world) granted(p *semaphore.Permit) grant {
 
 func TestNothingIsLeftAfterLinger(t *testing.T) {
 	w := shared(t)
-	cfg := semaphore.Config{Linger: 200 * time.Millisecond, Lease: safe}
-	s := w.sem(w.client(cfg), "gpu", 1)
+	cfg := node.Config{Linger: 200 * time.Millisecond, Lease: safe}
+	s := w.sem(w.node(cfg), "gpu", 1)
 	p := w.take(s, nil)
 	q := w.queue(s, nil, 1)
 	require.Len(t, w.keys(), 2)

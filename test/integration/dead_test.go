@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -90,7 +91,7 @@ func TestAThousandDeadWaitersAhead(t *testing.T) {
 	var q *taking
 	g := bury(t, func(w *world) {
 		// Its next heartbeat, within a third of its lease, hears of the deadlines.
-		q = w.begin(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1), nil)
+		q = w.begin(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil)
 		w.Await("the live one waits", func() bool { return w.waiting("gpu") == dead+1 })
 	})
 	p := q.Wait(g.world)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // These processes drain.
@@ -20,11 +20,11 @@ const (
 	workers = worker + "*"
 )
 
-// quiet is a client whose pushes are all refused: what it says is heard by heartbeats, and by reading the notice.
-func (w *world) quiet() *semaphore.Client {
+// quiet is a node whose pushes are all refused: what it says is heard by heartbeats, and by reading the notice.
+func (w *world) quiet() *node.Node {
 	w.Helper()
 	w.do("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "&*", "+@all", "-publish")
-	return w.client(semaphore.Config{}, func(o *rueidis.ClientOption) { o.Username, o.Password = "quiet", "secret" })
+	return w.node(node.Config{}, func(o *rueidis.ClientOption) { o.Username, o.Password = "quiet", "secret" })
 }
 
 // work spawns a process of the workers, and returns when it has been granted something of what it churns.
@@ -93,7 +93,7 @@ func TestADrainEndsWhatAStoppedProcessHolds(t *testing.T) {
 	c := w.spawnAs(spec{Label: worker + "1", Lease: time.Minute}) // it does not end before the deadline
 	claim := c.acquire("gpu", 1).Claim
 	c.stop()
-	next := w.queue(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1), nil, 1) // it hears by a heartbeat
+	next := w.queue(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil, 1) // it hears by a heartbeat
 
 	drained, err := w.quiet().Operator().Drain(context.Background(), berth.DrainTarget{Label: workers}, 8*time.Second)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -45,8 +45,8 @@ func (w *world) explains(server *harness.Server, says string, codes ...inspect.C
 // alphaHolds has one process hold the only place, and another one wait for it. No heartbeat comes.
 func (w *world) alphaHolds() {
 	w.Helper()
-	w.take(w.sem(w.client(semaphore.Config{Label: "alpha", Lease: time.Hour}), "gpu", 1), nil)
-	w.queue(w.sem(w.client(semaphore.Config{Label: "beta", Lease: time.Hour}), "gpu", 1), nil, 1)
+	w.take(w.sem(w.node(node.Config{Label: "alpha", Lease: time.Hour}), "gpu", 1), nil)
+	w.queue(w.sem(w.node(node.Config{Label: "beta", Lease: time.Hour}), "gpu", 1), nil, 1)
 }
 
 const (
@@ -62,7 +62,7 @@ func TestExplainOfAFullServer(t *testing.T) {
 	w.fill()
 	w.explains(w.server, held+"The server is full: it refuses new claims, and who holds or waits goes on."+andNext,
 		inspect.Full, inspect.ServerFull)
-	_, err := w.sem(w.client(semaphore.Config{}), "gpu", 1).TryAcquire(w.Within(patience), nil)
+	_, err := w.sem(w.node(node.Config{}), "gpu", 1).TryAcquire(w.Within(patience), nil)
 	require.ErrorContains(t, err, "the server is full", "it is so")
 	w.drained()
 	w.explains(w.server, held+whatNext, inspect.Full)

@@ -16,6 +16,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -31,7 +33,7 @@ type failoverWorld struct {
 	kinds []string
 	take  map[string]func(context.Context) (berth.Hold, error)
 	try   map[string]func(context.Context) (berth.Hold, error)
-	pause map[string]func(ctx context.Context, name string, lasts time.Duration, reason string) error
+	pause func(ctx context.Context, kind string, lasts time.Duration) error
 	line  chan observe.Event // of the claims that stand in line
 }
 
@@ -47,16 +49,10 @@ func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) 
 			w.line <- e
 		}
 	})
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
+	n, err := node.New(redis, node.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
-	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
-	require.NoError(t, err)
-	sem, err := sems.Semaphore(name("sem"), 1, nil)
-	require.NoError(t, err)
-	pool, err := allocator.NewPool(pools, name("pool"), allocator.PoolConfig[string]{})
-	require.NoError(t, err)
+	sem, locks := semaphore.New(n, name("sem"), 1, nil), qlock.New(n, &qlock.Config{Lease: lease})
+	pool := allocator.New(n, name("pool"), allocator.PoolConfig[string]{})
 	_, err = pool.Add(w.Within(patience), []string{"only"}, nil)
 	require.NoError(t, err)
 	w.take = map[string]func(context.Context) (berth.Hold, error){
@@ -71,14 +67,10 @@ func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) 
 		"lock": func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, name("lock"), nil) },
 		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.TryAllocate(ctx, nil) },
 	}
-	w.pause = map[string]func(context.Context, string, time.Duration, string) error{
-		"sem": sems.Operator().Pause, "lock": locks.Operator().Pause, "pool": pools.Operator().Pause,
+	w.pause = func(ctx context.Context, kind string, lasts time.Duration) error {
+		return n.Operator().Pause(ctx, keyspace.Kind(kind), name(kind), lasts, "")
 	}
-	t.Cleanup(func() {
-		require.NoError(t, sems.Close(w.Within(patience)))
-		require.NoError(t, locks.Close(w.Within(patience)))
-		require.NoError(t, pools.Close(w.Within(patience)))
-	})
+	t.Cleanup(func() { require.NoError(t, n.Close(w.Within(patience))) })
 	return w
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -82,7 +83,7 @@ func TestWritesOfOneScriptNeverFallBack(t *testing.T) {
 	var refused atomic.Int64
 	var wg sync.WaitGroup
 	for range 4 {
-		s, redis := w.sem(w.client(semaphore.Config{}), "x", 1), w.server.Client(t)
+		s, redis := w.sem(w.node(node.Config{}), "x", 1), w.server.Client(t)
 		write := func(number int64) {
 			written, err := script.Exec(ctx, redis, []string{data, log}, []string{strconv.FormatInt(number, 10)}).AsInt64()
 			if err != nil {

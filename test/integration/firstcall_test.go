@@ -12,9 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // trips counts how often a client on one connection has waited for the server.
@@ -75,44 +73,30 @@ func (c *counted) Read(p []byte) (int, error) {
 }
 
 // One reads the notice: a grant beside that could be one in a pause.
-func TestTheFirstCallOfAClientTakesThreeTripsAtTheMost(t *testing.T) {
+func TestTheFirstCallOfANodeTakesThreeTripsAtTheMost(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
 		most int
 		call func(w *world, redis rueidis.Client) error
 	}{
 		"a lock": {2, func(w *world, redis rueidis.Client) error {
-			c, err := qlock.New(redis, qlock.Config{Namespace: w.ns})
-			require.NoError(w, err)
-			w.closed(c.Close)
-			_, err = c.TryLock(ctx, "door", nil)
+			_, err := w.lockerOn(redis, node.Config{}).TryLock(ctx, "door", nil)
 			return err
 		}},
 		"a semaphore of 10": {2, func(w *world, redis rueidis.Client) error {
-			_, err := w.sem(w.clientOn(redis, semaphore.Config{}), "gpu", 10).TryAcquire(ctx, nil)
+			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 10).TryAcquire(ctx, nil)
 			return err
 		}},
 		"a semaphore of 1 that is in fat form": {3, func(w *world, redis rueidis.Client) error {
-			other := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+			other := w.sem(w.node(node.Config{}), "gpu", 1)
 			w.take(other, nil)
-			_, err := w.sem(w.clientOn(redis, semaphore.Config{}), "gpu", 1).TryAcquire(ctx, nil)
+			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 1).TryAcquire(ctx, nil)
 			require.ErrorIs(w, err, berth.ErrBusy)
 			return nil
 		}},
 		"a pool": {2, func(w *world, redis rueidis.Client) error {
-			ops, err := allocator.New(w.server.Client(w.T), allocator.Config{Namespace: w.ns})
-			require.NoError(w, err)
-			w.closed(ops.Close)
-			filled, err := allocator.NewPool(ops, "proxies", allocator.PoolConfig[string]{})
-			require.NoError(w, err)
-			_, err = filled.Add(ctx, []string{"a"}, nil)
-			require.NoError(w, err)
-			c, err := allocator.New(redis, allocator.Config{Namespace: w.ns})
-			require.NoError(w, err)
-			w.closed(c.Close)
-			p, err := allocator.NewPool(c, "proxies", allocator.PoolConfig[string]{})
-			require.NoError(w, err)
-			_, err = p.TryAllocate(ctx, nil)
+			w.add(w.pool(node.Config{}), "a")
+			_, err := w.proxies(w.nodeOn(redis, node.Config{}), poolConfig{}).TryAllocate(ctx, nil)
 			return err
 		}},
 	} {

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -42,10 +44,10 @@ func (w *world) drained() {
 	w.do("CONFIG", "SET", "maxmemory", "0")
 }
 
-// fullHouse is a server that is about to be full, and two clients of it.
+// fullHouse is a server that is about to be full, and two nodes on it.
 type fullHouse struct {
 	*world
-	here, there *semaphore.Client
+	here, there *node.Node
 }
 
 const fullLease = safe
@@ -158,7 +160,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"a resize grants": func(f *fullHouse, name string) func() {
 		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			require.NoError(f, f.here.Operator().Resize(f.Within(patience), name, 2, nil))
+			require.NoError(f, semaphore.NewOperator(f.here).Resize(f.Within(patience), name, 2, nil))
 			f.release(q.Wait(f.world))
 			f.release(p)
 		}
@@ -166,7 +168,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"an operator releases": func(f *fullHouse, name string) func() {
 		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
-			_, err := f.here.Operator().Release(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			_, err := f.here.Operator().Release(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
 			require.NoError(f, err)
 			f.release(q.Wait(f.world))
 			f.Signalled("the holder to hear", p.Done())
@@ -177,7 +179,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		p, q := f.held(name, nil), f.waits(name, nil)
 		asked := p.Wanted() // its node listens from here on
 		return func() {
-			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
 			require.NoError(f, err)
 			f.Signalled("the holder to hear", asked)
 			f.whole(name)
@@ -188,7 +190,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 	"a hold of a thin name is wanted back, or that is refused": func(f *fullHouse, name string) func() {
 		p := f.held(name, nil)
 		return func() {
-			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Name: name, Claim: p.ID()})
+			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
 			f.orFull(err)
 			require.NoError(f, p.Renew(f.Within(patience)))
 			f.release(p)
@@ -198,23 +200,23 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		p, q := f.held(name, nil), f.waits(name, nil)
 		return func() {
 			ops := f.here.Operator()
-			require.NoError(f, ops.Pause(f.Within(patience), name, time.Hour, "full"))
+			require.NoError(f, ops.Pause(f.Within(patience), keyspace.Sem, name, time.Hour, "full"))
 			f.release(p)
-			require.NoError(f, ops.Pause(f.Within(patience), name, time.Hour, "again"))
+			require.NoError(f, ops.Pause(f.Within(patience), keyspace.Sem, name, time.Hour, "again"))
 			require.False(f, q.Over())
-			require.NoError(f, ops.Unpause(f.Within(patience), name))
+			require.NoError(f, ops.Unpause(f.Within(patience), keyspace.Sem, name))
 			f.release(q.Wait(f.world))
 		}
 	},
 	"an idle name is paused, or that is refused": func(f *fullHouse, name string) func() {
 		return func() {
-			f.orFull(f.here.Operator().Pause(f.Within(patience), name, time.Minute, "full"))
-			f.orFull(f.here.Operator().Unpause(f.Within(patience), name))
+			f.orFull(f.here.Operator().Pause(f.Within(patience), keyspace.Sem, name, time.Minute, "full"))
+			f.orFull(f.here.Operator().Unpause(f.Within(patience), keyspace.Sem, name))
 		}
 	},
 	"a pause ends by itself": func(f *fullHouse, name string) func() {
 		p, q := f.held(name, nil), f.waits(name, nil)
-		require.NoError(f, f.here.Operator().Pause(f.Within(patience), name, fullLease, ""))
+		require.NoError(f, f.here.Operator().Pause(f.Within(patience), keyspace.Sem, name, fullLease, ""))
 		f.release(p)
 		return func() { f.release(q.Wait(f.world)) }
 	},
@@ -223,7 +225,7 @@ var inFullHouse = map[string]func(f *fullHouse, name string) func(){
 		return func() {
 			token, err := p.Detach(f.Within(patience))
 			require.NoError(f, err)
-			p, err := f.there.Resume(f.Within(patience), token)
+			p, err := f.sem(f.there, name, 1).Resume(f.Within(patience), token)
 			require.NoError(f, err)
 			f.release(p)
 		}
@@ -235,8 +237,8 @@ func TestAFullServer(t *testing.T) {
 	for what, prepare := range inFullHouse {
 		t.Run(what, func(t *testing.T) {
 			f := &fullHouse{world: private(t)}
-			cfg := semaphore.Config{Lease: fullLease}
-			f.here, f.there = f.client(cfg), f.client(cfg)
+			cfg := node.Config{Lease: fullLease}
+			f.here, f.there = f.node(cfg), f.node(cfg)
 			then := prepare(f, "gpu")
 			f.fill()
 			then()
@@ -278,11 +280,11 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 	q.drain()
 }
 
-// A hold and a waiter of one client are renewed in one call. That the waiter,
+// A hold and a waiter of one node are renewed in one call. That the waiter,
 // forgotten, cannot be put back must not cost the hold its renewal.
 func TestARestoreThatFailsCostsNoHold(t *testing.T) {
 	w := private(t)
-	s := w.sem(w.client(semaphore.Config{Lease: fullLease}), "gpu", 1)
+	s := w.sem(w.node(node.Config{Lease: fullLease}), "gpu", 1)
 	p := w.take(s, nil)
 	q := w.queue(s, nil, 1)
 	claim := w.look("gpu").inLine()[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -15,8 +16,8 @@ import (
 func TestAPauseEndsByItselfThoughWhoPausedIsDead(t *testing.T) {
 	const lasts = 2 * time.Second
 	w := shared(t)
-	lag, client := w.measure(), w.client(semaphore.Config{Lease: time.Minute})
-	sem := w.sem(client, "gpu", 1)
+	lag, n := w.measure(), w.node(node.Config{Lease: time.Minute})
+	sem := w.sem(n, "gpu", 1)
 	held := w.take(sem, nil)
 	q := w.queue(sem, nil, 1)
 	c := w.spawn(safe)
@@ -26,7 +27,7 @@ func TestAPauseEndsByItselfThoughWhoPausedIsDead(t *testing.T) {
 	lag.reset()
 	c.kill()
 	require.NoError(t, held.Release(w.Within(patience)))
-	require.NoError(t, client.Operator().Resize(w.Within(patience), "gpu", 2, nil))
+	require.NoError(t, semaphore.NewOperator(n).Resize(w.Within(patience), "gpu", 2, nil))
 	due := max(after+lasts.Milliseconds(), w.now()) // these calls may have taken longer than the pause
 	p := q.Wait(w)
 	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
@@ -41,7 +42,7 @@ func TestAPauseOutlivesAFailover(t *testing.T) {
 	held, waiters := w.hold(), w.queue(3)
 	pause := func(lasts time.Duration) {
 		for _, kind := range w.kinds {
-			require.NoError(t, w.pause[kind](w.Within(patience), name(kind), lasts, "failover"))
+			require.NoError(t, w.pause(w.Within(patience), kind, lasts))
 		}
 	}
 	pause(time.Hour)
@@ -74,7 +75,7 @@ func TestAPauseOfAllNamesBindsEveryProcess(t *testing.T) {
 		}
 		return sum
 	}
-	ops := w.client(semaphore.Config{}).Operator()
+	ops := w.node(node.Config{}).Operator()
 	all, err := ops.PauseAll(w.Within(patience), time.Hour, "moving house")
 	require.NoError(t, err)
 	require.Equal(t, len(names), all.Names)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -30,7 +31,7 @@ func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
 	for range loops {
 		w.keepBusy()
 	}
-	client := w.locker(qlock.Config{Lease: lease})
+	client := w.locker(node.Config{Lease: lease})
 	locks := make([]*qlock.Lock, many)
 	w.eachOf(many, func(i int) (err error) {
 		locks[i], err = client.Lock(w.Within(patience), fmt.Sprint("name ", i), nil)

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
@@ -158,22 +159,19 @@ func everything(ctx context.Context, t testing.TB, look *inspect.Reader) (names,
 func (w *world) street() {
 	w.Helper()
 	ctx := w.Within(patience)
-	sems := w.client(semaphore.Config{})
-	gpu := w.sem(sems, "gpu", 3)
+	locks := w.locker(node.Config{Swarm: node.SwarmConfig{Auto: true}})
+	gpu := w.sem(locks.Node, "gpu", 3)
 	for range 3 {
 		w.take(gpu, nil)
 	}
 	w.queue(gpu, nil, 1)
 	w.queue(gpu, &semaphore.AcquireOptions{Priority: 2, Weight: 2}, 2)
-	locks := w.locker(qlock.Config{Swarm: qlock.SwarmConfig{Auto: true}})
 	_, err := locks.Lock(ctx, "nightly", nil)
 	require.NoError(w, err)
 	for range 2 {
-		go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Access: qlock.LIFO}) }() // ends with the client
+		go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Access: qlock.LIFO}) }() // ends with the node
 	}
-	pools := w.pooler(allocator.Config{})
-	pool, err := allocator.NewPool(pools, "proxies", poolConfig{})
-	require.NoError(w, err)
+	pool := w.proxies(locks.Node, poolConfig{})
 	_, err = pool.Add(ctx, []string{"a", "b", "c"}, nil)
 	require.NoError(w, err)
 	require.NoError(w, pool.Rest(ctx, "b", time.Hour, "answers 429", nil))
@@ -181,7 +179,7 @@ func (w *world) street() {
 	_, err = pool.Allocate(ctx, nil)
 	require.NoError(w, err)
 	for _, opts := range []*allocator.AllocateOptions{{Resource: "a"}, nil} {
-		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the client
+		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the node
 	}
 	look := w.inspector(w.admin)
 	w.Await("all wait, and the registry knows", func() bool {
@@ -241,7 +239,7 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 			space, err := keyspace.New(ns)
 			require.NoError(t, err)
 			w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
-			gpu := w.sem(w.clientOn(d.Client(t), semaphore.Config{Namespace: ns, Lease: time.Minute}), "gpu", 1)
+			gpu := w.sem(w.nodeOn(d.Client(t), node.Config{Namespace: ns, Lease: time.Minute}), "gpu", 1)
 			w.take(gpu, nil)
 			w.queue(gpu, nil, 1)
 			redis := d.Client(t, user, func(o *rueidis.ClientOption) { o.ReplicaOnly = test.replica })
@@ -318,8 +316,8 @@ func mostOf(all seen) (most, trips int) {
 func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
 	const names, waiters, contended = 30_000, 3_000, 60
 	w := private(t)
-	cfg := semaphore.Config{Lease: time.Hour, CallTimeout: patience}
-	sems := w.client(cfg)
+	cfg := node.Config{Lease: time.Hour, CallTimeout: patience}
+	sems := w.node(cfg)
 	crowd := w.sem(sems, "crowd", 2)
 	w.take(crowd, nil)
 	w.take(crowd, nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -19,7 +20,7 @@ func TestALateAcquireMeetsATombstone(t *testing.T) {
 		t.Run(script, func(t *testing.T) {
 			w := shared(t)
 			m := w.meddler()
-			s := w.sem(w.clientOn(m, semaphore.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", capacity)
+			s := w.sem(w.nodeOn(m, node.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", capacity)
 			m.always(script, deferred) // also the attempts that follow, where the cancel takes its time
 			ctx, cancel := context.WithCancel(t.Context())
 			q := w.beginWith(ctx, s, nil)
@@ -42,7 +43,7 @@ func TestALateAcquireMeetsATombstone(t *testing.T) {
 func TestAttemptsThatRunTwiceHoldOnce(t *testing.T) {
 	w := shared(t)
 	m := w.meddler()
-	s := w.sem(w.clientOn(m, semaphore.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", 2)
+	s := w.sem(w.nodeOn(m, node.Config{Lease: time.Minute, CallTimeout: time.Second}), "gpu", 2)
 	m.next("semaphore_acquire", unheard, deferred)
 	p := w.take(s, nil)
 	require.Equal(t, 2, m.meddled("semaphore_acquire"))
@@ -74,9 +75,9 @@ func TestAReleaseThatWasNotAnsweredCanBeRepeated(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := shared(t)
 			m := w.meddler()
-			cfg := semaphore.Config{Lease: time.Minute, CallTimeout: safe / 2} // of two attempts one is answered, whatever the machine does
+			cfg := node.Config{Lease: time.Minute, CallTimeout: safe / 2} // of two attempts one is answered, whatever the machine does
 			cfg.Retry.Attempts = 2
-			s := w.sem(w.clientOn(m, cfg), "gpu", test.capacity)
+			s := w.sem(w.nodeOn(m, cfg), "gpu", test.capacity)
 			p := w.take(s, nil)
 			m.next(test.script, test.fate, test.fate)
 			require.Error(t, p.Release(w.Within(patience)))
@@ -94,8 +95,8 @@ func TestAReleaseThatWasNotAnsweredCanBeRepeated(t *testing.T) {
 func TestALateRestoreBringsNothingBack(t *testing.T) {
 	w := shared(t)
 	m := w.meddler()
-	holder := w.sem(w.client(semaphore.Config{Lease: time.Minute}), "gpu", 1)
-	s := w.sem(w.clientOn(m, semaphore.Config{Lease: safe}), "gpu", 1)
+	holder := w.sem(w.node(node.Config{Lease: time.Minute}), "gpu", 1)
+	s := w.sem(w.nodeOn(m, node.Config{Lease: safe}), "gpu", 1)
 	w.take(holder, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	q := w.beginWith(ctx, s, nil)
@@ -125,9 +126,9 @@ func TestAPushForAnEarlierAttemptIsNotBelieved(t *testing.T) {
 	w := shared(t)
 	const lease = safe
 	m := w.meddler()
-	first := w.sem(w.client(semaphore.Config{Lease: lease}), "gpu", 1)
-	third := w.sem(w.client(semaphore.Config{Lease: lease}), "gpu", 1)
-	client := w.clientOn(m, semaphore.Config{Lease: lease, CallTimeout: 2 * lease})
+	first := w.sem(w.node(node.Config{Lease: lease}), "gpu", 1)
+	third := w.sem(w.node(node.Config{Lease: lease}), "gpu", 1)
+	client := w.nodeOn(m, node.Config{Lease: lease, CallTimeout: 2 * lease})
 	second := w.sem(client, "gpu", 1)
 	w.subscribe(client)
 
@@ -162,9 +163,9 @@ func TestAPushForAnEarlierAttemptIsNotBelieved(t *testing.T) {
 func TestALatePushIsNotBelieved(t *testing.T) {
 	w := shared(t)
 	m := w.meddler()
-	cfg := semaphore.Config{Lease: safe, CallTimeout: 2 * time.Second}
-	first, third := w.sem(w.client(cfg), "gpu", 1), w.sem(w.client(cfg), "gpu", 1)
-	client := w.clientOn(m, cfg)
+	cfg := node.Config{Lease: safe, CallTimeout: 2 * time.Second}
+	first, third := w.sem(w.node(cfg), "gpu", 1), w.sem(w.node(cfg), "gpu", 1)
+	client := w.nodeOn(m, cfg)
 	w.subscribe(client)
 	p := w.take(first, nil)
 	q := w.queue(w.sem(client, "gpu", 1), nil, 1)
@@ -190,27 +191,27 @@ func TestALatePushIsNotBelieved(t *testing.T) {
 	require.NoError(t, p.Release(w.Within(patience)))
 }
 
-// subscribe has a client subscribe to its wake-ups, which it does when it first
+// subscribe has a node subscribe to its wake-ups, which it does when it first
 // has to wait.
-func (w *world) subscribe(c *semaphore.Client) {
+func (w *world) subscribe(n *node.Node) {
 	w.Helper()
-	s := w.sem(c, "subscribe", 1)
+	s := w.sem(n, "subscribe", 1)
 	p := w.take(s, nil)
 	q := w.queue(s, nil, 1)
-	w.subscribed(c)
+	w.subscribed(n)
 	require.NoError(w, p.Release(w.Within(patience)))
 	require.NoError(w, q.Wait(w).Release(w.Within(patience)))
 }
 
-// subscribed waits until a client has subscribed to its wake-ups.
-func (w *world) subscribed(c *semaphore.Client) {
+// subscribed waits until a node has subscribed to its wake-ups.
+func (w *world) subscribed(n *node.Node) {
 	w.Helper()
-	w.Await("the client has subscribed", func() bool {
-		heard, err := w.do("PUBSUB", "NUMSUB", w.space.Wake(c.Node())).ToArray()
+	w.Await("the node has subscribed", func() bool {
+		heard, err := w.do("PUBSUB", "NUMSUB", w.space.Wake(n.ID())).ToArray()
 		require.NoError(w, err)
-		n, err := heard[1].AsInt64()
+		listeners, err := heard[1].AsInt64()
 		require.NoError(w, err)
-		return n == 1
+		return listeners == 1
 	})
 }
 
@@ -224,8 +225,8 @@ func (d deaf) Receive(ctx context.Context, cmd rueidis.Completed, _ func(rueidis
 // Pushes may all be lost: heartbeats bring the same news.
 func TestWaitsEndWithoutPushes(t *testing.T) {
 	w := shared(t)
-	first := w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1)
-	second := w.sem(w.clientOn(deaf{w.server.Client(t)}, semaphore.Config{Lease: safe}), "gpu", 1)
+	first := w.sem(w.node(node.Config{Lease: safe}), "gpu", 1)
+	second := w.sem(w.nodeOn(deaf{w.server.Client(t)}, node.Config{Lease: safe}), "gpu", 1)
 	p := w.take(first, nil)
 	q := w.queue(second, nil, 1)
 	require.NoError(t, p.Release(w.Within(patience)))
@@ -237,9 +238,9 @@ func TestWaitsEndWithoutPushes(t *testing.T) {
 func TestALostConfirmationIsRepeated(t *testing.T) {
 	w := shared(t)
 	m := w.meddler()
-	cfg := semaphore.Config{Lease: 10 * time.Second, CallTimeout: 500 * time.Millisecond}
-	first := w.sem(w.client(cfg), "gpu", 1)
-	second := w.sem(w.clientOn(m, cfg), "gpu", 1)
+	cfg := node.Config{Lease: 10 * time.Second, CallTimeout: 500 * time.Millisecond}
+	first := w.sem(w.node(cfg), "gpu", 1)
+	second := w.sem(w.nodeOn(m, cfg), "gpu", 1)
 	p := w.take(first, nil)
 	q := w.queue(second, &semaphore.AcquireOptions{MaxHold: time.Minute}, 1)
 	m.next("semaphore_renew", unheard, deferred, unheard)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -27,17 +27,15 @@ const boss = "boss"
 //	wait     the same by Done
 //	context  look at it once
 type leaderServant struct {
-	client *leader.Client
-	lease  time.Duration
+	node  *node.Node
+	lease time.Duration
 
 	mu    sync.Mutex
 	terms map[string]context.Context // guarded by mu: of f, by name
 }
 
-func newLeaderServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := leader.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
-	c := &leaderServant{client: client, lease: s.Lease, terms: map[string]context.Context{}}
-	return c.carryOut, err
+func newLeaderServant(n *node.Node, lease time.Duration) *leaderServant {
+	return &leaderServant{node: n, lease: lease, terms: map[string]context.Context{}}
 }
 
 func (c *leaderServant) carryOut(ctx context.Context, o order, a *answer) error {
@@ -68,10 +66,11 @@ func (c *leaderServant) carryOut(ctx context.Context, o order, a *answer) error 
 }
 
 func (c *leaderServant) lead(ctx context.Context, o order, a *answer) error {
+	e := leader.New(c.node, o.Name, &leader.Config{Lease: c.lease})
 	leads := make(chan struct{})
 	go func() {
-		_ = c.client.Run(ctx, o.Name, nil, func(ctx context.Context) error {
-			a.Fence, a.Node = c.client.Fence(ctx, o.Name), c.client.Node()
+		_ = e.Run(ctx, func(ctx context.Context) error {
+			a.Fence, a.Node = e.Fence(ctx), c.node.ID()
 			c.mu.Lock()
 			c.terms[o.Name] = ctx
 			c.mu.Unlock()
@@ -101,27 +100,24 @@ func (c *leaderServant) firstLook(term context.Context, ended func() bool) error
 	}
 }
 
-// leaders is a client that stands for election, closed when the test ends.
-func (w *world) leaders(redis rueidis.Client, lease time.Duration) *leader.Client {
+// candidate is a node that stands for election, closed when the test ends.
+func (w *world) candidate(redis rueidis.Client, lease time.Duration) *node.Node {
 	w.Helper()
-	c, err := leader.New(redis, qlock.Config{Namespace: w.ns, Lease: lease, CallTimeout: calls, Retry: heard})
-	require.NoError(w, err)
-	w.closed(c.Close)
-	return c
+	return w.nodeOn(redis, node.Config{Lease: lease, CleanupTimeout: 2 * time.Second})
 }
 
 // stage is where terms take place: in the moment in which one begins, the contexts of all others have ended, and
 // its fence is the greatest.
 type stage struct {
 	mu    sync.Mutex
-	began chan struct{}     // guarded by mu: closed with the next term
-	all   []context.Context // guarded by mu: of the terms, in their order
-	who   []*leader.Client  // guarded by mu: of each
-	fence int64             // guarded by mu
-	wrong []string          // guarded by mu
+	began chan struct{}      // guarded by mu: closed with the next term
+	all   []context.Context  // guarded by mu: of the terms, in their order
+	who   []*leader.Election // guarded by mu: of each
+	fence int64              // guarded by mu
+	wrong []string           // guarded by mu
 }
 
-func (s *stage) enter(ctx context.Context, c *leader.Client, fence int64) {
+func (s *stage) enter(ctx context.Context, e *leader.Election, fence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, other := range s.all {
@@ -132,13 +128,13 @@ func (s *stage) enter(ctx context.Context, c *leader.Client, fence int64) {
 	if fence <= s.fence {
 		s.wrong = append(s.wrong, fmt.Sprintf("fence %d comes after %d", fence, s.fence))
 	}
-	s.all, s.who, s.fence = append(s.all, ctx), append(s.who, c), fence
+	s.all, s.who, s.fence = append(s.all, ctx), append(s.who, e), fence
 	close(s.began)
 	s.began = make(chan struct{})
 }
 
 // terms are how many there were, who has the newest, and what is closed when the next one begins.
-func (s *stage) terms() (count int, newest *leader.Client, next <-chan struct{}) {
+func (s *stage) terms() (count int, newest *leader.Election, next <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if count = len(s.all); count > 0 {
@@ -147,15 +143,15 @@ func (s *stage) terms() (count int, newest *leader.Client, next <-chan struct{})
 	return count, newest, s.began
 }
 
-// stand has a client stand until the test ends.
-func (w *world) stand(s *stage, c *leader.Client) {
+// stand has a process stand until the test ends.
+func (w *world) stand(s *stage, e *leader.Election) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = c.Run(ctx, boss, nil, func(ctx context.Context) error {
-			s.enter(ctx, c, c.Fence(ctx, boss))
+		_ = e.Run(ctx, func(ctx context.Context) error {
+			s.enter(ctx, e, e.Fence(ctx))
 			<-ctx.Done()
 			return nil
 		})
@@ -169,15 +165,15 @@ func (w *world) stand(s *stage, c *leader.Client) {
 // A child leads, and is killed.
 func TestTheNextLeadsALeaseAfterAKill(t *testing.T) {
 	w := sharedLocks(t)
-	next := w.leaders(w.server.Client(t), crashLease)
-	c := w.crash(boss, next.Node())
+	n := w.candidate(w.server.Client(t), crashLease)
+	next, c := leader.New(n, boss, &leader.Config{Lease: crashLease}), w.crash(boss, n.ID())
 	first := w.spawnAs(spec{Lease: crashLease, Leads: true})
 	require.Empty(t, first.ask(order{Do: "lead", Name: boss}).Err)
 	began := make(chan int64, 1)
 	ctx, cancel := context.WithCancel(w.Within(2 * patience))
 	over := make(chan error, 1)
 	go func() {
-		over <- next.Run(ctx, boss, nil, func(ctx context.Context) error {
+		over <- next.Run(ctx, func(ctx context.Context) error {
 			began <- w.now()
 			<-ctx.Done()
 			return nil
@@ -187,7 +183,7 @@ func TestTheNextLeadsALeaseAfterAKill(t *testing.T) {
 	c.beat()
 	c.kill(first)
 	at := <-began
-	now, err := next.Current(w.Within(patience), boss)
+	now, err := next.Current(w.Within(patience))
 	require.NoError(t, err)
 	c.inTime(now.ID, 0)
 	require.LessOrEqual(t, at-c.deadline, c.lag.allow(slack, 4).Milliseconds(), "f began so much after the lease")
@@ -208,12 +204,12 @@ func TestThroughPartitionsNoTwoLead(t *testing.T) {
 			w := sharedLocks(t)
 			w.Relies(lease)
 			s := &stage{began: make(chan struct{})}
-			links := map[*leader.Client]*harness.Proxied{}
+			links := map[*leader.Election]*harness.Proxied{}
 			for range 2 {
 				proxy := harness.Proxy(t, w.server)
-				c := w.leaders(proxy.Client(t), lease)
-				links[c] = proxy
-				w.stand(s, c)
+				e := leader.New(w.candidate(proxy.Client(t), lease), boss, &leader.Config{Lease: lease})
+				links[e] = proxy
+				w.stand(s, e)
 			}
 			for round := range rounds {
 				w.Await("one leads and the other one stands", func() bool {
@@ -239,7 +235,7 @@ func TestThroughPartitionsNoTwoLead(t *testing.T) {
 func TestAStoppedLeaderIsToldAtItsFirstLook(t *testing.T) {
 	w := sharedLocks(t)
 	child := w.spawnAs(spec{Lease: safe, Leads: true})
-	next := w.leaders(w.server.Client(t), time.Minute)
+	n := w.candidate(w.server.Client(t), time.Minute)
 	looks := []string{"look", "wait", "context"} // each at a term of its own
 	fences, begins := map[string]int64{}, map[string]chan int64{}
 	ctx, cancel := context.WithCancel(w.Within(2 * patience))
@@ -248,9 +244,10 @@ func TestAStoppedLeaderIsToldAtItsFirstLook(t *testing.T) {
 		a := child.ask(order{Do: "lead", Name: look})
 		require.Empty(t, a.Err)
 		fences[look], begins[look] = a.Fence, make(chan int64, 1)
+		next := leader.New(n, look, &leader.Config{Lease: time.Minute})
 		runs.Go(func() {
-			_ = next.Run(ctx, look, nil, func(ctx context.Context) error {
-				begins[look] <- next.Fence(ctx, look)
+			_ = next.Run(ctx, func(ctx context.Context) error {
+				begins[look] <- next.Fence(ctx)
 				<-ctx.Done()
 				return nil
 			})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -19,7 +20,7 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	user := w.server.SmallestUser(t, w.ns)
 	w.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
 	// The first heartbeat is far off: what comes, comes by a push.
-	cfg := qlock.Config{Lease: time.Hour, Swarm: watching()}
+	cfg := node.Config{Lease: time.Hour, Swarm: watching()}
 	here, there := w.locker(cfg, user), w.locker(cfg, user)
 	ctx := w.Within(patience)
 
@@ -42,7 +43,7 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.ErrorAs(t, err, &refusal)
 	require.Len(t, refusal.Holders, 3, "who holds could not be asked")
 	require.NoError(t, l.Extend(ctx, time.Second))
-	require.NoError(t, there.Operator().Extend(ctx, door, time.Second))
+	require.NoError(t, qlock.NewOperator(there.Node).Extend(ctx, door, time.Second))
 	w.unlock(worked, inner)
 
 	q := w.lockQueue(there, &qlock.LockOptions{Access: qlock.Random, RequeueEvery: 100 * time.Millisecond}, 1)
@@ -59,11 +60,11 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 	require.NoError(t, err)
 	l, err = here.Resume(ctx, token)
 	require.NoError(t, err)
-	_, err = there.Operator().Release(ctx, berth.Target{Name: door})
+	_, err = there.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})
 	require.NoError(t, err)
 	require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
 	l = w.lock(here, nil)
-	count, err := there.Operator().Release(ctx, berth.Target{Node: here.Node()})
+	count, err := there.Operator().Release(ctx, berth.Target{Node: here.ID()})
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
@@ -76,7 +77,7 @@ func TestTheSmallestUserOfLocks(t *testing.T) {
 		nodes++
 	}
 	require.Equal(t, 2, nodes)
-	for _, c := range []*qlock.Client{here, there} {
+	for _, c := range []*locker{here, there} {
 		require.NoError(t, c.Swarm().ProbeNow(ctx))
 		require.NoError(t, c.Swarm().Status().Err)
 		require.NoError(t, c.Swarm().Stop(ctx))
@@ -93,7 +94,7 @@ func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
 	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	dead.acquireFixed(order{Lease: time.Hour})
-	here := w.locker(qlock.Config{Swarm: watching()}, user)
+	here := w.locker(node.Config{Swarm: watching()}, user)
 	require.NoError(t, here.Swarm().Start(w.Within(patience)))
 	q := w.lockQueue(here, nil, 1)
 	dead.kill()
@@ -105,12 +106,12 @@ func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
 // The nodes are listed all the same.
 func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
 	w := privateLocks(t)
-	blind := w.locker(qlock.Config{Swarm: watching()}, w.server.SmallestUser(t, w.ns))
+	blind := w.locker(node.Config{Swarm: watching()}, w.server.SmallestUser(t, w.ns))
 	dead := w.spawnLocker(spec{Swarm: inSwarm()})
 	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
 	held := dead.acquireFixed(order{Lease: time.Hour})
 	dead.kill()
-	node := func() (found qlock.SwarmNode) {
+	seen := func() (found node.SwarmNode) {
 		for n, err := range blind.Swarm().Info(w.Within(patience)) {
 			require.NoError(t, err)
 			require.Equal(t, held.Node, n.Node)
@@ -118,17 +119,17 @@ func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
 		}
 		return found
 	}
-	w.Await("it is dead", func() bool { return node().Zombie })
+	w.Await("it is dead", func() bool { return seen().Zombie })
 	flushed, err := blind.Swarm().FlushNow(w.Within(patience))
 	require.ErrorContains(t, err, "NOPERM")
 	require.Zero(t, flushed)
-	require.False(t, node().Condemned)
+	require.False(t, seen().Condemned)
 	_, err = blind.Swarm().Zombies(w.Within(patience))
 	require.ErrorContains(t, err, "NOPERM")
 
-	flushed, err = w.locker(qlock.Config{}).Swarm().FlushNow(w.Within(patience))
+	flushed, err = w.locker(node.Config{}).Swarm().FlushNow(w.Within(patience))
 	require.NoError(t, err)
-	require.Equal(t, qlock.Flushed{Nodes: 1, Holds: 1}, flushed)
+	require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, flushed)
 }
 
 // refusals are what the server has refused a user of it, but for what rueidis asks

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -26,11 +27,11 @@ func TestTheLineOfALockSurvives(t *testing.T) {
 	for what, strike := range lockAmnesias {
 		t.Run(what, func(t *testing.T) {
 			w := privateLocks(t)
-			var crew []*qlock.Client
+			var crew []*locker
 			for range nodes {
-				crew = append(crew, w.locker(qlock.Config{Lease: safe}))
+				crew = append(crew, w.locker(node.Config{Lease: safe}))
 			}
-			holder := w.locker(qlock.Config{Lease: safe})
+			holder := w.locker(node.Config{Lease: safe})
 			outer := w.lockFor(holder, "me", nil)
 			inner := w.lockFor(holder, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough})
 			var waits []*locking
@@ -76,7 +77,7 @@ func TestManyCancelledLocksLeaveNothing(t *testing.T) {
 	w := sharedLocks(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
-	cfg := qlock.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
+	cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	s := w.storm(door, 1)
 	proxy := harness.Proxy(t, w.server)
 	proxy.AddLatency(time.Millisecond)

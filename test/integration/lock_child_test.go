@@ -7,11 +7,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -21,13 +22,13 @@ import (
 //	extend    by order.By
 //	fence     what the handle that was taken before says
 //	swarm     start the swarm
-//	node      the client's node
+//	node      the child's node
 //	pairs     lock all of order.Names, so many times
 //	sections  lock again and again, and write each section to the file order.Path
 //	die       end as by kill -9, in the midst of the next section
 //	enough    end the sections
 type lockServant struct {
-	client *qlock.Client
+	*locker
 
 	mu    sync.Mutex
 	locks map[string]*qlock.Lock // guarded by mu, by name
@@ -35,10 +36,8 @@ type lockServant struct {
 	dies, done atomic.Bool
 }
 
-func newLockServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := qlock.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard, Swarm: s.Swarm})
-	c := &lockServant{client: client, locks: map[string]*qlock.Lock{}}
-	return c.carryOut, err
+func newLockServant(n *node.Node, lease time.Duration) *lockServant {
+	return &lockServant{locker: &locker{n, qlock.New(n, &qlock.Config{Lease: lease})}, locks: map[string]*qlock.Lock{}}
 }
 
 func (c *lockServant) carryOut(ctx context.Context, o order, a *answer) error {
@@ -50,7 +49,7 @@ func (c *lockServant) carryOut(ctx context.Context, o order, a *answer) error {
 		return c.acquire(ctx, o, a)
 	case "crowd":
 		for range o.Count {
-			go func() { _, _ = c.client.Lock(ctx, o.Name, nil) }()
+			go func() { _, _ = c.Lock(ctx, o.Name, nil) }()
 		}
 		return nil
 	case "err":
@@ -67,9 +66,9 @@ func (c *lockServant) carryOut(ctx context.Context, o order, a *answer) error {
 	case "release":
 		return l.Release(ctx)
 	case "swarm":
-		return c.client.Swarm().Start(ctx)
+		return c.Swarm().Start(ctx)
 	case "node":
-		a.Node = c.client.Node()
+		a.Node = c.ID()
 		return nil
 	case "pairs":
 		return c.pairs(ctx, o)
@@ -86,11 +85,11 @@ func (c *lockServant) carryOut(ctx context.Context, o order, a *answer) error {
 }
 
 func (c *lockServant) acquire(ctx context.Context, o order, a *answer) error {
-	l, err := c.client.Lock(ctx, o.Name, &qlock.LockOptions{Lease: o.Lease, NoRenew: o.NoRenew})
+	l, err := c.Lock(ctx, o.Name, &qlock.LockOptions{Lease: o.Lease, NoRenew: o.NoRenew})
 	if err != nil {
 		return err
 	}
-	a.Claim, a.Fence, a.Node = l.ID(), l.Fence(), c.client.Node()
+	a.Claim, a.Fence, a.Node = l.ID(), l.Fence(), c.ID()
 	c.mu.Lock()
 	c.locks[o.Name] = l
 	c.mu.Unlock()
@@ -105,7 +104,7 @@ func (c *lockServant) pairs(ctx context.Context, o order) error {
 	defer cancel()
 	names := slices.Clone(o.Names)
 	for done := 0; done < o.Count; slices.Reverse(names) {
-		set, err := c.client.LockAll(ctx, names, nil)
+		set, err := c.LockAll(ctx, names, nil)
 		if err == nil {
 			err = set.Release(ctx)
 		}

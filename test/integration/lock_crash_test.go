@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // The scenarios are those of semaphores; this one shows that locks have them too.
 func TestACrashCostsALockAtMostALease(t *testing.T) {
 	w := sharedLocks(t)
-	client := w.locker(qlock.Config{Lease: crashLease})
-	c := w.crash(door, client.Node())
+	client := w.locker(node.Config{Lease: crashLease})
+	c := w.crash(door, client.ID())
 	holder, waiter := w.spawn(crashLease), w.spawn(crashLease)
 	holder.acquire(door, 1)
 	waiter.queue(door, 1, 1)

@@ -8,13 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// lockHouse is a server that is about to be full, and two clients of it.
+// lockHouse is a server that is about to be full, and two processes.
 type lockHouse struct {
 	*world
-	here, there *qlock.Client
+	here, there *locker
 }
 
 // inLockHouse are things that must work where nothing may grow. Each prepares
@@ -80,7 +82,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 			before := f.look(door).holds[l.ID()]
 			require.NoError(f, l.Extend(f.Within(patience), time.Second))
 			require.NoError(f, l.Extend(f.Within(patience), time.Second))
-			require.NoError(f, f.there.Operator().Extend(f.Within(patience), door, time.Second))
+			require.NoError(f, qlock.NewOperator(f.there.Node).Extend(f.Within(patience), door, time.Second))
 			require.Equal(f, before+3000, f.look(door).holds[l.ID()])
 			f.unlock(l)
 		}
@@ -143,7 +145,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 		inner := f.lockFor(f.here, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		q := f.lockQueue(f.there, nil, 1)
 		return func() {
-			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Name: door})
+			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Kind: keyspace.Lock, Name: door})
 			require.NoError(f, err)
 			require.Equal(f, 2, count)
 			f.unlock(q.Wait(f.world))
@@ -156,7 +158,7 @@ var inLockHouse = map[string]func(f *lockHouse) func(){
 	"an operator releases what a node holds": func(f *lockHouse) func() {
 		l, q := f.lock(f.here, nil), f.lockQueue(f.there, nil, 1)
 		return func() {
-			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Node: f.here.Node()})
+			count, err := f.there.Operator().Release(f.Within(patience), berth.Target{Node: f.here.ID()})
 			require.NoError(f, err)
 			require.Equal(f, 1, count)
 			f.unlock(q.Wait(f.world))
@@ -180,7 +182,7 @@ func TestLocksOfAFullServer(t *testing.T) {
 	for what, prepare := range inLockHouse {
 		t.Run(what, func(t *testing.T) {
 			f := &lockHouse{world: privateLocks(t)}
-			cfg := qlock.Config{Lease: fullLease}
+			cfg := node.Config{Lease: fullLease}
 			f.here, f.there = f.locker(cfg), f.locker(cfg)
 			then := prepare(f)
 			f.fill()

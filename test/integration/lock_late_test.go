@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -18,8 +20,8 @@ import (
 type meddled struct {
 	*world
 	m      *meddler
-	client *qlock.Client
-	other  *qlock.Client // on a connection that is whole
+	client *locker
+	other  *locker // on a connection that is whole
 	ctx    context.Context
 	outer  *qlock.Lock
 	before int64 // its deadline
@@ -28,7 +30,7 @@ type meddled struct {
 func (w *world) meddled() *meddled {
 	w.Helper()
 	m := &meddled{world: w, m: w.meddler()}
-	cfg := qlock.Config{Lease: time.Minute, CallTimeout: 500 * time.Millisecond}
+	cfg := node.Config{Lease: time.Minute, CallTimeout: 500 * time.Millisecond}
 	m.client, m.other = w.lockerOn(m.m, cfg), w.locker(cfg)
 	m.ctx = berth.WithOwner(w.Within(2*patience), "me")
 	m.outer = w.lockFor(m.client, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
@@ -83,13 +85,13 @@ var lostReplies = map[string]struct {
 		require.Equal(m, 7*time.Second, m.moved())
 	}},
 	"an operator extends once": {"lock_extend", func(m *meddled) {
-		require.NoError(m, m.client.Operator().Extend(m.ctx, door, 9*time.Second))
+		require.NoError(m, qlock.NewOperator(m.client.Node).Extend(m.ctx, door, 9*time.Second))
 		require.Equal(m, 9*time.Second, m.moved())
 	}},
 	"an operator spares the next in line": {"lock_force_hold", func(m *meddled) {
 		q := m.lockQueue(m.other, nil, 1)
 		last := m.lockQueue(m.other, nil, 2)
-		_, err := m.client.Operator().Release(m.ctx, berth.Target{Name: door})
+		_, err := m.client.Operator().Release(m.ctx, berth.Target{Kind: keyspace.Lock, Name: door})
 		require.NoError(m, err)
 		l := q.Wait(m.world)
 		require.NoError(m, l.Renew(m.ctx))
@@ -144,11 +146,11 @@ func TestLostRepliesOfLocks(t *testing.T) {
 func TestAnUnheardReleaseOfAnEntryEndsTheOthersInTime(t *testing.T) {
 	w := sharedLocks(t)
 	m := w.meddler()
-	c := w.lockerOn(m, qlock.Config{Lease: time.Minute, CallTimeout: 5 * time.Second})
+	c := w.lockerOn(m, node.Config{Lease: time.Minute, CallTimeout: 5 * time.Second})
 	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Hour})
 	require.Greater(t, outer.Left(), 30*time.Minute)
-	q := w.lockQueue(w.locker(qlock.Config{}), nil, 1)
+	q := w.lockQueue(w.locker(node.Config{}), nil, 1)
 	m.always("lock_release", unheard)
 	m.always("lock_renew", deferred)
 	go func() { _ = inner.Release(w.Within(patience)) }()
@@ -184,7 +186,7 @@ func TestALateEntryMeetsATombstone(t *testing.T) {
 func TestLocksThroughABadNetwork(t *testing.T) {
 	w := sharedLocks(t)
 	proxy := harness.Proxy(t, w.server)
-	cfg := qlock.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
+	cfg := node.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
 	far := func(redis rueidis.Client) ask { return forLock(w.lockerOn(redis, cfg)) }
 	tr := w.trafficOf(door, []ask{forLock(w.locker(cfg)), far(proxy.Client(t)), far(proxy.Client(t))}, 12, 1)
 	const outage = 200 * time.Millisecond

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -128,12 +130,12 @@ func (r *recorder) has(script string) bool {
 	return r.sent[script]
 }
 
-// A client cannot tell the server a wrong time, because it tells none: clocks that
+// A node cannot tell the server a wrong time, because it tells none: clocks that
 // are apart change nothing.
 func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	w := sharedLocks(t)
 	r := w.recorder()
-	cfg := qlock.Config{Lease: safe, Swarm: qlock.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
+	cfg := node.Config{Lease: safe, Swarm: node.SwarmConfig{ProbeEvery: 50 * time.Millisecond, ZombieAfter: time.Minute, FlushEvery: -1}}
 	c, other := w.lockerOn(r, cfg), w.lockerOn(r, cfg)
 	ctx := w.Within(patience)
 
@@ -143,7 +145,7 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 	w.unlock(w.lockFor(c, "me", &qlock.LockOptions{Lease: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough}))
 	require.NoError(t, outer.Renew(ctx))
 	require.NoError(t, outer.Extend(ctx, time.Second))
-	require.NoError(t, other.Operator().Extend(ctx, door, time.Second))
+	require.NoError(t, qlock.NewOperator(other.Node).Extend(ctx, door, time.Second))
 	waits := []*locking{
 		w.lockQueue(other, &qlock.LockOptions{RequeueEvery: 40 * time.Millisecond}, 1),
 		w.lockQueue(other, &qlock.LockOptions{Access: qlock.Random, Priority: 2}, 2),
@@ -166,11 +168,11 @@ func TestNoScriptOfLocksIsToldTheTime(t *testing.T) {
 		waits = slices.Delete(waits, i, i+1)
 	}
 	l := w.lock(c, nil)
-	_, err = other.Operator().Release(ctx, berth.Target{Name: door})
+	_, err = other.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})
 	require.NoError(t, err)
 	w.Signalled("the holder to hear", l.Done())
 	l = w.lock(c, nil)
-	count, err := other.Operator().Release(ctx, berth.Target{Node: c.Node()})
+	count, err := other.Operator().Release(ctx, berth.Target{Node: c.ID()})
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
 	w.Signalled("the holder to hear", l.Done())

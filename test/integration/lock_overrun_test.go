@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -15,7 +16,7 @@ import (
 // successor's.
 func TestAHolderThatOverranCannotTouchItsSuccessorsLock(t *testing.T) {
 	w := sharedLocks(t)
-	c := w.locker(qlock.Config{})
+	c := w.locker(node.Config{})
 	holder := w.spawn(safe)
 	old := holder.acquire(door, 1)
 	// A fixed lease, which nothing moves but a call of somebody.
@@ -51,8 +52,8 @@ func TestLateCallsOfAFormerHolderAreRefusedByTheServer(t *testing.T) {
 			w := sharedLocks(t)
 			const lease = safe
 			m := w.meddler()
-			c := w.lockerOn(m, qlock.Config{Lease: lease, CallTimeout: 2 * time.Second})
-			other := w.locker(qlock.Config{Lease: lease})
+			c := w.lockerOn(m, node.Config{Lease: lease, CallTimeout: 2 * time.Second})
+			other := w.locker(node.Config{Lease: lease})
 			former := w.lock(c, &qlock.LockOptions{NoRenew: true})
 			if script == "lock_release" {
 				w.fatten(other)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -19,9 +20,9 @@ import (
 
 func TestAConflictFailsByDefault(t *testing.T) {
 	w := sharedLocks(t)
-	c, other := w.locker(qlock.Config{}), w.locker(qlock.Config{})
+	c, other := w.locker(node.Config{}), w.locker(node.Config{})
 	outer := w.lockFor(c, "me", nil)
-	for _, node := range []*qlock.Client{c, other} {
+	for _, node := range []*locker{c, other} {
 		_, err := node.Lock(berth.WithOwner(w.Within(patience), "me"), door, nil)
 		require.ErrorIs(t, err, berth.ErrDeadlock)
 	}
@@ -34,7 +35,7 @@ func TestAConflictFailsByDefault(t *testing.T) {
 
 func TestAWaitOnOnesOwnHoldQueuesBehindIt(t *testing.T) {
 	w := sharedLocks(t)
-	c := w.locker(qlock.Config{Lease: safe})
+	c := w.locker(node.Config{Lease: safe})
 	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: safe})
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Conflict: qlock.Wait})
 	require.ErrorIs(t, outer.Err(), berth.ErrExpired)
@@ -49,7 +50,7 @@ func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 	for conflict, outerFirst := range map[qlock.Conflict]bool{qlock.WorkThrough: true, qlock.ExtendAndWorkThrough: false} {
 		t.Run(conflict.String(), func(t *testing.T) {
 			w := sharedLocks(t)
-			c, other := w.locker(qlock.Config{Lease: safe}), w.locker(qlock.Config{Lease: safe})
+			c, other := w.locker(node.Config{Lease: safe}), w.locker(node.Config{Lease: safe})
 			outer := w.lockFor(c, "me", nil)
 			next := w.lockQueue(other, nil, 1)
 			// Past the line, and from another node of the owner too.
@@ -89,7 +90,7 @@ func TestEntriesAreReleasedInEitherOrder(t *testing.T) {
 func TestUnusedExtensionIsGivenBack(t *testing.T) {
 	w := sharedLocks(t)
 	const extension = time.Minute
-	c := w.locker(qlock.Config{Lease: time.Minute})
+	c := w.locker(node.Config{Lease: time.Minute})
 	outer := w.lockFor(c, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 	before := w.look(door).holds[outer.ID()]
 	inner := w.lockFor(c, "me", &qlock.LockOptions{Lease: extension, Conflict: qlock.ExtendAndWorkThrough})
@@ -118,7 +119,7 @@ func TestALockThatHasRunOutIsNotReentered(t *testing.T) {
 	for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.FailDeadlock} {
 		t.Run(conflict.String(), func(t *testing.T) {
 			w := sharedLocks(t)
-			c := w.locker(qlock.Config{})
+			c := w.locker(node.Config{})
 			lease := 100 * time.Millisecond
 			for shown := 0; shown < 3; {
 				outer, err := c.Lock(berth.WithOwner(w.Within(patience), "me"), door, &qlock.LockOptions{NoRenew: true, Lease: lease})
@@ -193,7 +194,7 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 	between := func(least, most int) time.Duration {
 		return time.Duration(least+rand.N(most-least)) * time.Millisecond
 	}
-	round := func(ctx context.Context, c *qlock.Client) error {
+	round := func(ctx context.Context, c *locker) error {
 		fixed, lease := rand.N(3) > 0, between(150, 400)
 		var locks []*qlock.Lock
 		for range 1 + rand.N(3) {
@@ -221,7 +222,7 @@ func TestNoHandleOutlivesTheLock(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for i := range owners {
-		c := w.locker(qlock.Config{Lease: time.Second})
+		c := w.locker(node.Config{Lease: time.Second})
 		all.Go(func() {
 			ctx := berth.WithOwner(w.Within(2*patience), string(rune('a'+i)))
 			for n := 0; n < rounds || !f.entered(); n++ {

@@ -18,7 +18,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/heartbeat"
 	"github.com/berth-go/berth/internal/testkit/amount"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/torture/history"
 )
 
@@ -53,7 +53,7 @@ func (c *lockServant) sections(ctx context.Context, o order) error {
 func (c *lockServant) section(ctx context.Context, name string, file *os.File) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	lock, err := c.client.Lock(ctx, name, nil)
+	lock, err := c.Lock(ctx, name, nil)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	require.GreaterOrEqual(t, count[entered], x.ends)
 	require.LessOrEqual(t, count[entered], x.ends+x.signals)
 	require.LessOrEqual(t, count[ousted], x.mostOusted(took), "holds have ended before their time")
-	c := w.locker(qlock.Config{})
+	c := w.locker(node.Config{})
 	w.unlock(w.lock(c, nil))
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -16,13 +17,13 @@ import (
 const zombie = safe
 
 // inSwarm is how nodes of these tests take part in a swarm.
-func inSwarm() qlock.SwarmConfig {
-	return qlock.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: zombie, FlushEvery: zombie / 4}
+func inSwarm() node.SwarmConfig {
+	return node.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: zombie, FlushEvery: zombie / 4}
 }
 
 // watching is how a node takes part that must not be found dead: no pause of the machine lasts as long.
-func watching() qlock.SwarmConfig {
-	return qlock.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: time.Minute, FlushEvery: zombie / 4}
+func watching() node.SwarmConfig {
+	return node.SwarmConfig{ProbeEvery: zombie / 8, ZombieAfter: time.Minute, FlushEvery: zombie / 4}
 }
 
 // swarmed is a node in a process of its own that holds the door for an hour
@@ -32,14 +33,14 @@ type swarmed struct {
 	lag   *lag
 	child *child
 	hold  answer
-	here  *qlock.Client
+	here  *locker
 	wait  *locking
 }
 
 func (w *world) swarmed() *swarmed {
 	w.Helper()
 	s := &swarmed{world: w, lag: w.measure()}
-	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.locker(qlock.Config{Swarm: watching()})
+	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.locker(node.Config{Swarm: watching()})
 	require.Empty(w, s.child.ask(order{Do: "swarm"}).Err)
 	require.NoError(w, s.here.Swarm().Start(w.Within(patience)))
 	s.hold = s.child.acquireFixed(order{Lease: time.Hour})
@@ -47,8 +48,8 @@ func (w *world) swarmed() *swarmed {
 	return s
 }
 
-// node is what the swarm has of one.
-func (s *swarmed) node(id string) (node qlock.SwarmNode, ok bool) {
+// of is what the swarm has of a node.
+func (s *swarmed) of(id string) (found node.SwarmNode, ok bool) {
 	s.Helper()
 	for n, err := range s.here.Swarm().Info(s.Within(patience)) {
 		require.NoError(s, err)
@@ -56,7 +57,7 @@ func (s *swarmed) node(id string) (node qlock.SwarmNode, ok bool) {
 			return n, true
 		}
 	}
-	return node, false
+	return found, false
 }
 
 // over checks that a handle has ended: it may hear of the flush before it looks at
@@ -84,11 +85,11 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 			// One probe before, one flush after, and the calls.
 			require.LessOrEqual(t, took, s.lag.allow(zombie+zombie/4+300*time.Millisecond, 4))
 			require.Greater(t, l.Fence(), s.hold.Fence)
-			node, ok := s.node(s.hold.Node)
+			former, ok := s.of(s.hold.Node)
 			require.True(t, ok)
-			require.True(t, node.Condemned)
+			require.True(t, former.Condemned)
 			granted := s.look(door).records[l.ID()].Granted
-			require.GreaterOrEqual(t, granted.Sub(node.ProbedAt), zombie, "it was flushed while it still had its time")
+			require.GreaterOrEqual(t, granted.Sub(former.ProbedAt), zombie, "it was flushed while it still had its time")
 
 			first := s.child.send(order{Do: call, Name: door})
 			s.child.signal(syscall.SIGCONT)
@@ -103,11 +104,11 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 			require.Empty(t, again.Err)
 			require.NotEqual(t, s.hold.Node, again.Node)
 			s.Await("it probes under it", func() bool {
-				node, ok := s.node(again.Node)
-				return ok && !node.Zombie && !node.Condemned
+				now, ok := s.of(again.Node)
+				return ok && !now.Zombie && !now.Condemned
 			})
-			node, ok = s.node(s.hold.Node)
-			require.True(t, ok && node.Condemned, "the former id is remembered")
+			former, ok = s.of(s.hold.Node)
+			require.True(t, ok && former.Condemned, "the former id is remembered")
 			require.Empty(t, s.child.ask(order{Do: "release", Name: door}).Err)
 		})
 	}
@@ -117,18 +118,18 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
 	w := sharedLocks(t)
 	proxy := harness.Proxy(t, w.server)
-	cut := w.lockerOn(proxy.Client(t), qlock.Config{Swarm: inSwarm(), CallTimeout: zombie})
-	here := w.locker(qlock.Config{Swarm: watching()})
+	cut := w.lockerOn(proxy.Client(t), node.Config{Swarm: inSwarm(), CallTimeout: zombie})
+	here := w.locker(node.Config{Swarm: watching()})
 	ctx := w.Within(patience)
 	require.NoError(t, cut.Swarm().Start(ctx))
 	require.NoError(t, here.Swarm().Start(ctx))
-	former, id := w.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.Node()
+	former, id := w.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.ID()
 	wait := w.lockQueue(here, nil, 1)
 	proxy.BlackHole()
 	l := wait.Wait(w)
 	require.Error(t, former.Err(), "two hold")
 	require.ErrorIs(t, former.Err(), berth.ErrLost)
-	require.NotEqual(t, id, cut.Node())
+	require.NotEqual(t, id, cut.ID())
 	w.unlock(l)
 	proxy.Heal(t)
 	w.unlock(w.lock(cut, nil)) // under the new id

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -34,38 +35,39 @@ func privateLocks(t *testing.T, args ...string) *world {
 	return w
 }
 
-// locker returns a lock client on a connection of its own, closed when the test
-// ends.
-func (w *world) locker(cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *qlock.Client {
+// locker is a process that has locks.
+type locker struct {
+	*node.Node
+	*qlock.Locks
+}
+
+// locker returns a process on a connection of its own, whose node is closed when the test ends.
+func (w *world) locker(cfg node.Config, edits ...func(*rueidis.ClientOption)) *locker {
 	w.Helper()
 	return w.lockerOn(w.server.Client(w.T, edits...), cfg)
 }
 
 // lockerOn is locker on a given connection.
-func (w *world) lockerOn(redis rueidis.Client, cfg qlock.Config) *qlock.Client {
+func (w *world) lockerOn(redis rueidis.Client, cfg node.Config) *locker {
 	w.Helper()
-	cfg.Namespace = w.ns
-	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
-	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
-	c, err := qlock.New(redis, cfg)
-	require.NoError(w, err)
-	w.closed(c.Close)
-	return c
+	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
+	n := w.nodeOn(redis, cfg)
+	return &locker{n, qlock.New(n, &qlock.Config{Lease: cfg.Lease})}
 }
 
 // forLock asks for the door.
-func forLock(c *qlock.Client) ask {
+func forLock(c *locker) ask {
 	return func(ctx context.Context) (berth.Hold, error) { return c.Lock(ctx, door, nil) }
 }
 
 // lock takes the door, and fails the test if that takes too long.
-func (w *world) lock(c *qlock.Client, opts *qlock.LockOptions) *qlock.Lock {
+func (w *world) lock(c *locker, opts *qlock.LockOptions) *qlock.Lock {
 	w.Helper()
 	return w.lockFor(c, "", opts)
 }
 
 // lockFor takes the door for an owner.
-func (w *world) lockFor(c *qlock.Client, owner string, opts *qlock.LockOptions) *qlock.Lock {
+func (w *world) lockFor(c *locker, owner string, opts *qlock.LockOptions) *qlock.Lock {
 	w.Helper()
 	l, err := c.Lock(berth.WithOwner(w.Within(patience), owner), door, opts)
 	require.NoError(w, err)
@@ -84,17 +86,17 @@ func (w *world) unlock(locks ...*qlock.Lock) {
 type locking = testkit.Call[*qlock.Lock]
 
 // lockLater begins to lock the door.
-func (w *world) lockLater(c *qlock.Client, opts *qlock.LockOptions) *locking {
+func (w *world) lockLater(c *locker, opts *qlock.LockOptions) *locking {
 	return w.lockLaterWith(w.Within(2*patience), c, opts)
 }
 
 // lockLaterWith is lockLater with a context of the test's.
-func (w *world) lockLaterWith(ctx context.Context, c *qlock.Client, opts *qlock.LockOptions) *locking {
+func (w *world) lockLaterWith(ctx context.Context, c *locker, opts *qlock.LockOptions) *locking {
 	return testkit.Begin(ctx, func(ctx context.Context) (*qlock.Lock, error) { return c.Lock(ctx, door, opts) })
 }
 
 // lockQueue begins to lock the door, and returns when so many wait on the server.
-func (w *world) lockQueue(c *qlock.Client, opts *qlock.LockOptions, waiting int) *locking {
+func (w *world) lockQueue(c *locker, opts *qlock.LockOptions, waiting int) *locking {
 	w.Helper()
 	q := w.lockLater(c, opts)
 	w.awaitInLine(door, waiting, q.Over)
@@ -102,7 +104,7 @@ func (w *world) lockQueue(c *qlock.Client, opts *qlock.LockOptions, waiting int)
 }
 
 // fatten has a claim wait for the door, and leave: so a thin name becomes a fat one.
-func (w *world) fatten(c *qlock.Client) {
+func (w *world) fatten(c *locker) {
 	w.Helper()
 	ctx, leave := context.WithCancel(w.Within(patience))
 	q := w.lockLaterWith(ctx, c, nil)

@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -40,7 +41,7 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 			ns := harness.Namespace(t)
 			queued, lost := make(chan struct{}, 1), make(chan observe.Event, 1)
 			pool := func() *allocator.Pool[string] {
-				client, err := allocator.New(front.Client(t), allocator.Config{
+				n, err := node.New(front.Client(t), node.Config{
 					Namespace: ns, Lease: lease,
 					Observer: observe.Func(func(e observe.Event) {
 						switch e.Kind {
@@ -52,10 +53,8 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 					}),
 				})
 				require.NoError(t, err)
-				t.Cleanup(func() { _ = client.Close(context.Background()) })
-				p, err := allocator.NewPool(client, "proxies", allocator.PoolConfig[string]{})
-				require.NoError(t, err)
-				return p
+				t.Cleanup(func() { _ = n.Close(context.Background()) })
+				return allocator.New(n, "proxies", allocator.PoolConfig[string]{})
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 			defer cancel()

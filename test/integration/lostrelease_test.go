@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -22,26 +23,26 @@ func TestAReleaseThatTheServerLosesIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]func(w *world, watch observe.Observer) (take func(ctx context.Context) (berth.Hold, error)){
 		"a lock": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			c := w.locker(qlock.Config{Observer: watch})
+			c := w.locker(node.Config{Observer: watch})
 			return func(ctx context.Context) (berth.Hold, error) {
 				return c.Lock(ctx, door, &qlock.LockOptions{Lease: berth.Forever})
 			}
 		},
 		"a lock of a swarm": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			c := w.locker(qlock.Config{Observer: watch, Swarm: qlock.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: time.Minute}})
+			c := w.locker(node.Config{Observer: watch, Swarm: node.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: time.Minute}})
 			require.NoError(w, c.Swarm().Start(w.Within(patience)))
 			return func(ctx context.Context) (berth.Hold, error) {
 				return c.Lock(ctx, door, &qlock.LockOptions{Lease: berth.Forever})
 			}
 		},
 		"a permit": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			s := w.sem(w.client(semaphore.Config{Observer: watch}), "gpu", 1)
+			s := w.sem(w.node(node.Config{Observer: watch}), "gpu", 1)
 			return func(ctx context.Context) (berth.Hold, error) {
 				return s.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
 			}
 		},
 		"an allocation with a long lease": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			p := w.proxies(w.pooler(allocator.Config{Observer: watch}), poolConfig{})
+			p := w.proxies(w.node(node.Config{Observer: watch}), poolConfig{})
 			w.add(p, "r1")
 			return func(ctx context.Context) (berth.Hold, error) {
 				return p.Allocate(ctx, &allocator.AllocateOptions{Lease: 100 * time.Hour})

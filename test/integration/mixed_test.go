@@ -9,27 +9,28 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// guest is a client with settings of its own on a name that all share.
+// guest is a node with settings of its own on a name that all share.
 type guest struct {
 	what string
-	cfg  semaphore.Config
+	cfg  node.Config
 	cap  int
 	opts semaphore.AcquireOptions
 }
 
-// guests differ in all that a client may set. They hold for longer than the test
+// guests differ in all that a node may set. They hold for longer than the test
 // looks, or until their own limit.
 var guests = []guest{
-	{"short", semaphore.Config{Lease: safe, Linger: time.Millisecond}, 2, semaphore.AcquireOptions{}},
-	{"long", semaphore.Config{Lease: time.Minute, Linger: time.Minute}, 7, semaphore.AcquireOptions{}},
-	{"fixed", semaphore.Config{Lease: safe}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour}},
-	{"bounded", semaphore.Config{Lease: safe}, 100, semaphore.AcquireOptions{MaxHold: time.Hour}},
-	{"heavy", semaphore.Config{Lease: safe}, 3, semaphore.AcquireOptions{Weight: 2}},
-	{"short fixed", semaphore.Config{Lease: 40 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Minute}},
+	{"short", node.Config{Lease: safe, Linger: time.Millisecond}, 2, semaphore.AcquireOptions{}},
+	{"long", node.Config{Lease: time.Minute, Linger: time.Minute}, 7, semaphore.AcquireOptions{}},
+	{"fixed", node.Config{Lease: safe}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour}},
+	{"bounded", node.Config{Lease: safe}, 100, semaphore.AcquireOptions{MaxHold: time.Hour}},
+	{"heavy", node.Config{Lease: safe}, 3, semaphore.AcquireOptions{Weight: 2}},
+	{"short fixed", node.Config{Lease: 40 * time.Second}, 1, semaphore.AcquireOptions{NoRenew: true, Lease: 30 * time.Minute}},
 }
 
 // watch checks, each time it is called, that no claim's deadline has come nearer
@@ -53,20 +54,19 @@ func (on *watch) look(claims map[string]string) {
 func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	w := shared(t)
 	const capacity = 7
-	host := w.client(semaphore.Config{Linger: 5 * time.Second}).Operator()
+	host := semaphore.NewOperator(w.node(node.Config{Linger: 5 * time.Second}))
 	require.NoError(t, host.Resize(w.Within(patience), "shared", capacity, &semaphore.ResizeOptions{Create: true}))
 	on := &watch{w: w, holds: map[string]int64{}}
 	claims := map[string]string{}
-	var visitors []visitor
+	var visitors []*semaphore.Semaphore
 	var permits []*semaphore.Permit
 	for _, g := range guests {
-		c := w.client(g.cfg)
-		s := w.sem(c, "shared", g.cap)
+		s := w.sem(w.node(g.cfg), "shared", g.cap)
 		p := w.take(s, &g.opts)
 		if g.opts.NoRenew {
 			require.NoError(t, p.Renew(w.Within(patience))) // its whole lease runs
 		}
-		visitors, permits = append(visitors, visitor{s, c.Operator()}), append(permits, p)
+		visitors, permits = append(visitors, s), append(permits, p)
 		claims[p.ID()] = g.what
 		on.look(claims)
 	}
@@ -89,23 +89,17 @@ func TestGuestsWithOtherSettingsLeaveEachOtherAlone(t *testing.T) {
 	require.EqualValues(t, capacity, w.look("shared").state["cap"], "somebody's capacity replaced the stored one")
 }
 
-// visitor is a guest who uses the name and looks at it.
-type visitor struct {
-	sem *semaphore.Semaphore
-	ops *semaphore.Operator
-}
-
 // jostle has every guest do what touches the name: ask and be refused, wait and
 // leave, count, list.
-func (on *watch) jostle(visitors []visitor, claims map[string]string) {
+func (on *watch) jostle(visitors []*semaphore.Semaphore, claims map[string]string) {
 	w := on.w
 	w.Helper()
-	for _, v := range visitors {
-		_, err := v.sem.TryAcquire(w.Within(patience), nil)
+	for _, sem := range visitors {
+		_, err := sem.TryAcquire(w.Within(patience), nil)
 		require.ErrorIs(w, err, berth.ErrBusy)
 		on.look(claims)
 		ctx, cancel := context.WithCancel(context.Background())
-		waits := w.beginWith(ctx, v.sem, &semaphore.AcquireOptions{Priority: 9})
+		waits := w.beginWith(ctx, sem, &semaphore.AcquireOptions{Priority: 9})
 		w.Await("it waits", func() bool { return w.look("shared").waiting() == 1 })
 		on.look(claims)
 		cancel()
@@ -121,14 +115,14 @@ func (on *watch) jostle(visitors []visitor, claims map[string]string) {
 // A hold that ends by a limit of its own ends then, among others that do not.
 func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	w := shared(t)
-	c := w.client(semaphore.Config{Lease: time.Minute})
+	c := w.node(node.Config{Lease: time.Minute})
 	s := w.sem(c, "gpu", 3)
 	lag := w.measure()
 	endless := w.take(s, &semaphore.AcquireOptions{Lease: berth.Forever})
 	long := w.take(s, nil)
 	short := w.take(s, &semaphore.AcquireOptions{MaxHold: safe})
 	deadline := w.look("gpu").holds[short.ID()]
-	q := w.queue(w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 99), nil, 1)
+	q := w.queue(w.sem(w.node(node.Config{Lease: safe}), "gpu", 99), nil, 1)
 	p := q.Wait(w)
 	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
 	require.GreaterOrEqual(t, granted, deadline)
@@ -147,7 +141,7 @@ func TestLimitsEndOnlyTheirOwnHold(t *testing.T) {
 	w.idle("gpu")
 }
 
-// Permits of one client and name are renewed together. One with a lease so short
+// Permits of one node and name are renewed together. One with a lease so short
 // that the network is too slow for it must not take the others' heartbeats along
 // when its own are given up.
 func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
@@ -155,7 +149,7 @@ func TestShortLeasesDoNotCostLongOnes(t *testing.T) {
 	const lease = safe
 	proxy := harness.Proxy(t, w.server)
 	proxy.AddLatency(20 * time.Millisecond)
-	s := w.sem(w.clientOn(proxy.Client(t), semaphore.Config{Lease: lease}), "gpu", 5)
+	s := w.sem(w.nodeOn(proxy.Client(t), node.Config{Lease: lease}), "gpu", 5)
 	long := w.take(s, nil)
 	start := time.Now()
 	shorts := 0

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -32,7 +33,7 @@ import (
 // stands still adds to that.
 var movedLease = flag.Duration("moved.lease", 30*time.Second, "the lease of holds behind an address that moves")
 
-// tenants are all that Berth has, on one rueidis client: what is held, by name, and whether it
+// tenants are all that Berth has, on one node: what is held, by name, and whether it
 // still is.
 type tenants struct {
 	testkit.Patient
@@ -53,37 +54,24 @@ func newTenants(t *testing.T, redis rueidis.Client) *tenants {
 			t.Logf("%d connections broken: %v", e.Count, e.Err)
 		}
 	})
-	config := qlock.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch}
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
+	own, err := node.New(redis, node.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
 	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
-	require.NoError(t, err)
-	locks, err := qlock.New(redis, config)
-	require.NoError(t, err)
-	jobs, err := once.New(redis, config)
-	require.NoError(t, err)
-	leaders, err := leader.New(redis, config)
-	require.NoError(t, err)
-	for _, end := range []func(context.Context) error{leaders.Close, jobs.Close, locks.Close, pools.Close, sems.Close} {
-		t.Cleanup(func() { _ = end(n.Within(patience)) })
-	}
+	t.Cleanup(func() { _ = own.Close(n.Within(patience)) })
+	locks := qlock.New(own, &qlock.Config{Lease: *movedLease})
 
-	sem, err := sems.Semaphore("sem", 2, nil)
-	require.NoError(t, err)
-	permit, err := sem.Acquire(n.Within(patience), nil)
+	permit, err := semaphore.New(own, "sem", 2, nil).Acquire(n.Within(patience), nil)
 	n.holds("sem", keyspace.Sem, permit.Err, err)
 	lock, err := locks.Lock(n.Within(patience), "lock", nil)
 	n.holds("lock", keyspace.Lock, lock.Err, err)
-	pool, err := allocator.NewPool(pools, "pool", allocator.PoolConfig[string]{})
-	require.NoError(t, err)
+	pool := allocator.New(own, "pool", allocator.PoolConfig[string]{})
 	_, err = pool.Add(n.Within(patience), []string{"only"}, nil)
 	require.NoError(t, err)
 	resource, err := pool.Allocate(n.Within(patience), nil)
 	n.holds("pool", keyspace.Pool, resource.Err, err)
-	run, _, err := jobs.Begin(n.Within(patience), "once", once.Options{Every: 24 * time.Hour})
+	run, _, err := once.New(own, "once", once.Config{Every: 24 * time.Hour, Lease: *movedLease}).Begin(n.Within(patience))
 	n.holds("once", keyspace.Lock, run.Hold().Err, err)
 	t.Cleanup(func() { _ = run.End(n.Within(patience), nil) })
-	n.lead(leaders)
+	n.lead(leader.New(own, "leader", &leader.Config{Lease: *movedLease}))
 	n.try = func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, "another", nil) }
 	return n
 }
@@ -95,14 +83,14 @@ func (n *tenants) holds(name string, kind keyspace.Kind, alive func() error, err
 	n.kinds[name], n.alive[name] = kind, alive
 }
 
-// lead has the client lead until the test ends.
-func (n *tenants) lead(leaders *leader.Client) {
+// lead leads until the test ends.
+func (n *tenants) lead(e *leader.Election) {
 	n.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	leads := make(chan context.Context)
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = leaders.Run(ctx, "leader", nil, func(term context.Context) error {
+		_ = e.Run(ctx, func(term context.Context) error {
 			select {
 			case leads <- term:
 			case <-ctx.Done():

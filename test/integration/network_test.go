@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -130,7 +131,7 @@ func TestScriptFlushAndClientKillInMidTraffic(t *testing.T) {
 	const capacity = 3
 	var sems []*semaphore.Semaphore
 	for range 3 {
-		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
+		sems = append(sems, w.sem(w.node(node.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
 	}
 	tr := w.traffic(sems, 12, capacity)
 	tr.under(3,
@@ -150,7 +151,7 @@ func TestTrafficThroughAServerThatFalters(t *testing.T) {
 	const capacity = 3
 	var sems []*semaphore.Semaphore
 	for range 3 {
-		sems = append(sems, w.sem(w.client(semaphore.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
+		sems = append(sems, w.sem(w.node(node.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
 	}
 	tr := w.traffic(sems, 12, capacity)
 	tr.under(2,
@@ -164,14 +165,14 @@ func TestTrafficThroughAServerThatFalters(t *testing.T) {
 func TestTrafficThroughResizes(t *testing.T) {
 	w := shared(t)
 	const most = 6
-	c := w.client(semaphore.Config{})
-	s := w.sem(c, "gpu", most)
+	n := w.node(node.Config{})
+	s := w.sem(n, "gpu", most)
 	resize := func(capacity int) func() {
 		return func() {
-			require.NoError(t, c.Operator().Resize(w.Within(patience), "gpu", capacity, &semaphore.ResizeOptions{Create: true}))
+			require.NoError(t, semaphore.NewOperator(n).Resize(w.Within(patience), "gpu", capacity, &semaphore.ResizeOptions{Create: true}))
 		}
 	}
-	tr := w.traffic([]*semaphore.Semaphore{s, w.sem(w.client(semaphore.Config{}), "gpu", most)}, 20, most)
+	tr := w.traffic([]*semaphore.Semaphore{s, w.sem(w.node(node.Config{}), "gpu", most)}, 20, most)
 	tr.under(2, resize(1), resize(most), resize(2), resize(most-1))
 	require.Zero(t, tr.lost.Load())
 	w.idle("gpu")
@@ -187,11 +188,11 @@ func TestTrafficThroughABadNetwork(t *testing.T) {
 	w := shared(t)
 	const capacity = 3
 	proxy := harness.Proxy(t, w.server)
-	cfg := semaphore.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
+	cfg := node.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
 	sems := []*semaphore.Semaphore{
-		w.sem(w.client(cfg), "gpu", capacity),
-		w.sem(w.clientOn(proxy.Client(t), cfg), "gpu", capacity),
-		w.sem(w.clientOn(proxy.Client(t), cfg), "gpu", capacity),
+		w.sem(w.node(cfg), "gpu", capacity),
+		w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity),
+		w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity),
 	}
 	const outage = 200 * time.Millisecond
 	tr := w.traffic(sems, 12, capacity)
@@ -213,9 +214,9 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 	w := shared(t)
 	const capacity = 2
 	proxy := harness.Proxy(t, w.server)
-	cfg := semaphore.Config{Lease: safe, CallTimeout: 2 * time.Second}
-	far := w.sem(w.clientOn(proxy.Client(t), cfg), "gpu", capacity)
-	near := w.sem(w.client(cfg), "gpu", capacity)
+	cfg := node.Config{Lease: safe, CallTimeout: 2 * time.Second}
+	far := w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity)
+	near := w.sem(w.node(cfg), "gpu", capacity)
 	inside := newLive(capacity)
 	var cut []*semaphore.Permit
 	for range capacity {
@@ -258,8 +259,8 @@ func TestAWaitOverAHalfOpenConnection(t *testing.T) {
 	w := shared(t)
 	const lease = time.Hour // no heartbeat comes
 	proxy := harness.Proxy(t, w.server)
-	holder := w.sem(w.client(semaphore.Config{Lease: lease}), "gpu", 2)
-	client := w.clientOn(proxy.Client(t, noticed), semaphore.Config{Lease: lease})
+	holder := w.sem(w.node(node.Config{Lease: lease}), "gpu", 2)
+	client := w.nodeOn(proxy.Client(t, noticed), node.Config{Lease: lease})
 	s := w.sem(client, "gpu", 2)
 	p, far := w.take(holder, nil), w.take(s, nil)
 	q := w.queue(s, nil, 1)

@@ -6,29 +6,21 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/rueidis"
-
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // onceServant is a child that runs a name once in each hour. It takes
 //
 //	do  run order.Name, which takes order.By and then writes its period and its fence to the file
 //	    order.Path; wait where somebody else is at it
-type onceServant struct{ jobs *once.Client }
-
-func newOnceServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	jobs, err := once.New(redis, qlock.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
-	c := &onceServant{jobs: jobs}
-	return c.carryOut, err
-}
+type onceServant struct{ node *node.Node }
 
 // manyAttempts are more than a test kills.
-var manyAttempts = once.Options{Every: time.Hour, Attempts: 1000, Wait: true}
+var manyAttempts = once.Config{Every: time.Hour, Attempts: 1000, Wait: true}
 
 func (c *onceServant) carryOut(ctx context.Context, o order, a *answer) error {
-	result, err := c.jobs.Do(ctx, o.Name, manyAttempts, func(_ context.Context, run *once.Run) error {
+	result, err := once.New(c.node, o.Name, manyAttempts).Do(ctx, func(_ context.Context, run *once.Run) error {
 		<-time.After(o.By) // it heeds no context
 		return note(o.Path, run)
 	})

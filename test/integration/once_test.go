@@ -19,22 +19,19 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
 
 const digest = "digest"
 
-// onceClient returns a client on a connection of its own, closed when the test ends.
-func (w *world) onceClient(s *harness.Server, cfg qlock.Config, edits ...func(*rueidis.ClientOption)) *once.Client {
+// digest is the job of a node of its own, closed when the test ends.
+func (w *world) digest(cfg node.Config, of once.Config, edits ...func(*rueidis.ClientOption)) *once.Job {
 	w.Helper()
-	cfg.Namespace, cfg.CallTimeout, cfg.Retry = w.ns, calls, heard
-	jobs, err := once.New(s.Client(w.T, edits...), cfg)
-	require.NoError(w, err)
-	w.closed(jobs.Close)
-	return jobs
+	of.Lease = cfg.Lease
+	return once.New(w.node(cfg, edits...), digest, of)
 }
 
 // An office is a server whose clock goes as the test says, and processes that run a name once in each
@@ -128,9 +125,7 @@ func (o *office) done() (period string) {
 
 func (o *office) last() once.Last {
 	o.Helper()
-	jobs, err := once.New(o.admin, qlock.Config{Namespace: o.ns, CallTimeout: calls, Retry: heard})
-	require.NoError(o, err)
-	last, err := jobs.Last(o.Within(patience), digest)
+	last, err := once.New(o.nodeOn(o.admin, node.Config{}), digest, manyAttempts).Last(o.Within(patience))
 	require.NoError(o, err)
 	return last
 }
@@ -226,19 +221,19 @@ func TestAFailoverThatLosesTheOutcome(t *testing.T) {
 	t.Parallel()
 	d := harness.Sentinel(t)
 	w := testkit.RealTime(t)
-	ns, year := harness.Namespace(t), once.Options{Every: 8784 * time.Hour, Wait: true}
-	jobs, err := once.New(d.Client(t), qlock.Config{Namespace: ns, Lease: safe, CallTimeout: calls, Retry: heard})
+	n, err := node.New(d.Client(t), node.Config{Namespace: harness.Namespace(t), Lease: safe, CallTimeout: calls, Retry: heard})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, jobs.Close(w.Within(patience))) }()
+	defer func() { require.NoError(t, n.Close(w.Within(patience))) }()
+	job := once.New(n, digest, once.Config{Every: 8784 * time.Hour, Wait: true, Lease: safe})
 	var cut *harness.Cut
-	first, err := jobs.Do(w.Within(patience), digest, year, func(context.Context, *once.Run) error {
+	first, err := job.Do(w.Within(patience), func(context.Context, *once.Run) error {
 		cut = d.Cut(t, digest)
 		return nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, once.Ran, first.Status)
 	cut.TakeOver(t)
-	second, err := jobs.Do(w.Within(patience), digest, year, nothing)
+	second, err := job.Do(w.Within(patience), nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Ran, second.Status)
 	require.Equal(t, 2, second.Attempt, "it knows that the first one began")
@@ -260,11 +255,11 @@ func TestALoopDoesNotDoAgainWhatItKnows(t *testing.T) {
 			w.do("DEL", w.ns+":once:{"+digest+"}:state")
 		}
 	})
-	jobs := w.onceClient(w.server, qlock.Config{Lease: safe, Observer: forgets})
+	job := w.digest(node.Config{Lease: safe, Observer: forgets}, once.Config{Every: every})
 	ctx, stop := context.WithCancel(w.Within(patience))
 	defer stop()
 	done := map[string]int{}
-	err := jobs.Run(ctx, digest, once.Options{Every: every}, func(_ context.Context, run *once.Run) error {
+	err := job.Run(ctx, func(_ context.Context, run *once.Run) error {
 		if done[run.Period().String()]++; done[run.Period().String()] > 1 || len(done) == periods {
 			stop()
 		}
@@ -285,15 +280,15 @@ func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
 	w.kind = keyspace.Lock
 	middle := untilHalf()
 	d.SetClock(t, middle)
-	hold, err := w.locker(qlock.Config{Lease: safe}).Lock(w.Within(patience), digest, nil)
+	hold, err := w.locker(node.Config{Lease: safe}).Lock(w.Within(patience), digest, nil)
 	require.NoError(t, err)
-	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
+	job := w.digest(node.Config{Lease: safe}, once.Config{Every: time.Hour})
 	ctx, stop := context.WithCancel(w.Within(2 * patience))
 	defer stop()
 	over := make(chan error, 1)
 	var ran time.Time
 	go func() {
-		over <- jobs.Run(ctx, digest, once.Options{Every: time.Hour}, func(_ context.Context, run *once.Run) error {
+		over <- job.Run(ctx, func(_ context.Context, run *once.Run) error {
 			ran = run.Period().Start
 			stop()
 			return nil
@@ -309,24 +304,25 @@ func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
 // What a full server refuses is the begin. A run that has begun ends, and others hear of it.
 func TestRunsOnAFullServer(t *testing.T) {
 	w := privateLocks(t)
-	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
-	year := once.Options{Every: 8784 * time.Hour}
+	n := w.node(node.Config{Lease: safe})
+	year := once.Config{Every: 8784 * time.Hour, Lease: safe}
+	job, other := once.New(n, digest, year), once.New(n, "forgotten", year)
 	ctx := w.Within(patience)
-	run, _, err := jobs.Begin(ctx, digest, year)
+	run, _, err := job.Begin(ctx)
 	require.NoError(t, err)
-	forgotten, _, err := jobs.Begin(ctx, "forgotten", year)
+	forgotten, _, err := other.Begin(ctx)
 	require.NoError(t, err)
 	w.do("DEL", w.ns+":once:{forgotten}:state")
 	w.fill()
-	_, _, err = jobs.Begin(ctx, "another", year)
+	_, _, err = once.New(n, "another", year).Begin(ctx)
 	require.ErrorContains(t, err, "the server is full")
 	long := errors.New(string(make([]byte, 512)))
 	require.NoError(t, run.End(ctx, long))
 	require.NoError(t, forgotten.End(ctx, nil))
-	last, err := jobs.Last(ctx, digest)
+	last, err := job.Last(ctx)
 	require.NoError(t, err)
 	require.Equal(t, long.Error(), last.Run.Error)
-	done, err := jobs.Do(ctx, "forgotten", year, nothing)
+	done, err := other.Do(ctx, nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Done, done.Status)
 	require.Greater(t, w.now()+3*year.Every.Milliseconds(), w.expiry(w.ns+":once:{forgotten}:state"))
@@ -347,17 +343,17 @@ func (w *world) expiry(key string) int64 {
 // The smallest user runs, and one that may not write reads what has become of it.
 func TestTheSmallestUsersOfRuns(t *testing.T) {
 	w := privateLocks(t)
-	year := once.Options{Every: 8784 * time.Hour}
+	year := once.Config{Every: 8784 * time.Hour}
 	ctx := w.Within(patience)
-	smallest := w.onceClient(w.server, qlock.Config{}, w.server.SmallestUser(t, w.ns))
-	reads := w.onceClient(w.server, qlock.Config{}, w.server.ReadingUser(t, w.ns))
-	done, err := smallest.Do(ctx, digest, year, nothing)
+	smallest := w.digest(node.Config{}, year, w.server.SmallestUser(t, w.ns))
+	reading := w.node(node.Config{}, w.server.ReadingUser(t, w.ns))
+	done, err := smallest.Do(ctx, nothing)
 	require.NoError(t, err)
-	last, err := reads.Last(ctx, digest)
+	last, err := once.New(reading, digest, year).Last(ctx)
 	require.NoError(t, err)
 	require.Equal(t, done.Fence, last.Success.Fence)
 	require.Equal(t, last.Success.Fence, last.Run.Fence)
-	_, _, err = reads.Begin(ctx, "another", year)
+	_, _, err = once.New(reading, "another", year).Begin(ctx)
 	require.ErrorContains(t, err, "NOPERM")
 }
 
@@ -367,20 +363,19 @@ func TestTheServersClockIsSetBackBetweenRuns(t *testing.T) {
 	t.Parallel()
 	d := harness.Single(t)
 	w := newWorld(t, d.Servers()[0])
-	jobs := w.onceClient(w.server, qlock.Config{Lease: safe})
+	job := w.digest(node.Config{Lease: safe}, once.Config{Every: time.Hour})
 	ctx := w.Within(patience)
-	hourly := once.Options{Every: time.Hour}
 	middle := untilHalf()
 	d.SetClock(t, middle+48*time.Hour)
-	ahead, err := jobs.Do(ctx, digest, hourly, nothing)
+	ahead, err := job.Do(ctx, nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Ran, ahead.Status)
 	d.SetClock(t, middle+47*time.Hour)
-	seen, err := jobs.Do(ctx, digest, hourly, nothing)
+	seen, err := job.Do(ctx, nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Done, seen.Status)
 	d.SetClock(t, middle)
-	now, err := jobs.Do(ctx, digest, hourly, nothing)
+	now, err := job.Do(ctx, nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Ran, now.Status)
 	require.Greater(t, now.Fence, ahead.Fence)

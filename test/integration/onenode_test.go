@@ -58,20 +58,14 @@ func newTwoShards(t *testing.T, locks int) *twoShards {
 }
 
 // on is a node, with its locks and its pool.
-func (w *twoShards) on(cfg node.Config) (*node.Node, *qlock.Client, *allocator.Pool[string]) {
+func (w *twoShards) on(cfg node.Config) (*node.Node, *qlock.Locks, *allocator.Pool[string]) {
 	w.Helper()
 	cfg.Namespace = w.ns
 	// rueidis waits for a connection as long as that may take, whatever the context of a call is.
 	prompt := func(o *rueidis.ClientOption) { o.Dialer.Timeout = cfg.CallTimeout }
 	n, err := node.New(w.d.Client(w, prompt), cfg)
 	require.NoError(w, err)
-	locks, err := qlock.On(n, &qlock.Config{Lease: cfg.Lease})
-	require.NoError(w, err)
-	pools, err := allocator.On(n, nil)
-	require.NoError(w, err)
-	pool, err := allocator.NewPool(pools, w.pool, allocator.PoolConfig[string]{})
-	require.NoError(w, err)
-	return n, locks, pool
+	return n, qlock.New(n, &qlock.Config{Lease: cfg.Lease}), allocator.New(n, w.pool, allocator.PoolConfig[string]{})
 }
 
 // One node has locks, and a pool whose shard stands still, of which it holds much and asks for more than may be under way at a

@@ -11,16 +11,15 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// trouble has all clients refused from begin to end. edit is for the options of each.
+// trouble has all processes refused from begin to end. edit is for the options of each.
 type trouble struct {
 	edit       func(*rueidis.ClientOption)
 	begin, end func()
@@ -35,7 +34,7 @@ func noSnapshot(w *world) trouble {
 	}
 }
 
-// newPassword gives the user of all clients another password, which they hear of at the end.
+// newPassword gives the user of all processes another password, which they hear of at the end.
 func newPassword(w *world) trouble {
 	var password atomic.Pointer[string]
 	known := func(text string) { password.Store(&text) }
@@ -71,24 +70,23 @@ func taken(w *world, hold berth.Hold, err error) (func() error, error) {
 	return func() error { return hold.Release(w.Within(patience)) }, nil
 }
 
-// parties make a party of each package, by the settings that all of them share.
-var parties = map[string]func(w *world, redis rueidis.Client, cfg qlock.Config) party{
-	"semaphore": func(w *world, redis rueidis.Client, cfg qlock.Config) party {
-		c := w.clientOn(redis, semaphore.Config{Lease: cfg.Lease, Retry: cfg.Retry, Observer: cfg.Observer})
-		s := w.sem(c, "gpu", 1)
+// parties make a party of each package, whose leases are as long as given.
+var parties = map[string]func(w *world, n *node.Node, lease time.Duration) party{
+	"semaphore": func(w *world, n *node.Node, _ time.Duration) party {
+		s := w.sem(n, "gpu", 1)
 		return party{
 			take: func(ctx context.Context) (func() error, error) {
 				p, err := s.Acquire(ctx, nil)
 				return taken(w, p, err)
 			},
 			try: func(ctx context.Context, name string) error {
-				_, err := w.sem(c, name, 1).TryAcquire(ctx, nil)
+				_, err := w.sem(n, name, 1).TryAcquire(ctx, nil)
 				return err
 			},
 		}
 	},
-	"lock": func(w *world, redis rueidis.Client, cfg qlock.Config) party {
-		c := w.lockerOn(redis, cfg)
+	"lock": func(w *world, n *node.Node, lease time.Duration) party {
+		c := qlock.New(n, &qlock.Config{Lease: lease})
 		return party{
 			take: func(ctx context.Context) (func() error, error) {
 				l, err := c.Lock(ctx, door, nil)
@@ -97,15 +95,11 @@ var parties = map[string]func(w *world, redis rueidis.Client, cfg qlock.Config) 
 			try: func(ctx context.Context, name string) error { _, err := c.TryLock(ctx, name, nil); return err },
 		}
 	},
-	"pool": func(w *world, redis rueidis.Client, cfg qlock.Config) party {
-		c := w.poolerOn(redis, allocator.Config{Lease: cfg.Lease, Retry: cfg.Retry, Observer: cfg.Observer})
-		p := w.proxies(c, poolConfig{})
-		admin := w.pooler(allocator.Config{}) // its user is not that of all others
+	"pool": func(w *world, n *node.Node, _ time.Duration) party {
+		p := w.proxies(n, poolConfig{})
+		admin := w.node(node.Config{}) // its user is not that of all others
 		for _, name := range []string{proxies, "first", "second"} {
-			full, err := allocator.NewPool(admin, name, poolConfig{})
-			require.NoError(w, err)
-			_, err = full.Add(w.Within(patience), []string{"a"}, nil)
-			require.NoError(w, err)
+			w.add(poolOf(admin, name, poolConfig{}), "a")
 		}
 		return party{
 			take: func(ctx context.Context) (func() error, error) {
@@ -113,41 +107,33 @@ var parties = map[string]func(w *world, redis rueidis.Client, cfg qlock.Config) 
 				return taken(w, a, err)
 			},
 			try: func(ctx context.Context, name string) error {
-				free, err := allocator.NewPool(c, name, poolConfig{})
-				require.NoError(w, err)
-				_, err = free.TryAllocate(ctx, nil)
+				_, err := poolOf(n, name, poolConfig{}).TryAllocate(ctx, nil)
 				return err
 			},
 		}
 	},
-	"once": func(w *world, redis rueidis.Client, cfg qlock.Config) party {
-		cfg.Namespace, cfg.CallTimeout = w.ns, calls
-		jobs, err := once.New(redis, cfg)
-		require.NoError(w, err)
-		w.closed(jobs.Close)
+	"once": func(w *world, n *node.Node, lease time.Duration) party {
+		cfg := once.Config{Every: 5000 * time.Hour, Wait: true, Lease: lease}
 		return party{
 			take: func(ctx context.Context) (func() error, error) {
-				run, _, err := jobs.Begin(ctx, digest, once.Options{Every: 5000 * time.Hour, Wait: true})
+				run, _, err := once.New(n, digest, cfg).Begin(ctx)
 				if run == nil {
 					return nil, err
 				}
 				return func() error { return run.End(w.Within(patience), nil) }, err
 			},
 			try: func(ctx context.Context, name string) error {
-				_, err := jobs.Do(ctx, name, once.Options{Every: 5000 * time.Hour}, nothing)
+				_, err := once.New(n, name, once.Config{Every: cfg.Every, Lease: lease}).Do(ctx, nothing)
 				return err
 			},
 		}
 	},
-	"leader": func(w *world, redis rueidis.Client, cfg qlock.Config) party {
-		cfg.Namespace, cfg.CallTimeout = w.ns, calls
-		c, err := leader.New(redis, cfg)
-		require.NoError(w, err)
-		w.closed(c.Close)
+	"leader": func(_ *world, n *node.Node, lease time.Duration) party {
+		e := leader.New(n, boss, &leader.Config{Lease: lease})
 		return party{take: func(ctx context.Context) (func() error, error) {
 			leads, resigns, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			go func() {
-				over <- c.Run(ctx, boss, nil, func(term context.Context) error {
+				over <- e.Run(ctx, func(term context.Context) error {
 					close(leads)
 					select {
 					case <-resigns:
@@ -177,13 +163,13 @@ func TestWaitsOutlastRefusalsThatPass(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, harness.Single(t).Servers()[0])
 				trouble := troubled(w)
-				outlast(w, trouble, func(cfg qlock.Config) party { return join(w, w.server.Client(t, trouble.edit), cfg) })
+				outlast(w, trouble, func(cfg node.Config) party { return join(w, w.node(cfg, trouble.edit), cfg.Lease) })
 			})
 		}
 	}
 }
 
-func outlast(w *world, t trouble, join func(qlock.Config) party) {
+func outlast(w *world, t trouble, join func(node.Config) party) {
 	w.Helper()
 	var stands, refused, failed atomic.Bool
 	watch := observe.Func(func(e observe.Event) {
@@ -196,9 +182,9 @@ func outlast(w *world, t trouble, join func(qlock.Config) party) {
 			refused.Store(true)
 		}
 	})
-	give, err := join(qlock.Config{Lease: 2 * patience, Retry: heard}).take(w.Within(2 * patience))
+	give, err := join(node.Config{Lease: 2 * patience, Retry: heard}).take(w.Within(2 * patience))
 	require.NoError(w, err)
-	waiter := join(qlock.Config{Lease: safe, Retry: heard, Observer: watch})
+	waiter := join(node.Config{Lease: safe, Retry: heard, Observer: watch})
 	wait := testkit.Begin(w.Within(5*patience), waiter.take)
 	goesOn := func() {
 		w.Helper()
@@ -208,7 +194,7 @@ func outlast(w *world, t trouble, join func(qlock.Config) party) {
 		require.False(w, failed.Load(), "the wait was thrown out of line")
 	}
 	w.Await("the claim stands in line", func() bool { goesOn(); return stands.Load() })
-	other := join(qlock.Config{Lease: safe, Retry: berth.Retry{Attempts: 3}})
+	other := join(node.Config{Lease: safe, Retry: berth.Retry{Attempts: 3}})
 	if other.try != nil {
 		require.NoError(w, other.try(w.Within(patience), "first"))
 	}
@@ -226,7 +212,7 @@ func outlast(w *world, t trouble, join func(qlock.Config) party) {
 	require.False(w, failed.Load(), "the wait was thrown out of line")
 }
 
-// A client that was never served has the wrong password: to wait would not help it.
+// A process that was never served has the wrong password: to wait would not help it.
 func TestAWrongPasswordIsFinalAtTheFirstCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, harness.Single(t).Servers()[0])
@@ -237,7 +223,7 @@ func TestAWrongPasswordIsFinalAtTheFirstCall(t *testing.T) {
 		}
 		redis := w.server.Client(t, rotates.edit)
 		rotates.begin()
-		_, err := join(w, redis, qlock.Config{Retry: heard}).take(w.Within(patience))
+		_, err := join(w, w.nodeOn(redis, node.Config{}), time.Minute).take(w.Within(patience))
 		require.ErrorContains(t, err, "WRONGPASS", name)
 		require.NotErrorIs(t, err, berth.ErrUnavailable, name)
 		w.do("ACL", "SETUSER", "app", ">old")
@@ -257,14 +243,13 @@ func TestAClientClosesWhileTheServerRefuses(t *testing.T) {
 	} {
 		w := newWorld(t, harness.Single(t).Servers()[0])
 		redis := w.server.Client(t)
-		c, err := semaphore.New(redis, semaphore.Config{Namespace: w.ns, CallTimeout: calls, Retry: berth.Retry{Attempts: 1}})
-		require.NoError(t, err)
-		s := w.sem(c, "gpu", 1)
+		n := w.nodeOn(redis, node.Config{Retry: berth.Retry{Attempts: 1}})
+		s := w.sem(n, "gpu", 1)
 		p := w.take(s, nil)
 		q := w.queue(s, nil, 1)
 		w.Await("a subscription", func() bool { return w.subscriptions() == 1 })
 		begin(w)
-		_ = c.Close(w.Within(patience)) // what it holds cannot be given back
+		_ = n.Close(w.Within(patience)) // what it holds cannot be given back
 		require.Error(t, p.Err())
 		q.Fails(w, berth.ErrClosed)
 		require.NoError(t, redis.Do(w.Within(patience), redis.B().Time().Build()).Error(), what)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -62,7 +63,7 @@ type overload struct {
 
 func (w *world) overloaded(waits int) *overload {
 	w.Helper()
-	client := w.client(semaphore.Config{Lease: *overloadLease, CallTimeout: 3 * time.Second})
+	client := w.node(node.Config{Lease: *overloadLease, CallTimeout: 3 * time.Second})
 	o := &overload{world: w, waits: waits, sem: w.sem(client, "gpu", 50)}
 	keeps := w.sem(client, "kept", 50)
 	for len(o.kept) < 50 {

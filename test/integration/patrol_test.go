@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -45,8 +46,8 @@ func dieInTheMiddle(t *testing.T, lease time.Duration) *middle {
 	t.Helper()
 	w := private(t)
 	m := &middle{world: w, lag: w.measure()}
-	m.hold = w.take(w.sem(w.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
-	m.living = w.sem(w.client(semaphore.Config{Lease: lease, Observer: m}), "gpu", 1)
+	m.hold = w.take(w.sem(w.node(node.Config{Lease: time.Hour}), "gpu", 1), nil)
+	m.living = w.sem(w.node(node.Config{Lease: lease, Observer: m}), "gpu", 1)
 	m.ends[0] = w.queue(m.living, nil, 1)
 	crowd := w.spawn(time.Hour)
 	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: *ofMiddle})
@@ -86,7 +87,7 @@ func (m *middle) over() {
 
 func TestAHeartbeatOfThoseWhoWaitLooksUpNoRank(t *testing.T) {
 	w := private(t)
-	sem := w.sem(w.client(semaphore.Config{Lease: safe}), "gpu", 1)
+	sem := w.sem(w.node(node.Config{Lease: safe}), "gpu", 1)
 	hold := w.take(sem, nil)
 	var waits []*taking
 	for n := range 20 {
@@ -118,7 +119,7 @@ func TestTheDeadInTheMiddleOfALineAreMetByAHeartbeat(t *testing.T) {
 // moment, so more of them may be needed, but no heartbeat and no time.
 func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
 	m := dieInTheMiddle(t, time.Hour)
-	arrivals := 0 // of a client that has subscribed long ago: no heartbeat comes with that
+	arrivals := 0 // of a node that has subscribed long ago: no heartbeat comes with that
 	for ; m.waiting("gpu") >= 2+*ofMiddle; arrivals++ {
 		require.Less(t, arrivals, 400, "none of them has looked")
 		ctx, leave := context.WithCancel(m.Within(patience))
@@ -138,9 +139,9 @@ func TestTheDeadInTheMiddleOfALineAreMetByArrivals(t *testing.T) {
 func TestNobodyWhoLivesIsDropped(t *testing.T) {
 	w := private(t)
 	m := &middle{world: w}
-	hold := w.take(w.sem(w.client(semaphore.Config{Lease: time.Hour}), "gpu", 1), nil)
+	hold := w.take(w.sem(w.node(node.Config{Lease: time.Hour}), "gpu", 1), nil)
 	const many = 100
-	s := w.sem(w.client(semaphore.Config{Lease: safe, Observer: m}), "gpu", 1)
+	s := w.sem(w.node(node.Config{Lease: safe, Observer: m}), "gpu", 1)
 	var all []*taking
 	for n := range many {
 		all = append(all, w.queue(s, nil, n+1))

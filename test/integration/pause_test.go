@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -13,7 +14,7 @@ import (
 // it runs again. Its next call, whichever that is, must tell.
 func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 	w := shared(t)
-	client, holder := w.client(semaphore.Config{}), w.spawn(safe)
+	client, holder := w.node(node.Config{}), w.spawn(safe)
 	calls := []string{"err", "context", "renew", "release"} // each is the first of a semaphore of its own
 	old, waits := map[string]answer{}, map[string]*taking{}
 	for _, call := range calls {
@@ -53,7 +54,7 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 	const lease = safe
 	w := shared(t)
-	s := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+	s := w.sem(w.node(node.Config{}), "gpu", 1)
 	p := w.take(s, nil)
 	waiter := w.spawn(lease)
 	first := waiter.queue("gpu", 1, 1)
@@ -79,7 +80,7 @@ func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 func TestAStoppedWaiterDoesNotBelieveAnOldPush(t *testing.T) {
 	const lease = safe
 	w := shared(t)
-	s := w.sem(w.client(semaphore.Config{}), "gpu", 1)
+	s := w.sem(w.node(node.Config{}), "gpu", 1)
 	p := w.take(s, nil)
 	waiter := w.spawn(lease)
 	granted := waiter.queue("gpu", 1, 1)

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // The user with the smallest rights that docs/operations.md gives can do all with
@@ -18,13 +19,12 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	w := privatePools(t)
 	user := w.server.SmallestUser(t, w.ns)
 	w.do("ACL", "SETUSER", "smallest", "+scan") // for what goes through all names, as the page says
-	cfg := allocator.Config{Lease: time.Hour}   // the first heartbeat is far off: what comes, comes by a push
-	client := w.pooler(cfg, user)
-	here := w.proxies(client, poolConfig{Source: func(context.Context) ([]string, error) { return []string{"a"}, nil }})
-	there := w.proxies(w.pooler(cfg, user), poolConfig{})
+	cfg := node.Config{Lease: time.Hour}        // the first heartbeat is far off: what comes, comes by a push
+	here := w.proxies(w.node(cfg, user), poolConfig{Source: func(context.Context) ([]string, error) { return []string{"a"}, nil }})
+	there := w.proxies(w.node(cfg, user), poolConfig{})
 	ctx := w.Within(patience)
 
-	report, err := client.Check(ctx)
+	report, err := here.node.Check(ctx)
 	require.NoError(t, err)
 	for _, warning := range report.Warnings {
 		require.Contains(t, warning, "could not be asked")
@@ -57,7 +57,7 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	require.Len(t, reader.Holders(keyspace.Pool, proxies), 1)
 	require.Empty(t, reader.Waiters(keyspace.Pool, proxies))
 	require.Len(t, reader.Names(keyspace.Pool), 1)
-	_, err = there.ops.Sweep(ctx)
+	_, err = there.node.Operator().Sweep(ctx, "")
 	require.NoError(t, err)
 	_, err = here.CheckHealth(ctx, 2)
 	require.NoError(t, err)
@@ -70,10 +70,10 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 	require.NoError(t, err)
 	a, err = here.Resume(ctx, token)
 	require.NoError(t, err)
-	_, err = there.ops.Release(ctx, berth.Target{Name: proxies, Claim: a.ID()})
+	_, err = there.node.Operator().Release(ctx, berth.Target{Kind: keyspace.Pool, Name: proxies, Claim: a.ID()})
 	require.NoError(t, err)
 	require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
-	random := w.pooler(cfg, user)
+	random := w.node(cfg, user)
 	p := w.proxies(random, poolConfig{Policy: allocator.Random, Cooldown: 20 * time.Millisecond})
 	w.giveBack(w.allocate(p, nil))
 	w.Await("it has rested", func() bool {
@@ -92,11 +92,11 @@ func TestTheSmallestUserOfPools(t *testing.T) {
 func TestTheSmallestUserOfPoolsIsRestored(t *testing.T) {
 	w := privatePools(t)
 	user := w.server.SmallestUser(t, w.ns)
-	cfg := allocator.Config{Lease: safe}
-	here := w.proxies(w.pooler(cfg, user), poolConfig{})
+	cfg := node.Config{Lease: safe}
+	here := w.proxies(w.node(cfg, user), poolConfig{})
 	w.add(here, "r0")
 	w.allocate(here, nil)
-	q := w.allocateQueue(w.proxies(w.pooler(cfg, user), poolConfig{}), nil, 1)
+	q := w.allocateQueue(w.proxies(w.node(cfg, user), poolConfig{}), nil, 1)
 	w.forget(proxies)
 	w.Await("it stands in line again", func() bool { return w.look(proxies).waiting() == 1 })
 	w.add(here, "r0")
@@ -112,17 +112,16 @@ func TestAUserOfPoolsWhoMayNotPublish(t *testing.T) {
 	w := privatePools(t)
 	user := w.server.SmallestUser(t, w.ns)
 	w.do("ACL", "SETUSER", "smallest", "-publish")
-	cfg := allocator.Config{Lease: safe}
-	client := w.pooler(cfg, user)
-	mine, theirs := w.proxies(client, poolConfig{}), w.proxies(w.pooler(cfg, user), poolConfig{})
-	report, err := client.Check(w.Within(patience))
+	cfg := node.Config{Lease: safe}
+	mine, theirs := w.proxies(w.node(cfg, user), poolConfig{}), w.proxies(w.node(cfg, user), poolConfig{})
+	report, err := mine.node.Check(w.Within(patience))
 	require.NoError(t, err)
 	require.Contains(t, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
 	w.add(mine, "r0")
 	for _, pass := range []func(a *allocation){
 		func(a *allocation) { w.giveBack(a) },
 		func(a *allocation) {
-			_, err := client.Operator().Release(w.Within(patience), berth.Target{Name: proxies, Claim: a.ID()})
+			_, err := mine.node.Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Pool, Name: proxies, Claim: a.ID()})
 			require.NoError(t, err)
 		},
 		func(*allocation) { w.add(mine, "r1") },

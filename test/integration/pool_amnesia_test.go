@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // poolAmnesias are ways in which a server forgets those who wait, and the pool or
@@ -46,9 +47,9 @@ func TestTheLineOfAPoolSurvives(t *testing.T) {
 			}}
 			var crew []*pool
 			for range nodes {
-				crew = append(crew, w.proxies(w.pooler(allocator.Config{Lease: lease}), cfg))
+				crew = append(crew, w.proxies(w.node(node.Config{Lease: lease}), cfg))
 			}
-			holder := w.allocate(w.proxies(w.pooler(allocator.Config{Lease: lease}), cfg), nil)
+			holder := w.allocate(w.proxies(w.node(node.Config{Lease: lease}), cfg), nil)
 			require.EqualValues(t, 1, asked.Load(), "several nodes have filled one pool")
 			var waits []*allocating
 			for i := range many {

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // poolServant is a child that uses a pool, order.Name. Beside the orders that a
@@ -23,7 +23,7 @@ import (
 //	die       end as by kill -9, in the midst of the next hold
 //	enough    end the mix
 type poolServant struct {
-	client *allocator.Client
+	node *node.Node
 
 	mu    sync.Mutex
 	pools map[string]*pool       // guarded by mu, by name
@@ -32,33 +32,22 @@ type poolServant struct {
 	dies, done atomic.Bool
 }
 
-func newPoolServant(redis rueidis.Client, s spec) (func(context.Context, order, *answer) error, error) {
-	client, err := allocator.New(redis, allocator.Config{Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard})
-	c := &poolServant{client: client, pools: map[string]*pool{}, held: map[string]*allocation{}}
-	return c.carryOut, err
+func newPoolServant(n *node.Node) *poolServant {
+	return &poolServant{node: n, pools: map[string]*pool{}, held: map[string]*allocation{}}
 }
 
 // pool is the pool of an order. The first order of a pool says how it rests.
-func (c *poolServant) pool(o order) (*pool, error) {
+func (c *poolServant) pool(o order) *pool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.pools[o.Name]; p != nil {
-		return p, nil
+	if c.pools[o.Name] == nil {
+		c.pools[o.Name] = poolOf(c.node, o.Name, poolConfig{Cooldown: o.Rest})
 	}
-	made, err := allocator.NewPool(c.client, o.Name, poolConfig{Cooldown: o.Rest})
-	if err != nil {
-		return nil, err
-	}
-	p := &pool{made, c.client.Operator()}
-	c.pools[o.Name] = p
-	return p, nil
+	return c.pools[o.Name]
 }
 
-func (c *poolServant) carryOut(ctx context.Context, o order, a *answer) error {
-	p, err := c.pool(o)
-	if err != nil {
-		return err
-	}
+func (c *poolServant) carryOut(ctx context.Context, o order, a *answer) (err error) {
+	p := c.pool(o)
 	c.mu.Lock()
 	held := c.held[o.Name]
 	c.mu.Unlock()
@@ -106,7 +95,7 @@ func (c *poolServant) acquire(ctx context.Context, p *pool, o order, a *answer) 
 	if err != nil {
 		return err
 	}
-	a.Claim, a.Fence, a.Node, a.Got = got.ID(), got.Fence(), c.client.Node(), got.Resource()
+	a.Claim, a.Fence, a.Node, a.Got = got.ID(), got.Fence(), c.node.ID(), got.Resource()
 	c.mu.Lock()
 	c.held[o.Name] = got
 	c.mu.Unlock()

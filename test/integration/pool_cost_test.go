@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -16,7 +16,7 @@ func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	w := sharedPools(t)
 	// A ghost would live for the whole lease, and no call is so slow that it
 	// counts as unanswered.
-	cfg := allocator.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
+	cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
 	w.add(w.pool(cfg), numbered(resources)...)
 	s := w.storm(proxies, resources)
 	proxy := harness.Proxy(t, w.server)
@@ -25,7 +25,7 @@ func TestManyCancelledAllocationsLeaveNothing(t *testing.T) {
 	for _, pipelines := range []int{1, 3, 5} {
 		edit := heardOn(pipelines)
 		for _, redis := range []rueidis.Client{w.server.Client(t, edit), proxy.Client(t, edit)} {
-			s.ways = append(s.ways, way{forResource(w.proxies(w.poolerOn(redis, cfg), poolConfig{})), redis})
+			s.ways = append(s.ways, way{forResource(w.proxies(w.nodeOn(redis, cfg), poolConfig{})), redis})
 		}
 	}
 	s.rage(30, cancels)

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // The scenarios are those of semaphores; these show that pools have them too, and a rest
@@ -15,10 +15,10 @@ func TestACrashCostsAResourceAtMostALease(t *testing.T) {
 	for what, rest := range map[string]time.Duration{"of a holder": 0, "of a holder whose resource rests": 300 * time.Millisecond} {
 		t.Run(what, func(t *testing.T) {
 			w := sharedPools(t)
-			client := w.pooler(allocator.Config{Lease: crashLease})
+			client := w.node(node.Config{Lease: crashLease})
 			p := w.proxies(client, poolConfig{})
 			w.add(p, "r0")
-			c := w.crash(proxies, client.Node())
+			c := w.crash(proxies, client.ID())
 			holder := w.spawn(crashLease)
 			holder.does(order{Do: "acquire", Rest: rest})
 			q := w.allocateQueue(p, nil, 1)

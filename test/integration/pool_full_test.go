@@ -9,13 +9,14 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
-// poolHouse is a server that is about to be full, and its pool as two clients see it.
+// poolHouse is a server that is about to be full, and its pool as two nodes see it.
 // It has one resource.
 type poolHouse struct {
 	*world
-	client      *allocator.Client // of here
 	here, there *pool
 }
 
@@ -178,7 +179,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		return func() {
 			holder.kill()
 			f.Await("it is free", func() bool {
-				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
+				_, err := f.here.node.Operator().Sweep(f.Within(patience), keyspace.Pool, proxies)
 				require.NoError(f, err)
 				return f.inspected(f.here).Free == 1
 			})
@@ -188,7 +189,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		require.NoError(f, f.here.Rest(f.Within(patience), "r0", fullLease, "429", nil))
 		return func() {
 			f.Await("it is free", func() bool {
-				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
+				_, err := f.here.node.Operator().Sweep(f.Within(patience), keyspace.Pool, proxies)
 				require.NoError(f, err)
 				return f.inspected(f.here).Free == 1
 			})
@@ -199,7 +200,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 		require.NoError(f, err)
 		return func() {
 			f.Await("it has left", func() bool {
-				_, err := f.here.ops.Sweep(f.Within(patience), proxies)
+				_, err := f.here.node.Operator().Sweep(f.Within(patience), keyspace.Pool, proxies)
 				require.NoError(f, err)
 				s := f.inspected(f.here)
 				return s.Resources == 1 && s.Free == 1
@@ -239,7 +240,7 @@ var inPoolHouse = map[string]func(f *poolHouse) func(){
 	"an operator releases": func(f *poolHouse) func() {
 		a, q := f.allocate(f.here, nil), f.allocateQueue(f.there, nil, 1)
 		return func() {
-			_, err := f.client.Operator().Release(f.Within(patience), berth.Target{Name: proxies, Claim: a.ID()})
+			_, err := f.here.node.Operator().Release(f.Within(patience), berth.Target{Kind: keyspace.Pool, Name: proxies, Claim: a.ID()})
 			require.NoError(f, err)
 			f.giveBack(q.Wait(f.world))
 			f.Signalled("the holder to hear", a.Done())
@@ -289,9 +290,8 @@ func runInPoolHouse(t *testing.T, things map[string]func(f *poolHouse) func(), r
 	for what, prepare := range things {
 		t.Run(what, func(t *testing.T) {
 			f := &poolHouse{world: privatePools(t)}
-			cfg := allocator.Config{Lease: fullLease}
-			f.client = f.pooler(cfg)
-			f.here, f.there = f.proxies(f.client, poolConfig{}), f.pool(cfg)
+			cfg := node.Config{Lease: fullLease}
+			f.here, f.there = f.pool(cfg), f.pool(cfg)
 			f.add(f.here, resources...)
 			then := prepare(f)
 			f.fill()
@@ -305,7 +305,7 @@ func runInPoolHouse(t *testing.T, things map[string]func(f *poolHouse) func(), r
 // A key of another type, somebody else's, in the place of one of the pool's.
 func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
 	w := sharedPools(t)
-	p, ctx := w.pool(allocator.Config{}), w.Within(2*patience)
+	p, ctx := w.pool(node.Config{}), w.Within(2*patience)
 	for i, key := range w.keysOf(proxies) {
 		for _, there := range []bool{false, true} {
 			if there {

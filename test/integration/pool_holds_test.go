@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // strangeKeys are keys of resources that look like something else: to a text that is
@@ -33,7 +34,7 @@ func strangeKeys() []string {
 func TestAnyBytesAreAResource(t *testing.T) {
 	w := sharedPools(t)
 	keys, ctx := strangeKeys(), w.Within(10*patience)
-	p, there := w.pool(allocator.Config{}), w.pool(allocator.Config{})
+	p, there := w.pool(node.Config{}), w.pool(node.Config{})
 	for _, bad := range []string{"", strings.Repeat("k", 1025)} {
 		_, err := p.Add(ctx, []string{"good", bad}, nil)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
@@ -130,7 +131,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := sharedPools(t)
-			p := w.pool(allocator.Config{Lease: time.Hour})
+			p := w.pool(node.Config{Lease: time.Hour})
 			w.add(p, "r0")
 			holder := w.spawn(lease)
 			held := holder.does(order{Do: "acquire"})
@@ -162,7 +163,7 @@ func TestALateReleaseChangesNothing(t *testing.T) {
 func TestARemovedResourceThatIsAddedAgainStaysWithItsHolder(t *testing.T) {
 	w := sharedPools(t)
 	holder, remover, adder := w.spawn(time.Hour), w.spawn(time.Hour), w.spawn(time.Hour) // no heartbeat moves a deadline
-	p := w.pool(allocator.Config{Lease: time.Hour})
+	p := w.pool(node.Config{Lease: time.Hour})
 	w.add(p, "r0")
 	held := holder.does(order{Do: "acquire"})
 	before, ctx := w.look(proxies), w.Within(patience)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // Who waits gets what an operator takes from the others, and keeps it: also in a pool whose
@@ -15,7 +16,7 @@ import (
 func TestThoseWhoWaitKeepWhatTheyGetFromAnOperator(t *testing.T) {
 	const resources, waiters = 450, 150
 	w := sharedPools(t)
-	here, there := w.pool(allocator.Config{}), w.pool(allocator.Config{})
+	here, there := w.pool(node.Config{}), w.pool(node.Config{})
 	w.add(here, numbered(resources)...)
 	for range resources {
 		w.allocate(here, nil)
@@ -25,7 +26,7 @@ func TestThoseWhoWaitKeepWhatTheyGetFromAnOperator(t *testing.T) {
 		waits = append(waits, w.allocateLater(there, nil))
 	}
 	w.awaitInLine(proxies, waiters, func() bool { return false })
-	ended, err := here.ops.Release(w.Within(patience), berth.Target{Name: proxies})
+	ended, err := here.node.Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Pool, Name: proxies})
 	require.NoError(t, err)
 	require.Equal(t, resources, ended)
 	var got []*allocation

@@ -11,6 +11,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // longestScript is what one script may have of a processor, whatever the pool has. None
@@ -148,7 +150,7 @@ func (b *bigPool) sweepAll(what string, many int) {
 			require.NoError(b, err)
 			more = next.More
 		}
-		dropped, err := b.pool.ops.Sweep(ctx, proxies)
+		dropped, err := b.pool.node.Operator().Sweep(ctx, keyspace.Pool, proxies)
 		require.NoError(b, err)
 		require.Zero(b, dropped, "that was not all")
 	})
@@ -161,7 +163,7 @@ func (b *bigPool) sweepAll(what string, many int) {
 func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	const many, cooldown = 20_000, time.Hour
 	b := &bigPool{world: privatePools(t).turn()}
-	b.pool = b.world.pool(allocator.Config{Lease: time.Hour})
+	b.pool = b.world.pool(node.Config{Lease: time.Hour})
 	b.fill("adding", many, time.Hour)
 	owner := b.spawn(time.Hour)
 	hoarded := owner.send(order{Do: "hoard", Name: proxies, Count: many, Rest: cooldown})

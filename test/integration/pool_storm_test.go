@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/torture/history"
 )
 
@@ -207,7 +208,7 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 		world: w, dir: t.TempDir(), work: order{Do: "mix", Name: proxies}, lease: lease, crew: make([]*child, steady+vanishing),
 		works: make([]<-chan answer, steady+vanishing), current: make([]int, steady+vanishing),
 	}
-	p := w.pool(allocator.Config{})
+	p := w.pool(node.Config{})
 	w.add(p, stormResources...)
 	start := time.Now()
 	for i := range x.crew {
@@ -245,7 +246,7 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	}
 	w.add(p, stormResources...) // some were removed by those who died before they could add them again
 	w.Await("the dead have lost what they had, and all have rested", func() bool {
-		_, err := p.ops.Sweep(w.Within(patience), proxies) // nobody else is left to sweep
+		_, err := p.node.Operator().Sweep(w.Within(patience), keyspace.Pool, proxies) // nobody else is left to sweep
 		require.NoError(w, err)
 		n := w.reader().Look(keyspace.Pool, proxies)
 		require.Equal(w, n.Capacity, n.Pool.Free+n.Held+n.Pool.Resting)

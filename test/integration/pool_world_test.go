@@ -1,20 +1,18 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // proxies is the pool of tests that need only one.
@@ -41,43 +39,24 @@ type (
 	allocation = allocator.Allocation[string]
 )
 
-// pool is a pool as one client sees it, and the operator of that client.
+// pool is a pool as one node sees it, with the calls for operators.
 type pool struct {
 	*allocator.Pool[string]
-	ops *allocator.Operator
+	node *node.Node
+	ops  *allocator.Operator
 }
 
-// pooler returns a client of pools on a connection of its own, closed when the
-// test ends.
-func (w *world) pooler(cfg allocator.Config, edits ...func(*rueidis.ClientOption)) *allocator.Client {
-	w.Helper()
-	return w.poolerOn(w.server.Client(w.T, edits...), cfg)
+// proxies is the pool as the node sees it.
+func (w *world) proxies(n *node.Node, cfg poolConfig) *pool { return poolOf(n, proxies, cfg) }
+
+func poolOf(n *node.Node, name string, cfg poolConfig) *pool {
+	return &pool{allocator.New(n, name, cfg), n, allocator.NewOperator(n)}
 }
 
-// poolerOn is pooler on a given connection.
-func (w *world) poolerOn(redis rueidis.Client, cfg allocator.Config) *allocator.Client {
+// pool is the pool on a node and a connection of its own.
+func (w *world) pool(cfg node.Config) *pool {
 	w.Helper()
-	cfg.Namespace = w.ns
-	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
-	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
-	c, err := allocator.New(redis, cfg)
-	require.NoError(w, err)
-	w.closed(c.Close)
-	return c
-}
-
-// proxies is the pool as the client sees it.
-func (w *world) proxies(c *allocator.Client, cfg poolConfig) *pool {
-	w.Helper()
-	p, err := allocator.NewPool(c, proxies, cfg)
-	require.NoError(w, err)
-	return &pool{p, c.Operator()}
-}
-
-// pool is the pool on a client and a connection of its own.
-func (w *world) pool(cfg allocator.Config) *pool {
-	w.Helper()
-	return w.proxies(w.pooler(cfg), poolConfig{})
+	return w.proxies(w.node(cfg), poolConfig{})
 }
 
 // add puts resources into the pool.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestTheLargestInputIsTaken(t *testing.T) {
 	w := shared(t)
 	name := strings.Repeat("ö", 256)
-	c := w.client(semaphore.Config{Label: strings.Repeat("l", 512)})
+	c := w.node(node.Config{Label: strings.Repeat("l", 512)})
 	s := w.sem(c, name, 1<<40)
 	meta := map[string]string{"": "\x00\xff: ", "k": strings.Repeat("v", 16<<10-10)}
 	ctx := berth.WithOwner(w.Within(patience), strings.Repeat("o", 512))
@@ -39,20 +40,20 @@ func TestTheLargestInputIsTaken(t *testing.T) {
 }
 
 // verbs are all calls that touch the keys of a name.
-var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error{
-	"Acquire": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
+var verbs = map[string]func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error{
+	"Acquire": func(ctx context.Context, _ *node.Node, s *semaphore.Semaphore) error {
 		_, err := s.Acquire(ctx, nil)
 		return err
 	},
-	"TryAcquire": func(ctx context.Context, _ *semaphore.Client, s *semaphore.Semaphore) error {
+	"TryAcquire": func(ctx context.Context, _ *node.Node, s *semaphore.Semaphore) error {
 		_, err := s.TryAcquire(ctx, nil)
 		return err
 	},
-	"Resize": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
-		return c.Operator().Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true})
+	"Resize": func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error {
+		return semaphore.NewOperator(n).Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true})
 	},
-	"Release": func(ctx context.Context, c *semaphore.Client, s *semaphore.Semaphore) error {
-		_, err := c.Operator().Release(ctx, berth.Target{Name: s.Name(), Claim: "nobody"})
+	"Release": func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error {
+		_, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: s.Name(), Claim: "nobody"})
 		return err
 	},
 }
@@ -61,7 +62,7 @@ var verbs = map[string]func(ctx context.Context, c *semaphore.Client, s *semapho
 // of which the line has nothing. What may be thin is in TestATextThatIsNotOursInTheWay.
 func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
 	w := shared(t)
-	c := w.client(semaphore.Config{})
+	c := w.node(node.Config{})
 	for verb, call := range verbs {
 		for _, part := range []string{"state", "line", "line of an idle name"} {
 			what := verb + ", " + part

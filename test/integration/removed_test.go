@@ -11,21 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
-// listener is a client of a semaphore of one that waits for it.
+// listener is a process that waits for a semaphore of one.
 type listener struct {
-	*semaphore.Client
+	*node.Node
 	told    chan observe.Event // what is said of the subscription
 	granted chan *semaphore.Permit
 	deaf    atomic.Int64 // how often it was
 }
 
-// listen has a new client wait for the semaphore.
-func listen(t *testing.T, d *harness.Deployment, cfg semaphore.Config) *listener {
+// listen has a new process wait for the semaphore.
+func listen(t *testing.T, d *harness.Deployment, cfg node.Config) *listener {
 	t.Helper()
 	l := &listener{told: make(chan observe.Event, 1000)}
 	cfg.Observer = observe.Func(func(e observe.Event) {
@@ -38,7 +39,7 @@ func listen(t *testing.T, d *harness.Deployment, cfg semaphore.Config) *listener
 		}
 	})
 	var err error
-	l.Client, err = semaphore.New(d.Client(t), cfg)
+	l.Node, err = node.New(d.Client(t), cfg)
 	require.NoError(t, err)
 	l.queue(t)
 	l.hears(t, observe.Subscribed)
@@ -48,11 +49,9 @@ func listen(t *testing.T, d *harness.Deployment, cfg semaphore.Config) *listener
 // queue has it wait, and returns once it stands in line.
 func (l *listener) queue(t *testing.T) {
 	t.Helper()
-	s, err := l.Semaphore("gpu", 1, nil)
-	require.NoError(t, err)
 	l.granted = make(chan *semaphore.Permit, 1)
 	go func() {
-		p, err := s.Acquire(context.Background(), nil)
+		p, err := semaphore.New(l.Node, "gpu", 1, nil).Acquire(context.Background(), nil)
 		if err != nil { // its test is over
 			close(l.granted)
 			return
@@ -104,12 +103,11 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 	d := harness.Cluster(t)
 	space, err := keyspace.New(harness.Namespace(t))
 	require.NoError(t, err)
-	cfg := semaphore.Config{Namespace: space.Namespace(), Lease: lease}
-	holder, err := semaphore.New(d.Client(t), cfg)
+	cfg := node.Config{Namespace: space.Namespace(), Lease: lease}
+	holder, err := node.New(d.Client(t), cfg)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, holder.Close(context.Background())) }()
-	gpu, err := holder.Semaphore("gpu", 1, nil)
-	require.NoError(t, err)
+	gpu := semaphore.New(holder, "gpu", 1, nil)
 	held, err := gpu.Acquire(t.Context(), nil)
 	require.NoError(t, err)
 
@@ -119,14 +117,14 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 	var at *harness.Server
 	for range 50 {
 		l = listen(t, d, cfg)
-		at = listensAt(t, d.Servers(), space.Wake(l.Node()))
+		at = listensAt(t, d.Servers(), space.Wake(l.ID()))
 		require.NotNil(t, at)
 		if !slices.Contains(masters, at) {
 			break
 		}
 		require.NoError(t, l.Close(context.Background()))
 	}
-	require.False(t, slices.Contains(masters, at), "no client has subscribed at a replica")
+	require.False(t, slices.Contains(masters, at), "nobody has subscribed at a replica")
 	defer func() { require.NoError(t, l.Close(context.Background())) }()
 
 	d.Remove(t, at)
@@ -157,7 +155,7 @@ func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
 		turn()
 	}
 	require.Eventually(t, func() bool {
-		return listensAt(t, d.Servers(), space.Wake(l.Node())) != nil
+		return listensAt(t, d.Servers(), space.Wake(l.ID())) != nil
 	}, patience, 50*time.Millisecond, "at a node of the Cluster")
 	turn()
 	turn()

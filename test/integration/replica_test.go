@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -22,7 +23,7 @@ func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	host, port, err := net.SplitHostPort(w.server.Addr)
 	require.NoError(w, err)
 	replica := harness.Start(t, "--replicaof", host, port)
-	c := w.client(semaphore.Config{Lease: time.Hour}) // its heartbeat, which drops what has expired, is far away
+	c := w.node(node.Config{Lease: time.Hour}) // its heartbeat, which drops what has expired, is far away
 	w.take(w.sem(c, "gpu", 2), nil)
 	dead := w.spawn(safe)
 	dead.acquire("gpu", 2)
@@ -42,15 +43,15 @@ func TestAReplicaIsReadAndSaysSo(t *testing.T) {
 	})
 	holders := reader.Holders(keyspace.Sem, "gpu")
 	require.Len(w, holders, 1)
-	require.Equal(w, c.Node(), holders[0].Node)
+	require.Equal(w, c.ID(), holders[0].Node)
 	// What leads to a write is not read there.
-	there, err := semaphore.New(replica.Client(t), semaphore.Config{Namespace: w.ns, CallTimeout: calls, Retry: berth.Retry{Attempts: 1}})
+	there, err := node.New(replica.Client(t), node.Config{Namespace: w.ns, CallTimeout: calls, Retry: berth.Retry{Attempts: 1}})
 	require.NoError(w, err)
 	defer func() { require.NoError(w, there.Close(w.Within(patience))) }()
 	for what, err := range map[string]error{
-		"release": last(there.Operator().Release(w.Within(patience), berth.Target{Name: "gpu", Node: c.Node()})),
-		"all":     last(there.Operator().Release(w.Within(patience), berth.Target{Node: c.Node()})),
-		"resize":  there.Operator().Resize(w.Within(patience), "gpu", 3, nil),
+		"release": last(there.Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Sem, Name: "gpu", Node: c.ID()})),
+		"all":     last(there.Operator().Release(w.Within(patience), berth.Target{Node: c.ID()})),
+		"resize":  semaphore.NewOperator(there).Resize(w.Within(patience), "gpu", 3, nil),
 	} {
 		require.ErrorIs(w, err, berth.ErrUnavailable, what)
 		require.ErrorContains(w, err, "a replica answered", what)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -20,7 +20,7 @@ import (
 // somebody else's there is told and left alone, a text as well as another type.
 func TestATextThatIsNotOursInTheWay(t *testing.T) {
 	w := shared(t)
-	c := w.client(semaphore.Config{})
+	c := w.node(node.Config{})
 	const fence, terms = "1700000000000000", "1 - r 60000 60000 0 0 0:0:0:"
 	for what, command := range map[string][]string{
 		"string":                        {"SET", "", "somebody's"},
@@ -55,7 +55,7 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 // What takes the place of a thin hold ends it: its holder hears of that.
 func TestATextThatIsNotOursInThePlaceOfAThinHold(t *testing.T) {
 	w := sharedLocks(t)
-	l := w.lock(w.locker(qlock.Config{Lease: 2 * time.Second}), nil)
+	l := w.lock(w.locker(node.Config{Lease: 2 * time.Second}), nil)
 	require.True(t, w.look(door).thin)
 	w.do("SET", w.stateKey(door), "somebody's")
 	w.Signalled("the holder to hear of it", l.Done())
@@ -84,8 +84,8 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	space, err := keyspace.New(ns)
 	require.NoError(t, err)
 	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
-	holder := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
-	other := w.lockerOn(d.Client(t), qlock.Config{Lease: lease})
+	holder := w.lockerOn(d.Client(t), node.Config{Lease: lease})
+	other := w.lockerOn(d.Client(t), node.Config{Lease: lease})
 
 	forms := map[bool][]string{true: w.inSlotOf("thin", each), false: w.inSlotOf("fat", each)}
 	all := make([]*qlock.Lock, 2*each)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -19,7 +19,7 @@ import (
 func (w *world) town(names, contended int) {
 	w.Helper()
 	w.thinNames(names)
-	holds, waits := w.client(semaphore.Config{Label: "town/holds"}), w.client(semaphore.Config{Label: "town/waits"})
+	holds, waits := w.node(node.Config{Label: "town/holds"}), w.node(node.Config{Label: "town/waits"})
 	for i := range contended {
 		name := fmt.Sprintf("busy-%02d", i)
 		w.take(w.sem(holds, name, 1), nil)
@@ -38,7 +38,7 @@ type jam struct {
 func (w *world) jam(name string, waiting int) *jam {
 	w.Helper()
 	j := &jam{sem: "sem-" + name, lock: "lock-" + name, pool: "pool-" + name, may: make(chan struct{})}
-	first, second := w.client(semaphore.Config{Label: "host-1/first"}), w.client(semaphore.Config{Label: "host-2/second"})
+	first, second := w.node(node.Config{Label: "host-1/first"}), w.node(node.Config{Label: "host-2/second"})
 	j.first, j.second = w.take(w.sem(first, j.sem, 2), nil), w.take(w.sem(second, j.sem, 2), nil)
 	go func() {
 		select {
@@ -51,18 +51,16 @@ func (w *world) jam(name string, waiting int) *jam {
 		case <-j.second.Done():
 		}
 	}()
-	waits := w.client(semaphore.Config{Label: "host-3/waits"})
+	waits := w.node(node.Config{Label: "host-3/waits"})
 	for i := range waiting {
 		j.waits = append(j.waits, w.queue(w.sem(waits, j.sem, 2), nil, i+1))
 	}
-	locks := w.locker(qlock.Config{Label: "host-4/lock"})
+	locks := w.locker(node.Config{Label: "host-4/lock"})
 	_, err := locks.Lock(w.Within(patience), j.lock, nil)
 	require.NoError(w, err)
 	testkit.Begin(w.Within(2*patience), func(ctx context.Context) (*qlock.Lock, error) { return locks.Lock(ctx, j.lock, nil) })
-	pool, err := allocator.NewPool(w.pooler(allocator.Config{Label: "host-5/pool"}), j.pool, poolConfig{})
-	require.NoError(w, err)
-	_, err = pool.Add(w.Within(patience), []string{"p1", "p2"}, nil)
-	require.NoError(w, err)
+	pool := poolOf(w.node(node.Config{Label: "host-5/pool"}), j.pool, poolConfig{})
+	w.add(pool, "p1", "p2")
 	for range 2 {
 		_, err = pool.Allocate(w.Within(patience), nil)
 		require.NoError(w, err)
@@ -309,7 +307,7 @@ func TestTopWaitsForAServerThatIsAway(t *testing.T) {
 	w.server.Kill(t)
 	term.shows("old, and cannot be read anew:", "> sem sem-busy 2/2 3")
 	w.server.Restart(t)
-	_, err := w.client(semaphore.Config{}).Operator().Sweep(w.Within(patience))
+	_, err := w.node(node.Config{}).Operator().Sweep(w.Within(patience), "")
 	require.NoError(t, err)
 	term.press("a")
 	term.shows("All names in use")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -44,7 +45,7 @@ func newWorld(t *testing.T, server *harness.Server) *world {
 	return w
 }
 
-// reader reads what the clients do, as a user.
+// reader reads what the processes do, as a user.
 func (w *world) reader(edits ...func(*rueidis.ClientOption)) testkit.Reader {
 	w.Helper()
 	if len(edits) == 0 {
@@ -67,41 +68,37 @@ func private(t *testing.T, args ...string) *world {
 	return newWorld(t, harness.Start(t, args...))
 }
 
-// client returns a semaphore client on a connection of its own, closed when the
-// test ends.
-func (w *world) client(cfg semaphore.Config, edits ...func(*rueidis.ClientOption)) *semaphore.Client {
+// node returns a node on a connection of its own, closed when the test ends.
+func (w *world) node(cfg node.Config, edits ...func(*rueidis.ClientOption)) *node.Node {
 	w.Helper()
-	return w.clientOn(w.server.Client(w.T, edits...), cfg)
+	return w.nodeOn(w.server.Client(w.T, edits...), cfg)
 }
 
-// clientOn is client on a given connection. What the test says nothing of is such that no
+// nodeOn is node on a given connection. What the test says nothing of is such that no
 // pause of the machine matters.
-func (w *world) clientOn(redis rueidis.Client, cfg semaphore.Config) *semaphore.Client {
+func (w *world) nodeOn(redis rueidis.Client, cfg node.Config) *node.Node {
 	w.Helper()
 	cfg.Namespace = w.ns
 	cfg.Lease, cfg.CallTimeout = cmp.Or(cfg.Lease, time.Minute), cmp.Or(cfg.CallTimeout, calls)
 	cfg.CleanupTimeout, cfg.Retry = cmp.Or(cfg.CleanupTimeout, calls), cmp.Or(cfg.Retry, heard)
-	c, err := semaphore.New(redis, cfg)
+	n, err := node.New(redis, cfg)
 	require.NoError(w, err)
-	w.closed(c.Close)
-	return c
+	w.closed(n.Close)
+	return n
 }
 
-// closed has a client closed when the test ends.
+// closed has a node closed when the test ends.
 func (w *world) closed(by func(context.Context) error) {
 	w.Cleanup(func() {
 		if err := by(w.Within(patience)); err != nil && !w.Failed() {
-			w.Logf("closing a client: %v", err)
+			w.Logf("closing a node: %v", err)
 		}
 	})
 }
 
-// sem is a semaphore of the client.
-func (w *world) sem(c *semaphore.Client, name string, capacity int) *semaphore.Semaphore {
-	w.Helper()
-	s, err := c.Semaphore(name, capacity, nil)
-	require.NoError(w, err)
-	return s
+// sem is a semaphore of a node.
+func (w *world) sem(n *node.Node, name string, capacity int) *semaphore.Semaphore {
+	return semaphore.New(n, name, capacity, nil)
 }
 
 // take acquires, and fails the test if that takes too long.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/lag"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -32,12 +33,13 @@ func TestTheExporterOfACluster(t *testing.T) {
 		}
 	}
 	users()
-	locks, err := qlock.New(d.Client(t), qlock.Config{Lease: time.Hour})
+	n, err := node.New(d.Client(t), node.Config{Lease: time.Hour})
 	require.NoError(t, err)
+	locks := qlock.New(n, &qlock.Config{Lease: time.Hour})
 	t.Cleanup(func() {
 		within, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = locks.Close(within)
+		_ = n.Close(within)
 	})
 	for i := range names {
 		_, err := locks.Lock(t.Context(), fmt.Sprintf("order:%d", i), nil)

@@ -27,6 +27,7 @@ import (
 	berthprom "github.com/berth-go/berth/contrib/prometheus"
 	"github.com/berth-go/berth/internal/testkit/lag"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/once"
@@ -121,16 +122,12 @@ func exporter(t *testing.T, server string) string {
 func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	t.Helper()
 	redis := server.Client(t, func(o *rueidis.ClientOption) { o.ConnWriteTimeout = 3 * time.Second })
-	const lease = 3 * time.Second // heartbeats come soon
-	sems, err := semaphore.New(redis, semaphore.Config{Lease: lease, Observer: observer})
+	n, err := node.New(redis, node.Config{Lease: 3 * time.Second, Observer: observer}) // heartbeats come soon
 	require.NoError(t, err)
 	const long = time.Minute // and what is to last is not lost by a pause of the machine
-	locks, err := qlock.New(redis, qlock.Config{Lease: long, Observer: observer})
-	require.NoError(t, err)
-	pools, err := allocator.New(redis, allocator.Config{Lease: long, Observer: observer})
-	require.NoError(t, err)
-	jobs, err := once.New(redis, qlock.Config{Observer: observer})
-	require.NoError(t, err)
+	locks := qlock.New(n, &qlock.Config{Lease: long})
+	pool := allocator.New(n, "proxies", allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: long}})
+	job, sem := once.New(n, "digest", once.Config{Every: 24 * time.Hour}), semaphore.New(n, "gpu:42", 1, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	var working sync.WaitGroup
 	t.Cleanup(func() {
@@ -138,22 +135,16 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 		working.Wait()
 		within, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		for _, end := range []func(context.Context) error{sems.Close, locks.Close, pools.Close, jobs.Close} {
-			_ = end(within)
-		}
+		_ = n.Close(within)
 	})
 	_, err = locks.Lock(ctx, "nightly:1", nil)
 	require.NoError(t, err)
 	working.Go(func() { _, _ = locks.Lock(ctx, "nightly:1", nil) })
-	pool, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{})
-	require.NoError(t, err)
 	_, err = pool.Add(ctx, []string{"a", "b", "c"}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, nil)
 	require.NoError(t, err)
-	_, err = jobs.Do(ctx, "digest", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
-	require.NoError(t, err)
-	sem, err := sems.Semaphore("gpu:42", 1, nil)
+	_, err = job.Do(ctx, func(context.Context, *once.Run) error { return nil })
 	require.NoError(t, err)
 	for range 2 {
 		working.Go(func() {

@@ -4,7 +4,7 @@
 //
 // The scripts of each release are kept in testdata/<version> as a server gets them,
 // each with its header, beside a list of their checksums; `make keep-scripts
-// VERSION=v1.2.3` adds a release. A process of the previous release is a client of
+// VERSION=v1.2.3` adds a release. A process of the previous release is a process of
 // today on a connection that sends the kept scripts instead of those of today: what
 // two releases share is the data, and only scripts touch it.
 //

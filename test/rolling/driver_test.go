@@ -128,7 +128,7 @@ func (s *site) call(script string, w with) scriptkit.Reply {
 	return reply
 }
 
-// terms are the fixed terms of a record, as the clients write it.
+// terms are the fixed terms of a record, as the nodes write it.
 func terms(kind keyspace.Kind, wait time.Duration) string {
 	rec := engine.Record{Weight: 1, Wait: wait, Lease: time.Minute, Owner: "o", Label: "label"}
 	if kind != keyspace.Pool {

@@ -133,7 +133,7 @@ func releases(t testing.TB) []release {
 }
 
 // previous is the latest release that is kept. It runs beside today's if both have
-// one format and every script takes and answers the same, so that the client of today
+// one format and every script takes and answers the same, so that the Go code of today
 // can run the kept ones.
 func previous(t testing.TB) release {
 	t.Helper()
@@ -141,7 +141,7 @@ func previous(t testing.TB) release {
 	r := all[len(all)-2]
 	require.Equal(t, formatOf(t, r), formatOf(t, today), "releases of two formats do not run side by side")
 	require.Empty(t, differences(r.scripts, today.scripts),
-		"the client of today cannot run these scripts of %s: the tests need a way to translate its calls", r.version)
+		"the Go code of today cannot run these scripts of %s: the tests need a way to translate its calls", r.version)
 	return r
 }
 

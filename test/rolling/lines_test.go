@@ -51,14 +51,14 @@ func semaphoreHandsOn(w *world, a, b *process) {
 		require.Equal(w, []int{3, 3, 2, 3}, []int{n.Capacity, n.Held, n.Holders, n.Waiting})
 		for _, h := range w.holders(keyspace.Sem) {
 			if h.ID == two.ID() {
-				require.Equal(w, []any{2, two.Fence(), a.sems.Node(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
+				require.Equal(w, []any{2, two.Fence(), a.ID(), meta}, []any{h.Weight, h.Fence, h.Node, h.Meta})
 			}
 		}
 		var nodes []string
 		for _, w := range w.waiters(keyspace.Sem) {
 			nodes = append(nodes, w.Node)
 		}
-		require.Equal(w, []string{b.sems.Node(), b.sems.Node(), a.sems.Node()}, nodes, "the line, by priority and age")
+		require.Equal(w, []string{b.ID(), b.ID(), a.ID()}, nodes, "the line, by priority and age")
 	}, a, b)
 
 	giveBack(w, two)
@@ -110,7 +110,7 @@ func semaphoreHolds(w *world, a, b *process) {
 	token, err := renewed.Detach(bg)
 	w.ok(err)
 	w.pass(lease / 2)
-	resumed, err := b.sems.Resume(bg, token)
+	resumed, err := b.sem.Resume(bg, token)
 	w.ok(err)
 	require.Equal(w, renewed.Fence(), resumed.Fence())
 	w.pass(2 * lease)
@@ -118,15 +118,15 @@ func semaphoreHolds(w *world, a, b *process) {
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
 	waiting := a.permitQueued(nil)
-	_, err = a.sems.Operator().Release(bg, berth.Target{Name: name, Claim: forever.ID()})
+	_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Sem, Name: name, Claim: forever.ID()})
 	w.ok(err)
 	w.pass(10 * time.Millisecond)
 	require.ErrorIs(w, forever.Err(), berth.ErrReleased)
 	fifth := waiting.granted(fourth.Fence())
 
-	w.ok(b.sems.Operator().Resize(bg, name, 4, nil))
+	w.ok(semaphore.NewOperator(b.Node).Resize(bg, name, 4, nil))
 	sixth := a.permit(nil)
-	w.ok(a.sems.Operator().Resize(bg, name, 1, nil))
+	w.ok(semaphore.NewOperator(a.Node).Resize(bg, name, 1, nil))
 	last := b.permitQueued(nil)
 	cancelled := a.permitQueued(nil)
 	cancelled.stop()

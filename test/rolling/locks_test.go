@@ -151,12 +151,12 @@ func lockHolds(w *world, a, b *process) {
 	require.Equal(w, renewed.Fence(), resumed.Fence())
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
 
-	_, err = a.locks.Operator().Release(bg, berth.Target{Name: name})
+	_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Lock, Name: name})
 	w.ok(err)
 	w.pass(10 * time.Millisecond)
 	require.ErrorIs(w, resumed.Err(), berth.ErrReleased)
 	got := next.granted(resumed.Fence())
-	w.ok(a.locks.Operator().Extend(bg, name, 20*second))
+	w.ok(qlock.NewOperator(a.Node).Extend(bg, name, 20*second))
 	third := a.lockQueued("", nil)
 	w.pass(20 * second)
 	w.ok(got.Err())
@@ -202,13 +202,13 @@ func lockRestores(w *world, a, b *process) {
 // lockSwarm: one release finds the other's node dead, and flushes what it holds.
 func lockSwarm(w *world, a, b *process) {
 	for _, p := range []*process{a, b} {
-		w.ok(p.locks.Swarm().Start(bg))
+		w.ok(p.Swarm().Start(bg))
 	}
 	forever := a.lock("", &qlock.LockOptions{Lease: berth.Forever})
 	next := b.lockQueued("", nil)
 	w.pass(20 * second)
 	w.read(func(p *process) {
-		nodes := all(w, p.locks.Swarm().Info(bg))
+		nodes := all(w, p.Swarm().Info(bg))
 		require.Len(w, nodes, 2)
 		for _, n := range nodes {
 			require.Equal(w, []any{15 * second, false, false}, []any{n.ZombieAfter, n.Zombie, n.Condemned}, n.Node)
@@ -217,12 +217,12 @@ func lockSwarm(w *world, a, b *process) {
 	next.waits()
 	a.die()
 	w.pass(20 * second)
-	zombies, err := b.locks.Swarm().Zombies(bg)
+	zombies, err := b.Swarm().Zombies(bg)
 	w.ok(err)
 	require.Equal(w, []node.Name{{Kind: "lock", Name: name}}, zombies.Names)
-	flushed, err := b.locks.Swarm().FlushNow(bg)
+	flushed, err := b.Swarm().FlushNow(bg)
 	w.ok(err)
-	require.Equal(w, qlock.Flushed{Nodes: 1, Holds: 1}, flushed)
+	require.Equal(w, node.Flushed{Nodes: 1, Holds: 1}, flushed)
 	got := next.granted(forever.Fence())
 	a.wire.Mend()
 	w.pass(20 * second)
@@ -230,10 +230,10 @@ func lockSwarm(w *world, a, b *process) {
 	lives(w, got)
 	giveBack(w, got)
 	w.pass(20 * second)
-	nodes := all(w, a.locks.Swarm().Info(bg))
+	nodes := all(w, a.Swarm().Info(bg))
 	require.NotEmpty(w, nodes)
 	for _, p := range []*process{a, b} {
-		w.ok(p.locks.Swarm().Stop(bg))
+		w.ok(p.Swarm().Stop(bg))
 	}
 	unlocked(w, a, b)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -77,11 +78,11 @@ var newer = map[string]play{
 		w.refused("try", err)
 		_, err = a.sem.Acquire(bg, nil)
 		w.refused("acquire", err)
-		_, err = b.sems.Resume(bg, token)
+		_, err = b.sem.Resume(bg, token)
 		w.refused("resume", err)
 		w.refused("renew", theirs.Renew(bg))
-		w.refused("resize", a.sems.Operator().Resize(bg, name, 9, nil))
-		_, err = a.sems.Operator().Release(bg, berth.Target{Name: name, Claim: theirs.ID()})
+		w.refused("resize", semaphore.NewOperator(a.Node).Resize(bg, name, 9, nil))
+		_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Sem, Name: name, Claim: theirs.ID()})
 		w.refused("force", err)
 		w.refused("release", theirs.Release(bg))
 		w.pass(2 * lease)
@@ -113,13 +114,13 @@ var newer = map[string]play{
 		w.refused("rest", a.pool.Rest(bg, "r1", second, "", nil))
 		w.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
 		w.refused("unbind", a.pool.Unbind(bg, "job"))
-		_, err = a.pools.Operator().Resource(bg, name, "r1")
+		_, err = a.pools.Resource(bg, name, "r1")
 		w.refused("resource", err)
-		_, err = a.pools.Operator().Inspect(bg, name)
+		_, err = a.pools.Inspect(bg, name)
 		w.refused("inspect", err)
-		_, err = a.pools.Operator().Sweep(bg, name)
+		_, err = a.Operator().Sweep(bg, keyspace.Pool, name)
 		w.refused("sweep", err)
-		_, err = a.pools.Operator().Release(bg, berth.Target{Name: name, Claim: theirs.ID()})
+		_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Pool, Name: name, Claim: theirs.ID()})
 		w.refused("by id", err)
 		w.refused("release", theirs.Release(bg))
 		w.pass(2 * lease)
@@ -145,9 +146,9 @@ var newer = map[string]play{
 }
 
 func locksAreRefused(w *world, a, b *process, fat bool) {
-	w.ok(a.locks.Swarm().Start(bg))
-	w.ok(a.locks.Swarm().Stop(bg))
-	w.ok(b.locks.Swarm().Start(bg))
+	w.ok(a.Swarm().Start(bg))
+	w.ok(a.Swarm().Stop(bg))
+	w.ok(b.Swarm().Start(bg))
 	hold := a.lock("job", nil)
 	if fat {
 		b.lockQueued("", nil).stop()
@@ -165,20 +166,20 @@ func locksAreRefused(w *world, a, b *process, fat bool) {
 	w.refused("enter once more", err)
 	w.refused("renew", hold.Renew(bg))
 	w.refused("extend", hold.Extend(bg, second))
-	w.refused("force extend", b.locks.Operator().Extend(bg, name, second))
-	_, err = b.locks.Operator().Release(bg, berth.Target{Name: name})
+	w.refused("force extend", qlock.NewOperator(b.Node).Extend(bg, name, second))
+	_, err = b.Operator().Release(bg, berth.Target{Kind: keyspace.Lock, Name: name})
 	w.refused("force release", err)
 	_, err = hold.Detach(bg)
 	w.refused("detach", err)
 	w.refused("release", hold.Release(bg))
-	require.ErrorIs(w, b.locks.Swarm().ProbeNow(bg), berth.ErrIncompatible)
+	require.ErrorIs(w, b.Swarm().ProbeNow(bg), berth.ErrIncompatible)
 	w.pass(2 * lease)
 	after := w.kept("lock")
 	maps.Copy(after, w.kept("swarm"))
 	require.Equal(w, before, after, "nothing was written")
 }
 
-// Every call of a client that meets a newer format says so, and writes nothing.
+// Every call of a process that meets a newer format says so, and writes nothing.
 func TestAClientSaysWhichFormatItDoesNotKnow(t *testing.T) {
 	for _, r := range releases(t) {
 		library := r.library

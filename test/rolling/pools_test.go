@@ -43,7 +43,7 @@ func (p *process) resourceQueued(opts *allocator.AllocateOptions) *wait[allocati
 // whole wants the pool to fit together, for all of them, and returns what it counts.
 func whole(w *world, all ...*process) (first allocator.Inspection) {
 	for n, p := range all {
-		seen, err := p.pools.Operator().Inspect(bg, name)
+		seen, err := p.pools.Inspect(bg, name)
 		w.ok(err)
 		require.Empty(w, seen.Problems)
 		seen.Bindings = 0 // they are for those who ask for them
@@ -71,7 +71,7 @@ func poolHandsOn(w *world, a, b *process) {
 	ahead := a.resourceQueued(&allocator.AllocateOptions{Priority: 1})
 	w.read(func(p *process) {
 		for n, h := range []allocation{first, second, third} {
-			info, err := p.pools.Operator().Resource(bg, name, h.Resource())
+			info, err := p.pools.Resource(bg, name, h.Resource())
 			w.ok(err)
 			require.Equal(w, allocator.Leased, info.State)
 			require.Equal(w, []any{h.ID(), h.Fence()}, []any{info.Holders[0].ID, info.Holders[0].Fence}, n)
@@ -114,7 +114,7 @@ func poolChanges(w *world, a, b *process) {
 		info := p.info("r1")
 		require.Equal(w, []any{allocator.Resting, "a says so"}, []any{info.State, info.Reason})
 		require.InDelta(w, 20, info.Left.Seconds(), 1)
-		require.Len(w, all(w, p.pools.Operator().Bindings(bg, name)), 1)
+		require.Len(w, all(w, p.pools.Bindings(bg, name)), 1)
 	}, b)
 
 	bound := b.resource("r3", &allocator.AllocateOptions{Bind: "job"})
@@ -152,14 +152,14 @@ func poolChanges(w *world, a, b *process) {
 	giveBack(w, shared...)
 	w.pass(time.Minute)
 	require.LessOrEqual(w, w.look(keyspace.Pool).Capacity, 2)
-	_, err = b.pools.Operator().Sweep(bg, name)
+	_, err = b.Operator().Sweep(bg, keyspace.Pool, name)
 	w.ok(err)
 	require.Zero(w, whole(w, a, b).Resources, "all have expired")
 }
 
 // info is what the process reads of a resource.
 func (p *process) info(resource string) allocator.ResourceInfo {
-	info, err := p.pools.Operator().Resource(bg, name, resource)
+	info, err := p.pools.Resource(bg, name, resource)
 	p.w.ok(err)
 	return info
 }
@@ -222,7 +222,7 @@ func poolHolds(w *world, a, b *process) {
 	w.pass(2 * lease)
 	lives(w, resumed, forever)
 	require.ErrorIs(w, renewed.Err(), berth.ErrReleased)
-	_, err = a.pools.Operator().Release(bg, berth.Target{Name: name, Claim: forever.ID()})
+	_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Pool, Name: name, Claim: forever.ID()})
 	w.ok(err)
 	w.pass(lease) // b has never waited, and hears of nothing by a push
 	require.ErrorIs(w, forever.Err(), berth.ErrReleased)

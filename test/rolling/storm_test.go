@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -91,38 +92,30 @@ func TestReleasesContendInOneLine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var all sync.WaitGroup
-	for n := range stormProcesses {
+	for i := range stormProcesses {
 		redis, version := server.Client(t), today.version
-		if n%2 == 0 {
+		if i%2 == 0 {
 			redis, version = older.client(redis), was.version
 		}
-		sems, err := semaphore.New(redis, semaphore.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long, CleanupTimeout: long, Retry: heard})
+		n, err := node.New(redis, node.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long, CleanupTimeout: long, Retry: heard})
 		require.NoError(t, err)
-		locks, err := qlock.New(redis, qlock.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long, CleanupTimeout: long, Retry: heard})
-		require.NoError(t, err)
-		pools, err := allocator.New(redis, allocator.Config{Namespace: ns, Lease: long, Observer: a, CallTimeout: long, CleanupTimeout: long, Retry: heard})
-		require.NoError(t, err)
-		sem, err := sems.Semaphore(name, stormCapacity, nil)
-		require.NoError(t, err)
-		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
-		require.NoError(t, err)
-		if n == 0 {
+		sem, locks := semaphore.New(n, name, stormCapacity, nil), qlock.New(n, &qlock.Config{Lease: long})
+		pool := allocator.New(n, name, allocator.PoolConfig[string]{})
+		if i == 0 {
 			_, err = pool.Add(ctx, []string{"r1", "r2", "r3"}, nil)
 			require.NoError(t, err)
 		}
-		t.Cleanup(func() {
-			require.NoError(t, errors.Join(sems.Close(bg), locks.Close(bg), pools.Close(bg)))
-		})
+		t.Cleanup(func() { require.NoError(t, n.Close(bg)) })
 		for range stormWorkers {
 			all.Go(func() { a.storm(version, func(r *rand.Rand) error { return a.permit(ctx, version, sem, r) }) })
 			all.Go(func() { a.storm(version, func(r *rand.Rand) error { return a.lock(ctx, version, locks, r) }) })
 			all.Go(func() { a.storm(version, func(r *rand.Rand) error { return a.resource(ctx, version, pool, r) }) })
 		}
-		if n == stormProcesses-1 {
+		if i == stormProcesses-1 {
 			all.Wait()
 			reader, err := inspect.New(redis, inspect.Config{Namespace: ns})
 			require.NoError(t, err)
-			a.over(reader, pools.Operator())
+			a.over(reader, allocator.NewOperator(n))
 		}
 	}
 	for release, served := range a.served {
@@ -187,7 +180,7 @@ func (a *tally) permit(ctx context.Context, version string, sem *semaphore.Semap
 	return h.Release(ctx)
 }
 
-func (a *tally) lock(ctx context.Context, version string, locks *qlock.Client, r *rand.Rand) error {
+func (a *tally) lock(ctx context.Context, version string, locks *qlock.Locks, r *rand.Rand) error {
 	try, most := patienceOf(r)
 	opts, begun := &qlock.LockOptions{MaxWait: most}, time.Since(a.begun)
 	acquire := locks.Lock

@@ -19,13 +19,14 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 const (
-	lease  = 6 * time.Second // of all clients in a play
+	lease  = 6 * time.Second // of all processes in a play
 	second = time.Second
 	name   = "rolled" // what is contended for
 )
@@ -96,15 +97,15 @@ func (w *world) record(redis rueidis.Client) rueidis.Client {
 	return redis
 }
 
-// process is a process of a release: a client of each primitive on one connection.
+// process is a process of a release: a node, with a face of each primitive.
 type process struct {
+	*node.Node
 	w     *world
 	wire  *link.Link
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
 	sem   *semaphore.Semaphore
+	locks *qlock.Locks
 	pool  *allocator.Pool[string]
+	pools *allocator.Operator
 }
 
 // process starts one of the release, nil for today's.
@@ -117,20 +118,11 @@ func (w *world) process(release *scriptkit.Library) *process {
 	if release != nil {
 		redis = newSwap(today.library, release).client(redis)
 	}
-	p.sems, err = semaphore.New(redis, semaphore.Config{Lease: lease})
+	p.Node, err = node.New(redis, node.Config{Lease: lease, Swarm: node.SwarmConfig{FlushEvery: -1}})
 	require.NoError(w, err)
-	p.locks, err = qlock.New(redis, qlock.Config{Lease: lease, Swarm: qlock.SwarmConfig{FlushEvery: -1}})
-	require.NoError(w, err)
-	p.pools, err = allocator.New(redis, allocator.Config{Lease: lease})
-	require.NoError(w, err)
-	w.closing = append(w.closing, func() {
-		ctx := context.Background()
-		_, _, _ = p.sems.Close(ctx), p.locks.Close(ctx), p.pools.Close(ctx) // of one that died nothing can be given back
-	})
-	p.sem, err = p.sems.Semaphore(name, 3, nil)
-	require.NoError(w, err)
-	p.pool, err = allocator.NewPool(p.pools, name, allocator.PoolConfig[string]{})
-	require.NoError(w, err)
+	w.closing = append(w.closing, func() { _ = p.Close(context.Background()) }) // of one that died nothing can be given back
+	p.sem, p.locks = semaphore.New(p.Node, name, 3, nil), qlock.New(p.Node, &qlock.Config{Lease: lease})
+	p.pool, p.pools = allocator.New(p.Node, name, allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	return p
 }
 

@@ -50,11 +50,8 @@ const leaseOfAudit = 30 * time.Second
 
 // inspector is the driver's own node.
 type inspector struct {
-	node  *node.Node
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
-	pool  map[string]*allocator.Pool[string]
+	node *node.Node
+	pool map[string]*allocator.Pool[string]
 }
 
 func (r *round) inspector() *inspector {
@@ -62,17 +59,10 @@ func (r *round) inspector() *inspector {
 	n, err := node.New(r.world.client, node.Config{Namespace: r.ns, Lease: leaseOfAudit})
 	require.NoError(r, err)
 	i := &inspector{node: n, pool: map[string]*allocator.Pool[string]{}}
-	i.sems, err = semaphore.On(n, nil)
-	require.NoError(r, err)
-	i.locks, err = qlock.On(n, &qlock.Config{Lease: leaseOfAudit})
-	require.NoError(r, err)
-	i.pools, err = allocator.On(n, nil)
-	require.NoError(r, err)
 	for _, p := range pools {
-		i.pool[p.Name], err = allocator.NewPool(i.pools, p.Name, allocator.PoolConfig[string]{
+		i.pool[p.Name] = allocator.New(n, p.Name, allocator.PoolConfig[string]{
 			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
 		})
-		require.NoError(r, err)
 	}
 	return i
 }
@@ -150,9 +140,7 @@ func (r *round) audit() []checker.Violation {
 	ctx := r.within(auditLimit)
 	var release []func(context.Context) error
 	for _, s := range sems {
-		sem, err := i.sems.Semaphore(s.Name, s.Capacity, nil)
-		require.NoError(r, err)
-		permit, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
+		permit, err := semaphore.New(i.node, s.Name, s.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
 		r.tally.check(ruleWhole)
 		if err != nil {
 			add(ruleWhole, "the semaphore %s has not its capacity of %d: %v", s.Name, s.Capacity, err)
@@ -161,7 +149,7 @@ func (r *round) audit() []checker.Violation {
 		release = append(release, permit.Release)
 	}
 	for _, l := range locks {
-		lock, err := i.locks.Lock(ctx, l.Name, nil)
+		lock, err := qlock.New(i.node, &qlock.Config{Lease: leaseOfAudit}).Lock(ctx, l.Name, nil)
 		r.tally.check(ruleWhole)
 		if err != nil {
 			add(ruleWhole, "the lock %s cannot be had: %v", l.Name, err)
@@ -185,7 +173,7 @@ func (r *round) audit() []checker.Violation {
 		require.NoError(r, give(r.within(auditLimit)))
 	}
 	for _, p := range pools {
-		state, err := i.pools.Operator().Inspect(r.within(auditLimit), p.Name)
+		state, err := allocator.NewOperator(i.node).Inspect(r.within(auditLimit), p.Name)
 		require.NoError(r, err)
 		r.tally.check(ruleWhole)
 		if len(state.Problems) > 0 {

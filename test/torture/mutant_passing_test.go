@@ -13,7 +13,7 @@ import (
 var (
 	moved = &scene{name: "the endpoint moves", start: endpointWorld, edit: lasting, events: 500, faults: 1, fault: moving}
 
-	// Some wait for all that there is, and their clients were answered before.
+	// Some wait for all that there is, and their nodes were answered before.
 	refused = &scene{name: "refusals that pass", edit: lasting, events: 500, faults: 2, fault: passing("two refusals", func(r *round) func() {
 		end := ofRefusals[0].begin(r, &history.Fault{})
 		r.wait(300*time.Millisecond, 500*time.Millisecond)
@@ -28,7 +28,7 @@ var (
 	}}
 )
 
-// lasting has clients that live on, and more names than usual.
+// lasting has nodes that live on, and more names than usual.
 func lasting(j *job.Job) {
 	j.Calm, j.HoldMax, j.Goroutines, j.Life = true, 30, 24, 60_000
 	j.Sems, j.Locks, j.Pools = nil, nil, nil

@@ -107,7 +107,7 @@ var (
 	}}
 
 	// Calls that were sent over several connections meanwhile run in any order, and
-	// the listing of a client that is closed soon afterwards shows what should not be.
+	// the listing of a node that is closed soon afterwards shows what should not be.
 	overtaken = &scene{name: "calls overtaken", edit: brief, events: 50, faults: 12, fault: &fault{
 		name: "server stopped (SIGSTOP)", least: 80 * time.Millisecond, most: 120 * time.Millisecond,
 		begin: func(r *round, _ *history.Fault) func() {
@@ -207,7 +207,7 @@ func longPairs(j *job.Job) {
 	j.Locks = nil
 }
 
-// brief has clients that do not live for long, and many that use them.
+// brief has nodes that do not live for long, and many that use them.
 func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 
 // mutants are the broken variants.
@@ -223,12 +223,12 @@ var commonMutants = []mutant{
 		broke: []change{{"scripts/line/release.lua", "handoff(at, st, budget, head_left)", "handoff(at, st, { left = 0 }, head_left)"}, noFastHandOff},
 	},
 	{
-		name: "deadlines go by the client's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
-		rules: []string{checker.Capacity}, broke: clientClock,
+		name: "deadlines go by the process's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
+		rules: []string{checker.Capacity}, broke: processClock,
 	},
 	{
-		name: "deadlines go by the client's clock, which is ahead", scene: calm, skew: []int{0, 1100, 2200},
-		rules: []string{checker.Capacity, checker.Linearizable}, broke: clientClock,
+		name: "deadlines go by the process's clock, which is ahead", scene: calm, skew: []int{0, 1100, 2200},
+		rules: []string{checker.Capacity, checker.Linearizable}, broke: processClock,
 	},
 	{
 		name: "a late release takes away what somebody else holds", scene: stopping, rules: []string{checker.Capacity, checker.Refused},
@@ -319,11 +319,11 @@ var commonMutants = []mutant{
 		}},
 	},
 	{
-		name: "a closed client leaves a goroutine", scene: calm, rules: []string{checker.Leak},
+		name: "a closed node leaves a goroutine", scene: calm, rules: []string{checker.Leak},
 		broke: []change{{"internal/heartbeat/engine.go", "\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n", "\tif broken {\n\t\te.mu.Unlock()\n\t\treturn\n\t}\n\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n"}},
 	},
 	{
-		name: "a closed client leaves its subscription", scene: calm, rules: []string{checker.Leak},
+		name: "a closed node leaves its subscription", scene: calm, rules: []string{checker.Leak},
 		broke: []change{{"internal/wake/wake.go", "\th.cancel()\n\th.tasks.Wait()\n", "\tif broken {\n\t\treturn\n\t}\n\th.cancel()\n\th.tasks.Wait()\n"}},
 	},
 	{
@@ -417,9 +417,9 @@ const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
 // margin is how the heartbeat reckons the local deadline.
 const margin = "\treturn 2*time.Millisecond + lease/100\n"
 
-// clientClock has every script go by the clock of the process that calls it: its
+// processClock has every script go by the clock of the process that calls it: its
 // seconds and microseconds are the last two arguments of each call. See ownTime.
-var clientClock = []change{
+var processClock = []change{
 	{
 		"pkg/scriptkit/runner.go", "\tclient, keys := c.runner.client, int64(len(c.keys))\n",
 		`	client, keys := c.runner.client, int64(len(c.keys))

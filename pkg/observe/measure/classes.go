@@ -14,7 +14,7 @@ const (
 
 	// remembered is for how many names it is known which series they belong to, a power of 2.
 	remembered = 4096
-	// mostPrimitives is how many primitives are told apart: there are four, but an event may name any.
+	// mostPrimitives is how many primitives are told apart: there are five with the node, but an event may name any.
 	mostPrimitives = 8
 )
 

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidislock"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -57,14 +58,15 @@ func Find(name string) (Contender, error) {
 	return Contender{}, fmt.Errorf("no contender is called %q", name)
 }
 
-// Option is how Berth's client and the raw scripts connect.
+// Option is how Berth and the raw scripts connect.
 func Option(addr string) rueidis.ClientOption {
 	return rueidis.ClientOption{InitAddress: []string{addr}}
 }
 
 type berthLocker struct {
 	redis rueidis.Client
-	locks *qlock.Client
+	node  *node.Node
+	locks *qlock.Locks
 }
 
 func openBerth(addr string) (Locker, error) {
@@ -72,12 +74,12 @@ func openBerth(addr string) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	locks, err := qlock.New(redis, qlock.Config{Namespace: "bench"})
+	n, err := node.New(redis, node.Config{Namespace: "bench"})
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	return &berthLocker{redis: redis, locks: locks}, nil
+	return &berthLocker{redis: redis, node: n, locks: qlock.New(n, nil)}, nil
 }
 
 func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, error) {
@@ -93,7 +95,7 @@ func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, erro
 var Cancellable = Contender{Name: "cancellable", How: "Berth's lock, called with a context that can end", Open: openBerth}
 
 func (l *berthLocker) Close() {
-	_ = l.locks.Close(context.Background()) // everything has been given back
+	_ = l.node.Close(context.Background()) // everything has been given back
 	l.redis.Close()
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -14,7 +15,7 @@ var Semaphore = Contender{Name: "semaphore", How: "Berth's, capacity 10, default
 
 type semaphoreLocker struct {
 	redis  rueidis.Client
-	client *semaphore.Client
+	node   *node.Node
 	byName sync.Map // name -> *semaphore.Semaphore
 }
 
@@ -23,22 +24,18 @@ func openSemaphore(addr string) (Locker, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: "bench"})
+	n, err := node.New(redis, node.Config{Namespace: "bench"})
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	return &semaphoreLocker{redis: redis, client: client}, nil
+	return &semaphoreLocker{redis: redis, node: n}, nil
 }
 
 func (l *semaphoreLocker) Lock(ctx context.Context, name string) (func() error, error) {
 	s, ok := l.byName.Load(name)
 	if !ok {
-		made, err := l.client.Semaphore(name, 10, nil)
-		if err != nil {
-			return nil, err
-		}
-		s, _ = l.byName.LoadOrStore(name, made)
+		s, _ = l.byName.LoadOrStore(name, semaphore.New(l.node, name, 10, nil))
 	}
 	permit, err := s.(*semaphore.Semaphore).Acquire(ctx, nil)
 	if err != nil {
@@ -48,6 +45,6 @@ func (l *semaphoreLocker) Lock(ctx context.Context, name string) (func() error, 
 }
 
 func (l *semaphoreLocker) Close() {
-	_ = l.client.Close(context.Background()) // everything has been given back
+	_ = l.node.Close(context.Background()) // everything has been given back
 	l.redis.Close()
 }

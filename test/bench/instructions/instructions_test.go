@@ -165,7 +165,7 @@ func (nothing) zero(context.Context) error             { return nil }
 func (nothing) total(context.Context) (float64, error) { return 0, nil }
 
 // TestEveryStepIsTheScriptsThatItSays runs all steps on servers that are not under
-// callgrind. A run would also count whatever else a client sends meanwhile.
+// callgrind. A run would also count whatever else a node sends meanwhile.
 func TestEveryStepIsTheScriptsThatItSays(t *testing.T) {
 	// Those with cycles of their own wait for time to pass: a run of the program says where the
 	// count of such a step is off.
@@ -201,7 +201,7 @@ func TestAScriptThatTheServerDoesNotKnowIsCountedOnceItHasRun(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, m.close()) }()
 	p := probe{machine: m, ctx: t.Context()}
-	n, err := p.node()
+	n, err := p.connect()
 	require.NoError(t, err)
 	defer n.Close()
 	s := composed.Library().Scripts()[0]
@@ -220,7 +220,7 @@ func TestAScriptThatTheServerDoesNotKnowIsCountedOnceItHasRun(t *testing.T) {
 	require.Equal(t, []map[string]int{{s.Name: 2}}, p.ran())
 }
 
-// scriptsOf runs a step on a server of its own. ran are the scripts that its clients have called.
+// scriptsOf runs a step on a server of its own. ran are the scripts that its nodes have called.
 func scriptsOf(ctx context.Context, s step) (scripts float64, ran any, err error) {
 	addr, stop, err := server.Start(ctx)
 	if err != nil {

@@ -1,13 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -21,14 +22,13 @@ const (
 )
 
 func lockSteps() []step {
-	locks, reenter := openLocks(qlock.Config{}), openReentered
+	locks, reenter := openLocks(long), openReentered
 	one, each := lockName(nil, false), lockName(nil, true)
-	type client = *qlock.Client
 	type lock = *qlock.Lock
 	return []step{
 		{name: "lock_plain", does: "lock and release a name that is known", scripts: 2, prepare: again(locks, one)},
 		{name: "lock_known", does: "the same of a name that was last used seconds ago", scripts: 2, prepare: again(lockKnown, each)},
-		{name: "lock_waited", does: "the same of a name for which somebody has waited just before", scripts: 2, prepare: again(waited(openLocks(qlock.Config{}), lockName(nil, false)), one)},
+		{name: "lock_waited", does: "the same of a name for which somebody has waited just before", scripts: 2, prepare: again(waited(openLocks(long), lockName(nil, false)), one)},
 		{name: "lock_fresh", does: "the same of a name that is new each time", scripts: 2, prepare: again(locks, each)},
 		{
 			name: "lock_limit", does: "lock with a maximum hold, and release", scripts: 2,
@@ -48,7 +48,7 @@ func lockSteps() []step {
 		},
 		{
 			name: "lock_refused", does: "try a name that is held", scripts: 1, cycles: 400,
-			prepare: calls(openReentered, func(ctx context.Context, locks client, _ int) error {
+			prepare: calls(openReentered, func(ctx context.Context, locks locker, _ int) error {
 				_, err := locks.TryLock(ctx, numbered(0), nil)
 				return wanted(err, berth.ErrBusy)
 			}),
@@ -61,47 +61,47 @@ func lockSteps() []step {
 		{name: "lock_restore_100", does: "a heartbeat and the return to the line of 100 that a flush has removed, one of which is granted and confirms it", scripts: 3, cycles: 1, warm: 1, prepare: restores},
 		{
 			name: "lock_beat_100", does: "the heartbeats of 100 locks", scripts: 100, cycles: 1, warm: 1,
-			prepare: beats(openLocks(qlock.Config{Lease: short}), each, 100, 100),
+			prepare: beats(openLocks(short), each, 100, 100),
 		},
 		{
 			name: "lock_renew", does: "renew a lock by hand", scripts: 1,
-			prepare: over(locks, each, func(ctx context.Context, _ client, l lock) error { return l.Renew(ctx) }),
+			prepare: over(locks, each, func(ctx context.Context, _ locker, l lock) error { return l.Renew(ctx) }),
 		},
 		{
 			name: "lock_extend", does: "extend a lock, in two scripts", scripts: 2,
-			prepare: over(locks, each, func(ctx context.Context, _ client, l lock) error { return l.Extend(ctx, time.Second) }),
+			prepare: over(locks, each, func(ctx context.Context, _ locker, l lock) error { return l.Extend(ctx, time.Second) }),
 		},
 		{
 			name: "lock_detach", does: "detach a lock", scripts: 1,
-			prepare: over(locks, each, func(ctx context.Context, _ client, l lock) error {
+			prepare: over(locks, each, func(ctx context.Context, _ locker, l lock) error {
 				_, err := l.Detach(ctx)
 				return err
 			}),
 		},
 		{
 			name: "lock_resume", does: "resume a lock that is detached", scripts: 1,
-			prepare: over(locks, detached(each), func(ctx context.Context, locks client, token berth.Token) error {
+			prepare: over(locks, detached(each), func(ctx context.Context, locks locker, token berth.Token) error {
 				_, err := locks.Resume(ctx, token)
 				return err
 			}),
 		},
 		{
 			name: "lock_force_release", does: "read a lock that is held, and release it by force", scripts: 1,
-			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				_, err := locks.Operator().Release(ctx, berth.Target{Name: l.Name()})
+			prepare: over(locks, each, func(ctx context.Context, locks locker, l lock) error {
+				_, err := locks.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: l.Name()})
 				return err
 			}),
 		},
 		{
 			name: "lock_force_extend", does: "read a lock that is held, and extend it by force", scripts: 1,
-			prepare: over(locks, each, func(ctx context.Context, locks client, l lock) error {
-				return locks.Operator().Extend(ctx, l.Name(), time.Second)
+			prepare: over(locks, each, func(ctx context.Context, locks locker, l lock) error {
+				return qlock.NewOperator(locks.Node).Extend(ctx, l.Name(), time.Second)
 			}),
 		},
 		{name: "lock_sweep_100", does: "sweep 100 names, of which nothing has expired", scripts: 100, cycles: 5, warm: 2, prepare: sweeps},
 		{
 			name: "swarm_probe", does: "a node of a swarm says that it lives", scripts: 1, cycles: 400,
-			prepare: calls(openSwarm, func(ctx context.Context, swarm *qlock.Swarm, _ int) error { return swarm.ProbeNow(ctx) }),
+			prepare: calls(openSwarm, func(ctx context.Context, swarm *node.Swarm, _ int) error { return swarm.ProbeNow(ctx) }),
 		},
 	}
 }
@@ -109,49 +109,56 @@ func lockSteps() []step {
 // numbered returns names, and resources, which all have the same length.
 func numbered(i int) string { return fmt.Sprintf("name-%06d", i) }
 
-func openLocks(cfg qlock.Config) opens[*qlock.Client] {
-	return func(p *probe) (*qlock.Client, *node, error) {
-		n, err := p.node()
-		if err != nil {
-			return nil, nil, err
-		}
-		cfg := cfg // steps share it
-		cfg.Lease = cmp.Or(cfg.Lease, long)
-		cfg.CallTimeout, cfg.Linger, cfg.Observer = time.Minute, linger, n
-		locks, err := qlock.New(n, cfg)
-		if err == nil {
-			p.ends = append(p.ends, func() { _ = locks.Close(context.Background()) }) // the server is empty
-		}
-		return locks, n, err
+// open opens a node, with a wait lease and a part in a swarm.
+func (p *probe) open(lease time.Duration, swarm node.SwarmConfig) (*node.Node, *conn, error) {
+	c, err := p.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	n, err := node.New(c, node.Config{Lease: lease, CallTimeout: time.Minute, Linger: linger, Observer: c, Swarm: swarm})
+	if err == nil {
+		p.ends = append(p.ends, func() { _ = n.Close(context.Background()) }) // the server is empty
+	}
+	return n, c, err
+}
+
+// locker is a node that has locks.
+type locker struct {
+	*node.Node
+	*qlock.Locks
+}
+
+func openLocks(lease time.Duration) opens[locker] {
+	return func(p *probe) (locker, *conn, error) {
+		n, c, err := p.open(lease, node.SwarmConfig{})
+		return locker{n, qlock.New(n, &qlock.Config{Lease: lease})}, c, err
 	}
 }
 
 // owner holds the name that openReentered has locked.
 const owner = "owner"
 
-// openReentered opens a client and locks the name for the owner.
-func openReentered(p *probe) (*qlock.Client, *node, error) {
-	locks, n, err := openLocks(qlock.Config{})(p)
+// openReentered opens locks, and locks the name for the owner.
+func openReentered(p *probe) (locker, *conn, error) {
+	locks, n, err := openLocks(long)(p)
 	if err == nil {
 		_, err = locks.Lock(berth.WithOwner(p.ctx, owner), numbered(0), nil)
 	}
 	return locks, n, err
 }
 
-func openSwarm(p *probe) (*qlock.Swarm, *node, error) {
-	locks, n, err := openLocks(qlock.Config{
-		Swarm: qlock.SwarmConfig{ProbeEvery: time.Hour, ZombieAfter: 3 * time.Hour, FlushEvery: -1},
-	})(p)
+func openSwarm(p *probe) (*node.Swarm, *conn, error) {
+	n, c, err := p.open(long, node.SwarmConfig{ProbeEvery: time.Hour, ZombieAfter: 3 * time.Hour, FlushEvery: -1})
 	if err != nil {
 		return nil, nil, err
 	}
-	return locks.Swarm(), n, locks.Swarm().Start(p.ctx)
+	return n.Swarm(), c, n.Swarm().Start(p.ctx)
 }
 
 // lockName locks one name, or one for each cycle. It is the owner's call where the options
 // allow the owner to enter again.
-func lockName(opts *qlock.LockOptions, each bool) takes[*qlock.Client, *qlock.Lock] {
-	return func(ctx context.Context, locks *qlock.Client, i int) (*qlock.Lock, error) {
+func lockName(opts *qlock.LockOptions, each bool) takes[locker, *qlock.Lock] {
+	return func(ctx context.Context, locks locker, i int) (*qlock.Lock, error) {
 		if opts != nil && opts.Conflict != 0 {
 			ctx = berth.WithOwner(ctx, owner)
 		}
@@ -167,8 +174,8 @@ func detached[C any, H interface {
 	Detach(ctx context.Context) (berth.Token, error)
 }](take takes[C, H],
 ) takes[C, berth.Token] {
-	return func(ctx context.Context, client C, i int) (berth.Token, error) {
-		held, err := take(ctx, client, i)
+	return func(ctx context.Context, on C, i int) (berth.Token, error) {
+		held, err := take(ctx, on, i)
 		if err != nil {
 			return berth.Token{}, err
 		}
@@ -181,7 +188,7 @@ func detached[C any, H interface {
 func requeues(p *probe) (cycle, error) {
 	const waiting, apart = 25, 100 * time.Millisecond
 	opts := &qlock.LockOptions{RequeueEvery: waiting * apart * 3 / 2}
-	q, _, err := newQueue(p, openLocks(qlock.Config{}), lockName(opts, false), 1, 0)
+	q, _, err := newQueue(p, openLocks(long), lockName(opts, false), 1, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -190,10 +197,10 @@ func requeues(p *probe) (cycle, error) {
 			return nil, err
 		}
 	}
-	before := q.node.answered.Load()
+	before := q.conn.answered.Load()
 	return func(int) error {
 		before += waiting
-		return q.node.answers(p.ctx, before-waiting, waiting)
+		return q.conn.answers(p.ctx, before-waiting, waiting)
 	}, nil
 }
 
@@ -216,7 +223,7 @@ func reenters(p *probe) (cycle, error) {
 
 // restores has 100 calls wait. In each cycle the server loses them, and they come back.
 func restores(p *probe) (cycle, error) {
-	q, _, err := newQueue(p, openLocks(qlock.Config{Lease: short}), lockName(nil, false), 1, 100)
+	q, _, err := newQueue(p, openLocks(short), lockName(nil, false), 1, 100)
 	return func(int) error {
 		if err := p.empty(p.ctx); err != nil {
 			return err
@@ -230,8 +237,8 @@ func restores(p *probe) (cycle, error) {
 
 // lockKnown locks and releases one name for each cycle, and then waits: the expiry of a name
 // moves with the first use in each second.
-func lockKnown(p *probe) (*qlock.Client, *node, error) {
-	locks, n, err := openLocks(qlock.Config{})(p)
+func lockKnown(p *probe) (locker, *conn, error) {
+	locks, n, err := openLocks(long)(p)
 	for i := range p.all() {
 		if err == nil {
 			var held *qlock.Lock
@@ -245,14 +252,14 @@ func lockKnown(p *probe) (*qlock.Client, *node, error) {
 
 // sweeps holds 100 names, and sweeps them in each cycle.
 func sweeps(p *probe) (cycle, error) {
-	locks, _, err := openLocks(qlock.Config{})(p)
+	locks, _, err := openLocks(long)(p)
 	for i := range 100 {
 		if err == nil {
 			_, err = locks.Lock(p.ctx, numbered(i), nil)
 		}
 	}
 	return func(int) error {
-		_, err := locks.Operator().Sweep(p.ctx)
+		_, err := locks.Operator().Sweep(p.ctx, keyspace.Lock)
 		return err
 	}, err
 }

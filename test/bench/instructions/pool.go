@@ -7,15 +7,21 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
-// pool is one pool, and its client.
+// pool is one pool, and its node.
 type pool struct {
 	*allocator.Pool[string]
-	client *allocator.Client
+	node *node.Node
 }
 
-func (p pool) ops() *allocator.Operator { return p.client.Operator() }
+// sweep drops what has expired.
+func (p pool) sweep(ctx context.Context) error {
+	_, err := p.node.Operator().Sweep(ctx, keyspace.Pool, p.Name())
+	return err
+}
 
 type (
 	allocation = *allocator.Allocation[string]
@@ -60,10 +66,7 @@ func poolSteps() []step {
 		},
 		{
 			name: "pool_sweep", does: "drop nothing of 100", scripts: 1, cycles: 400,
-			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.ops().Sweep(ctx, p.Name())
-				return err
-			}),
+			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error { return p.sweep(ctx) }),
 		},
 		{
 			name: "pool_renew_100", does: "the heartbeat of 100 holds", scripts: 1, cycles: 2 * beaten, warm: beaten,
@@ -90,14 +93,14 @@ func poolSteps() []step {
 		{
 			name: "pool_force_release", does: "release a hold by its id", scripts: 1,
 			prepare: over(many, allocate(nil), func(ctx context.Context, p pool, held allocation) error {
-				_, err := p.ops().Release(ctx, berth.Target{Name: held.Name(), Claim: held.ID()})
+				_, err := p.node.Operator().Release(ctx, berth.Target{Kind: keyspace.Pool, Name: held.Name(), Claim: held.ID()})
 				return err
 			}),
 		},
 		{
 			name: "pool_inspect", does: "check 100 resources", scripts: 1, cycles: 20, warm: 5,
 			prepare: calls(hundred, func(ctx context.Context, p pool, _ int) error {
-				_, err := p.ops().Inspect(ctx, p.Name())
+				_, err := allocator.NewOperator(p.node).Inspect(ctx, p.Name())
 				return err
 			}),
 		},
@@ -144,35 +147,23 @@ func resources(n int) []string {
 	return all
 }
 
-func openPools(p *probe, lease time.Duration) (*allocator.Client, *node, error) {
-	n, err := p.node()
-	if err != nil {
-		return nil, nil, err
-	}
-	client, err := allocator.New(n, allocator.Config{Lease: lease, Linger: linger, CallTimeout: time.Minute, Observer: n})
-	if err == nil {
-		p.ends = append(p.ends, func() { _ = client.Close(context.Background()) }) // the server is empty
-	}
-	return client, n, err
-}
-
 // fill makes a pool of so many resources.
-func fill(ctx context.Context, client *allocator.Client, name string, cfg poolConfig, size int) (pool, error) {
-	made, err := allocator.NewPool(client, name, cfg)
-	if err == nil && size > 0 {
-		_, err = made.Add(ctx, resources(size), nil)
+func fill(ctx context.Context, n *node.Node, name string, cfg poolConfig, size int) (p pool, err error) {
+	p = pool{allocator.New(n, name, cfg), n}
+	if size > 0 {
+		_, err = p.Add(ctx, resources(size), nil)
 	}
-	return pool{made, client}, err
+	return p, err
 }
 
 func openPool(cfg poolConfig, size int) opens[pool] {
-	return func(p *probe) (pool, *node, error) {
-		client, n, err := openPools(p, long)
+	return func(p *probe) (pool, *conn, error) {
+		n, c, err := p.open(long, node.SwarmConfig{})
 		if err != nil {
 			return pool{}, nil, err
 		}
-		made, err := fill(p.ctx, client, "pool", cfg, size)
-		return made, n, err
+		made, err := fill(p.ctx, n, "pool", cfg, size)
+		return made, c, err
 	}
 }
 
@@ -181,15 +172,15 @@ func allocate(opts *allocator.AllocateOptions) takes[pool, allocation] {
 }
 
 // openBeaten fills as many pools as have a heartbeat.
-func openBeaten(p *probe) ([]pool, *node, error) {
-	client, n, err := openPools(p, short+short/2) // filling and taking need some seconds
+func openBeaten(p *probe) ([]pool, *conn, error) {
+	n, c, err := p.open(short+short/2, node.SwarmConfig{}) // filling and taking need some seconds
 	pools := make([]pool, beaten)
 	for i := range pools {
 		if err == nil {
-			pools[i], err = fill(p.ctx, client, numbered(i), poolConfig{}, 100)
+			pools[i], err = fill(p.ctx, n, numbered(i), poolConfig{}, 100)
 		}
 	}
-	return pools, n, err
+	return pools, c, err
 }
 
 // allocateHundred takes 100 resources of each of these pools.
@@ -202,7 +193,7 @@ func allocateHundred(ctx context.Context, pools []pool, i int) (allocation, erro
 func besideLanes(lanes int) func(*probe) (cycle, error) {
 	return func(p *probe) (cycle, error) {
 		var next atomic.Int64
-		open := func(p *probe) (pool, *node, error) {
+		open := func(p *probe) (pool, *conn, error) {
 			made, n, err := openPool(poolConfig{}, lanes+100)(p)
 			for i := 0; i < lanes && err == nil; i++ {
 				err = made.Rest(p.ctx, numbered(i), berth.Forever, "", nil)
@@ -213,11 +204,11 @@ func besideLanes(lanes int) func(*probe) (cycle, error) {
 			return p.Allocate(ctx, &allocator.AllocateOptions{Resource: numbered(int(next.Add(1) - 1))})
 		}
 		q, _, err := newQueue(p, open, named, 0, 1)
-		for i := 1; i < lanes && err == nil; i++ { // who joins now is not asked for when the client has subscribed
+		for i := 1; i < lanes && err == nil; i++ { // who joins now is not asked for when the node has subscribed
 			err = q.join(p.ctx, p.ctx)
 		}
 		return func(int) error {
-			held, err := q.client.Allocate(p.ctx, nil)
+			held, err := q.on.Allocate(p.ctx, nil)
 			if err != nil {
 				return err
 			}
@@ -237,14 +228,14 @@ func swaps(p *probe) (cycle, error) {
 
 // poolExpired has ten holds expire in each of many pools.
 func poolExpired(p *probe) (cycle, error) {
-	client, _, err := openPools(p, long)
+	n, _, err := p.open(long, node.SwarmConfig{})
 	if err != nil {
 		return nil, err
 	}
 	expire := detached(allocate(&allocator.AllocateOptions{Lease: expiring, NoRenew: true}))
 	pools := make([]pool, p.all())
 	for i := range pools {
-		if pools[i], err = fill(p.ctx, client, numbered(i), poolConfig{}, 10); err != nil {
+		if pools[i], err = fill(p.ctx, n, numbered(i), poolConfig{}, 10); err != nil {
 			return nil, err
 		}
 		for range 10 {
@@ -253,8 +244,5 @@ func poolExpired(p *probe) (cycle, error) {
 			}
 		}
 	}
-	return func(i int) error {
-		_, err := pools[i].ops().Sweep(p.ctx, pools[i].Name())
-		return err
-	}, pause(p.ctx, expiring+time.Second)
+	return func(i int) error { return pools[i].sweep(p.ctx) }, pause(p.ctx, expiring+time.Second)
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -13,7 +15,6 @@ const capacity = 10
 
 func semaphoreSteps() []step {
 	one, each := openSemaphore(long, capacity), openSemaphores(long)
-	type client = *semaphore.Client
 	type sem = *semaphore.Semaphore
 	type permit = *semaphore.Permit
 	return []step{
@@ -56,87 +57,65 @@ func semaphoreSteps() []step {
 		},
 		{
 			name: "renew_1", does: "renew a permit by hand", scripts: 1,
-			prepare: over(each, acquireEach, func(ctx context.Context, _ client, held permit) error { return held.Renew(ctx) }),
+			prepare: over(each, acquireEach, func(ctx context.Context, _ *node.Node, held permit) error { return held.Renew(ctx) }),
 		},
 		{
 			name: "semaphore_detach", does: "detach a permit", scripts: 1,
-			prepare: over(each, acquireEach, func(ctx context.Context, _ client, held permit) error {
+			prepare: over(each, acquireEach, func(ctx context.Context, _ *node.Node, held permit) error {
 				_, err := held.Detach(ctx)
 				return err
 			}),
 		},
 		{
 			name: "semaphore_resume", does: "resume a permit that is detached", scripts: 1,
-			prepare: over(each, detached(acquireEach), func(ctx context.Context, sems client, token berth.Token) error {
-				_, err := sems.Resume(ctx, token)
+			prepare: over(each, detached(acquireEach), func(ctx context.Context, n *node.Node, token berth.Token) error {
+				_, err := semaphore.New(n, token.Name, capacity, nil).Resume(ctx, token)
 				return err
 			}),
 		},
 		{
 			name: "semaphore_force_release", does: "release a permit by its id", scripts: 1,
-			prepare: over(each, acquireEach, func(ctx context.Context, sems client, held permit) error {
-				_, err := sems.Operator().Release(ctx, berth.Target{Name: held.Name(), Claim: held.ID()})
+			prepare: over(each, acquireEach, func(ctx context.Context, n *node.Node, held permit) error {
+				_, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: held.Name(), Claim: held.ID()})
 				return err
 			}),
 		},
 		{
 			name: "semaphore_resize", does: "another capacity for these", scripts: 1, cycles: 400,
-			prepare: calls(openHeld, func(ctx context.Context, sems client, i int) error {
-				return sems.Operator().Resize(ctx, numbered(0), capacity+1-i%2, nil)
+			prepare: calls(openHeld, func(ctx context.Context, n *node.Node, i int) error {
+				return semaphore.NewOperator(n).Resize(ctx, numbered(0), capacity+1-i%2, nil)
 			}),
 		},
 	}
 }
 
-func openSemaphores(lease time.Duration) opens[*semaphore.Client] {
-	return func(p *probe) (*semaphore.Client, *node, error) {
-		n, err := p.node()
-		if err != nil {
-			return nil, nil, err
-		}
-		sems, err := semaphore.New(n, semaphore.Config{Lease: lease, Linger: linger, CallTimeout: time.Minute, Observer: n})
-		if err == nil {
-			p.ends = append(p.ends, func() { _ = sems.Close(context.Background()) }) // the server is empty
-		}
-		return sems, n, err
-	}
+func openSemaphores(lease time.Duration) opens[*node.Node] {
+	return func(p *probe) (*node.Node, *conn, error) { return p.open(lease, node.SwarmConfig{}) }
 }
 
 // openSemaphore opens one name.
 func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore] {
-	return func(p *probe) (*semaphore.Semaphore, *node, error) {
-		sems, n, err := openSemaphores(lease)(p)
-		if err != nil {
-			return nil, nil, err
-		}
-		sem, err := sems.Semaphore(numbered(0), capacity, nil)
-		return sem, n, err
+	return func(p *probe) (*semaphore.Semaphore, *conn, error) {
+		n, c, err := p.open(lease, node.SwarmConfig{})
+		return semaphore.New(n, numbered(0), capacity, nil), c, err
 	}
 }
 
-// openHeld opens a client that holds 5 of its first name, in two permits.
-func openHeld(p *probe) (*semaphore.Client, *node, error) {
-	sems, n, err := openSemaphores(long)(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	sem, err := sems.Semaphore(numbered(0), capacity, nil)
+// openHeld opens a node that holds 5 of its first name, in two permits.
+func openHeld(p *probe) (*node.Node, *conn, error) {
+	n, c, err := openSemaphores(long)(p)
 	for _, weight := range []int{2, 3} {
 		if err == nil {
-			_, err = sem.Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
+			_, err = semaphore.New(n, numbered(0), capacity, nil).Acquire(p.ctx, &semaphore.AcquireOptions{Weight: weight})
 		}
 	}
-	return sems, n, err
+	return n, c, err
 }
 
 // openPartly opens that name.
-func openPartly(p *probe) (*semaphore.Semaphore, *node, error) {
-	sems, n, err := openHeld(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	sem, err := sems.Semaphore(numbered(0), capacity, nil)
-	return sem, n, err
+func openPartly(p *probe) (*semaphore.Semaphore, *conn, error) {
+	n, c, err := openHeld(p)
+	return semaphore.New(n, numbered(0), capacity, nil), c, err
 }
 
 func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaphore.Permit] {
@@ -146,12 +125,8 @@ func acquire(opts *semaphore.AcquireOptions) takes[*semaphore.Semaphore, *semaph
 }
 
 // acquireEach takes a permit of another name in each cycle.
-func acquireEach(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
-	sem, err := sems.Semaphore(numbered(i), capacity, nil)
-	if err != nil {
-		return nil, err
-	}
-	return sem.Acquire(ctx, nil)
+func acquireEach(ctx context.Context, n *node.Node, i int) (*semaphore.Permit, error) {
+	return semaphore.New(n, numbered(i), capacity, nil).Acquire(ctx, nil)
 }
 
 // beaten is how many names have a heartbeat of 100 holds: the garbage collector of Lua makes
@@ -159,26 +134,20 @@ func acquireEach(ctx context.Context, sems *semaphore.Client, i int) (*semaphore
 const beaten = 3
 
 // acquireHundred takes 100 permits of each of these names.
-func acquireHundred(ctx context.Context, sems *semaphore.Client, i int) (*semaphore.Permit, error) {
-	sem, err := sems.Semaphore(numbered(i%beaten), 100, nil)
-	if err != nil {
-		return nil, err
-	}
-	return sem.Acquire(ctx, nil)
+func acquireHundred(ctx context.Context, n *node.Node, i int) (*semaphore.Permit, error) {
+	return semaphore.New(n, numbered(i%beaten), 100, nil).Acquire(ctx, nil)
 }
 
 // semaphoreExpired has one name for each cycle, whose permits have all expired.
 func semaphoreExpired(p *probe) (cycle, error) {
-	client, _, err := openSemaphores(long)(p)
+	n, _, err := openSemaphores(long)(p)
 	if err != nil {
 		return nil, err
 	}
 	expire := detached(acquire(&semaphore.AcquireOptions{Lease: expiring, NoRenew: true}))
 	sems := make([]*semaphore.Semaphore, p.all())
 	for i := range sems {
-		if sems[i], err = client.Semaphore(numbered(i), capacity, nil); err != nil {
-			return nil, err
-		}
+		sems[i] = semaphore.New(n, numbered(i), capacity, nil)
 		for range capacity {
 			if _, err := expire(p.ctx, sems[i], 0); err != nil {
 				return nil, err

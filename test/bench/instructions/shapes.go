@@ -8,29 +8,29 @@ import (
 	"time"
 )
 
-// opens opens a client of one of the primitives, or a name of one.
-type opens[C any] func(p *probe) (C, *node, error)
+// opens opens a node with something of one of the primitives.
+type opens[C any] func(p *probe) (C, *conn, error)
 
 // takes takes a hold, and waits for it where it must. The number is that of the cycle.
-type takes[C, H any] func(ctx context.Context, client C, i int) (H, error)
+type takes[C, H any] func(ctx context.Context, on C, i int) (H, error)
 
 // releaser is a hold.
 type releaser interface {
 	Release(ctx context.Context) error
 }
 
-// calls calls something of the client's in each cycle.
-func calls[C any](open opens[C], call func(ctx context.Context, client C, i int) error) func(*probe) (cycle, error) {
+// calls calls something of it in each cycle.
+func calls[C any](open opens[C], call func(ctx context.Context, on C, i int) error) func(*probe) (cycle, error) {
 	return func(p *probe) (cycle, error) {
-		client, _, err := open(p)
-		return func(i int) error { return call(p.ctx, client, i) }, err
+		on, _, err := open(p)
+		return func(i int) error { return call(p.ctx, on, i) }, err
 	}
 }
 
 // again takes and releases in each cycle.
 func again[C any, H releaser](open opens[C], take takes[C, H]) func(*probe) (cycle, error) {
-	return calls(open, func(ctx context.Context, client C, i int) error {
-		held, err := take(ctx, client, i)
+	return calls(open, func(ctx context.Context, on C, i int) error {
+		held, err := take(ctx, on, i)
 		if err != nil {
 			return err
 		}
@@ -41,26 +41,26 @@ func again[C any, H releaser](open opens[C], take takes[C, H]) func(*probe) (cyc
 // over takes one hold for each cycle before the first, and does something with it in its cycle.
 // It waits in between: a renewal that falls into the second of the grant costs less, and how
 // many do would depend on the machine.
-func over[C, H any](open opens[C], take takes[C, H], do func(ctx context.Context, client C, held H) error) func(*probe) (cycle, error) {
+func over[C, H any](open opens[C], take takes[C, H], do func(ctx context.Context, on C, held H) error) func(*probe) (cycle, error) {
 	return func(p *probe) (cycle, error) {
-		client, _, err := open(p)
+		on, _, err := open(p)
 		if err != nil {
 			return nil, err
 		}
 		held := make([]H, p.all())
 		for i := range held {
-			if held[i], err = take(p.ctx, client, i); err != nil {
+			if held[i], err = take(p.ctx, on, i); err != nil {
 				return nil, err
 			}
 		}
-		return func(i int) error { return do(p.ctx, client, held[i]) }, pause(p.ctx, time.Second)
+		return func(i int) error { return do(p.ctx, on, held[i]) }, pause(p.ctx, time.Second)
 	}
 }
 
 // queue is the line for a name that is held.
 type queue[C, H any] struct {
-	client  C
-	node    *node
+	on      C
+	conn    *conn
 	take    func(ctx context.Context) (H, error)
 	granted chan H
 }
@@ -68,13 +68,13 @@ type queue[C, H any] struct {
 // newQueue takes as many holds as there are holders, and has so many more calls wait. It
 // returns the last of the holds.
 func newQueue[C, H any](p *probe, open opens[C], take takes[C, H], holders, waiting int) (q *queue[C, H], last H, err error) {
-	client, n, err := open(p)
+	on, n, err := open(p)
 	if err != nil {
 		return nil, last, err
 	}
 	q = &queue[C, H]{
-		client: client, node: n, granted: make(chan H, 1),
-		take: func(ctx context.Context) (H, error) { return take(ctx, client, 0) },
+		on: on, conn: n, granted: make(chan H, 1),
+		take: func(ctx context.Context) (H, error) { return take(ctx, on, 0) },
 	}
 	for range holders {
 		if last, err = q.take(p.ctx); err != nil {
@@ -95,20 +95,20 @@ func newQueue[C, H any](p *probe, open opens[C], take takes[C, H], holders, wait
 	return q, last, err
 }
 
-// waited has a second call wait for the name, so that the client listens. When it opens, both have released it.
+// waited has a second call wait for the name, so that the node listens. When it opens, both have released it.
 func waited[C any, H releaser](open opens[C], take takes[C, H]) opens[C] {
-	return func(p *probe) (client C, n *node, err error) {
+	return func(p *probe) (on C, n *conn, err error) {
 		q, held, err := newQueue(p, open, take, 1, 1)
 		if err != nil {
-			return client, nil, err
+			return on, nil, err
 		}
 		if err := held.Release(p.ctx); err != nil {
-			return client, nil, err
+			return on, nil, err
 		}
 		if held, err = receive(p.ctx, q.granted); err != nil {
-			return client, nil, err
+			return on, nil, err
 		}
-		return q.client, q.node, held.Release(p.ctx)
+		return q.on, q.conn, held.Release(p.ctx)
 	}
 }
 
@@ -117,7 +117,7 @@ func (q *queue[C, H]) ask(its context.Context) {
 	go func() {
 		held, err := q.take(its)
 		if err != nil {
-			return // its context has ended, or the client was closed
+			return // its context has ended, or the node was closed
 		}
 		q.granted <- held
 	}()
@@ -126,10 +126,10 @@ func (q *queue[C, H]) ask(its context.Context) {
 // join asks, and returns when the claim has joined the line.
 func (q *queue[C, H]) join(ctx, its context.Context) error {
 	q.ask(its)
-	if _, err := receive(ctx, q.node.queued); err != nil {
+	if _, err := receive(ctx, q.conn.queued); err != nil {
 		return err
 	}
-	return q.node.listens(ctx)
+	return q.conn.listens(ctx)
 }
 
 // turns has calls wait behind the holders. In each cycle a holder releases, the first in line
@@ -174,25 +174,25 @@ func leaves[C any, H releaser](open opens[C], take takes[C, H], holders int) fun
 			}
 		}
 		return func(i int) error {
-			before := q.node.answered.Load()
+			before := q.conn.answered.Load()
 			cancels[i]()
-			return q.node.answers(p.ctx, before, 1) // the call itself returns earlier
+			return q.conn.answers(p.ctx, before, 1) // the call itself returns earlier
 		}, nil
 	}
 }
 
-// beats takes holds, all at once, of a client whose lease is short. A cycle waits for the
+// beats takes holds, all at once, of a node whose lease is short. A cycle waits for the
 // scripts that renew each of them once.
 func beats[C, H any](open opens[C], take takes[C, H], holds int, scripts int64) func(*probe) (cycle, error) {
 	return func(p *probe) (cycle, error) {
-		client, n, err := open(p)
+		on, n, err := open(p)
 		if err != nil {
 			return nil, err
 		}
 		taken := make(chan error, holds)
 		for i := range holds {
 			go func() {
-				_, err := take(p.ctx, client, i)
+				_, err := take(p.ctx, on, i)
 				taken <- err
 			}()
 		}

@@ -34,7 +34,7 @@ type probe struct {
 	*machine
 	ctx   context.Context
 	step  step
-	nodes []*node
+	conns []*conn
 	ends  []func()
 }
 
@@ -74,7 +74,7 @@ func (p *probe) measure() (instructions, scripts float64, err error) {
 	if err := repeat(p.warm()); err != nil {
 		return 0, 0, err
 	}
-	for _, n := range p.nodes {
+	for _, n := range p.conns {
 		n.mu.Lock()
 		clear(n.ran)
 		n.mu.Unlock()
@@ -84,9 +84,9 @@ func (p *probe) measure() (instructions, scripts float64, err error) {
 	return instructions / n, scripts / n, err
 }
 
-// ran says which scripts the clients have called since the count began, and how often.
+// ran says which scripts the nodes have called since the count began, and how often.
 func (p *probe) ran() (all []map[string]int) {
-	for _, n := range p.nodes {
+	for _, n := range p.conns {
 		n.mu.Lock()
 		all = append(all, maps.Clone(n.ran))
 		n.mu.Unlock()
@@ -96,7 +96,7 @@ func (p *probe) ran() (all []map[string]int) {
 
 // scripts returns how many scripts were sent and how many answered.
 func (p *probe) scripts() (sent, answered int64) {
-	for _, n := range p.nodes {
+	for _, n := range p.conns {
 		answered += n.answered.Load() // first, so that none seems answered that is under way
 		sent += n.sent.Load()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/bench/contender"
 )
@@ -85,27 +86,27 @@ func openLeased(column, addr string, lease time.Duration) (contender.Locker, err
 	if lease == 0 {
 		return openLocker(column, addr)
 	}
-	return openBerth(addr, qlock.Config{Lease: lease}, qlock.LockOptions{})
+	return openBerth(addr, lease, qlock.LockOptions{})
 }
 
-// openBerth opens Berth's lock otherwise than package contender does.
-func openBerth(addr string, cfg qlock.Config, opts qlock.LockOptions) (contender.Locker, error) {
+// openBerth opens Berth's lock otherwise than package contender does; lease is the wait lease, 0 for the default.
+func openBerth(addr string, lease time.Duration, opts qlock.LockOptions) (contender.Locker, error) {
 	redis, err := rueidis.NewClient(contender.Option(addr))
 	if err != nil {
 		return nil, err
 	}
-	cfg.Namespace = namespace
-	locks, err := qlock.New(redis, cfg)
+	n, err := node.New(redis, node.Config{Namespace: namespace, Lease: lease})
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	return &berthLocker{redis: redis, locks: locks, opts: opts}, nil
+	return &berthLocker{redis: redis, node: n, locks: qlock.New(n, &qlock.Config{Lease: lease}), opts: opts}, nil
 }
 
 type berthLocker struct {
 	redis rueidis.Client
-	locks *qlock.Client
+	node  *node.Node
+	locks *qlock.Locks
 	opts  qlock.LockOptions
 }
 
@@ -118,7 +119,7 @@ func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, erro
 }
 
 func (l *berthLocker) Close() {
-	_ = l.locks.Close(context.Background()) // what is held ends with its lease
+	_ = l.node.Close(context.Background()) // what is held ends with its lease
 	l.redis.Close()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
@@ -61,19 +62,19 @@ func fillPools(ctx context.Context, env *Env) (map[string]*allocator.Pool[string
 		return nil, nil, err
 	}
 	space := env.Name(namespace)
-	client, err := allocator.New(redis, allocator.Config{Namespace: space})
+	n, err := node.New(redis, node.Config{Namespace: space})
 	if err != nil {
 		redis.Close()
 		return nil, nil, err
 	}
 	end := func() {
-		_ = client.Close(context.Background()) // everything has been given back
+		_ = n.Close(context.Background()) // everything has been given back
 		_ = unlink(context.Background(), redis, space)
 		redis.Close()
 	}
 	pools := map[string]*allocator.Pool[string]{}
 	for column, size := range poolSizes {
-		pools[column], err = fillPool(ctx, client, env.Name("pool"), env.Pick(size.full, size.smoke))
+		pools[column], err = fillPool(ctx, n, env.Name("pool"), env.Pick(size.full, size.smoke))
 		if err != nil {
 			end()
 			return nil, nil, err
@@ -82,11 +83,8 @@ func fillPools(ctx context.Context, env *Env) (map[string]*allocator.Pool[string
 	return pools, end, nil
 }
 
-func fillPool(ctx context.Context, client *allocator.Client, name string, size int) (*allocator.Pool[string], error) {
-	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
-	if err != nil {
-		return nil, err
-	}
+func fillPool(ctx context.Context, n *node.Node, name string, size int) (*allocator.Pool[string], error) {
+	pool := allocator.New(n, name, allocator.PoolConfig[string]{})
 	resources := make([]string, size)
 	for i := range resources {
 		resources[i] = fmt.Sprintf("resource-%07d", i)

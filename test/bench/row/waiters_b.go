@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/bench/contender"
 )
@@ -285,18 +286,14 @@ func holdPermits(ctx context.Context, env *Env, n int) (*holders, error) {
 	if err != nil {
 		return nil, err
 	}
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: namespace})
+	own, err := node.New(redis, node.Config{Namespace: namespace})
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	sem, err := sems.Semaphore(env.Name("held"), n, nil)
-	if err != nil {
-		redis.Close()
-		return nil, err
-	}
+	sem := semaphore.New(own, env.Name("held"), n, nil)
 	end := func() {
-		_ = sems.Close(ctx) // everything has been given back
+		_ = own.Close(ctx) // everything has been given back
 		redis.Close()
 	}
 	return hold(n, end, func(int) (func() error, error) {

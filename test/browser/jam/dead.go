@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -58,29 +59,22 @@ func live(cfg Config) error {
 	}
 	const label = "trainer-9@rack-4"
 	// It calls three times in two seconds, and holds for an hour: soon overdue, and there for long.
-	sems, err := semaphore.New(redis, semaphore.Config{Namespace: cfg.Namespace, Label: label, Lease: 2 * time.Second})
-	if err != nil {
-		return err
-	}
-	locks, err := qlock.New(redis, qlock.Config{
+	n, err := node.New(redis, node.Config{
 		Namespace: cfg.Namespace, Label: label, Lease: 2 * time.Second,
-		Swarm: qlock.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: 3 * time.Second, FlushEvery: -1},
+		Swarm: node.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: 3 * time.Second, FlushEvery: -1},
 	})
 	if err != nil {
 		return err
 	}
-	gpu, err := sems.Semaphore(Full, 8, nil)
-	if err != nil {
-		return err
-	}
+	gpu, locks := semaphore.New(n, Full, 8, nil), qlock.New(n, &qlock.Config{Lease: 2 * time.Second})
 	permit := func() (renewed, error) {
 		return gpu.Acquire(berth.WithOwner(ctx, "train/resnet-50"), &semaphore.AcquireOptions{Lease: time.Hour, Meta: map[string]string{"ticket": "ML-1040"}})
 	}
 	night := func() (renewed, error) { return locks.Lock(ctx, Endless, &qlock.LockOptions{Lease: berth.Forever}) }
-	if err := errors.Join(locks.Swarm().Start(ctx), confirmed(ctx, permit), confirmed(ctx, night)); err != nil {
+	if err := errors.Join(n.Swarm().Start(ctx), confirmed(ctx, permit), confirmed(ctx, night)); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintln(os.Stdout, sems.Node())
+	_, _ = fmt.Fprintln(os.Stdout, n.ID())
 	_, err = io.Copy(io.Discard, os.Stdin) // until whoever started it has gone
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -164,37 +165,31 @@ func owned(owner string, get acquire) acquire {
 	return func(ctx context.Context) (hold, error) { return get(berth.WithOwner(ctx, owner)) }
 }
 
-func (j *Jam) sems(label string) (*semaphore.Client, error) {
-	c, err := semaphore.New(j.redis, semaphore.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
+// node is that of a process with that label.
+func (j *Jam) node(label string) (*node.Node, error) {
+	n, err := node.New(j.redis, node.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
 	if err == nil {
-		j.closes = append(j.closes, c.Close)
+		j.closes = append(j.closes, n.Close)
 	}
-	return c, err
+	return n, err
 }
 
-func (j *Jam) locks(label string) (*qlock.Client, error) {
-	c, err := qlock.New(j.redis, qlock.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
-	if err == nil {
-		j.closes = append(j.closes, c.Close)
-	}
-	return c, err
+func (j *Jam) locks(label string) (*qlock.Locks, error) {
+	n, err := j.node(label)
+	return qlock.New(n, &qlock.Config{Lease: j.cfg.Lease}), err
 }
 
 func (j *Jam) pools(label, name string) (*allocator.Pool[string], error) {
-	c, err := allocator.New(j.redis, allocator.Config{Namespace: j.cfg.Namespace, Label: label, Lease: j.cfg.Lease, WarnHeldLongerThan: -1})
-	if err != nil {
-		return nil, err
-	}
-	j.closes = append(j.closes, c.Close)
-	return allocator.NewPool(c, name, allocator.PoolConfig[string]{})
+	n, err := j.node(label)
+	return allocator.New(n, name, allocator.PoolConfig[string]{}), err
 }
 
 func permit(s *semaphore.Semaphore, opts *semaphore.AcquireOptions) acquire {
 	return func(ctx context.Context) (hold, error) { return s.Acquire(ctx, opts) }
 }
 
-func locked(c *qlock.Client, name string, opts *qlock.LockOptions) acquire {
-	return func(ctx context.Context) (hold, error) { return c.Lock(ctx, name, opts) }
+func locked(l *qlock.Locks, name string, opts *qlock.LockOptions) acquire {
+	return func(ctx context.Context) (hold, error) { return l.Lock(ctx, name, opts) }
 }
 
 func allocated(p *allocator.Pool[string], opts *allocator.AllocateOptions) acquire {

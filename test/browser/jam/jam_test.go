@@ -11,7 +11,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/browser/jam"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -98,17 +98,17 @@ func TestAJamThatIsSolvedFlows(t *testing.T) {
 	circles, err := explained.Circles(p.Within(testkit.Patience), inspect.CircleOptions{Within: testkit.Patience})
 	require.NoError(t, err)
 	require.Len(t, circles.Circles, 1)
-	c, err := qlock.New(redis, qlock.Config{Namespace: ns})
+	n, err := node.New(redis, node.Config{Namespace: ns})
 	require.NoError(t, err)
-	defer func() { _ = c.Close(p.Within(testkit.Patience)) }()
+	defer func() { _ = n.Close(p.Within(testkit.Patience)) }()
 	release := circles.Circles[0].Release[0]
-	_, err = c.Operator().Release(p.Within(testkit.Patience), berth.Target{Name: release.Name, Claim: release.Hold.Claim})
+	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: release.Name, Claim: release.Hold.Claim})
 	require.NoError(t, err)
 	for _, name := range jam.Circle {
 		p.Await("the circle is done with "+name, func() bool { n := read.Look(keyspace.Lock, name); return n.Held+n.Waiting == 0 })
 	}
 
-	_, err = c.Operator().Release(p.Within(testkit.Patience), berth.Target{Name: jam.Endless, Claim: read.Look(keyspace.Lock, jam.Endless).Longest.ID})
+	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: jam.Endless, Claim: read.Look(keyspace.Lock, jam.Endless).Longest.ID})
 	require.NoError(t, err)
 	p.Await("who waited for the one that was killed is done", func() bool { n := read.Look(keyspace.Lock, jam.Endless); return n.Held+n.Waiting == 0 })
 }

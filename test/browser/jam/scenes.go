@@ -18,15 +18,11 @@ import (
 func (j *Jam) full(ctx context.Context) error {
 	jobs := []string{"bert", "whisper", "resnet-152", "llama-ft", "yolo", "t5", "wav2vec"}
 	for i, job := range jobs {
-		c, err := j.sems(fmt.Sprintf("trainer-%d@rack-%d", i+1, i/3+1))
+		n, err := j.node(fmt.Sprintf("trainer-%d@rack-%d", i+1, i/3+1))
 		if err != nil {
 			return err
 		}
-		s, err := c.Semaphore(Full, 8, nil)
-		if err != nil {
-			return err
-		}
-		p, err := s.Acquire(berth.WithOwner(ctx, "train/"+job), &semaphore.AcquireOptions{
+		p, err := semaphore.New(n, Full, 8, nil).Acquire(berth.WithOwner(ctx, "train/"+job), &semaphore.AcquireOptions{
 			Meta: map[string]string{"ticket": fmt.Sprintf("ML-%d", 1041+i)},
 		})
 		if err != nil {
@@ -37,14 +33,11 @@ func (j *Jam) full(ctx context.Context) error {
 	}
 	waiting := 0
 	for i := range 8 {
-		c, err := j.sems(fmt.Sprintf("queue-runner-%d", i+1))
+		of, err := j.node(fmt.Sprintf("queue-runner-%d", i+1))
 		if err != nil {
 			return err
 		}
-		s, err := c.Semaphore(Full, 8, nil)
-		if err != nil {
-			return err
-		}
+		s := semaphore.New(of, Full, 8, nil)
 		for n := range 5 {
 			opts := &semaphore.AcquireOptions{Weight: 1, Meta: map[string]string{"rate": fmt.Sprintf("1e-%d", n+2)}}
 			if waiting == 0 {
@@ -64,15 +57,14 @@ func (j *Jam) full(ctx context.Context) error {
 
 // circle has three processes each hold what another one waits for.
 func (j *Jam) circle(ctx context.Context) error {
-	holds, clients := make([]hold, len(Circle)), make([]*qlock.Client, len(Circle))
+	holds, locks := make([]hold, len(Circle)), make([]*qlock.Locks, len(Circle))
 	owner := func(i int) string { return fmt.Sprintf("order-%d", 1042+i) }
 	for i, name := range Circle {
-		c, err := j.locks(fmt.Sprintf("checkout-%d", i+1))
-		if err != nil {
+		var err error
+		if locks[i], err = j.locks(fmt.Sprintf("checkout-%d", i+1)); err != nil {
 			return err
 		}
-		clients[i] = c
-		if holds[i], err = owned(owner(i), locked(c, name, nil))(ctx); err != nil {
+		if holds[i], err = owned(owner(i), locked(locks[i], name, nil))(ctx); err != nil {
 			return err
 		}
 		held := holds[i]
@@ -84,7 +76,7 @@ func (j *Jam) circle(ctx context.Context) error {
 	}
 	for i := range Circle {
 		next := Circle[(i+1)%len(Circle)]
-		if err := j.waits(ctx, keyspace.Lock, next, 1, owned(owner(i), locked(clients[i], next, nil)), holds[i]); err != nil {
+		if err := j.waits(ctx, keyspace.Lock, next, 1, owned(owner(i), locked(locks[i], next, nil)), holds[i]); err != nil {
 			return err
 		}
 	}
@@ -142,18 +134,15 @@ func (j *Jam) proxies(ctx context.Context) error {
 
 // paused has a name stand still that has room, and one more wait for the process that was killed.
 func (j *Jam) paused(ctx context.Context) error {
-	c, err := j.sems("mailer")
+	n, err := j.node("mailer")
 	if err != nil {
 		return err
 	}
-	s, err := c.Semaphore(Paused, 4, nil)
-	if err != nil {
-		return err
-	}
+	s := semaphore.New(n, Paused, 4, nil)
 	if err := j.takes(ctx, permit(s, nil)); err != nil {
 		return err
 	}
-	if err := c.Operator().Pause(ctx, Paused, 2*time.Hour, "the relay moves to another data centre"); err != nil {
+	if err := n.Operator().Pause(ctx, keyspace.Sem, Paused, 2*time.Hour, "the relay moves to another data centre"); err != nil {
 		return err
 	}
 	for i := range 3 {
@@ -170,7 +159,7 @@ func (j *Jam) paused(ctx context.Context) error {
 
 // strangers has names and texts that only somebody who means ill, or nobody, would choose.
 func (j *Jam) strangers(ctx context.Context) error {
-	c, err := j.sems(closing)
+	of, err := j.node(closing)
 	if err != nil {
 		return err
 	}
@@ -180,10 +169,7 @@ func (j *Jam) strangers(ctx context.Context) error {
 	}
 	meta := map[string]string{closing: broken, backwards: hidden, "wrong": wrong}
 	for i, name := range []string{Image, Escaped, Long, RightTo} {
-		s, err := c.Semaphore(name, 1, nil)
-		if err != nil {
-			return err
-		}
+		s := semaphore.New(of, name, 1, nil)
 		err = j.takes(ctx, owned(backwards, permit(s, &semaphore.AcquireOptions{Meta: meta})))
 		for n := range 1 + i%2 {
 			err = errors.Join(err, j.waits(ctx, keyspace.Sem, name, n+1, owned(broken+closing, permit(s, &semaphore.AcquireOptions{Meta: meta}))))
@@ -192,7 +178,7 @@ func (j *Jam) strangers(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.Operator().Pause(ctx, Image, time.Hour, closing+broken); err != nil {
+	if err := of.Operator().Pause(ctx, keyspace.Sem, Image, time.Hour, closing+broken); err != nil {
 		return err
 	}
 	for _, name := range []string{Script, Parent} {

@@ -71,7 +71,7 @@ func (c *check) toldStuck(k *call) bool {
 	})
 }
 
-// left: a client that was closed leaves nothing on the server.
+// left: a node that was closed leaves nothing on the server.
 //
 // The worker does not name claims whose removal has failed, or whose end it does not
 // know. Where data may have been lost since the claim came (or lately, if nobody knows
@@ -164,7 +164,7 @@ func (c *check) refusedRelease(n *name, a *claim) {
 	}
 }
 
-// leak: a process that has closed its clients has no goroutine of theirs. The worker
+// leak: a process that has closed its nodes has no goroutine of theirs. The worker
 // looks after they have all returned from Close, and waits for a while.
 func leak(c *check) {
 	processes := map[string]bool{}

@@ -126,7 +126,7 @@ func (c *check) steady(a *claim) bool {
 // last fence is ahead of the clock, or the clock is behind; and A may have been out of
 // the line for the reasons given at the order. All of these are left out; a cancelled
 // acquire no longer once its process and the server were seen to work after it, or its
-// client was closed.
+// node was closed.
 //
 // A resource of a pool is given back to who waits for it: for any, or for this one. It is
 // not where it may have been taken out of the pool or the name have been paused, and where it rests
@@ -280,7 +280,7 @@ func (c *check) removed(n *name, x *claim) int64 {
 	return at + tidied
 }
 
-// closed is when the client of a claim was closed with all that it had to do done.
+// closed is when the node of a claim was closed with all that it had to do done.
 func (c *check) closed(x *claim) int64 {
 	for _, e := range c.alone {
 		if e.Kind == history.Closed && e.Err == "" && e.Node != "" && e.Node == x.invoke.Node && e.At > x.outcome.At &&

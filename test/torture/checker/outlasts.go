@@ -9,9 +9,9 @@ import (
 
 // outlasts: a wait without a bound outlasts refusals that pass.
 //
-// Its caller did not bound it, and its client was answered before the fault began: a client that never was may
+// Its caller did not bound it, and its node was answered before the fault began: a node that never was may
 // have the wrong credentials. Repeating goes on until the server answers, however long that takes, so nothing but its own
-// client's end, or that of a grant that it could not confirm in time, ends such a wait by an error.
+// node's end, or that of a grant that it could not confirm in time, ends such a wait by an error.
 func outlasts(c *check) {
 	served := c.servedSince()
 	for _, k := range c.calls {

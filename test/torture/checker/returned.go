@@ -9,7 +9,7 @@ import (
 
 // returned: a hold without end whose release the server lost does not stay.
 //
-// Its release was answered, and the server has lost that since. Its node lives: the process runs, and the client is not
+// Its release was answered, and the server has lost that since. Its node lives: the process runs, and the node is not
 // closed. Shown are the holds that a listing still had long after the loss. So nobody but the node could end
 // this one, and it had all the time for that.
 func returned(c *check) {

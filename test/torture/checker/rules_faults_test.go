@@ -47,7 +47,7 @@ func TestRulesOfFaults(t *testing.T) {
 		{"its lease is shorter", strings.ReplaceAll(keptStory, "lease=200", "lease=199"), nil},
 		{"it does not renew", strings.ReplaceAll(keptStory, "lease=200", "lease=200 fixed"), nil},
 		{"the machine stood still meanwhile", strings.ReplaceAll(keptStory, " keeps=200", ""), nil},
-		{"its client was closed", strings.ReplaceAll(keptStory, "is=lost", "is=lost,closed"), nil},
+		{"its node was closed", strings.ReplaceAll(keptStory, "is=lost", "is=lost,closed"), nil},
 		{"another fault met it as well", keptStory + `
 			fault stopped 130 140 w1`, nil},
 		{"another fault met somebody else", keptStory + `
@@ -64,8 +64,8 @@ func TestRulesOfFaults(t *testing.T) {
 
 		{"a refusal that passes ends a wait", refusedStory, []string{Outlasts}},
 		{"its caller had bounded it", strings.ReplaceAll(refusedStory, "acquire#2", "acquire#2 bounded"), nil},
-		{"another client was answered", strings.ReplaceAll(refusedStory, "invoke look#1 node=a", "invoke look#1 node=b"), nil},
-		{"its client was closed meanwhile", strings.ReplaceAll(refusedStory, "err=MISCONF", "is=closed"), nil},
+		{"another node was answered", strings.ReplaceAll(refusedStory, "invoke look#1 node=a", "invoke look#1 node=b"), nil},
+		{"its node was closed meanwhile", strings.ReplaceAll(refusedStory, "err=MISCONF", "is=closed"), nil},
 		{"its grant was lost before it could be confirmed", strings.ReplaceAll(refusedStory, "err=MISCONF", "is=lost"), nil},
 		{"another fault", strings.ReplaceAll(refusedStory, " passes", ""), nil},
 

@@ -664,9 +664,9 @@ func TestRules(t *testing.T) {
 		{"a close failed while its process was cut off", `
 			5000 w1 closed err=close:x
 			fault cut 3000 4000 w1`, nil},
-		{"what a closed client has left could not be listed", `
+		{"what a closed node has left could not be listed", `
 			5000 w1 closed err=list:x`, nil},
-		{"the client was closed meanwhile", `
+		{"the node was closed meanwhile", `
 			0 w1 invoke acquire#1
 			9 w1 unknown acquire#1 is=closed`, nil},
 		{"an acquire without an answer", `
@@ -721,7 +721,7 @@ func TestRules(t *testing.T) {
 
 		{"a hold that is lost", needlessStory, []string{Unharmed}},
 		{"it expires", strings.ReplaceAll(needlessStory, "lost", "expired"), nil},
-		{"its client was closed", strings.ReplaceAll(needlessStory, "lost", "lost,closed"), nil},
+		{"its node was closed", strings.ReplaceAll(needlessStory, "lost", "lost,closed"), nil},
 		{"its process was stopped before", needlessStory + `
 			fault stop -3000 -1000 w1`, nil},
 		{"its process was stopped long before", needlessStory + `

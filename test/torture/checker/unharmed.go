@@ -31,7 +31,7 @@ const (
 // rightly. The first shows where any process wrote nothing for a third of the lease;
 // the second, in which processes write on, where a call that waits for nobody took a
 // third of it: one heartbeat is sent in that time. There the rule does not look.
-// What belongs to a client that was closed meanwhile says so. A caller who bounds the
+// What belongs to a node that was closed meanwhile says so. A caller who bounds the
 // wait may leave before the server has said anything.
 //
 // A claim for a resource that is taken out of its pool ends. Where that is put back before the

@@ -48,7 +48,7 @@ const (
 	// Restored says that the claim stood in line no longer, and does again since At
 	// at the latest.
 	Restored Kind = "restored"
-	// Trouble is an event of the client that the checker should know of: Detail is
+	// Trouble is an event of the node that the checker should know of: Detail is
 	// the kind of the event (cleanup_failed, release_failed, repeated, ...).
 	Trouble Kind = "trouble"
 	// Closed says that a node was closed, with all its clean-ups done if

@@ -66,12 +66,10 @@ func (w *worker) user() string {
 	return "default"
 }
 
-// clients are a node, and what it has of each primitive.
-type clients struct {
+// faces are a node, and what it has of each primitive.
+type faces struct {
 	node  *node.Node
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
+	locks *qlock.Locks
 	read  *inspect.Reader
 
 	sem  map[string]*semaphore.Semaphore
@@ -79,42 +77,41 @@ type clients struct {
 	pool map[string]*allocator.Pool[string]
 }
 
-// connectAll makes a node and the clients on it. It does no I/O but that of a swarm, so an error is one of this program.
-func (w *worker) connectAll(label string, swarm bool, o observe.Observer) (c clients) {
-	lease := time.Duration(w.job.Lease) * time.Millisecond
-	var errs [4]error
-	c.node, errs[0] = node.New(w.redis, node.Config{
+// node makes a node. It does no I/O but that of a swarm, so an error is one of this program.
+func (w *worker) node(label string, swarm bool, o observe.Observer) *node.Node {
+	lease := w.lease()
+	n, err := node.New(w.redis, node.Config{
 		Namespace: w.job.Namespace, Label: label, Lease: lease, Observer: o,
 		Swarm: node.SwarmConfig{Auto: swarm, ProbeEvery: lease / 4, ZombieAfter: lease * 3 / 2, FlushEvery: lease},
 	})
-	must(errs[0])
-	c.sems, errs[1] = semaphore.On(c.node, nil)
-	c.locks, errs[2] = qlock.On(c.node, &qlock.Config{Lease: lease}) // theirs is 5 s at the most where nothing is said
-	c.pools, errs[3] = allocator.On(c.node, nil)
-	must(errors.Join(errs[:]...))
-	var err error
-	c.read, err = inspect.New(w.redis, inspect.Config{Namespace: w.job.Namespace})
 	must(err)
-	c.sem, c.pool = map[string]*semaphore.Semaphore{}, map[string]*allocator.Pool[string]{}
+	return n
+}
+
+// lease is the wait lease.
+func (w *worker) lease() time.Duration { return time.Duration(w.job.Lease) * time.Millisecond }
+
+// faces makes what there is on a node.
+func (w *worker) faces(n *node.Node) faces {
+	read, err := inspect.New(w.redis, inspect.Config{Namespace: w.job.Namespace})
+	must(err)
+	c := faces{
+		node: n, locks: qlock.New(n, &qlock.Config{Lease: w.lease()}), read: read, // theirs is 5 s at the most where nothing is said
+		sem: map[string]*semaphore.Semaphore{}, pool: map[string]*allocator.Pool[string]{},
+	}
 	for _, s := range w.job.Sems {
-		var err error
-		c.sem[s.Name], err = c.sems.Semaphore(s.Name, s.Capacity, nil)
-		must(err)
+		c.sem[s.Name] = semaphore.New(n, s.Name, s.Capacity, nil)
 	}
 	for _, name := range w.job.Endless {
-		c.lock = append(c.lock, name)
-		c.sem[name], err = c.sems.Semaphore(name, 1, nil)
-		must(err)
+		c.lock, c.sem[name] = append(c.lock, name), semaphore.New(n, name, 1, nil)
 	}
 	for _, l := range w.job.Locks {
 		c.lock = append(c.lock, l.Name)
 	}
 	for _, p := range w.job.Pools {
-		var err error
-		c.pool[p.Name], err = allocator.NewPool(c.pools, p.Name, allocator.PoolConfig[string]{
+		c.pool[p.Name] = allocator.New(n, p.Name, allocator.PoolConfig[string]{
 			MaxSharers: p.Sharers, Cooldown: time.Duration(p.Cooldown) * time.Millisecond,
 		})
-		must(err)
 	}
 	return c
 }
@@ -126,9 +123,9 @@ func must(err error) {
 	}
 }
 
-// crew is a node with a client of each primitive, and the goroutines that use them.
+// crew is a node with what it has of each primitive, and the goroutines that use them.
 type crew struct {
-	clients
+	faces
 	w      *worker
 	number int64         // drawn once per process
 	label  string        // of the node; that of who comes after it is the same
@@ -148,7 +145,7 @@ func (w *worker) open(label string, swarm bool) *crew {
 	c := &crew{
 		w: w, number: w.opened.Add(1), label: w.job.Process + "/" + label, over: make(chan struct{}), excused: map[string]string{},
 	}
-	c.clients = w.connectAll(c.label, swarm, observe.Func(c.observe))
+	c.faces = w.faces(w.node(c.label, swarm, observe.Func(c.observe)))
 	return c
 }
 
@@ -211,14 +208,13 @@ func (c *crew) close() {
 
 // list asks the server what it still has of the closed node, and writes it down.
 func (c *crew) list() {
-	fresh := c.w.connectAll(c.label, false, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), c.w.closeLimit())
 	defer cancel()
 	left := map[string][]string{} // claims by node
 	var err error
 	for {
 		clear(left)
-		if err = fresh.list(ctx, left); err == nil || !pause(50*time.Millisecond, ctx.Done()) {
+		if err = c.faces.list(ctx, left); err == nil || !pause(50*time.Millisecond, ctx.Done()) {
 			break
 		}
 	}
@@ -227,7 +223,6 @@ func (c *crew) list() {
 	for _, id := range append(c.former, c.node.ID()) {
 		c.closed(id, left, err)
 	}
-	_ = fresh.node.Close(ctx) // it holds nothing
 }
 
 // closed writes down what a listing, which may have failed, shows of a node that was closed. c.mu is held.
@@ -249,7 +244,7 @@ func (c *crew) closed(node string, left map[string][]string, listing error) {
 }
 
 // list adds, by node, the claims of all that hold or wait.
-func (c clients) list(ctx context.Context, left map[string][]string) error {
+func (c faces) list(ctx context.Context, left map[string][]string) error {
 	names := map[keyspace.Kind][]string{
 		keyspace.Sem: slices.Collect(maps.Keys(c.sem)), keyspace.Lock: c.lock, keyspace.Pool: slices.Collect(maps.Keys(c.pool)),
 	}
@@ -273,7 +268,7 @@ func (c clients) list(ctx context.Context, left map[string][]string) error {
 }
 
 // holders are the holds of a name.
-func (c clients) holders(ctx context.Context, kind keyspace.Kind, name string) ([]berth.Holder, error) {
+func (c faces) holders(ctx context.Context, kind keyspace.Kind, name string) ([]berth.Holder, error) {
 	return pages(func(cursor string) (inspect.Page[berth.Holder], error) {
 		return c.read.Holders(ctx, kind, name, cursor, 0)
 	})

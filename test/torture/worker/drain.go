@@ -35,13 +35,13 @@ func (w *worker) drain(c *crew, draw *dice) {
 	}
 	by := c.node.Operator()
 	if draw.oneIn(2) {
-		other := w.connectAll(w.job.Process+"/operator", false, nil)
+		other := w.node(w.job.Process+"/operator", false, nil)
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.Background(), w.closeLimit())
 			defer cancel()
-			_ = other.node.Close(ctx) // it holds nothing
+			_ = other.Close(ctx) // it holds nothing
 		}()
-		by = other.node.Operator()
+		by = other.Operator()
 	}
 	var within time.Duration
 	if draw.oneIn(2) {

@@ -27,7 +27,7 @@ import (
 // leaves some that go on for a while.
 const leakLooks = 18
 
-// nodes is how many a worker has at a time, each with clients of all primitives.
+// nodes is how many a worker has at a time, each with something of all primitives.
 const nodes = 3
 
 func main() {

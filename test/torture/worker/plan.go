@@ -211,38 +211,30 @@ func hold[H interface {
 	return h, nil
 }
 
+// kindOf is the kind of the plan's name.
+func (p plan) kindOf() keyspace.Kind { return keyspace.Kind(p.primitive) }
+
 // list returns the holds of the plan's name.
 func (p plan) list(ctx context.Context, c *crew) ([]berth.Holder, error) {
-	return c.holders(ctx, keyspace.Kind(p.primitive), p.name)
+	return c.holders(ctx, p.kindOf(), p.name)
 }
 
 // pause has nothing granted of the plan's name for so long, or ends that.
 func (p plan) pause(ctx context.Context, c *crew, lasts time.Duration) error {
-	ops := map[string]interface {
-		Pause(ctx context.Context, name string, lasts time.Duration, reason string) error
-		Unpause(ctx context.Context, name string) error
-	}{sem: c.sems.Operator(), lock: c.locks.Operator(), pool: c.pools.Operator()}[p.primitive]
 	if lasts == 0 {
-		return ops.Unpause(ctx, p.name)
+		return c.node.Operator().Unpause(ctx, p.kindOf(), p.name)
 	}
-	return ops.Pause(ctx, p.name, lasts.Truncate(time.Millisecond), "torture")
+	return c.node.Operator().Pause(ctx, p.kindOf(), p.name, lasts.Truncate(time.Millisecond), "torture")
 }
 
 // want asks for a hold of the plan's name back or, where claim is "", for all of them.
 func (p plan) want(ctx context.Context, c *crew, claim string) error {
-	ops := map[string]interface {
-		Want(ctx context.Context, target berth.Target) (int, error)
-	}{sem: c.sems.Operator(), lock: c.locks.Operator(), pool: c.pools.Operator()}[p.primitive]
-	_, err := ops.Want(ctx, berth.Target{Name: p.name, Claim: claim})
+	_, err := c.node.Operator().Want(ctx, berth.Target{Kind: p.kindOf(), Name: p.name, Claim: claim})
 	return err
 }
 
 // force ends a claim by its id, as an operator would.
 func (p plan) force(ctx context.Context, c *crew, claim string) error {
-	if p.primitive == sem {
-		_, err := c.sems.Operator().Release(ctx, berth.Target{Name: p.name, Claim: claim})
-		return err
-	}
-	_, err := c.pools.Operator().Release(ctx, berth.Target{Name: p.name, Claim: claim})
+	_, err := c.node.Operator().Release(ctx, berth.Target{Kind: p.kindOf(), Name: p.name, Claim: claim})
 	return err
 }

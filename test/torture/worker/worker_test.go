@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/history"
@@ -70,12 +71,10 @@ func order(t *testing.T, server *harness.Server) job.Job {
 // fill adds the resources of the pool.
 func fill(t *testing.T, server *harness.Server, j job.Job) {
 	t.Helper()
-	pools, err := allocator.New(server.Client(t), allocator.Config{Namespace: j.Namespace})
+	n, err := node.New(server.Client(t), node.Config{Namespace: j.Namespace})
 	require.NoError(t, err)
-	defer func() { _ = pools.Close(context.Background()) }() // it holds nothing
-	pool, err := allocator.NewPool(pools, "pool", allocator.PoolConfig[string]{})
-	require.NoError(t, err)
-	_, err = pool.Add(t.Context(), colours, nil)
+	defer func() { _ = n.Close(context.Background()) }() // it holds nothing
+	_, err = allocator.New(n, "pool", allocator.PoolConfig[string]{}).Add(t.Context(), colours, nil)
 	require.NoError(t, err)
 }
 
@@ -274,7 +273,7 @@ func TestWorkersOutliveFaults(t *testing.T) {
 	proxy := harness.Proxy(t, server)
 	j := order(t, server)
 	j.Dial = map[string]string{server.Addr: proxy.Addr}
-	j.CloseLimit = 4000 // while no server answers, the histories grow as clients are closed and made again
+	j.CloseLimit = 4000 // while no server answers, the histories grow as nodes are closed and made again
 	path := program(t)
 	workers := []*child{spawn(t, path, j, 1), spawn(t, path, j, 2)}
 	const some, few = 20_000, 3_000 // bytes of history: of work, and of trouble
@@ -322,10 +321,10 @@ func TestWhatDoesNotReturnIsStuck(t *testing.T) {
 	server := harness.Shared(t)
 	j := order(t, server)
 	j.Sems, j.Pools, j.Locks, j.DrainLimit = nil, nil, []job.Lock{{Name: "door"}}, 2000
-	locks, err := qlock.New(server.Client(t), qlock.Config{Namespace: j.Namespace, Lease: time.Minute})
+	n, err := node.New(server.Client(t), node.Config{Namespace: j.Namespace, Lease: time.Minute})
 	require.NoError(t, err)
-	defer func() { require.NoError(t, locks.Close(context.Background())) }()
-	_, err = locks.Lock(t.Context(), "door", nil)
+	defer func() { require.NoError(t, n.Close(context.Background())) }()
+	_, err = qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(t.Context(), "door", nil)
 	require.NoError(t, err)
 	reader, err := inspect.New(server.Client(t), inspect.Config{Namespace: j.Namespace})
 	require.NoError(t, err)
@@ -361,7 +360,7 @@ func TestWhatDoesNotReturnIsStuck(t *testing.T) {
 	require.Equal(t, history.Stuck, last)
 }
 
-// A client that is not closed is a leak; goroutines of others are none.
+// A node that is not closed is a leak; goroutines of others are none.
 func TestLeaksAreOfBerthAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	out, err := history.Create(path, "w1.1")
@@ -369,13 +368,13 @@ func TestLeaksAreOfBerthAlone(t *testing.T) {
 	w := &worker{log: newLog(out)}
 	redis := harness.Shared(t).Client(t) // has goroutines of its own
 	w.lookForLeaks(leakLooks)
-	locks, err := qlock.New(redis, qlock.Config{Namespace: harness.Namespace(t)})
+	n, err := node.New(redis, node.Config{Namespace: harness.Namespace(t)})
 	require.NoError(t, err)
-	_, err = locks.Lock(t.Context(), "door", nil)
+	_, err = qlock.New(n, nil).Lock(t.Context(), "door", nil)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(ours()) > 0 }, testkit.Patience, time.Millisecond) // its goroutine runs
 	w.lookForLeaks(5)
-	require.NoError(t, locks.Close(t.Context()))
+	require.NoError(t, n.Close(t.Context()))
 	w.lookForLeaks(leakLooks)
 	require.NoError(t, out.Close())
 	events, err := history.Read(path)

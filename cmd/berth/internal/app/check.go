@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -34,7 +35,7 @@ reached, or refuses.`,
 				return a.checkWritable(cmd.Context())
 			}
 			return a.WithServer(cmd.Context(), func(ctx context.Context, c *Connection) error {
-				return a.check(ctx, c, semaphore.Config{AllowEviction: eviction}, a.printReport)
+				return a.check(ctx, c, node.Config{AllowEviction: eviction}, a.printReport)
 			})
 		}),
 	}
@@ -51,7 +52,7 @@ func (a *App) checkWritable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, max(probeLimit, Times.Call), fmt.Errorf("no answer within %s", probeLimit))
 	defer cancel()
 	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		now := semaphore.Config{AllowEviction: true, Retry: berth.Retry{Attempts: 1}}
+		now := node.Config{AllowEviction: true, Retry: berth.Retry{Attempts: 1}}
 		return a.check(ctx, c, now, func(*Connection, berth.Report) error {
 			_, err := fmt.Fprintln(a.Out, "The server takes writes.")
 			return err
@@ -72,12 +73,13 @@ type checkDocument struct {
 	Warnings  []string `json:"warnings"`
 }
 
-func (a *App) check(ctx context.Context, c *Connection, cfg semaphore.Config, show func(*Connection, berth.Report) error) error {
-	sems, err := c.Sems(cfg)
+func (a *App) check(ctx context.Context, c *Connection, cfg node.Config, show func(*Connection, berth.Report) error) error {
+	n, err := c.Node(cfg)
 	if err != nil {
 		return err
 	}
-	report, err := sems.Check(ctx)
+	semaphore.New(n, "check", 1, nil) // so Check takes a permit, of a name of its own
+	report, err := n.Check(ctx)
 	unfit := errors.Is(err, berth.ErrIncompatible) || errors.Is(err, berth.ErrInvalidConfig)
 	if err != nil && !unfit {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -36,13 +36,11 @@ func tie(t *testing.T, owners bool) *knot {
 		return ctx
 	}
 	k := &knot{Server: s}
-	var locks []*qlock.Client
+	var locks []apptest.Locks
 	var sems []*semaphore.Semaphore
 	for _, label := range []string{"vm/pay/1", "vm/pay/2", "vm/pay/3"} {
-		locks = append(locks, apptest.LocksOf(t, s, qlock.Config{Label: label}))
-		sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: label}).Semaphore("gpu", 1, nil)
-		require.NoError(t, err)
-		sems = append(sems, sem)
+		locks = append(locks, apptest.LocksOf(t, s, node.Config{Label: label}))
+		sems = append(sems, semaphore.New(apptest.NodeOf(t, s, node.Config{Label: label}), "gpu", 1, nil))
 	}
 	_, err := locks[0].Lock(of("order-1"), "a", nil)
 	require.NoError(t, err)
@@ -50,7 +48,7 @@ func tie(t *testing.T, owners bool) *knot {
 	require.NoError(t, err)
 	k.last, err = sems[2].Acquire(of("order-3"), nil)
 	require.NoError(t, err)
-	go func() { _, _ = locks[0].Lock(of("order-1"), "b '", nil) }() // these end with their clients
+	go func() { _, _ = locks[0].Lock(of("order-1"), "b '", nil) }() // these end with their nodes
 	go func() { _, _ = sems[1].Acquire(of("order-2"), nil) }()
 	go func() { _, _ = locks[2].Lock(of("order-3"), "a", nil) }()
 	apptest.WaitingFor(t, s, keyspace.Lock, "a")

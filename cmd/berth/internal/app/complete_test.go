@@ -12,7 +12,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // completed are the candidates of a completion that has succeeded.
@@ -34,10 +34,10 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.NoError(t, pool.Bind(ctx, apptest.Wild, "a", nil))
 	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "shop"})
 	require.NoError(t, err)
-	locks := apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
 	lock, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
+	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil)
 	require.NoError(t, err)

@@ -64,7 +64,7 @@ type drainDocument struct {
 // drain drains. What was done is told, also beside an error.
 func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.Duration, stop bool) error {
 	var d berth.Drained
-	failed := a.WithNode(ctx, func(ctx context.Context, n *node.Node) (err error) {
+	failed := a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
 		if stop {
 			err = n.Operator().StopDrain(ctx, target)
 		} else {

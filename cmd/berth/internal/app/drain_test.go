@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -21,9 +22,7 @@ func TestDrainOfALabel(t *testing.T) {
 	s := apptest.Server(t)
 	ctx := context.Background()
 	way := link.New(nil)
-	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"}, way.Wrap)
-	sem, err := client.Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}, way.Wrap), "gpu", 2, nil)
 	permit, err := sem.Acquire(ctx, nil)
 	require.NoError(t, err)
 	go func() {
@@ -45,9 +44,7 @@ func TestDrainLeavesWhatIsDetached(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	client := apptest.ClientOf(t, s, semaphore.Config{Label: "worker/7"})
-	sem, err := client.Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}), "gpu", 2, nil)
 	permit, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
 	require.NoError(t, err)
 	_, err = permit.Detach(ctx)

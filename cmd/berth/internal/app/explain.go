@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // ExplainCommand makes a command that says why a name or a claim stands still.
-func (a *App) ExplainCommand(k Kind) *cobra.Command {
+func (a *App) ExplainCommand(kind keyspace.Kind) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain NAME [CLAIM]",
 		Short: "Say why it stands still, who is in the way, and what comes next by itself",
@@ -29,10 +30,10 @@ one in the way a table shows the first ones to end: RENEWS says how the process 
 stands, HEARD how long ago it was heard of.
 
 Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
-Berth's; 69: a newer Berth has written it.`, k.Noun),
-		Example:           fmt.Sprintf("  berth %s explain gpu", k.Kind),
+Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
+		Example:           fmt.Sprintf("  berth %s explain gpu", kind),
 		Args:              ArgumentsFrom(1, "NAME", "CLAIM"),
-		ValidArgsFunction: Completing(a.Names(k.Kind), a.claims(k.Kind)),
+		ValidArgsFunction: Completing(a.Names(kind), a.claims(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			claim := ""
 			if err := CheckName(args[0]); err != nil {
@@ -43,7 +44,7 @@ Berth's; 69: a newer Berth has written it.`, k.Noun),
 					return berth.Invalid("CLAIM", "it is empty")
 				}
 			}
-			return a.explain(cmd.Context(), k.Kind, args[0], claim)
+			return a.explain(cmd.Context(), kind, args[0], claim)
 		}),
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -34,17 +34,14 @@ func TestExplain(t *testing.T) {
 	ctx := context.Background()
 	s := apptest.Server(t)
 	url := s.URL()
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "alpha"}).Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "alpha"}), "gpu", 2, nil)
 	first, err := sem.Acquire(apptest.Owned("order 66\x1b[2J"), nil)
 	require.NoError(t, err)
 	require.Equal(t, apptest.Outcome(0, "Nobody waits for semaphore \"gpu\": 1 of 2 is free.\n", ""), explained(t, url, "sem", "explain", "gpu"))
 	_, err = sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
 	require.NoError(t, err)
-	beta := apptest.ClientOf(t, s, semaphore.Config{Label: "beta"})
-	other, err := beta.Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
-	go func() { _, _ = other.Acquire(ctx, nil) }() // ends with the client
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "beta"}), "gpu", 2, nil)
+	go func() { _, _ = other.Acquire(ctx, nil) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
 
 	held := `all 2 are held; alpha has held it for * and renews it (heard of * ago), and 1 other holds the rest.
@@ -80,8 +77,8 @@ func TestExplainAPool(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "a", apptest.Wild)
 	_, err := pool.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild})
 	require.NoError(t, err)
-	beta := apptest.PoolOf(t, s, "proxies", allocator.Config{Label: "beta"})
-	go func() { _, _ = beta.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}) }() // ends with the client
+	beta := apptest.PoolOf(t, s, "proxies", node.Config{Label: "beta"})
+	go func() { _, _ = beta.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
 	got := explained(t, s.URL(), "pool", "explain", "proxies")
 	require.Equal(t, `1 waits for pool "proxies", beta first (*): it wants only "c\x1b[2J\xff", which host/one/1 has held for * and renews (heard of * ago).
@@ -141,10 +138,10 @@ func TestExplainWhatCannotBeRead(t *testing.T) {
 	require.Contains(t, got.Out, `"code": "incompatible"`)
 	require.Contains(t, got.Out, `"blockers": []`)
 
-	locks := apptest.LocksOf(t, s, qlock.Config{Lease: time.Hour})
+	locks := apptest.LocksOf(t, s, node.Config{Lease: time.Hour})
 	hold, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
+	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 	apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	require.NoError(t, redis.Do(ctx, redis.B().Hset().Key("berth:lock:{gpu}:state").FieldValue().FieldValue("c:"+hold.ID(), "h rubbish").Build()).Error())
 	got = apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID())

@@ -12,8 +12,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	hidden "github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -51,13 +50,12 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{Lease: lease}).Semaphore("gpu", 4, nil)
-	require.NoError(t, err)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Lease: lease}), "gpu", 4, nil)
 	permit, err := sem.Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, qlock.Config{Lease: lease}).Lock(ctx, "gpu", nil)
+	_, err = apptest.LocksOf(t, s, node.Config{Lease: lease}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Lease: lease})
+	pool := apptest.PoolOf(t, s, "gpu", node.Config{Lease: lease})
 	_, err = pool.Add(ctx, []string{"a", "key " + evil}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, nil)
@@ -66,7 +64,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		forged(t, redis, kind, "gpu", evil)
 	}
 	// A name with one plain hold is one text.
-	plain, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(ctx, "plain", nil)
+	plain, err := apptest.LocksOf(t, s, node.Config{}).Lock(ctx, "plain", nil)
 	require.NoError(t, err)
 	text, err := redis.Do(ctx, redis.B().Get().Key("berth:lock:{plain}:state").Build()).ToString()
 	require.NoError(t, err)
@@ -144,13 +142,11 @@ func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
 	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 4, nil)
+	_, err = apptest.SemOf(t, s, "gpu", 4).Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = sem.Acquire(ctx, nil)
+	_, err = apptest.LocksOf(t, s, node.Config{}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, qlock.Config{}).Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
-	_, err = apptest.PoolOf(t, s, "gpu", allocator.Config{}).Add(ctx, []string{"a"}, nil)
+	_, err = apptest.PoolOf(t, s, "gpu", node.Config{}).Add(ctx, []string{"a"}, nil)
 	require.NoError(t, err)
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		set := redis.B().Set().Key("berth:" + kind + ":{broken}:state").Value("somebody else's").Build()

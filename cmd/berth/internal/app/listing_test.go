@@ -12,7 +12,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -28,14 +28,13 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	sems := apptest.ClientOf(t, s, semaphore.Config{})
+	n := apptest.NodeOf(t, s, node.Config{})
 	for name, held := range map[string][2]int{"a": {8, 2}, "b": {2, 1}, "c": {4, 3}} { // capacity, held
-		sem, err := sems.Semaphore(name, held[0], nil)
-		require.NoError(t, err)
-		_, err = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: held[1]})
+		sem := semaphore.New(n, name, held[0], nil)
+		_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: held[1]})
 		require.NoError(t, err)
 		if name == "b" {
-			go func() { _, _ = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) }() // ends with the client
+			go func() { _, _ = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) }() // ends with the node
 			apptest.WaitingFor(t, s, keyspace.Sem, name)
 		}
 	}
@@ -61,12 +60,12 @@ func TestLocksAndPoolsAreSorted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	locks := apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
 	for _, name := range []string{"b", "a", "c"} {
 		_, err := locks.Lock(ctx, name, nil)
 		require.NoError(t, err)
 	}
-	go func() { _, _ = locks.Lock(ctx, "c", nil) }() // ends with the client
+	go func() { _, _ = locks.Lock(ctx, "c", nil) }() // ends with the node
 	apptest.WaitingFor(t, s, keyspace.Lock, "c")
 	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "share": {"a", "b", "c"}, "waiting": {"c", "a", "b"}} {
 		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "lock", "ls", "--sort", order).Out), order)
@@ -94,11 +93,11 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	locks := apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
 	_, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
 	for i := range 3 {
-		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the client
+		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	for _, command := range []string{"queue", "show"} {

@@ -26,6 +26,7 @@ import (
 	"github.com/berth-go/berth/pkg/console"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -59,29 +60,28 @@ type mutated struct {
 	calm  string   // all that is stored of the names that do not change
 	look  *inspect.Reader
 	page  *console.Console
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
-	once  *once.Client
-	node  string // of the locks in the base
-	claim string // one of them
+	n     *node.Node // that of sem, locks, pool and job
+	sem   *semaphore.Semaphore
+	locks *qlock.Locks
+	pool  *allocator.Pool[string]
+	job   *once.Job
+	claim string // of a lock in the base
 }
 
 // stored makes a server on which each kind has names that are held and waited for, and copies what it has.
-func stored(t *testing.T) (base backup.Copy, node string) {
+func stored(t *testing.T) backup.Copy {
 	t.Helper()
 	ctx, s, lease := context.Background(), apptest.Server(t), 20*time.Hour
-	sems := apptest.ClientOf(t, s, semaphore.Config{Lease: lease, Label: "host/one/1"})
-	locks, others := apptest.LocksOf(t, s, qlock.Config{Lease: lease}), apptest.LocksOf(t, s, qlock.Config{Lease: lease})
+	first := apptest.NodeOf(t, s, node.Config{Lease: lease, Label: "host/one/1"})
+	locks, others := apptest.LocksOf(t, s, node.Config{Lease: lease}), apptest.LocksOf(t, s, node.Config{Lease: lease})
 	waits := func(f func(ctx context.Context) error) { go func() { _ = f(ctx) }() }
 	for _, name := range []string{changed, calm} {
-		sem, err := sems.Semaphore(name, 2, nil)
-		require.NoError(t, err)
-		_, err = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}})
+		sem := semaphore.New(first, name, 2, nil)
+		_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}})
 		require.NoError(t, err)
 		_, err = locks.Lock(berth.WithOwner(ctx, "me"), name, nil)
 		require.NoError(t, err)
-		pool := apptest.PoolOf(t, s, name, allocator.Config{Lease: lease})
+		pool := apptest.PoolOf(t, s, name, node.Config{Lease: lease})
 		_, err = pool.Add(ctx, []string{"a", "b"}, nil)
 		require.NoError(t, err)
 		require.NoError(t, pool.Bind(ctx, "me", "a", nil))
@@ -108,19 +108,16 @@ func stored(t *testing.T) (base backup.Copy, node string) {
 	}
 	_, err := locks.Lock(ctx, "thin", nil)
 	require.NoError(t, err)
-	runs, err := once.New(mutatedClient(t, s.URL()), qlock.Config{Lease: time.Hour})
+	_, err = once.New(first, "job", once.Config{Every: 24 * time.Hour}).Do(ctx, func(context.Context, *once.Run) error { return nil })
 	require.NoError(t, err)
-	_, err = runs.Do(ctx, "job", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
-	require.NoError(t, err)
-	require.NoError(t, runs.Close(ctx))
-	sentry := apptest.LocksOf(t, s, qlock.Config{Lease: lease})
+	sentry := apptest.LocksOf(t, s, node.Config{Lease: lease})
 	_, err = sentry.Lock(ctx, "watched", nil)
 	require.NoError(t, err)
 	require.NoError(t, sentry.Swarm().Start(ctx)) // it dies, as nothing probes for it where the copy is
 	redis := mutatedClient(t, s.URL())
-	base, err = backup.Take(ctx, redis)
+	base, err := backup.Take(ctx, redis)
 	require.NoError(t, err)
-	return base, locks.Node()
+	return base
 }
 
 func mutatedClient(t *testing.T, url string) rueidis.Client {
@@ -142,7 +139,7 @@ func newMutated(t *testing.T) *mutated {
 		m.url = apptest.Server(t).URL()
 	}
 	m.redis = mutatedClient(t, m.url)
-	m.base, m.node = stored(t)
+	m.base = stored(t)
 	m.restore()
 	ctx := context.Background()
 	keys, err := m.redis.Do(ctx, m.redis.B().Keys().Pattern("*").Build()).AsStrSlice()
@@ -153,14 +150,14 @@ func newMutated(t *testing.T) *mutated {
 	require.NotEmpty(t, m.calm)
 
 	redis := mutatedClient(t, m.url)
-	var errs [6]error
+	var errs [3]error
 	m.look, errs[0] = inspect.New(redis, inspect.Config{})
-	m.sems, errs[1] = semaphore.New(redis, semaphore.Config{Lease: time.Hour})
-	m.locks, errs[2] = qlock.New(redis, qlock.Config{Lease: time.Hour})
-	m.pools, errs[3] = allocator.New(redis, allocator.Config{Lease: time.Hour})
-	m.once, errs[4] = once.New(redis, qlock.Config{Lease: time.Hour})
-	m.page, errs[5] = console.New(console.Config{Redis: redis})
+	m.n, errs[1] = node.New(redis, node.Config{Lease: time.Hour})
+	m.page, errs[2] = console.New(console.Config{Redis: redis})
 	require.NoError(t, errors.Join(errs[:]...))
+	m.sem, m.locks = semaphore.New(m.n, changed, 2, nil), qlock.New(m.n, &qlock.Config{Lease: time.Hour})
+	m.pool = allocator.New(m.n, changed, allocator.PoolConfig[string]{})
+	m.job = once.New(m.n, "job", once.Config{Every: 24 * time.Hour, Lease: time.Hour})
 	held, err := m.look.Holders(ctx, keyspace.Lock, changed, "", 1)
 	require.NoError(t, err)
 	m.claim = held.Items[0].ID
@@ -168,7 +165,7 @@ func newMutated(t *testing.T) *mutated {
 		m.restore()
 		ctx, cancel := context.WithTimeout(ctx, soon)
 		defer cancel()
-		_ = errors.Join(m.page.Close(ctx), m.sems.Close(ctx), m.locks.Close(ctx), m.pools.Close(ctx), m.once.Close(ctx))
+		_ = errors.Join(m.page.Close(ctx), m.n.Close(ctx))
 	})
 	return m
 }
@@ -217,6 +214,7 @@ func (m *mutated) looks() (all []call) {
 				return err
 			}})
 	}
+	pools := allocator.NewOperator(m.n)
 	return append(all,
 		call{"Names", func(ctx context.Context) error {
 			_, err := m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0)
@@ -231,12 +229,12 @@ func (m *mutated) looks() (all []call) {
 			return err
 		}},
 		call{"Circles", func(ctx context.Context) error { _, err := m.look.Circles(ctx, inspect.CircleOptions{}); return err }},
-		call{"Last", func(ctx context.Context) error { _, err := m.once.Last(ctx, "job"); return err }},
-		call{"Zombies", func(ctx context.Context) error { _, err := m.locks.Swarm().Zombies(ctx); return err }},
-		call{"Info", func(ctx context.Context) error { return firstError(m.locks.Swarm().Info(ctx)) }},
-		call{"Resources", func(ctx context.Context) error { return firstError(m.pools.Operator().Resources(ctx, changed)) }},
-		call{"Bindings", func(ctx context.Context) error { return firstError(m.pools.Operator().Bindings(ctx, changed)) }},
-		call{"Inspect", func(ctx context.Context) error { _, err := m.pools.Operator().Inspect(ctx, changed); return err }},
+		call{"Last", func(ctx context.Context) error { _, err := m.job.Last(ctx); return err }},
+		call{"Zombies", func(ctx context.Context) error { _, err := m.n.Swarm().Zombies(ctx); return err }},
+		call{"Info", func(ctx context.Context) error { return firstError(m.n.Swarm().Info(ctx)) }},
+		call{"Resources", func(ctx context.Context) error { return firstError(pools.Resources(ctx, changed)) }},
+		call{"Bindings", func(ctx context.Context) error { return firstError(pools.Bindings(ctx, changed)) }},
+		call{"Inspect", func(ctx context.Context) error { _, err := pools.Inspect(ctx, changed); return err }},
 	)
 }
 
@@ -265,68 +263,44 @@ func (m *mutated) pagesOf(ctx context.Context, kind keyspace.Kind, name string) 
 func (m *mutated) acts() []call {
 	detail, lock := &semaphore.AcquireOptions{MaxWait: 20 * time.Millisecond}, &qlock.LockOptions{DetailedErrors: true, MaxWait: 20 * time.Millisecond}
 	alloc := &allocator.AllocateOptions{MaxWait: 20 * time.Millisecond}
-	target := berth.Target{Name: changed}
-	if m.r.IntN(2) == 0 {
-		target = berth.Target{Node: m.node}
-	}
+	ops := m.n.Operator()
 	all := []call{
-		{"Acquire", func(ctx context.Context) error { return m.acquire(ctx, changed, detail) }},
-		{"Lock", func(ctx context.Context) error { return m.lock(ctx, changed, lock) }},
-		{"Allocate", func(ctx context.Context) error { return m.allocate(ctx, changed, alloc) }},
-		{"sem Sweep", func(ctx context.Context) error { _, err := m.sems.Operator().Sweep(ctx, changed); return err }},
-		{"lock Sweep", func(ctx context.Context) error { _, err := m.locks.Operator().Sweep(ctx, changed); return err }},
-		{"pool Sweep", func(ctx context.Context) error { _, err := m.pools.Operator().Sweep(ctx, changed); return err }},
+		{"Acquire", func(ctx context.Context) error { return ended(m.sem.Acquire(ctx, detail))(ctx) }},
+		{"Lock", func(ctx context.Context) error { return ended(m.locks.Lock(ctx, changed, lock))(ctx) }},
+		{"Allocate", func(ctx context.Context) error { return ended(m.pool.Allocate(ctx, alloc))(ctx) }},
 		{"sem Want", func(ctx context.Context) error {
-			_, err := m.sems.Operator().Want(ctx, berth.Target{Name: changed})
+			_, err := ops.Want(ctx, berth.Target{Kind: keyspace.Sem, Name: changed})
 			return err
 		}},
-		{"lock Extend", func(ctx context.Context) error { return m.locks.Operator().Extend(ctx, changed, time.Second) }},
-		{"sem Pause", func(ctx context.Context) error { return m.sems.Operator().Pause(ctx, changed, time.Minute, "why") }},
-		{"Resize", func(ctx context.Context) error { return m.sems.Operator().Resize(ctx, changed, 3, nil) }},
+		{"lock Extend", func(ctx context.Context) error { return qlock.NewOperator(m.n).Extend(ctx, changed, time.Second) }},
+		{"sem Pause", func(ctx context.Context) error { return ops.Pause(ctx, keyspace.Sem, changed, time.Minute, "why") }},
+		{"Resize", func(ctx context.Context) error { return semaphore.NewOperator(m.n).Resize(ctx, changed, 3, nil) }},
 		{"once Do", func(ctx context.Context) error {
-			_, err := m.once.Do(ctx, "job", once.Options{Every: 24 * time.Hour}, func(context.Context, *once.Run) error { return nil })
+			_, err := m.job.Do(ctx, func(context.Context, *once.Run) error { return nil })
 			return err
 		}},
-		{"flush", func(ctx context.Context) error { _, err := m.locks.Swarm().FlushNow(ctx); return err }},
+		{"flush", func(ctx context.Context) error { _, err := m.n.Swarm().FlushNow(ctx); return err }},
 	}
-	if target.Node == "" {
-		all = append(all,
-			call{"sem Release", func(ctx context.Context) error { _, err := m.sems.Operator().Release(ctx, target); return err }},
-			call{"lock Release", func(ctx context.Context) error { _, err := m.locks.Operator().Release(ctx, target); return err }},
-			call{"pool Release", func(ctx context.Context) error { _, err := m.pools.Operator().Release(ctx, target); return err }})
+	releases := m.r.IntN(2) == 0
+	for _, kind := range mutatedKinds {
+		all = append(all, call{string(kind) + " Sweep", func(ctx context.Context) error { _, err := ops.Sweep(ctx, kind, changed); return err }})
+		if releases {
+			all = append(all, call{string(kind) + " Release", func(ctx context.Context) error {
+				_, err := ops.Release(ctx, berth.Target{Kind: kind, Name: changed})
+				return err
+			}})
+		}
 	}
 	m.r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:4]
 }
 
-func (m *mutated) acquire(ctx context.Context, name string, o *semaphore.AcquireOptions) error {
-	s, err := m.sems.Semaphore(name, 2, nil)
-	require.NoError(m.t, err)
-	p, err := s.Acquire(ctx, o)
-	if err == nil {
-		err = p.Release(ctx)
-	}
-	return err
-}
-
-func (m *mutated) lock(ctx context.Context, name string, o *qlock.LockOptions) error {
-	l, err := m.locks.Lock(ctx, name, o)
-	if err == nil {
-		err = l.Release(ctx)
-	}
-	return err
-}
-
-func (m *mutated) allocate(ctx context.Context, name string, o *allocator.AllocateOptions) error {
-	pool, err := allocator.NewPool(m.pools, name, allocator.PoolConfig[string]{})
+// ended gives back what a call got.
+func ended(h berth.Handle, err error) func(ctx context.Context) error {
 	if err != nil {
-		return err
+		return func(context.Context) error { return err }
 	}
-	a, err := pool.Allocate(ctx, o)
-	if err == nil {
-		err = a.Release(ctx)
-	}
-	return err
+	return h.Release
 }
 
 // commands are what the command says of a mutated state, and the page.

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // pages goes through the pages of a listing until it has so many entries, 0 for all, each once. What a page left out is in
@@ -107,8 +108,8 @@ func (a *App) claims(kind keyspace.Kind) listingOf {
 
 // ResourcesOf lists the resources of a pool.
 func (a *App) ResourcesOf(ctx context.Context, name string) (keys []string, err error) {
-	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		for info, err := range pools.Operator().Resources(ctx, name) {
+	err = a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
+		for info, err := range allocator.NewOperator(n).Resources(ctx, name) {
 			if keys = append(keys, info.Resource); err != nil || len(keys) == offered {
 				return err
 			}
@@ -120,8 +121,8 @@ func (a *App) ResourcesOf(ctx context.Context, name string) (keys []string, err 
 
 // BindingsOf lists the bindings of a pool.
 func (a *App) BindingsOf(ctx context.Context, name string) (keys []string, err error) {
-	err = a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		for b, err := range pools.Operator().Bindings(ctx, name) {
+	err = a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
+		for b, err := range allocator.NewOperator(n).Bindings(ctx, name) {
 			if keys = append(keys, b.Name); err != nil || len(keys) == offered {
 				return err
 			}

@@ -8,12 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // PauseCommand makes a command that has nothing granted of a name for some time.
-func (a *App) PauseCommand(k Kind, group string) *cobra.Command {
+func (a *App) PauseCommand(kind keyspace.Kind) *cobra.Command {
 	var span time.Duration
 	var reason string
 	cmd := &cobra.Command{
@@ -23,10 +26,10 @@ func (a *App) PauseCommand(k Kind, group string) *cobra.Command {
 keeps its place in line, who comes joins the line. The pause ends by itself, and who waits is
 then granted in its order; 'berth %[2]s unpause' ends it now. Pausing again sets another end.
 
-Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, k.Noun, group),
-		Example:           fmt.Sprintf("  berth %s pause gpu --for 2h --reason migration", group),
+Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, act.Nouns[kind], kind),
+		Example:           fmt.Sprintf("  berth %s pause gpu --for 2h --reason migration", kind),
 		Args:              Arguments("NAME"),
-		ValidArgsFunction: Completing(a.Names(k.Kind)),
+		ValidArgsFunction: Completing(a.Names(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("for") {
 				return cmp.Or(CheckName(args[0]), Usage("--for D is missing: how long it is to be paused, such as 10m or 2h"))
@@ -34,8 +37,8 @@ Exit code 1: another operator has paused it, or ended its pause, meanwhile; then
 			if err := cmp.Or(CheckName(args[0]), settings.Text("--reason", reason)); err != nil {
 				return err
 			}
-			return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
-				if err := ops.Pause(ctx, args[0], span, reason); err != nil {
+			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+				if err := n.Operator().Pause(ctx, kind, args[0], span, reason); err != nil {
 					return InFlags(err, "lasts", "--for")
 				}
 				return a.printPaused(args[0], span, reason)
@@ -48,22 +51,22 @@ Exit code 1: another operator has paused it, or ended its pause, meanwhile; then
 }
 
 // UnpauseCommand makes a command that ends a pause.
-func (a *App) UnpauseCommand(k Kind, group string) *cobra.Command {
+func (a *App) UnpauseCommand(kind keyspace.Kind) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unpause NAME",
 		Short: "End a pause, and hand on",
 		Long: fmt.Sprintf(`End the pause of a %s now. The first in line gets what is free, in the same step.
 
-Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, k.Noun),
-		Example:           fmt.Sprintf("  berth %s unpause gpu", group),
+Exit code 1: another operator has paused it, or ended its pause, meanwhile; then nothing is changed.`, act.Nouns[kind]),
+		Example:           fmt.Sprintf("  berth %s unpause gpu", kind),
 		Args:              Arguments("NAME"),
-		ValidArgsFunction: Completing(a.Names(k.Kind)),
+		ValidArgsFunction: Completing(a.Names(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			if err := CheckName(args[0]); err != nil {
 				return err
 			}
-			return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
-				if err := ops.Unpause(ctx, args[0]); err != nil {
+			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+				if err := n.Operator().Unpause(ctx, kind, args[0]); err != nil {
 					return err
 				}
 				return a.printPaused(args[0], 0, "")

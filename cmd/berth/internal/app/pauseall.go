@@ -88,7 +88,7 @@ type pauseAllDocument struct {
 // pauseAll pauses the names of all kinds, or ends that.
 func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, *node.Operator) (berth.PausedAll, error)) error {
 	var paused berth.PausedAll
-	failed := a.WithNode(ctx, func(ctx context.Context, n *node.Node) (err error) {
+	failed := a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
 		if paused, err = call(ctx, n.Operator()); paused.Unread > 0 {
 			return Exit(ExitFailed, err)
 		}

@@ -8,8 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // It lasts as long as the command waits for all processes to hear, twice.
@@ -21,15 +20,13 @@ func TestPauseOfTheNamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, apptest.Outcome(0, "paused for 2h00m: moving; in use: 1 name\n", ""),
 		apptest.Call(t, s.URL(), "pause", "--all", "--for", "2h", "--reason", "moving", "--force"))
-	_, err = apptest.LocksOf(t, s, qlock.Config{}).TryLock(ctx, "nightly", nil)
+	_, err = apptest.LocksOf(t, s, node.Config{}).TryLock(ctx, "nightly", nil)
 	var refused *berth.AcquireError
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, berth.ReasonPaused, refused.Reason)
 	require.Equal(t, "moving", refused.Pause.Reason)
 	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "names": 1, "unread": 0}`,
 		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
-	_, err = apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
 	_, err = apptest.SemOf(t, s, "gpu", 2).TryAcquire(ctx, nil)
 	require.NoError(t, err)
 }

@@ -56,7 +56,7 @@ out, and the output is said to be partial.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.Node, "node", "", "only of the client with this `ID`")
+	flags.StringVar(&f.Node, "node", "", "only of the node with this `ID`")
 	flags.StringVar(&f.Owner, "owner", "", "only for this `OWNER`")
 	flags.StringVar(&f.Label, "label", "", "only of processes with this label `TEXT`; with a * at its end, of all that begin so")
 	flags.StringArrayVar(&metas, "meta", nil, "only with this `KEY=VALUE`; repeat it for more")

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -22,18 +22,16 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 	ctx := context.Background()
 	require.Equal(t, apptest.Outcome(0, "No claim was found in namespace berth.\n", ""), apptest.Call(t, s.URL(), "ps"))
 
-	sems := apptest.ClientOf(t, s, semaphore.Config{Label: "host-1/one"})
-	gpu, err := sems.Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 2, nil)
 	first, err := gpu.Acquire(apptest.Owned("order 66\x1b[2J"), &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "7", "a": "b"}})
 	require.NoError(t, err)
-	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-2/two"})
+	locks := apptest.LocksOf(t, s, node.Config{Label: "host-2/two"})
 	_, err = locks.Lock(ctx, "nightly", nil)
 	require.NoError(t, err)
-	go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Priority: 3}) }() // ends with the client
+	go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Priority: 3}) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	apptest.Filled(t, s, "proxies", apptest.Wild)
-	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{Label: "host-2/one"})
+	pool := apptest.PoolOf(t, s, "proxies", node.Config{Label: "host-2/one"})
 	_, err = pool.Allocate(ctx, nil)
 	require.NoError(t, err)
 
@@ -93,11 +91,9 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 func TestPsWithinTooLittleTime(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	client := apptest.ClientOf(t, s, semaphore.Config{})
+	n := apptest.NodeOf(t, s, node.Config{})
 	for i := range 20 {
-		sem, err := client.Semaphore(fmt.Sprint("gpu", i), 1, nil)
-		require.NoError(t, err)
-		_, err = sem.Acquire(context.Background(), nil)
+		_, err := semaphore.New(n, fmt.Sprint("gpu", i), 1, nil).Acquire(context.Background(), nil)
 		require.NoError(t, err)
 	}
 	for i := range 50 {

@@ -3,20 +3,15 @@ package app
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // closing bounds how long a command cleans up behind itself.
@@ -36,12 +31,7 @@ type Connection struct {
 	Address   string
 	Namespace string
 	Redis     rueidis.Client
-	clients   []client // newest last
-}
-
-// client is one of a primitive.
-type client interface {
-	Close(ctx context.Context) error
+	node      *node.Node // nil until the first call of Node
 }
 
 // connect reaches the server within ctx. The caller closes the connection. What
@@ -73,44 +63,20 @@ func (a *App) ConnectWithin(ctx context.Context, wait time.Duration) (*Connectio
 	return a.connect(ctx)
 }
 
-// Sems returns the semaphores of the namespace. They end with the connection.
-func (c *Connection) Sems(cfg semaphore.Config) (*semaphore.Client, error) {
-	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
-	sems, err := semaphore.New(c.Redis, cfg)
-	if err == nil {
-		c.clients = append(c.clients, sems)
+// Node is the process on the namespace. The first call makes it as cfg says, and it ends with the connection.
+func (c *Connection) Node(cfg node.Config) (_ *node.Node, err error) {
+	if c.node == nil {
+		cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
+		c.node, err = node.New(c.Redis, cfg)
 	}
-	return sems, err
-}
-
-// Locks returns the locks of the namespace. They end with the connection.
-func (c *Connection) Locks(cfg qlock.Config) (*qlock.Client, error) {
-	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
-	locks, err := qlock.New(c.Redis, cfg)
-	if err == nil {
-		c.clients = append(c.clients, locks)
-	}
-	return locks, err
-}
-
-// Jobs makes a client of what is done once in each period. It is closed with the connection.
-func (c *Connection) Jobs(cfg qlock.Config) (*once.Client, error) {
-	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
-	jobs, err := once.New(c.Redis, cfg)
-	if err == nil {
-		c.clients = append(c.clients, jobs)
-	}
-	return jobs, err
+	return c.node, err
 }
 
 // Settle gives back what is held, and waits until nothing of a claim is left on
 // the way.
 func (c *Connection) Settle(ctx context.Context) {
-	for _, client := range slices.Backward(c.clients) {
-		_ = client.Close(ctx) // whoever holds something has released it and looked
-	}
-	if ctx.Err() == nil { // else there may be something left
-		c.clients = nil
+	if c.node != nil {
+		_ = c.node.Close(ctx) // whoever holds something has released it and looked
 	}
 }
 
@@ -159,37 +125,14 @@ func (a *App) WithServer(ctx context.Context, f func(context.Context, *Connectio
 	return Unreachable(c.Address, err)
 }
 
-// WithNode connects, and calls f with a node.
-func (a *App) WithNode(ctx context.Context, f func(context.Context, *node.Node) error) error {
+// WithNode connects, and calls f with a node that is as cfg says.
+func (a *App) WithNode(ctx context.Context, cfg node.Config, f func(context.Context, *node.Node) error) error {
 	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		n, err := node.New(c.Redis, node.Config{Namespace: c.Namespace, CallTimeout: Times.Call, Retry: berth.Retry{Within: Times.Call}})
+		n, err := c.Node(cfg)
 		if err != nil {
 			return err
 		}
-		c.clients = append(c.clients, n)
 		return f(ctx, n)
-	})
-}
-
-// WithSems connects, and calls f with a client for semaphores.
-func (a *App) WithSems(ctx context.Context, cfg semaphore.Config, f func(context.Context, *semaphore.Client) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		sems, err := c.Sems(cfg)
-		if err != nil {
-			return err
-		}
-		return f(ctx, sems)
-	})
-}
-
-// WithLocks connects, and calls f with a client for locks.
-func (a *App) WithLocks(ctx context.Context, cfg qlock.Config, f func(context.Context, *qlock.Client) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		locks, err := c.Locks(cfg)
-		if err != nil {
-			return err
-		}
-		return f(ctx, locks)
 	})
 }
 
@@ -216,41 +159,6 @@ func dial(ctx context.Context, option rueidis.ClientOption) (rueidis.Client, err
 		}()
 		return nil, context.Cause(ctx)
 	}
-}
-
-// Pools returns the pools of the namespace. They end with the connection.
-func (c *Connection) Pools(cfg allocator.Config) (*allocator.Client, error) {
-	cfg.Namespace, cfg.CallTimeout, cfg.Retry.Within = c.Namespace, Times.Call, Times.Call
-	pools, err := allocator.New(c.Redis, cfg)
-	if err == nil {
-		c.clients = append(c.clients, pools)
-	}
-	return pools, err
-}
-
-// WithPools connects, and calls f with a client for pools.
-func (a *App) WithPools(ctx context.Context, f func(context.Context, *allocator.Client) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
-		pools, err := c.Pools(allocator.Config{})
-		if err != nil {
-			return err
-		}
-		return f(ctx, pools)
-	})
-}
-
-// WithPool connects, and calls f with one pool. The values are the keys.
-func (a *App) WithPool(ctx context.Context, name string, f func(context.Context, *allocator.Pool[string]) error) error {
-	if err := CheckName(name); err != nil {
-		return err
-	}
-	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
-		if err != nil {
-			return err
-		}
-		return f(ctx, pool)
-	})
 }
 
 // Reader reads the namespace.

@@ -11,8 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // ReleaseHelp is what the help of all that release has in common; it takes the name of
@@ -30,7 +33,7 @@ Exit code 1: nothing of what was named is held or waits, or its time was over.`
 
 // Releasing is a command that ends the claims of others.
 type Releasing struct {
-	Kind
+	Kind      keyspace.Kind
 	One       bool // a name has one holder, and alone means that one's holds
 	Resources bool // a name has resources
 
@@ -43,12 +46,12 @@ type Releasing struct {
 // ReleaseCommand completes a command that ends the claims of others.
 func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = ArgumentsFrom(0, "NAME", "CLAIM")
-	cmd.ValidArgsFunction = Completing(a.Names(r.Kind.Kind), a.claims(r.Kind.Kind))
+	cmd.ValidArgsFunction = Completing(a.Names(r.Kind), a.claims(r.Kind))
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
 		if err := cmp.Or(NeedForce(r.forced), r.read(cmd, args)); err != nil {
 			return err
 		}
-		return r.With(cmd.Context(), func(ctx context.Context, ops Operator) error { return a.release(ctx, r, ops) })
+		return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error { return a.release(ctx, r, n) })
 	})
 	Force(cmd, &r.forced)
 	flags := cmd.Flags()
@@ -60,8 +63,8 @@ func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 	}
 	r.of = &resourceArgument{}
 	r.of.bind(cmd)
-	cmd.ValidArgsFunction = Completing(a.Names(r.Kind.Kind), func(ctx context.Context, name string) ([]string, error) {
-		claims, failed := a.claims(r.Kind.Kind)(ctx, name)
+	cmd.ValidArgsFunction = Completing(a.Names(r.Kind), func(ctx context.Context, name string) ([]string, error) {
+		claims, failed := a.claims(r.Kind)(ctx, name)
 		keys, err := a.ResourcesOf(ctx, name)
 		return append(claims, keys...), cmp.Or(failed, err)
 	})
@@ -73,6 +76,7 @@ func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 func (r *Releasing) read(cmd *cobra.Command, args []string) error {
 	given := cmd.Flags().Changed
 	t := &r.target
+	t.Kind = r.Kind
 	switch {
 	case r.all && (len(args) > 1 || given("owner") || given("node") || r.of != nil && r.of.given(cmd)):
 		return berth.Invalid("--all", "it ends all holds of NAME or of the namespace; leave out what else is named")
@@ -124,13 +128,13 @@ var claimForm = regexp.MustCompile(`^[0-9a-f]{16}\.[0-9a-v]{20}$`)
 func isClaim(text string) bool { return claimForm.MatchString(text) }
 
 // release ends what is meant. What was ended is told, also beside an error.
-func (a *App) release(ctx context.Context, r *Releasing, ops Operator) error {
+func (a *App) release(ctx context.Context, r *Releasing, n *node.Node) error {
 	var ended int
 	var err error
 	if r.of != nil && r.of.key != "" {
-		ended, err = a.releaseHolds(ctx, r, ops.(resources))
+		ended, err = a.releaseHolds(ctx, r, n)
 	} else {
-		ended, err = ops.Release(ctx, r.target)
+		ended, err = n.Operator().Release(ctx, r.target)
 	}
 	switch {
 	case ended == 0 && errors.Is(err, berth.ErrNotHeld), // also where its time was over
@@ -145,14 +149,16 @@ func (a *App) release(ctx context.Context, r *Releasing, ops Operator) error {
 }
 
 // releaseHolds ends the holds of one resource.
-func (a *App) releaseHolds(ctx context.Context, r *Releasing, ops resources) (ended int, err error) {
-	info, err := ops.Resource(ctx, r.target.Name, r.of.key)
+func (a *App) releaseHolds(ctx context.Context, r *Releasing, n *node.Node) (ended int, err error) {
+	one := r.target
+	info, err := allocator.NewOperator(n).Resource(ctx, r.target.Name, r.of.key)
 	if err != nil {
 		return 0, err
 	}
 	if info.State == allocator.Absent {
 		if r.of.flag == "" { // the id of a claim that is damaged may look like anything
-			ended, err = ops.Release(ctx, berth.Target{Name: r.target.Name, Claim: r.of.key})
+			one.Claim = r.of.key
+			ended, err = n.Operator().Release(ctx, one)
 		}
 		if ended == 0 && (err == nil || errors.Is(err, berth.ErrNotHeld)) {
 			err = a.Absent(r.target.Name, r.of.key)
@@ -161,8 +167,9 @@ func (a *App) releaseHolds(ctx context.Context, r *Releasing, ops resources) (en
 	}
 	var errs []error
 	for _, h := range info.Holders {
-		n, err := ops.Release(ctx, berth.Target{Name: r.target.Name, Claim: h.ID})
-		if ended += n; err != nil && !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
+		one.Claim = h.ID
+		count, err := n.Operator().Release(ctx, one)
+		if ended += count; err != nil && !errors.Is(err, berth.ErrNotHeld) { // else it has ended by itself
 			errs = append(errs, err)
 		}
 	}
@@ -179,9 +186,9 @@ func (a *App) nothingOf(r *Releasing) string {
 	if t.Node != "" {
 		who = strings.TrimPrefix(fmt.Sprintf("%s on node %q", who, t.Node), "nobody on ")
 	}
-	what := r.Noun
+	what := act.Nouns[r.Kind]
 	if t.Name != "" {
-		what = fmt.Sprintf("%s %q", r.Noun, t.Name)
+		what = fmt.Sprintf("%s %q", act.Nouns[r.Kind], t.Name)
 	}
 	switch {
 	case t.Claim != "" && who == "nobody":

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -32,7 +32,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	for _, permit := range permits {
 		apptest.Ends(t, permit)
 	}
-	lock, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").Out)
 	apptest.Ends(t, lock)
@@ -42,7 +42,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	locks := apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
 	held, err := locks.Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	waited := make(chan error, 1)
@@ -61,33 +61,34 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "gpu: claim "+held.ID()+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
 }
 
-// ownersScenery has two owners, of which each holds something of two names of a kind.
-func ownersScenery(t *testing.T, s *embedded.Server, kind string) (node string, holds map[string][]berth.Hold) {
+// ownersScenery has two owners, of which each holds something of two names of a kind, and one something of another kind.
+func ownersScenery(t *testing.T, s *embedded.Server, kind string) (holds map[string][]berth.Hold, other berth.Hold) {
 	t.Helper()
 	holds = map[string][]berth.Hold{}
-	sems, locks := apptest.ClientOf(t, s, semaphore.Config{}), apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
+	var err error
 	for _, owner := range []string{"ann", "bob"} {
 		for _, name := range []string{"one", "two"} {
 			var hold berth.Hold
-			var err error
 			switch kind {
 			case "sem":
-				sem, opened := sems.Semaphore(name, 2, nil)
-				require.NoError(t, opened)
-				hold, err = sem.Acquire(apptest.Owned(owner), nil)
-				node = sems.Node()
+				hold, err = semaphore.New(locks.Node, name, 2, nil).Acquire(apptest.Owned(owner), nil)
 			case "lock":
 				hold, err = locks.Lock(apptest.Owned(owner), owner+"-"+name, nil)
-				node = locks.Node()
 			default:
 				hold, err = apptest.Filled(t, s, name, "a", "b").Allocate(apptest.Owned(owner), nil)
-				node = ""
 			}
 			require.NoError(t, err)
 			holds[owner] = append(holds[owner], hold)
 		}
 	}
-	return node, holds
+	if kind == "lock" {
+		other, err = semaphore.New(locks.Node, "other", 2, nil).Acquire(apptest.Owned("ann"), nil)
+	} else {
+		other, err = locks.Lock(apptest.Owned("ann"), locks.ID(), nil)
+	}
+	require.NoError(t, err)
+	return holds, other
 }
 
 func TestReleaseByOwnerNodeOrAll(t *testing.T) {
@@ -100,7 +101,7 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 				t.Helper()
 				return apptest.Call(t, s.URL(), append([]string{kind, "release", "--force"}, args...)...)
 			}
-			_, holds := ownersScenery(t, s, kind)
+			holds, other := ownersScenery(t, s, kind)
 			one := "one"
 			if kind == "lock" {
 				one = "ann-one"
@@ -118,10 +119,10 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			apptest.Ends(t, holds["bob"][0])
 			require.Equal(t, apptest.Outcome(0, "namespace berth: 0 claims released\n", ""), release("--all"))
 
-			node, holds := ownersScenery(t, s, kind)
-			if node == "" {
-				node = holds["ann"][1].Node()
-			}
+			require.NoError(t, other.Renew(t.Context()), "it is of another kind")
+
+			holds, other = ownersScenery(t, s, kind)
+			node := holds["ann"][1].Node()
 			require.Equal(t, 1, release("--node", "0123456789abcdef").Code)
 			require.Equal(t, 1, release("--node", node, "--owner", "eve").Code)
 			var document struct {
@@ -133,6 +134,7 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			require.Positive(t, document.Released)
 			apptest.Ends(t, holds["ann"][1])
 			require.NoError(t, holds["bob"][1].Err())
+			require.NoError(t, other.Renew(t.Context()))
 		})
 	}
 }

@@ -10,12 +10,6 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-// resources is an operator that knows resources.
-type resources interface {
-	Operator
-	Resource(ctx context.Context, name, key string) (allocator.ResourceInfo, error)
-}
-
 // resourceArgument is a resource that a command may be given, as its second argument or
 // by --resource.
 type resourceArgument struct {
@@ -57,7 +51,7 @@ func NotInPool(name, resource, namespace string) error {
 }
 
 // PresentResource reads a resource, which has to be in its pool.
-func (a *App) PresentResource(ctx context.Context, ops resources, name, resource string) (allocator.ResourceInfo, error) {
+func (a *App) PresentResource(ctx context.Context, ops *allocator.Operator, name, resource string) (allocator.ResourceInfo, error) {
 	info, err := ops.Resource(ctx, name, resource)
 	if err == nil && info.State == allocator.Absent {
 		err = a.Absent(name, resource)

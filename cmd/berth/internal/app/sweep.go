@@ -6,18 +6,21 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // SweepCommand makes a command that drops what has expired.
-func (a *App) SweepCommand(k Kind, what string) *cobra.Command {
+func (a *App) SweepCommand(kind keyspace.Kind, what string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sweep [NAME...]",
 		Short: "Drop what has expired, now",
 		Long: fmt.Sprintf(`Drop what has expired (%s), of the names given, or of all
 names of the namespace. Every call that writes drops some on its way; this is for who
 wants all of it gone now. What has not expired stays as it is.`, what),
-		Example:           fmt.Sprintf("  berth %s sweep", k.Kind),
-		ValidArgsFunction: completingAll(a.Names(k.Kind)),
+		Example:           fmt.Sprintf("  berth %s sweep", kind),
+		ValidArgsFunction: completingAll(a.Names(kind)),
 		RunE: a.Runs(func(cmd *cobra.Command, names []string) error {
 			var wrong error
 			for _, name := range names {
@@ -26,8 +29,8 @@ wants all of it gone now. What has not expired stays as it is.`, what),
 			if wrong != nil {
 				return wrong
 			}
-			return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
-				dropped, failed := ops.Sweep(ctx, names...)
+			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+				dropped, failed := n.Operator().Sweep(ctx, kind, names...)
 				return Listed(failed, dropped, func() error { return a.printSwept(names, dropped) })
 			})
 		}),

@@ -9,12 +9,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // WantCommand makes a command that asks for holds back.
-func (a *App) WantCommand(k Kind) *cobra.Command {
-	var target berth.Target
+func (a *App) WantCommand(kind keyspace.Kind) *cobra.Command {
+	target := berth.Target{Kind: kind}
 	cmd := &cobra.Command{
 		Use:   "want {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE}}",
 		Short: "Ask for holds back",
@@ -24,10 +27,10 @@ Nothing ends. The process that holds hears of it with a heartbeat, at once as a 
 that process to finish and release. 'berth run' sends its command the signal of --on-wanted.
 Who waits is left alone. 'berth %[2]s release' ends holds by force.
 
-Exit code 1: nothing of what was named is held, or its time was over.`, k.Noun, k.Kind),
-		Example:           fmt.Sprintf("  berth %[1]s want gpu\n  berth %[1]s want --node 0a1b2c3d4e5f6071", k.Kind),
+Exit code 1: nothing of what was named is held, or its time was over.`, act.Nouns[kind], kind),
+		Example:           fmt.Sprintf("  berth %[1]s want gpu\n  berth %[1]s want --node 0a1b2c3d4e5f6071", kind),
 		Args:              ArgumentsFrom(0, "NAME", "CLAIM"),
-		ValidArgsFunction: Completing(a.Names(k.Kind), a.claims(k.Kind)),
+		ValidArgsFunction: Completing(a.Names(kind), a.claims(kind)),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&target.Owner, "owner", "", "ask for what `OWNER` holds; of a claim without an owner its id")
@@ -36,10 +39,10 @@ Exit code 1: nothing of what was named is held, or its time was over.`, k.Noun, 
 		if err := readWanted(&target, cmd, args); err != nil {
 			return err
 		}
-		return k.With(cmd.Context(), func(ctx context.Context, ops Operator) error {
-			count, err := ops.Want(ctx, target)
+		return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+			count, err := n.Operator().Want(ctx, target)
 			if count == 0 && (err == nil || errors.Is(err, berth.ErrNotHeld)) { // also where its time was over
-				return Exit(ExitFailed, fmt.Errorf("nothing of what was named holds a %s in namespace %q", k.Noun, a.Namespace))
+				return Exit(ExitFailed, fmt.Errorf("nothing of what was named holds a %s in namespace %q", act.Nouns[kind], a.Namespace))
 			}
 			if count > 0 {
 				err = cmp.Or(a.printWanted(target, count), err)

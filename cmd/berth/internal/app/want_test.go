@@ -8,7 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestWantAsksForHoldsBack(t *testing.T) {
@@ -34,7 +34,7 @@ func TestWantAsksForHoldsBack(t *testing.T) {
 	}
 	require.JSONEq(t, `{"namespace": "berth", "owner": "ann", "wanted": 2}`,
 		apptest.Call(t, s.URL(), "sem", "want", "--owner", "ann", "--json").Out)
-	lock, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	require.Equal(t, apptest.Outcome(0, "namespace berth: 1 hold wanted back\n", ""),
 		apptest.Call(t, s.URL(), "lock", "want", "--node", lock.Node()))

@@ -1,4 +1,4 @@
-// Package apptest is what the tests of the commands share: servers, clients, and the
+// Package apptest is what the tests of the commands share: servers, nodes, and the
 // program under test.
 package apptest
 
@@ -41,7 +41,7 @@ const (
 	RolePrefix = "play:"
 	// Patience bounds what a test waits for.
 	Patience = 2 * time.Minute
-	// longLease is that of the tests' own clients: no pause of a busy machine ends it.
+	// longLease is that of the tests' own nodes: no pause of a busy machine ends it.
 	longLease = 50 * time.Second
 )
 

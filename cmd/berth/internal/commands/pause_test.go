@@ -9,8 +9,6 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 func TestPauseAndUnpause(t *testing.T) {
@@ -30,9 +28,8 @@ func TestPauseAndUnpause(t *testing.T) {
 func TestAPauseIsShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{}).Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
-	_, err = sem.Acquire(context.Background(), nil)
+	sem := apptest.SemOf(t, s, "gpu", 2)
+	_, err := sem.Acquire(context.Background(), nil)
 	require.NoError(t, err)
 	apptest.Filled(t, s, "gpu", "a")
 	ctx, leave := context.WithCancel(context.Background())
@@ -73,9 +70,9 @@ func TestRunOfAPausedName(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
-	sems, locks := apptest.ClientOf(t, s, semaphore.Config{}), apptest.LocksOf(t, s, qlock.Config{})
-	require.NoError(t, sems.Operator().Pause(ctx, "gpu", time.Hour, "migration"))
-	_, err := locks.Operator().PauseAll(ctx, 10*time.Hour, "migration")
+	ops := apptest.OpsOf(t, s)
+	require.NoError(t, ops.Pause(ctx, keyspace.Sem, "gpu", time.Hour, "migration"))
+	_, err := ops.PauseAll(ctx, 10*time.Hour, "migration", keyspace.Lock)
 	require.NoError(t, err)
 	apptest.Filled(t, s, "gpu", "a")
 	require.Zero(t, apptest.Call(t, s.URL(), "pool", "pause", "gpu", "--for", "10h", "--reason", "migration").Code)

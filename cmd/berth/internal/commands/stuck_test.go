@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -60,9 +61,8 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 
 	s, way := apptest.Server(t), link.New(nil)
 	ctx := context.Background()
-	host7, host9 := semaphore.Config{Label: "host-7/worker/1"}, qlock.Config{Label: "host-9/cron/1"}
-	gpu, err := apptest.ClientOf(t, s, host7, way.Wrap).Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	host7 := apptest.LocksOf(t, s, node.Config{Label: "host-7/worker/1"}, way.Wrap)
+	gpu := semaphore.New(host7.Node, "gpu", 2, nil)
 	permit, err := gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "42"}})
 	require.NoError(t, err)
 	go func() { // what is drained gives back
@@ -72,19 +72,17 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 		case <-permit.Done():
 		}
 	}()
-	other, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host-8/worker/1"}).Semaphore("gpu", 2, nil)
-	require.NoError(t, err)
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-8/worker/1"}), "gpu", 2, nil)
 	waits, leave := context.WithCancel(ctx)
 	t.Cleanup(leave)
 	go func() { _, _ = other.Acquire(waits, nil) }()
 	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
-	cron := apptest.LocksOf(t, s, host9)
+	cron := apptest.LocksOf(t, s, node.Config{Label: "host-9/cron/1"})
 	_, err = cron.Lock(ctx, "nightly", nil)
 	require.NoError(t, err)
 	_, err = cron.Lock(ctx, "forever", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)
-	locks := apptest.LocksOf(t, s, qlock.Config{Label: "host-7/worker/1"}, way.Wrap)
-	go func() { _, _ = locks.Lock(waits, "nightly", nil) }()
+	go func() { _, _ = host7.Lock(waits, "nightly", nil) }()
 	apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	pool := apptest.Filled(t, s, "proxies", "a")
 	require.NoError(t, pool.Rest(ctx, "a", time.Hour, "answers 429", nil))

@@ -17,11 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // ErrFailed says that a fact turned out to be none. What failed is printed.
@@ -53,7 +51,7 @@ type act struct {
 	about string // some lines: what will be seen
 	next  string // some lines: what to try next
 	play  func(ctx context.Context, s *stage) ([]fact, error)
-	join  func(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) // in a worker
+	join  func(n *node.Node, lease time.Duration) *desk // in a worker
 }
 
 // acts are played one after the other. All together end within app.Times.Demo.

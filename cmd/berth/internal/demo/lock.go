@@ -6,10 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -71,19 +69,15 @@ func playLock(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // joinLock is what a worker of this act is on its side.
-func joinLock(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
-	locks, err := qlock.New(redis, qlock.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
-	if err != nil {
-		return nil, err
-	}
+func joinLock(n *node.Node, lease time.Duration) *desk {
+	locks := qlock.New(n, &qlock.Config{Lease: lease})
 	return &desk{
 		enter: func(ctx context.Context, _ order) (place, error) { return locks.Lock(ctx, invoice, nil) },
 		again: func(_ context.Context, inside place) (place, error) {
 			ctx := inside.(*qlock.Lock).Context() // it knows whose the lock is
 			return locks.Lock(ctx, invoice, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		},
-		close: locks.Close,
-	}, nil
+	}
 }
 
 // lockFacts looks at the evidence of the lock. Each of them can be wrong.

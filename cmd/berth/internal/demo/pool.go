@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // proxies is the name of the pool.
@@ -106,16 +104,12 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 		return nil, err
 	}
 	defer redis.Close()
-	client, err := allocator.New(redis, allocator.Config{Namespace: namespace})
+	n, err := node.New(redis, node.Config{Namespace: namespace})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = client.Close(context.WithoutCancel(ctx)) }() // it holds nothing
-	pool, err := allocator.NewPool(client, proxies, allocator.PoolConfig[string]{})
-	if err != nil {
-		return nil, err
-	}
-	if err := fresh(ctx, pool); err != nil {
+	defer func() { _ = n.Close(context.WithoutCancel(ctx)) }() // it holds nothing
+	if err := fresh(ctx, allocator.New(n, proxies, allocator.PoolConfig[string]{})); err != nil {
 		return nil, err
 	}
 	on, err := s.onServer(redis, keyspace.Pool, proxies)
@@ -126,7 +120,7 @@ func playPool(ctx context.Context, s *stage) ([]fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := client.Operator().Inspect(ctx, proxies)
+	found, err := allocator.NewOperator(n).Inspect(ctx, proxies)
 	if err != nil {
 		return nil, err
 	}
@@ -146,21 +140,11 @@ func fresh(ctx context.Context, pool *allocator.Pool[string]) error {
 }
 
 // joinPool is what a worker of this act is on its side.
-func joinPool(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
-	client, err := allocator.New(redis, allocator.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
-	if err != nil {
-		return nil, err
-	}
-	pool, err := allocator.NewPool(client, proxies, allocator.PoolConfig[string]{})
-	if err != nil {
-		return nil, err
-	}
-	return &desk{
-		enter: func(ctx context.Context, o order) (place, error) {
-			return pool.Allocate(ctx, &allocator.AllocateOptions{Bind: o.Bind})
-		},
-		close: client.Close,
-	}, nil
+func joinPool(n *node.Node, _ time.Duration) *desk {
+	pool := allocator.New(n, proxies, allocator.PoolConfig[string]{})
+	return &desk{enter: func(ctx context.Context, o order) (place, error) {
+		return pool.Allocate(ctx, &allocator.AllocateOptions{Bind: o.Bind})
+	}}
 }
 
 // none is what a worker finds that has to wait.

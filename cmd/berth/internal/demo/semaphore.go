@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -73,17 +71,7 @@ func playSemaphore(ctx context.Context, s *stage) ([]fact, error) {
 }
 
 // joinSemaphore is what a worker of this act is on its side.
-func joinSemaphore(redis rueidis.Client, observer observe.Observer, lease time.Duration, label string) (*desk, error) {
-	client, err := semaphore.New(redis, semaphore.Config{Namespace: namespace, Label: label, Lease: lease, Observer: observer})
-	if err != nil {
-		return nil, err
-	}
-	sem, err := client.Semaphore(workshop, semaphorePlan.capacity, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &desk{
-		enter: func(ctx context.Context, _ order) (place, error) { return sem.Acquire(ctx, nil) },
-		close: client.Close,
-	}, nil
+func joinSemaphore(n *node.Node, _ time.Duration) *desk {
+	sem := semaphore.New(n, workshop, semaphorePlan.capacity, nil)
+	return &desk{enter: func(ctx context.Context, _ order) (place, error) { return sem.Acquire(ctx, nil) }}
 }

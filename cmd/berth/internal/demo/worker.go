@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -49,8 +50,6 @@ type desk struct {
 	enter func(ctx context.Context, o order) (place, error)
 	// again enters a second time from inside; nil where an act has no such thing.
 	again func(ctx context.Context, inside place) (place, error)
-	// close ends the client behind it.
-	close func(ctx context.Context) error
 }
 
 // Work is the main function of a worker process: it carries out orders from in
@@ -74,10 +73,14 @@ func Work(ctx context.Context, in io.Reader, out io.Writer) (err error) {
 	}
 	defer redis.Close()
 	w := &worker{out: json.NewEncoder(out)}
-	if w.desk, err = acts()[at].join(redis, observe.Func(w.observe), lease, os.Getenv(labelVariable)); err != nil {
+	n, err := node.New(redis, node.Config{
+		Namespace: namespace, Label: os.Getenv(labelVariable), Lease: lease, Observer: observe.Func(w.observe),
+	})
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, w.desk.close(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, n.Close(context.WithoutCancel(ctx))) }()
+	w.desk = acts()[at].join(n, lease)
 	w.say(report{Kind: ready})
 	var living sync.WaitGroup
 	defer living.Wait()
@@ -121,7 +124,7 @@ func (w *worker) say(r report) {
 	_ = w.out.Encode(r) // without a director there is nobody to tell
 }
 
-// observe reports that the claim stands in line, which only the client knows
+// observe reports that the claim stands in line, which only the node knows
 // while Acquire waits.
 func (w *worker) observe(e observe.Event) {
 	if e.Kind == observe.Queued {

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -29,16 +30,15 @@ func TestWhatIsTold(t *testing.T) {
 		w.queue("gpu:2", 1)
 		w.Advance(2 * time.Second)
 		w.queue("gpu:2", 1)
-		_, err := w.locks.Lock(ctx, `night"ly\,x="`, nil)
+		_, err := qlock.New(w.n, nil).Lock(ctx, `night"ly\,x="`, nil)
 		require.NoError(w.T, err)
-		pool, err := allocator.NewPool(w.pools, "proxies", allocator.PoolConfig[string]{})
-		require.NoError(w.T, err)
+		pool := allocator.New(w.n, "proxies", allocator.PoolConfig[string]{})
 		_, err = pool.Add(ctx, []string{"a", "b", "c", "d"}, nil)
 		require.NoError(w.T, err)
 		_, err = pool.Allocate(ctx, nil)
 		require.NoError(w.T, err)
 		require.NoError(w.T, pool.Rest(ctx, "b", time.Hour, "broken", nil))
-		err = w.pools.Operator().Pause(ctx, "proxies", time.Hour, "")
+		err = w.n.Operator().Pause(ctx, keyspace.Pool, "proxies", time.Hour, "")
 		require.NoError(w.T, err)
 		w.Advance(time.Second)
 
@@ -78,7 +78,8 @@ func TestWhatIsToldOfRuns(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ran := func(name string, every time.Duration, failure error) {
 			w.T.Helper()
-			result, err := w.jobs.Do(context.Background(), name, once.Options{Every: every, Attempts: 9, RetryAfter: time.Second}, func(context.Context, *once.Run) error { return failure })
+			job := once.New(w.n, name, once.Config{Every: every, Attempts: 9, RetryAfter: time.Second})
+			result, err := job.Do(context.Background(), func(context.Context, *once.Run) error { return failure })
 			require.ErrorIs(w.T, err, failure)
 			require.Equal(w.T, once.Ran, result.Status)
 		}
@@ -169,9 +170,7 @@ func (w *world) thinLocks(n int) {
 // fatNames are so many semaphores of which one permit is held: what most commands are sent for.
 func (w *world) fatNames(n int) {
 	w.T.Helper()
-	sem, err := w.sems.Semaphore("gpu", 2, nil)
-	require.NoError(w.T, err)
-	_, err = sem.TryAcquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
+	_, err := semaphore.New(w.n, "gpu", 2, nil).TryAcquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
 	require.NoError(w.T, err)
 	space, err := keyspace.New("berth")
 	require.NoError(w.T, err)

@@ -14,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -29,12 +27,9 @@ const (
 type world struct {
 	*testkit.World
 	*exporter
-	link  *testkit.Process
-	sems  *semaphore.Client
-	locks *qlock.Client
-	pools *allocator.Client
-	jobs  *once.Client
-	said  []string
+	link *testkit.Process
+	n    *node.Node // that holds and waits
+	said []string
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
@@ -46,21 +41,9 @@ func inWorld(t *testing.T, test func(w *world)) {
 		w.exporter = newExporter(every, within, source.read, func(problem string) { w.said = append(w.said, problem) })
 		t.Cleanup(w.exporter.close)
 		users := base.Process()
-		w.sems, err = semaphore.New(users.Redis, semaphore.Config{Lease: testkit.Lease})
+		w.n, err = node.New(users.Redis, node.Config{Lease: testkit.Lease})
 		require.NoError(t, err)
-		users.Closes(w.sems.Close)
-		users = base.Process()
-		w.locks, err = qlock.New(users.Redis, qlock.Config{Lease: testkit.Lease})
-		require.NoError(t, err)
-		users.Closes(w.locks.Close)
-		users = base.Process()
-		w.pools, err = allocator.New(users.Redis, allocator.Config{Lease: testkit.Lease})
-		require.NoError(t, err)
-		users.Closes(w.pools.Close)
-		users = base.Process()
-		w.jobs, err = once.New(users.Redis, qlock.Config{Lease: testkit.Lease})
-		require.NoError(t, err)
-		users.Closes(w.jobs.Close)
+		users.Closes(w.n.Close)
 		test(w)
 	})
 }
@@ -68,18 +51,14 @@ func inWorld(t *testing.T, test func(w *world)) {
 // take takes a permit that is free.
 func (w *world) take(name string, capacity int) {
 	w.T.Helper()
-	sem, err := w.sems.Semaphore(name, capacity, nil)
-	require.NoError(w.T, err)
-	_, err = sem.TryAcquire(context.Background(), nil)
+	_, err := semaphore.New(w.n, name, capacity, nil).TryAcquire(context.Background(), nil)
 	require.NoError(w.T, err)
 }
 
-// queue waits for one until its client is closed.
+// queue waits for one until the node is closed.
 func (w *world) queue(name string, capacity int) {
 	w.T.Helper()
-	sem, err := w.sems.Semaphore(name, capacity, nil)
-	require.NoError(w.T, err)
-	go func() { _, _ = sem.Acquire(context.Background(), nil) }()
+	go func() { _, _ = semaphore.New(w.n, name, capacity, nil).Acquire(context.Background(), nil) }()
 }
 
 // scrape is what the exporter tells, by the text of each series.

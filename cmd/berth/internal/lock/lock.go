@@ -15,7 +15,9 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -32,8 +34,8 @@ func Command(a *app.App) *cobra.Command {
   berth lock extend nightly --by 10m --force
   berth lock sweep`,
 	}, lsCommand(a), showCommand(a), queueCommand(a), releaseCommand(a), extendCommand(a),
-		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "lock"), a.UnpauseCommand(kind(a), "lock"),
-		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds and waiting claims"))
+		a.WantCommand(keyspace.Lock), a.PauseCommand(keyspace.Lock), a.UnpauseCommand(keyspace.Lock),
+		a.ExplainCommand(keyspace.Lock), a.SweepCommand(keyspace.Lock, "holds and waiting claims"))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -154,19 +156,20 @@ func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s
 	if err != nil {
 		return s, err
 	}
-	jobs, err := conn.Jobs(qlock.Config{})
+	n, err := conn.Node(node.Config{})
 	if err != nil {
 		return s, err
 	}
+	job := once.New(n, name, once.Config{Every: time.Hour}) // Last goes by the name alone
 	var failed error
-	if s.runs.Last, failed = jobs.Last(ctx, name); silent(failed) {
+	if s.runs.Last, failed = job.Last(ctx); silent(failed) {
 		return s, failed
 	}
 	if s.Name, err = read.Name(ctx, keyspace.Lock, name); err != nil {
 		return s, err
 	}
 	if failed == nil {
-		failed = s.runs.settle(ctx, jobs, s.Name)
+		failed = s.runs.settle(ctx, job, s.Name)
 	}
 	warnUnread(a, name, failed)
 	var more error
@@ -201,8 +204,8 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 			sent = e
 		}
 	})
-	return a.WithLocks(ctx, qlock.Config{Observer: watch}, func(ctx context.Context, locks *qlock.Client) error {
-		err := locks.Operator().Extend(ctx, name, by)
+	return a.WithNode(ctx, node.Config{Observer: watch}, func(ctx context.Context, n *node.Node) error {
+		err := qlock.NewOperator(n).Extend(ctx, name, by)
 		if errors.Is(err, berth.ErrNotHeld) {
 			return app.Exit(app.ExitFailed, fmt.Errorf("nobody holds lock %q in namespace %q", name, a.Namespace))
 		}
@@ -213,14 +216,8 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 	})
 }
 
-func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Lock, Noun: "lock", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
-		return a.WithLocks(ctx, qlock.Config{}, func(ctx context.Context, locks *qlock.Client) error { return f(ctx, locks.Operator()) })
-	}}
-}
-
 func releaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: kind(a), One: true}, &cobra.Command{
+	return a.ReleaseCommand(&app.Releasing{Kind: keyspace.Lock, One: true}, &cobra.Command{
 		Use:   "release {NAME [CLAIM] | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of locks, or take somebody's claim out of the line",
 		Long: "End holds of locks, or waits, whoever has them. Each entry of a hold is a claim.\n" +

@@ -25,7 +25,7 @@ func (r *runs) known() bool { return r.Run != nil || r.Success != nil }
 // settle says whether a run that has begun goes on: it holds the lock then. The lock was read after the
 // runs, and the run may have ended in between. So the runs are read again where it does not hold the
 // lock: an outcome is kept before the lock is released.
-func (r *runs) settle(ctx context.Context, jobs *once.Client, n inspect.Name) (err error) {
+func (r *runs) settle(ctx context.Context, job *once.Job, n inspect.Name) (err error) {
 	run := r.Run
 	if run == nil || run.Outcome != once.Begun {
 		return nil
@@ -33,7 +33,7 @@ func (r *runs) settle(ctx context.Context, jobs *once.Client, n inspect.Name) (e
 	if r.goesOn = n.Lock != nil && n.Fence == run.Fence; r.goesOn {
 		return nil
 	}
-	r.Last, err = jobs.Last(ctx, n.Name)
+	r.Last, err = job.Last(ctx)
 	r.goesOn = r.Run != nil && r.Run.Outcome == once.Begun && r.Run.Fence != run.Fence // it has begun since
 	return err
 }

@@ -12,13 +12,12 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // The keys of the lock digest, and of its runs.
@@ -27,20 +26,19 @@ const (
 	runsKey = "berth:once:{digest}:state"
 )
 
-// yearly are the options of these tests: periods so long, and one so begun, that none ends in a test.
-func yearly() once.Options {
+// yearly is the job of these tests: periods so long, and one so begun, that none ends in a test.
+func yearly() once.Config {
 	const year = 8784 * time.Hour
 	now := time.Duration(time.Now().Unix()) * time.Second
-	return once.Options{Every: year, Offset: (now + year/2) % year}
+	return once.Config{Every: year, Offset: (now + year/2) % year, Lease: time.Minute}
 }
 
 // jobs are the runs of digest, on a server of their own.
 type jobs struct {
-	*once.Client
+	*once.Job
 	t     *testing.T
 	s     *embedded.Server
 	redis rueidis.Client
-	opts  once.Options
 }
 
 func jobsOf(t *testing.T, label string) *jobs {
@@ -49,22 +47,13 @@ func jobsOf(t *testing.T, label string) *jobs {
 	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	client, err := once.New(redis, qlock.Config{
-		Label: label, Lease: time.Minute, CallTimeout: apptest.Patience, Retry: berth.Retry{Within: apptest.Patience},
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)
-		defer cancel()
-		_ = client.Close(ctx)
-	})
-	return &jobs{client, t, s, redis, yearly()}
+	return &jobs{once.New(apptest.NodeOf(t, s, node.Config{Label: label}), "digest", yearly()), t, s, redis}
 }
 
 // begin begins a run, which ends with the test.
 func (j *jobs) begin() *once.Run {
 	j.t.Helper()
-	run, _, err := j.Begin(j.t.Context(), "digest", j.opts)
+	run, _, err := j.Begin(j.t.Context())
 	require.NoError(j.t, err)
 	require.NotNil(j.t, run)
 	j.t.Cleanup(func() { _ = run.End(context.Background(), nil) })
@@ -118,7 +107,7 @@ func TestLockShowSaysWhatBecameOfARun(t *testing.T) {
 	require.Regexp(t, `^Newest run: attempt 2`+of+`done after \S+s$`, lines[0])
 	require.Equal(t, "Newest success: this run", lines[1])
 	require.Equal(t, document.Run, document.Success)
-	last, err := j.Last(t.Context(), "digest")
+	last, err := j.Last(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, last.Run.Period.String(), *document.Run.PeriodStart)
 	require.Equal(t, last.Run.Node, document.Run.Node)
@@ -156,7 +145,7 @@ func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
 	require.Regexp(t, `has not ended, and its lock is gone: its process has died, or has lost the lock$`, lines[0])
 	require.False(t, document.Run.GoesOn)
 
-	_, err := apptest.LocksOf(t, j.s, qlock.Config{}).Lock(t.Context(), "digest", nil)
+	_, err := apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil)
 	require.NoError(t, err)
 	got, lines, document = j.show()
 	require.Zero(t, got.Code, "somebody else has the lock")
@@ -168,16 +157,16 @@ func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
 	t.Parallel()
 	j := jobsOf(t, "host/one/1")
 	run := j.begin()
-	last, err := j.Last(t.Context(), "digest")
+	last, err := j.Last(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, run.End(t.Context(), errors.New("late")))
 	read := runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Client, inspect.Name{Name: "digest"}))
+	require.NoError(t, read.settle(t.Context(), j.Job, inspect.Name{Name: "digest"}))
 	require.Equal(t, once.Failed, read.Run.Outcome)
 
 	j.begin()
 	read = runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Client, inspect.Name{Name: "digest"}))
+	require.NoError(t, read.settle(t.Context(), j.Job, inspect.Name{Name: "digest"}))
 	require.True(t, read.goesOn, "one that has begun since")
 }
 
@@ -207,7 +196,7 @@ func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			j := jobsOf(t, "")
-			_, err := apptest.LocksOf(t, j.s, qlock.Config{}).Lock(t.Context(), "digest", nil)
+			_, err := apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil)
 			require.NoError(t, err)
 			j.do(stored...)
 			got, _, document := j.show()

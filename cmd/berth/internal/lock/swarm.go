@@ -11,12 +11,13 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 const swarmHelp = `A swarm is the nodes of a namespace that watch each other, so that locks which do
 not renew by themselves come free when the process that holds them has died. A
-program joins it through package qlock; berth itself only looks, and flushes.`
+program joins it through package node; berth itself only looks, and flushes.`
 
 // SwarmCommand is berth swarm.
 func SwarmCommand(a *app.App) *cobra.Command {
@@ -39,7 +40,7 @@ last said that it lives, LIMIT its own zombie limit, SwarmConfig.ZombieAfter. A 
   alive      if PROBED is less than LIMIT
   zombie     if it is more: the next flush removes what the node holds
   condemned  if a flush has found it so; it is remembered for a day`,
-	}, func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error {
+	}, func(ctx context.Context, swarm *node.Swarm, ahead time.Duration) error {
 		return swarmStatus(ctx, a, swarm, ahead)
 	})
 }
@@ -53,7 +54,7 @@ remove what condemned nodes hold and have waiting, of all kinds; it goes to the 
 Every node of the swarm does the same from time to time. Detached holds, and those
 of nodes that were never in the swarm, stay. A node that holds without end, and that
 the server has lost, is entered again: flush once more after its limit.`,
-	}, func(ctx context.Context, swarm *qlock.Swarm, _ time.Duration) error {
+	}, func(ctx context.Context, swarm *node.Swarm, _ time.Duration) error {
 		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
 		if err := printFlushed(a, done); err != nil {
 			return err
@@ -64,11 +65,11 @@ the server has lost, is entered again: flush once more after its limit.`,
 
 // ofSwarm completes a command about the swarm. It is told how far the clock of
 // the server is ahead of ours.
-func ofSwarm(a *app.App, cmd *cobra.Command, f func(ctx context.Context, swarm *qlock.Swarm, ahead time.Duration) error) *cobra.Command {
+func ofSwarm(a *app.App, cmd *cobra.Command, f func(ctx context.Context, swarm *node.Swarm, ahead time.Duration) error) *cobra.Command {
 	cmd.Args = app.Arguments()
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
 		return a.WithServer(cmd.Context(), func(ctx context.Context, c *app.Connection) error {
-			locks, err := c.Locks(qlock.Config{}) // this node never probes
+			n, err := c.Node(node.Config{}) // it never probes
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ func ofSwarm(a *app.App, cmd *cobra.Command, f func(ctx context.Context, swarm *
 			if err != nil {
 				return err
 			}
-			return f(ctx, locks.Swarm(), ahead)
+			return f(ctx, n.Swarm(), ahead)
 		})
 	})
 	return cmd
@@ -94,15 +95,15 @@ func ahead(ctx context.Context, c *app.Connection) (time.Duration, error) {
 	return time.Until(time.Unix(words[0], words[1]*int64(time.Microsecond))), nil
 }
 
-func swarmStatus(ctx context.Context, a *app.App, swarm *qlock.Swarm, ahead time.Duration) error {
-	var nodes []qlock.SwarmNode
-	for node, err := range swarm.Info(ctx) {
+func swarmStatus(ctx context.Context, a *app.App, swarm *node.Swarm, ahead time.Duration) error {
+	var nodes []node.SwarmNode
+	for n, err := range swarm.Info(ctx) {
 		if err != nil {
 			return err
 		}
-		nodes = append(nodes, node)
+		nodes = append(nodes, n)
 	}
-	slices.SortFunc(nodes, func(a, b qlock.SwarmNode) int {
+	slices.SortFunc(nodes, func(a, b node.SwarmNode) int {
 		if order := b.ProbedAt.Compare(a.ProbedAt); order != 0 {
 			return order
 		}
@@ -136,8 +137,8 @@ type (
 		Waiting int            `json:"waiting"`
 	}
 	nameDocument struct {
-		Kind string `json:"kind"`
-		Name string `json:"name"`
+		Kind keyspace.Kind `json:"kind"`
+		Name string        `json:"name"`
 	}
 	flushDocument struct {
 		Namespace string `json:"namespace"`
@@ -148,7 +149,7 @@ type (
 )
 
 // stateOf is a node's state in one word.
-func stateOf(n qlock.SwarmNode) string {
+func stateOf(n node.SwarmNode) string {
 	switch {
 	case n.Condemned:
 		return "condemned"
@@ -159,7 +160,7 @@ func stateOf(n qlock.SwarmNode) string {
 	}
 }
 
-func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now time.Time) error {
+func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.Time) error {
 	if a.JSON {
 		document := swarmDocument{
 			Namespace: a.Namespace, Nodes: []nodeDocument{},
@@ -196,14 +197,14 @@ func printSwarm(a *app.App, nodes []qlock.SwarmNode, left qlock.Zombies, now tim
 	}
 	names := make([]string, len(left.Names))
 	for i, n := range left.Names {
-		names[i] = n.Kind + " " + text.Plain(n.Name)
+		names[i] = string(n.Kind) + " " + text.Plain(n.Name)
 	}
 	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, held: %s\n",
 		len(left.Waiters), strings.Join(names, ", "))
 	return err
 }
 
-func printFlushed(a *app.App, done qlock.Flushed) error {
+func printFlushed(a *app.App, done node.Flushed) error {
 	if a.JSON {
 		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Holds, done.Waiters})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -33,27 +34,27 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	redis, err := s.Client(way.Wrap)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
-	dead, err := qlock.New(redis, qlock.Config{
-		Label: "dead/one/1", Lease: time.Minute, Swarm: qlock.SwarmConfig{ProbeEvery: limit / 6, ZombieAfter: limit, FlushEvery: -1},
+	dead, err := node.New(redis, node.Config{
+		Label: "dead/one/1", Lease: time.Minute, Swarm: node.SwarmConfig{ProbeEvery: limit / 6, ZombieAfter: limit, FlushEvery: -1},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		way.Mend() // it has nothing any more, and is not to try for long to find that out
 		_ = dead.Close(context.Background())
 	})
-	id := dead.Node()
-	held, err := dead.Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
+	id := dead.ID()
+	held, err := qlock.New(dead, nil).Lock(context.Background(), "table", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
 	require.NoError(t, err)
 	require.NoError(t, dead.Swarm().Start(context.Background()))
-	require.Equal(t, id, dead.Node())
+	require.Equal(t, id, dead.ID())
 
 	got := apptest.Call(t, s.URL(), "swarm", "status")
 	require.Zero(t, got.Code, got.Err)
 	require.Regexp(t, `^NODE +STATE +PROBED +LIMIT +LABEL\n`+id+` +alive +[\d.]+[mµ]?s +10s +dead/one/1\n$`, got.Out)
 
 	way.Cut()
-	live := apptest.LocksOf(t, s, qlock.Config{
-		Label: "live/one/2", Swarm: qlock.SwarmConfig{ProbeEvery: time.Minute, ZombieAfter: time.Hour, FlushEvery: -1},
+	live := apptest.LocksOf(t, s, node.Config{
+		Label: "live/one/2", Swarm: node.SwarmConfig{ProbeEvery: time.Minute, ZombieAfter: time.Hour, FlushEvery: -1},
 	})
 	require.NoError(t, live.Swarm().Start(context.Background()))
 	require.Eventually(t, func() bool { return strings.Contains(apptest.Call(t, s.URL(), "swarm", "status").Out, "zombie") },
@@ -62,7 +63,7 @@ func TestTheSwarmIsShownAndFlushed(t *testing.T) {
 	var document swarmDocument
 	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "swarm", "status", "--json").Out), &document))
 	require.Len(t, document.Nodes, 2)
-	require.Equal(t, live.Node(), document.Nodes[0].Node, "who was heard of last")
+	require.Equal(t, live.ID(), document.Nodes[0].Node, "who was heard of last")
 	require.Equal(t, time.Hour.Milliseconds(), document.Nodes[0].ZombieAfterMs)
 	require.Equal(t, id, document.Nodes[1].Node)
 	require.Equal(t, "zombie", document.Nodes[1].State)

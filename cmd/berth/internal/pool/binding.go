@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // defaultBindFor is how long a binding lasts that says nothing else, as in package allocator.
@@ -126,8 +127,8 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 			if err := cmp.Or(checkPool(args[0]), page.Check()); err != nil {
 				return err
 			}
-			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				all, err := app.Collect(pools.Operator().Bindings(ctx, args[0]))
+			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+				all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, args[0]))
 				slices.SortFunc(all, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
 				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, page.Of(a)) })
 			})
@@ -221,10 +222,10 @@ func bindingOf(text string, quoted bool) (string, error) {
 	return binding, nil
 }
 
-// withBound is WithPool, for a command whose argument is POOL.
+// withBound connects, and calls f with a pool, for a command whose argument is POOL.
 func withBound(ctx context.Context, a *app.App, name string, f func(context.Context, *allocator.Pool[string]) error) error {
 	if err := checkPool(name); err != nil {
 		return err
 	}
-	return a.WithPool(ctx, name, f)
+	return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error { return f(ctx, poolOf(n, name)) })
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -94,7 +95,7 @@ func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 	var failed []failure
 	err = app.UntilSignal(signals, cancel, func() error {
 		return a.WithServer(ctx, func(ctx context.Context, conn *app.Connection) error {
-			pools, err := conn.Pools(allocator.Config{Observer: observe.Func(func(e observe.Event) {
+			n, err := conn.Node(node.Config{Observer: observe.Func(func(e observe.Event) {
 				if e.Kind == observe.Unhealthy { // on the goroutine that checks
 					failed = append(failed, failure{e.Resource, e.Err.Error()})
 				}
@@ -109,7 +110,7 @@ func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 			if err := counted(ctx, a, read, name); err != nil {
 				return err
 			}
-			pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{
+			pool := allocator.New(n, name, allocator.PoolConfig[string]{
 				OpenTimeout: c.timeout, FailureRest: cmp.Or(c.rest, -1),
 				Healthy: func(ctx context.Context, resource string) error {
 					fault, err := checkOne(ctx, shell, c, name, resource)
@@ -119,9 +120,6 @@ func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
 					return cmp.Or(err, fault)
 				},
 			})
-			if err != nil {
-				return err
-			}
 			report, err = pool.CheckHealth(ctx, c.workers)
 			if exit := (*app.ExitError)(nil); err != nil && errors.As(context.Cause(ctx), &exit) {
 				return exit

@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func addCommand(a *app.App) *cobra.Command {
@@ -171,9 +172,9 @@ func fill(ctx context.Context, a *app.App, name, verb string, total int, send fu
 	defer p.end()
 	var change allocator.Change
 	err := app.UntilInterrupted(ctx, func(ctx context.Context) error {
-		return a.WithPool(ctx, name, func(ctx context.Context, pool *allocator.Pool[string]) (err error) {
+		return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
 			p.begin()
-			change, err = send(ctx, pool, p.told)
+			change, err = send(ctx, poolOf(n, name), p.told)
 			return err
 		})
 	})

@@ -20,6 +20,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // inPool returns the keys of a pool, sorted.
@@ -37,7 +38,7 @@ func inPool(t *testing.T, pool apptest.Pool) []string {
 func TestAPoolIsFilledAndEmptied(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
+	pool := apptest.PoolOf(t, s, "proxies", node.Config{})
 	for _, step := range []struct {
 		stdin string
 		args  []string
@@ -86,7 +87,7 @@ func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
 func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pool := apptest.PoolOf(t, s, "proxies", allocator.Config{})
+	pool := apptest.PoolOf(t, s, "proxies", node.Config{})
 	ctx, cancel := context.WithTimeout(context.Background(), apptest.Patience)
 	defer cancel()
 	got := make(chan string, 1)
@@ -194,7 +195,7 @@ func TestADashIsNoKeyUnlessThatIsMeant(t *testing.T) {
 func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pool := apptest.PoolOf(t, s, "keys", allocator.Config{})
+	pool := apptest.PoolOf(t, s, "keys", node.Config{})
 	sharers := func(key string) int {
 		info, err := pool.Ops.Resource(context.Background(), pool.Name(), key)
 		require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func nextCommand(a *app.App) *cobra.Command {
@@ -35,15 +36,11 @@ order.`,
 			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
 				return err
 			}
-			return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
+			return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
 				if err := counted(ctx, a, read, args[0]); err != nil {
 					return err
 				}
-				pool, err := allocator.NewPool(pools, args[0], allocator.PoolConfig[string]{})
-				if err != nil {
-					return err
-				}
-				return printNext(a, args[0], pool.FreeInOrder(ctx), page.Of(a))
+				return printNext(a, args[0], poolOf(n, args[0]).FreeInOrder(ctx), page.Of(a))
 			})
 		}),
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // Command is berth pool.
@@ -33,8 +34,8 @@ func Command(a *app.App) *cobra.Command {
   berth pool inspect proxies`,
 	}, lsCommand(a), showCommand(a), nextCommand(a), addCommand(a), removeCommand(a), replaceCommand(a),
 		restCommand(a), setCommand(a), releaseCommand(a), inspectCommand(a),
-		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "pool"), a.UnpauseCommand(kind(a), "pool"),
-		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
+		a.WantCommand(keyspace.Pool), a.PauseCommand(keyspace.Pool), a.UnpauseCommand(keyspace.Pool),
+		a.ExplainCommand(keyspace.Pool), a.SweepCommand(keyspace.Pool, "holds, waiting claims, rests, resources, bindings"), bindingCommand(a), checkCommand(a))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -83,8 +84,8 @@ RESOURCE is not in the pool.`,
 				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
 			}
 			if len(args) == 1 {
-				return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
-					return show(ctx, a, pools.Operator(), read, args[0], all, page.Of(a))
+				return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+					return show(ctx, a, allocator.NewOperator(n), read, args[0], all, page.Of(a))
 				})
 			}
 			resource, err := app.KeyOf(args[1], quoted)
@@ -94,8 +95,8 @@ RESOURCE is not in the pool.`,
 			case all:
 				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
 			}
-			return with(cmd.Context(), a, func(ctx context.Context, pools *allocator.Client, read *inspect.Reader) error {
-				return resourceShow(ctx, a, pools.Operator(), read, args[0], resource, bindings, page.Of(a))
+			return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+				return resourceShow(ctx, a, allocator.NewOperator(n), read, args[0], resource, bindings, page.Of(a))
 			})
 		}),
 	}
@@ -124,8 +125,8 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 			if err := app.CheckName(args[0]); err != nil {
 				return err
 			}
-			return a.WithPools(cmd.Context(), func(ctx context.Context, pools *allocator.Client) error {
-				return inspection(ctx, a, pools.Operator(), args[0])
+			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
+				return inspection(ctx, a, allocator.NewOperator(n), args[0])
 			})
 		}),
 	}
@@ -141,10 +142,10 @@ func unknown(a *app.App, n poolDocument, name string) error {
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
 }
 
-// with connects, and calls f with what knows resources and what reads claims.
-func with(ctx context.Context, a *app.App, f func(context.Context, *allocator.Client, *inspect.Reader) error) error {
+// with connects, and calls f with a node and what reads claims.
+func with(ctx context.Context, a *app.App, f func(context.Context, *node.Node, *inspect.Reader) error) error {
 	return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error {
-		pools, err := c.Pools(allocator.Config{})
+		n, err := c.Node(node.Config{})
 		if err != nil {
 			return err
 		}
@@ -152,8 +153,13 @@ func with(ctx context.Context, a *app.App, f func(context.Context, *allocator.Cl
 		if err != nil {
 			return err
 		}
-		return f(ctx, pools, read)
+		return f(ctx, n, read)
 	})
+}
+
+// poolOf is the pool of a name. Its values are the keys.
+func poolOf(n *node.Node, name string) *allocator.Pool[string] {
+	return allocator.New(n, name, allocator.PoolConfig[string]{})
 }
 
 // counted counts a pool; its error is also that there is nothing to count.
@@ -205,10 +211,4 @@ func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name
 		return app.Exit(app.ExitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.Namespace, app.Count(n, "problem")))
 	}
 	return nil
-}
-
-func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Pool, Noun: "pool", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
-		return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error { return f(ctx, pools.Operator()) })
-	}}
 }

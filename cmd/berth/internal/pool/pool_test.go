@@ -34,7 +34,7 @@ func poolScenery(t *testing.T) (url string) {
 	require.NoError(t, err)
 	waits, leave := context.WithCancel(ctx)
 	t.Cleanup(leave)
-	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the client
+	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the node
 	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, "accounts") == 1 }, apptest.Patience, 10*time.Millisecond)
 	return s.URL()
 }
@@ -174,7 +174,7 @@ func TestLanesAreShown(t *testing.T) {
 	}
 	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
 	for i, opts := range []*allocator.AllocateOptions{{Resource: "a"}, {Bind: "anna", BindWait: time.Hour}, {Resource: apptest.Wild}, nil} {
-		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the client
+		go func() { _, _ = pool.Allocate(ctx, opts) }() // ends with the node
 		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, "proxies") == i+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	url := s.URL()

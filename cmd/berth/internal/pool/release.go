@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func releaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: kind(a), Resources: true}, &cobra.Command{
+	return a.ReleaseCommand(&app.Releasing{Kind: keyspace.Pool, Resources: true}, &cobra.Command{
 		Use:   "release {NAME {CLAIM | RESOURCE} | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short: "End somebody's holds of resources, or take somebody's claim out of the line",
 		Long: `End holds of resources, or waits, whoever has them. With RESOURCE the holds of that

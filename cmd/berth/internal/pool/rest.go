@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func restCommand(a *app.App) *cobra.Command {
@@ -68,19 +69,15 @@ func checkRest(d time.Duration, reason string, given bool) error {
 }
 
 func rest(ctx context.Context, a *app.App, name, resource string, d time.Duration, reason string, exactly bool) error {
-	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		pool, err := allocator.NewPool(pools, name, allocator.PoolConfig[string]{})
-		if err != nil {
-			return err
-		}
-		err = pool.Rest(ctx, resource, d, reason, &allocator.RestOptions{Exactly: exactly})
+	return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
+		err := poolOf(n, name).Rest(ctx, resource, d, reason, &allocator.RestOptions{Exactly: exactly})
 		if errors.Is(err, berth.ErrAbsent) {
 			return a.Absent(name, resource)
 		}
 		if err != nil {
 			return app.InFlags(err, "reason", "--reason", "d", "--for", "resource", "RESOURCE")
 		}
-		info, err := pools.Operator().Resource(ctx, name, resource)
+		info, err := allocator.NewOperator(n).Resource(ctx, name, resource)
 		if err != nil {
 			return err
 		}

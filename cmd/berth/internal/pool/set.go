@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // policies are the words of the flag --policy.
@@ -122,8 +123,8 @@ func checkSet(s *allocator.Settings, policy string, own bool, given func(string)
 }
 
 func set(ctx context.Context, a *app.App, name, resource string, s allocator.Settings) error {
-	return a.WithPools(ctx, func(ctx context.Context, pools *allocator.Client) error {
-		ops := pools.Operator()
+	return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
+		ops := allocator.NewOperator(n)
 		err := ops.Set(ctx, name, resource, s)
 		if errors.Is(err, berth.ErrAbsent) {
 			return a.Absent(name, resource)

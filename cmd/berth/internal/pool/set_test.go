@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestAPoolIsSetAndShown(t *testing.T) {
@@ -49,10 +50,8 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 func TestWhatAProcessHasSaidIsShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pools := apptest.PoolOf(t, s, "other", allocator.Config{}).Client
-	pool, err := allocator.NewPool(pools, "proxies", allocator.PoolConfig[string]{Cooldown: time.Second})
-	require.NoError(t, err)
-	_, err = pool.Add(context.Background(), []string{"a"}, nil)
+	pool := allocator.New(apptest.NodeOf(t, s, node.Config{}), "proxies", allocator.PoolConfig[string]{Cooldown: time.Second})
+	_, err := pool.Add(context.Background(), []string{"a"}, nil)
 	require.NoError(t, err)
 	require.Contains(t, apptest.Call(t, s.URL(), "pool", "show", "proxies").Out, "\nset by processes: cooldown 1s\n")
 }

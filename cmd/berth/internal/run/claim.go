@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -45,8 +46,9 @@ func holds(held berth.Handle) []berth.Hold {
 
 // spot is where one claim waits.
 type spot struct {
-	take  func(ctx context.Context) (berth.Handle, error)
-	crowd func(ctx context.Context) (string, error) // who is there; asked while the claim waits, and after it has gone
+	take func(ctx context.Context) (berth.Handle, error)
+	// crowd says who is there. It is asked while the claim waits, and after it has gone: settle then closes the node.
+	crowd func(ctx context.Context, settle func()) (string, error)
 	// holders are those that hold; nil where the crowd tells of them.
 	holders func(ctx context.Context) []berth.Holder
 	rests   bool // what is not held need not be free, so that the crowd is always told
@@ -54,20 +56,32 @@ type spot struct {
 
 // acquire waits for what the flags ask for.
 func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
+	n, err := conn.Node(node.Config{
+		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
+		WarnHeldLongerThan: -1, // a command may take its time
+	})
+	if err != nil {
+		return nil, err
+	}
+	read, err := conn.Reader()
+	if err != nil {
+		return nil, err
+	}
 	if o.once.name != "" {
-		return o.period(ctx, conn, label, notes)
+		return o.period(ctx, conn, n, read, label, notes)
 	}
 	ctx = berth.WithOwner(ctx, o.owner)
-	open := o.permits
+	var line *spot
 	switch o.what() {
 	case "--lock":
-		open = o.lines
+		line = o.lines(n, read, label)
 	case "--pool":
-		open = o.allocations
+		line, err = o.allocations(ctx, n, read)
+	default:
+		line, err = o.permits(ctx, conn, n, read)
 	}
-	line, err := open(ctx, conn, label, notes)
 	if err != nil {
-		return nil, app.InFlags(err, "capacity", "--capacity")
+		return nil, err
 	}
 	if !o.quiet {
 		waited := listOf(o.names())
@@ -78,7 +92,8 @@ func (o *runOptions) acquire(ctx context.Context, conn *app.Connection, label st
 		defer granted()
 		go tellWait(told, time.Now(), line, func(text string) { notes.say("still waiting for %s after %s", waited, text) })
 	}
-	return o.stand(ctx, conn, line)
+	held, err := o.stand(ctx, conn, line)
+	return held, app.InFlags(err, "capacity", "--capacity")
 }
 
 // stand waits in a line. When it returns what is held, at least half of its lease
@@ -108,28 +123,14 @@ func (o *runOptions) secure(ctx context.Context, h berth.Handle) error {
 }
 
 // permits is the line of a semaphore.
-func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
-	sems, err := conn.Sems(semaphore.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
-		WarnHeldLongerThan: -1, // a command may take its time
-	})
-	if err != nil {
-		return nil, err
-	}
-	read, err := conn.Reader()
-	if err != nil {
-		return nil, err
-	}
+func (o *runOptions) permits(ctx context.Context, conn *app.Connection, n *node.Node, read *inspect.Reader) (_ *spot, err error) {
 	capacity := o.capacity
 	if capacity == 0 {
 		if capacity, err = o.stored(ctx, conn, read); err != nil {
 			return nil, err
 		}
 	}
-	sem, err := sems.Semaphore(o.sem, capacity, nil)
-	if err != nil {
-		return nil, err
-	}
+	sem := semaphore.New(n, o.sem, capacity, nil)
 	take := sem.Acquire
 	if o.try {
 		take = sem.TryAcquire
@@ -141,7 +142,8 @@ func (o *runOptions) permits(ctx context.Context, conn *app.Connection, label st
 				MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
 			})
 		},
-		crowd: func(ctx context.Context) (string, error) {
+		crowd: func(ctx context.Context, settle func()) (string, error) {
+			settle()
 			n, err := read.Name(ctx, keyspace.Sem, o.sem)
 			return fmt.Sprintf("capacity %d, held %d, waiting %d", n.Capacity, n.Held, n.Waiting) + paused(n), err
 		},
@@ -169,18 +171,8 @@ func (o *runOptions) stored(ctx context.Context, conn *app.Connection, read *ins
 }
 
 // lines is the line of a lock, or of several.
-func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
-	locks, err := conn.Locks(qlock.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
-		WarnHeldLongerThan: -1, // a command may take its time
-	})
-	if err != nil {
-		return nil, err
-	}
-	read, err := conn.Reader()
-	if err != nil {
-		return nil, err
-	}
+func (o *runOptions) lines(n *node.Node, read *inspect.Reader, label string) *spot {
+	locks := qlock.New(n, &qlock.Config{Lease: min(o.lease, waitLease)})
 	return &spot{
 		take: func(ctx context.Context) (berth.Handle, error) {
 			return o.lock(ctx, locks, &qlock.LockOptions{
@@ -189,12 +181,15 @@ func (o *runOptions) lines(_ context.Context, conn *app.Connection, label string
 				MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
 			})
 		},
-		crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, read, label) },
-	}, nil
+		crowd: func(ctx context.Context, settle func()) (string, error) {
+			settle()
+			return o.lockers(ctx, read, label)
+		},
+	}
 }
 
 // lock takes the lock, or all of several.
-func (o *runOptions) lock(ctx context.Context, locks *qlock.Client, opts *qlock.LockOptions) (berth.Handle, error) {
+func (o *runOptions) lock(ctx context.Context, locks *qlock.Locks, opts *qlock.LockOptions) (berth.Handle, error) {
 	switch one := len(o.locks) == 1; {
 	case one && o.try:
 		return locks.TryLock(ctx, o.locks[0], opts)
@@ -269,8 +264,8 @@ func (o *runOptions) notAcquired(ctx context.Context, conn *app.Connection, line
 	if errors.Is(err, berth.ErrBusy) && refused.Pause == nil && (refused.Held == 0 || line.rests) {
 		ctx, cancel := context.WithTimeout(ctx, app.Times.Look)
 		defer cancel()
-		conn.Settle(ctx) // so that the claim itself is not counted
-		switch crowd, failed := line.crowd(ctx); {
+		crowd, failed := line.crowd(ctx, func() { conn.Settle(ctx) }) // so that the claim itself is not counted
+		switch {
 		case failed != nil:
 		case strings.HasSuffix(err.Error(), ")"): // it counts already
 			err = fmt.Errorf("%w; %s", err, crowd)

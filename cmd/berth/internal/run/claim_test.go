@@ -12,7 +12,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -77,10 +77,9 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 // hold takes the semaphore and the lock gpu, with a label of its own.
 func hold(t *testing.T, s *embedded.Server) {
 	t.Helper()
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
+	locks := apptest.LocksOf(t, s, node.Config{Label: "host/one/1"})
+	_, err := semaphore.New(locks.Node, "gpu", 1, nil).Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	_, err = sem.Acquire(context.Background(), nil)
-	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(context.Background(), "gpu", nil)
+	_, err = locks.Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -21,7 +21,7 @@ func TestExitCodesOfRun(t *testing.T) {
 	held := apptest.SemOf(t, s, "held", 1)
 	_, err := held.Acquire(context.Background(), nil)
 	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, qlock.Config{}).Lock(berth.WithOwner(context.Background(), "tester"), "held", nil)
+	_, err = apptest.LocksOf(t, s, node.Config{}).Lock(berth.WithOwner(context.Background(), "tester"), "held", nil)
 	require.NoError(t, err)
 	notExecutable := filepath.Join(t.TempDir(), "text")
 	require.NoError(t, os.WriteFile(notExecutable, []byte("#!/bin/true\n"), 0o600))
@@ -63,6 +63,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"unknown flag":           {args: run("--ttl", "3s", "--", "true"), code: 64, err: "unknown flag --ttl"},
 		"not a number":           {args: []string{"run", "--sem", "a", "--capacity", "two", "true"}, code: 64, err: `invalid --capacity: "two" is not a whole number`},
 		"capacity 0":             {args: []string{"run", "--sem", "a", "--capacity", "0", "true"}, code: 64, err: "invalid --capacity: 0 is below 1"},
+		"capacity too large":     {args: []string{"run", "--sem", "a", "--capacity", "2000000000000", "true"}, code: 64, err: "invalid --capacity: 2000000000000 is not within 1 to"},
 		"name with braces":       {args: []string{"run", "--sem", "a{b}", "--capacity", "1", "true"}, code: 64, err: "invalid --sem: must have none of {}"},
 		"weight above capacity":  {args: run("--weight", "3", "--", "true"), code: 64, err: "invalid --weight: 3 is above the capacity, 2"},
 		"weight 0":               {args: run("--weight", "0", "--", "true"), code: 64, err: "invalid --weight: 0 is below 1"},
@@ -152,7 +153,7 @@ func TestExitCodesOfRun(t *testing.T) {
 func TestARunSaysThatAnotherCapacityIsStored(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	require.NoError(t, apptest.OpsOf(t, s).Resize(context.Background(), "gpu", 3, &semaphore.ResizeOptions{Create: true}))
+	require.NoError(t, semaphore.NewOperator(apptest.NodeOf(t, s, node.Config{})).Resize(context.Background(), "gpu", 3, &semaphore.ResizeOptions{Create: true}))
 	got := apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "2", "--", "true")
 	require.Equal(t, 0, got.Code)
 	require.Equal(t, "berth: warning: the capacity of \"gpu\" is 3, and not 2; the stored one counts\n", got.Err)
@@ -177,9 +178,8 @@ func TestARunWithoutACapacityUsesTheStoredOne(t *testing.T) {
 func TestARunUsesItsNamespace(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	other, err := apptest.ClientOf(t, s, semaphore.Config{Namespace: "other"}).Semaphore("gpu", 1, nil)
-	require.NoError(t, err)
-	_, err = other.Acquire(context.Background(), nil)
+	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Namespace: "other"}), "gpu", 1, nil)
+	_, err := other.Acquire(context.Background(), nil)
 	require.NoError(t, err)
 	require.Equal(t, 0, apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--try", "true").Code)
 	require.Equal(t, 75, apptest.Spawn(t, s.URL(), "--namespace", "other", "run", "--sem", "gpu", "--capacity", "1", "--try", "true").Code)

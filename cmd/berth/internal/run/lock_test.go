@@ -20,7 +20,7 @@ import (
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // queueLength is how many claims wait for the lock gpu.
@@ -84,7 +84,7 @@ func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 func TestALockIsHandedOnByTheAccessOfEach(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	locks := apptest.LocksOf(t, s, qlock.Config{})
+	locks := apptest.LocksOf(t, s, node.Config{})
 	first, err := locks.Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	fences := make(chan string, 3)
@@ -120,7 +120,7 @@ func TestALockOfABerthThatIsKilledComesFreeWithItsLease(t *testing.T) {
 	s := apptest.Server(t)
 	r := beginWith(t, s.URL(), apptest.LockArgs("stubborn", "--lease", "15s"))
 	r.signal(syscall.SIGKILL)
-	lock, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	fence, err := strconv.ParseInt(r.fence, 10, 64)
 	require.NoError(t, err)
@@ -223,7 +223,7 @@ func TestTheBoundOfSeveralLocksIsThatOfTheFirst(t *testing.T) {
 func TestALockThatIsLostWhileAnotherIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	_, err := apptest.LocksOf(t, s, qlock.Config{}).Lock(context.Background(), "gpu", nil)
+	_, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
 	got := apptest.Spawn(t, s.URL(), "run", "--lock", "disk", "--lock", "gpu", "--max-hold", "1s", "--", "true")
 	require.Equal(t, 75, got.Code)

@@ -69,7 +69,7 @@ func place(name, resource string) string {
 	return strconv.Quote(name)
 }
 
-// observer says of a client's events what the user of one command has to know.
+// observer says of a node's events what the user of one command has to know.
 func (n *notes) observer(quiet bool) observe.Observer {
 	watched := app.IsTerminal(n.out) && !quiet
 	return observe.Func(func(e observe.Event) {

@@ -13,8 +13,8 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // onceOptions are the flags that only --once has, and what came of it.
@@ -69,38 +69,27 @@ func (o *onceOptions) validate(flags *pflag.FlagSet) error {
 	if err := keyspace.CheckName(o.name); err != nil {
 		return app.InFlags(err, "name", "--once")
 	}
-	return app.InFlags(o.options().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts", "RetryAfter", "--retry-after")
+	return app.InFlags(o.config().Validate(), "Every", "--every", "Offset", "--offset", "Attempts", "--attempts", "RetryAfter", "--retry-after")
 }
 
-// options are those of the library.
-func (o *onceOptions) options() once.Options {
-	return once.Options{Every: o.every, Offset: o.offset, Attempts: o.attempts, RetryAfter: o.rest}
+// config is that of the library.
+func (o *onceOptions) config() once.Config {
+	return once.Config{Every: o.every, Offset: o.offset, Attempts: o.attempts, RetryAfter: o.rest}
 }
 
 // period begins a run. Without a hold and an error there is nothing to do.
-func (o *runOptions) period(ctx context.Context, conn *app.Connection, label string, notes *notes) (berth.Handle, error) {
-	jobs, err := conn.Jobs(qlock.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
-		WarnHeldLongerThan: -1, // a command may take its time
-		Defaults: qlock.LockOptions{
-			Priority: o.priority, Lease: o.lease, NoRenew: o.noRenew, MaxHold: o.maxHold, Meta: o.meta,
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	read, err := conn.Reader()
-	if err != nil {
-		return nil, err
-	}
-	opts, stop := o.once.options(), context.CancelFunc(func() {})
+func (o *runOptions) period(
+	ctx context.Context, conn *app.Connection, n *node.Node, read *inspect.Reader, label string, notes *notes,
+) (berth.Handle, error) {
+	cfg, stop := o.once.config(), context.CancelFunc(func() {})
+	cfg.Priority, cfg.Lease, cfg.NoRenew, cfg.MaxHold, cfg.Meta = o.priority, o.lease, o.noRenew, o.maxHold, o.meta
 	if o.wait > 0 {
-		opts.Wait = true
+		cfg.Wait = true
 		ctx, stop = context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("--wait %s is over", o.wait))
 		defer o.tellWaiting(ctx, read, label, notes)()
 	}
 	defer stop()
-	run, result, err := jobs.Begin(ctx, o.once.name, opts)
+	run, result, err := once.New(n, o.once.name, cfg).Begin(ctx)
 	switch {
 	case err != nil:
 		return nil, o.notBegun(ctx, conn, err)
@@ -143,7 +132,7 @@ var errNotStarted = errors.New("the command was not started")
 func (o *runOptions) tellWaiting(ctx context.Context, read *inspect.Reader, label string, notes *notes) func() {
 	told, over := context.WithCancel(ctx)
 	if !o.quiet {
-		crowd := &spot{crowd: func(ctx context.Context) (string, error) { return o.lockers(ctx, read, label) }}
+		crowd := &spot{crowd: func(ctx context.Context, _ func()) (string, error) { return o.lockers(ctx, read, label) }}
 		go tellWait(told, time.Now(), crowd, func(text string) { notes.say("still waiting for %q after %s", o.once.name, text) })
 	}
 	return over

@@ -3,7 +3,6 @@
 package run
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,13 +13,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // onceArgs run a command once in each period, a leap year so that no test meets the end of one.
@@ -37,21 +35,9 @@ func middle(every time.Duration) string { return ((began + every/2) % every).Str
 // lastRun is what is known of the runs.
 func lastRun(t *testing.T, s *embedded.Server) once.Last {
 	t.Helper()
-	last, err := jobsOf(t, s).Last(t.Context(), "gpu")
+	last, err := once.New(apptest.NodeOf(t, s, node.Config{}), "gpu", once.Config{Every: time.Hour}).Last(t.Context())
 	require.NoError(t, err)
 	return last
-}
-
-// jobsOf is a client of runs.
-func jobsOf(t *testing.T, s *embedded.Server) *once.Client {
-	t.Helper()
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
-	t.Cleanup(redis.Close)
-	jobs, err := once.New(redis, qlock.Config{CallTimeout: apptest.Patience, Retry: berth.Retry{Within: apptest.Patience}})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, jobs.Close(context.Background())) })
-	return jobs
 }
 
 // gated is a shell command that ends with 0 once open is called.

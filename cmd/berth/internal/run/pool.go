@@ -12,33 +12,13 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // allocations is the line of a pool.
-func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, label string, notes *notes) (*spot, error) {
-	viewers, err := allocator.New(conn.Redis, allocator.Config{ // it only reads: nothing to close
-		Namespace: conn.Namespace, CallTimeout: app.Times.Call, Retry: berth.Retry{Within: app.Times.Call},
-	})
-	if err != nil {
-		return nil, err
-	}
-	viewer := viewers.Operator()
-	read, err := conn.Reader()
-	if err != nil {
-		return nil, err
-	}
+func (o *runOptions) allocations(ctx context.Context, n *node.Node, read *inspect.Reader) (*spot, error) {
+	pool, viewer := allocator.New(n, o.pool, allocator.PoolConfig[string]{}), allocator.NewOperator(n)
 	if err := o.within(ctx, viewer); err != nil {
-		return nil, err
-	}
-	pools, err := conn.Pools(allocator.Config{
-		Label: label, Lease: min(o.lease, waitLease), Observer: notes.observer(o.quiet),
-		WarnHeldLongerThan: -1, // a command may take its time
-	})
-	if err != nil {
-		return nil, err
-	}
-	pool, err := o.openPool(pools)
-	if err != nil {
 		return nil, err
 	}
 	take := pool.Allocate
@@ -50,7 +30,7 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 		take: func(ctx context.Context) (berth.Handle, error) {
 			lease := o.lease
 			if !o.leaseGiven {
-				lease = 0 // that of the client, or what the pool allows
+				lease = 0 // that of the node, or what the pool allows
 			}
 			opts := &allocator.AllocateOptions{
 				Priority: o.priority, Lease: lease, NoRenew: o.noRenew, MaxHold: o.maxHold, MaxWait: o.wait, Meta: o.meta,
@@ -58,7 +38,9 @@ func (o *runOptions) allocations(ctx context.Context, conn *app.Connection, labe
 			}
 			return take(ctx, opts)
 		},
-		crowd:   func(ctx context.Context) (string, error) { return o.allocated(ctx, viewer, read, pool) },
+		crowd: func(ctx context.Context, settle func()) (string, error) {
+			return o.allocated(ctx, viewer, read, pool, settle)
+		},
 		holders: func(ctx context.Context) []berth.Holder { return o.allocatees(ctx, viewer, read) },
 	}, nil
 }
@@ -82,7 +64,17 @@ func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) err
 }
 
 // allocated says what a pool has, or what became of the one resource that is waited for.
-func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, read *inspect.Reader, pool *allocator.Pool[string]) (string, error) {
+func (o *runOptions) allocated(
+	ctx context.Context, viewer *allocator.Operator, read *inspect.Reader, pool *allocator.Pool[string], settle func(),
+) (string, error) {
+	var bound allocator.Binding
+	if o.bindWait != 0 {
+		var err error
+		if bound, err = pool.Binding(ctx, o.bind); err != nil {
+			return "", err
+		}
+	}
+	settle()
 	n, err := read.Name(ctx, keyspace.Pool, o.pool)
 	switch {
 	case err != nil:
@@ -95,12 +87,8 @@ func (o *runOptions) allocated(ctx context.Context, viewer *allocator.Operator, 
 	}
 	text := fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
 		app.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting) + paused(n)
-	if o.bindWait == 0 {
+	if bound.Resource == "" {
 		return text, nil
-	}
-	bound, err := pool.Binding(ctx, o.bind)
-	if err != nil || bound.Resource == "" {
-		return text, err
 	}
 	state, err := stateOf(ctx, viewer, o.pool, bound.Resource)
 	return text + "; bound: " + state, err
@@ -126,9 +114,4 @@ func (o *runOptions) allocatees(ctx context.Context, viewer *allocator.Operator,
 	}
 	info, _ := viewer.Resource(ctx, o.pool, o.key) // where it cannot be read nobody is named
 	return info.Holders
-}
-
-// openPool returns the pool of the flags.
-func (o *runOptions) openPool(pools *allocator.Client) (*allocator.Pool[string], error) {
-	return allocator.NewPool(pools, o.pool, allocator.PoolConfig[string]{})
 }

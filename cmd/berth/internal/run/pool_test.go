@@ -18,6 +18,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // poolArgs are the arguments of a run of a role with a resource of the pool gpu.
@@ -44,7 +45,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	apptest.Filled(t, s, "gpu", "a b\xff")
 	require.Equal(t, apptest.Outcome(0, "a b\xff", ""), apptest.Spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
-	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{})
+	pool := apptest.PoolOf(t, s, "gpu", node.Config{})
 	info, err := pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff")
 	require.NoError(t, err)
 	require.Len(t, info.Holders, 1)

@@ -259,7 +259,7 @@ func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 			s := apptest.Server(t)
 			ops := apptest.OpsOf(t, s)
 			r := begin(t, s.URL(), role, "--lease", "30s", "--grace", grace.String())
-			_, err := ops.Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+			_, err := ops.Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
 			require.NoError(t, err)
 			require.Equal(t, "got terminated", r.line())
 			r.silent()
@@ -279,7 +279,7 @@ func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--lease", "1h")
-	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
 	require.NoError(t, err)
 	r.signal(syscall.SIGINT)
 	require.Contains(t, []string{"got interrupt", "got terminated"}, r.line(), "berth hears of the release before the signal, or at the end")
@@ -301,6 +301,7 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 		"no-renew, longer max-hold": {apptest.RunArgs("stubborn", "--lease", "15s", "--no-renew", "--max-hold", "1h"), "--lease 15s with --no-renew"},
 		"no-renew, max-hold":        {apptest.RunArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "15s"), "--max-hold 15s"},
 		"a lock":                    {apptest.LockArgs("stubborn", "--lease", "15s", "--no-renew"), "--lease 15s with --no-renew"},
+		"a period":                  {append(onceArgs("--lease", "15s", "--no-renew"), apptest.LockArgs("stubborn")[3:]...), "--lease 15s with --no-renew"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -313,9 +314,9 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 			require.Contains(t, says, `"gpu": it has been held as long as it may: SIGTERM sent, SIGKILL follows in `)
 			require.NotContains(t, says, "no renewal in time")
 			require.NotContains(t, says, "lost")
-			noun := "permit of"
-			if slices.Contains(test.args, "--lock") {
-				noun = "lock"
+			noun := "lock"
+			if slices.Contains(test.args, "--sem") {
+				noun = "permit of"
 			}
 			require.Contains(t, says, fmt.Sprintf(
 				"berth: the %s \"gpu\", fence %s, was held as long as %s allows, and the command still ran\n", noun, r.fence, test.bound))

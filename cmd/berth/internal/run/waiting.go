@@ -36,7 +36,7 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 		}
 		says := text.Human(time.Since(since))
 		bounded, stop := context.WithTimeout(ctx, app.Times.Look)
-		crowd, err := line.crowd(bounded)
+		crowd, err := line.crowd(bounded, func() {})
 		if err == nil {
 			says += " (" + crowd + ")"
 			if line.holders != nil {

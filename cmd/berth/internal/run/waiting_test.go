@@ -16,7 +16,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -25,7 +25,7 @@ func TestAWaitIsToldEverMoreSeldom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Hour)
 		defer cancel()
 		var said []string
-		line := &spot{crowd: func(ctx context.Context) (string, error) {
+		line := &spot{crowd: func(ctx context.Context, _ func()) (string, error) {
 			deadline, bounded := ctx.Deadline()
 			require.True(t, bounded)
 			require.Equal(t, app.Times.Look, time.Until(deadline))
@@ -73,13 +73,12 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	sem, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"}).Semaphore("gpu", 1, nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host/one/1"}), "gpu", 1, nil)
+	_, err := sem.Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = sem.Acquire(ctx, nil)
+	_, err = apptest.LocksOf(t, s, node.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, qlock.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
-	pool := apptest.PoolOf(t, s, "gpu", allocator.Config{Label: "host/one/1"})
+	pool := apptest.PoolOf(t, s, "gpu", node.Config{Label: "host/one/1"})
 	_, err = pool.Add(ctx, []string{"a"}, nil)
 	require.NoError(t, err)
 	_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "anna"})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Who is asked for the hold tells the command, which ends by itself: that is its own end.
@@ -17,7 +18,7 @@ func TestTheCommandIsToldThatItsHoldIsWanted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	r := begin(t, s.URL(), "polite", "--on-wanted", "usr1", "--lease", "15s")
-	wanted, err := apptest.OpsOf(t, s).Want(context.Background(), berth.Target{Name: "gpu", Claim: r.claim})
+	wanted, err := apptest.OpsOf(t, s).Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
 	require.NoError(t, err)
 	require.Equal(t, 1, wanted)
 	require.Equal(t, "got user defined signal 1", r.line())

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -33,8 +34,8 @@ func Command(a *app.App) *cobra.Command {
   berth sem pause gpu --for 2h --reason migration
   berth sem sweep`,
 	}, lsCommand(a), showCommand(a), resizeCommand(a), releaseCommand(a),
-		a.WantCommand(kind(a)), a.PauseCommand(kind(a), "sem"), a.UnpauseCommand(kind(a), "sem"),
-		a.ExplainCommand(kind(a)), a.SweepCommand(kind(a), "permits and waiting claims"))
+		a.WantCommand(keyspace.Sem), a.PauseCommand(keyspace.Sem), a.UnpauseCommand(keyspace.Sem),
+		a.ExplainCommand(keyspace.Sem), a.SweepCommand(keyspace.Sem, "permits and waiting claims"))
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -134,9 +135,8 @@ func resize(ctx context.Context, a *app.App, name string, capacity int, opts sem
 			before = e.Count
 		}
 	})
-	cfg := semaphore.Config{Observer: watch, Linger: resizeLinger}
-	return a.WithSems(ctx, cfg, func(ctx context.Context, sems *semaphore.Client) error {
-		err := sems.Operator().Resize(ctx, name, capacity, &opts)
+	return a.WithNode(ctx, node.Config{Observer: watch, Linger: resizeLinger}, func(ctx context.Context, n *node.Node) error {
+		err := semaphore.NewOperator(n).Resize(ctx, name, capacity, &opts)
 		if errors.Is(err, berth.ErrAbsent) {
 			return app.Exit(app.ExitFailed, fmt.Errorf(
 				"no semaphore %q in namespace %q: it has not been used, or not for a minute; to set its capacity all the same, say --create", name, a.Namespace))
@@ -148,14 +148,8 @@ func resize(ctx context.Context, a *app.App, name string, capacity int, opts sem
 	})
 }
 
-func kind(a *app.App) app.Kind {
-	return app.Kind{Kind: keyspace.Sem, Noun: "semaphore", With: func(ctx context.Context, f func(context.Context, app.Operator) error) error {
-		return a.WithSems(ctx, semaphore.Config{}, func(ctx context.Context, sems *semaphore.Client) error { return f(ctx, sems.Operator()) })
-	}}
-}
-
 func releaseCommand(a *app.App) *cobra.Command {
-	return a.ReleaseCommand(&app.Releasing{Kind: kind(a)}, &cobra.Command{
+	return a.ReleaseCommand(&app.Releasing{Kind: keyspace.Sem}, &cobra.Command{
 		Use:     "release {NAME CLAIM | [NAME] {--owner OWNER | --node NODE | --all}} --force",
 		Short:   "End somebody's permits, or take somebody's claim out of the line",
 		Long:    "End permits, or waits, whoever has them.\n" + fmt.Sprintf(app.ReleaseHelp, "sem", "NAME alone is refused: a CLAIM may be missing."),

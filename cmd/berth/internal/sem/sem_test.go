@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -20,11 +21,10 @@ import (
 func scenery(t *testing.T) (url string) {
 	t.Helper()
 	s := apptest.Server(t)
-	client := apptest.ClientOf(t, s, semaphore.Config{Label: "host/one/1"})
-	gpu, err := client.Semaphore("gpu", 4, nil)
-	require.NoError(t, err)
+	n := apptest.NodeOf(t, s, node.Config{Label: "host/one/1"})
+	gpu := semaphore.New(n, "gpu", 4, nil)
 	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
-	_, err = gpu.Acquire(owned, &semaphore.AcquireOptions{
+	_, err := gpu.Acquire(owned, &semaphore.AcquireOptions{
 		Weight: 3, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
 	})
 	require.NoError(t, err)
@@ -32,13 +32,11 @@ func scenery(t *testing.T) (url string) {
 	t.Cleanup(leave)
 	for _, o := range []semaphore.AcquireOptions{{Weight: 2}, {Weight: 4, Priority: 7}} {
 		before := apptest.Waiting(t, s, keyspace.Sem, "gpu")
-		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the client
+		go func() { _, _ = gpu.Acquire(ctx, &o) }() // ends with the node
 		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Sem, "gpu") == before+1 }, apptest.Patience, 10*time.Millisecond)
 	}
 	for _, name := range []string{"disk 2", "disk"} { // their keys sort so
-		disk, err := client.Semaphore(name, 1, nil)
-		require.NoError(t, err)
-		_, err = disk.Acquire(context.Background(), &semaphore.AcquireOptions{Lease: berth.Forever})
+		_, err = semaphore.New(n, name, 1, nil).Acquire(context.Background(), &semaphore.AcquireOptions{Lease: berth.Forever})
 		require.NoError(t, err)
 	}
 	return s.URL()

@@ -11,7 +11,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -19,12 +19,11 @@ import (
 func jam(t *testing.T) *embedded.Server {
 	t.Helper()
 	s, ctx := apptest.Server(t), context.Background()
-	gpu, err := apptest.ClientOf(t, s, semaphore.Config{Label: "host-1/one"}).Semaphore("gpu", 1, nil)
+	gpu := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host-1/one"}), "gpu", 1, nil)
+	_, err := gpu.Acquire(apptest.Owned("order 66"), nil)
 	require.NoError(t, err)
-	_, err = gpu.Acquire(apptest.Owned("order 66"), nil)
-	require.NoError(t, err)
-	go func() { _, _ = gpu.Acquire(ctx, nil) }() // ends with the client
-	locks := apptest.LocksOf(t, s, qlock.Config{Label: "two\x1b[2J"})
+	go func() { _, _ = gpu.Acquire(ctx, nil) }() // ends with the node
+	locks := apptest.LocksOf(t, s, node.Config{Label: "two\x1b[2J"})
 	_, err = locks.Lock(ctx, "nightly", nil)
 	require.NoError(t, err)
 	for range 2 {

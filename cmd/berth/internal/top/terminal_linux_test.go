@@ -211,7 +211,7 @@ func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	w.Hold()
 	a.until("the server has not answered")
 	w.Release()
-	require.NoError(t, apptest.OpsOf(t, s).Pause(t.Context(), "gpu", time.Hour, ""))
+	require.NoError(t, apptest.OpsOf(t, s).Pause(t.Context(), keyspace.Sem, "gpu", time.Hour, ""))
 	a.until("paused")
 	a.press("q")
 	a.ends(0)

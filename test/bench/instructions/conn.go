@@ -15,49 +15,49 @@ import (
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
-// quiet is how to connect so that the client sends nothing by itself.
+// quiet is how to connect so that nothing is sent by itself.
 func quiet(addr string) rueidis.ClientOption {
 	option := contender.Option(addr)
 	option.DisableCache = true
-	option.Dialer.KeepAlive = time.Hour // the client's pings
+	option.Dialer.KeepAlive = time.Hour // the pings of rueidis
 	return option
 }
 
-// node is the connection of one client of Berth. It counts the answers, and it tells when a
+// conn is the connection of one node. It counts the answers, and it tells when a
 // claim has joined a line.
-type node struct {
+type conn struct {
 	rueidis.Client
 	names      map[string]string // of the scripts, by their checksums and by their sources
 	sent       atomic.Int64      // how many scripts were sent
 	answered   atomic.Int64      // how many scripts were answered
 	renewed    atomic.Int64      // how many of them renew
 	queued     chan struct{}     // one value for each claim that has joined a line
-	subscribed chan struct{}     // one value once the client has subscribed
+	subscribed chan struct{}     // one value once the node has subscribed
 
 	mu  sync.Mutex
 	ran map[string]int // guarded by mu: how often each script was called since the count began
 }
 
-// node opens a connection for one client of Berth.
-func (p *probe) node() (*node, error) {
+// connect opens a connection for one node.
+func (p *probe) connect() (*conn, error) {
 	redis, err := rueidis.NewClient(quiet(p.addr))
 	if err != nil {
 		return nil, err
 	}
 	p.ends = append(p.ends, redis.Close)
-	n := &node{
+	n := &conn{
 		Client: redis, names: make(map[string]string), ran: make(map[string]int),
 		queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1),
 	}
 	for _, s := range composed.Library().Scripts() {
 		n.names[s.SHA], n.names[s.Source()] = s.Name, s.Name
 	}
-	p.nodes = append(p.nodes, n)
+	p.conns = append(p.conns, n)
 	return n, nil
 }
 
 // Do runs a command, as the client below does.
-func (n *node) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+func (n *conn) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
 	ran := n.send(cmd) // before Do, which gives cmd to others
 	result := n.Client.Do(ctx, cmd)
 	n.answer(ran, result)
@@ -65,7 +65,7 @@ func (n *node) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResul
 }
 
 // DoMulti runs commands, as the client below does.
-func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+func (n *conn) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
 	ran := make([]string, len(multi))
 	for i, cmd := range multi {
 		ran[i] = n.send(cmd)
@@ -79,7 +79,7 @@ func (n *node) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 
 // send counts a command that is about to be sent, and returns the name of the script that it
 // runs, "" where it runs none.
-func (n *node) send(cmd rueidis.Completed) (name string) {
+func (n *conn) send(cmd rueidis.Completed) (name string) {
 	words := cmd.Commands()
 	if words[0] != "EVALSHA" && words[0] != "EVAL" {
 		return ""
@@ -94,7 +94,7 @@ func (n *node) send(cmd rueidis.Completed) (name string) {
 
 // answer counts the answer to a command. One that says that the server does not know the script
 // makes the command count as not sent: the library sends the source next.
-func (n *node) answer(name string, result rueidis.RedisResult) {
+func (n *conn) answer(name string, result rueidis.RedisResult) {
 	switch refusal, _ := rueidis.IsRedisErr(result.Error()); {
 	case name == "":
 	case refusal != nil && refusal.IsNoScript():
@@ -111,7 +111,7 @@ func (n *node) answer(name string, result rueidis.RedisResult) {
 }
 
 // Observe takes the events of Berth.
-func (n *node) Observe(e observe.Event) {
+func (n *conn) Observe(e observe.Event) {
 	switch e.Kind {
 	case observe.Queued:
 		n.queued <- struct{}{}
@@ -123,9 +123,9 @@ func (n *node) Observe(e observe.Event) {
 	}
 }
 
-// listens waits until the client, whose first claim waits, has subscribed, and has asked what
+// listens waits until the node, whose first claim waits, has subscribed, and has asked what
 // became of those who waited before.
-func (n *node) listens(ctx context.Context) error {
+func (n *conn) listens(ctx context.Context) error {
 	if n.renewed.Load() > 0 {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (n *node) listens(ctx context.Context) error {
 }
 
 // answers waits until so many scripts were answered since before, for a minute at most.
-func (n *node) answers(ctx context.Context, before, scripts int64) error {
+func (n *conn) answers(ctx context.Context, before, scripts int64) error {
 	return await(ctx, &n.answered, before+scripts)
 }
 

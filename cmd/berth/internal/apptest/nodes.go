@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -29,50 +30,43 @@ func connected(t *testing.T, s *embedded.Server, changes ...func(*rueidis.Client
 	return redis
 }
 
-// closed closes a client at the end of the test. Some tests close the server first.
-func closed(t *testing.T, by func(context.Context) error) {
+// NodeOf returns a node of its own on the server. Some tests close the server before it.
+func NodeOf(t *testing.T, s *embedded.Server, cfg node.Config, changes ...func(*rueidis.ClientOption)) *node.Node {
 	t.Helper()
+	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
+	n, err := node.New(connected(t, s, changes...), cfg)
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), Patience)
 		defer cancel()
-		_ = by(ctx)
+		_ = n.Close(ctx)
 	})
+	return n
 }
 
-// ClientOf returns a client of its own on the server.
-func ClientOf(t *testing.T, s *embedded.Server, cfg semaphore.Config, changes ...func(*rueidis.ClientOption)) *semaphore.Client {
+// OpsOf returns the operator's calls of a node of its own.
+func OpsOf(t *testing.T, s *embedded.Server) *node.Operator {
 	t.Helper()
-	redis := connected(t, s, changes...)
-	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
-	client, err := semaphore.New(redis, cfg)
-	require.NoError(t, err)
-	closed(t, client.Close)
-	return client
+	return NodeOf(t, s, node.Config{}).Operator()
 }
 
-// OpsOf returns the operator's calls of a client of its own.
-func OpsOf(t *testing.T, s *embedded.Server) *semaphore.Operator {
-	t.Helper()
-	return ClientOf(t, s, semaphore.Config{}).Operator()
-}
-
-// SemOf returns a semaphore on a client of its own.
+// SemOf returns a semaphore on a node of its own.
 func SemOf(t *testing.T, s *embedded.Server, name string, capacity int) *semaphore.Semaphore {
 	t.Helper()
-	sem, err := ClientOf(t, s, semaphore.Config{}).Semaphore(name, capacity, nil)
-	require.NoError(t, err)
-	return sem
+	return semaphore.New(NodeOf(t, s, node.Config{}), name, capacity, nil)
 }
 
-// LocksOf returns the locks of a client of its own on the server.
-func LocksOf(t *testing.T, s *embedded.Server, cfg qlock.Config, changes ...func(*rueidis.ClientOption)) *qlock.Client {
+// Locks are the locks of a node of their own.
+type Locks struct {
+	*node.Node
+	*qlock.Locks
+}
+
+// LocksOf returns locks whose lease is the node's.
+func LocksOf(t *testing.T, s *embedded.Server, cfg node.Config, changes ...func(*rueidis.ClientOption)) Locks {
 	t.Helper()
-	redis := connected(t, s, changes...)
-	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
-	client, err := qlock.New(redis, cfg)
-	require.NoError(t, err)
-	closed(t, client.Close)
-	return client
+	n := NodeOf(t, s, cfg, changes...)
+	return Locks{n, qlock.New(n, &qlock.Config{Lease: cmp.Or(cfg.Lease, longLease)})}
 }
 
 // looking calls f with what reads the server.
@@ -134,31 +128,24 @@ func Drain(t *testing.T, s *embedded.Server, processes *link.Link, asked func() 
 	return <-drained
 }
 
-// Pool is a pool, its client, and the operator of that.
+// Pool is a pool on a node of its own, and the operator of that.
 type Pool struct {
 	*allocator.Pool[string]
-	Client *allocator.Client
 	Ops    *allocator.Operator
 	Server *embedded.Server
 }
 
-// PoolOf returns a pool on a client of its own.
-func PoolOf(t *testing.T, s *embedded.Server, name string, cfg allocator.Config) Pool {
+// PoolOf returns a pool on a node of its own.
+func PoolOf(t *testing.T, s *embedded.Server, name string, cfg node.Config) Pool {
 	t.Helper()
-	redis := connected(t, s)
-	cfg.Lease, cfg.CallTimeout, cfg.Retry.Within = cmp.Or(cfg.Lease, longLease), Patience, Patience
-	client, err := allocator.New(redis, cfg)
-	require.NoError(t, err)
-	closed(t, client.Close)
-	pool, err := allocator.NewPool(client, name, allocator.PoolConfig[string]{})
-	require.NoError(t, err)
-	return Pool{pool, client, client.Operator(), s}
+	n := NodeOf(t, s, cfg)
+	return Pool{allocator.New(n, name, allocator.PoolConfig[string]{}), allocator.NewOperator(n), s}
 }
 
 // Filled returns a pool with resources.
 func Filled(t *testing.T, s *embedded.Server, name string, resources ...string) Pool {
 	t.Helper()
-	pool := PoolOf(t, s, name, allocator.Config{Label: "host/one/1"})
+	pool := PoolOf(t, s, name, node.Config{Label: "host/one/1"})
 	_, err := pool.Add(context.Background(), resources, nil)
 	require.NoError(t, err)
 	return pool
@@ -198,7 +185,7 @@ func WaitingFor(t *testing.T, s *embedded.Server, kind keyspace.Kind, name strin
 func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
 	t.Helper()
 	s := Server(t)
-	locks := LocksOf(t, s, qlock.Config{Label: "host/one/1"})
+	locks := LocksOf(t, s, node.Config{Label: "host/one/1"})
 	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
 	outer, err := locks.Lock(owned, "gpu", &qlock.LockOptions{
 		Lease: 40 * time.Second, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
@@ -209,7 +196,7 @@ func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
 	ctx, leave := context.WithCancel(context.Background())
 	t.Cleanup(leave)
 	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
-		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the client
+		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the node
 		require.Eventually(t, func() bool { return Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, Patience, 10*time.Millisecond)
 	}
 	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})

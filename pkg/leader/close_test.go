@@ -1,0 +1,120 @@
+package leader_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/leader"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+// closes runs a test with the Close of the election, and with that of the node.
+func closes(t *testing.T, test func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error)) {
+	t.Helper()
+	for row, end := range map[string]func(ctx context.Context, c *candidate) error{
+		"the election": func(ctx context.Context, c *candidate) error { return c.e.Close(ctx) },
+		"the node":     func(ctx context.Context, c *candidate) error { return c.n.Close(ctx) },
+	} {
+		t.Run(row, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, end) })
+		})
+	}
+}
+
+func TestCloseHandsOnWithoutWaitingForF(t *testing.T) {
+	closes(t, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
+		a := w.node().stand(nil, func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(10 * time.Second) // it heeds late
+			return errOwn
+		})
+		b := w.node().stand(nil, nil)
+		for range 2 {
+			require.NoError(t, end(t.Context(), a))
+			require.Zero(t, w.Now())
+		}
+		synctest.Wait()
+		require.True(t, b.leads())
+		require.Equal(t, berth.ErrClosed, context.Cause(a.only().ctx))
+		w.Advance(10*time.Second - 1)
+		require.Zero(t, a.only().by)
+		w.Advance(1)
+		require.ErrorIs(t, a.returned(), berth.ErrClosed)
+		require.ErrorIs(t, a.e.Run(t.Context(), func(context.Context) error { return nil }), berth.ErrClosed)
+		var last error
+		for _, err := range a.e.Watch(t.Context()) {
+			last = err
+		}
+		require.ErrorIs(t, last, berth.ErrClosed)
+	})
+}
+
+func TestCloseEndsTheWaitOfACandidate(t *testing.T) {
+	closes(t, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
+		a, b := w.node().stand(nil, nil), w.node().stand(nil, nil)
+		require.Equal(t, 1, w.waiting())
+		require.NoError(t, end(t.Context(), b))
+		require.ErrorIs(t, b.returned(), berth.ErrClosed)
+		var refused *berth.AcquireError
+		require.ErrorAs(t, b.returned(), &refused)
+		require.Equal(t, berth.ReasonClosed, refused.Reason)
+		require.Zero(t, w.waiting())
+		require.True(t, a.leads())
+	})
+}
+
+// The election is closed in the moment of the grant.
+func TestFNeverBeginsAfterClose(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var e *leader.Election
+		n := w.node(node.Config{Observer: observe.Func(func(ev observe.Event) {
+			if ev.Kind == observe.Granted {
+				_ = e.Close(context.Background())
+			}
+		})})
+		e = n.election(nil)
+		require.ErrorIs(t, e.Run(t.Context(), func(context.Context) error { return errOwn }), berth.ErrClosed)
+		require.Len(t, n.Told(observe.Granted), 1)
+		require.Empty(t, n.Told(observe.TermBegan))
+		w.RequireIdle()
+	})
+}
+
+func TestCloseOfAnElectionIsOfThatOneAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		a, b := n.stand(nil, nil), n.stand(nil, nil)
+		require.NoError(t, a.e.Close(t.Context()))
+		require.ErrorIs(t, a.returned(), berth.ErrClosed)
+		require.True(t, b.leads())
+	})
+}
+
+// A run of the node takes a minute to end, and keeps the node open for as long.
+func TestANodeThatClosesLeadsNoMoreWhileItsRunsEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		a := n.stand(nil, nil)
+		go func() {
+			_, _ = once.New(n.Node, "digest", once.Config{Every: time.Hour}).Do(context.Background(), func(ctx context.Context, _ *once.Run) error {
+				<-ctx.Done()
+				<-time.After(time.Minute)
+				return nil
+			})
+		}()
+		b := other.stand(&leader.Config{Priority: -1}, nil)
+		go func() { _ = n.Close(context.Background()) }()
+		w.Advance(ms)
+		require.ErrorIs(t, a.returned(), berth.ErrClosed)
+		require.True(t, b.leads())
+		require.ErrorIs(t, n.stand(nil, nil).returned(), berth.ErrClosed)
+		w.Advance(time.Minute)
+	})
+}

@@ -1,0 +1,109 @@
+package semaphore
+
+import (
+	"context"
+	"sync"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
+)
+
+// Config is what a Semaphore is made with. The zero value is valid.
+type Config struct {
+	// Defaults are the options of acquires: of each field that the call does not say. Default none.
+	Defaults AcquireOptions
+	// CapacityPolicy says what happens when the stored capacity differs from the
+	// Semaphore's. Default CapacityStored.
+	CapacityPolicy CapacityPolicy
+}
+
+// Semaphore is one name with a capacity. It is safe for concurrent use.
+type Semaphore struct {
+	p        *line.Process
+	bad      error // what each call returns; nil for a usable one
+	name     string
+	capacity int
+	policy   CapacityPolicy
+	defaults AcquireOptions
+
+	// differs has, by name, the stored capacity that was last reported as another than a Semaphore's of this process.
+	differs *sync.Map
+}
+
+// New returns the semaphore of a name on a node, with a capacity of at least 1. A nil cfg is the zero Config. The same
+// name is the same semaphore in every process. New does no I/O and always returns a Semaphore: each call returns what is wrong with
+// the arguments of New, as a *berth.ConfigError, and so does Check of the node.
+func New(n *node.Node, name string, capacity int, cfg *Config) *Semaphore {
+	s := &Semaphore{name: name, capacity: capacity}
+	s.p, s.bad = line.UseName(n, name, func(p *line.Process) error {
+		s.p = p
+		own := kind
+		own.Of = new(sync.Map)
+		s.differs = p.Add(&own).Of.(*sync.Map)
+		return s.complete(cfg)
+	})
+	return s
+}
+
+// complete looks at the arguments, and takes the settings of cfg.
+func (s *Semaphore) complete(cfg *Config) error {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	if err := checkCapacity(s.capacity); err != nil {
+		return err
+	}
+	if cfg.CapacityPolicy < CapacityStored || cfg.CapacityPolicy > CapacityOverride {
+		return berth.Invalid("CapacityPolicy", "%d is no policy", int(cfg.CapacityPolicy))
+	}
+	s.defaults, s.policy = cfg.Defaults.own(), cfg.CapacityPolicy
+	return s.defaults.validateDefaults(s.p.Settings.Lease)
+}
+
+// maxCapacity keeps sums of weights exact in every Lua.
+const maxCapacity = 1 << 40
+
+func checkCapacity(capacity int) error {
+	if capacity < 1 || capacity > maxCapacity {
+		return berth.Invalid("capacity", "%d is not within 1 to %d", capacity, maxCapacity)
+	}
+	return nil
+}
+
+// face is the node that the process is now.
+func (s *Semaphore) face() *line.Face { return s.p.Face(keyspace.Sem) }
+
+// Name is what is contended for.
+func (s *Semaphore) Name() string { return s.name }
+
+// held is the hold of the permit that a context was made under, nil for none.
+func (s *Semaphore) held(ctx context.Context) *engine.Hold {
+	if s.bad != nil {
+		return nil
+	}
+	return s.face().Engine.Held(ctx, engine.Line{Kind: keyspace.Sem, Name: s.name})
+}
+
+// Fence returns the fence of the permit that ctx was made under: the context of Do, or
+// of a permit of this node and name. It returns 0 if ctx was not made under such a
+// permit; every check of fences refuses 0.
+func (s *Semaphore) Fence(ctx context.Context) int64 {
+	hold := s.held(ctx)
+	if hold == nil {
+		return 0
+	}
+	return hold.Fence()
+}
+
+// Wanted is the Wanted of the permit that ctx was made under, as Fence has it. It returns nil, which
+// is never closed, if ctx was not made under such a permit.
+func (s *Semaphore) Wanted(ctx context.Context) <-chan struct{} {
+	hold := s.held(ctx)
+	if hold == nil {
+		return nil
+	}
+	return hold.Wanted()
+}
