@@ -3,6 +3,7 @@
 package settings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -93,6 +94,24 @@ func (c Common) Validate() error {
 		}
 	}
 	return scriptkit.Options{Retry: c.Retry}.Validate()
+}
+
+// Claim has the options that claims of all kinds share.
+type Claim struct {
+	Priority                           int
+	Lease, MaxHold, MaxWait, WantAfter time.Duration
+	Meta                               map[string]string
+}
+
+// Validate returns a *berth.ConfigError for the first value that cannot be. A zero Lease is the default.
+func (c Claim) Validate() error {
+	if c.MaxWait < 0 {
+		return berth.Invalid("MaxWait", "%s is negative", c.MaxWait)
+	}
+	return cmp.Or(
+		Priority("Priority", c.Priority), MaxHold("Lease", c.Lease), MaxHold("MaxHold", c.MaxHold),
+		WantAfter("WantAfter", c.WantAfter), Meta("Meta", c.Meta),
+	)
 }
 
 // Function refuses a Do without a function.

@@ -140,19 +140,8 @@ func (o AllocateOptions) validateDefaults(lease time.Duration) error {
 
 // validate returns a *berth.ConfigError for the first value that cannot be.
 func (o *AllocateOptions) validate() error {
-	if err := settings.Priority("Priority", o.Priority); err != nil {
-		return err
-	}
-	if err := settings.Lease("Lease", o.Lease); err != nil {
-		return err
-	}
-	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
-		return err
-	}
-	if o.MaxWait < 0 {
-		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
-	}
-	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
+	c := settings.Claim{Priority: o.Priority, Lease: o.Lease, MaxHold: o.MaxHold, MaxWait: o.MaxWait, WantAfter: o.WantAfter, Meta: o.Meta}
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	if o.Cooldown == berth.Forever {
@@ -161,21 +150,12 @@ func (o *AllocateOptions) validate() error {
 	if err := settings.Duration("Cooldown", o.Cooldown); err != nil {
 		return err
 	}
-	if err := settings.Text("Bind", o.Bind); err != nil {
-		return err
-	}
-	if err := settings.Duration("BindFor", o.BindFor); err != nil {
-		return err
-	}
-	if err := settings.Duration("BindWait", o.BindWait); err != nil {
-		return err
-	}
 	if o.Resource != "" {
 		if err := checkKey("Resource", o.Resource); err != nil {
 			return err
 		}
 	}
-	return settings.Meta("Meta", o.Meta)
+	return cmp.Or(settings.Text("Bind", o.Bind), settings.Duration("BindFor", o.BindFor), settings.Duration("BindWait", o.BindWait))
 }
 
 // options returns the options of a call as they are meant, or a *berth.ConfigError. A nil opts

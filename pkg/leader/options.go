@@ -1,7 +1,6 @@
 package leader
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -45,13 +44,5 @@ func (c *Config) validate() error {
 	if c.Lease == berth.Forever {
 		return berth.Invalid("Lease", "it must end: a process that died would lead for good")
 	}
-	if c.Lease != 0 {
-		if err := settings.Lease("Lease", c.Lease); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(
-		settings.MaxHold("MaxHold", c.MaxHold), settings.Priority("Priority", c.Priority),
-		settings.WantAfter("WantAfter", c.WantAfter), settings.Meta("Meta", c.Meta),
-	)
+	return settings.Claim{Priority: c.Priority, Lease: c.Lease, MaxHold: c.MaxHold, WantAfter: c.WantAfter, Meta: c.Meta}.Validate()
 }

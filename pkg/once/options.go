@@ -85,15 +85,7 @@ func (c *Config) validateLock() error {
 	if c.Lease == berth.Forever {
 		return berth.Invalid("Lease", "it must end: a process that died would hold its name for good")
 	}
-	if c.Lease != 0 {
-		if err := settings.Lease("Lease", c.Lease); err != nil {
-			return err
-		}
-	}
-	return cmp.Or(
-		settings.MaxHold("MaxHold", c.MaxHold), settings.Priority("Priority", c.Priority),
-		settings.WantAfter("WantAfter", c.WantAfter), settings.Meta("Meta", c.Meta),
-	)
+	return settings.Claim{Priority: c.Priority, Lease: c.Lease, MaxHold: c.MaxHold, WantAfter: c.WantAfter, Meta: c.Meta}.Validate()
 }
 
 // complete fills what is zero.

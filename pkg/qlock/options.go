@@ -231,19 +231,8 @@ func (l *Locks) options(opts *LockOptions, wait bool) (LockOptions, error) {
 
 // validate returns a *berth.ConfigError for the first value that cannot be.
 func (o *LockOptions) validate() error {
-	if err := settings.Priority("Priority", o.Priority); err != nil {
-		return err
-	}
-	if err := settings.Lease("Lease", o.Lease); err != nil {
-		return err
-	}
-	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
-		return err
-	}
-	if o.MaxWait < 0 {
-		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
-	}
-	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
+	c := settings.Claim{Priority: o.Priority, Lease: o.Lease, MaxHold: o.MaxHold, MaxWait: o.MaxWait, WantAfter: o.WantAfter, Meta: o.Meta}
+	if err := c.Validate(); err != nil {
 		return err
 	}
 	if !o.Access.valid() {
@@ -255,10 +244,7 @@ func (o *LockOptions) validate() error {
 	if o.Conflict == ExtendAndWorkThrough && o.Lease == berth.Forever {
 		return berth.Invalid("Lease", "ExtendAndWorkThrough adds it, so it must end")
 	}
-	if err := o.validateWait(); err != nil {
-		return err
-	}
-	return settings.Meta("Meta", o.Meta)
+	return o.validateWait()
 }
 
 // maxAttempts keeps drawing the jitter of all short.

@@ -104,22 +104,8 @@ func (o *AcquireOptions) validate() error {
 	if o.Weight < 1 || o.Weight > maxCapacity {
 		return berth.Invalid("Weight", "%d is not within 1 to %d", o.Weight, maxCapacity)
 	}
-	if err := settings.Priority("Priority", o.Priority); err != nil {
-		return err
-	}
-	if err := settings.Lease("Lease", o.Lease); err != nil {
-		return err
-	}
-	if err := settings.MaxHold("MaxHold", o.MaxHold); err != nil {
-		return err
-	}
-	if o.MaxWait < 0 {
-		return berth.Invalid("MaxWait", "%s is negative", o.MaxWait)
-	}
-	if err := settings.WantAfter("WantAfter", o.WantAfter); err != nil {
-		return err
-	}
-	return settings.Meta("Meta", o.Meta)
+	c := settings.Claim{Priority: o.Priority, Lease: o.Lease, MaxHold: o.MaxHold, MaxWait: o.MaxWait, WantAfter: o.WantAfter, Meta: o.Meta}
+	return c.Validate()
 }
 
 // CapacityPolicy says what happens when a Semaphore's capacity differs from the stored
