@@ -172,10 +172,10 @@ type AcquireError struct {
 	// Capacity is the stored capacity, of a pool the number of its resources; 0 where
 	// it is not known.
 	Capacity int
-	// Held is how much of the capacity was held when the server answered, of a pool
-	// by how many claims.
+	// Held is how much of the capacity was held when the server answered a call that does not wait, of a pool
+	// by how many claims; 0 for a wait that ended by its time.
 	Held int
-	// Waiting is how many claims waited when the server answered.
+	// Waiting is how many claims waited then.
 	Waiting int
 	// Pause is the pause that was the reason, for ReasonPaused; for ReasonTimedOut and ReasonAttempts that of the
 	// name, as it was read up to 1 s before the end of the wait. Else nil.

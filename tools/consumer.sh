@@ -64,13 +64,14 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 func main() {
 	var redis rueidis.Client
-	_, err := semaphore.New(redis, semaphore.Config{})
-	fmt.Println(err)
+	n, err := node.New(redis, node.Config{})
+	fmt.Println(semaphore.New(n, "x", 1, nil).Name(), err)
 }
 END
 

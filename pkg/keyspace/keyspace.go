@@ -6,7 +6,7 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// DefaultNamespace is the namespace of a client whose Config names none.
+// DefaultNamespace is the namespace of a node whose Config names none.
 const DefaultNamespace = "berth"
 
 // Kind is the second part of a key: what the key belongs to.

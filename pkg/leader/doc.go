@@ -1,7 +1,7 @@
 // Package leader has one process of many lead: it runs a function while the process leads, and
 // again after a loss.
 //
-//	n, err := node.New(redis, node.Config{}) // no I/O
+//	n, err := node.New(redis, node.Config{Logger: slog.Default()}) // what fails in Run is told there
 //	defer n.Close(ctx)
 //
 //	scheduler := leader.New(n, "scheduler", nil)

@@ -27,6 +27,9 @@
 // jobs, hands on what is led, and asks no Source any more. Then it ends all waits, and gives back all that is held and not detached, of all kinds. Then it
 // closes the values that pools have opened. A Pool, a Job and an Election may be closed earlier by themselves.
 //
+// To finish what runs when a program is told to end: wait with a ctx that ends then, work under the handle's Context,
+// which does not, release, and close the node last.
+//
 // # What all share
 //
 // A drain is of the process: [Operator.Drain] by id or label reaches all that it holds, of all kinds, also what is made later. A pause

@@ -26,11 +26,11 @@ type Config struct {
 	// Default "<host>/<program>/<process id>".
 	Label string
 	// Lease is the wait lease: a claim whose process is not heard of for so long leaves
-	// the line. It is also the lease of holds whose options name none. Locks have 5 s where this is longer.
+	// the line. It is also the lease of holds whose options name none. Locks use the shorter of this and 5 s.
 	// Whole milliseconds, at least 20 ms. Default 10 s.
 	Lease time.Duration
-	// Linger is how long the server remembers an idle name: whole milliseconds. Default 1
-	// min.
+	// Linger is how long the server remembers an idle name, from its last lease on: whole milliseconds. After an operator's call it
+	// is at least a minute longer. Default 1 min.
 	Linger time.Duration
 	// CallTimeout bounds one attempt of a call to the server. Default 3 s.
 	CallTimeout time.Duration

@@ -1,10 +1,10 @@
 // Package observe says what happens inside Berth: one typed [Event] for each
-// thing, sent to one [Observer] per client.
+// thing, sent to one [Observer] per node.
 //
 // A node sends every event to its Observer, and to its Logger as a log line; an outage is a few lines: of what it does to
 // claims ([Unavailable], [Failed], [Lost], [ReleaseFailed], [CleanupFailed]) the first event of a kind, and then one line a
 // minute whose count says how many followed. [Multi] makes several observers into one,
-// [Sample] passes on a share of frequent events, [Slog] and [Zap] write a log line per
+// [Sample] passes on a share of frequent events, [Slog] writes a log line per
 // event, and [Func] makes an Observer of a function:
 //
 //	logged := observe.Slog(logger)

@@ -23,17 +23,17 @@ type Event struct {
 	Name string
 	// Claim is the id of the claim. Filled if the event is about one claim.
 	Claim string
-	// Node is the id of the client that sends the event. Always filled.
+	// Node is the id of the node that sends the event. Always filled.
 	Node string
 	// Owner is the owner of the claim, as the caller gave it: any bytes. Filled if
-	// the event is about one claim of this client and the caller gave an owner.
+	// the event is about one claim of this node and the caller gave an owner.
 	Owner string
 	// Fence is the fencing token of the grant.
 	Fence int64
 	// WasQueued is true if the claim had waited in line: its event of kind Queued was
 	// sent before. Filled in every event that ends an acquire.
 	WasQueued bool
-	// WasHeld is true if the event is the first one that says that a hold of this client is
+	// WasHeld is true if the event is the first one that says that a hold of this node is
 	// over: an event of kind Granted, Reentered or Resumed belongs to it. Each hold has exactly
 	// one event with WasHeld, unless its process ends first.
 	WasHeld bool
@@ -71,7 +71,7 @@ type Event struct {
 	// At is when it happened, by the clock of this process. Always filled.
 	At time.Time
 	// Attrs is the map of attributes that the caller gave with the call: the same
-	// map. Filled if the event is about one claim of this client and the caller
+	// map. Filled if the event is about one claim of this node and the caller
 	// gave one. Neither the caller nor an observer may change the map after the call.
 	Attrs map[string]any
 	// Context is a context with the values, such as a trace, of the context of the
@@ -83,12 +83,12 @@ type Event struct {
 	Context context.Context
 }
 
-// Observer receives every event of a client.
+// Observer receives every event of a node.
 //
 // The client calls Observe on the goroutine on which the event happened. That
 // goroutine may be one that keeps leases alive, or one that asks a hold or its
 // context and so finds the hold ended, whatever locks of its own it has then. So
-// Observe must not block, must not panic, and must not call the client. Many goroutines call Observe at once,
+// Observe must not block, must not panic, and must not call Berth. Many goroutines call Observe at once,
 // none of them with a lock of Berth held. Events of one claim may come from
 // several goroutines; At is their order. The event that ends an acquire always
 // comes after Observe has returned from the claim's Queued event, and so does the

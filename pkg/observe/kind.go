@@ -67,7 +67,7 @@ const (
 // The course of a hold, the same in all primitives. Unless its process or its
 // client ends first, or its release is not answered, every hold ends with exactly one of
 // Released, ReleasedByOther, Lost, Expired and ReentryEnded. The first event that says that a
-// hold of this client is over has Event.WasHeld set; it may also be Detached or ReleaseFailed.
+// hold of this node is over has Event.WasHeld set; it may also be Detached or ReleaseFailed.
 // So the number of holds is one more after each Granted, Reentered and Resumed, and one less
 // after each event with Event.WasHeld.
 const (
@@ -79,17 +79,17 @@ const (
 	// lease ends.
 	// Fills: Fence, Held, Lease, Left, Resource. Level: debug.
 	Detached Kind = "detached"
-	// Resumed: this client took up a detached hold.
+	// Resumed: this node took up a detached hold.
 	// Fills: Fence, Lease, Left, Resource. Level: debug.
 	Resumed Kind = "resumed"
-	// Wanted: this client has heard that somebody wants a hold back: an operator, or a claim that
+	// Wanted: this node has heard that somebody wants a hold back: an operator, or a claim that
 	// waits with WantAfter. Sent once per hold, which goes on.
 	// Fills: Fence, Held, Lease, Weight, Resource. Level: info.
 	Wanted Kind = "wanted"
 	// Released: a holder gave its hold back.
 	// Fills: Fence, Waited, Held, Lease, Weight, Resource. Level: debug.
 	Released Kind = "released"
-	// ReleasedByOther: a hold of this client was given back by somebody else:
+	// ReleasedByOther: a hold of this node was given back by somebody else:
 	// by its id, or by force.
 	// Fills: Fence, Held, Lease, Weight, Resource, Err. Level: info.
 	ReleasedByOther Kind = "released_by_other"
@@ -116,30 +116,30 @@ const (
 	ReleasedAgain Kind = "released_again"
 )
 
-// What a client does and finds out, in all primitives.
+// What a node does and finds out, of all kinds.
 const (
-	// ForceReleased: an operator's call on this client, or a release by id,
+	// ForceReleased: an operator's call on this node, or a release by id,
 	// ended holds of others. Claim is filled when one was named; Count is how
 	// many ended.
 	// Fills: Count. Level: info.
 	ForceReleased Kind = "force_released"
-	// WantedBack: an operator's call on this client asked for a hold of another one. Count is how
+	// WantedBack: an operator's call on this node asked for a hold of another one. Count is how
 	// many, 1.
 	// Fills: Count. Level: info.
 	WantedBack Kind = "wanted_back"
-	// Paused: a call on this client has paused a name or, without a name, all of its kind. Detail
+	// Paused: a call on this node has paused a name or, without a name, all of its kind. Detail
 	// is the reason that was given, Count how many names in use all are.
 	// Fills: Left, Detail. Level: info.
 	Paused Kind = "paused"
-	// Unpaused: a call on this client has ended the pause of a name or, without a name, of
+	// Unpaused: a call on this node has ended the pause of a name or, without a name, of
 	// all. Count is how many claims wait for it yet, of all how many pauses were ended.
 	// Fills: Count. Level: info.
 	Unpaused Kind = "unpaused"
-	// Swept: a script of this client dropped claims whose deadline had passed:
+	// Swept: a script of this node dropped claims whose deadline had passed:
 	// their process died, or was cut off. Count is how many.
 	// Fills: Count. Level: debug.
 	Swept Kind = "swept"
-	// Heartbeat: heartbeats of this client that were sent together are over. Count is the number of
+	// Heartbeat: heartbeats of this node that were sent together are over. Count is the number of
 	// claims in them. Late is for the heartbeat that was sent latest: how long after its time it was sent. The time
 	// of a heartbeat is a third of the lease after the one before. If some heartbeats were not answered in
 	// time, they have an event of their own, with the error in Err.
@@ -149,7 +149,7 @@ const (
 	// Detail is its name, Count the number of the attempt that failed, from 1.
 	// Fills: Count, Detail, Err. Level: debug.
 	Repeated Kind = "repeated"
-	// ConnectionsBroken: for a second a replica has answered this client (READONLY), which has then
+	// ConnectionsBroken: for a second a replica has answered this node (READONLY), which has then
 	// broken all connections of its rueidis client, so that new ones are made: the address may lead to
 	// another server by now. What else was under way on them has failed. Clients on one rueidis client
 	// do this once; one of them sends the event. Count is how many connections led to a replica, 0
@@ -170,7 +170,7 @@ const (
 	// is "drain" or "stop", and what was named: "n:" and the node, or "l:" and the label.
 	// Fills: Detail. Level: info.
 	Draining Kind = "draining"
-	// NoticeFailed: the client could not read what operators say to all clients, that
+	// NoticeFailed: the node could not read what operators say to all nodes, that
 	// names are paused and who is to drain; or it has read only a part, because there are more
 	// than 10 000 fields, so that a drain of a label with * is not heard, or because something
 	// else than Berth has written one of them. The client goes on by what it knows, and reads
@@ -191,11 +191,11 @@ const (
 
 // What only semaphores have.
 const (
-	// CapacityDiffers: this client was given another capacity than the stored
-	// one. Capacity is the stored one, which counts; Count is the client's.
+	// CapacityDiffers: a semaphore of this node was given another capacity than the stored
+	// one. Capacity is the stored one, which counts; Count is the semaphore's.
 	// Fills: Capacity, Count. Level: warn.
 	CapacityDiffers Kind = "capacity_differs"
-	// Resized: a call on this client changed the stored capacity. Capacity is
+	// Resized: a call on this node changed the stored capacity. Capacity is
 	// the new one, Count the one before, 0 where there was none.
 	// Fills: Capacity, Count. Level: info.
 	Resized Kind = "resized"
@@ -226,7 +226,7 @@ const (
 	Extended Kind = "extended"
 )
 
-// What only a swarm of lock clients has.
+// What only nodes in a swarm have.
 const (
 	// ProbeFailed: this node could not confirm that it lives.
 	// Fills: Left, Err. Level: warn.
@@ -262,7 +262,7 @@ const (
 	// given.
 	// Fills: Left, Resource, Detail. Level: debug.
 	Rested Kind = "rested"
-	// SettingsChanged: a call on this client changed the settings of a pool, or of the
+	// SettingsChanged: a call on this node changed the settings of a pool, or of the
 	// resource in Resource. Detail is what they are now.
 	// Fills: Resource, Detail. Level: info.
 	SettingsChanged Kind = "settings_changed"
@@ -316,7 +316,7 @@ const (
 	// Count is which attempt of the period it would have been, from 1: the next run has the same number.
 	// Fills: Fence, Held, Count, Detail, Err. Level: info.
 	RunStopped Kind = "run_stopped"
-	// NotBegun: Client.Run could not begin a run, and will try again, in the next period where nothing is left
+	// NotBegun: Job.Run could not begin a run, and will try again, in the next period where nothing is left
 	// to try in this one. Err says why: the server did not answer, or refused; the lock was held or paused all
 	// the time; the attempts are used up; the process drains. Detail is empty if the period is not known either.
 	// Fills: Detail, Err. Level: warn.

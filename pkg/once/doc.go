@@ -1,6 +1,6 @@
 // Package once runs a job once in each period, over all processes that ask for it.
 //
-//	n, err := node.New(redis, node.Config{}) // no I/O
+//	n, err := node.New(redis, node.Config{Logger: slog.Default()}) // what fails in Run is told there
 //	defer n.Close(ctx)
 //
 //	digest := once.New(n, "digest", once.Config{Every: time.Hour})

@@ -30,7 +30,7 @@ type Config struct {
 	Attempts int
 	// RetryAfter is how long nobody begins again after this call's run has failed, while attempts are
 	// left: whole milliseconds, at most 8784 h. After a death, and after a stop, the next may begin at
-	// once. Default a tenth of Every, at most 1 min, for a call that waits, as Run always does; else none.
+	// once. Default with Wait, and of Run, a tenth of Every, at most 1 min; else none.
 	RetryAfter time.Duration
 	// Wait has a call stand in line while somebody else runs the period, up to the end of the
 	// period. So it returns when the period is done, or takes over when that run has failed or its
@@ -64,7 +64,7 @@ func (c *Config) lock() qlock.LockOptions {
 
 // Around returns the Config whose periods have their middle at the moments at + k * every after
 // 1970-01-01 00:00 UTC. It is for schedulers that fire at such moments: a firing that comes up to half
-// of every too early or too late still meets its own period. at may be of any size and sign. Where every
+// of every too early or too late still meets its own period. For Job.Run, which fires by itself, use Offset. at may be of any size and sign. Where every
 // or at cannot be, Validate of the Config says so of Every or Offset.
 func Around(every, at time.Duration) Config {
 	if every <= 0 {

@@ -32,8 +32,8 @@ type AcquireOptions struct {
 	// MaxWait bounds the wait, and so does ctx; berth.Forever for no bound. TryAcquire
 	// and TryDo refuse it. Default no bound.
 	MaxWait time.Duration
-	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: the
-	// Wanted of so many holders is closed, the longest first, as hold that weight. After each further such time it asks again. At
+	// WantAfter is how long the claim waits until it asks for what it lacks, once it stands first: it asks the longest
+	// holders, as many as hold that weight, by closing their Wanted. After each further such time it asks again. At
 	// least 20 ms, or berth.Forever for never. TryAcquire and TryDo
 	// refuse it. Default never.
 	WantAfter time.Duration
@@ -139,9 +139,8 @@ func (p CapacityPolicy) String() string {
 
 // ResizeOptions are the options of Resize.
 type ResizeOptions struct {
-	// Keep remembers the capacity for good. Without Keep, also after an earlier Resize
-	// with it, an idle semaphore is forgotten after node.Config.Linger; after a Resize, a minute
-	// later still. Default false.
+	// Keep remembers the capacity for good. Without it, also after an earlier Resize with it, the capacity is forgotten with
+	// the idle semaphore: after node.Config.Linger; where an operator's call has changed it, a minute later still. Default false.
 	Keep bool
 	// Create stores the capacity also where none is stored yet. Default false: such a
 	// name is refused with berth.ErrAbsent.
