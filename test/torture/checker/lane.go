@@ -51,10 +51,10 @@ func (c *check) waitsAt(n *name, a *claim, resource string, at int64) bool {
 	return since == a.queued.At && since < at || since < never-prompt && since+prompt < at
 }
 
-// waitedForBound says that the claim was granted before its BindWait ended.
+// waitedForBound says that the claim was granted before its BindWait ended, which the server counts in whole milliseconds.
 func (a *claim) waitedForBound() bool {
 	in := a.invoke
-	return in.BindWait == history.Never || a.ok.At-in.At < in.BindWait*ms
+	return in.BindWait == history.Never || a.ok.At-in.At < (in.BindWait-1)*ms
 }
 
 // removing says that some resource may have been taken out of the pool between the two.

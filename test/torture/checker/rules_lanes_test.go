@@ -111,7 +111,8 @@ func TestRulesOfLanes(t *testing.T) {
 		{"who is bound gets what it is bound to", boundStory("bindwait=-1", "a", 40), nil},
 		{"who is bound gets something else", boundStory("bindwait=-1", "b", 40), []string{Asked}},
 		{"who is bound gets something else after its BindWait", boundStory("bindwait=20", "b", 60), nil},
-		{"who is bound gets something else before its BindWait is over", boundStory("bindwait=20", "b", 40), []string{Asked}},
+		{"who is bound gets something else before its BindWait is over", boundStory("bindwait=20", "b", 46), []string{Asked}},
+		{"who is bound gets something else when its BindWait is over in whole milliseconds", boundStory("bindwait=20", "b", 47), nil},
 		{"who is bound and waits for nothing gets something else", boundStory("", "b", 40), nil},
 		{"another grant may have bound it in between", boundStory("bindwait=-1", "b", 40) + `
 			20 w3 invoke acquire#1 bind=x
