@@ -103,7 +103,7 @@ type step struct {
 // nothing of it was ended; berth.ErrExpired where the time of the claim given had passed; or the
 // server's errors.
 func (p *Process) ReleaseTarget(ctx context.Context, t berth.Target) (int, error) {
-	return p.each(ctx, t, func(f *Face) (int, error) {
+	return p.each(t, func(f *Face) (int, error) {
 		do := step{one: f.forceRelease, waits: true}
 		if f.kind.Scripts.ForceHold != nil {
 			do.whole = f.releaseHold
@@ -115,20 +115,20 @@ func (p *Process) ReleaseTarget(ctx context.Context, t berth.Target) (int, error
 // WantTarget asks for holds back, and returns for how many, also beside an error. Waits are left
 // alone. Its errors are those of ReleaseTarget.
 func (p *Process) WantTarget(ctx context.Context, t berth.Target) (int, error) {
-	return p.each(ctx, t, func(f *Face) (int, error) { return f.each(f.For(ctx, "Want", t.Name), t, step{one: f.want}) })
+	return p.each(t, func(f *Face) (int, error) { return f.each(f.For(ctx, "Want", t.Name), t, step{one: f.want}) })
 }
 
 // each takes a step with each kind of a target.
-func (p *Process) each(ctx context.Context, t berth.Target, do func(f *Face) (int, error)) (int, error) {
+func (p *Process) each(t berth.Target, do func(f *Face) (int, error)) (int, error) {
 	if err := checkTarget(t); err != nil {
 		return 0, err
 	}
-	return p.Each(ctx, t.Kind, do)
+	return p.Each(t.Kind, do)
 }
 
 // Each does something with one kind, or with all where it is "", and returns the sum and the errors. The kinds go side by side: a
-// server that does not answer costs its time once. That ctx has ended is said once.
-func (p *Process) Each(ctx context.Context, kind keyspace.Kind, do func(f *Face) (int, error)) (sum int, err error) {
+// server that does not answer costs its time once.
+func (p *Process) Each(kind keyspace.Kind, do func(f *Face) (int, error)) (sum int, err error) {
 	if kind != "" {
 		return do(p.Face(kind))
 	}
@@ -143,15 +143,8 @@ func (p *Process) Each(ctx context.Context, kind keyspace.Kind, do func(f *Face)
 		})
 	}
 	all.Wait()
-	told := false
-	for i, n := range counts {
+	for _, n := range counts {
 		sum += n
-		if ctx.Err() != nil && errors.Is(errs[i], ctx.Err()) {
-			if told {
-				errs[i] = nil
-			}
-			told = true
-		}
 	}
 	return sum, errors.Join(errs...)
 }

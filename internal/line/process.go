@@ -207,7 +207,7 @@ func (p *Process) Leave(ctx context.Context, closing <-chan struct{}) error {
 }
 
 // Part has Close call end, beside those of other parts, before it closes the nodes, and what end returns, if anything, when they have
-// given back what is held, the last part's first. It is for what has goroutines of its own, until leave is called. Part reports false, and
+// given back what is held, all side by side. It is for what has goroutines of its own, until leave is called. Part reports false, and
 // has done nothing, if Close has begun.
 func (p *Process) Part(end func(ctx context.Context) (after func())) (leave func(), ok bool) {
 	own := &part{end}
@@ -252,11 +252,13 @@ func (p *Process) Close(ctx context.Context) (errs []error) {
 	if first {
 		go func() {
 			defer close(p.gone)
-			for _, after := range slices.Backward(afters) {
+			var all sync.WaitGroup
+			for _, after := range afters {
 				if after != nil {
-					after()
+					all.Go(after)
 				}
 			}
+			all.Wait()
 		}()
 	}
 	if p.Notice != nil {

@@ -83,10 +83,13 @@ func TestEachCallOfAPoolThatCannotBeSaysWhy(t *testing.T) {
 				require.Nil(t, bad.Wanted(held.Context()))
 				require.NotEmpty(t, bad.Name())
 				require.NoError(t, bad.Close(ctx))
-				if c.field != "node" {
-					require.Same(t, why, second(n.node.Check(ctx)))
-				}
 				require.Empty(t, n.Counts(), "nothing is sent")
+				switch _, err := n.node.Check(ctx); c.field {
+				case "node", "name": // it is another node; and the first pool may be closed in a moment
+					require.NoError(t, err)
+				default:
+					require.Same(t, why, err)
+				}
 				require.NoError(t, held.Err(), "another pool of the node goes on")
 			})
 		})

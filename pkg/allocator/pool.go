@@ -200,17 +200,18 @@ func New[T any](n *node.Node, name string, cfg PoolConfig[T]) *Pool[T] {
 		name: name, shared: cfg.Shared, replacing: make(chan struct{}, 1),
 		agreed: agreement{says: cfg.says(), opinions: cfg.says().opinions(cfg.Strict), strict: cfg.Strict},
 	}}
-	_, p.core.bad = line.UseName(n, name, p.begin)
+	of, bad := line.UseName(n, name, func(of *line.Process) error { return p.cfg.validate(of.Settings.Lease) })
+	if bad == nil {
+		bad = p.begin(of) // which may be a matter of the moment, and nothing for Check
+	}
+	p.core.bad = bad
 	return p
 }
 
-// begin looks at the arguments, and has the pool of the process filled and closed.
+// begin has the pool of the process filled and closed, unless it is open already.
 func (p *Pool[T]) begin(of *line.Process) error {
-	c, lease := p.core, of.Settings.Lease
-	if err := p.cfg.validate(lease); err != nil {
-		return err
-	}
-	c.pools, c.defaults = poolsOf(of, true), p.cfg.Defaults.own().complete(lease)
+	c := p.core
+	c.pools, c.defaults = poolsOf(of, true), p.cfg.Defaults.own().complete(of.Settings.Lease)
 	closing := make(chan struct{})
 	c.closing, c.gone = closing, make(chan struct{})
 	p.end = sync.OnceFunc(func() {

@@ -118,3 +118,39 @@ func TestANodeThatClosesLeadsNoMoreWhileItsRunsEnd(t *testing.T) {
 		w.Advance(time.Minute)
 	})
 }
+
+// Who asks for the end of leadership hears where it is not known to be handed on.
+func TestCloseSaysWhatItCouldNotHandOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		long := &leader.Config{Lease: time.Minute}
+		n := w.node(node.Config{Lease: time.Minute})
+		c := n.stand(long, nil)
+		require.True(t, c.leads())
+		next := w.node(node.Config{Lease: time.Minute}).stand(long, nil)
+		n.Cut()
+		require.ErrorIs(t, c.e.Close(context.Background()), berth.ErrUnavailable)
+		require.False(t, next.leads())
+		n.Mend()
+	})
+}
+
+// A term is of the node that had it, also where the swarm has given the process another one since.
+func TestTheEndOfATermNamesItsNode(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node(node.Config{})
+		former := n.ID()
+		require.NoError(t, n.Swarm().Start(t.Context()))
+		c := n.stand(nil, func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(20 * time.Second) // longer than until the process has another node
+			return nil
+		})
+		require.True(t, c.leads())
+		n.Cut()
+		w.Advance(16 * time.Second)
+		n.Mend()
+		w.Advance(25 * time.Second)
+		require.NotEqual(t, former, n.ID())
+		require.Equal(t, former, n.Told(observe.TermEnded)[0].Node)
+	})
+}

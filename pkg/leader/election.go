@@ -34,6 +34,7 @@ type Election struct {
 	life  context.Context // ends with Close
 	end   context.CancelCauseFunc
 	mu    sync.Mutex
+	left  error          // guarded by mu: of locks that could not be given back
 	terms sync.WaitGroup // locks that Close gives back; Add only under mu while life lasts
 }
 
@@ -88,8 +89,8 @@ func (e *Election) Wanted(ctx context.Context) <-chan struct{} {
 
 // Close ends the wait of each Run with berth.ErrClosed, ends the context of each f, and hands on what this process
 // leads, without waiting for f. Each Run then waits for its f, and returns. If nobody is to lead before f
-// has returned, end the context of Run, and wait for Run, before Close. Close returns when what was led is handed on, or ctx's error.
-// It may be called more than once. Close of the node does the same.
+// has returned, end the context of Run, and wait for Run, before Close. Close returns when what was led is handed on, or ctx's
+// error, or that of a lock that could not be given back, which ends with its lease. It may be called more than once. Close of the node does the same.
 func (e *Election) Close(ctx context.Context) error {
 	e.mu.Lock()
 	e.end(berth.ErrClosed)
@@ -101,7 +102,9 @@ func (e *Election) Close(ctx context.Context) error {
 	}()
 	select {
 	case <-ended:
-		return nil
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.left
 	case <-ctx.Done():
 		return caller.EndOf(ctx)
 	}

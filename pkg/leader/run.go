@@ -130,7 +130,11 @@ func (e *Election) listen(lock *qlock.Lock, done <-chan struct{}, ask context.Ca
 		case <-e.p.Closing():
 		}
 		ask(berth.ErrClosed)
-		_ = lock.Release(context.Background()) // the observer is told where it fails: the hold ends with its lease then
+		if err := lock.Release(context.Background()); err != nil && !errors.Is(err, berth.ErrNotHeld) && !errors.Is(err, berth.ErrReleased) {
+			e.mu.Lock()
+			e.left = errors.Join(e.left, err)
+			e.mu.Unlock()
+		}
 		return
 	}
 }
@@ -138,7 +142,8 @@ func (e *Election) listen(lock *qlock.Lock, done <-chan struct{}, ask context.Ca
 // tells tells that a term begins, and returns what tells that it is over, and why.
 func (e *Election) tells(ctx context.Context, lock *qlock.Lock) (over func(why error)) {
 	ev := observe.Event{
-		Kind: observe.TermBegan, Context: ctx, Name: lock.Name(), Claim: lock.ID(), Owner: berth.Owner(ctx), Fence: lock.Fence(), Attrs: e.attrs,
+		Kind: observe.TermBegan, Context: ctx, Name: lock.Name(), Node: lock.Node(), Claim: lock.ID(), Owner: berth.Owner(ctx),
+		Fence: lock.Fence(), Attrs: e.attrs,
 	}
 	e.tell.Send(ev)
 	began := e.p.Clock.Now()

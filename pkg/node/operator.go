@@ -50,7 +50,7 @@ func (o *Operator) Sweep(ctx context.Context, kind keyspace.Kind, names ...strin
 			return 0, err
 		}
 	}
-	return o.n.p.Each(ctx, kind, func(f *line.Face) (int, error) { return f.SweepNames(ctx, names...) })
+	return o.n.p.Each(kind, func(f *line.Face) (int, error) { return f.SweepNames(ctx, names...) })
 }
 
 // Pause has nothing granted of a name for so long: whole milliseconds, above 0, at most 8784h.

@@ -97,6 +97,10 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 	if q.Wait && q.j.Fence(ctx) > 0 { // it would wait for itself
 		return nil, Result{}, fmt.Errorf("%w: %q runs", berth.ErrDeadlock, q.j.name)
 	}
+	if !q.j.enter(0) {
+		return nil, Result{}, berth.ErrClosed
+	}
+	defer q.j.exit(0)
 	for {
 		if q.j.isClosed() {
 			return nil, Result{Info: Info{Period: q.period}}, berth.ErrClosed
@@ -104,6 +108,8 @@ func (q *call) begin(ctx context.Context) (*Run, Result, error) {
 		if err := q.look(ctx); err != nil {
 			if ctx.Err() != nil {
 				err = q.left(ctx)
+			} else if q.j.isClosed() {
+				err = berth.ErrClosed
 			}
 			return nil, Result{Info: Info{Period: q.period}}, err
 		}
@@ -221,6 +227,8 @@ func (q *call) try(ctx context.Context) decision {
 
 // look reads what is known. The first look fixes the period: the one that it is now.
 func (q *call) look(ctx context.Context) error {
+	ctx, cancel := caller.Until(ctx, q.j.life)
+	defer cancel()
 	last, now, err := q.j.look(ctx)
 	if err != nil {
 		return err

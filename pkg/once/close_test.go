@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 	"weak"
 
@@ -151,4 +152,31 @@ func TestASecondCloseOfTheNodeWaitsForRunsToo(t *testing.T) {
 		<-closing.Done
 		require.NoError(t, run.Granted(time.Second).err, "its lock was held")
 	})
+}
+
+// Neither Run nor Do waits for a server that does not answer once its job, or the node, is closed.
+func TestCloseEndsCallsOfAServerThatStandsStill(t *testing.T) {
+	for _, by := range []string{"job", "node"} {
+		inWorldOf(t, by, func(t *testing.T, w *world) {
+			n := w.node()
+			n.ran(hourly, nil)
+			n.Stall()
+			job, ended := n.named("other", hourly), make(chan error, 2)
+			go func() { ended <- job.Run(context.Background(), never(t)) }()
+			go func() {
+				_, err := job.Do(context.Background(), never(t))
+				ended <- err
+			}()
+			synctest.Wait()
+			began, end := w.Now(), job.Close
+			if by == "node" {
+				end = n.Close
+			}
+			require.NoError(t, end(context.Background()))
+			require.ErrorIs(t, <-ended, berth.ErrClosed)
+			require.ErrorIs(t, <-ended, berth.ErrClosed)
+			require.LessOrEqual(t, w.Now()-began, ms)
+			n.Flow()
+		})
+	}
 }

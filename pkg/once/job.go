@@ -30,7 +30,7 @@ type Job struct {
 	mu     sync.Mutex
 	runs   int           // guarded by mu: those that have begun and not ended
 	idle   chan struct{} // closed when the job is closed and there are none
-	active int           // guarded by mu: runs and calls of Run, which Close of the node ends
+	active int           // guarded by mu: runs and calls, which Close of the node ends
 	leave  func()        // guarded by mu: it need not any more; of active
 	told   time.Duration // guarded by mu: until when it has been told that settings differ, by the node's clock
 }
@@ -94,7 +94,7 @@ func (j *Job) shut() {
 
 func (j *Job) isClosed() bool { return j.life.Err() != nil || j.p.Closed() }
 
-// enter counts a run that is about to begin, or a call of Run, which is no run, unless the job is closed.
+// enter counts a run that is about to begin, or a call, which is no run, unless the job is closed.
 func (j *Job) enter(run int) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
