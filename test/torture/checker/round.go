@@ -39,6 +39,8 @@ type round struct {
 	subscribed map[string][]int64
 	// refused are, by node, the moments at which its subscription was refused: it goes on without one for a while.
 	refused map[string][]int64
+	// replaced is when a process got another node, by the id of the former: the swarm may have found that one dead.
+	replaced map[string]int64
 	// felt is longer than all leases that renew: what was wrong before no longer ends a hold.
 	felt int64
 	// offset is CLOCK_REALTIME in us less CLOCK_MONOTONIC.
@@ -65,7 +67,7 @@ type stretch struct{ from, to int64 }
 func read(run *history.Run) *round {
 	r := &round{
 		run: run, byOp: map[opID]*call{}, claims: map[string]*claim{}, drains: map[crew][]*call{}, killed: map[string]int64{},
-		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, refused: map[string][]int64{}, felt: leaseOfHolds, offset: math.MaxInt64,
+		answers: map[string][]stretch{}, subscribed: map[string][]int64{}, refused: map[string][]int64{}, replaced: map[string]int64{}, felt: leaseOfHolds, offset: math.MaxInt64,
 	}
 	for _, f := range run.Faults {
 		// A clock that was behind goes forward when it is set right again.
@@ -124,6 +126,9 @@ func (r *round) readAnswers(acquires map[opID]*claim) {
 	for i := range r.run.Events {
 		e := &r.run.Events[i]
 		r.offset = min(r.offset, e.Real-e.At/1000) // see stepped
+		if e.Former != "" {
+			r.replaced[e.Former] = e.At
+		}
 		if e.Kind == history.Trouble && e.Detail == "subscribed" {
 			r.subscribed[e.Node] = append(r.subscribed[e.Node], e.At)
 		}

@@ -165,12 +165,23 @@ func set1(t *testing.T, e *history.Event, key, value string) {
 		e.Err = value
 	case "node":
 		e.Node = value
+	case "former":
+		e.Former = value
 	case "detail":
 		e.Detail = value
 	default:
 		require.Fail(t, "no such key", key)
 	}
 }
+
+// condemnedStory has w1 believe for some milliseconds in what w2 was granted.
+const condemnedStory = `
+	1000 w1 invoke acquire#1
+	1002 w1 ok acquire#1 fence=1001 claim=w1n.1
+	1010 w1 alive of#1 claim=w1n.1
+	1003 w2 invoke acquire#1
+	1009 w2 ok acquire#1 fence=1005 claim=w2n.1
+	1009.5 w2 alive of#1 claim=w2n.1`
 
 // each pair of stories differs in what decides.
 func TestRules(t *testing.T) {
@@ -224,6 +235,17 @@ func TestRules(t *testing.T) {
 			16 w2 ok acquire#1 fence=15
 			901 w2 alive of#1
 			fault flush 10 12 amnesia`, nil},
+		{"the clock was set, and the swarm has found the older holder's node dead", condemnedStory + `
+			1011 w1 trouble detail=node_replaced former=w1n
+			fault clock 900 990 amnesia`, nil},
+		{"long after the clock was set", condemnedStory + `
+			5011 w1 trouble detail=node_replaced former=w1n
+			fault clock 900 990 amnesia`, []string{Capacity}},
+		{"nobody has set the clock", condemnedStory + `
+			1011 w1 trouble detail=node_replaced former=w1n`, []string{Capacity, Linearizable}},
+		{"another node was found dead", condemnedStory + `
+			1011 w1 trouble detail=node_replaced former=w1m
+			fault clock 900 990 amnesia`, []string{Capacity}},
 		{"data was lost long before the fault was healed: a lease from the loss", `
 			0 w1 invoke acquire#1
 			2 w1 ok acquire#1 fence=1

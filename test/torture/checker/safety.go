@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/berth-go/berth/test/torture/history"
 )
@@ -91,6 +92,9 @@ func (c *check) before(a, b *claim) bool {
 func (c *check) proof(h *hold) *history.Event {
 	var found *history.Event
 	for _, a := range h.entries {
+		if c.condemned(a) {
+			continue
+		}
 		for _, e := range a.alive {
 			if (found == nil || e.Real > found.Real) && !c.excused(h, a, e.At) {
 				found = e
@@ -109,6 +113,17 @@ func (c *check) excused(h *hold, a *claim, at int64) bool {
 		}
 	}
 	return false
+}
+
+// condemns is how long after a loss the swarm may still find a node dead that lives: its ZombieAfter, and until the next flush.
+const condemns = 3 * second
+
+// condemned says that the swarm may have ended the entry although its node lived: the server's clock was set shortly before, or it
+// had lost when the node was heard of. The process believes in the entry until it hears of that, and has another node then.
+func (c *check) condemned(a *claim) bool {
+	node, _, _ := strings.Cut(a.ok.Claim, ".")
+	at, replaced := c.replaced[node]
+	return replaced && at >= a.ok.At && slices.ContainsFunc(c.losses, func(f history.Fault) bool { return f.From <= at && at <= f.To+condemns })
 }
 
 // excuse is until when the loss excuses the belief in a hold: until its last deadline
@@ -133,7 +148,7 @@ func (c *check) spans(h *hold) []span {
 	var all []span
 	for _, a := range h.entries {
 		last := a.believed()
-		if last == nil || last.At < a.ok.At {
+		if last == nil || last.At < a.ok.At || c.condemned(a) {
 			continue
 		}
 		from := a.ok.At
