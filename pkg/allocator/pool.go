@@ -221,16 +221,18 @@ func (p *Pool[T]) begin(of *line.Process) error {
 	p.values = values.New(p.cfg.Open, p.cfg.Close, func(resource string, err error) {
 		c.tell(observe.Event{Kind: observe.CloseFailed, Resource: resource, Err: err})
 	})
-	if err := c.pools.enter(c.name, p); err != nil {
+	if err := c.pools.enter(c.name, nil); err != nil {
 		return err
 	}
 	p.start()
+	c.pools.ready(c.name, p)
 	var open bool
 	if c.leave, open = of.Part(func(context.Context) (after func()) {
 		p.end()
 		return p.over
 	}); !open {
 		p.end()
+		c.pools.leave(c.name)
 	}
 	return nil
 }

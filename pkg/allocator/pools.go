@@ -43,6 +43,13 @@ func (s *pools) enter(name string, pool kicker) error {
 	return nil
 }
 
+// ready says that a pool that has entered can be kicked.
+func (s *pools) ready(name string, pool kicker) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[name] = pool
+}
+
 // leave forgets a pool.
 func (s *pools) leave(name string) {
 	s.mu.Lock()

@@ -180,3 +180,21 @@ func TestCloseEndsCallsOfAServerThatStandsStill(t *testing.T) {
 		})
 	}
 }
+
+// A Close of the node that can wait no longer for a run says so.
+func TestACloseOfTheNodeThatLeavesARunSaysSo(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		run := n.start(t.Context(), hourly, func(ctx context.Context, _ *once.Run) error {
+			<-ctx.Done()
+			<-time.After(time.Minute)
+			return nil
+		})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, n.Close(ctx), context.DeadlineExceeded)
+		require.NoError(t, n.Close(context.Background()), "which waits for the run")
+		require.Equal(t, time.Minute, w.Now())
+		<-run.Done
+	})
+}

@@ -105,7 +105,7 @@ func (j *Job) enter(run int) bool {
 		var open bool
 		if j.leave, open = j.p.Part(func(ctx context.Context) (after func()) {
 			_ = j.Close(ctx)
-			return nil
+			return func() { <-j.idle }
 		}); !open {
 			return false
 		}
