@@ -44,6 +44,7 @@ func (e *Engine) shut(ctx context.Context, find func() []*Claim) {
 	go func() {
 		defer close(e.gone)
 		_, e.parting = e.releaseAll(ctx, claims, berth.ErrClosed)
+		close(e.back)
 		e.work.Wait()
 		close(e.jobs)
 		e.crew.Wait()
@@ -72,7 +73,7 @@ func (e *Engine) Leave(ctx context.Context, closing <-chan struct{}) error {
 		}
 	}
 	if !e.begin() {
-		<-e.gone
+		<-e.back
 		return nil
 	}
 	defer e.work.Done()

@@ -95,6 +95,7 @@ type Engine struct {
 	hub     *wake.Hub
 	closing chan struct{} // closed when Close begins
 	gone    chan struct{} // closed when nothing runs any more
+	back    chan struct{} // closed when what was held has been given back
 	parting error         // what Close met; written before gone is closed
 
 	jobs chan func()    // what is spawned, for a goroutine that waits; closed when nothing is any more
@@ -132,6 +133,7 @@ func New(cfg Config) *Engine {
 		clock:   cfg.Clock,
 		closing: make(chan struct{}),
 		gone:    make(chan struct{}),
+		back:    make(chan struct{}),
 		jobs:    make(chan func()),
 		idle:    make(chan struct{}, idlers),
 		claims:  make(map[string]*Claim),

@@ -20,13 +20,13 @@ import (
 // nothing goes on, and the call ends with the wait. A hold that was released or detached here,
 // or that somebody else has released or taken up, is not this handle's to release.
 func (h *Hold) Release(ctx context.Context) error {
+	counts := h.e.begin() // before retire: what Close does not find it waits for
+	if counts {
+		defer h.e.work.Done()
+	}
 	mine, over := h.retire(ctx, berth.ErrReleased)
 	if !mine {
 		return over
-	}
-	counts := h.e.begin()
-	if counts {
-		defer h.e.work.Done()
 	}
 	if ctx.Done() == nil && (over == nil || !counts) {
 		return h.release(ctx)
@@ -148,6 +148,9 @@ func (e *Engine) remove(c *Claim) error {
 
 // Drop ends a hold whose caller has left, and gives it back in the background.
 func (h *Hold) Drop() {
+	if h.e.begin() {
+		defer h.e.work.Done()
+	}
 	if mine, _ := h.retire(h.c.caller, berth.ErrReleased); mine {
 		h.releaseEnded()
 	}

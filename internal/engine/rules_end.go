@@ -51,6 +51,9 @@ func drops(m *machine, ev event) effects {
 
 // dropsLate has the claim of a handle removed that has ended before; its release returns nil.
 func dropsLate(m *machine, _ event) effects {
+	if m.end.own {
+		return effects{}
+	}
 	m.end.final, m.grant.loose = true, true
 	return effects{do: doRemove}
 }

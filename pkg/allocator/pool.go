@@ -194,7 +194,7 @@ type Pool[T any] struct {
 // New does no I/O and always returns a Pool: what is wrong with the arguments each call returns, as a *berth.ConfigError that
 // names a field of the defaults as "Defaults.Lease"; but for a name that cannot be, Check of the node returns it too. A Source is
 // asked in the background until the pool or the node closes. A node has one Pool of a name at a time: a second one is refused so,
-// because it would open what the first has open, and each takes about 1.5 kB until it closes.
+// because it would open what the first has open. Each takes about 1.5 kB until it closes, with an Open or a Source 6 kB.
 func New[T any](n *node.Node, name string, cfg PoolConfig[T]) *Pool[T] {
 	p := &Pool[T]{cfg: cfg.withDefaults(), ended: make(chan struct{}), core: &core{
 		name: name, shared: cfg.Shared, replacing: make(chan struct{}, 1),

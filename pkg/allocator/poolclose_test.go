@@ -326,3 +326,56 @@ func TestAPoolOnANodeThatIsClosedIsClosed(t *testing.T) {
 		require.Empty(t, w.Keys())
 	})
 }
+
+// An Open of another pool hangs, and has begun before the swarm gave the process another node.
+func TestCloseOfAPoolDoesNotWaitForAnOpenOfAnother(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.nodeOf(allocator.PoolConfig[string]{})
+		n.connect()
+		let := make(chan struct{})
+		slow := allocator.New(n.node, "slow", allocator.PoolConfig[string]{
+			OpenTimeout: time.Second, Open: func(context.Context, string) (string, error) { <-let; return "", nil },
+		})
+		_, err := slow.Add(context.Background(), []string{"x"}, nil)
+		require.NoError(t, err)
+		require.NoError(t, n.node.Swarm().Start(context.Background()))
+		call := testkit.Begin(context.Background(), func(ctx context.Context) (*allocator.Allocation[string], error) { return slow.Allocate(ctx, nil) })
+		synctest.Wait()
+		former := n.node.ID()
+		n.Cut()
+		w.Advance(16 * time.Second)
+		n.Mend()
+		w.Advance(10 * time.Second)
+		require.NotEqual(t, former, n.node.ID())
+		began := w.Now()
+		end := testkit.Begin(context.Background(), func(ctx context.Context) (time.Duration, error) { return w.Now(), n.Pool.Close(ctx) })
+		w.Advance(time.Minute)
+		over := end.Over()
+		close(let)
+		<-end.Done
+		<-call.Done
+		require.True(t, over, "it took more than a minute, from %s", began)
+	})
+}
+
+// A grant of a Shared pool that Close meets before its caller has the handle has an end as all others: who counts what is held would
+// else count it for good.
+func TestCloseTellsTheEndOfASharedHoldThatItMeets(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		var n *proc
+		done := make(chan error, 1)
+		n = w.nodeWith(node.Config{Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.Granted && e.Name == proxies {
+				go func() { done <- n.Pool.Close(context.Background()) }()
+				<-time.After(ms)
+			}
+		})}, allocator.PoolConfig[string]{Shared: true})
+		n.connect()
+		n.Delay(func() time.Duration { return 10 * ms })
+		_, _ = n.Allocate(t.Context(), nil) // it is granted, and ended
+		require.NoError(t, <-done)
+		w.Advance(time.Second)
+		require.Zero(t, n.Held(), "events of holds that began and did not end")
+	})
+}
