@@ -34,10 +34,27 @@ func (e *Engine) End() {
 // Work has Close wait until done is called. It reports false, and does nothing, for an engine that is closed.
 func (e *Engine) Work() (done func(), ok bool) { return e.work.Done, e.begin() }
 
+// mostDoubts bounds how many holds are remembered by Doubt.
+const mostDoubts = 10_000
+
+// Doubt notes that a call to take up that hold was not answered: it may be attached to this node since, and nobody here has it.
+func (e *Engine) Doubt(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.doubts == nil || len(e.doubts) == mostDoubts {
+		e.doubts = make(map[string]struct{})
+	}
+	e.doubts[id] = struct{}{}
+}
+
 // MayAdopt reports whether a hold that is attached to this node already may be
-// taken up here: no handle keeps it.
+// taken up here: a call to take it up was not answered, and no handle keeps it. Of any other that is attached and has no handle a
+// release is under way, which may come to the server after whatever is sent now.
 func (e *Engine) MayAdopt(id string) bool {
-	return e.find(id) == nil
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, doubt := e.doubts[id]
+	return doubt && e.claims[id] == nil
 }
 
 // Unknown says that the engine is open, does not have that claim, and takes up none.
@@ -63,6 +80,7 @@ func (e *Engine) Adopt(ctx context.Context, c *Claim, start time.Duration, fence
 	}
 	e.mu.Lock()
 	e.claims[c.ID] = c
+	delete(e.doubts, c.ID)
 	if most := e.member(c).adopted(start, moment(deadline)); most != moment(deadline) {
 		c.most = most
 	}

@@ -115,6 +115,7 @@ type Engine struct {
 	groups   map[groupKey]*group // guarded by mu: of owners of whom an entry here may extend
 	many     int                 // guarded by mu: at how many of them those that nobody needs are dropped
 	adopting int                 // guarded by mu: the calls between Begin and End
+	doubts   map[string]struct{} // guarded by mu: see Doubt; nil for none
 	closed   bool                // guarded by mu
 	work     sync.WaitGroup      // calls and goroutines; Add only under mu while not closed, or inside one that counts
 }

@@ -187,11 +187,6 @@ func (p *Process) Replace() (former *Node, ended int, ok bool) {
 	return former, former.Engine.Abandon(), true
 }
 
-// part is something that Close ends.
-type part struct {
-	end func(ctx context.Context) (after func())
-}
-
 // Leave ends what of a process is made with this Closing, see engine.Claim, and gives back what it holds.
 func (p *Process) Leave(ctx context.Context, closing <-chan struct{}) error {
 	p.mu.Lock()
@@ -204,6 +199,11 @@ func (p *Process) Leave(ctx context.Context, closing <-chan struct{}) error {
 	}
 	leaving.Wait()
 	return errors.Join(errs...)
+}
+
+// part is something that Close ends.
+type part struct {
+	end func(ctx context.Context) (after func())
 }
 
 // Part has Close call end, beside those of other parts, before it closes the nodes, and what end returns, if anything, when they have

@@ -60,6 +60,9 @@ func (n *Face) Resume(ctx context.Context, token berth.Token, closing <-chan str
 	start := n.Engine.Now()
 	r, err := n.Run(ctx, n.kind.Scripts.Resume, scriptkit.Bounded, token.Name,
 		n.ID, token.Claim, token.Node, n.mode(engine.ModeBeat, true))
+	if scriptkit.MaybeRan(err) {
+		n.Engine.Doubt(token.Claim)
+	}
 	if err != nil {
 		return nil, err
 	}

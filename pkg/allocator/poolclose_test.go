@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -378,4 +379,35 @@ func TestCloseTellsTheEndOfASharedHoldThatItMeets(t *testing.T) {
 		w.Advance(time.Second)
 		require.Zero(t, n.Held(), "events of holds that began and did not end")
 	})
+}
+
+// A pool is closed while it takes up a hold: that hold is given back when the answer comes. The next pool of the name asks for the same
+// hold meanwhile, by the same token, and must not be handed what is given back behind it. Which of the two the server sees first is
+// chance: they go over several connections.
+func TestTheNextPoolDoesNotTakeUpWhatTheFirstGivesBack(t *testing.T) {
+	for i := range 20 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a")
+				n, other := w.node(), w.node()
+				token := detach(t, n.take(nil))
+				wait := other.queue(nil)
+				n.Delay(func() time.Duration { return 10 * ms })
+				first := testkit.Begin(context.Background(), func(ctx context.Context) (*allocator.Allocation[string], error) { return n.Resume(ctx, token) })
+				<-time.After(8 * ms)
+				require.NoError(t, n.Pool.Close(context.Background()))
+				a, err := allocator.New(n.node, proxies, allocator.PoolConfig[string]{}).Resume(context.Background(), token)
+				<-first.Done
+				require.Error(t, first.Err)
+				w.Advance(time.Second)
+				if err != nil { // it is not detached any more, or not held
+					require.False(t, wait.Pending())
+					require.NoError(t, wait.Err)
+					return
+				}
+				require.NoError(t, a.Err())
+				require.True(t, wait.Pending())
+			})
+		})
+	}
 }

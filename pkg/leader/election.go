@@ -42,7 +42,7 @@ type Election struct {
 const defaultLease = 5 * time.Second
 
 // New returns the election of a name on a node; nil for the zero Config. It does no I/O and always returns an Election: what is wrong
-// with the arguments each call returns, as a *berth.ConfigError, and Check of the node too. A term is never reported as forgotten: it may
+// with the arguments each call returns, as a *berth.ConfigError, and, but for a bad name, Check of the node too. A term is never reported as forgotten: it may
 // take its time.
 func New(n *node.Node, name string, cfg *Config) *Election {
 	if cfg == nil {

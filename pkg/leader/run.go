@@ -102,7 +102,7 @@ func (e *Election) lead(ctx context.Context, lock *qlock.Lock, f func(context.Co
 	return ctx.Err() != nil || term.Err() == nil && (err != nil || !wanted(lock)), err
 }
 
-// begin counts a term, which exit ends, unless the election is closed.
+// begin counts a term, which ends with listen, unless the election or the node is closed.
 func (e *Election) begin() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -36,7 +36,7 @@ type Job struct {
 }
 
 // New returns the job of a name on a node. It does no I/O and always returns a Job: what is wrong with the arguments each call
-// returns, as a *berth.ConfigError, and Check of the node too. Make one Job for a name, and keep it.
+// returns, as a *berth.ConfigError, and, but for a bad name, Check of the node too. Make one Job for a name, and keep it.
 func New(n *node.Node, name string, cfg Config) *Job {
 	j := &Job{name: name, cfg: cfg, idle: make(chan struct{})}
 	j.life, j.end = context.WithCancelCause(context.Background())

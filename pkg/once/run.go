@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/observe"
@@ -133,6 +134,8 @@ func (r *Run) unkept() bool {
 
 // retell tells of a success once more, and says whether that was answered.
 func (r *Run) retell(ctx context.Context) bool {
+	ctx, cancel := caller.Until(ctx, r.call.j.life)
+	defer cancel()
 	return !errors.Is(r.ask(ctx, scriptkit.Bounded), berth.ErrUnavailable)
 }
 

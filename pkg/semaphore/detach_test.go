@@ -196,11 +196,12 @@ func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
 	for name, repeated := range map[string]bool{"repeated": true, "not repeated": false} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				a := w.node()
+				a := w.node(node.Config{Retry: berth.Retry{Attempts: 1}})
 				old := a.take(1, nil)
 				token := detach(t, old)
-				r := w.Call("semaphore_resume", "60000", "berth:wake:", gpu, token.Node, token.Claim, token.Node, "beat")
-				require.Equal(t, "resumed", r.Status(), "as an attempt does whose answer is lost")
+				a.Once("semaphore_resume", link.LoseReply)
+				_, err := a.Resume(context.Background(), token)
+				require.ErrorIs(t, err, berth.ErrUnavailable)
 				if repeated {
 					p, err := a.Resume(context.Background(), token)
 					require.NoError(t, err)

@@ -35,7 +35,7 @@ type Semaphore struct {
 
 // New returns the semaphore of a name on a node, with a capacity of at least 1. A nil cfg is the zero Config. The same
 // name is the same semaphore in every process. New does no I/O and always returns a Semaphore: each call returns what is wrong with
-// the arguments of New, as a *berth.ConfigError, and so does Check of the node.
+// the arguments of New, as a *berth.ConfigError, and, but for a bad name, so does Check of the node.
 func New(n *node.Node, name string, capacity int, cfg *Config) *Semaphore {
 	s := &Semaphore{name: name, capacity: capacity}
 	s.p, s.bad = line.UseName(n, name, func(p *line.Process) error {
