@@ -172,6 +172,17 @@ func TestDoTellsOfAnEndThatOnlyItsReleaseHasHeardOf(t *testing.T) {
 	}
 }
 
+func TestDoTellsOfAHoldThatTheEngineGaveBackWhileItsFunctionRan(t *testing.T) {
+	onPlayed(t, &played{answers: []reply{{Status: isHeld}}}, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+		err := take(t, e).Do(context.Background(), func(context.Context) error {
+			e.Abandon()
+			synctest.Wait()
+			return nil
+		})
+		require.ErrorIs(t, err, berth.ErrLost, "others may have had it meanwhile")
+	})
+}
+
 func TestDoOfALooseHoldTellsThatCloseHasEndedIt(t *testing.T) {
 	onFake(t, func(t *testing.T, _ *fake, e *engine.Engine, _ func() int) {
 		h := take(t, e)

@@ -69,7 +69,7 @@ func (g *giving) release(ctx context.Context, h *Hold) error {
 		ctx, cancel = scriptkit.Limit(ctx, remaining)
 		defer cancel()
 	}
-	err := h.release(ctx)
+	err := h.release(ctx, true)
 	answered = !scriptkit.Repeatable(err)
 	return err
 }

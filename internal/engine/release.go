@@ -29,15 +29,15 @@ func (h *Hold) Release(ctx context.Context) error {
 		return over
 	}
 	if ctx.Done() == nil && (over == nil || !counts) {
-		return h.release(ctx)
+		return h.release(ctx, false)
 	}
 	if !counts {
 		inner, cancel := h.e.Overtime(ctx)
 		defer cancel()
-		return h.release(inner)
+		return h.release(inner, false)
 	}
 	reply := make(chan error, 1)
-	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx)) })
+	h.e.spawn(func() { reply <- h.release(context.WithoutCancel(ctx), false) })
 	if ctx.Err() == nil && over == nil {
 		select {
 		case err := <-reply:
@@ -85,9 +85,9 @@ func (h *Hold) retire(ctx context.Context, cause error) (mine bool, result error
 }
 
 // release sends the release and keeps what the server says of it. Only where an acquire or
-// a restore went unanswered does it leave a tombstone.
-func (h *Hold) release(ctx context.Context) error {
-	ev := event{kind: evReleased}
+// a restore went unanswered does it leave a tombstone. unasked says that its holder has not called Release.
+func (h *Hold) release(ctx context.Context, unasked bool) error {
+	ev := event{kind: evReleased, unasked: unasked}
 	fx, then := h.releaseOnce(ctx, &ev)
 	h.e.tell(ctx, h.c, &ev, &fx)
 	if then != nil {
@@ -163,7 +163,7 @@ func (h *Hold) releaseEnded() {
 		return
 	}
 	defer h.e.work.Done()
-	h.e.spawn(func() { _ = h.release(context.WithoutCancel(h.c.caller)) }) // the observer is told where it fails
+	h.e.spawn(func() { _ = h.release(context.WithoutCancel(h.c.caller), true) }) // the observer is told where it fails
 }
 
 // Loosen gives a hold's claim back to the server, in the background, and leaves the

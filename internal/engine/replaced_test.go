@@ -85,7 +85,7 @@ func TestAnEngineThatIsAbandonedEndsWhatItHasAtOnce(t *testing.T) {
 		_, released := p.fake.counts()
 		require.Equal(t, 3, released, "both holds, and what waited")
 		for _, h := range holds {
-			require.NoError(t, h.Release(context.Background()), "it was given back")
+			require.ErrorIs(t, h.Release(context.Background()), berth.ErrLost, "it was given back before")
 		}
 
 		require.Zero(t, e.Abandon())

@@ -139,12 +139,12 @@ func concludes(m *machine, ev event) effects {
 }
 
 // outcome is what a release returns, by what the server says and by what was known before
-// it was sent.
+// it was sent. What had ended and the engine itself has given back others may have had before its holder asks.
 func (m *machine) outcome(ev event) error {
 	word, mine := Released(ev.text), ev.fence == m.grant.fence // else the claim had lost its grant, and got another
 	cause := m.end.err
 	switch {
-	case word == GivenBack && mine:
+	case word == GivenBack && mine && (m.end.own || !ev.unasked):
 		return nil
 	case word == ForceReleased || word == TakenOver:
 		cause = berth.ErrReleased

@@ -137,6 +137,7 @@ type event struct {
 	asked     bool          // of an answer that it waits: it has asked for holds of others
 	again     bool          // of an answer to a release: an earlier attempt may have run
 	stays     bool          // and other entries of the owner still hold the name
+	unasked   bool          // and it is the engine's own, of what had ended before
 	now       time.Duration // when it is heard, where that matters
 	start     time.Duration // of an answer, a failure: when the call was sent
 	left      time.Duration // of an answer: how much is left, below 0 for no end
