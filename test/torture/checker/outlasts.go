@@ -11,7 +11,8 @@ import (
 //
 // Its caller did not bound it, and its node was answered before the fault began: a node that never was may
 // have the wrong credentials. Repeating goes on until the server answers, however long that takes, so nothing but its own
-// node's end, or that of a grant that it could not confirm in time, ends such a wait by an error.
+// node's end, or that of a grant that it could not confirm in time, ends such a wait by an error. So does a drain, which ends the
+// waits of a node that has not heard of it.
 func outlasts(c *check) {
 	served := c.servedSince()
 	for _, k := range c.calls {
@@ -29,7 +30,8 @@ func outlasts(c *check) {
 		ended := slices.ContainsFunc(k.outcome.Is, func(word string) bool {
 			return slices.Contains([]string{"closed", "lost", "expired", "released"}, word)
 		})
-		if k.is(history.Unknown) && !ended {
+		drained := k.outcome.Reason == reasonGone && c.drainedBy(k.invoke, k.outcome.At)
+		if k.is(history.Unknown) && !ended && !drained {
 			c.broken(fmt.Sprintf("%s: a refusal that passes has ended the wait of operation %d for %s %s: %s", k.invoke.Process,
 				k.invoke.Op, k.invoke.Primitive, k.invoke.Name, k.outcome.Err), k.invoke, k.outcome)
 		}

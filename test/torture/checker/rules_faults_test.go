@@ -26,6 +26,8 @@ const refusedStory = `
 	40 w1 unknown acquire#2 node=a err=MISCONF
 	fault refused 10 60 passes`
 
+var drainedWait = strings.ReplaceAll(strings.ReplaceAll(refusedStory, "acquire#2 node=a", "acquire#2 node=a crew=1"), "err=MISCONF", "reason=gone")
+
 // A hold without end is given back, the server loses that, and has it at the end of the fault.
 const returnedStory = `
 	20 w1 invoke acquire#1 endless node=a
@@ -67,6 +69,10 @@ func TestRulesOfFaults(t *testing.T) {
 		{"another node was answered", strings.ReplaceAll(refusedStory, "invoke look#1 node=a", "invoke look#1 node=b"), nil},
 		{"its node was closed meanwhile", strings.ReplaceAll(refusedStory, "err=MISCONF", "is=closed"), nil},
 		{"its grant was lost before it could be confirmed", strings.ReplaceAll(refusedStory, "err=MISCONF", "is=lost"), nil},
+		{"its node was drained, and had not heard of that", drainedWait + `
+			30 w1 invoke drain#3 crew=1
+			41 w1 unknown drain#3 crew=1`, nil},
+		{"its wait was ended, and nobody had drained its node", drainedWait, []string{Outlasts}},
 		{"another fault", strings.ReplaceAll(refusedStory, " passes", ""), nil},
 
 		{"a lost release stays", returnedStory, []string{Returned}},
