@@ -58,10 +58,10 @@ func EndOf(ctx context.Context) (berth.Reason, error) {
 }
 
 // Resume is Face.Resume under the node that the process has; if that is replaced meanwhile, under the next one.
-func (p *Process) Resume(ctx context.Context, kind keyspace.Kind, token berth.Token, closing <-chan struct{}) (*Face, *engine.Hold, error) {
+func (p *Process) Resume(ctx context.Context, kind keyspace.Kind, token berth.Token, own func(*engine.Claim)) (*Face, *engine.Hold, error) {
 	for {
 		f := p.Face(kind)
-		hold, err := f.Resume(ctx, token, closing)
+		hold, err := f.Resume(ctx, token, own)
 		if errors.Is(err, berth.ErrClosed) && !p.Closed() {
 			err = engine.ErrReplaced
 		}

@@ -39,12 +39,12 @@ func (n *Face) checkToken(token berth.Token) error {
 	return nil
 }
 
-// Resume takes up a hold that was detached, and has it kept from now on; closing is its Closing. It
+// Resume takes up a hold that was detached, and has it kept from now on. own sets what of its claim the server does not know, nil for nothing. It
 // returns berth.ErrInvalidConfig for a token of another kind or namespace, or
 // for a hold that is not detached, berth.ErrNotHeld if the hold has ended,
 // berth.ErrReleased if somebody else has resumed or released it,
 // berth.ErrDraining, berth.ErrClosed, or the server's error.
-func (n *Face) Resume(ctx context.Context, token berth.Token, closing <-chan struct{}) (*engine.Hold, error) {
+func (n *Face) Resume(ctx context.Context, token berth.Token, own func(*engine.Claim)) (*engine.Hold, error) {
 	if err := n.checkToken(token); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,10 @@ func (n *Face) Resume(ctx context.Context, token berth.Token, closing <-chan str
 	if limit > 0 {
 		record.MaxHold = state.Millis(limit) // what is left of it, from this call on
 	}
-	claim := &engine.Claim{ID: token.Claim, Kind: n.kind.Kind, Name: token.Name, Record: record, Capacity: record.Weight, Closing: closing}
+	claim := &engine.Claim{ID: token.Claim, Kind: n.kind.Kind, Name: token.Name, Record: record, Capacity: record.Weight}
+	if own != nil {
+		own(claim)
+	}
 	if n.kind.Request != nil {
 		claim.Request = n.kind.Request()
 	}

@@ -214,7 +214,7 @@ func (p *Pool[T]) Resume(ctx context.Context, token berth.Token) (*Allocation[T]
 	if token.Name != p.core.name {
 		return nil, berth.Invalid("token.Name", "%q is not this pool's, %q", token.Name, p.core.name)
 	}
-	_, hold, err := p.core.pools.p.Resume(ctx, keyspace.Pool, token, p.core.closing)
+	_, hold, err := p.core.pools.p.Resume(ctx, keyspace.Pool, token, func(c *engine.Claim) { c.Closing = p.core.closing })
 	if err != nil {
 		return nil, err
 	}

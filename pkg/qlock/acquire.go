@@ -110,7 +110,7 @@ func (l *Locks) Resume(ctx context.Context, token berth.Token) (*Lock, error) {
 	if l.bad != nil {
 		return nil, l.bad
 	}
-	face, hold, err := l.p.Resume(ctx, keyspace.Lock, token, nil)
+	face, hold, err := l.p.Resume(ctx, keyspace.Lock, token, func(c *engine.Claim) { c.WarnAfter = l.warn })
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -160,5 +161,20 @@ func TestALockIsDetachedAndTakenUpAgainAndAgain(t *testing.T) {
 		require.NoError(t, w.node().end(ctx, door))
 		_, err = b.Resume(ctx, token)
 		require.ErrorIs(t, err, berth.ErrReleased)
+	})
+}
+
+func TestAResumedLockIsReportedAsForgottenByTheOptionsOfItsLocks(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		quiet := qlock.New(n.Node, &qlock.Config{WarnHeldLongerThan: -1})
+		token := detach(t, n.take(nil))
+		l, err := quiet.Resume(t.Context(), token)
+		require.NoError(t, err)
+		w.Advance(time.Hour)
+		require.Empty(t, n.Told(observe.HeldLong))
+		n.resume(detach(t, l))
+		w.Advance(time.Hour)
+		require.Len(t, n.Told(observe.HeldLong), 1)
 	})
 }
