@@ -30,6 +30,21 @@ func Until(ctx, life context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
+// Await returns nil once done is closed, and what ctx says of its end where that is first.
+func Await(ctx context.Context, done <-chan struct{}) error {
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	select {
+	case <-done: // with ctx, or before
+		return nil
+	default:
+		return EndOf(ctx)
+	}
+}
+
 // Catch runs a function of the caller's where nobody could catch its panic. It
 // returns the function's error, or one that has the panic and its stack, which would
 // be lost otherwise.

@@ -100,14 +100,12 @@ func (e *Election) Close(ctx context.Context) error {
 		e.terms.Wait()
 		close(ended)
 	}()
-	select {
-	case <-ended:
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		return e.left
-	case <-ctx.Done():
-		return caller.EndOf(ctx)
+	if err := caller.Await(ctx, ended); err != nil {
+		return err
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.left
 }
 
 func (e *Election) isClosed() bool { return e.life.Err() != nil || e.p.Closed() }

@@ -64,20 +64,11 @@ func (j *Job) Fence(ctx context.Context) int64 {
 
 // Close ends all waits and the context of every f with berth.ErrClosed, and waits until all runs have ended, those of
 // Begin too. If ctx ends first, Close returns its error, and what still runs keeps its lock. Close of the node does the same, and
-// then gives the locks back: a run that goes on after that may run twice. Close may be called more than once.
+// then gives the locks back: a run that goes on after that may run twice. Close may be called more than once; f must not call it with a
+// ctx that does not end.
 func (j *Job) Close(ctx context.Context) error {
 	j.shut()
-	select {
-	case <-j.idle:
-		return nil
-	case <-ctx.Done():
-	}
-	select {
-	case <-j.idle: // with ctx, or before
-		return nil
-	default:
-		return caller.EndOf(ctx)
-	}
+	return caller.Await(ctx, j.idle)
 }
 
 // shut has what runs end.
