@@ -43,6 +43,7 @@ func TestHowAnAllocationEnds(t *testing.T) {
 			require.NoError(w.T, a.Err())
 			require.True(w.T, w.status("a").Leaving)
 		}},
+		"Close of its pool":                {ends: func(w *world, n *proc, _ held) { require.NoError(w.T, n.Pool.Close(ctx)) }},
 		"Release in a pool that is Shared": {pool: inTurn, ends: func(w *world, _ *proc, a held) { w.release(a) }},
 		"Close with a pool that is Shared": {pool: inTurn, ends: func(w *world, n *proc, _ held) {
 			require.NoError(w.T, n.node.Close(ctx))

@@ -257,7 +257,7 @@ func (p *Pool[T]) over() {
 //
 // Config.CleanupTimeout of the node after the end of ctx, Close returns ctx's error, and what it has begun goes on, for Close of the
 // node to wait for. Its other errors are of holds that could not be given back within Config.Retry of the node; these end with their
-// lease. Close may be called more than once, and each call waits for the end of the first. Of a pool that cannot be used it returns nil.
+// lease. Close may be called more than once, and each call waits for the end of the first. Source, Open and Close of a value must not call it with a ctx that does not end. Of a pool that cannot be used it returns nil.
 func (p *Pool[T]) Close(ctx context.Context) error {
 	c := p.core
 	if c.bad != nil {

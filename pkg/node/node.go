@@ -169,7 +169,8 @@ func (n *Node) ReleaseAll(ctx context.Context) (int, error) {
 // more. A second call waits for the first. Config.CleanupTimeout after the end of ctx, or twice that if a swarm
 // runs, it returns ctx's error. Its other errors are of holds that could not be
 // given back within Config.Retry, which bounds all of them together, with a CallTimeout more
-// where some are answered and others are not; these holds end with their lease. Close does not close the rueidis client.
+// where some are answered and others are not; these holds end with their lease. A function that Close waits for (f of a job, Source, Open, or Close
+// of a value) must not call it with a ctx that does not end. Close does not close the rueidis client.
 func (n *Node) Close(ctx context.Context) error {
 	defer n.lines.Close()
 	errs := n.p.Close(ctx)
