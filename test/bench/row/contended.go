@@ -41,7 +41,7 @@ var contendedNotes = []string{
 
 func contendedRows() []Row {
 	var rows []Row
-	for _, workers := range []int{16, 100, 1000} {
+	for _, workers := range []int{16, 1000} {
 		var locks []Budget
 		if workers == 16 {
 			for _, peer := range peers {
