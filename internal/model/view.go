@@ -201,14 +201,15 @@ func (v *view) used(now int64) (sum int) {
 	return sum
 }
 
-// line are those who wait and live by now, the first in line first.
+// line are those who wait and live by now, the first in line first. Of one place, which a claim that the server had
+// forgotten may share with one that came meanwhile, the lesser id stands before.
 func (v *view) line(now int64) (ids []string) {
 	for id := range v.places {
 		if v.alive[id] > now {
 			ids = append(ids, id)
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(v.places[a], v.places[b]) })
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(v.places[a]+"-"+a, v.places[b]+"-"+b) })
 	return ids
 }
 
