@@ -40,7 +40,12 @@ type turns struct {
 	slow time.Duration
 }
 
-func newTurns() *turns { return &turns{began: time.Now(), gone: make(map[string]bool)} }
+// inTurns runs a test in virtual time, beside others, with such a pool.
+func inTurns(t *testing.T, test func(t *testing.T, s *turns)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, &turns{began: time.Now(), gone: make(map[string]bool)}) })
+}
 
 func (s *turns) refused(ctx context.Context, call string) error {
 	if ctx.Err() != nil {

@@ -70,9 +70,8 @@ func TestWhoFindsThePoolEmptyWaitsForARoundThatAsksTheSource(t *testing.T) {
 		{"one that fails", nil, 0, 3 * time.Second, errMine, filled{true, 3 * time.Second}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s, source := newTurns(), &slow{takes: c.takes, fails: c.fails}
+			inTurns(t, func(t *testing.T, s *turns) {
+				source := &slow{takes: c.takes, fails: c.fails}
 				if c.before != nil {
 					c.before(s)
 				}
@@ -90,10 +89,9 @@ func TestWhoFindsThePoolEmptyWaitsForARoundThatAsksTheSource(t *testing.T) {
 }
 
 func TestThoseWhoComeBeforeARoundHasBegunShareIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inTurns(t, func(t *testing.T, s *turns) {
 		source, let := &slow{}, make(chan struct{})
-		r := newTurns().refreshes(t, source.list, func(cfg *Config) {
+		r := s.refreshes(t, source.list, func(cfg *Config) {
 			cfg.jitter = func(time.Duration) time.Duration { <-let; return 0 } // between two rounds
 		})
 		after(5 * time.Second)
@@ -106,10 +104,9 @@ func TestThoseWhoComeBeforeARoundHasBegunShareIt(t *testing.T) {
 }
 
 func TestAnAnswerOfTheSourceThatWasNotSeenIsNotWaitedForAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inTurns(t, func(t *testing.T, s *turns) {
 		source := &slow{}
-		r := newTurns().refreshes(t, source.list)
+		r := s.refreshes(t, source.list)
 		seen := r.Answers()
 		synctest.Wait()
 		require.True(t, r.Fill(context.Background(), seen), "it came since")
@@ -125,10 +122,9 @@ func TestAnAnswerOfTheSourceThatWasNotSeenIsNotWaitedForAgain(t *testing.T) {
 }
 
 func TestWhoWaitsForTheSourceLeavesWithItsContextOrWithTheRefresher(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inTurns(t, func(t *testing.T, s *turns) {
 		source := &slow{takes: time.Hour}
-		r := newTurns().refreshes(t, source.list)
+		r := s.refreshes(t, source.list)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		require.Equal(t, []filled{{false, time.Second}}, r.fills(ctx, 1))
@@ -138,9 +134,7 @@ func TestWhoWaitsForTheSourceLeavesWithItsContextOrWithTheRefresher(t *testing.T
 }
 
 func TestATurnThatCannotBeAskedForIsNotWaitedForAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		s.fail(func(string) error { return errMine })
 		r := s.refreshes(t, (&slow{}).list)
 		after(5 * time.Second)
@@ -151,9 +145,8 @@ func TestATurnThatCannotBeAskedForIsNotWaitedForAgain(t *testing.T) {
 }
 
 func TestWithoutASourceNobodyWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		r := newTurns().refreshes(t, nil)
+	inTurns(t, func(t *testing.T, s *turns) {
+		r := s.refreshes(t, nil)
 		require.Equal(t, []filled{{false, 0}}, r.fills(context.Background(), 1))
 	})
 }

@@ -11,9 +11,7 @@ import (
 )
 
 func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, returns("a"))
 		after(5 * time.Second)
 		require.Equal(t, seconds(0), s.seen().asked)
@@ -39,9 +37,7 @@ func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
 }
 
 func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		let := make(chan struct{})
 		r := s.refreshes(t, func(context.Context) ([]string, error) { <-let; return []string{"a"}, nil })
 		synctest.Wait()
@@ -55,9 +51,7 @@ func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
 }
 
 func TestAllKicksBeforeARoundAreServedByIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, returns("a"))
 		for range 3 {
 			after(100 * time.Millisecond)
@@ -69,9 +63,7 @@ func TestAllKicksBeforeARoundAreServedByIt(t *testing.T) {
 }
 
 func TestAShortEveryIsKept(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Every = 100 * time.Millisecond })
 		after(time.Second)
 		require.Len(t, s.seen().replaces, 11)
@@ -80,9 +72,7 @@ func TestAShortEveryIsKept(t *testing.T) {
 
 // left may be nothing where the turn came up just now.
 func TestATurnThatIsAlwaysSomebodyElsesIsNoBusyLoop(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Turn = never(s) })
 		after(10*time.Second + time.Millisecond)
 		require.Len(t, s.seen().asked, 11)
@@ -113,9 +103,7 @@ func TestThePausesOfManyNodesDifferALittle(t *testing.T) {
 }
 
 func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, nil)
 		synctest.Wait()
 		require.Empty(t, s.seen().looks)
@@ -147,9 +135,7 @@ func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
 }
 
 func TestValuesAreLookedUpAfterAReplaceAndNotWithEveryKick(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, returns("a"), func(cfg *Config) {
 			cfg.Idle = func() []string { return []string{"idle"} }
 		})

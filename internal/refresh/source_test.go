@@ -19,9 +19,7 @@ import (
 )
 
 func TestOneNodeAtATimeAsksTheSourceAndAnotherGoesOnWhenItIsGone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		var mu sync.Mutex
 		var asks []string // guarded by mu
 		asked := func() []string {
@@ -63,9 +61,7 @@ func TestWhatIsWrongWithAnAnswerIsReportedAndChangesNothing(t *testing.T) {
 		{"a panic", func(context.Context) ([]string, error) { panic("mine") }, "berth: Source panicked: mine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newTurns()
+			inTurns(t, func(t *testing.T, s *turns) {
 				var calls atomic.Int32
 				r := s.refreshes(t, func(ctx context.Context) ([]string, error) {
 					if calls.Add(1) == 2 {
@@ -87,9 +83,7 @@ func TestWhatIsWrongWithAnAnswerIsReportedAndChangesNothing(t *testing.T) {
 }
 
 func TestASourceThatFailsIsAskedAgainSoonAndThenLessAndLessOften(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		began := time.Now()
 		var asked []time.Duration
 		s.refreshes(t, func(context.Context) ([]string, error) {
@@ -106,9 +100,7 @@ func TestASourceThatFailsIsAskedAgainSoonAndThenLessAndLessOften(t *testing.T) {
 }
 
 func TestTheTurnIsKeptWhileTheSourceAndTheReplaceTakeLong(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		s.slow = 35 * time.Second
 		s.fail(func(call string) error {
 			if call == "stay" && len(s.stays) == 2 {
@@ -142,9 +134,7 @@ func TestAnErrorOfTheServerIsReportedAndAskedAgain(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"turn", "replace"} {
 		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newTurns()
+			inTurns(t, func(t *testing.T, s *turns) {
 				s.fail(func(c string) error {
 					if c == call {
 						return errMine
@@ -167,9 +157,7 @@ func TestAnErrorOfTheServerIsReportedAndAskedAgain(t *testing.T) {
 }
 
 func TestStopEndsTheSourceAndWaitsForIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		var cause error
 		let := make(chan struct{})
 		r := s.refreshes(t, func(ctx context.Context) ([]string, error) {
@@ -211,9 +199,7 @@ func TestWithoutARefresherThereIsNothingToDo(t *testing.T) {
 }
 
 func TestNowAsksOnTheCallersGoroutineWhoseverTurnItIs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		answer, fault := []string{"a"}, error(nil)
 		here := false
 		r := s.refreshes(t, func(context.Context) ([]string, error) {
@@ -257,9 +243,7 @@ func TestNowAsksOnTheCallersGoroutineWhoseverTurnItIs(t *testing.T) {
 }
 
 func TestAPanicInNowIsItsCallers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, func(context.Context) ([]string, error) { panic("mine") })
 		synctest.Wait()
 		require.PanicsWithValue(t, "mine", func() { _ = r.Now(context.Background(), s.replace) })
@@ -267,9 +251,7 @@ func TestAPanicInNowIsItsCallers(t *testing.T) {
 }
 
 func TestNowEndsWithItsContextAndWithTheClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newTurns()
+	inTurns(t, func(t *testing.T, s *turns) {
 		s.postpone(time.Hour)
 		var calls atomic.Int32
 		r := s.refreshes(t, func(ctx context.Context) ([]string, error) {

@@ -48,6 +48,20 @@ func newThings(t *testing.T) *things {
 	return s
 }
 
+// inStore runs a test in virtual time, beside others, with such values.
+func inStore(t *testing.T, test func(t *testing.T, s *things)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(t, newThings(t)) })
+}
+
+// opensLater has each Open wait until let is closed.
+func (s *things) opensLater() (let chan struct{}) {
+	let = make(chan struct{})
+	s.before = func(context.Context, string) error { <-let; return nil }
+	return let
+}
+
 func (s *things) openOne(ctx context.Context, resource string) (thing, error) {
 	s.mu.Lock()
 	if s.opening[resource] {

@@ -44,9 +44,7 @@ func TestWhoWaitsForAnOpenGetsItsValueOrItsError(t *testing.T) {
 }
 
 func TestAnOpenOfOneResourceDelaysNoOther(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
+	inStore(t, func(t *testing.T, s *things) {
 		let := make(chan struct{})
 		s.before = func(_ context.Context, resource string) error {
 			if resource == "slow" {
@@ -64,11 +62,8 @@ func TestAnOpenOfOneResourceDelaysNoOther(t *testing.T) {
 }
 
 func TestWhoWaitsForAnOpenMayLeave(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
-		let := make(chan struct{})
-		s.before = func(context.Context, string) error { <-let; return nil }
+	inStore(t, func(t *testing.T, s *things) {
+		let := s.opensLater()
 		first := s.begin(context.Background(), "r")
 		ctx, cancel := context.WithCancelCause(context.Background())
 		second := s.begin(ctx, "r")
@@ -85,9 +80,7 @@ func TestWhoWaitsForAnOpenMayLeave(t *testing.T) {
 }
 
 func TestWhereTheOpenersContextEndedTheNextOneOpensWithItsOwn(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
+	inStore(t, func(t *testing.T, s *things) {
 		type key struct{}
 		var by []any
 		s.before = func(ctx context.Context, _ string) error {
@@ -126,9 +119,7 @@ func TestNothingIsOpenedUnderAContextThatHasEnded(t *testing.T) {
 }
 
 func TestAPanicOfOpenGoesToItsCallerAndTheNextOneOpens(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
+	inStore(t, func(t *testing.T, s *things) {
 		let := make(chan struct{})
 		s.before = func(context.Context, string) error {
 			<-let
@@ -157,11 +148,8 @@ func TestAPanicOfOpenGoesToItsCallerAndTheNextOneOpens(t *testing.T) {
 }
 
 func TestAfterCloseNothingIsTakenAndALateValueIsClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
-		let := make(chan struct{})
-		s.before = func(context.Context, string) error { <-let; return nil }
+	inStore(t, func(t *testing.T, s *things) {
+		let := s.opensLater()
 		first := s.begin(context.Background(), "r")
 		second := s.begin(context.Background(), "r")
 		s.Close()
@@ -209,9 +197,7 @@ func TestAnErrorOrAPanicOfCloseIsReportedAndStopsNothing(t *testing.T) {
 }
 
 func TestCloseWaitsForWhatIsBeingClosed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newThings(t)
+	inStore(t, func(t *testing.T, s *things) {
 		s.during = func(thing) error { time.Sleep(time.Second); return nil }
 		s.use("r")
 		s.Drop("r")

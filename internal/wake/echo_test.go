@@ -14,8 +14,8 @@ import (
 
 const key = "berth:sem:{gpu}:state"
 
-// doubtful starts a hub.
-func (w *world) doubtful() (*wake.Hub, *heard) {
+// started starts a hub.
+func (w *world) started() (*wake.Hub, *heard) {
 	hub, h := w.hub()
 	hub.Start()
 	synctest.Wait()
@@ -31,7 +31,7 @@ func pass(d time.Duration) {
 
 func TestADeafSubscriptionIsMadeAnewWhereADoubtSays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.doubtful()
+		hub, h := w.started()
 		w.link.Deafen(true) // its server has left the cluster
 		w.link.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "SUBSCRIBE" {
@@ -56,7 +56,7 @@ func TestADeafSubscriptionIsMadeAnewWhereADoubtSays(t *testing.T) {
 
 func TestAMessageThatWasLostDoesNotMakeASubscriptionDeaf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.doubtful()
+		hub, h := w.started()
 		for range 100 { // a storm of doubts
 			hub.Doubt(key, 10*time.Second)
 		}
@@ -77,7 +77,7 @@ func TestAMessageThatWasLostDoesNotMakeASubscriptionDeaf(t *testing.T) {
 
 func TestASubscriptionThatStaysDeafIsMadeAnewEverMoreSeldom(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.doubtful()
+		hub, h := w.started()
 		w.link.Deafen(true)
 		for range 3600 {
 			hub.Doubt(key, 10*time.Second)
@@ -90,7 +90,7 @@ func TestASubscriptionThatStaysDeafIsMadeAnewEverMoreSeldom(t *testing.T) {
 
 func TestAUserWhoMayNotPublishIsNotTakenForDeaf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.doubtful()
+		hub, h := w.started()
 		w.answer(func(c *server.Peer, cmd string) bool {
 			if cmd == "PUBLISH" {
 				c.WriteError("NOPERM this user has no permissions to run the 'publish' command")
@@ -140,7 +140,7 @@ func TestAHubDoesNotBelieveAtOnceThatRueidisIsClosing(t *testing.T) {
 func TestAUserWhoMayNotSubscribeIsToldOnceAndTriesEachMinute(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.answer(noPermission)
-		_, h := w.doubtful()
+		_, h := w.started()
 		require.Equal(t, 1, h.timesDeaf())
 		require.ErrorContains(t, h.refusal, "NOPERM")
 		pass(10 * time.Minute)

@@ -221,24 +221,19 @@ func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
 
 func TestAHubDropsWhatItCannotRead(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.hub()
-		hub.Start()
-		synctest.Wait()
+		_, h := w.started()
 		for _, payload := range []string{"", "granted", "7:granted", "9:granted3:gpu"} {
 			require.Equal(t, 1, w.publish(payload))
 		}
 		require.Equal(t, 1, w.publish(pack("granted", "gpu", "a field of a release to come")))
 		words, _ := h.state()
 		require.Equal(t, []string{"granted"}, words)
-		hub.Stop()
 	})
 }
 
 func TestNothingIsDeliveredAfterStop(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.hub()
-		hub.Start()
-		synctest.Wait()
+		hub, h := w.started()
 		hub.Stop()
 		require.Zero(t, w.link.Count("UNSUBSCRIBE"), "rueidis panics where the PING behind it is refused")
 		w.publish(pack("granted", "gpu"))
@@ -249,25 +244,19 @@ func TestNothingIsDeliveredAfterStop(t *testing.T) {
 		hub.Start()
 		synctest.Wait()
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"), "a hub that was stopped stays so")
-	})
-}
 
-func TestStopMayComeBeforeStart(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		hub, _ := w.hub()
-		hub.Stop()
-		hub.Start()
+		before, _ := w.hub()
+		before.Stop()
+		before.Start()
 		synctest.Wait()
-		require.Zero(t, w.link.Count("SUBSCRIBE"))
-		hub.Stop()
+		require.Equal(t, 1, w.link.Count("SUBSCRIBE"), "also one that was stopped before its start")
+		before.Stop()
 	})
 }
 
 func TestStopComesBackWhereTheServerDoesNotAnswer(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, _ := w.hub()
-		hub.Start()
-		synctest.Wait()
+		hub, _ := w.started()
 		w.link.Stall()
 		start := time.Now()
 		hub.Stop()
@@ -278,9 +267,7 @@ func TestStopComesBackWhereTheServerDoesNotAnswer(t *testing.T) {
 
 func TestABrokenSubscriptionIsMadeAgainAndCounted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.hub()
-		hub.Start()
-		synctest.Wait()
+		hub, h := w.started()
 		for i := 2; i <= 4; i++ {
 			w.link.Break()
 			// With RESP2, rueidis subscribes again only when it has noticed that
@@ -295,7 +282,6 @@ func TestABrokenSubscriptionIsMadeAgainAndCounted(t *testing.T) {
 		}
 		words, _ := h.state()
 		require.Len(t, words, 3)
-		hub.Stop()
 	})
 }
 
@@ -347,29 +333,18 @@ func noPermission(c *server.Peer, cmd string) bool {
 	return false
 }
 
-func TestTrySubscribes(t *testing.T) {
+func TestTrySubscribesOnceAndSaysWhyItCannot(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		require.NoError(t, wake.Try(t.Context(), w.redis, channel))
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
 		require.Zero(t, w.link.Count("UNSUBSCRIBE"))
-	})
-}
-
-func TestTryReturnsTheServersRefusal(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
 		w.answer(noPermission)
 		start := time.Now()
 		require.ErrorContains(t, wake.Try(t.Context(), w.redis, channel), "NOPERM")
 		require.Zero(t, time.Since(start))
-	})
-}
-
-func TestTryEndsWithItsContextWhereTheServerIsSilent(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.answer(func(_ *server.Peer, cmd string) bool { return cmd == "SUBSCRIBE" })
+		w.answer(func(_ *server.Peer, cmd string) bool { return cmd == "SUBSCRIBE" }) // the server is silent
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		start := time.Now()
 		require.ErrorIs(t, wake.Try(ctx, w.redis, channel), context.DeadlineExceeded)
 		require.LessOrEqual(t, time.Since(start), 1300*time.Millisecond)
 	})

@@ -15,21 +15,14 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// closes runs a test with the Close of the election, and with that of the node.
-func closes(t *testing.T, test func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error)) {
-	t.Helper()
-	for row, end := range map[string]func(ctx context.Context, c *candidate) error{
-		"the election": func(ctx context.Context, c *candidate) error { return c.e.Close(ctx) },
-		"the node":     func(ctx context.Context, c *candidate) error { return c.n.Close(ctx) },
-	} {
-		t.Run(row, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) { test(t, w, end) })
-		})
-	}
+// closes are the Close of the election, and that of the node.
+var closes = map[string]func(ctx context.Context, c *candidate) error{
+	"the election": func(ctx context.Context, c *candidate) error { return c.e.Close(ctx) },
+	"the node":     func(ctx context.Context, c *candidate) error { return c.n.Close(ctx) },
 }
 
 func TestCloseHandsOnWithoutWaitingForF(t *testing.T) {
-	closes(t, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
+	each(t, closes, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
 		a := w.node().stand(nil, func(ctx context.Context) error {
 			<-ctx.Done()
 			<-time.After(10 * time.Second) // it heeds late
@@ -57,7 +50,7 @@ func TestCloseHandsOnWithoutWaitingForF(t *testing.T) {
 }
 
 func TestCloseEndsTheWaitOfACandidate(t *testing.T) {
-	closes(t, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
+	each(t, closes, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
 		a, b := w.node().stand(nil, nil), w.node().stand(nil, nil)
 		require.Equal(t, 1, w.waiting())
 		require.NoError(t, end(t.Context(), b))
@@ -67,6 +60,11 @@ func TestCloseEndsTheWaitOfACandidate(t *testing.T) {
 		require.Equal(t, berth.ReasonClosed, refused.Reason)
 		require.Zero(t, w.waiting())
 		require.True(t, a.leads())
+		w.Notice("n:"+b.n.ID(), 0, "drain")
+		w.Advance(5 * time.Second)
+		out := b.n.stand(nil, nil) // it stays out of the line, or is refused already
+		require.NoError(t, b.n.Close(t.Context()))
+		require.ErrorIs(t, out.returned(), berth.ErrClosed)
 	})
 }
 

@@ -55,17 +55,3 @@ func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 		}
 	})
 }
-
-func TestATermWhoseFunctionReturnsEndsWithoutAnError(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		require.NoError(t, n.election(nil).Run(context.Background(), func(context.Context) error {
-			w.Advance(time.Second)
-			return nil
-		}))
-		ended := n.Told(observe.TermEnded)
-		require.Len(t, ended, 1)
-		require.NoError(t, ended[0].Err)
-		require.Equal(t, time.Second, ended[0].Held)
-	})
-}

@@ -39,6 +39,16 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, boss, "berth:lock:{boss}:state", "berth:lock:{boss}:line", func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
+// each runs a test in virtual time for each row of a table.
+func each[R any](t *testing.T, rows map[string]R, test func(t *testing.T, w *world, row R)) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, row) })
+		})
+	}
+}
+
 // process is a node on a link of its own, as in a process of its own.
 type process struct {
 	*node.Node

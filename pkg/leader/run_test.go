@@ -31,21 +31,21 @@ func works(d time.Duration, err error) func(context.Context) error {
 }
 
 func TestWhoReturnsResignsAndTheNextLeadsInTheSameMoment(t *testing.T) {
-	for name, want := range map[string]error{"nil": nil, "an error": errOwn} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a := w.node().stand(nil, works(time.Second, want))
-				b := w.node().stand(nil, nil)
-				require.True(t, a.leads())
-				require.Equal(t, 1, w.waiting())
-				w.Advance(time.Second)
-				require.ErrorIs(t, a.returned(), want)
-				require.Equal(t, time.Second, b.only().from, "no lease passes")
-				require.Greater(t, b.only().fence, a.only().fence)
-				require.ErrorIs(t, a.only().ctx.Err(), context.Canceled)
-			})
-		})
-	}
+	each(t, map[string]error{"nil": nil, "an error": errOwn}, func(t *testing.T, w *world, want error) {
+		a := w.node().stand(nil, works(time.Second, want))
+		b := w.node().stand(nil, nil)
+		require.True(t, a.leads())
+		require.Equal(t, 1, w.waiting())
+		w.Advance(time.Second)
+		require.ErrorIs(t, a.returned(), want)
+		require.Equal(t, time.Second, b.only().from, "no lease passes")
+		require.Greater(t, b.only().fence, a.only().fence)
+		require.ErrorIs(t, a.only().ctx.Err(), context.Canceled)
+		ended := a.n.Told(observe.TermEnded)
+		require.Len(t, ended, 1)
+		require.NoError(t, ended[0].Err)
+		require.Equal(t, time.Second, ended[0].Held)
+	})
 }
 
 func TestATermIsNeverReportedAsForgottenAndALockOfTheNodeIs(t *testing.T) {
@@ -128,35 +128,31 @@ func TestTheEndOfItsContextEndsRun(t *testing.T) {
 
 // What f returns after a loss counts for nothing, whatever it is.
 func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
-	for name, answer := range map[string]error{"nil": nil, "an error of its own": errOwn} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, op := w.node(), w.node()
-				a := n.stand(nil, func(ctx context.Context) error {
-					<-ctx.Done()
-					<-time.After(10 * time.Second) // it heeds late
-					return answer
-				})
-				b := w.node().stand(nil, nil)
-				w.Advance(time.Second)
-				_, err := op.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
-				require.NoError(t, err)
-				synctest.Wait()
-				require.False(t, a.leads())
-				require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrReleased)
-				require.Equal(t, time.Second, b.only().from)
-				w.Advance(9 * time.Second)
-				require.Zero(t, w.waiting(), "f has not returned")
-				w.Advance(time.Second)
-				require.Equal(t, 1, w.waiting(), "it stands again")
-				b.cancel(nil)
-				synctest.Wait()
-				require.Len(t, a.all(), 2)
-				require.True(t, a.leads())
-				require.Greater(t, a.all()[1].fence, b.only().fence)
-			})
+	each(t, map[string]error{"nil": nil, "an error of its own": errOwn}, func(t *testing.T, w *world, answer error) {
+		n, op := w.node(), w.node()
+		a := n.stand(nil, func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(10 * time.Second) // it heeds late
+			return answer
 		})
-	}
+		b := w.node().stand(nil, nil)
+		w.Advance(time.Second)
+		_, err := op.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
+		require.NoError(t, err)
+		synctest.Wait()
+		require.False(t, a.leads())
+		require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrReleased)
+		require.Equal(t, time.Second, b.only().from)
+		w.Advance(9 * time.Second)
+		require.Zero(t, w.waiting(), "f has not returned")
+		w.Advance(time.Second)
+		require.Equal(t, 1, w.waiting(), "it stands again")
+		b.cancel(nil)
+		synctest.Wait()
+		require.Len(t, a.all(), 2)
+		require.True(t, a.leads())
+		require.Greater(t, a.all()[1].fence, b.only().fence)
+	})
 }
 
 func TestWhoIsWantedBackLeadsUntilFReturnsAndStandsAgain(t *testing.T) {
@@ -253,31 +249,27 @@ func TestAHigherPriorityLeadsNextAndTakesNothingUnlessItAsks(t *testing.T) {
 
 // What the server refuses, and what it does not answer, ends no Run.
 func TestErrorsOfTheServerDelayACandidate(t *testing.T) {
-	for name, fate := range map[string]link.Fate{
+	each(t, map[string]link.Fate{
 		"a full server":     link.Refuse("OOM command not allowed when used memory > 'maxmemory'."),
 		"rights":            link.Refuse("NOPERM this user has no permissions"),
 		"a server at load":  link.Refuse("LOADING Redis is loading the dataset in memory"),
 		"a lost connection": link.LoseRequest,
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				n.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == "thin_acquire" || c.Name == "lock_acquire" {
-						return fate
-					}
-					return link.Pass
-				})
-				a := n.stand(nil, nil)
-				w.Advance(time.Minute)
-				require.Empty(t, a.all())
-				require.LessOrEqual(t, n.Count("thin_acquire"), 80, "it stays out in between")
-				n.OnCommand(nil)
-				w.Advance(5 * time.Second)
-				require.True(t, a.leads())
-			})
+	}, func(t *testing.T, w *world, fate link.Fate) {
+		n := w.node()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "thin_acquire" || c.Name == "lock_acquire" {
+				return fate
+			}
+			return link.Pass
 		})
-	}
+		a := n.stand(nil, nil)
+		w.Advance(time.Minute)
+		require.Empty(t, a.all())
+		require.LessOrEqual(t, n.Count("thin_acquire"), 80, "it stays out in between")
+		n.OnCommand(nil)
+		w.Advance(5 * time.Second)
+		require.True(t, a.leads())
+	})
 }
 
 func TestAnOperatorWhoEndsAWaitDelaysACandidate(t *testing.T) {
@@ -292,25 +284,6 @@ func TestAnOperatorWhoEndsAWaitDelaysACandidate(t *testing.T) {
 		require.Equal(t, 1, w.waiting())
 		require.True(t, a.leads())
 		require.Empty(t, b.all())
-	})
-}
-
-func TestAClosedNodeEndsItsRuns(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, m := w.node(), w.node()
-		a, b := n.stand(nil, nil), m.stand(nil, nil)
-		out := w.node(node.Config{Label: "out"})
-		w.Notice("l:out", 0, "drain")
-		c := out.stand(nil, nil)
-		w.Advance(5 * time.Second)
-		out.Shut()
-		require.ErrorIs(t, c.returned(), berth.ErrClosed)
-		m.Shut()
-		require.ErrorIs(t, b.returned(), berth.ErrClosed)
-		n.Shut()
-		require.ErrorIs(t, a.returned(), berth.ErrClosed)
-		require.False(t, a.leads())
-		require.ErrorIs(t, n.stand(nil, nil).returned(), berth.ErrClosed)
 	})
 }
 

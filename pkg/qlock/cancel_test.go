@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -28,86 +27,11 @@ func requireCallerLeft(t *testing.T, err error) {
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
 }
 
-func TestACancelOfAClaimThatWasGrantedUnheardReturnsAtOnceAndHandsOn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		q := b.queue(nil)
-		next := a.queue(nil)
-		w.Advance(time.Second)
-		b.Deafen(true)
-		release(t, held)
-		testkit.RequirePending(w.T, q, next)
-		q.Cancel(errMine)
-		refusal := q.Refused(time.Second, berth.ReasonCancelled)
-		requireCallerLeft(t, refusal)
-		require.Equal(t, time.Second, refusal.Waited)
-		w.Advance(0)
-		require.Empty(t, w.Record(refusal.Claim))
-		require.Zero(t, w.Field("gone"), "its acquire was answered, so no tombstone is needed")
-		release(t, next.Granted(time.Second))
-		w.RequireIdle()
-	})
-}
-
-func TestACancelOfAnUnansweredAcquireLeavesATombstoneForAMinute(t *testing.T) {
-	for name, test := range map[string]struct {
-		held   bool
-		opts   *qlock.LockOptions
-		script string
-	}{
-		"that was granted":             {false, nil, "thin_acquire"},
-		"that was granted without end": {false, &qlock.LockOptions{Lease: berth.Forever}, "lock_acquire"},
-		"that waits":                   {true, nil, "lock_acquire"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				n.connect()
-				if test.held {
-					other.take(&qlock.LockOptions{NoRenew: true, Lease: 2 * time.Second})
-				}
-				start := w.Now()
-				n.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == test.script {
-						return link.LoseReply
-					}
-					return link.Pass
-				})
-				q := n.queue(test.opts)
-				w.Advance(time.Second)
-				testkit.RequirePending(w.T, q)
-				require.EqualValues(t, 1, w.Field("used"))
-				q.Cancel(errMine)
-				refusal := q.Refused(start+time.Second, berth.ReasonCancelled)
-				requireCallerLeft(t, refusal)
-				w.Advance(ms)
-				require.Equal(t, "!gone", w.Record(refusal.Claim))
-				require.Empty(t, w.line(other))
-				before := w.Dump()
-				late := w.ask(claim{node: n.ID(), id: refusal.Claim})
-				require.Equal(t, "gone", late.Status())
-				require.Equal(t, before, w.Dump())
-				w.Until(start + time.Minute)
-				require.Equal(t, "!gone", w.Record(refusal.Claim))
-				w.Advance(1001 * ms)
-				w.sweep()
-				w.RequireIdle()
-			})
-		})
-	}
-}
-
 func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		n.OnCommand(func(c link.Command) link.Fate {
-			if asks(c, "acquire") {
-				return link.Late
-			}
-			return link.Pass
-		})
+		n.meets("acquire", link.Late)
 		start := w.Now()
 		q := n.queue(nil)
 		w.Advance(10 * ms)
@@ -159,37 +83,34 @@ func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
 }
 
 func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		opts     qlock.LockOptions
 		from, to time.Duration
-	}{
+	}
+	each(t, map[string]row{
 		"without jitter":          {qlock.LockOptions{Attempts: qlock.Attempts{Max: 5, Delay: 300 * ms, Jitter: -1}}, 1200 * ms, 1200 * ms},
 		"with the default pause":  {qlock.LockOptions{Attempts: qlock.Attempts{Max: 11, Jitter: -1}}, 2 * time.Second, 2 * time.Second},
 		"with the default jitter": {qlock.LockOptions{Attempts: qlock.Attempts{Max: 41}}, 8 * time.Second, 9 * time.Second},
 		"before MaxWait":          {qlock.LockOptions{Attempts: qlock.Attempts{Max: 2, Jitter: -1}, MaxWait: 201 * ms}, 200 * ms, 200 * ms},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				a.take(&qlock.LockOptions{Lease: berth.Forever})
-				b.connect()
-				start := w.Now()
-				q := b.queue(&test.opts)
-				<-q.Done
-				err := q.Refused(q.At, berth.ReasonAttempts)
-				require.ErrorIs(t, err, berth.ErrBusy)
-				require.NotErrorIs(t, err, context.DeadlineExceeded)
-				require.NoError(t, err.Cause)
-				require.GreaterOrEqual(t, q.At-start, test.from)
-				require.LessOrEqual(t, q.At-start, test.to)
-				require.ErrorContains(t, err, "attempts used up after ")
-				require.Equal(t, 1, b.Count("lock_acquire"), "it waits in line for the whole time")
-				require.Contains(t, b.Kinds(), observe.AttemptsUsedUp)
-				synctest.Wait()
-				require.Empty(t, w.line(a))
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, test row) {
+		a, b := w.node(), w.node()
+		a.take(&qlock.LockOptions{Lease: berth.Forever})
+		b.connect()
+		start := w.Now()
+		q := b.queue(&test.opts)
+		<-q.Done
+		err := q.Refused(q.At, berth.ReasonAttempts)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		require.NoError(t, err.Cause)
+		require.GreaterOrEqual(t, q.At-start, test.from)
+		require.LessOrEqual(t, q.At-start, test.to)
+		require.ErrorContains(t, err, "attempts used up after ")
+		require.Equal(t, 1, b.Count("lock_acquire"), "it waits in line for the whole time")
+		require.Contains(t, b.Kinds(), observe.AttemptsUsedUp)
+		synctest.Wait()
+		require.Empty(t, w.line(a))
+	})
 }
 
 func TestASingleAttemptNeverWaits(t *testing.T) {
@@ -214,7 +135,6 @@ func TestASingleAttemptNeverWaits(t *testing.T) {
 
 func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(node.Config{Label: "holder"}), w.node(node.Config{Label: "waiter"})
 		detailed := w.with(qlock.LockOptions{DetailedErrors: true})
 		held := a.takeFor("me", &qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
@@ -245,10 +165,8 @@ func TestDetailedErrorsTellWhoHoldsAndWhoWaits(t *testing.T) {
 			require.ErrorAs(t, err, &refusal, name)
 			require.Len(t, refusal.Holders, 1, name)
 			h := refusal.Holders[0]
-			require.Equal(t, held.ID(), h.ID, name)
-			require.Equal(t, "me", h.Owner, name)
-			require.Equal(t, held.Fence(), h.Fence, name)
-			require.Equal(t, map[string]string{"why": "a test"}, h.Meta, name)
+			meta := map[string]string{"why": "a test"}
+			require.Equal(t, []any{held.ID(), "me", held.Fence(), meta}, []any{h.ID, h.Owner, h.Fence, h.Meta}, name)
 			require.InDelta(t, 1500*ms, h.Held, float64(5*ms), name)
 			require.Len(t, refusal.Waiters, 10, name)
 			for i, waiter := range refusal.Waiters {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,6 @@ import (
 
 // The table of the docs on how a hold ends, as far as it is about locks.
 func TestHowALockEnds(t *testing.T) {
-	ctx := context.Background()
 	plays := map[string]func(w *world, n *proc) *qlock.Lock{
 		"Release of its handle": func(w *world, n *proc) *qlock.Lock {
 			l := n.take(nil)
@@ -31,7 +31,7 @@ func TestHowALockEnds(t *testing.T) {
 		},
 		"Release of one of several entries": func(w *world, n *proc) *qlock.Lock {
 			n.takeFor("me", nil)
-			l := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			l := n.again("me")
 			release(w.T, l)
 			return l
 		},
@@ -148,4 +148,131 @@ func TestHowALockEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestDoWithoutAFunctionIsRefused(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, n := context.Background(), w.node()
+		for name, err := range map[string]error{
+			"Do": n.Do(ctx, door, nil, nil), "TryDo": n.TryDo(ctx, door, nil, nil),
+			"DoAll": n.DoAll(ctx, []string{door}, nil, nil), "TryDoAll": n.TryDoAll(ctx, []string{door}, nil, nil),
+		} {
+			require.ErrorIs(t, err, berth.ErrInvalidConfig, name)
+		}
+		require.Empty(t, w.Keys())
+	})
+}
+
+// A sum of extensions that nobody can count any more must not end what it was to keep.
+func TestAnExtensionBeyondAllTimeIsRefused(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	each(t, map[string]*qlock.LockOptions{
+		"renews": nil, "NoRenew": {NoRenew: true},
+	}, func(t *testing.T, w *world, opts *qlock.LockOptions) {
+		ctx, n := context.Background(), w.node()
+		l := n.take(opts)
+		require.NoError(t, l.Extend(ctx, 200*year))
+		before, left := w.Dump(), l.Left()
+		n.Reset()
+		err := l.Extend(ctx, 200*year)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.ErrorContains(t, err, "by")
+		require.Empty(t, n.Counts(), "nothing is sent")
+		require.Equal(t, before, w.Dump())
+		require.Equal(t, left, l.Left())
+		w.Advance(time.Minute)
+		require.NoError(t, l.Err())
+		w.honest(l)
+
+		set, err := n.LockAll(ctx, []string{"a", "b"}, nil)
+		require.NoError(t, err)
+		require.NoError(t, set.Locks()[1].Extend(ctx, 200*year))
+		left = set.Locks()[0].Left()
+		require.ErrorIs(t, set.Extend(ctx, 100*year), berth.ErrInvalidConfig)
+		require.LessOrEqual(t, set.Locks()[0].Left(), left, "none of them is extended")
+		require.NoError(t, set.Err())
+	})
+}
+
+// An operator, and entries that extend, may move an end further off than a process can
+// count. To the holder that is no end.
+func TestAnEndFurtherOffThanAllTimeEndsNothing(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, n := context.Background(), w.node()
+		l := n.take(nil)
+		for range 2 {
+			require.NoError(t, w.node().extend(ctx, door, 200*year))
+		}
+		w.Advance(time.Minute)
+		require.NoError(t, l.Err())
+		release(t, l)
+
+		outer := n.takeFor("me", nil)
+		n.takeFor("me", extend(150*year))
+		n.takeFor("me", extend(150*year))
+		w.Advance(time.Minute)
+		require.NoError(t, outer.Err())
+	})
+}
+
+// A holder that overran its lease: whatever it calls, its successor keeps what it has, to the last byte of its record.
+func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
+	type row struct {
+		opts  qlock.LockOptions
+		ended error
+	}
+	each(t, map[string]row{
+		"a fixed lease":    {qlock.LockOptions{NoRenew: true, Lease: time.Second}, berth.ErrExpired},
+		"a renewing lease": {qlock.LockOptions{Lease: time.Second}, berth.ErrLost},
+		"a maximum hold":   {qlock.LockOptions{MaxHold: time.Second}, berth.ErrExpired},
+	}, func(t *testing.T, w *world, row row) {
+		a, b := w.node(), w.node()
+		for _, successorOf := range []string{"other", "me"} {
+			old := a.takeFor("me", &row.opts)
+			q := b.queueOn(berth.WithOwner(ctx, successorOf), &qlock.LockOptions{
+				NoRenew: true, Lease: time.Minute, Conflict: qlock.Wait, MaxWait: time.Hour,
+			})
+			if errors.Is(row.ended, berth.ErrLost) {
+				a.Stall()
+			}
+			<-q.Done
+			require.NoError(t, q.Err)
+			successor := q.Got
+			a.Flow()
+			w.Advance(100 * ms)
+			before, left := w.Dump(), successor.Left()
+			for call, do := range map[string]func() error{
+				"Renew":   func() error { return old.Renew(ctx) },
+				"Extend":  func() error { return old.Extend(ctx, time.Second) },
+				"Detach":  func() error { return testkit.Second(old.Detach(ctx)) },
+				"Err":     old.Err,
+				"Release": func() error { return old.Release(ctx) },
+			} {
+				err := do()
+				require.ErrorIs(t, err, row.ended, call)
+				require.ErrorIs(t, err, berth.ErrNotHeld, call)
+				synctest.Wait()
+				require.Equal(t, before, w.Dump(), call)
+			}
+			// What it sent before it knew comes late.
+			for _, mode := range []string{"beat", "renew", "detach", "extend 60000 late"} {
+				r := w.Call("lock_renew", "60000", "berth:wake:", door, a.ID(), old.ID(), mode)
+				require.Equal(t, "unknown", r.Str(4), mode)
+				require.Equal(t, before, w.Dump(), mode)
+			}
+			r := w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), old.ID(), "0")
+			require.Equal(t, "not_held", r.Status())
+			// Nor under the successor's name, by another node.
+			r = w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), successor.ID(), "0")
+			require.Equal(t, "taken", r.Status())
+			r = w.Call("lock_renew", "60000", "berth:wake:", door, a.ID(), successor.ID(), "extend 60000 late")
+			require.Equal(t, "taken", r.Str(4))
+			require.Equal(t, before, w.Dump())
+			require.Equal(t, left, successor.Left())
+			w.honest(successor)
+			release(t, successor)
+			w.RequireIdle()
+		}
+	})
 }

@@ -9,30 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// TestTheEventsOfEveryCourse plays one course after the other, and looks at what
-// one node says of it, in its order.
+// What one node says of a course, in its order. TestHowALockEnds has that of each end.
 func TestTheEventsOfEveryCourse(t *testing.T) {
-	courses := map[string]struct {
+	type course struct {
 		play func(w *world, n *proc)
 		want []observe.Kind
-	}{
-		"granted and released": {
-			func(w *world, n *proc) { require.NoError(w.T, n.take(nil).Release(context.Background())) },
-			[]observe.Kind{observe.Granted, observe.Released},
-		},
-		"released twice": {
-			func(w *world, n *proc) {
-				l := n.take(nil)
-				require.NoError(w.T, l.Release(context.Background()))
-				require.NoError(w.T, l.Release(context.Background()))
-			},
-			[]observe.Kind{observe.Granted, observe.Released},
-		},
+	}
+	each(t, map[string]course{
 		"a re-entry": {
 			func(w *world, n *proc) {
 				outer := n.takeFor("me", nil)
@@ -54,7 +41,7 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		"a re-entry that outlives": {
 			func(w *world, n *proc) {
 				outer := n.takeFor("me", nil)
-				inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+				inner := n.again("me")
 				require.NoError(w.T, outer.Release(context.Background()))
 				require.NoError(w.T, inner.Release(context.Background()))
 				require.Zero(w.T, n.Told(observe.Reentered)[0].Lease)
@@ -78,30 +65,6 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
 		},
-		"refused": {
-			func(w *world, n *proc) {
-				w.node().take(nil)
-				_, err := n.TryLock(context.Background(), door, nil)
-				require.Error(w.T, err)
-			},
-			[]observe.Kind{observe.Refused},
-		},
-		"timed out": {
-			func(w *world, n *proc) {
-				w.node().take(nil)
-				<-n.queue(&qlock.LockOptions{MaxWait: time.Second}).Done
-			},
-			[]observe.Kind{observe.Queued, observe.TimedOut},
-		},
-		"cancelled": {
-			func(w *world, n *proc) {
-				w.node().take(nil)
-				q := n.queue(nil)
-				q.Cancel(nil)
-				<-q.Done
-			},
-			[]observe.Kind{observe.Queued, observe.Cancelled},
-		},
 		"requeued": {
 			func(w *world, n *proc) {
 				other := w.node()
@@ -118,17 +81,6 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
 		},
-		"extended": {
-			func(w *world, n *proc) {
-				l := n.take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.T, l.Extend(context.Background(), time.Second))
-				e := n.Told(observe.Extended)[0]
-				require.Equal(w.T, time.Second, e.Lease)
-				require.Equal(w.T, 7*time.Second-margin, e.Left)
-				require.Equal(w.T, l.Fence(), e.Fence)
-			},
-			[]observe.Kind{observe.Granted, observe.Extended},
-		},
 		"extended by force": {
 			func(w *world, n *proc) {
 				l := w.node().take(&qlock.LockOptions{NoRenew: true})
@@ -137,52 +89,6 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
 			},
 			[]observe.Kind{observe.Extended},
-		},
-		"expired": {
-			func(w *world, n *proc) {
-				l := n.take(&qlock.LockOptions{NoRenew: true})
-				<-l.Done()
-			},
-			[]observe.Kind{observe.Granted, observe.Expired},
-		},
-		"lost": {
-			func(w *world, n *proc) {
-				l := n.take(nil)
-				w.Do("FLUSHALL")
-				<-l.Done()
-				require.ErrorIs(w.T, l.Release(context.Background()), berth.ErrLost)
-			},
-			[]observe.Kind{observe.Granted, observe.Lost},
-		},
-		"released by another": {
-			func(w *world, n *proc) {
-				l := n.take(nil)
-				require.NoError(w.T, w.node().end(context.Background(), door))
-				<-l.Done()
-			},
-			[]observe.Kind{observe.Granted, observe.ReleasedByOther},
-		},
-		"by force": {
-			func(w *world, n *proc) {
-				other := w.node()
-				l := other.take(nil)
-				_, err := other.Lock(l.Context(), door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-				require.NoError(w.T, err)
-				require.NoError(w.T, n.end(context.Background(), door))
-				require.Equal(w.T, 2, n.Told(observe.ForceReleased)[0].Count)
-			},
-			[]observe.Kind{observe.ForceReleased},
-		},
-		"a node by force": {
-			func(w *world, n *proc) {
-				other := w.node()
-				l := other.take(nil)
-				_, err := n.Operator().Release(context.Background(), berth.Target{Node: other.ID()})
-				require.NoError(w.T, err)
-				e := n.Told(observe.ForceReleased)[0]
-				require.Equal(w.T, []any{l.ID(), 1}, []any{e.Claim, e.Count})
-			},
-			[]observe.Kind{observe.ForceReleased},
 		},
 		"what it tells of a hold": {
 			func(w *world, n *proc) {
@@ -217,47 +123,43 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
 		},
-		"detached and resumed": {
-			func(w *world, n *proc) {
-				_ = n.resume(detach(w.T, n.take(nil)))
-			},
-			[]observe.Kind{observe.Granted, observe.Detached, observe.Resumed},
-		},
-		"heartbeats": {
-			func(w *world, n *proc) {
-				n.take(nil)
-				w.Advance(lease)
-				e := n.Told(observe.Heartbeat)[0]
-				require.Equal(w.T, []any{"", 1, nil}, []any{e.Name, e.Count, e.Err})
-			},
-			[]observe.Kind{observe.Granted},
-		},
-		"repeated": {
-			func(w *world, n *proc) {
-				n.Once("thin_acquire", link.LoseReply)
-				n.take(nil)
-				e := n.Told(observe.Repeated)[0]
-				require.Equal(w.T, "thin_acquire", e.Detail)
-				require.Equal(w.T, 1, e.Count)
-			},
-			[]observe.Kind{observe.Repeated, observe.Granted},
-		},
-	}
-	for name, course := range courses {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				course.play(w, n)
-				w.Advance(0)
-				for _, e := range n.Events() {
-					require.Equal(t, n.ID(), e.Node)
-					if e.Kind != observe.Subscribed && e.Kind != observe.Heartbeat {
-						require.Equal(t, door, e.Name)
-					}
-				}
-				kinds := slices.DeleteFunc(n.Kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
-				require.Equal(t, course.want, kinds)
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, course course) {
+		n := w.node()
+		course.play(w, n)
+		w.Advance(0)
+		for _, e := range n.Events() {
+			require.Equal(t, n.ID(), e.Node)
+			if e.Kind != observe.Subscribed && e.Kind != observe.Heartbeat {
+				require.Equal(t, door, e.Name)
+			}
+		}
+		kinds := slices.DeleteFunc(n.Kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
+		require.Equal(t, course.want, kinds)
+	})
+}
+
+// One who waits for several locks is a claim after the other.
+func TestTheEventsSayHowManyWaitForAllLocksOfASet(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		names := []string{"a", "b", "c"}
+		var held []*qlock.Lock
+		for _, name := range names {
+			l, err := other.Lock(ctx, name, nil)
+			require.NoError(t, err)
+			held = append(held, l)
+		}
+		gets, late := n.all(ctx, nil, names...), n.all(ctx, &qlock.LockOptions{MaxWait: time.Second}, names...)
+		require.Equal(t, 2, n.Waiting())
+		<-late.Done
+		require.ErrorIs(t, late.Err, berth.ErrNotAcquired)
+		require.Equal(t, 1, n.Waiting())
+		for _, l := range held {
+			require.NoError(t, l.Release(ctx))
+		}
+		<-gets.Done
+		require.NoError(t, gets.Err)
+		require.Zero(t, n.Waiting())
+		require.NoError(t, gets.Got.Release(ctx))
+	})
 }

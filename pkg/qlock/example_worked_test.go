@@ -19,7 +19,6 @@ import (
 func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(node.Config{Lease: 10 * time.Second})
-		ctx := context.Background()
 		enter := func(conflict qlock.Conflict, lease time.Duration) *qlock.Lock {
 			return n.takeFor("order 42", &qlock.LockOptions{Conflict: conflict, Lease: lease, NoRenew: true})
 		}
@@ -44,8 +43,7 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			w.Until(step.at)
 			require.NoError(t, step.do(), step.at)
 			w.Advance(0)
-			info, err := n.look(ctx, door)
-			require.NoError(t, err)
+			info := n.info()
 			require.Len(t, info.entries, step.entries, step.at)
 			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
@@ -90,8 +88,7 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 				enter := func(conflict qlock.Conflict, left time.Duration) {
 					inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, Lease: more})
 					require.NoError(t, err)
-					info, err := n.look(ctx, door)
-					require.NoError(t, err)
+					info := n.info()
 					require.Equal(t, left, info.Left, conflict)
 					require.NoError(t, inner.Release(ctx))
 				}
@@ -119,27 +116,24 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 	work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
 	entries := func(t *testing.T, n *proc) int {
 		t.Helper()
-		info, err := n.look(context.Background(), door)
-		require.NoError(t, err)
+		info := n.info()
 		return len(info.entries)
 	}
-	for name, noRenew := range map[string]bool{"the outermost, which renewed": false, "the outermost, which did not": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				a.takeFor("order 42", &qlock.LockOptions{NoRenew: noRenew})
-				inner := b.takeFor("order 42", work)
-				a.Die()
-				w.Advance(lease)
-				want := berth.ErrLost
-				if noRenew {
-					want = berth.ErrExpired
-				}
-				require.ErrorIs(t, inner.Err(), want)
-				require.Zero(t, entries(t, b))
-			})
-		})
-	}
+	each(t, map[string]bool{
+		"the outermost, which renewed": false, "the outermost, which did not": true,
+	}, func(t *testing.T, w *world, noRenew bool) {
+		a, b := w.node(), w.node()
+		a.takeFor("order 42", &qlock.LockOptions{NoRenew: noRenew})
+		inner := b.takeFor("order 42", work)
+		a.Die()
+		w.Advance(lease)
+		want := berth.ErrLost
+		if noRenew {
+			want = berth.ErrExpired
+		}
+		require.ErrorIs(t, inner.Err(), want)
+		require.Zero(t, entries(t, b))
+	})
 	t.Run("another", func(t *testing.T) {
 		inWorld(t, func(t *testing.T, w *world) {
 			a, b := w.node(), w.node()
@@ -161,9 +155,9 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 func TestWhatIsNotGivenBack(t *testing.T) {
 	const more = 2 * time.Second
 	extend := &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: more}
-	for name, release := range map[string]func(t *testing.T, a, b *proc, inner *qlock.Lock){
+	each(t, map[string]func(t *testing.T, a, b *proc, inner *qlock.Lock){
 		"an entry of another process stays": func(t *testing.T, _, b *proc, inner *qlock.Lock) {
-			b.takeFor("order 42", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			b.again("order 42")
 			require.NoError(t, inner.Release(context.Background()))
 		},
 		"the entry was detached": func(t *testing.T, a, _ *proc, inner *qlock.Lock) {
@@ -173,20 +167,14 @@ func TestWhatIsNotGivenBack(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, resumed.Release(context.Background()))
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				w.Advance(time.Second)
-				outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
-				inner := a.takeFor("order 42", extend)
-				release(t, a, b, inner)
-				left, ok := w.LeftOf(outer.ID())
-				require.True(t, ok)
-				require.Equal(t, lease+more, left)
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, release func(t *testing.T, a, b *proc, inner *qlock.Lock)) {
+		a, b := w.node(), w.node()
+		w.Advance(time.Second)
+		outer := a.takeFor("order 42", &qlock.LockOptions{NoRenew: true})
+		inner := a.takeFor("order 42", extend)
+		release(t, a, b, inner)
+		w.requireLeft(lease+more, outer)
+	})
 }
 
 func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
@@ -197,9 +185,7 @@ func TestAnEntryThatIsEndedByForceGivesNothingBack(t *testing.T) {
 		count, err := a.Operator().Release(context.Background(), berth.Target{Node: b.ID()})
 		require.NoError(t, err)
 		require.Equal(t, 1, count)
-		left, ok := w.LeftOf(outer.ID())
-		require.True(t, ok)
-		require.Equal(t, lease+time.Second, left)
+		w.requireLeft(lease+time.Second, outer)
 		w.Advance(lease)
 		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
 	})

@@ -1,7 +1,6 @@
 package qlock_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -56,7 +54,6 @@ func (w *world) comesAndGoes() {
 // What a thin name cannot express makes it fat in the same call. The hold that there was goes on, and
 // once the name has been calm for so long it is thin again.
 func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
-	ctx := context.Background()
 	enters := func(how qlock.Conflict) func(w *world, n, other *proc, l *qlock.Lock) func() {
 		return func(w *world, n, _ *proc, l *qlock.Lock) func() {
 			inner := n.takeFor("me", &qlock.LockOptions{Conflict: how})
@@ -64,7 +61,7 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 			return func() { release(w.T, inner); release(w.T, l) }
 		}
 	}
-	for name, play := range map[string]func(w *world, n, other *proc, l *qlock.Lock) (end func()){
+	each(t, map[string]func(w *world, n, other *proc, l *qlock.Lock) (end func()){
 		"its owner enters once more":    enters(qlock.WorkThrough),
 		"its owner enters, and extends": enters(qlock.ExtendAndWorkThrough),
 		"it is extended": func(w *world, _, _ *proc, l *qlock.Lock) func() {
@@ -126,75 +123,42 @@ func TestAThinNameBecomesFatWhereItHasToAndThinAgain(t *testing.T) {
 			require.Equal(w.T, []string{"r.1"}, w.line(n))
 			return func() { w.Advance(time.Second); release(w.T, l) } // it has died
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				release(t, n.take(nil))
-				w.requireForm(true, "idle")
-				w.Advance(time.Second)
-				l := n.takeFor("me", &qlock.LockOptions{MaxHold: time.Hour, Meta: map[string]string{"why": "a test"}})
-				w.requireForm(true, "held")
-				require.Equal(t, l.Fence(), w.Field("fence"))
-				was := n.info().entries[0]
-				w.Advance(10 * ms)
-
-				end := play(w, n, other, l)
-				w.requireForm(false, "in use")
-				if entries := n.info().entries; len(entries) > 0 {
-					is := entries[0]
-					require.Equal(t, []any{was.ID, was.Owner, was.Fence, was.Lease, was.MaxHold, was.Granted, was.Meta},
-						[]any{is.ID, is.Owner, is.Fence, is.Lease, is.MaxHold, is.Granted, is.Meta})
-					if is.Node == was.Node && !is.Detached {
-						w.honest(l)
-					}
-				}
-				end()
-				w.requireForm(false, "so soon")
-				fence := w.Field("fence")
-				require.GreaterOrEqual(t, fence, l.Fence())
-
-				w.Advance(time.Minute) // the longest that a tombstone stays
-				w.sweep()
-				w.Advance(11 * time.Second)
-				w.comesAndGoes()
-				w.requireForm(true, "it has been calm")
-				w.RequireIdle()
-				require.Greater(t, w.Field("fence"), fence)
-				w.Advance(ms)
-				require.Greater(t, n.take(nil).Fence(), fence)
-				w.requireForm(true, "held again")
-			})
-		})
-	}
-}
-
-// A name that has been in use is thin again at the first write after 10 seconds of calm.
-func TestAnIdleNameBecomesThinAfterTenSecondsOfCalm(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.ask(claim{node: "h", id: "h.1"})
-		w.ask(claim{node: "q", id: "q.1"})
+	}, func(t *testing.T, w *world, play func(w *world, n, other *proc, l *qlock.Lock) (end func())) {
+		n, other := w.node(), w.node()
+		release(t, n.take(nil))
+		w.requireForm(true, "idle")
 		w.Advance(time.Second)
-		require.Equal(t, []string{"q.1"}, w.serve("h.1"))
-		calm := w.Now()
-		w.comesAndGoes()
-		w.requireForm(false)
-		w.ask(claim{node: "x", id: "x.dies"})
-		w.Until(calm + ms + lease)
-		w.sweep()
-		w.requireForm(false)
-		require.Zero(t, w.Field("used"))
-		w.Until(calm + 9998*ms)
-		w.comesAndGoes()
-		w.requireForm(false)
+		l := n.takeFor("me", &qlock.LockOptions{MaxHold: time.Hour, Meta: map[string]string{"why": "a test"}})
+		w.requireForm(true, "held")
+		require.Equal(t, l.Fence(), w.Field("fence"))
+		was := n.info().entries[0]
+		w.Advance(10 * ms)
+
+		end := play(w, n, other, l)
+		w.requireForm(false, "in use")
+		if entries := n.info().entries; len(entries) > 0 {
+			is := entries[0]
+			require.Equal(t, []any{was.ID, was.Owner, was.Fence, was.Lease, was.MaxHold, was.Granted, was.Meta},
+				[]any{is.ID, is.Owner, is.Fence, is.Lease, is.MaxHold, is.Granted, is.Meta})
+			if is.Node == was.Node && !is.Detached {
+				w.honest(l)
+			}
+		}
+		end()
+		w.requireForm(false, "so soon")
 		fence := w.Field("fence")
+		require.GreaterOrEqual(t, fence, l.Fence())
+
+		w.Advance(time.Minute) // the longest that a tombstone stays
 		w.sweep()
-		w.requireForm(false, "nothing was there to write")
+		w.Advance(11 * time.Second)
 		w.comesAndGoes()
-		require.Equal(t, calm+10*time.Second, w.Now())
-		w.requireForm(true)
+		w.requireForm(true, "it has been calm")
+		w.RequireIdle()
 		require.Greater(t, w.Field("fence"), fence)
-		require.Equal(t, w.Now()+time.Minute, w.Expiry(), "the linger")
+		w.Advance(ms)
+		require.Greater(t, n.take(nil).Fence(), fence)
+		w.requireForm(true, "held again")
 	})
 }
 
@@ -219,7 +183,6 @@ func TestANameWithATombstoneBecomesThinOnceThatHasEnded(t *testing.T) {
 
 // What only looks, or is refused, leaves a name as it is: thin, and with its expiry.
 func TestWhatIsRefusedOrOnlyLooksWritesNothingOnAThinName(t *testing.T) {
-	ctx := context.Background()
 	call := func(want, script string, args ...string) func(w *world, n *proc) {
 		return func(w *world, _ *proc) {
 			r := w.write(script, args...)
@@ -306,46 +269,6 @@ func (w *world) writeNothing(n *proc, all map[string]func(w *world, n *proc)) {
 	}
 }
 
-// What a thin name cannot hold makes it fat from the grant on.
-func TestTheClaimsThatAThinNameHolds(t *testing.T) {
-	for name, test := range map[string]struct {
-		opts   qlock.LockOptions
-		linger time.Duration
-		thin   bool
-	}{
-		"plain":                               {thin: true},
-		"of a fixed lease":                    {opts: qlock.LockOptions{NoRenew: true, Lease: time.Second}, thin: true},
-		"with a maximum hold":                 {opts: qlock.LockOptions{MaxHold: time.Second}, thin: true},
-		"with metadata":                       {opts: qlock.LockOptions{Meta: map[string]string{"k": strings.Repeat("v", 300)}}, thin: true},
-		"with more metadata":                  {opts: qlock.LockOptions{Meta: map[string]string{"k": strings.Repeat("v", 600)}}},
-		"longer than the wait lease":          {opts: qlock.LockOptions{NoRenew: true, Lease: lease + ms}},
-		"without end":                         {opts: qlock.LockOptions{Lease: berth.Forever}},
-		"without end, with a maximum":         {opts: qlock.LockOptions{Lease: berth.Forever, MaxHold: time.Minute}},
-		"longer than an idle name stays":      {linger: lease - ms},
-		"as long as an idle name stays":       {linger: lease, thin: true},
-		"drawn, with nobody else in line":     {opts: qlock.LockOptions{Access: qlock.Random}, thin: true},
-		"last come first, with nobody before": {opts: qlock.LockOptions{Access: qlock.LIFO, Priority: 3}, thin: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node(node.Config{Linger: test.linger})
-				first := n.take(&test.opts) // of a name that is not there yet
-				w.requireForm(test.thin)
-				w.honest(first)
-				release(t, first)
-				w.Do("DEL", stateKey, lineKey)
-				w.Advance(ms)
-				fence := n.take(nil)
-				release(t, fence)
-				w.Advance(ms)
-				second := n.take(&test.opts)
-				require.Greater(t, second.Fence(), fence.Fence())
-				w.requireForm(test.thin)
-			})
-		})
-	}
-}
-
 // After a failover a fence may lie ahead of the clock. What follows is numbered above it, in the fat
 // form, until the clock has passed it.
 func TestAFenceThatLiesAheadOfTheClockIsOutnumbered(t *testing.T) {
@@ -367,27 +290,5 @@ func TestAFenceThatLiesAheadOfTheClockIsOutnumbered(t *testing.T) {
 		w.comesAndGoes()
 		w.requireForm(true)
 		require.Greater(t, n.take(nil).Fence(), ahead+5)
-	})
-}
-
-// A hold that has expired makes way for the next one, in the thin form, and neither its heartbeat nor
-// its release touches that.
-func TestAnExpiredHoldOfAThinNameIsSucceededThinly(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		old := claim{node: "old", id: "old.1"}
-		first := w.ask(old)
-		w.Until(lease - ms)
-		require.Equal(t, "held", w.ask(claim{node: "n", id: "n.1", try: true}).Status())
-		w.Until(lease)
-		next := w.ask(claim{node: "n", id: "n.1", try: true})
-		require.Equal(t, "granted", next.Status())
-		require.Greater(t, next.Int(2), first.Int(2))
-		before := w.kept()
-		require.Equal(t, "fat", w.thinly("thin_renew", old.id, "60000").Status())
-		require.Equal(t, "fat", w.thinly("thin_release", old.id).Status())
-		require.Equal(t, "unknown", w.write("lock_renew", "old", old.id, "beat").Str(4))
-		require.Equal(t, "not_held", w.write("lock_release", "old", old.id, "0").Status())
-		require.Equal(t, before, w.kept())
-		w.requireForm(true)
 	})
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -86,20 +85,16 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		n.connect()
-		ctx := context.Background()
 		l := n.take(&qlock.LockOptions{Meta: map[string]string{"why": "a test"}})
 		require.True(t, strings.HasPrefix(l.ID(), n.ID()+"."))
-		require.Equal(t, door, l.Name())
 		require.Equal(t, l.ID(), l.Owner(), "every claim is its own owner")
 		require.Positive(t, l.Fence())
-		require.Equal(t, qlock.Granted, l.Via())
-		require.Zero(t, l.Waited())
-		require.Equal(t, lease-margin, l.Left())
+		require.Equal(t, []any{door, qlock.Granted}, []any{l.Name(), l.Via()})
+		require.Equal(t, []time.Duration{0, lease - margin}, []time.Duration{l.Waited(), l.Left()})
 		require.Equal(t, l.Fence(), n.Fence(l.Context(), door))
 		require.Zero(t, n.Fence(ctx, door))
 		require.Zero(t, n.Fence(l.Context(), "another"))
-		info, err := n.look(ctx, door)
-		require.NoError(t, err)
+		info := n.info()
 		require.Equal(t, lease, info.Left)
 		require.Equal(t, l.Fence(), info.fence)
 		require.Equal(t, map[string]string{"why": "a test"}, info.entries[0].Meta)
@@ -113,28 +108,13 @@ func TestALockIsTakenAndGivenBackWithTwoScripts(t *testing.T) {
 		require.ErrorIs(t, l.Renew(ctx), berth.ErrReleased)
 		require.ErrorIs(t, l.Extend(ctx, time.Second), berth.ErrReleased)
 		w.RequireIdle()
-		next := n.take(nil)
-		require.Greater(t, next.Fence(), l.Fence())
-		release(t, next)
-	})
-}
-
-func TestOneHoldsAndTheOthersWait(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		first, second := b.queue(nil), a.queue(nil)
-		w.Advance(time.Minute)
-		testkit.RequirePending(w.T, first, second)
-		require.NoError(t, held.Err())
-		release(t, held)
-		l := first.Granted(time.Minute)
-		require.Greater(t, l.Fence(), held.Fence())
-		require.Equal(t, time.Minute, l.Waited())
-		testkit.RequirePending(w.T, second)
-		release(t, l)
-		release(t, second.Granted(time.Minute))
-		w.RequireIdle()
+		for _, access := range []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO} { // with nobody in line they are alike
+			w.Advance(ms) // two grants of one microsecond are nothing plain
+			next := n.take(&qlock.LockOptions{Access: access})
+			w.requireForm(true, access)
+			require.Greater(t, next.Fence(), l.Fence())
+			release(t, next)
+		}
 	})
 }
 
@@ -165,74 +145,24 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 	})
 }
 
-// Whoever died in line may be more than one script drops: then somebody who lives
-// stands ahead though the lock is free.
-func TestTryLockBehindMoreDeadWaitersThanOneScriptDrops(t *testing.T) {
-	crowd := func(w *world) (living claim) {
-		w.ask(claim{node: "dead", id: "dead.0"})
-		for i := range 104 {
-			w.ask(claim{node: "dead", id: fmt.Sprint("dead.", i+1)})
-		}
-		living = claim{node: "lives", id: "lives.1", wait: time.Minute}
-		require.Equal(w.T, "queued", w.ask(living).Status())
-		w.Until(lease)
-		return living
-	}
-	t.Run("the script's answer", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			crowd(w)
-			r := w.ask(claim{node: "x", id: "x.1", try: true})
-			require.Equal(t, "ahead", r.Status(), "the lock is free")
-			require.EqualValues(t, 0, r.Int(1))
-			require.EqualValues(t, 6, r.Int(2))
-			require.EqualValues(t, 100, r.Int(3))
-			require.EqualValues(t, 2, r.Int(4), "more is left")
-		})
-	})
-	t.Run("the node sweeps and asks again", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			living := crowd(w)
-			n := w.node()
-			_, err := n.TryLock(context.Background(), door, nil)
-			var refusal *berth.AcquireError
-			require.ErrorAs(t, err, &refusal)
-			require.Equal(t, berth.ReasonHeld, refusal.Reason, "by the one that lived")
-			entries, waiters := w.held(n)
-			require.Equal(t, []string{living.id}, entries)
-			require.Empty(t, waiters)
-		})
-	})
-}
-
+// What Do makes of the end of its function, its caller and its hold is proved by internal/engine.
 func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
-		caller := berth.WithOwner(context.Background(), "me")
+		nothing := func(context.Context) error { return nil }
 		for name, do := range map[string]func(context.Context, string, *qlock.LockOptions, func(context.Context) error) error{
 			"Do": n.Do, "TryDo": n.TryDo,
 		} {
-			err := do(caller, door, nil, func(ctx context.Context) error {
-				require.Equal(t, "me", berth.Owner(ctx))
-				require.Positive(t, n.Fence(ctx, door))
-				require.ErrorIs(t, other.TryDo(context.Background(), door, nil, func(context.Context) error { return nil }), berth.ErrBusy)
-				require.ErrorIs(t, n.TryDo(ctx, door, nil, func(context.Context) error { return nil }), berth.ErrDeadlock, "the owner holds it")
+			err := do(berth.WithOwner(ctx, "me"), door, nil, func(inner context.Context) error {
+				require.Equal(t, "me", berth.Owner(inner))
+				require.Positive(t, n.Fence(inner, door))
+				require.ErrorIs(t, other.TryDo(ctx, door, nil, nothing), berth.ErrBusy)
+				require.ErrorIs(t, n.TryDo(inner, door, nil, nothing), berth.ErrDeadlock, "the owner holds it")
 				return errMine
 			})
 			require.Equal(t, errMine, err, name)
 			w.RequireIdle()
 		}
-		require.PanicsWithValue(t, "mine", func() {
-			_ = n.Do(caller, door, nil, func(context.Context) error { panic("mine") })
-		})
-		w.RequireIdle()
-		ctx, cancel := context.WithCancelCause(caller)
-		err := n.Do(ctx, door, nil, func(inner context.Context) error {
-			cancel(errMine)
-			<-inner.Done()
-			return context.Cause(inner)
-		})
-		require.Equal(t, errMine, err, "the caller's end reaches the function; the lock had not ended")
-		w.RequireIdle()
 	})
 }
 
@@ -251,94 +181,27 @@ func TestDoJoinsWhatEndedTheLock(t *testing.T) {
 	})
 }
 
-func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
-	for name, test := range map[string]struct {
-		opts   qlock.LockOptions
-		script string
-	}{
-		"renewing":    {qlock.LockOptions{}, "thin_acquire"},
-		"without end": {qlock.LockOptions{Lease: berth.Forever}, "lock_acquire"},
-	} {
-		for _, fate := range []link.Fate{link.LoseReply, link.LoseRequest} {
-			t.Run(name, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					n := w.node()
-					n.connect()
-					n.Once(test.script, fate)
-					l := n.take(&test.opts)
-					require.Equal(t, 2, n.Count(test.script))
-					entries, _ := w.held(n)
-					require.Equal(t, []string{l.ID()}, entries)
-					w.honest(l)
-					release(t, l)
-					require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
-					w.Advance(time.Minute)
-					w.sweep()
-					w.RequireIdle()
-				})
-			})
-		}
-	}
-}
-
 // sweep drops what has expired.
 func (w *world) sweep() {
 	w.T.Helper()
 	w.Call("lock_sweep", "60000", "berth:wake:", door, "looks-on", "0")
 }
 
-// honest fails unless the handle of a lock that lives ends before the server lets
-// it go.
-func (w *world) honest(l *qlock.Lock) {
-	w.T.Helper()
-	left, ok := w.LeftOf(l.ID())
-	require.True(w.T, ok, "the server does not know it")
-	require.NoError(w.T, l.Err())
-	if l.Left() != berth.Forever {
-		require.LessOrEqual(w.T, l.Left(), left-2*ms)
-	}
-}
-
 func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
-	for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
-		for script, opts := range map[string]*qlock.LockOptions{"thin_release": nil, "lock_release": {Lease: berth.Forever}} {
-			t.Run(name+" of "+script, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					n := w.node()
-					l := n.take(opts)
-					n.Once(script, fate)
-					release(t, l)
-					require.GreaterOrEqual(t, n.asked("release"), 2)
-					w.RequireIdle()
-				})
-			})
+	each(t, map[string]link.Fate{
+		"the reply": link.LoseReply, "the request": link.LoseRequest,
+	}, func(t *testing.T, w *world, fate link.Fate) {
+		n := w.node()
+		for script, opts := range map[string]*qlock.LockOptions{"thin_release": nil, "lock_release": endless()} {
+			l := n.take(opts)
+			n.Reset()
+			n.Once(script, fate)
+			release(t, l)
+			require.GreaterOrEqual(t, n.Count(script), 1)
+			require.GreaterOrEqual(t, n.asked("release"), 2)
+			w.RequireIdle()
+			w.Do("DEL", stateKey, lineKey)
 		}
-	}
-}
-
-func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		l := a.take(nil)
-		waits := []*wait{a.queue(nil), a.queue(nil)}
-		theirs := b.queue(nil)
-		require.NoError(t, a.Close(ctx))
-		for _, q := range waits {
-			require.ErrorIs(t, q.Refused(0, berth.ReasonClosed), berth.ErrClosed)
-		}
-		held := theirs.Granted(0)
-		require.ErrorIs(t, l.Err(), berth.ErrReleased)
-		require.NoError(t, l.Release(ctx), "it has been given back")
-		a.Reset()
-		_, err := a.Lock(ctx, door, nil)
-		require.ErrorIs(t, err, berth.ErrClosed)
-		_, err = a.TryLock(ctx, door, nil)
-		require.ErrorIs(t, err, berth.ErrClosed)
-		require.NoError(t, a.Close(ctx), "again")
-		require.Empty(t, a.Counts())
-		release(t, held)
-		w.RequireIdle()
 	})
 }
 
@@ -361,18 +224,15 @@ func TestAReleaseOfALostHoldWaitsForTheCleanupTimeout(t *testing.T) {
 
 func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a := w.node()
-		l := a.take(nil)
+		outer, inner := a.takeFor("me", nil), a.again("me")
 		next := a.queue(nil)
-		apart, err := a.Lock(ctx, "another", nil)
-		require.NoError(t, err)
-		_, err = apart.Detach(ctx)
-		require.NoError(t, err)
+		detach(t, a.hold("another", nil))
 		count, err := a.ReleaseAll(ctx)
 		require.NoError(t, err)
-		require.Equal(t, 1, count)
-		require.ErrorIs(t, l.Err(), berth.ErrReleased)
+		require.Equal(t, 2, count, "entries")
+		require.ErrorIs(t, outer.Err(), berth.ErrReleased)
+		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
 		locked, err := a.locked(ctx, "another")
 		require.NoError(t, err)
 		require.True(t, locked)

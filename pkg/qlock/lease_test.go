@@ -1,6 +1,7 @@
 package qlock_test
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"testing/synctest"
@@ -15,14 +16,6 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
-
-// requireLeft fails unless the server has so much left of a lock.
-func (w *world) requireLeft(want time.Duration, l *qlock.Lock, what ...any) {
-	w.T.Helper()
-	left, ok := w.LeftOf(l.ID())
-	require.True(w.T, ok, what...)
-	require.Equal(w.T, want, left, what...)
-}
 
 func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -74,36 +67,28 @@ func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
 }
 
 func TestMaxHoldEndsALockHoweverItIsRenewed(t *testing.T) {
-	for name, opts := range map[string]qlock.LockOptions{
+	each(t, map[string]qlock.LockOptions{
 		"longer than the lease":                 {MaxHold: 8 * time.Second},
 		"of a lock without end":                 {MaxHold: 8 * time.Second, Lease: berth.Forever},
 		"of a lease longer than the wait lease": {MaxHold: 20 * time.Second, Lease: 8 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				l := n.take(&opts)
-				next := other.queue(nil)
-				ended := w.Watch(l)
-				limit := opts.MaxHold
-				for w.Now() < limit*9/10 {
-					w.Advance(limit / 10)
-					require.NoError(t, l.Renew(context.Background()))
-					require.NoError(t, l.Extend(context.Background(), limit))
-				}
-				e := <-ended
-				require.ErrorIs(t, e.Cause, berth.ErrExpired)
-				length := opts.Lease
-				if length == 0 {
-					length = lease
-				}
-				testkit.RequireWithin(t, limit-2*ms-min(length, limit)/100, e.At)
-				require.True(t, next.Pending())
-				release(t, next.GrantedWithin(limit, ms))
-				w.RequireIdle()
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, opts qlock.LockOptions) {
+		n, other := w.node(), w.node()
+		l := n.take(&opts)
+		next := other.queue(nil)
+		ended := w.Watch(l)
+		limit := opts.MaxHold
+		for w.Now() < limit*9/10 {
+			w.Advance(limit / 10)
+			require.NoError(t, l.Renew(context.Background()))
+			require.NoError(t, l.Extend(context.Background(), limit))
+		}
+		e := <-ended
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		testkit.RequireWithin(t, limit-2*ms-min(cmp.Or(opts.Lease, lease), limit)/100, e.At)
+		require.True(t, next.Pending())
+		release(t, next.GrantedWithin(limit, ms))
+		w.RequireIdle()
+	})
 }
 
 func TestForeverIsConfirmedBeforeTheCallReturnsAndNeverEnds(t *testing.T) {
@@ -115,8 +100,7 @@ func TestForeverIsConfirmedBeforeTheCallReturnsAndNeverEnds(t *testing.T) {
 		require.EqualValues(t, 1, w.Field("forever"))
 		require.Equal(t, berth.Forever, l.Left())
 		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
-		info, err := n.look(context.Background(), door)
-		require.NoError(t, err)
+		info := n.info()
 		require.Equal(t, berth.Forever, info.Left)
 		require.NoError(t, l.Renew(context.Background()))
 		require.NoError(t, l.Extend(context.Background(), time.Hour))
@@ -158,7 +142,6 @@ func TestAHolderThatIsCutOffLosesItsLockBeforeTheNextIsGranted(t *testing.T) {
 func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		ctx := context.Background()
 		l := n.take(&qlock.LockOptions{NoRenew: true, Lease: 4 * time.Second})
 		ended := w.Watch(l)
 		w.Until(time.Second)
@@ -176,15 +159,8 @@ func TestExtendMovesTheEndOfAFixedLeaseOnce(t *testing.T) {
 		e := <-ended
 		testkit.RequireWithin(t, 9*time.Second-42*ms, e.At)
 		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		require.Contains(t, n.Kinds(), observe.Extended)
-		for _, ev := range n.Events() {
-			if ev.Kind == observe.Extended {
-				require.Equal(t, 3*time.Second, ev.Lease)
-				require.Equal(t, 6*time.Second-42*ms, ev.Left)
-				require.Equal(t, l.Fence(), ev.Fence)
-				break
-			}
-		}
+		ev := n.Told(observe.Extended)[0]
+		require.Equal(t, []any{3 * time.Second, 6*time.Second - 42*ms, l.Fence()}, []any{ev.Lease, ev.Left, ev.Fence})
 	})
 }
 
@@ -210,23 +186,21 @@ func TestRenewalsKeepWhatExtendAdded(t *testing.T) {
 }
 
 func TestAnExtendWhoseReplyIsLostAddsOnce(t *testing.T) {
-	for kind, opts := range map[string]qlock.LockOptions{"fixed": {NoRenew: true}, "renewing": {}} {
-		t.Run(kind, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				l := n.take(&opts)
-				for i := range time.Duration(3) {
-					n.Once("lock_renew", link.LoseReply)
-					require.NoError(t, l.Extend(context.Background(), 10*time.Second))
-					left, ok := w.LeftOf(l.ID())
-					require.True(t, ok)
-					// Repeated soon: a renewing one starts anew with the call.
-					require.InDelta(t, lease+(i+1)*10*time.Second, left, float64(time.Second))
-					w.honest(l)
-				}
-			})
-		})
-	}
+	each(t, map[string]qlock.LockOptions{
+		"fixed": {NoRenew: true}, "renewing": {},
+	}, func(t *testing.T, w *world, opts qlock.LockOptions) {
+		n := w.node()
+		l := n.take(&opts)
+		for i := range time.Duration(3) {
+			n.Once("lock_renew", link.LoseReply)
+			require.NoError(t, l.Extend(context.Background(), 10*time.Second))
+			left, ok := w.LeftOf(l.ID())
+			require.True(t, ok)
+			// Repeated soon: a renewing one starts anew with the call.
+			require.InDelta(t, lease+(i+1)*10*time.Second, left, float64(time.Second))
+			w.honest(l)
+		}
+	})
 }
 
 // Its reply is lost, and somebody else extends before it is repeated.
@@ -250,7 +224,6 @@ func TestAnExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 
 func TestAnOperatorsExtendIsHeardWithTheNextCheck(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, other := w.node(), w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		ended := w.Watch(l)

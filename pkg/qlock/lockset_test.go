@@ -3,7 +3,6 @@ package qlock_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -69,11 +69,12 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 		require.ErrorIs(t, set.Err(), berth.ErrReleased)
 		<-set.Done()
 		n.free("a", "b", "c")
-		_, err = n.LockAll(context.Background(), nil, nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		_, err = n.LockAll(context.Background(), []string{"ok", ""}, nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		n.free("ok")
+		order = nil
+		for _, names := range [][]string{nil, {"ok", ""}, {"a", "{"}} {
+			_, err = n.LockAll(ctx, names, nil)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		}
+		require.Empty(t, order, "all names are checked before any is asked for")
 	})
 }
 
@@ -113,67 +114,68 @@ func TestSetsThatShareNamesNeverWaitForEachOther(t *testing.T) {
 	})
 }
 
+// all locks some names in the background, and lets everything settle.
+func (n *proc) all(ctx context.Context, opts *qlock.LockOptions, names ...string) *testkit.Wait[*qlock.LockSet] {
+	n.w.T.Helper()
+	return testkit.Queue(ctx, n.w.World, func(ctx context.Context) (*qlock.LockSet, error) {
+		return n.LockAll(ctx, names, opts)
+	})
+}
+
+// The bounds count for all its waits together: that of the first name, where it has to be waited for, too.
 func TestLockAllHoldsNoneWhereOneIsNotToBeHad(t *testing.T) {
-	names := []string{"a", "b", door}
-	tests := map[string]struct {
+	attempts := func(most int) qlock.LockOptions {
+		return qlock.LockOptions{Attempts: qlock.Attempts{Max: most, Jitter: -1}}
+	}
+	maxWait := qlock.LockOptions{MaxWait: 2 * time.Second}
+	type row struct {
 		opts   qlock.LockOptions
 		try    bool
+		first  time.Duration // how long the first one is waited for
 		reason berth.Reason
 		at     time.Duration
-	}{
-		"MaxWait":     {opts: qlock.LockOptions{MaxWait: 2 * time.Second}, reason: berth.ReasonTimedOut, at: 2 * time.Second},
-		"Attempts":    {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 3, Jitter: -1}}, reason: berth.ReasonAttempts, at: 400 * ms},
-		"one attempt": {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}, reason: berth.ReasonAttempts},
-		"TryLockAll":  {try: true, reason: berth.ReasonHeld},
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				other.take(nil)
-				lock := n.LockAll
-				if tt.try {
-					lock = n.TryLockAll
-				}
-				set, err := lock(context.Background(), names, &tt.opts)
-				require.Nil(t, set)
-				require.ErrorIs(t, err, berth.ErrBusy)
-				var refusal *berth.AcquireError
-				require.ErrorAs(t, err, &refusal)
-				require.Equal(t, tt.reason, refusal.Reason)
-				require.Equal(t, door, refusal.Name)
-				require.Equal(t, tt.at, w.Now())
-				n.free("a", "b")
-			})
-		})
-	}
+	each(t, map[string]row{
+		"MaxWait":                {maxWait, false, 0, berth.ReasonTimedOut, 2 * time.Second},
+		"MaxWait of two":         {maxWait, false, 1500 * ms, berth.ReasonTimedOut, 2 * time.Second},
+		"Attempts":               {attempts(3), false, 0, berth.ReasonAttempts, 400 * ms},
+		"Attempts for two":       {attempts(3), false, 300 * ms, berth.ReasonAttempts, 400 * ms},
+		"one attempt":            {attempts(1), false, 0, berth.ReasonAttempts, 0},
+		"a call that is no wait": {qlock.LockOptions{}, true, 0, berth.ReasonHeld, 0},
+	}, func(t *testing.T, w *world, row row) {
+		n, other := w.node(), w.node()
+		other.take(nil)
+		if row.first > 0 {
+			first := other.hold("a", nil)
+			time.AfterFunc(row.first, func() { _ = first.Release(ctx) })
+		}
+		lock := n.LockAll
+		if row.try {
+			lock = n.TryLockAll
+		}
+		set, err := lock(ctx, []string{"a", "b", door}, &row.opts)
+		require.Nil(t, set)
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, door, refused(t, row.reason, err).Name)
+		require.Equal(t, row.at, w.Now())
+		n.free("a", "b")
+	})
 }
 
 func TestLockAllReturnsAtOnceWhereItsCallerLeaves(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		blocker := other.take(nil)
-		ctx, cancel := context.WithCancelCause(context.Background())
-		result := make(chan error, 1)
-		go func() {
-			_, err := n.LockAll(ctx, []string{"a", "b", door}, nil)
-			result <- err
-		}()
+		q := n.all(ctx, nil, "a", "b", door)
 		w.Advance(time.Second)
 		n.Delay(func() time.Duration { return 100 * ms })
-		why := errors.New("no longer wanted")
-		cancel(why)
-		err := <-result
-		require.Equal(t, time.Second, w.Now())
-		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, why)
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		q.Cancel(errMine)
+		requireCallerLeft(t, q.Refused(time.Second, berth.ReasonCancelled))
 		w.Advance(time.Second)
 		n.Delay(nil)
 		n.free("a", "b")
-		_, waiters := w.held(other)
-		require.Empty(t, waiters)
-		require.NoError(t, blocker.Release(context.Background()))
+		require.Empty(t, w.line(other))
+		release(t, blocker)
 	})
 }
 
@@ -181,22 +183,16 @@ func TestFixedLeasesOfASetAreCountedFromTheEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		blocker := other.take(nil)
-		var set *qlock.LockSet
-		done := make(chan error, 1)
-		go func() {
-			var err error
-			set, err = n.LockAll(context.Background(), []string{"a", "b", door}, &qlock.LockOptions{Lease: 2 * time.Second, NoRenew: true})
-			done <- err
-		}()
+		q := n.all(ctx, &qlock.LockOptions{Lease: 2 * time.Second, NoRenew: true}, "a", "b", door)
 		w.Advance(10 * time.Second)
-		require.Empty(t, done)
+		require.True(t, q.Pending())
 		for _, name := range []string{"a", "b"} {
-			locked, err := n.locked(context.Background(), name)
+			locked, err := n.locked(ctx, name)
 			require.NoError(t, err)
 			require.True(t, locked, "renewed while the rest is waited for")
 		}
-		require.NoError(t, blocker.Release(context.Background()))
-		require.NoError(t, <-done)
+		release(t, blocker)
+		set := q.Granted(10 * time.Second)
 		require.Equal(t, 10*time.Second, set.Waited())
 		for _, l := range set.Locks() {
 			require.Equal(t, 2*time.Second-22*ms, l.Left())
@@ -211,7 +207,6 @@ func TestDoAllEndsWithTheFirstOfItsLocks(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
 		names := []string{"a", "b", "c"}
-		failure := errors.New("failed")
 		err := n.DoAll(context.Background(), names, nil, func(ctx context.Context) error {
 			for _, name := range names {
 				require.Positive(t, n.Fence(ctx, name))
@@ -224,11 +219,22 @@ func TestDoAllEndsWithTheFirstOfItsLocks(t *testing.T) {
 			require.NoError(t, operator.end(context.Background(), "b"))
 			<-ctx.Done()
 			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
-			return failure
+			return errors.Join(ctx.Err(), errMine)
 		})
-		require.ErrorIs(t, err, failure)
+		require.ErrorIs(t, err, errMine)
 		require.ErrorIs(t, err, berth.ErrReleased)
+		require.NotErrorIs(t, err, context.Canceled, "its caller has not left")
+		end, ok := errors.AsType[*berth.EndError](err)
+		require.True(t, ok)
+		require.Equal(t, "b", end.Name)
+		require.Equal(t, 1, strings.Count(err.Error(), `"b"`), "%v", err)
 		n.free(names...)
+		caller, leave := context.WithCancel(ctx)
+		err = n.DoAll(caller, names, nil, func(ctx context.Context) error {
+			leave()
+			return ctx.Err()
+		})
+		require.ErrorIs(t, err, context.Canceled)
 		require.NoError(t, n.TryDoAll(context.Background(), names, nil, func(context.Context) error { return nil }))
 		n.hold("b", nil)
 		err = n.TryDoAll(context.Background(), names, nil, func(context.Context) error { panic("it must not run") })
@@ -251,7 +257,7 @@ func TestASetUnderALockOfTheSameOwner(t *testing.T) {
 		set, err := n.LockAll(outer.Context(), []string{"a", "b"}, &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		require.NoError(t, err)
 		require.Equal(t, outer.Fence(), set.Fences()["b"])
-		require.Equal(t, "granted reentered", fmt.Sprint(set.Locks()[0].Via(), " ", set.Locks()[1].Via()))
+		require.Equal(t, []qlock.Via{qlock.Granted, qlock.Reentered}, []qlock.Via{set.Locks()[0].Via(), set.Locks()[1].Via()})
 		require.NoError(t, set.Release(context.Background()))
 		require.NoError(t, outer.Err())
 		within, cancel := set.Within(context.Background())
@@ -260,113 +266,54 @@ func TestASetUnderALockOfTheSameOwner(t *testing.T) {
 	})
 }
 
-func TestLockAllChecksAllNamesBeforeItAsksForAny(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		_, err := n.LockAll(context.Background(), []string{"a", "{"}, nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		require.Zero(t, n.asked("acquire"))
-	})
-}
-
-func TestTheBoundsOfASetCountForAllItsWaitsTogether(t *testing.T) {
-	tests := map[string]struct {
-		opts   qlock.LockOptions
-		first  time.Duration // how long the first one is waited for
-		reason berth.Reason
-		at     time.Duration
-	}{
-		"MaxWait": {qlock.LockOptions{MaxWait: 2 * time.Second}, 1500 * ms, berth.ReasonTimedOut, 2 * time.Second},
-		"Attempts": {
-			qlock.LockOptions{Attempts: qlock.Attempts{Max: 3, Jitter: -1}}, 300 * ms, berth.ReasonAttempts, 400 * ms,
-		},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				other.take(nil)
-				first := other.hold("a", nil)
-				time.AfterFunc(tt.first, func() { _ = first.Release(context.Background()) })
-				_, err := n.LockAll(context.Background(), []string{"a", door}, &tt.opts)
-				var refusal *berth.AcquireError
-				require.ErrorAs(t, err, &refusal)
-				require.Equal(t, door, refusal.Name)
-				require.Equal(t, tt.reason, refusal.Reason)
-				require.Equal(t, tt.at, w.Now())
-				n.free("a")
-			})
-		})
-	}
-}
-
 func TestLockAllThatLosesALockMeanwhileHoldsNone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		blocker := other.take(nil)
-		result := make(chan error, 1)
-		go func() {
-			_, err := n.LockAll(context.Background(), []string{"a", "b", door}, nil)
-			result <- err
-		}()
+		q := n.all(ctx, nil, "a", "b", door)
 		w.Advance(time.Second)
-		require.NoError(t, other.end(context.Background(), "b"))
-		var err error
-		select {
-		case err = <-result:
-		case <-time.After(lease / 3):
-			require.Fail(t, "it waits for the rest, which is of no use any more")
-		}
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		require.ErrorIs(t, err, berth.ErrReleased)
-		require.NotErrorIs(t, err, berth.ErrBusy)
-		var refusal *berth.AcquireError
-		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, berth.ReasonFailed, refusal.Reason)
+		require.NoError(t, other.end(ctx, "b"))
+		q.Returned(time.Second + lease/3) // and does not wait for the rest, which is of no use any more
+		require.ErrorIs(t, q.Err, berth.ErrReleased)
+		require.NotErrorIs(t, q.Err, berth.ErrBusy)
+		refusal := refused(t, berth.ReasonFailed, q.Err)
 		require.Equal(t, "b", refusal.Name)
 		require.NotEmpty(t, refusal.Claim)
-		require.Equal(t, w.Now(), refusal.Waited)
+		require.Equal(t, q.At, refusal.Waited)
 		release(t, blocker)
 		n.free("a", "b", door)
 	})
 }
 
 func TestLockAllWhoseCallerLeavesWhileFixedLeasesBegin(t *testing.T) {
-	why := errors.New("no longer wanted")
-	tests := map[string]struct {
+	type row struct {
 		ctx    func() (context.Context, context.CancelFunc)
 		reason berth.Reason
 		end    error
-	}{
+	}
+	each(t, map[string]row{
 		"cancelled": {func() (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancelCause(context.Background())
-			time.AfterFunc(time.Second, func() { cancel(why) })
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Second, func() { cancel(errMine) })
 			return ctx, func() { cancel(nil) }
 		}, berth.ReasonCancelled, context.Canceled},
 		"timed out": {func() (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(context.Background(), time.Second, why)
+			return context.WithTimeoutCause(ctx, time.Second, errMine)
 		}, berth.ReasonTimedOut, context.DeadlineExceeded},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				n.connect()
-				n.Once("lock_renew", link.Slow(2*time.Second))
-				ctx, cancel := tt.ctx()
-				defer cancel()
-				_, err := n.LockAll(ctx, []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
-				require.Equal(t, time.Second, w.Now())
-				require.ErrorIs(t, err, tt.end)
-				require.ErrorIs(t, err, why)
-				var refusal *berth.AcquireError
-				require.ErrorAs(t, err, &refusal)
-				require.Equal(t, tt.reason, refusal.Reason)
-				w.Advance(2 * time.Second)
-				n.free("a", "b")
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, row row) {
+		n := w.node()
+		n.connect()
+		n.Once("lock_renew", link.Slow(2*time.Second))
+		ctx, cancel := row.ctx()
+		defer cancel()
+		_, err := n.LockAll(ctx, []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
+		require.Equal(t, time.Second, w.Now())
+		require.ErrorIs(t, err, row.end)
+		require.ErrorIs(t, err, errMine)
+		_ = refused(t, row.reason, err)
+		w.Advance(2 * time.Second)
+		n.free("a", "b")
+	})
 }
 
 // nameOf is the name that a script is called for: its first key, behind the script and the number of
@@ -479,37 +426,26 @@ func looksFor(ctx context.Context, t *testing.T, set *qlock.LockSet) {
 }
 
 // The moment of the deadline is the first one at which the clock says it. What ends a context on its own then takes two
-// goroutines, which come after the test's own.
+// goroutines, which come after the test's own. A set under a set says so when the outer one ends.
 func TestTheContextsOfASetLookAtTheClockThemselves(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, fixed := w.node(), &qlock.LockOptions{Lease: time.Second, NoRenew: true}
-		for range 20 {
-			set, err := n.LockAll(context.Background(), []string{"a", "b"}, fixed)
+		for i := range 40 {
+			set, err := n.LockAll(ctx, []string{"a", "b"}, fixed)
 			require.NoError(t, err)
 			held := set.Context()
-			within, cancel := set.Within(context.Background())
-			looksFor(within, t, set)
+			within, cancel := set.Within(ctx)
+			if i%2 == 0 {
+				looksFor(within, t, set)
+			} else {
+				require.NoError(t, n.DoAll(within, []string{"c", "d"}, nil, func(inner context.Context) error {
+					looksFor(inner, t, set)
+					return nil
+				}))
+			}
 			require.Error(t, held.Err())
 			cancel()
-			_ = set.Release(context.Background())
-		}
-	})
-}
-
-// A set under a set: the outer one ends, and the inner one says so.
-func TestASetLooksAtTheClockOfTheOuterSetToo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, fixed := w.node(), &qlock.LockOptions{Lease: time.Second, NoRenew: true}
-		for range 20 {
-			outer, err := n.LockAll(context.Background(), []string{"a", "b"}, fixed)
-			require.NoError(t, err)
-			ctx, leave := outer.Within(context.Background())
-			require.NoError(t, n.DoAll(ctx, []string{"c", "d"}, nil, func(inner context.Context) error {
-				looksFor(inner, t, outer)
-				return nil
-			}))
-			leave()
-			_ = outer.Release(context.Background())
+			_ = set.Release(ctx)
 		}
 	})
 }

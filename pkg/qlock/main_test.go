@@ -21,6 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var ctx = context.Background()
+
 const (
 	ms            = time.Millisecond
 	lease, margin = testkit.Lease, testkit.Margin
@@ -37,6 +39,16 @@ type world struct{ *testkit.World }
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	testkit.In(t, door, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
+}
+
+// each runs a test in virtual time for each row of a table.
+func each[R any](t *testing.T, rows map[string]R, test func(t *testing.T, w *world, row R)) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, row) })
+		})
+	}
 }
 
 // proc is a process on a link of its own: a node, and its locks.
@@ -85,6 +97,34 @@ func asks(c link.Command, verb string) bool { return c.Name == "lock_"+verb || c
 
 // asked is how many scripts of a verb have been sent since the last Reset.
 func (n *proc) asked(verb string) int { return n.Count("lock_"+verb) + n.Count("thin_"+verb) }
+
+// on has f decide, from now on, what becomes of the calls of a verb, or of the script of that name.
+func (n *proc) on(verb string, f func() link.Fate) {
+	n.OnCommand(func(c link.Command) link.Fate {
+		if c.Name == verb || asks(c, verb) {
+			return f()
+		}
+		return link.Pass
+	})
+}
+
+// meets has each such call meet a fate.
+func (n *proc) meets(verb string, fate link.Fate) { n.on(verb, func() link.Fate { return fate }) }
+
+// refused is what an error says of an acquire that was refused for a reason.
+func refused(t *testing.T, reason berth.Reason, err error, what ...any) *berth.AcquireError {
+	t.Helper()
+	var e *berth.AcquireError
+	require.ErrorAs(t, err, &e, what...)
+	require.Equal(t, reason, e.Reason, what...)
+	return e
+}
+
+// again has an owner enter once more.
+func (n *proc) again(owner string) *qlock.Lock {
+	n.w.T.Helper()
+	return n.takeFor(owner, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+}
 
 // leftOf is what the server says is left of a lock's hold; ok is false if it has none.
 func (w *world) leftOf(l *qlock.Lock) (left time.Duration, ok bool) {
@@ -166,12 +206,6 @@ func (n *proc) locked(ctx context.Context, name string) (bool, error) {
 	return s.Owner != "", err
 }
 
-// queued says whether somebody waits for a lock.
-func (n *proc) queued(ctx context.Context, name string) (bool, error) {
-	s, err := n.look(ctx, name)
-	return s.waiting > 0, err
-}
-
 // extend extends what is held of a lock, whoever holds it.
 func (n *proc) extend(ctx context.Context, name string, by time.Duration) error {
 	return qlock.NewOperator(n.Node).Extend(ctx, name, by)
@@ -180,6 +214,25 @@ func (n *proc) extend(ctx context.Context, name string, by time.Duration) error 
 // end ends what is held of a lock by force.
 func (n *proc) end(ctx context.Context, name string) error {
 	return testkit.Second(n.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: name}))
+}
+
+// requireLeft fails unless the server has so much left of a lock's hold, to the millisecond.
+func (w *world) requireLeft(want time.Duration, l *qlock.Lock, what ...any) {
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, what...)
+	require.Equal(w.T, want.Round(ms), left.Round(ms), what...)
+}
+
+// honest fails unless a handle lives, and ends before the server lets it go.
+func (w *world) honest(l *qlock.Lock) {
+	w.T.Helper()
+	left, ok := w.LeftOf(l.ID())
+	require.True(w.T, ok, "the server does not know it")
+	require.NoError(w.T, l.Err())
+	if l.Left() != berth.Forever {
+		require.LessOrEqual(w.T, l.Left(), left-2*ms)
+	}
 }
 
 // held is who holds the door, the outermost first, and who waits, by their claims.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -14,7 +13,6 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -23,9 +21,11 @@ func TestAForcedReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b, operator := w.node(), w.node(), w.node()
 		outer := a.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
-		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		inner := b.again("me")
 		first, second := operator.queue(nil), operator.queue(nil)
-		require.NoError(t, operator.end(context.Background(), door))
+		operator.Once("lock_force_hold", link.LoseReply)
+		require.NoError(t, operator.end(ctx, door))
+		require.Equal(t, 2, operator.Count("lock_force_hold"), "repeated, which leaves the successor alone")
 		next := first.Granted(0)
 		require.True(t, second.Pending(), "the queue is kept")
 		require.Greater(t, next.Fence(), outer.Fence())
@@ -38,7 +38,7 @@ func TestAForcedReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 		}
 		require.NoError(t, next.Err(), "the successor's is untouched")
 		require.NoError(t, next.Release(context.Background()))
-		require.NoError(t, second.Granted(lease/3).Release(context.Background()))
+		require.NoError(t, second.Granted(w.Now()).Release(ctx))
 		require.ErrorIs(t, operator.end(context.Background(), door), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.end(context.Background(), "nobody's"), berth.ErrNotHeld)
 		require.ErrorIs(t, operator.end(context.Background(), "{"), berth.ErrInvalidConfig)
@@ -47,58 +47,14 @@ func TestAForcedReleaseEndsAllEntriesAndHandsOn(t *testing.T) {
 	})
 }
 
-func TestAForcedReleaseThatIsRepeatedLeavesTheSuccessorAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, operator := w.node(), w.node()
-		a.take(nil)
-		next := a.queue(nil)
-		operator.Once("lock_force_hold", link.LoseReply)
-		require.NoError(t, operator.end(context.Background(), door))
-		require.Equal(t, 2, operator.Count("lock_force_hold"))
-		w.Advance(time.Minute)
-		require.False(t, next.Pending())
-		require.NoError(t, next.Got.Err())
-	})
-}
-
-func TestReleaseOfAllEndsEveryLockOfTheNamespace(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, operator := w.node(), w.node()
-		elsewhere := w.node(node.Config{Namespace: "elsewhere"})
-		other := elsewhere.take(nil)
-		var locks []*qlock.Lock
-		for _, name := range []string{"a", "b", "c"} {
-			l, err := a.Lock(context.Background(), name, nil)
-			require.NoError(t, err)
-			locks = append(locks, l)
-		}
-		inner, err := a.Lock(locks[0].Context(), "a", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.NoError(t, err)
-		n, err := operator.Operator().Release(context.Background(), berth.Target{All: true})
-		require.NoError(t, err)
-		require.Equal(t, 4, n, "entries")
-		w.Advance(lease)
-		for _, l := range append(locks, inner) {
-			require.ErrorIs(t, l.Err(), berth.ErrReleased)
-		}
-		require.NoError(t, other.Err())
-		n, err = operator.Operator().Release(context.Background(), berth.Target{All: true})
-		require.NoError(t, err)
-		require.Zero(t, n)
-	})
-}
-
 func TestReleaseOfANodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		dead, b, operator := w.node(), w.node(), w.node()
 		held := dead.takeFor("me", &qlock.LockOptions{Lease: time.Hour, NoRenew: true})
-		inner := b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		inner := b.again("me")
 		gone := dead.queue(nil)
 		alive := b.queue(nil)
-		parked, err := dead.Lock(context.Background(), "parked", nil)
-		require.NoError(t, err)
-		_, err = parked.Detach(context.Background())
-		require.NoError(t, err)
+		detach(t, dead.hold("parked", nil))
 		n, err := operator.Operator().Release(context.Background(), berth.Target{Node: dead.ID()})
 		require.NoError(t, err)
 		require.Equal(t, 3, n, "a hold, a detached one and a waiter")
@@ -107,174 +63,33 @@ func TestReleaseOfANodeEndsWhatTheNodeHoldsAndAwaits(t *testing.T) {
 		require.False(t, gone.Pending())
 		require.ErrorIs(t, gone.Err, berth.ErrNotAcquired)
 		require.NoError(t, inner.Err(), "another node's entry stays")
-		require.True(t, alive.Pending())
-		locked, err := operator.locked(context.Background(), "parked")
-		require.NoError(t, err)
-		require.False(t, locked)
-		require.NoError(t, inner.Release(context.Background()))
-		w.Advance(0)
-		require.False(t, alive.Pending())
+		operator.free("parked")
+		release(t, inner)
+		alive.Granted(lease)
 		_, err = operator.Operator().Release(context.Background(), berth.Target{Node: ""})
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }
 
-func TestAForcedExtendMovesTheDeadlineOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, operator := w.node(), w.node()
-		l := a.take(&qlock.LockOptions{NoRenew: true, MaxHold: 20 * time.Second})
-		operator.Once("lock_extend", link.LoseReply)
-		require.NoError(t, operator.extend(context.Background(), door, 4*time.Second))
-		require.Equal(t, 2, operator.Count("lock_extend"))
-		require.Equal(t, 10*time.Second, w.endOf(l).Sub(w.Began), "once")
-		w.Advance(lease / 3)
-		require.Greater(t, l.Left(), 7*time.Second, "heard with the next beat")
-		require.NoError(t, operator.extend(context.Background(), door, time.Hour))
-		require.Equal(t, 20*time.Second, w.endOf(l).Sub(w.Began), "MaxHold bounds it")
-		for _, by := range []time.Duration{0, -ms, ms / 2, berth.Forever} {
-			require.ErrorIs(t, operator.extend(context.Background(), door, by), berth.ErrInvalidConfig)
-		}
-		require.ErrorIs(t, operator.extend(context.Background(), "free", time.Second), berth.ErrNotHeld)
-		require.NoError(t, l.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestReleaseAllLeavesWaitersAndDetachedHolds(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		outer := n.takeFor("me", nil)
-		inner := n.takeFor("me", extend(time.Second))
-		parked, err := n.Lock(context.Background(), "parked", nil)
-		require.NoError(t, err)
-		_, err = parked.Detach(context.Background())
-		require.NoError(t, err)
-		blocker, err := other.Lock(context.Background(), "busy", nil)
-		require.NoError(t, err)
-		waits := make(chan error, 1)
-		go func() {
-			_, err := n.Lock(context.Background(), "busy", nil)
-			waits <- err
-		}()
-		w.Advance(0)
-		count, err := n.ReleaseAll(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, 2, count, "entries")
-		require.ErrorIs(t, outer.Err(), berth.ErrReleased)
-		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
-		locked, err := n.locked(context.Background(), "parked")
-		require.NoError(t, err)
-		require.True(t, locked)
-		require.Empty(t, waits)
-		require.NoError(t, blocker.Release(context.Background()))
-		require.NoError(t, <-waits)
-		w.RequireIdle()
-		count, err = other.ReleaseAll(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, count)
-	})
-}
-
-func TestSweepDropsWhatHasExpired(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, dead := w.node(), w.node()
-		dead.take(nil)
-		dead.queue(&qlock.LockOptions{MaxWait: lease})
-		dead.Cut()
-		w.Advance(lease / 2)
-		dropped, err := n.Operator().Sweep(context.Background(), keyspace.Lock)
-		require.NoError(t, err)
-		require.Zero(t, dropped)
-		queued, err := n.queued(context.Background(), door)
-		require.NoError(t, err)
-		require.True(t, queued)
-		w.Advance(lease)
-		queued, err = n.queued(context.Background(), door)
-		require.NoError(t, err)
-		require.True(t, queued, "dead ones count until they are met")
-		require.Empty(t, w.Waiters(), "what has expired is not shown")
-		dropped, err = n.Operator().Sweep(context.Background(), keyspace.Lock)
-		require.NoError(t, err)
-		require.Equal(t, 2, dropped)
-		require.Contains(t, n.Kinds(), observe.Swept)
-		queued, err = n.queued(context.Background(), door)
-		require.NoError(t, err)
-		require.False(t, queued)
-		w.RequireIdle()
-	})
-}
-
-func TestOneLockThatCannotBeReadDoesNotKeepTheOthers(t *testing.T) {
-	ctx := context.Background()
-	for name, all := range map[string]struct {
-		call  func(operator *proc, of string) (int, error)
-		count int
-	}{
-		"Release all": {func(n *proc, _ string) (int, error) { return n.Operator().Release(ctx, berth.Target{All: true}) }, 8},
-		"Release of a node": {func(n *proc, of string) (int, error) {
-			return n.Operator().Release(ctx, berth.Target{Node: of})
-		}, 16},
-		"Sweep": {func(n *proc, _ string) (int, error) { return n.Operator().Sweep(ctx, keyspace.Lock) }, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, operator := w.node(), w.node()
-				for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
-					n.hold(name, nil)
-					go func() { _, _ = n.Lock(ctx, name, nil) }()
-				}
-				w.Advance(0)
-				w.Do("HSET", stateKey, "v", "3 and more")
-				count, err := all.call(operator, n.ID())
-				require.ErrorIs(t, err, berth.ErrIncompatible)
-				require.Equal(t, all.count, count)
-			})
-		})
-	}
-}
-
 // Whatever happens between the look and the call, the hold of a successor stays.
 func TestForcedCallsMeanTheHoldThatTheyFound(t *testing.T) {
-	ctx := context.Background()
-	for script, call := range map[string]func(operator *proc) error{
-		"lock_force_hold": func(n *proc) error { return n.end(ctx, door) },
-		"lock_extend":     func(n *proc) error { return n.extend(ctx, door, time.Minute) },
-	} {
-		t.Run(script, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, operator := w.node(), w.node()
-				old := a.take(nil)
-				q := a.queue(nil)
-				operator.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == script {
-						assert.NoError(t, old.Release(ctx))
-					}
-					return link.Pass
-				})
-				require.ErrorIs(t, call(operator), berth.ErrNotHeld)
-				next := q.Granted(0)
-				require.NoError(t, next.Renew(ctx))
-				w.requireKept(lease, next)
-			})
-		})
-	}
-}
-
-func TestReleaseOfANodeLeavesWhatAnotherNodeHasTakenUpMeanwhile(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b, operator := w.node(), w.node(), w.node()
-		token := detach(t, a.take(nil))
-		var l *qlock.Lock
+	each(t, map[string]func(operator *proc) error{
+		"force_hold": func(n *proc) error { return n.end(ctx, door) },
+		"extend":     func(n *proc) error { return n.extend(ctx, door, time.Minute) },
+	}, func(t *testing.T, w *world, call func(operator *proc) error) {
+		a, operator := w.node(), w.node()
+		old := a.take(nil)
+		q := a.queue(nil)
 		operator.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "lock_force_release" && l == nil {
-				l = b.resume(token)
+			if asks(c, "force_hold") || asks(c, "extend") {
+				assert.NoError(t, old.Release(ctx))
 			}
 			return link.Pass
 		})
-		count, err := operator.Operator().Release(context.Background(), berth.Target{Node: a.ID()})
-		require.NoError(t, err)
-		require.Zero(t, count)
-		require.NoError(t, l.Renew(context.Background()))
+		require.ErrorIs(t, call(operator), berth.ErrNotHeld)
+		next := q.Granted(0)
+		require.NoError(t, next.Renew(ctx))
+		w.requireLeft(lease, next)
 	})
 }
 
@@ -294,25 +109,29 @@ func TestAForcedReleasePassesManyThatHaveDied(t *testing.T) {
 
 func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, operator := w.node(), w.node()
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
 		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
 		require.Equal(t, 25*time.Second, operator.Told(observe.Extended)[0].Left, "of what lasts longest")
-		w.requireKept(25*time.Second, outer)
-		w.requireKept(10*time.Second, inner)
+		w.requireLeft(25*time.Second, outer)
+		w.requireLeft(10*time.Second, inner)
 		entries := operator.info().entries
 		require.Equal(t, []time.Duration{25 * time.Second, 10 * time.Second}, []time.Duration{entries[0].Left, entries[1].Left})
 		release(t, inner)
 		require.NoError(t, outer.Renew(ctx))
-		w.requireKept(25*time.Second, outer)
+		w.requireLeft(25*time.Second, outer)
+		inner = n.takeFor("me", extend(3*time.Second))
+		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
+		w.requireLeft(33*time.Second, outer)
+		release(t, inner)
+		w.requireLeft(30*time.Second, outer, "what the operator gave stays when an entry gives back")
 		release(t, outer)
 
 		endless := n.take(&qlock.LockOptions{Lease: berth.Forever})
 		before := w.Dump()
 		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
-		require.Equal(t, berth.Forever, operator.Told(observe.Extended)[1].Left)
+		require.Equal(t, berth.Forever, operator.Told(observe.Extended)[2].Left)
 		require.Equal(t, before, w.Dump(), "nothing is further off")
 		w.Advance(time.Minute)
 		require.Equal(t, berth.Forever, operator.info().Left)
@@ -321,28 +140,12 @@ func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 	})
 }
 
-func TestAForcedExtendStaysWhenAnEntryGivesBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, operator := w.node(), w.node()
-		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
-		inner := n.takeFor("me", extend(3*time.Second))
-		require.NoError(t, operator.extend(context.Background(), door, 5*time.Second))
-		w.requireKept(28*time.Second, outer)
-		release(t, inner)
-		w.requireKept(25*time.Second, outer)
-	})
-}
-
 func TestAForcedExtendIsReplayedThoughAnotherCameInBetween(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, operator, other := w.node(), w.node(), w.node()
 		l := n.take(&qlock.LockOptions{NoRenew: true})
 		sent := 0
-		operator.OnCommand(func(c link.Command) link.Fate {
-			if c.Name != "lock_extend" {
-				return link.Pass
-			}
+		operator.on("extend", func() link.Fate {
 			if sent++; sent == 1 {
 				return link.LoseReply
 			}
@@ -379,24 +182,8 @@ func TestANodeThatListensHearsOfAForcedReleaseAtOnce(t *testing.T) {
 	})
 }
 
-func TestTwoForcedExtends(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		op1, op2 := w.node(node.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}), w.node()
-		l := w.node().take(&qlock.LockOptions{NoRenew: true})
-		op1.Once("lock_extend", link.LoseReply)
-		done := make(chan error, 1)
-		go func() { done <- op1.extend(ctx, door, 10*time.Second) }()
-		synctest.Wait()
-		require.NoError(t, op2.extend(ctx, door, time.Second))
-		require.NoError(t, <-done)
-		w.requireLeft(17*time.Second-w.Now(), l, "once each")
-	})
-}
-
 func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.member(), w.node()
 		ops, extends := a.Operator(), qlock.NewOperator(a.Node)
 		b.take(&qlock.LockOptions{NoRenew: true})
@@ -416,36 +203,6 @@ func TestTheOperatorGoesOnUnderTheNextNode(t *testing.T) {
 		w.Advance(lease)
 		_, err = ops.Sweep(ctx, keyspace.Lock, door)
 		require.NoError(t, err)
-	})
-}
-
-// A name alone takes one script, however many entries there are;
-// what an owner or a node has takes one script for each claim.
-func TestANameAloneIsEndedInOneStep(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b, operator := w.node(), w.node(), w.node()
-		enter := func() {
-			a.takeFor("me", nil)
-			a.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-			b.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		}
-		enter()
-		operator.Fresh()
-		ended, err := operator.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door})
-		require.NoError(t, err)
-		require.Equal(t, 3, ended)
-		require.Equal(t, map[string]int{"lock_force_hold": 1}, operator.Scripts())
-
-		w.Advance(lease)
-		enter()
-		next := b.queue(nil)
-		ended, err = operator.Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: door, Owner: "me"})
-		require.NoError(t, err)
-		require.Equal(t, 3, ended)
-		require.Equal(t, 3, operator.Count("lock_force_release"))
-		w.Advance(0)
-		require.False(t, next.Pending(), "with the last entry it is handed on")
 	})
 }
 

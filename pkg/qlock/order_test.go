@@ -1,7 +1,6 @@
 package qlock_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,9 +14,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -77,37 +78,6 @@ func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 	})
 }
 
-func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		waits := []*wait{b.queue(nil)}
-		for range 20 {
-			// Comes in the very moment of the release.
-			waits = append(waits, a.queue(nil))
-			release(t, held)
-			arrival := b.queue(nil)
-			held = waits[0].Granted(w.Now())
-			waits = append(waits[1:], arrival)
-		}
-		w.grantedIn(held, waits...)
-	})
-}
-
-func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		at := func(priority int, n *proc) *wait {
-			w.Advance(ms)
-			return n.queue(&qlock.LockOptions{Priority: priority})
-		}
-		low, zero, high := at(-128, a), at(0, b), at(127, a)
-		zeroToo, one, highToo := at(0, a), at(1, b), at(127, b)
-		w.grantedIn(held, high, highToo, one, zero, zeroToo, low)
-	})
-}
-
 func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -123,35 +93,6 @@ func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testi
 		urgent := at(a, qlock.LIFO, 1)
 		patient := at(a, qlock.Queued, -1)
 		w.grantedIn(held, urgent, queued, queuedToo, newest, newer, old, patient)
-	})
-}
-
-// Whatever is drawn, everybody who waits is served once.
-func TestRandomClaimsAreAllServed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		waits := make(map[string]*wait)
-		for i := range 12 {
-			w.Advance(10 * ms)
-			q := []*proc{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
-			for _, id := range w.line(a) {
-				if waits[id] == nil {
-					waits[id] = q
-				}
-			}
-		}
-		order := w.line(a)
-		require.Len(t, order, 12)
-		for i, id := range order {
-			require.Equal(t, order[i:], w.line(a), "a place is drawn once")
-			w.Advance(time.Second)
-			release(t, held)
-			held = waits[id].Granted(w.Now())
-			require.Equal(t, id, held.ID())
-		}
-		release(t, held)
-		w.RequireIdle()
 	})
 }
 
@@ -460,79 +401,159 @@ func (w *world) serve(held string) (order []string) {
 	}
 }
 
-// One that came first and one that came later, of every access: who is served
-// first.
-func TestAccessByPairs(t *testing.T) {
-	for _, test := range []struct {
-		first, later qlock.Access
-		draw         uint32
-		overtakes    bool
-	}{
-		{qlock.Queued, qlock.Queued, 0, false},
-		{qlock.Queued, qlock.Random, 1<<31 - 1, true},
-		{qlock.Queued, qlock.Random, 1 << 31, false},
-		{qlock.Queued, qlock.LIFO, 0, false},
-		{qlock.Random, qlock.Queued, 0, false},
-		{qlock.Random, qlock.Random, 1<<31 - 1, true},
-		{qlock.Random, qlock.Random, 1 << 31, false},
-		{qlock.Random, qlock.LIFO, 0, false},
-		{qlock.LIFO, qlock.Queued, 0, true},
-		{qlock.LIFO, qlock.Random, mostDrawn, true},
-		{qlock.LIFO, qlock.LIFO, 0, true},
-	} {
-		t.Run(fmt.Sprint(test.first, " then ", test.later, " ", test.draw), func(t *testing.T) {
+func TestAClaimGoesToTheEndOfTheLineOnceEachPeriod(t *testing.T) {
+	for _, access := range []qlock.Access{qlock.Queued, qlock.Random} {
+		t.Run(access.String(), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
-				for _, c := range []claim{{id: "w.1", access: test.first}, {id: "w.2", access: test.later}} {
-					w.Advance(time.Second)
-					c.node, c.draw, c.wait = "w", test.draw, time.Minute
-					require.Equal(t, "queued", w.ask(c).Status())
+				a, b := w.node(), w.node()
+				held := a.take(nil)
+				moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Access: access})
+				id := w.line(a)[0]
+				second, third := a.queue(nil), a.queue(nil)
+				others := w.line(a)[1:]
+				w.Until(10*time.Second - ms)
+				require.Equal(t, 0, slices.Index(w.line(a), id))
+				require.Empty(t, b.Told(observe.Requeued))
+				w.Until(10 * time.Second)
+				require.Equal(t, append(slices.Clone(others), id), w.line(a))
+				require.Equal(t, 1, b.Count("lock_requeue"))
+				w.Until(20*time.Second - ms)
+				require.Equal(t, 1, b.Count("lock_requeue"), "once each period")
+				fourth := a.queue(nil)
+				require.Equal(t, 2, slices.Index(w.line(a), id))
+				w.Until(20 * time.Second)
+				require.Equal(t, 3, slices.Index(w.line(a), id))
+				events := b.Told(observe.Requeued)
+				require.Len(t, events, 2)
+				for i, e := range events {
+					require.Equal(t, id, e.Claim)
+					require.Equal(t, door, e.Name)
+					require.Equal(t, 2+i, e.Ahead)
+					require.Equal(t, time.Duration(i+1)*10*time.Second, e.Waited)
 				}
-				want := []string{"w.1", "w.2"}
-				if test.overtakes {
-					slices.Reverse(want)
+				w.Until(29 * time.Second)
+				fence := held.Fence()
+				for _, next := range []*wait{second, third, fourth, moves} {
+					release(t, held)
+					held = next.Granted(29 * time.Second)
+					require.Greater(t, held.Fence(), fence)
+					fence = held.Fence()
 				}
-				require.Equal(t, want, w.serve("h.1"))
+				w.Until(time.Minute)
+				require.Equal(t, 2, b.Count("lock_requeue"), "not once it is granted")
+				require.NoError(t, held.Err())
+				release(t, held)
+				w.RequireIdle()
 			})
 		})
 	}
 }
 
-func TestAfterAFlushRandomClaimsStandWhereTheyStood(t *testing.T) {
+func TestAClaimGoesToTheEndOfItsPriority(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b, c := w.node(), w.node(), w.node()
-		a.take(nil)
-		for i := range 20 {
-			w.Advance(ms)
-			[]*proc{a, b}[i%2].queue(&qlock.LockOptions{Access: qlock.Random})
-		}
-		order, places := w.line(a), map[string]string{}
-		require.Len(t, order, 20)
-		for _, id := range order {
-			places[id] = w.place(id)
-		}
-		w.Do("FLUSHALL")
-		c.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
-		w.Advance(3 * lease)
-		require.Equal(t, []int{1, 1}, []int{a.Count("lock_restore"), b.Count("lock_restore")})
-		require.Equal(t, order, w.line(a))
-		for _, id := range order {
-			require.Equal(t, places[id], w.place(id))
-		}
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Priority: 5})
+		high := a.queue(&qlock.LockOptions{Priority: 5})
+		low := a.queue(nil)
+		lifo := a.queue(&qlock.LockOptions{Access: qlock.LIFO, Priority: 5})
+		w.Until(15 * time.Second)
+		w.grantedIn(held, high, moves, lifo, low)
 	})
 }
 
-// A Random claim that is drawn to the front finds a free lock only when nobody
-// waits: the draw never takes a lock from its holder.
-func TestARandomClaimTakesAFreeLockAtOnce(t *testing.T) {
+func TestAClaimThatWaitsAloneKeepsItsTurn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		for _, access := range []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO} {
-			l := n.take(&qlock.LockOptions{Access: access})
-			_, err := n.TryLock(context.Background(), door, &qlock.LockOptions{Access: access, Priority: 127})
-			require.Error(t, err)
-			release(t, l)
-		}
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		q := b.queue(&qlock.LockOptions{RequeueEvery: 20 * ms})
+		w.Until(time.Second + 10*ms)
+		require.Equal(t, 50, b.Count("lock_requeue"))
+		require.Len(t, w.line(a), 1)
+		release(t, held)
+		release(t, q.Granted(time.Second+10*ms))
 		w.RequireIdle()
+	})
+}
+
+// The script alone: a call moves the claim only from the ticket that it names.
+func TestARequeueIsReplayedByTheTicketItNames(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
+		queued := w.ask(claim{node: "q", id: "q.1", wait: time.Minute})
+		w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
+		w.Advance(time.Second)
+		requeue := func(id, node, ticket string) (status string, newTicket int64, place string) {
+			r := w.Call("lock_requeue", "60000", "berth:wake:", door, node, id, ticket, line.Lane(0))
+			if r.Len() < 3 {
+				return r.Status(), 0, ""
+			}
+			return r.Status(), r.Int(1), r.Str(7)
+		}
+		status, ticket, place := requeue("q.1", "q", queued.Str(1))
+		require.Equal(t, "queued", status)
+		require.Equal(t, w.Began.Add(time.Second).UnixMilli(), ticket)
+		require.Equal(t, fmt.Sprintf("%013d", ticket), w.place("q.1"))
+		require.Equal(t, "254 "+w.place("q.1"), place)
+		for range 3 {
+			again, sameTicket, samePlace := requeue("q.1", "q", queued.Str(1))
+			require.Equal(t, []any{"queued", ticket, place}, []any{again, sameTicket, samePlace})
+		}
+		before := w.Dump()
+		for _, test := range [][2]string{{"q.1", "another"}, {"q.9", "q"}, {"h.1", "h"}} {
+			status, _, _ := requeue(test[0], test[1], queued.Str(1))
+			require.Equal(t, "not_waiting", status, test)
+		}
+		require.Equal(t, before, w.Dump())
+		w.Advance(time.Minute)
+		before = w.Dump()
+		status, _, _ = requeue("q.1", "q", queued.Str(1))
+		require.Equal(t, "not_waiting", status, "what has expired is not revived")
+		require.Equal(t, before, w.Dump())
+	})
+}
+
+// The place that a claim has since it was requeued is the one that it has again
+// after a flush.
+func TestAfterAFlushARequeuedClaimStandsWhereItStood(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		a.take(nil)
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second})
+		id := w.line(a)[0]
+		early := a.queue(nil)
+		w.Until(11 * time.Second)
+		late := a.queue(nil)
+		before := w.line(a)
+		require.Equal(t, id, before[1])
+		w.Do("FLUSHALL")
+		held := c.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
+		w.Until(14 * time.Second)
+		require.Equal(t, before, w.line(a))
+		w.grantedIn(held, early, moves, late)
+	})
+}
+
+// The holder has died, and nobody sweeps: the requeue itself finds the lock free,
+// and hands it to whoever is first by then.
+func TestARequeueHandsOnWhatHasExpired(t *testing.T) {
+	type row struct {
+		others int
+		want   string
+	}
+	each(t, map[string]row{
+		"to the one that waits behind": {1, "q.2"}, "to the claim itself where nobody does": {0, "q.1"},
+	}, func(t *testing.T, w *world, row row) {
+		w.ask(claim{node: "h", id: "h.1", lease: time.Second})
+		queued := w.ask(claim{node: "q", id: "q.1", wait: time.Minute})
+		for range row.others {
+			w.ask(claim{node: "q", id: "q.2", wait: time.Minute})
+		}
+		w.Advance(2 * time.Second)
+		r := w.Call("lock_requeue", "60000", "berth:wake:", door, "q", "q.1", queued.Str(1), line.Lane(0))
+		require.Equal(t, "queued", r.Status())
+		info := w.node().info()
+		require.Equal(t, row.want, info.entries[0].ID)
+		require.Equal(t, row.others, info.waiting)
 	})
 }

@@ -116,35 +116,30 @@ func (h *house) lock(*rapid.T) {
 	})
 }
 
-func (h *house) give(*rapid.T) {
+// with does something with a handle, in the background.
+func (h *house) with(do func(l *qlock.Lock)) {
 	if l := h.one(); l != nil {
-		h.begin(func() { _ = l.Release(context.Background()) })
+		h.begin(func() { do(l) })
 	}
 }
+
+func (h *house) give(*rapid.T) { h.with(func(l *qlock.Lock) { _ = l.Release(ctx) }) }
+
+func (h *house) renew(*rapid.T) { h.with(func(l *qlock.Lock) { _ = l.Renew(ctx) }) }
 
 func (h *house) extend(*rapid.T) {
-	if l := h.one(); l != nil {
-		by := h.duration("by")
-		h.begin(func() { _ = l.Extend(context.Background(), by) })
-	}
-}
-
-func (h *house) renew(*rapid.T) {
-	if l := h.one(); l != nil {
-		h.begin(func() { _ = l.Renew(context.Background()) })
-	}
+	by := h.duration("by")
+	h.with(func(l *qlock.Lock) { _ = l.Extend(ctx, by) })
 }
 
 func (h *house) detach(*rapid.T) {
-	if l := h.one(); l != nil {
-		h.begin(func() {
-			if token, err := l.Detach(context.Background()); err == nil {
-				h.mu.Lock()
-				h.token, h.parked[l] = append(h.token, token), true
-				h.mu.Unlock()
-			}
-		})
-	}
+	h.with(func(l *qlock.Lock) {
+		if token, err := l.Detach(ctx); err == nil {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.token, h.parked[l] = append(h.token, token), true
+		}
+	})
 }
 
 func (h *house) resume(*rapid.T) {
@@ -256,7 +251,11 @@ func TestAHandleNeverOutlivesItsLockWhateverHappens(t *testing.T) {
 			qlock.WorkThrough, qlock.ExtendAndWorkThrough, qlock.ExtendAndWorkThrough, qlock.Wait, qlock.FailDeadlock,
 		}
 		h.times = []time.Duration{ms, 50 * ms, 300 * ms, time.Second, 2500 * ms, 7 * time.Second}
-		h.drive()
+		h.t.Repeat(map[string]func(*rapid.T){
+			"lock": h.lock, "lock again": h.lock, "lock once more": h.lock, "release": h.give, "release another": h.give,
+			"extend": h.extend, "renew": h.renew, "detach": h.detach, "resume": h.resume, "leave": h.leave,
+			"pass": h.pass, "pass more": h.pass, "weather": h.weather, "other weather": h.weather, "cut": h.cut, "": h.check,
+		})
 	})
 }
 
@@ -291,13 +290,5 @@ func eachHouse(t *testing.T, play func(h *house)) {
 			defer h.close()
 			play(h)
 		})
-	})
-}
-
-func (h *house) drive() {
-	h.t.Repeat(map[string]func(*rapid.T){
-		"lock": h.lock, "lock again": h.lock, "lock once more": h.lock, "release": h.give, "release another": h.give,
-		"extend": h.extend, "renew": h.renew, "detach": h.detach, "resume": h.resume, "leave": h.leave,
-		"pass": h.pass, "pass more": h.pass, "weather": h.weather, "other weather": h.weather, "cut": h.cut, "": h.check,
 	})
 }

@@ -27,9 +27,7 @@ func TestAnExtensionIsGivenBackExactly(t *testing.T) {
 		require.Equal(t, 7*time.Second-52*ms, inner.Left())
 		w.Advance(time.Second)
 		require.NoError(t, inner.Release(context.Background()))
-		left, ok := w.LeftOf(outer.ID())
-		require.True(t, ok)
-		require.Equal(t, 4*time.Second, left, "8 s less the 2 s that were not used, at 2 s")
+		w.requireLeft(4*time.Second, outer, "8 s less the 2 s that were not used, at 2 s")
 		w.Advance(0)
 		require.Equal(t, 4*time.Second-52*ms, outer.Left())
 		w.Until(6 * time.Second)
@@ -37,30 +35,19 @@ func TestAnExtensionIsGivenBackExactly(t *testing.T) {
 	})
 }
 
+// Any entry holds the lock, and a re-entry passes the line.
 func TestTheInnerEntryGoesOnWhereTheOuterWasReleasedFirst(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, other := w.node(), w.node()
 		outer := n.takeFor("me", nil)
-		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.NoError(t, outer.Release(context.Background()))
-		next := other.queue(nil)
+		next := other.queue(&qlock.LockOptions{Priority: 127})
+		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Priority: -128})
+		release(t, outer)
 		w.Advance(time.Minute)
 		require.NoError(t, inner.Err(), "it renews as the outer did")
 		require.True(t, next.Pending())
-		require.NoError(t, inner.Release(context.Background()))
-		require.NoError(t, next.Granted(time.Minute).Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestTheZeroConflictIsADeadlock(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		outer := n.take(nil)
-		_, err := n.Lock(outer.Context(), door, nil)
-		require.ErrorIs(t, err, berth.ErrDeadlock)
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		require.NoError(t, outer.Release(context.Background()))
+		release(t, inner)
+		release(t, next.Granted(time.Minute))
 		w.RequireIdle()
 	})
 }
@@ -79,54 +66,44 @@ var outers = map[string]qlock.LockOptions{
 func stays(o qlock.LockOptions) bool { return o.MaxHold == 0 && !o.NoRenew }
 
 func TestEveryConflictStrategyMeetsEveryHold(t *testing.T) {
-	for name, options := range outers {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				outer := a.takeFor("me", &options)
-				within, cancel := outer.Within(context.Background())
-				defer cancel()
-				for how, owned := range map[string]struct {
-					ctx context.Context
-					n   *proc
-				}{
-					"given": {berth.WithOwner(context.Background(), "me"), a}, "given elsewhere": {berth.WithOwner(context.Background(), "me"), b},
-					"Context": {outer.Context(), b}, "Within": {within, a},
-				} {
-					ctx, n := owned.ctx, owned.n
-					_, err := n.Lock(ctx, door, nil)
-					require.ErrorIs(t, err, berth.ErrDeadlock, how)
-					require.ErrorIs(t, err, berth.ErrNotAcquired)
-					require.NotErrorIs(t, err, berth.ErrBusy)
-					_, err = n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait})
-					var refusal *berth.AcquireError
-					require.ErrorAs(t, err, &refusal)
-					require.Equal(t, berth.ReasonHeld, refusal.Reason, how)
+	each(t, outers, func(t *testing.T, w *world, options qlock.LockOptions) {
+		a, b := w.node(), w.node()
+		outer := a.takeFor("me", &options)
+		within, cancel := outer.Within(context.Background())
+		defer cancel()
+		for how, owned := range map[string]struct {
+			ctx context.Context
+			n   *proc
+		}{
+			"given": {berth.WithOwner(context.Background(), "me"), a}, "given elsewhere": {berth.WithOwner(context.Background(), "me"), b},
+			"Context": {outer.Context(), b}, "Within": {within, a},
+		} {
+			ctx, n := owned.ctx, owned.n
+			_, err := n.Lock(ctx, door, nil)
+			require.ErrorIs(t, err, berth.ErrDeadlock, how)
+			require.ErrorIs(t, err, berth.ErrNotAcquired)
+			require.NotErrorIs(t, err, berth.ErrBusy)
+			_, err = n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait})
+			_ = refused(t, berth.ReasonHeld, err, how)
 
-					inner, err := n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-					require.NoError(t, err, how)
-					require.Equal(t, qlock.Reentered, inner.Via())
-					require.Equal(t, outer.Fence(), inner.Fence())
-					require.Equal(t, "me", inner.Owner())
-					w.requireKept(time.Until(w.endOf(outer)), inner)
-					require.NoError(t, inner.Release(context.Background()))
-
-					extending, err := n.Lock(ctx, door, &qlock.LockOptions{Lease: time.Second, Conflict: qlock.ExtendAndWorkThrough})
-					require.NoError(t, err, how)
-					require.Equal(t, qlock.ReenteredExtended, extending.Via())
-					require.Equal(t, outer.Fence(), extending.Fence())
-					require.NoError(t, extending.Release(context.Background()))
-					w.Advance(0)
-					require.NoError(t, outer.Err())
-					entries, waiters := w.held(a)
-					require.Equal(t, []string{outer.ID()}, entries)
-					require.Empty(t, waiters)
-				}
-				require.NoError(t, outer.Release(context.Background()))
-				w.RequireIdle()
-			})
-		})
-	}
+			inner, err := n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+			require.NoError(t, err, how)
+			require.Equal(t, []any{qlock.Reentered, outer.Fence(), "me"}, []any{inner.Via(), inner.Fence(), inner.Owner()})
+			w.requireLeft(time.Until(w.endOf(outer)), inner)
+			release(t, inner)
+			extending, err := n.Lock(ctx, door, extend(time.Second))
+			require.NoError(t, err, how)
+			require.Equal(t, []any{qlock.ReenteredExtended, outer.Fence()}, []any{extending.Via(), extending.Fence()})
+			release(t, extending)
+			w.Advance(0)
+			require.NoError(t, outer.Err())
+			entries, waiters := w.held(a)
+			require.Equal(t, []string{outer.ID()}, entries)
+			require.Empty(t, waiters)
+		}
+		require.NoError(t, outer.Release(context.Background()))
+		w.RequireIdle()
+	})
 }
 
 func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
@@ -141,48 +118,44 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 		"for Attempts":        {opts: qlock.LockOptions{Attempts: qlock.Attempts{Max: 11, Jitter: -1}}, ends: true},
 		"with a RequeueEvery": {opts: qlock.LockOptions{RequeueEvery: time.Second}},
 	}
-	for held, options := range outers {
-		t.Run(held, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n, other := w.node(), w.node()
-				for name, wait := range waits {
-					outer := n.takeFor("me", &options)
-					ahead := other.queue(&qlock.LockOptions{MaxWait: time.Hour})
-					ctx, cancel := berth.WithOwner(context.Background(), "me"), context.CancelFunc(func() {})
-					if wait.bound {
-						ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
-					}
-					wait.opts.Conflict = qlock.Wait
-					own := n.queueOn(ctx, &wait.opts)
-					if stays(options) && !wait.ends {
-						require.False(t, own.Pending(), name)
-						require.Equal(t, 1, own.Refused(w.Now(), berth.ReasonDeadlock).Held, name)
-						require.ErrorIs(t, own.Err, berth.ErrDeadlock, name)
-					} else {
-						require.True(t, own.Pending(), name)
-						_, waiters := w.held(n)
-						require.Len(t, waiters, 2, name)
-					}
-					require.NoError(t, outer.Release(context.Background()))
-					w.Advance(0)
-					require.False(t, ahead.Pending(), "nobody passes: %s", name)
-					if !stays(options) || wait.ends {
-						require.True(t, own.Pending(), name)
-					}
-					require.NoError(t, ahead.Got.Release(context.Background()))
-					w.Advance(0)
-					require.False(t, own.Pending(), name)
-					if own.Err == nil {
-						require.Equal(t, qlock.Granted, own.Got.Via())
-						require.Greater(t, own.Got.Fence(), ahead.Got.Fence())
-						require.NoError(t, own.Got.Release(context.Background()))
-					}
-					cancel()
-					w.RequireIdle()
-				}
-			})
-		})
-	}
+	each(t, outers, func(t *testing.T, w *world, options qlock.LockOptions) {
+		n, other := w.node(), w.node()
+		for name, wait := range waits {
+			outer := n.takeFor("me", &options)
+			ahead := other.queue(&qlock.LockOptions{MaxWait: time.Hour})
+			ctx, cancel := berth.WithOwner(context.Background(), "me"), context.CancelFunc(func() {})
+			if wait.bound {
+				ctx, cancel = context.WithTimeout(ctx, 2*time.Second)
+			}
+			wait.opts.Conflict = qlock.Wait
+			own := n.queueOn(ctx, &wait.opts)
+			if stays(options) && !wait.ends {
+				require.False(t, own.Pending(), name)
+				require.Equal(t, 1, own.Refused(w.Now(), berth.ReasonDeadlock).Held, name)
+				require.ErrorIs(t, own.Err, berth.ErrDeadlock, name)
+			} else {
+				require.True(t, own.Pending(), name)
+				_, waiters := w.held(n)
+				require.Len(t, waiters, 2, name)
+			}
+			require.NoError(t, outer.Release(context.Background()))
+			w.Advance(0)
+			require.False(t, ahead.Pending(), "nobody passes: %s", name)
+			if !stays(options) || wait.ends {
+				require.True(t, own.Pending(), name)
+			}
+			require.NoError(t, ahead.Got.Release(context.Background()))
+			w.Advance(0)
+			require.False(t, own.Pending(), name)
+			if own.Err == nil {
+				require.Equal(t, qlock.Granted, own.Got.Via())
+				require.Greater(t, own.Got.Fence(), ahead.Got.Fence())
+				require.NoError(t, own.Got.Release(context.Background()))
+			}
+			cancel()
+			w.RequireIdle()
+		}
+	})
 }
 
 func TestAnotherOwnerIsNoConflict(t *testing.T) {
@@ -201,59 +174,35 @@ func TestAnotherOwnerIsNoConflict(t *testing.T) {
 	})
 }
 
-func TestAReentryPassesTheLine(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		outer := n.takeFor("me", nil)
-		next := other.queue(&qlock.LockOptions{Priority: 127})
-		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, Priority: -128})
-		require.NoError(t, outer.Release(context.Background()))
-		w.Advance(0)
-		require.True(t, next.Pending(), "any entry holds the lock")
-		require.NoError(t, inner.Release(context.Background()))
-		require.NoError(t, next.Granted(0).Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
 func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
-		var ran int
-		err := a.Do(context.Background(), door, &qlock.LockOptions{Lease: 2 * time.Second}, func(ctx context.Context) error {
+		require.NoError(t, a.Do(ctx, door, &qlock.LockOptions{Lease: 2 * time.Second}, func(ctx context.Context) error {
 			fence := a.Fence(ctx, door)
 			require.Positive(t, fence)
-			return a.Do(ctx, door, work, func(ctx context.Context) error {
-				require.Equal(t, fence, a.Fence(ctx, door))
-				return b.Do(ctx, door, work, func(ctx context.Context) error {
-					require.Equal(t, fence, b.Fence(ctx, door))
-					done := make(chan error, 6)
-					for i := range 6 {
-						n := []*proc{a, b}[i%2]
-						go func() {
-							done <- n.Do(ctx, door, work, func(ctx context.Context) error {
-								time.Sleep(time.Duration(i+1) * time.Second)
-								return ctx.Err()
-							})
-						}()
-					}
-					w.Advance(ms)
-					info, err := a.look(ctx, door)
-					require.NoError(t, err)
-					require.Len(t, info.entries, 9)
-					require.Equal(t, 8, info.Reentries)
-					require.Equal(t, fence, info.fence)
-					for range 6 {
-						require.NoError(t, <-done)
-						ran++
-					}
-					return ctx.Err()
-				})
+			return b.Do(ctx, door, work, func(ctx context.Context) error {
+				require.Equal(t, fence, b.Fence(ctx, door))
+				done := make(chan error, 6)
+				for i := range 6 {
+					go func() {
+						done <- []*proc{a, b}[i%2].Do(ctx, door, work, func(ctx context.Context) error {
+							time.Sleep(time.Duration(i+1) * time.Second)
+							return ctx.Err()
+						})
+					}()
+				}
+				w.Advance(ms)
+				info := a.info()
+				require.Len(t, info.entries, 8)
+				require.Equal(t, 7, info.Reentries)
+				require.Equal(t, fence, info.fence)
+				for range 6 {
+					require.NoError(t, <-done)
+				}
+				return ctx.Err()
 			})
-		})
-		require.NoError(t, err)
-		require.Equal(t, 6, ran)
+		}))
 		w.RequireIdle()
 	})
 }
@@ -275,9 +224,7 @@ func TestAHundredEntriesAreTheMost(t *testing.T) {
 			require.NotErrorIs(t, err, berth.ErrBusy, "nobody else is in the way")
 			require.NotErrorIs(t, err, berth.ErrDeadlock)
 			require.ErrorContains(t, err, `"door" not acquired: too many entries`)
-			var refusal *berth.AcquireError
-			require.ErrorAs(t, err, &refusal)
-			require.Equal(t, berth.ReasonTooManyEntries, refusal.Reason)
+			refusal := refused(t, berth.ReasonTooManyEntries, err)
 			require.Equal(t, 100, refusal.Held)
 			require.Len(t, refusal.Holders, 100)
 			w.Advance(ms)
@@ -300,14 +247,6 @@ func extend(d time.Duration) *qlock.LockOptions {
 	return &qlock.LockOptions{Lease: d, Conflict: qlock.ExtendAndWorkThrough}
 }
 
-// requireKept says how long the server keeps a hold, to the millisecond.
-func (w *world) requireKept(want time.Duration, l *qlock.Lock) {
-	w.T.Helper()
-	left, ok := w.LeftOf(l.ID())
-	require.True(w.T, ok, "it is held")
-	require.Equal(w.T, want, left.Round(ms))
-}
-
 // endOf is when the server lets a hold end.
 func (w *world) endOf(l *qlock.Lock) time.Time {
 	w.T.Helper()
@@ -317,110 +256,85 @@ func (w *world) endOf(l *qlock.Lock) time.Time {
 }
 
 func TestWhatAnExtensionLeaves(t *testing.T) {
-	fixed := &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true}
-	t.Run("unused, two deep, inner first", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer := n.takeFor("me", fixed)
-			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
-			w.requireKept(10*time.Second, outer)
-			w.Advance(time.Second)
-			require.NoError(t, second.Release(context.Background()))
-			w.requireKept(7*time.Second, first)
-			require.NoError(t, first.Release(context.Background()))
-			w.requireKept(6*time.Second, outer)
-		})
-	})
-	t.Run("unused, two deep, outer first", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer := n.takeFor("me", fixed)
-			first, second := n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
-			w.Advance(time.Second)
-			require.NoError(t, first.Release(context.Background()))
-			w.requireKept(8*time.Second, second)
-			require.NoError(t, second.Release(context.Background()))
-			w.requireKept(6*time.Second, outer)
-		})
-	})
-	t.Run("used up", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
+	twoDeep := func(w *world, n *proc) (first, second *qlock.Lock) {
+		first, second = n.takeFor("me", extend(2*time.Second)), n.takeFor("me", extend(3*time.Second))
+		w.requireLeft(10*time.Second, first)
+		w.Advance(time.Second)
+		return first, second
+	}
+	each(t, map[string]func(w *world, n *proc, outer *qlock.Lock){
+		"unused, two deep, inner first": func(w *world, n *proc, outer *qlock.Lock) {
+			first, second := twoDeep(w, n)
+			release(w.T, second)
+			w.requireLeft(7*time.Second, first)
+			release(w.T, first)
+			w.requireLeft(6*time.Second, outer)
+		},
+		"unused, two deep, outer first": func(w *world, n *proc, outer *qlock.Lock) {
+			first, second := twoDeep(w, n)
+			release(w.T, first)
+			w.requireLeft(8*time.Second, second)
+			release(w.T, second)
+			w.requireLeft(6*time.Second, outer)
+		},
+		"used up": func(w *world, n *proc, outer *qlock.Lock) {
+			inner := n.takeFor("me", extend(2*time.Second))
 			w.Advance(3 * time.Second)
-			require.NoError(t, inner.Release(context.Background()))
-			w.requireKept(4*time.Second, outer)
-		})
-	})
-	t.Run("the outermost is released first", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer, inner := n.takeFor("me", fixed), n.takeFor("me", extend(2*time.Second))
-			require.NoError(t, outer.Release(context.Background()))
-			w.requireKept(7*time.Second, inner)
+			release(w.T, inner)
+			w.requireLeft(4*time.Second, outer)
+		},
+		"the outermost is released first": func(w *world, n *proc, outer *qlock.Lock) {
+			inner := n.takeFor("me", extend(2*time.Second))
+			release(w.T, outer)
+			w.requireLeft(7*time.Second, inner)
 			w.Until(7*time.Second - 50*ms)
-			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
-		})
-	})
-	t.Run("its maximum hold bounds it", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer := n.takeFor("me", fixed)
-			inner := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, MaxHold: 2 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-			w.requireKept(7*time.Second, outer)
-			w.requireKept(2*time.Second, inner)
+			require.ErrorIs(w.T, inner.Err(), berth.ErrExpired)
+		},
+		"its maximum hold bounds it": func(w *world, n *proc, outer *qlock.Lock) {
+			opts := extend(20 * time.Second)
+			opts.MaxHold = 2 * time.Second
+			inner := n.takeFor("me", opts)
+			w.requireLeft(7*time.Second, outer)
+			w.requireLeft(2*time.Second, inner)
 			w.Until(2 * time.Second)
-			require.ErrorIs(t, inner.Err(), berth.ErrExpired)
-			require.Error(t, inner.Release(context.Background()))
-			w.requireKept(5*time.Second, outer)
-			require.NoError(t, outer.Err())
-		})
-	})
-	t.Run("a renewing outer keeps what its beats give", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer := n.takeFor("me", nil)
+			require.ErrorIs(w.T, inner.Err(), berth.ErrExpired)
+			require.Error(w.T, inner.Release(ctx))
+			w.requireLeft(5*time.Second, outer)
+			require.NoError(w.T, outer.Err())
+		},
+		"a renewing outer keeps what its beats give": func(w *world, n *proc, outer *qlock.Lock) {
+			release(w.T, outer)
+			outer = n.takeFor("me", nil)
 			inner := n.takeFor("me", extend(4*time.Second))
-			w.requireKept(10*time.Second, outer)
-			require.NoError(t, inner.Release(context.Background()))
+			w.requireLeft(10*time.Second, outer)
+			release(w.T, inner)
 			w.Advance(0)
-			left, ok := w.LeftOf(outer.ID())
-			require.True(t, ok)
-			require.LessOrEqual(t, left, lease)
+			w.honest(outer)
+			left, _ := w.LeftOf(outer.ID())
+			require.LessOrEqual(w.T, left, lease)
 			w.Advance(time.Minute)
-			require.NoError(t, outer.Err())
-			require.NoError(t, outer.Release(context.Background()))
+			release(w.T, outer)
 			w.RequireIdle()
-		})
-	})
-	t.Run("entries of another node keep it", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			a, b := w.node(), w.node()
-			outer := a.takeFor("me", fixed)
-			inner := b.takeFor("me", extend(3*time.Second))
-			require.NoError(t, inner.Release(context.Background()))
-			w.requireKept(8*time.Second, outer)
-		})
-	})
-	t.Run("longer than the wait lease", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			n := w.node()
-			outer := n.takeFor("me", fixed)
+		},
+		"longer than the wait lease": func(w *world, n *proc, outer *qlock.Lock) {
 			var seen []time.Duration
-			n.OnCommand(func(c link.Command) link.Fate {
-				if c.Name == "lock_renew" && len(seen) == 0 {
+			n.on("renew", func() link.Fate {
+				if len(seen) == 0 {
 					left, _ := w.LeftOf(outer.ID())
 					seen = append(seen, left.Round(ms))
 				}
 				return link.Pass
 			})
 			inner := n.takeFor("me", extend(time.Minute))
-			require.Equal(t, []time.Duration{11 * time.Second}, seen, "no more than the wait lease until it is confirmed")
-			w.requireKept(65*time.Second, outer)
+			require.Equal(w.T, []time.Duration{11 * time.Second}, seen, "no more than the wait lease until it is confirmed")
+			w.requireLeft(65*time.Second, outer)
 			w.Advance(time.Second)
-			require.NoError(t, inner.Release(context.Background()))
-			w.requireKept(5*time.Second, outer)
-		})
+			release(w.T, inner)
+			w.requireLeft(5*time.Second, outer)
+		},
+	}, func(_ *testing.T, w *world, play func(w *world, n *proc, outer *qlock.Lock)) {
+		n := w.node()
+		play(w, n, n.takeFor("me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true}))
 	})
 }
 

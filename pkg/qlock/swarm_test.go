@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -94,22 +96,19 @@ func requireLost(t *testing.T, l *qlock.Lock) {
 	require.ErrorIs(t, l.Extend(context.Background(), time.Second), berth.ErrLost)
 }
 
+// The periods, the horizon and the flush are proved by internal/swarm; this shows that locks go by them.
 func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.member(), w.member()
-		former := a.ID()
-		l := a.take(hour())
-		var ended time.Duration
-		context.AfterFunc(l.Context(), func() { ended = w.Now() })
+		former, l := a.ID(), a.take(hour())
+		ended := w.Watch(l)
 		next := b.queue(nil)
 		a.Cut()
-		w.Until(horizon - ms)
-		require.NoError(t, l.Err())
-		require.Equal(t, former, a.ID())
 		w.Until(zombie - ms)
-		require.Equal(t, horizon, ended, "by its own clock, and nobody has asked")
+		require.Equal(t, horizon, (<-ended).At, "by its own clock, and nobody has asked")
 		requireLost(t, l)
 		require.NotEqual(t, former, a.ID())
+		require.Zero(t, a.Fence(l.Context(), door), "it is the fence of nothing that is held")
 		require.Zero(t, b.flush())
 		require.True(t, next.Pending())
 
@@ -121,7 +120,7 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		again := a.queue(nil)
 		w.Until(20 * time.Second)
 		require.True(t, again.Pending())
-		require.NoError(t, given.Release(context.Background()))
+		release(t, given)
 		mine := again.Granted(20 * time.Second)
 		require.Greater(t, mine.Fence(), given.Fence())
 		require.True(t, strings.HasPrefix(mine.ID(), a.ID()+"."))
@@ -129,159 +128,8 @@ func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
 		requireLost(t, l)
 		require.ErrorIs(t, l.Release(context.Background()), berth.ErrReleased, "by the flush")
 		require.NoError(t, mine.Err(), "the handle of the former node ends nothing")
-		require.NoError(t, mine.Release(context.Background()))
+		release(t, mine)
 		a.free(door)
-	})
-}
-
-func TestARunningSwarmFlushesByItself(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member(func(cfg *node.Config) { cfg.Swarm.FlushEvery = 500 * ms })
-		a.take(hour())
-		behind := a.queue(nil)
-		next := b.queue(nil)
-		a.Cut()
-		next.Returned(zombie + 550*ms)
-		require.NoError(t, next.Err)
-		require.GreaterOrEqual(t, next.At, zombie)
-		require.True(t, behind.Pending(), "it asks again under the new node")
-		require.NotZero(t, b.Swarm().Status().FlushedAt)
-		require.NoError(t, b.Swarm().Status().Err)
-		behind.Cancel(nil)
-	})
-}
-
-func TestANodeThatPausesForLessThanTheLimitLosesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		node, l := a.ID(), a.take(hour())
-		for range 3 {
-			w.Advance(ms) // a probe has just come
-			a.Cut()
-			for range 10 {
-				w.Advance(time.Second)
-				require.Zero(t, b.flush())
-			}
-			a.Mend()
-			w.Advance(6*time.Second - ms) // a probe is tried at least every 2 s
-			require.NoError(t, l.Err())
-		}
-		require.Equal(t, node, a.ID())
-		require.Empty(t, a.Told(observe.NodeReplaced))
-		require.NoError(t, l.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestWhoWasNeverInTheSwarmIsNeverFlushed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.member()
-		node, l := a.ID(), a.take(&qlock.LockOptions{Lease: 2 * time.Minute, NoRenew: true})
-		next := b.queue(nil)
-		a.Cut()
-		w.Until(time.Minute)
-		require.Zero(t, b.flush())
-		require.NoError(t, l.Err())
-		require.Equal(t, node, a.ID())
-		require.False(t, a.Swarm().Status().Running)
-		err := a.Swarm().ProbeNow(context.Background())
-		require.ErrorIs(t, err, berth.ErrNotRunning)
-		require.NotErrorIs(t, err, berth.ErrClosed)
-		next.GrantedBy(2 * time.Minute)
-		require.ErrorIs(t, l.Err(), berth.ErrExpired)
-	})
-}
-
-func TestWhoHasLeftTheSwarmIsNotFlushed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		node, l := a.ID(), a.take(hour())
-		require.NoError(t, a.Swarm().Stop(context.Background()))
-		require.Equal(t, []string{b.ID()}, w.members(b))
-		a.Cut()
-		w.Until(time.Minute)
-		require.Zero(t, b.flush())
-		require.NoError(t, l.Err())
-		require.Equal(t, node, a.ID())
-		a.Mend()
-		require.NoError(t, a.Swarm().Start(context.Background()), "it may come back")
-		require.ElementsMatch(t, []string{node, b.ID()}, w.members(b))
-		require.NoError(t, l.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestAStopThatIsNotAnsweredEndsTheHandles(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.member()
-		node, l := a.ID(), a.take(hour())
-		a.Cut()
-		require.Error(t, a.Swarm().Stop(context.Background()))
-		require.Equal(t, horizon, w.Now())
-		requireLost(t, l)
-		require.NotEqual(t, node, a.ID())
-		require.False(t, a.Swarm().Status().Running)
-		a.Mend()
-		require.NoError(t, a.hold("other", nil).Release(context.Background()), "the process goes on outside")
-		a.free("other")
-	})
-}
-
-func TestDetachedLocksAreLeftAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		old := a.take(hour())
-		token := detach(t, old)
-		kept := a.hold("kept", hour())
-		a.Cut()
-		w.Until(zombie)
-		require.ErrorIs(t, kept.Err(), berth.ErrLost)
-		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, b.flush())
-		b.free("kept")
-		l := b.resume(token)
-		require.Error(t, old.Err())
-		a.Mend()
-		require.NoError(t, old.Release(context.Background()), "it is not this handle's")
-		w.Until(time.Minute)
-		require.Zero(t, b.flush())
-		require.NoError(t, l.Err())
-		_, err := a.Resume(context.Background(), token)
-		require.ErrorIs(t, err, berth.ErrReleased)
-		require.NoError(t, l.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestAReplacedNodeResumesUnderItsNewId(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		token := detach(t, a.take(hour()))
-		a.condemn()
-		b.flush()
-		l := a.resume(token)
-		info, err := b.look(context.Background(), door)
-		require.NoError(t, err)
-		require.Equal(t, a.ID(), info.entries[0].Node)
-		require.Zero(t, b.flush())
-		require.NoError(t, l.Err())
-		require.Equal(t, token.Fence, a.Fence(l.Context(), door))
-		a.condemn()
-		requireLost(t, l)
-		w.RequireIdle()
-	})
-}
-
-func TestAReplacedNodeGivesBackAtOnceWhatItCan(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		l := a.take(hour())
-		next := b.queue(nil)
-		w.Until(time.Second)
-		a.condemn()
-		requireLost(t, l)
-		next.Granted(time.Second)
-		require.Zero(t, a.Fence(l.Context(), door), "it is the fence of nothing that is held")
-		require.Zero(t, b.flush())
 	})
 }
 
@@ -314,11 +162,10 @@ func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {
 func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		begins, closed := make(chan struct{}), make(chan error, 1)
-		var told bool
+		begin := sync.OnceFunc(func() { close(begins) })
 		a := w.member(watched(func(e observe.Event) {
-			if e.Kind == observe.Lost && !told {
-				told = true
-				close(begins)
+			if e.Kind == observe.Lost {
+				begin()
 			}
 		}))
 		b := w.member()
@@ -340,29 +187,25 @@ func TestACloseDuringAReplacementEndsBoth(t *testing.T) {
 }
 
 func TestACloseTakesTheNodeOutOfTheSwarm(t *testing.T) {
-	for name, ended := range map[string]bool{"in time": false, "its context has ended": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.member(), w.member()
-				node, l := a.ID(), a.take(hour())
-				ctx, cancel := context.WithCancel(context.Background())
-				defer cancel()
-				if ended {
-					cancel()
-				}
-				w.Until(3 * time.Second)
-				require.NoError(t, a.Close(ctx))
-				require.Equal(t, 3*time.Second, w.Now())
-				require.Error(t, l.Err())
-				require.Equal(t, []string{b.ID()}, w.members(b))
-				require.Equal(t, node, a.ID())
-				require.Empty(t, a.Told(observe.NodeReplaced))
-				w.RequireIdle()
-				require.NoError(t, a.Close(context.Background()), "again")
-				require.Error(t, a.Swarm().ProbeNow(context.Background()))
-			})
-		})
-	}
+	each(t, map[string]bool{"in time": false, "its context has ended": true}, func(t *testing.T, w *world, ended bool) {
+		a, b := w.member(), w.member()
+		node, l := a.ID(), a.take(hour())
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if ended {
+			cancel()
+		}
+		w.Until(3 * time.Second)
+		require.NoError(t, a.Close(ctx))
+		require.Equal(t, 3*time.Second, w.Now())
+		require.Error(t, l.Err())
+		require.Equal(t, []string{b.ID()}, w.members(b))
+		require.Equal(t, node, a.ID())
+		require.Empty(t, a.Told(observe.NodeReplaced))
+		w.RequireIdle()
+		require.NoError(t, a.Close(context.Background()), "again")
+		require.Error(t, a.Swarm().ProbeNow(context.Background()))
+	})
 }
 
 func TestACloseOfACutNodeReturns(t *testing.T) {
@@ -412,37 +255,31 @@ func TestASwarmThatIsAutomaticStartsWithItsNode(t *testing.T) {
 	})
 }
 
-func TestASwarmStartsBesideAStop(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+func TestACloseDuringAStartEndsIt(t *testing.T) {
+	each(t, map[string]link.Fate{
+		"the probe is slow": link.Slow(2 * time.Second), "the probe has no reply": link.LoseReply,
+	}, func(t *testing.T, w *world, fate link.Fate) {
 		n := w.node()
-		for range 20 {
-			started, stopped := make(chan error, 1), make(chan error, 1)
-			go func() { started <- n.Swarm().Start(context.Background()) }()
-			go func() { stopped <- n.Swarm().Stop(context.Background()) }()
-			require.NoError(t, <-stopped)
-			require.NoError(t, <-started)
-		}
-		require.NoError(t, n.Swarm().Stop(context.Background()))
-		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrNotRunning)
-		n.Shut()
-		require.ErrorIs(t, n.Swarm().ProbeNow(context.Background()), berth.ErrClosed)
-	})
-}
-
-func TestAReleaseOfALostHandleIsBoundedByItsContext(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.member()
-		l, other := a.take(hour()), a.hold("other", hour())
-		a.Cut()
-		w.Until(time.Minute)
-		gone, cancel := context.WithCancel(context.Background())
-		cancel()
-		require.Error(t, l.Release(gone))
-		require.LessOrEqual(t, w.Now(), time.Minute+2*time.Second, "CleanupTimeout")
+		n.connect()
 		began := w.Now()
-		soon, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		require.Error(t, other.Release(soon))
-		require.LessOrEqual(t, w.Now(), began+3*time.Second)
+		n.meets("swarm_probe", fate)
+		started := make(chan error, 1)
+		go func() { started <- n.Swarm().Start(ctx) }()
+		synctest.Wait()
+		require.Empty(t, started)
+		n.Shut()
+		require.ErrorIs(t, <-started, berth.ErrClosed)
+		require.Less(t, w.Now()-began, 3*time.Second)
+		require.ErrorIs(t, n.Swarm().ProbeNow(ctx), berth.ErrClosed)
+		w.Advance(3 * time.Second)
+		members, err := w.Do("ZRANGE", swarmProbes, "0", "-1").AsStrSlice()
+		require.NoError(t, err)
+		for _, member := range members {
+			require.Regexp(t, "^t:", member, "it has left")
+		}
+		n.Reset()
+		require.ErrorIs(t, n.Swarm().Start(ctx), berth.ErrClosed, "nor does it start again")
+		require.False(t, n.Swarm().Status().Running)
+		require.Zero(t, n.Count("swarm_probe"))
 	})
 }

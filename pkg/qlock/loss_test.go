@@ -1,0 +1,248 @@
+package qlock_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
+)
+
+func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
+	type row struct {
+		dead     node.Config
+		released time.Duration // when the holder releases
+		at       time.Duration // when the next is granted, at the earliest
+	}
+	each(t, map[string]row{
+		// The lock is handed to the one that died, and stays with it until its lease ends.
+		"just before the release":           {released: time.Second, at: lease},
+		"with a shorter lease":              {dead: node.Config{Lease: 900 * ms}, released: 100 * ms, at: 900 * ms},
+		"long before":                       {released: 10 * time.Second, at: 10 * time.Second},
+		"with a longer lease, for so long":  {dead: node.Config{Lease: 30 * time.Second}, released: 10 * time.Second, at: 30 * time.Second},
+		"with a longer lease, and released": {dead: node.Config{Lease: 30 * time.Second}, released: 31 * time.Second, at: 31 * time.Second},
+	}, func(t *testing.T, w *world, test row) {
+		a, b, c := w.node(), w.node(test.dead), w.node()
+		held := a.take(nil)
+		b.queue(nil)
+		next := c.queue(nil)
+		b.Die()
+		w.Until(test.released)
+		testkit.RequirePending(w.T, next)
+		release(t, held)
+		l := next.GrantedBy(test.at)
+		b.Shut()
+		release(t, l)
+		w.RequireIdle()
+	})
+}
+
+func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		nodes := []*proc{w.node(), w.node(), w.node()}
+		held := nodes[0].take(nil)
+		waits := make(map[string]*wait)
+		accesses := []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO, qlock.Queued}
+		for i := range 12 {
+			q := nodes[i%3].queue(&qlock.LockOptions{Priority: i % 2, Access: accesses[i%4]})
+			for _, id := range w.line(nodes[0]) {
+				if waits[id] == nil {
+					waits[id] = q
+				}
+			}
+			w.Advance(10 * ms)
+		}
+		before, places := w.line(nodes[0]), map[string]string{}
+		require.Len(t, before, 12)
+		for _, id := range before {
+			places[id] = w.place(id)
+		}
+		ended := w.Watch(held)
+		w.Until(5 * time.Second)
+		w.Do("FLUSHALL")
+		w.Advance(lease / 3)
+		e := <-ended
+		require.ErrorIs(t, e.Cause, berth.ErrLost)
+		require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
+
+		// One of them found a free lock in that moment; the others stand as they stood.
+		entries, after := w.held(nodes[0])
+		require.Len(t, entries, 1)
+		lucky := waits[entries[0]]
+		require.NotNil(t, lucky)
+		want := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == entries[0] })
+		require.Equal(t, want, after)
+		for _, id := range want {
+			require.Equal(t, places[id], w.place(id), "that of a Random one is not drawn anew")
+		}
+		<-lucky.Done
+		l := lucky.Got
+		for _, id := range want {
+			release(t, l)
+			l = waits[id].Granted(w.Now())
+		}
+		late := nodes[1].queue(nil)
+		release(t, l)
+		release(t, late.Granted(w.Now()))
+		w.RequireIdle()
+	})
+}
+
+// The line is deleted by hand, or evicted, and the state stays. The owner has two
+// entries.
+func TestALineOfALockThatIsDeletedStandsAgain(t *testing.T) {
+	each(t, map[string]bool{
+		"its holder lives": false, "its holder is dead": true,
+	}, func(t *testing.T, w *world, die bool) {
+		a, b := w.node(), w.node()
+		l := a.takeFor("me", nil)
+		inner := a.again("me")
+		first, second := b.queue(nil), b.queue(nil)
+		w.Until(500 * ms)
+		if die {
+			a.Die()
+		}
+		w.Do("DEL", lineKey)
+		w.Until(lease/3 + 10*ms)
+		require.False(t, first.Pending())
+		require.NoError(t, first.Err)
+		if !die {
+			require.ErrorIs(t, l.Err(), berth.ErrLost)
+			require.ErrorIs(t, inner.Err(), berth.ErrLost)
+		}
+		require.Equal(t, []int64{1, 1}, []int64{w.Field("used"), w.Field("waiting")})
+		require.Positive(t, w.Expiry())
+		require.NoError(t, first.Got.Release(ctx))
+		require.NoError(t, second.Granted(w.Now()).Release(ctx))
+		require.Zero(t, w.Field("used"))
+		require.Zero(t, w.Field("waiting"))
+		if !die {
+			w.RequireIdle()
+		}
+	})
+}
+
+func TestWhatAnotherHasWrittenIsAnErrorAndIsLeftAlone(t *testing.T) {
+	type row struct {
+		write []string
+		opts  *qlock.LockOptions
+		says  string
+	}
+	each(t, map[string]row{
+		"a state of another type": {[]string{"SET", stateKey, "mine"}, nil, "holds a string instead of"},
+		// A thin name has no line.
+		"a line of another type": {[]string{"SET", lineKey, "mine"}, endless(), "holds a string instead of"},
+		"counts":                 {[]string{"HSET", stateKey, "v", "rubbish"}, nil, "is not Berth's"},
+	}, func(t *testing.T, w *world, row row) {
+		n, key := w.node(), row.write[1]
+		w.Do(row.write...)
+		q := n.queue(row.opts)
+		if q.Pending() {
+			w.Do("DEL", key) // so that the test can end
+			t.Fatal("it waits for what cannot come")
+		}
+		refusal := q.Refused(0, berth.ReasonFailed)
+		require.ErrorContains(t, refusal, row.says)
+		require.NotErrorIs(t, refusal, berth.ErrBusy)
+		_, err := n.TryLock(ctx, door, row.opts)
+		require.ErrorContains(t, err, row.says)
+		synctest.Wait()
+		require.Equal(t, []string{key}, w.Keys())
+		read := map[string][]string{"SET": {"GET", key}, "HSET": {"HGET", key, "v"}}[row.write[0]]
+		text, err := w.Do(read...).ToString()
+		require.NoError(t, err)
+		require.Equal(t, row.write[len(row.write)-1], text)
+	})
+}
+
+// That each script refuses such a state is proved by internal/model; this shows that each call says so.
+func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
+	each(t, map[string][][]string{
+		"a newer one":                    {{"HSET", stateKey, "v", "3 and more"}},
+		"a newer one of thin names":      {{"DEL", lineKey}, {"SET", stateKey, "f3 and more"}},
+		"one from before there were any": {{"HDEL", stateKey, "v"}, {"HSET", stateKey, "fmt", "1"}},
+	}, func(t *testing.T, w *world, write [][]string) {
+		a, b := w.node(), w.node()
+		held := a.takeFor("me", hour())
+		waits := b.queue(&qlock.LockOptions{RequeueEvery: time.Second})
+		token := berth.Token{Kind: "lock", Namespace: "berth", Name: door, Claim: held.ID(), Node: a.ID()}
+		for _, words := range write {
+			w.Do(words...)
+		}
+		before := w.kept()
+		all, _ := calls(b.Locks)
+		for call, do := range all {
+			require.ErrorIs(t, do(ctx, door, nil), berth.ErrIncompatible, call)
+		}
+		for call, do := range map[string]func() error{
+			"Release: a name":   func() error { return b.end(ctx, door) },
+			"Operator.Extend":   func() error { return b.extend(ctx, door, time.Second) },
+			"Release: a node":   func() error { return testkit.Second(b.Operator().Release(ctx, berth.Target{Node: a.ID()})) },
+			"Sweep":             func() error { return testkit.Second(b.Operator().Sweep(ctx, keyspace.Lock)) },
+			"Resume":            func() error { return testkit.Second(b.Resume(ctx, token)) },
+			"Renew":             func() error { return held.Renew(ctx) },
+			"Extend":            func() error { return held.Extend(ctx, time.Second) },
+			"Detach":            func() error { return testkit.Second(held.Detach(ctx)) },
+			"WorkThrough":       func() error { return reenter(b, "me", qlock.WorkThrough) },
+			"Extend and work":   func() error { return reenter(b, "me", qlock.ExtendAndWorkThrough) },
+			"the wait that was": func() error { w.Advance(lease); <-waits.Done; return waits.Err },
+		} {
+			require.ErrorIs(t, do(), berth.ErrIncompatible, call)
+		}
+		require.ErrorIs(t, held.Release(ctx), berth.ErrIncompatible)
+		require.Equal(t, before, w.kept(), "nothing is written")
+	})
+}
+
+// kept is what the server has of the door, whatever that is, and for how long.
+func (w *world) kept() (all []any) {
+	w.T.Helper()
+	for _, words := range [][]string{
+		{"MGET", stateKey}, {"ZRANGE", lineKey, "0", "-1", "WITHSCORES"}, {"PEXPIRETIME", stateKey}, {"PEXPIRETIME", lineKey},
+	} {
+		answer, err := w.Do(words...).ToAny()
+		require.NoError(w.T, err)
+		all = append(all, answer)
+	}
+	if all[0].([]any)[0] == nil {
+		fields, err := w.Do("HGETALL", stateKey).AsStrMap()
+		require.NoError(w.T, err)
+		all[0] = fields
+	}
+	return all
+}
+
+// reenter enters once more for an owner.
+func reenter(n *proc, owner string, how qlock.Conflict) error {
+	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
+	return err
+}
+
+// A push grants, a failover loses that, and the next hand-off on the new master grants
+// anew: whatever checks fences would refuse the one of the handle.
+func TestALockWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		other, n, op := w.node(), w.node(), w.node()
+		x := other.take(nil)
+		q := n.queue(nil)
+		failover := w.Snapshot()
+		require.NoError(t, x.Release(ctx))
+		held := q.Granted(w.Now())
+		failover()
+		w.Advance(ms)
+		require.NoError(t, op.end(ctx, door))
+		require.Greater(t, w.Field("fence"), held.Fence())
+		w.Advance(lease / 3)
+		require.ErrorIs(t, held.Err(), berth.ErrLost)
+		require.ErrorIs(t, held.Release(ctx), berth.ErrLost)
+		require.Zero(t, w.Field("used"))
+	})
+}
