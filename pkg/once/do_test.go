@@ -104,23 +104,29 @@ func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
 }
 
 func TestAfterAFailureNobodyBeginsUntilItsRetryAfterIsOver(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b, c := w.node(), w.node(), w.node()
-		patient := once.Config{Every: hour, RetryAfter: time.Minute}
-		wait := c.start(t.Context(), waiting(hourly), takes(ms, nil))
-		require.Equal(t, once.Ran, wait.Granted(ms).Status, "nothing has failed")
-		w.Until(hour)
-		a.ran(patient, errMine)
-		failed := hour + ms
-		seen := b.finds(hourly, once.Resting)
-		require.Equal(t, "my own reason", seen.Error)
-		wait = c.start(t.Context(), waiting(hourly), takes(0, nil))
-		w.Until(failed + time.Minute - ms)
-		require.True(t, wait.Pending())
-		r := wait.Granted(failed + time.Minute)
-		require.NoError(t, r.err)
-		require.Equal(t, 2, r.Attempt)
-	})
+	for name, c := range map[string]struct {
+		cfg  once.Config
+		rest time.Duration
+	}{
+		"what it says": {once.Config{Every: hour, RetryAfter: 7 * time.Minute}, 7 * time.Minute},
+		// By default, where the call waits, a tenth of a period, at most a minute.
+		"a minute": {waiting(hourly), time.Minute},
+		"a tenth":  {waiting(once.Config{Every: 5 * time.Minute}), 30 * time.Second},
+	} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b, next := w.node(), w.node(), once.Config{Every: c.cfg.Every}
+			a.ran(c.cfg, errMine)
+			failed := w.Now()
+			require.Equal(t, "my own reason", b.finds(next, once.Resting).Error)
+			wait := b.start(t.Context(), waiting(next), takes(0, nil))
+			w.Until(failed + c.rest - ms)
+			require.True(t, wait.Pending())
+			r := wait.Granted(failed + c.rest)
+			require.NoError(t, r.err)
+			require.Equal(t, once.Ran, r.Status)
+			require.Equal(t, 2, r.Attempt)
+		})
+	}
 }
 
 func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {

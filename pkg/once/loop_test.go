@@ -2,6 +2,9 @@ package once_test
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
@@ -33,18 +37,6 @@ func (n *process) loop(cfg once.Config, f once.Func) (began *[]time.Duration, st
 	return began, stop
 }
 
-func TestALoopRunsAsSoonAsAPeriodStarts(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.Advance(10 * time.Minute)
-		began, stop := n.loop(hourly, takes(time.Minute, nil))
-		w.Until(4 * hour)
-		require.ErrorIs(t, stop(), errMine)
-		require.Equal(t, []time.Duration{10 * time.Minute, hour, 2 * hour, 3 * hour, 4 * hour}, *began)
-		require.Equal(t, 4, n.Count("HMGET")-n.Count("HLEN")-1, "beside the notice one look for each period, and the one that stop ended")
-	})
-}
-
 // A failure in a period of other settings, which starts later, is told once: nothing can begin before the
 // period is over.
 func TestALoopLeavesAPeriodInWhichOthersGoByAnotherLength(t *testing.T) {
@@ -57,26 +49,6 @@ func TestALoopLeavesAPeriodInWhichOthersGoByAnotherLength(t *testing.T) {
 		late := m.Told(observe.NotBegun)
 		require.Len(t, late, 1)
 		require.ErrorIs(t, late[0].Err, once.ErrLate)
-	})
-}
-
-func TestALoopTriesAgainAfterAFailure(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		began, _ := n.loop(once.Config{Every: hour, Attempts: 2}, takes(0, errMine))
-		w.Until(hour + 30*time.Minute)
-		require.Equal(t, []time.Duration{0, time.Minute, hour, hour + time.Minute}, *began)
-		failed := n.Told(observe.RunFailed)
-		require.Len(t, failed, 4, "each attempt")
-		require.Equal(t, "2026-01-01T00:00:00Z", failed[0].Detail)
-		require.Equal(t, 1, failed[0].Count)
-		used := n.Told(observe.NotBegun)
-		require.Len(t, used, 2, "and that they are used up")
-		require.Equal(t, "2026-01-01T00:00:00Z", used[0].Detail)
-		require.ErrorIs(t, used[0].Err, once.ErrUsedUp)
-		missed := n.Told(observe.Missed)
-		require.Len(t, missed, 1)
-		require.Equal(t, 1, missed[0].Count)
 	})
 }
 
@@ -114,44 +86,6 @@ func TestEachMissedPeriodIsToldOnce(t *testing.T) {
 	})
 }
 
-// The server is away for two hours. Each turn is told, none as a run that failed, and the loop goes on.
-func TestALoopOutlivesItsServer(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		began, _ := n.loop(hourly, takes(0, nil))
-		w.Until(30 * time.Minute)
-		n.Cut()
-		w.Until(150 * time.Minute)
-		n.Mend()
-		w.Until(200 * time.Minute)
-		require.Len(t, *began, 3)
-		require.Equal(t, 3*hour, (*began)[2].Truncate(ms))
-		require.Less(t, (*began)[1], 152*time.Minute)
-		for _, e := range n.Told(observe.NotBegun) {
-			require.ErrorIs(t, e.Err, berth.ErrUnavailable)
-		}
-		require.NotEmpty(t, n.Told(observe.NotBegun))
-		require.Empty(t, n.Told(observe.RunFailed))
-	})
-}
-
-// However long the loop is to rest after a failure of f, it asks a server that did not answer within a minute.
-func TestALoopRunsInThePeriodInWhichItsServerComesBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		began, _ := n.loop(once.Config{Every: hour, RetryAfter: 2 * hour}, takes(0, nil))
-		w.Until(hour - time.Second)
-		n.Cut()
-		w.Until(hour + 20*time.Second)
-		n.Mend()
-		w.Until(4 * hour)
-		require.Len(t, *began, 4)
-		require.Less(t, (*began)[1], hour+2*time.Minute)
-		require.Equal(t, 2*hour, (*began)[2].Truncate(ms))
-		require.Empty(t, n.Told(observe.Missed))
-	})
-}
-
 // However short the loop is to rest after a failure of f, it asks what refuses it once a minute.
 func TestALoopThatIsRefusedAsksOnceAMinute(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -161,44 +95,6 @@ func TestALoopThatIsRefusedAsksOnceAMinute(t *testing.T) {
 		n.loop(once.Config{Every: hour, RetryAfter: ms}, never(t))
 		w.Until(10 * time.Minute)
 		require.Equal(t, 11, n.Count("HMGET"))
-	})
-}
-
-func TestALoopRestsForAsLongAsItSays(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		began, _ := w.node().loop(once.Config{Every: hour, RetryAfter: time.Second}, takes(0, errMine))
-		w.Until(30 * time.Minute)
-		require.Equal(t, []time.Duration{0, time.Second, 2 * time.Second}, *began)
-	})
-}
-
-// Nobody hears of a success for longer than the lease. The process that knows of it tells it later, and
-// does not do it again.
-func TestALoopKeepsASuccessThatTheServerHasNotHeardOf(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		began, _ := a.loop(hourly, takes(time.Second, nil))
-		w.Until(time.Second - ms)
-		a.Cut()
-		w.Until(10 * time.Minute)
-		a.Mend()
-		w.Until(20 * time.Minute)
-		require.Equal(t, []time.Duration{0}, *began)
-		b.finds(hourly, once.Done)
-	})
-}
-
-// A run takes longer than its period, and the server loses all of it meanwhile. The process goes on with
-// the next period, and tells of the success of this one.
-func TestALoopGoesOnAfterARunThatTookLongerThanItsPeriod(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		began, _ := n.loop(once.Config{Every: time.Minute}, takes(90*time.Second, nil))
-		w.Until(30 * time.Second)
-		w.Do("FLUSHALL")
-		w.Until(91 * time.Second)
-		require.Equal(t, []time.Duration{0, 90 * time.Second}, *began)
-		require.Equal(t, "2026-01-01T00:00:00Z", n.last().Success.Period.String())
 	})
 }
 
@@ -230,5 +126,235 @@ func TestADrainingProcessLeavesThePeriodToOthers(t *testing.T) {
 		other.ran(hourly, nil)
 		w.Until(2*hour + time.Minute)
 		require.Len(t, *began, 1)
+		require.Len(t, old.Told(observe.NotBegun), 2, "once in a period")
+		w.Notice("l:old", 0, "stop")
+		w.Until(3*hour - ms)
+		require.Len(t, *began, 2, "it drains no longer, and runs the period after all")
+		require.InDelta(t, (2*hour + time.Minute).Seconds(), (*began)[1].Seconds(), 7)
+	})
+}
+
+// A town is many nodes that run one name, and what they did.
+type town struct {
+	mu   sync.Mutex
+	runs map[time.Time][]int64 // guarded by mu: of each period the fences of its runs
+}
+
+func (o *town) did(run *once.Run) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.runs == nil {
+		o.runs = map[time.Time][]int64{}
+	}
+	o.runs[run.Period().Start] = append(o.runs[run.Period().Start], run.Fence())
+}
+
+// Fifty nodes ask by their own clocks, which are up to four minutes apart from the server's either
+// way, at each half minute of their own. What period that is, the server decides.
+func TestFiftyNodesWhoseClocksAreMinutesApartDoEachPeriodOnce(t *testing.T) {
+	const nodes, every = 50, time.Minute
+	periods := time.Duration(40 * amount.Times())
+	inWorld(t, func(t *testing.T, w *world) {
+		var o town
+		var asking sync.WaitGroup
+		random := rand.New(rand.NewPCG(1, 2))
+		redis := w.Process().Redis // one for all: fifty times as many goroutines would show nothing more
+		for range nodes {
+			n, err := node.New(redis, node.Config{Lease: lease})
+			require.NoError(t, err)
+			defer func() { require.NoError(t, n.Close(context.Background())) }()
+			job := once.New(n, digest, once.Config{Every: every})
+			ahead := time.Duration(random.Int64N(int64(8*time.Minute))) - 4*time.Minute
+			asking.Go(func() {
+				for {
+					own := time.Now().Add(ahead) // what the node's clock shows
+					time.Sleep(own.Truncate(every).Add(every/2).Sub(own) + every)
+					if w.Now() >= periods*every {
+						return
+					}
+					_, err := job.Do(context.Background(), func(_ context.Context, run *once.Run) error {
+						o.did(run)
+						time.Sleep(ms)
+						return nil
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		asking.Wait()
+		require.GreaterOrEqual(t, len(o.runs), int(periods)-2, "all but the first ones")
+		for period, fences := range o.runs {
+			require.Len(t, fences, 1, period)
+		}
+	})
+}
+
+// All stand in line as soon as a period begins, and each third run fails.
+func TestTheLoopsOfFiftyNodesDoEachPeriodOnce(t *testing.T) {
+	const nodes, periods = 50, 3
+	inWorld(t, func(t *testing.T, w *world) {
+		var o town
+		var running sync.WaitGroup
+		ctx, stop := context.WithCancel(context.Background())
+		cfg := once.Config{Every: time.Minute}
+		tries, all := 0, make([]*process, nodes)
+		for i := range all {
+			all[i] = w.node()
+			running.Go(func() {
+				err := all[i].job(cfg).Run(ctx, func(_ context.Context, run *once.Run) error {
+					time.Sleep(ms)
+					if tries++; tries%3 == 0 { // nobody else runs
+						return errMine
+					}
+					o.did(run)
+					return nil
+				})
+				if !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		w.Until(periods*time.Minute - ms)
+		stop()
+		running.Wait()
+		require.Len(t, o.runs, periods)
+		missed := 0
+		for period, fences := range o.runs {
+			require.Len(t, fences, 1, period)
+		}
+		for _, n := range all {
+			missed += len(n.Told(observe.Missed))
+		}
+		require.Zero(t, missed)
+	})
+}
+
+// course is what happens while a loop runs: at some moments, in order.
+type course []struct {
+	at   time.Duration
+	what func(w *world, n *process)
+}
+
+func cut(_ *world, n *process) { n.Cut() }
+
+func mend(_ *world, n *process) { n.Mend() }
+
+func flush(w *world, _ *process) { w.Do("FLUSHALL") }
+
+func nothing(*world, *process) {}
+
+func TestWhenALoopRuns(t *testing.T) {
+	for row, c := range map[string]struct {
+		cfg   once.Config
+		f     once.Func
+		while course
+		began []time.Duration
+		late  bool // the second one, by up to two minutes: its server was away
+	}{
+		"as soon as a period starts": {
+			hourly, takes(time.Minute, nil),
+			course{{3 * hour, nothing}},
+			[]time.Duration{0, hour, 2 * hour, 3 * hour},
+			false,
+		},
+		"again after a failure": {
+			once.Config{Every: hour, Attempts: 2},
+			takes(0, errMine),
+			course{{hour + 30*time.Minute, func(_ *world, n *process) {
+				failed := n.Told(observe.RunFailed)
+				require.Len(n.w.T, failed, 4, "each attempt")
+				require.Equal(n.w.T, []any{"2026-01-01T00:00:00Z", 1}, []any{failed[0].Detail, failed[0].Count})
+				used := n.Told(observe.NotBegun)
+				require.Len(n.w.T, used, 2, "and that they are used up")
+				require.Equal(n.w.T, "2026-01-01T00:00:00Z", used[0].Detail)
+				require.ErrorIs(n.w.T, used[0].Err, once.ErrUsedUp)
+				missed := n.Told(observe.Missed)
+				require.Len(n.w.T, missed, 1)
+				require.Equal(n.w.T, 1, missed[0].Count)
+			}}},
+			[]time.Duration{0, time.Minute, hour, hour + time.Minute},
+			false,
+		},
+		"after a rest as long as it says": {
+			once.Config{Every: hour, RetryAfter: time.Second},
+			takes(0, errMine),
+			course{{30 * time.Minute, nothing}},
+			[]time.Duration{0, time.Second, 2 * time.Second},
+			false,
+		},
+		// Each turn is told, none as a run that failed.
+		"on, though its server was away for two hours": {
+			hourly, takes(0, nil),
+			course{{30 * time.Minute, cut}, {150 * time.Minute, mend}, {200 * time.Minute, func(_ *world, n *process) {
+				require.NotEmpty(n.w.T, n.Told(observe.NotBegun))
+				for _, e := range n.Told(observe.NotBegun) {
+					require.ErrorIs(n.w.T, e.Err, berth.ErrUnavailable)
+				}
+				require.Empty(n.w.T, n.Told(observe.RunFailed))
+			}}},
+			[]time.Duration{0, 2*hour + 30*time.Minute, 3 * hour},
+			true,
+		},
+		// However long it is to rest after a failure of f, it asks a server that did not answer within a minute.
+		"in the period in which its server comes back": {
+			once.Config{Every: hour, RetryAfter: 2 * hour},
+			takes(0, nil),
+			course{{hour - time.Second, cut}, {hour + 20*time.Second, mend}, {3*hour + time.Second, func(_ *world, n *process) {
+				require.Empty(n.w.T, n.Told(observe.Missed))
+			}}},
+			[]time.Duration{0, hour + 20*time.Second, 2 * hour, 3 * hour},
+			true,
+		},
+		// Nobody hears of a success for longer than the lease. The process that knows of it tells it later.
+		"not again what the server has not heard of": {
+			hourly, takes(time.Second, nil),
+			course{{time.Second - ms, cut}, {10 * time.Minute, mend}, {20 * time.Minute, func(w *world, _ *process) {
+				w.node().finds(hourly, once.Done)
+			}}},
+			[]time.Duration{0},
+			false,
+		},
+		// The server loses all of the run meanwhile. The process goes on, and tells of its success.
+		"on after a run that took longer than its period": {
+			once.Config{Every: time.Minute},
+			takes(90*time.Second, nil),
+			course{{30 * time.Second, flush}, {91 * time.Second, func(_ *world, n *process) {
+				require.Equal(n.w.T, "2026-01-01T00:00:00Z", n.last().Success.Period.String())
+			}}},
+			[]time.Duration{0, 90 * time.Second},
+			false,
+		},
+	} {
+		inWorldOf(t, row, func(t *testing.T, w *world) {
+			n := w.node()
+			began, stop := n.loop(c.cfg, c.f)
+			for _, step := range c.while {
+				w.Until(step.at)
+				step.what(w, n)
+			}
+			require.ErrorIs(t, stop(), errMine)
+			require.Len(t, *began, len(c.began), "%v", *began)
+			for i, at := range c.began {
+				slack := ms
+				if i == 1 && c.late {
+					slack = 2 * time.Minute
+				}
+				require.GreaterOrEqual(t, (*began)[i], at)
+				require.Less(t, (*began)[i], at+slack)
+			}
+		})
+	}
+}
+
+func TestALoopLooksOnceEachPeriod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Advance(10 * time.Minute)
+		_, stop := n.loop(hourly, takes(time.Minute, nil))
+		w.Until(4 * hour)
+		require.ErrorIs(t, stop(), errMine)
+		require.Equal(t, 4, n.Count("HMGET")-n.Count("HLEN")-1, "beside the notice one look for each period, and the one that stop ended")
 	})
 }

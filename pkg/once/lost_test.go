@@ -2,6 +2,9 @@ package once_test
 
 import (
 	"context"
+	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -9,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/node"
@@ -43,6 +48,7 @@ func TestTheSecondRunHasTheGreaterFence(t *testing.T) {
 		require.ErrorIs(t, r.err, fence.ErrStale)
 		require.ErrorIs(t, r.err, berth.ErrLost)
 		require.NotErrorIs(t, r.err, context.Canceled)
+		require.Equal(t, 1, strings.Count(r.err.Error(), "(claim "), "each thing is said once: %v", r.err)
 		require.Equal(t, once.Ran, r.Status)
 		require.Less(t, r.Fence, second.Fence)
 		last := b.last()
@@ -195,18 +201,6 @@ func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
 	})
 }
 
-// A failover loses the outcome. It is done once more, under a greater fence.
-func TestWhatTheServerLostIsDoneAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		lose := w.Snapshot()
-		first := a.ran(hourly, nil)
-		lose()
-		second := b.ran(hourly, nil)
-		require.Greater(t, second.Fence, first.Fence)
-	})
-}
-
 // The hold is lost between the grant and the begin: f does not run, and no attempt is used.
 func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -247,47 +241,6 @@ func TestAnEndWaitsForOneInProgress(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, nobody)
 		require.Equal(t, once.Done, r.Status)
-	})
-}
-
-func TestCloseThatMayNotWaitReleases(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = a.Close(ctx)
-		second := b.ran(hourly, nil)
-		r := run.Granted(time.Minute)
-		require.ErrorIs(t, r.err, fence.ErrStale)
-		require.Less(t, r.Fence, second.Fence)
-	})
-}
-
-// Close has given up waiting. Nobody else has begun when the run ends.
-func TestARunThatEndsAfterACloseThatMayNotWaitIsStopped(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		run := a.start(t.Context(), single, takes(time.Minute, errMine))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = a.Close(ctx)
-		require.Equal(t, once.Stopped, run.Granted(time.Minute).Outcome)
-		require.Equal(t, 1, b.ran(single, nil).Attempt)
-	})
-}
-
-// The hold is lost by itself, and the node closed after that.
-func TestARunThatWasLostBeforeCloseHasFailed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		run := n.start(t.Context(), single, takes(time.Minute, errMine))
-		w.Do("DEL", w.State)
-		w.Advance(lease)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_ = n.Close(ctx)
-		require.Equal(t, once.Failed, run.Granted(time.Minute).Outcome)
 	})
 }
 
@@ -349,4 +302,233 @@ func TestASuccessWithALaterStartStays(t *testing.T) {
 		require.Equal(t, run.Fence(), last.Run.Fence)
 		require.Equal(t, newest.Fence, last.Success.Fence)
 	})
+}
+
+// single allows one attempt.
+var single = once.Config{Every: hour, Attempts: 1}
+
+// The caller leaves while the run begins. Nothing runs, and no attempt is used.
+func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
+	for row, cause := range map[string]error{"cancelled": context.Canceled, "timed out": context.DeadlineExceeded} {
+		inWorldOf(t, row, func(t *testing.T, w *world) {
+			n := w.node()
+			n.OnCommand(slow("once_begin", time.Second))
+			ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
+			if row == "cancelled" {
+				ctx, cancel = context.WithCancel(t.Context())
+				time.AfterFunc(500*ms, cancel)
+			}
+			defer cancel()
+			_, err := n.job(single).Do(ctx, never(t))
+			require.Equal(t, 500*ms, w.Now(), "it is let go at once")
+			require.ErrorIs(t, err, berth.ErrNotAcquired)
+			require.ErrorIs(t, err, cause)
+			n.OnCommand(nil)
+			w.Advance(time.Second)
+			w.RequireIdle()
+			require.Equal(t, once.Stopped, n.last().Run.Outcome)
+			require.Empty(t, n.Told(observe.RunFailed))
+			n.ran(single, nil)
+		})
+	}
+}
+
+// The caller leaves before the server is asked for anything, or before it has answered.
+func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Second} {
+		inWorldOf(t, after.String(), func(t *testing.T, w *world) {
+			n := w.node()
+			n.OnCommand(slow("HMGET", 2*time.Second))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(after, func() { cancel(errMine) })
+			w.Advance(0)
+			_, err := n.job(hourly).Do(ctx, never(t))
+			var refused *berth.AcquireError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, berth.ReasonCancelled, refused.Reason)
+			require.Equal(t, after, w.Now())
+			require.ErrorIs(t, err, context.Canceled)
+			require.ErrorIs(t, err, errMine)
+			w.Advance(2 * time.Second) // the link is done
+		})
+	}
+}
+
+// The server is away while the caller leaves and the node is closed: Close waits for the answer, and has
+// the run that has begun stopped.
+func TestCloseWaitsForABeginWhoseCallerHasLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "once_begin" {
+				n.Cut()
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		begin := n.start(t.Context(), single, never(t))
+		w.Advance(ms)
+		begin.Cancel(errMine)
+		<-begin.Done
+		require.Equal(t, ms, w.Now())
+		require.ErrorIs(t, begin.Got.err, errMine)
+		require.ErrorIs(t, begin.Got.err, berth.ErrNotAcquired)
+		closing := testkit.Queue(context.Background(), w.World, func(ctx context.Context) (struct{}, error) { return struct{}{}, n.Close(ctx) })
+		w.Advance(time.Second)
+		require.True(t, closing.Pending())
+		n.OnCommand(nil)
+		n.Mend()
+		<-closing.Done
+		require.NoError(t, closing.Err)
+		other := w.node()
+		require.Equal(t, once.Stopped, other.last().Run.Outcome)
+		require.Equal(t, 1, other.ran(single, nil).Attempt)
+	})
+}
+
+func TestAWaitForTheRestEndsAsAnyWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(once.Config{Every: hour, RetryAfter: 10 * time.Minute}, errMine)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errMine)
+		defer cancel()
+		_, err := n.job(waiting(hourly)).Do(ctx, never(t))
+		var refused *berth.AcquireError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, berth.ReasonTimedOut, refused.Reason)
+		require.Equal(t, time.Minute, refused.Waited.Truncate(time.Second))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errMine)
+	})
+}
+
+// A begin is answered, the answer is lost, and its repeat comes when the period is over.
+func TestARepeatThatComesAfterThePeriodHasBegun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Until(hour - ms)
+		n.Once("once_begin", link.LoseReply)
+		r := n.ran(hourly, nil)
+		require.Greater(t, w.Now(), hour)
+		require.Equal(t, w.Began.UTC(), r.Period.Start)
+		require.Equal(t, 1, n.last().Success.Attempt)
+	})
+}
+
+// Ten loops use up a period. One of them tells, and who comes later sends one read.
+func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		nodes := make([]*process, 5)
+		for i := range nodes {
+			nodes[i] = w.node()
+			nodes[i].loop(once.Config{Every: hour, Attempts: 2}, takes(time.Second, errMine))
+		}
+		w.Until(10 * time.Minute)
+		told := 0
+		for _, n := range nodes {
+			for _, e := range n.Told(observe.NotBegun) {
+				require.ErrorIs(t, e.Err, once.ErrUsedUp)
+				told++
+			}
+		}
+		require.Equal(t, 1, told)
+		late := w.node()
+		late.Fresh()
+		_, err := late.job(waiting(once.Config{Every: hour, Attempts: 2})).Do(t.Context(), never(t))
+		require.ErrorIs(t, err, once.ErrUsedUp)
+		require.Empty(t, late.Scripts())
+	})
+}
+
+// The period is done while a call waits for the end of a rest.
+func TestAWaitForTheRestLooksBeforeItStandsInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.ran(once.Config{Every: hour, RetryAfter: time.Minute}, errMine)
+		call := b.start(t.Context(), waiting(hourly), never(t))
+		w.Until(30 * time.Second)
+		w.Do("HSET", record, "success", strings.Replace(w.kept()["run"], " failed ", " done ", 1))
+		before := b.Count("once_begin")
+		require.Equal(t, once.Done, call.GrantedWithin(time.Minute, time.Second).Status)
+		require.Equal(t, before, b.Count("once_begin"))
+	})
+}
+
+// A process knows of a success in a period that lies ahead, as the server's clock went back.
+func TestASuccessFarAheadCountsAsNothing(t *testing.T) {
+	t.Parallel()
+	for ahead, want := range map[time.Duration]once.Status{
+		-hour: "", 0: once.Done, hour: once.Done, hour + time.Minute: once.Done, hour + time.Minute + ms: "", 24 * 30 * hour: "",
+	} {
+		require.Equal(t, want, once.Decided(hour, ahead), ahead)
+	}
+}
+
+func TestMissedPeriodsAreToldThoughTheFirstBeginWasNotAnswered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(hourly, nil)
+		w.Until(2 * hour)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "once_begin" {
+				return link.LoseReply
+			}
+			return link.Pass
+		})
+		_, err := n.job(hourly).Do(t.Context(), never(t))
+		require.ErrorIs(t, err, berth.ErrUnavailable)
+		n.OnCommand(nil)
+		require.Equal(t, 1, n.ran(hourly, nil).Missed)
+		require.Len(t, n.Told(observe.Missed), 1)
+	})
+}
+
+func TestWhatCannotBeReadIsSaid(t *testing.T) {
+	for field, text := range map[string]string{"run": "garbage", "success": "x", "expires": "zzz"} {
+		inWorldOf(t, field, func(t *testing.T, w *world) {
+			n := w.node()
+			w.Do("HSET", record, "fmt", "1", "expires", strconv.FormatInt(w.Began.Add(3*hour).UnixMilli(), 10), field, text)
+			before := w.kept()
+			_, err := n.job(hourly).Do(t.Context(), never(t))
+			require.ErrorIs(t, err, state.ErrDamaged)
+			require.ErrorContains(t, err, "cannot be read")
+			require.Equal(t, before, w.kept())
+		})
+	}
+}
+
+// The process is closed, and does not wait for the run that goes on.
+func TestWhatARunComesToThatACloseHasLeft(t *testing.T) {
+	for row, c := range map[string]struct {
+		fails           error
+		lost, overtaken bool // its hold, before the Close; the run, after it
+		want            once.Outcome
+	}{
+		"nobody has begun since":   {fails: errMine, want: once.Stopped},
+		"its hold was lost before": {fails: errMine, lost: true, want: once.Failed},
+		"another one has begun":    {overtaken: true, want: once.Succeeded},
+	} {
+		inWorldOf(t, row, func(t *testing.T, w *world) {
+			n, other := w.node(), w.node()
+			run := n.start(t.Context(), single, takes(time.Minute, c.fails))
+			if c.lost {
+				w.Do("DEL", w.State)
+				w.Advance(lease)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_ = n.Close(ctx)
+			var second once.Result
+			if c.overtaken {
+				second = other.ran(hourly, nil)
+			}
+			r := run.Granted(time.Minute)
+			require.Equal(t, c.want, r.Outcome)
+			require.Equal(t, c.overtaken, errors.Is(r.err, fence.ErrStale))
+			require.Equal(t, c.overtaken, r.Fence < second.Fence)
+			if c.want == once.Stopped {
+				require.Equal(t, 1, other.ran(single, nil).Attempt)
+			}
+		})
+	}
 }

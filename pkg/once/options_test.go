@@ -2,67 +2,65 @@ package once_test
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/once"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 func TestWhatConfigsAreRefused(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		field string
-		cfg   once.Config
-	}{
-		{"Every", once.Config{}},
-		{"Every", once.Config{Every: -hour}},
-		{"Every", once.Config{Every: 19 * ms}},
-		{"Every", once.Config{Every: hour + time.Microsecond}},
-		{"Every", once.Config{Every: 8784*hour + ms}},
-		{"Every", once.Config{Every: berth.Forever}},
-		{"Offset", once.Config{Every: hour, Offset: -ms}},
-		{"Offset", once.Config{Every: hour, Offset: hour}},
-		{"Offset", once.Config{Every: hour, Offset: time.Microsecond}},
-		{"Attempts", once.Config{Every: hour, Attempts: -1}},
-		{"Attempts", once.Config{Every: hour, Attempts: 1_000_001}},
-		{"RetryAfter", once.Config{Every: hour, RetryAfter: -ms}},
-		{"RetryAfter", once.Config{Every: hour, RetryAfter: time.Microsecond}},
-		{"RetryAfter", once.Config{Every: hour, RetryAfter: 8784*hour + ms}},
-		{"RetryAfter", once.Config{Every: hour, RetryAfter: berth.Forever}},
-		{"Lease", once.Config{Every: hour, Lease: 19 * ms}},
-		{"Lease", once.Config{Every: hour, Lease: berth.Forever}},
-		{"MaxHold", once.Config{Every: hour, MaxHold: ms}},
-		{"Priority", once.Config{Every: hour, Priority: 128}},
-		{"WantAfter", once.Config{Every: hour, WantAfter: ms}},
-		{"Meta", once.Config{Every: hour, Meta: map[string]string{"a": strings.Repeat("b", 16<<10)}}},
+	for field, all := range map[string][]once.Config{
+		"Every": {
+			{},
+			{Every: -hour},
+			{Every: 19 * ms},
+			{Every: hour + time.Microsecond},
+			{Every: 8784*hour + ms},
+			{Every: berth.Forever},
+		},
+		"Offset":   {{Every: hour, Offset: -ms}, {Every: hour, Offset: hour}, {Every: hour, Offset: time.Microsecond}},
+		"Attempts": {{Every: hour, Attempts: -1}, {Every: hour, Attempts: 1_000_001}},
+		"RetryAfter": {
+			{Every: hour, RetryAfter: -ms},
+			{Every: hour, RetryAfter: time.Microsecond},
+			{Every: hour, RetryAfter: 8784*hour + ms},
+			{Every: hour, RetryAfter: berth.Forever},
+		},
+		"Lease":     {{Every: hour, Lease: 19 * ms}, {Every: hour, Lease: berth.Forever}},
+		"MaxHold":   {{Every: hour, MaxHold: ms}},
+		"Priority":  {{Every: hour, Priority: 128}},
+		"WantAfter": {{Every: hour, WantAfter: ms}},
+		"Meta":      {{Every: hour, Meta: map[string]string{"a": strings.Repeat("b", 16<<10)}}},
 	} {
-		err := test.cfg.Validate()
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		var refused *berth.ConfigError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, test.field, refused.Field, "%+v", test.cfg)
+		for _, cfg := range all {
+			err := cfg.Validate()
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			var refused *berth.ConfigError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, field, refused.Field, "%+v", cfg)
+		}
 	}
 	require.NoError(t, once.Config{Every: 8784 * hour, Offset: 8784*hour - ms, Attempts: 1_000_000}.Validate())
 	require.NoError(t, once.Config{Every: 20 * ms}.Validate())
-}
-
-// A tenth of a period, at most a minute.
-func TestAFailureOfACallThatWaitsRestsByDefault(t *testing.T) {
-	for every, rest := range map[time.Duration]time.Duration{hour: time.Minute, 5 * time.Minute: 30 * time.Second} {
-		inWorldOf(t, every.String(), func(t *testing.T, w *world) {
-			a, b, cfg := w.node(), w.node(), once.Config{Every: every}
-			a.ran(waiting(cfg), errMine)
-			failed := w.Now()
-			b.finds(cfg, once.Resting)
-			wait := b.start(t.Context(), waiting(cfg), takes(0, nil))
-			require.Equal(t, once.Ran, wait.Granted(failed+rest).Status)
-		})
-	}
 }
 
 func TestEachCallOfAJobThatCannotBeUsedSaysWhy(t *testing.T) {
@@ -96,6 +94,8 @@ func TestEachCallOfAJobThatCannotBeUsedSaysWhy(t *testing.T) {
 				require.ErrorAs(t, err, &refused, call)
 				require.Equal(t, field, refused.Field, call)
 			}
+			require.ErrorIs(t, n.job(hourly).Run(t.Context(), nil), berth.ErrInvalidConfig, "nor without a function")
+			require.ErrorIs(t, testkit.Second(n.job(hourly).Do(t.Context(), nil)), berth.ErrInvalidConfig)
 			require.Nil(t, run)
 			require.Zero(t, job.Fence(t.Context()))
 			require.NoError(t, job.Close(t.Context()))
@@ -104,17 +104,6 @@ func TestEachCallOfAJobThatCannotBeUsedSaysWhy(t *testing.T) {
 			}
 			require.Equal(t, test.name, job.Name())
 		}
-	})
-}
-
-func TestANilFunctionIsRefused(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.Fresh()
-		_, err := n.job(hourly).Do(t.Context(), nil)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
-		require.ErrorIs(t, n.job(hourly).Run(t.Context(), nil), berth.ErrInvalidConfig)
-		require.Empty(t, n.Counts())
 	})
 }
 
@@ -166,5 +155,210 @@ func TestTheLockOfARunHasTheOptionsOfTheJob(t *testing.T) {
 		require.True(t, wait.Pending())
 		require.Equal(t, once.Ran, wait.GrantedBy(10*time.Minute).Status)
 		require.ErrorIs(t, run.End(t.Context(), errMine), berth.ErrExpired)
+	})
+}
+
+// The words that begin.go knows are those of the scripts.
+func TestTheStatusesAreThoseOfTheScripts(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("begin.go")
+	require.NoError(t, err)
+	known := map[string]bool{}
+	for _, constant := range regexp.MustCompile(`(?m)^\tstatus\w+ += "(\w+)"$`).FindAllStringSubmatch(string(source), -1) {
+		known[constant[1]] = true
+	}
+	told := map[string]bool{}
+	for _, name := range []string{"once_begin", "once_end"} {
+		for _, reply := range composed.Library().Script(name).Returns {
+			told[reply.Status] = true
+		}
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(known)))
+}
+
+func TestWhatIsKnownIsForgottenAtTheEndOfThePeriodAfterTheNext(t *testing.T) {
+	const period = 6 * time.Minute
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		expires := func() time.Duration { return time.UnixMilli(w.Int("PEXPIRETIME", record)).Sub(w.Began) }
+		w.Advance(time.Minute)
+		n.ran(once.Config{Every: period}, nil)
+		require.Equal(t, 3*period, expires())
+		w.Until(3 * time.Minute)
+		_, err := n.job(waiting(once.Config{Every: 2 * time.Minute})).Do(t.Context(), takes(3*period, nil))
+		require.NoError(t, err)
+		require.Equal(t, 3*period+4*time.Minute+4*time.Minute, expires(), "a run that took longer, by its own settings")
+		w.Until(5 * period)
+		require.Equal(t, once.Last{}, n.last())
+		require.Empty(t, slices.DeleteFunc(w.Keys(), func(key string) bool { return !strings.Contains(key, "once") }))
+	})
+}
+
+func TestWhatIsKnownIsNeverForgottenEarlierThanItWasToBe(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(once.Config{Every: 24 * hour}, nil)
+		at := w.Int("PEXPIRETIME", record)
+		w.Until(2 * hour)
+		n.ran(hourly, nil)
+		require.Equal(t, at, w.Int("PEXPIRETIME", record))
+	})
+}
+
+func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		require.Equal(t, once.Last{}, b.last())
+		first := a.ran(hourly, nil)
+		last := b.last()
+		require.Equal(t, first.Info, *last.Success)
+		require.Equal(t, last.Success, last.Run)
+		w.Until(hour)
+		call := a.start(t.Context(), hourly, takes(time.Minute, fmt.Errorf("%s\xff", strings.Repeat("é", 300))))
+		last = b.last()
+		require.Equal(t, once.Begun, last.Run.Outcome)
+		require.Zero(t, last.Run.Took())
+		require.Equal(t, first.Info, *last.Success)
+		call.Granted(hour + time.Minute)
+		last = b.last()
+		require.Equal(t, once.Failed, last.Run.Outcome)
+		require.Equal(t, strings.Repeat("é", 256), last.Run.Error)
+		require.Equal(t, time.Minute, last.Run.Took())
+		require.Equal(t, w.Began.Add(hour).UTC(), last.Run.Begun)
+	})
+}
+
+func TestAnErrorAndALabelMayBeAnyBytes(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for _, text := range []string{"", " ", "7:x", "a b\nc", "1 2 3 4 5 6 7 8 done x 3:"} {
+			run, _, err := n.job(once.Config{Every: hour, Attempts: 100}).Begin(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, run.End(t.Context(), fmt.Errorf("%s", text)))
+			require.Equal(t, text, n.last().Run.Error)
+		}
+	})
+}
+
+// It comes while a call is on its way to the script, so that the look before does not see it.
+func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
+	for _, field := range []string{"fmt 2", "run damaged", "success damaged"} {
+		inWorldOf(t, field, func(t *testing.T, w *world) {
+			n := w.node()
+			var before map[string]string
+			meets := func(script string) {
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == script {
+						w.Do(append([]string{"HSET", record}, strings.Fields(field)...)...)
+						before = w.kept()
+					}
+					return link.Pass
+				})
+			}
+			n.ran(hourly, nil)
+			w.Until(hour)
+			run, _, err := n.job(hourly).Begin(t.Context())
+			require.NoError(t, err)
+			old := w.kept()
+			meets("once_end")
+			requireLeft := func(err error) {
+				want := state.ErrDamaged
+				if field == "fmt 2" {
+					want = berth.ErrIncompatible
+				}
+				require.ErrorIs(t, err, want)
+				require.NotEmpty(t, before)
+				require.Equal(t, before, w.kept())
+			}
+			requireLeft(run.End(t.Context(), nil))
+			_, err = n.job(hourly).Last(t.Context())
+			requireLeft(err)
+
+			w.Do("HSET", record, "fmt", old["fmt"], "run", old["run"], "success", old["success"])
+			w.Until(2 * hour)
+			before = nil
+			meets("once_begin")
+			_, err = n.job(hourly).Do(t.Context(), never(t))
+			requireLeft(err)
+		})
+	}
+}
+
+// The server's clock was put back since the run: its period lies ahead.
+func TestWhatLiesFarAheadCountsAsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.ran(hourly, nil)
+		ahead := func(by time.Duration) {
+			start := w.Began.Add(by).UnixMilli()
+			text := fmt.Sprintf("%d %d 1 1 %d %d 0 0 done n 0:", start, start+hour.Milliseconds(), start, start)
+			w.Do("HSET", record, "run", text, "success", text, "expires", fmt.Sprint(start+1e12))
+		}
+		ahead(w.Now() + hour + time.Minute)
+		n.finds(hourly, once.Done)
+		ahead(w.Now() + hour + time.Minute + ms)
+		r := n.ran(hourly, nil)
+		require.Equal(t, 1, r.Attempt)
+		require.Equal(t, r.Fence, n.last().Success.Fence)
+		require.Equal(t, w.Began.Add(3*hour).UnixMilli(), w.Int("PEXPIRETIME", record))
+		ahead(2 * hour)
+		n.ran(hourly, errMine)
+		require.Nil(t, n.last().Success)
+	})
+}
+
+// What runs is counted as of "once", and what the lock of a run does as of "lock".
+func TestAMeterCountsRunsByKindAndTheirLockApart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		histograms := make(map[string]int)
+		meter, err := measure.New(measure.Options{NameClass: measure.Collapse}, func(in measure.Instrument, values []string) measure.Record {
+			histograms[in.Name+" "+strings.Join(values, " ")]++
+			return func(_ context.Context, _ float64) {}
+		})
+		require.NoError(t, err)
+		n, single := w.node(node.Config{Observer: meter}), once.Config{Every: hour, Attempts: 1}
+		n.ran(single, nil)
+		w.Until(hour)
+		n.ran(single, errMine)
+		w.Until(2 * hour)
+		n.ran(single, nil)
+
+		numbers := make(map[string]int64)
+		meter.Collect(func(in measure.Instrument, values []string, value int64) {
+			numbers[in.Name+" "+strings.Join(values, " ")] = value
+		})
+		for series, value := range map[string]int64{
+			"berth.events once digest ran":         2,
+			"berth.events once digest run_failed":  1,
+			"berth.events once digest missed":      1,
+			"berth.acquires lock digest granted":   3,
+			"berth.hold_ends lock digest released": 3,
+			"berth.held lock digest":               0,
+		} {
+			require.Equal(t, value, numbers[series], "%s of %v", series, numbers)
+		}
+		for series := range numbers {
+			require.False(t, strings.Contains(series, " once ") && !strings.HasPrefix(series, "berth.events "), series)
+		}
+		require.Equal(t, map[string]int{"berth.wait_time lock digest": 1, "berth.hold_time lock digest": 1}, histograms)
+	})
+}
+
+// What panics while the server's decision is read is here the observer, that hears of periods that went by.
+func TestAPanicOnADecisionIsAnErrorAndLeavesNoLock(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var first sync.Once
+		n := w.node(node.Config{Observer: observe.Func(func(e observe.Event) {
+			if e.Kind == observe.Missed {
+				first.Do(func() { panic(guard.Meant("no such index")) })
+			}
+		})})
+		n.ran(hourly, nil)
+		w.Until(2 * hour)
+		_, err := n.job(hourly).Do(context.Background(), func(context.Context, *once.Run) error { return nil })
+		require.ErrorContains(t, err, "a decision panicked: no such index")
+		require.Len(t, n.Told(observe.Panicked), 1)
+		w.Until(3 * hour)
+		n.ran(hourly, nil) // the lock is free
 	})
 }

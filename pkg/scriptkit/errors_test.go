@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -64,32 +65,14 @@ func TestServerErrorsAreExplained(t *testing.T) {
 		{"any other", "ERR This Redis command is not allowed from script", "This Redis command is not allowed from script"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := newFakeServer(t, answers("-"+tt.answer+"\r\n"))
-				_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
-				require.EqualError(t, err, `berth: script s on "{gpu}:state": `+tt.want)
-				var original *rueidis.RedisError
-				require.ErrorAs(t, err, &original)
-				require.NotContains(t, err.Error(), "secret")
-			})
-		})
-	}
-}
-
-func TestOnlyAServerThatLacksACommandIsIncompatible(t *testing.T) {
-	t.Parallel()
-	for answer, incompatible := range map[string]bool{
-		"-ERR unknown command 'EVALSHA'\r\n":                true,
-		"-ERR Unknown Redis command called from script\r\n": true,
-		"-ERR wrong number of arguments\r\n":                false,
-		"-NOPERM no\r\n":                                    false,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			server := newFakeServer(t, answers(answer))
+		bubbleOf(t, tt.name, func(t *testing.T) {
+			server := newFakeServer(t, answers("-"+tt.answer+"\r\n"))
 			_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
-			require.Equal(t, incompatible, errors.Is(err, berth.ErrIncompatible), answer)
+			require.EqualError(t, err, `berth: script s on "{gpu}:state": `+tt.want)
+			var original *rueidis.RedisError
+			require.ErrorAs(t, err, &original)
+			require.NotContains(t, err.Error(), "secret")
+			require.Equal(t, strings.HasPrefix(tt.want, "incompatible"), errors.Is(err, berth.ErrIncompatible))
 		})
 	}
 }
@@ -109,8 +92,7 @@ func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 }
 
 func TestAKeyOfAnotherTypeThatMayNotBeAskedFor(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, func(_ int, command []string) string {
 			if command[0] == "TYPE" {
 				return "-NOPERM this user has no permissions to run the 'type' command\r\n"
@@ -147,8 +129,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestAServerThatCannotBeReachedLeavesNoDoubt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 		client := connect(t, func() (net.Conn, error) { return nil, refused })
 		_, err := run(t.Context(), NewRunner(client, Options{Retry: berth.Retry{Attempts: 5}}), simple(t), Bounded)
@@ -160,8 +141,7 @@ func TestAServerThatCannotBeReachedLeavesNoDoubt(t *testing.T) {
 }
 
 func TestAnAttemptsEndDoesNotLookLikeTheCallers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		slow := &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 		client := connect(t, func() (net.Conn, error) { return nil, slow })
 		_, err := run(t.Context(), NewRunner(client, Options{}), simple(t), Bounded)
@@ -178,4 +158,194 @@ func TestErrorsThatAreNotOursAreNeither(t *testing.T) {
 	require.True(t, Repeatable(wrapped))
 	require.True(t, MaybeRan(wrapped))
 	require.ErrorIs(t, wrapped, io.EOF)
+}
+
+// What lets a client in may be about to be changed, so a client that was served before asks again; one that
+// never was has the wrong credentials.
+func TestEachRefusalTakesItsCourse(t *testing.T) {
+	t.Parallel()
+	for _, r := range Refusals() {
+		for _, served := range []bool{false, true} {
+			bubbleOf(t, fmt.Sprintf("%s, served %t", r.Begins, served), func(t *testing.T) {
+				texts := []string{"-" + r.Begins + " and more\r\n"}
+				if served {
+					texts = append([]string{table("ok", "1")}, texts...)
+				}
+				server, opts := newFakeServer(t, answers(texts...)), exact()
+				opts.Retry.Attempts = 3
+				runner := NewRunner(server.client(t), opts)
+				if served {
+					_, err := run(t.Context(), runner, simple(t), Once)
+					require.NoError(t, err)
+				}
+				_, err := run(t.Context(), runner, simple(t), Bounded)
+				require.Error(t, err)
+				passes, attempts := r.Course == Passes || r.Course == PassesOnceServed && served, 1
+				if passes {
+					attempts = 3
+				}
+				var e *Error
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, attempts, e.Attempts)
+				require.Equal(t, passes, Repeatable(err))
+				require.Equal(t, passes, errors.Is(err, berth.ErrUnavailable))
+				require.Equal(t, passes && r.Doubt, MaybeRan(err))
+				if r.Is != nil {
+					require.ErrorIs(t, err, r.Is)
+				}
+			})
+		}
+	}
+}
+
+// To be let in is not to be served, and neither is what only the client itself answers.
+func TestWhoWasRefusedWasNotServed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const denied = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+		server := newFakeServer(t, answers("-LOADING wait\r\n", denied, table("ok", "1"), denied))
+		runner := NewRunner(server.client(t), exact())
+		ask := func() error {
+			_, err := run(t.Context(), runner, simple(t), Once)
+			return err
+		}
+		require.ErrorIs(t, ask(), berth.ErrUnavailable)
+		require.NotErrorIs(t, ask(), berth.ErrUnavailable)
+		require.NoError(t, ask())
+		require.ErrorIs(t, ask(), berth.ErrUnavailable)
+	})
+}
+
+// What is optional of a Read may be refused, and the Read is answered all the same.
+func TestAReadIsServedOnlyWhereACommandIs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const denied = "-NOAUTH Authentication required.\r\n"
+		server := newFakeServer(t, answers(denied, denied, ":1\r\n", denied))
+		runner := NewRunner(server.client(t), exact())
+		read := func(optional bool) error {
+			_, err := runner.Read(t.Context(), "look", From{Unasked: true, Untimed: true}, Command{Verb: []string{"HLEN"}, Keys: []string{"x"}, Optional: optional})
+			return err
+		}
+		require.NoError(t, read(true))
+		require.NotErrorIs(t, read(false), berth.ErrUnavailable)
+		require.NoError(t, read(false))
+		require.ErrorIs(t, read(false), berth.ErrUnavailable)
+	})
+}
+
+// A limit of the library's own ends a call as CallTimeout does; the end of the
+// caller's own context is the caller's, limit or not.
+func TestALimitIsNobodysContext(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		runner := NewRunner(newFakeServer(t, answers(hang)).client(t), exact())
+		for name, limited := range map[string]func() (context.Context, context.CancelFunc){
+			"a limit": func() (context.Context, context.CancelFunc) { return Limit(t.Context(), time.Second) },
+			"a limit in a limit": func() (context.Context, context.CancelFunc) {
+				ctx, cancel := Limit(t.Context(), time.Second)
+				inner, stop := Limit(ctx, time.Minute)
+				return inner, func() { stop(); cancel() }
+			},
+			"internal": func() (context.Context, context.CancelFunc) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				return Internal(ctx), cancel
+			},
+		} {
+			for _, mode := range []Mode{Once, Bounded, UntilDone} {
+				ctx, cancel := limited()
+				_, err := run(ctx, runner, simple(t), mode)
+				require.ErrorIs(t, err, berth.ErrUnavailable, name)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, name)
+				require.NotContains(t, err.Error(), "context", name)
+				_, err = run(ctx, runner, simple(t), mode) // it has ended before
+				require.ErrorIs(t, err, berth.ErrUnavailable, name)
+				require.NotErrorIs(t, err, context.DeadlineExceeded, name)
+				require.NoError(t, CallersEnd(ctx), name)
+				cancel()
+			}
+		}
+		own, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ctx, stop := Limit(own, time.Minute)
+		defer stop()
+		_, err := run(ctx, runner, simple(t), Bounded)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, berth.ErrUnavailable, "nor was it answered")
+		_, err = run(ctx, runner, simple(t), Bounded)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, berth.ErrUnavailable, "the server was not asked")
+	})
+}
+
+// Each text stands here, too, so that none can go from Refusals unseen.
+func TestWhatAnAnswerMeans(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []string{
+		"TRYAGAIN Multiple keys request during rehashing of slot",
+		"CLUSTERDOWN Hash slot not served",
+		"LOADING Redis is loading the dataset in memory",
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+		"READONLY You can't write against a read only replica. script: 12b6, on @user_script:1.",
+		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+		"NOREPLICAS Not enough good replicas to write. script: 12b6, on @user_script:1.",
+		"REDIRECT 10.0.0.1:6379",
+		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. script: 12b6, on @user_script:1.",
+		"ERR Script killed by user with SCRIPT KILL... script: 12b6, on @user_script:1.",
+		"ERR max number of clients reached",
+	} {
+		bubbleOf(t, "repeated without doubt: "+answer, func(t *testing.T) {
+			text := "-" + answer + "\r\n"
+			server := newFakeServer(t, answers(text, text, table("ok", "1"), text))
+			runner := NewRunner(server.client(t), exact())
+			r, err := run(t.Context(), runner, simple(t), Bounded)
+			require.NoError(t, err)
+			require.Equal(t, "ok", r.Status())
+			require.False(t, r.Unanswered)
+			require.Equal(t, []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond}, server.times)
+			requireUnavailable(t, runner)
+		})
+	}
+	for _, answer := range []string{
+		"ERR user_script:1: boom script: 12b6, on @user_script:1.",
+		"OOM command not allowed when used memory > 'maxmemory'.",
+		"BUSYGROUP no such answer to a script",
+		"MOVED 866 10.0.0.1:6379",
+		"NOAUTH Authentication required.",
+		"WRONGPASS another password",
+		"NOPERM no permission",
+		"WRONGTYPE another type",
+		"ERR unknown command 'EVALSHA'",
+		"ERR user_script:3: a mistake script: f_1, on @u",
+	} {
+		bubbleOf(t, "final: "+answer, func(t *testing.T) {
+			server := newFakeServer(t, answers("-"+answer+"\r\n"))
+			_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), UntilDone)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, 1, e.Attempts)
+			require.False(t, e.MaybeRan)
+			require.False(t, e.Repeatable)
+			require.NotErrorIs(t, err, berth.ErrUnavailable)
+			var original *rueidis.RedisError
+			require.ErrorAs(t, err, &original)
+			require.Equal(t, strings.TrimPrefix(answer, "ERR "), original.Error())
+			require.Equal(t, "EVAL", server.seen()[0])
+		})
+	}
+	for _, answer := range []string{hang, drop} {
+		bubbleOf(t, answer, func(t *testing.T) {
+			runner := NewRunner(newFakeServer(t, answers(answer)).client(t), exact())
+			requireUnavailable(t, runner)
+			_, err := run(t.Context(), runner, simple(t), Bounded)
+			require.ErrorIs(t, err, berth.ErrUnavailable)
+		})
+	}
+}
+
+// requireUnavailable has one attempt fail. Nobody's context has ended, and nothing looks like that.
+func requireUnavailable(t *testing.T, r *Runner) {
+	t.Helper()
+	_, err := run(t.Context(), r, simple(t), Once)
+	require.ErrorIs(t, err, berth.ErrUnavailable)
+	require.NotErrorIs(t, err, context.DeadlineExceeded)
+	require.NotErrorIs(t, err, context.Canceled)
+	require.NotContains(t, err.Error(), "context")
 }

@@ -3,7 +3,9 @@ package scriptkit
 import (
 	"bufio"
 	"context"
+	"crypto/sha1"
 	"crypto/tls"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -11,11 +13,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 )
 
 // Answers of a fakeServer beside RESP.
@@ -177,4 +181,32 @@ func embedded(t testing.TB) (rueidis.Client, *miniredis.Miniredis) {
 	m := miniredis.NewMiniRedis()
 	t.Cleanup(m.Close)
 	return connect(t, m.Dial), m
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// script is a script of that source, called s unless it has a name. It answers ok unless it names its answers.
+func script(s Script, source string) *Script {
+	if s.Name == "" {
+		s.Name = "s"
+	}
+	if s.Returns == nil {
+		s.Returns = []Return{{Status: "ok"}}
+	}
+	sum := sha1.Sum([]byte(source))
+	s.SHA, s.File = hex.EncodeToString(sum[:]), &source
+	return &s
+}
+
+// bubble runs a test in virtual time, beside others.
+func bubble(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, test)
+}
+
+// bubbleOf runs one row of a table in a bubble of its own.
+func bubbleOf(t *testing.T, row string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { bubble(t, test) })
 }

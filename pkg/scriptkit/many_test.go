@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -99,8 +98,7 @@ func (p *pipes) note(cmds ...rueidis.Completed) (keys []string) {
 }
 
 func TestRunManySendsPipelines(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		client, _ := embedded(t)
 		p := &pipes{Client: client}
 		runner := NewRunner(p, Options{})
@@ -134,27 +132,23 @@ func TestAPipelineNeedsNoRoomOnTheConnection(t *testing.T) {
 			return Patient(context.WithoutCancel(ctx)), func() {}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				client, _ := embedded(t)
-				ctx, cancel := limit(t.Context())
-				defer cancel()
-				calls := callsOf(simple(t), numbered(50)...)
-				for i := range calls {
-					calls[i].Args = []string{strings.Repeat("x", 10_000)}
-				}
-				for _, got := range many(ctx, t, NewRunner(client, Options{}), calls) {
-					require.NoError(t, got.err)
-				}
-			})
+		bubbleOf(t, name, func(t *testing.T) {
+			client, _ := embedded(t)
+			ctx, cancel := limit(t.Context())
+			defer cancel()
+			calls := callsOf(simple(t), numbered(50)...)
+			for i := range calls {
+				calls[i].Args = []string{strings.Repeat("x", 10_000)}
+			}
+			for _, got := range many(ctx, t, NewRunner(client, Options{}), calls) {
+				require.NoError(t, got.err)
+			}
 		})
 	}
 }
 
 func TestRunManySendsTheSourceOfWhatTheServerDoesNotKnow(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := simple(t)
 		other := script(Script{
 			Keys: []Key{{Name: "state", Type: "hash"}}, Args: []string{"value"}, Returns: []Return{{Status: "other"}},
@@ -198,8 +192,7 @@ func TestRunManySendsTheSourceOfWhatTheServerDoesNotKnow(t *testing.T) {
 }
 
 func TestACallOfManyFailsAlone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		client, server := embedded(t)
 		require.NoError(t, server.Set("{b}", "text"))
 		runner := NewRunner(client, Options{})
@@ -219,8 +212,7 @@ func TestACallOfManyFailsAlone(t *testing.T) {
 }
 
 func TestManyDoNotWaitForWordsAboutAnError(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var answered []int
 		server := newFakeServer(t, func(_ int, command []string) string {
 			switch {
@@ -242,8 +234,7 @@ func TestManyDoNotWaitForWordsAboutAnError(t *testing.T) {
 }
 
 func TestWhatEachOfManyMayHaveDone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, func(_ int, command []string) string {
 			return map[string]string{"a": table("ok", "1"), "b": "-TRYAGAIN later\r\n", "c": "-ERR never\r\n"}[command[3]]
 		})
@@ -257,8 +248,7 @@ func TestWhatEachOfManyMayHaveDone(t *testing.T) {
 }
 
 func TestManyAreGivenUpAfterCallTimeoutUnlessPatient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers(hang))
 		runner := NewRunner(server.client(t), exact())
 		for limit, ctx := range map[time.Duration]context.Context{3 * time.Second: t.Context(), 5 * time.Second: Patient(t.Context())} {
@@ -305,8 +295,7 @@ func cluster(t *testing.T) *pipes {
 }
 
 func TestManyGoToEachNodeByThemselves(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := cluster(t)
 		runner := NewRunner(p, Options{CallTimeout: time.Second})
 		s := simple(t)
@@ -338,8 +327,7 @@ func TestManyGoToEachNodeByThemselves(t *testing.T) {
 }
 
 func TestManyLearnWhichNodeHasWhat(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		p := cluster(t)
 		runner := NewRunner(p, Options{})
 		calls := callsOf(simple(t), "{a}", "{b}", "{c}", "{e}")
@@ -378,13 +366,10 @@ func TestOwnersReadTheSlots(t *testing.T) {
 		{"not a list", ":1\r\n", nil},
 		{"an error", "-NOPERM\r\n", nil},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				r := NewRunner(newFakeServer(t, answers(test.answer)).client(t), Options{})
-				r.owners.learn(t.Context(), r)
-				require.Equal(t, test.want, r.owners.known())
-			})
+		bubbleOf(t, test.name, func(t *testing.T) {
+			r := NewRunner(newFakeServer(t, answers(test.answer)).client(t), Options{})
+			r.owners.learn(t.Context(), r)
+			require.Equal(t, test.want, r.owners.known())
 		})
 	}
 	n := nodes{{0, 49, 1}, {100, 199, 0}, {300, 300, 0}}

@@ -32,8 +32,7 @@ func reads(ctx context.Context, r *Runner, from From) (Answers, error) {
 }
 
 func TestAReadTellsWhenAndLeavesTheErrorsOfCommandsToItsCaller(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, served(func(_ int, command []string) string {
 			if command[0] == "ZRANK" {
 				return "$-1\r\n"
@@ -57,34 +56,31 @@ func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
 			if answer == drop && verb == "HELLO" {
 				continue // rueidis asks so when it connects, too
 			}
-			t.Run(strings.Fields(answer)[0][1:]+" "+verb, func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					failures := 2
-					of := func(word, good string) string {
-						if word == verb && failures > 0 {
-							failures--
-							return answer
-						}
-						return good
+			bubbleOf(t, strings.Fields(answer)[0][1:]+" "+verb, func(t *testing.T) {
+				failures := 2
+				of := func(word, good string) string {
+					if word == verb && failures > 0 {
+						failures--
+						return answer
 					}
-					server := newFakeServer(t, func(_ int, command []string) string {
-						if command[0] == "TIME" {
-							return of("TIME", table("1700000000", "123456"))
-						}
-						return of(command[0], ":7\r\n")
-					})
-					server.hello = func() string { return of("HELLO", table("role", "master")) }
-					opts := exact()
-					var repeated []string
-					opts.OnRetry = func(_ context.Context, what string, _ int, _ error) { repeated = append(repeated, what) }
-					got, err := reads(t.Context(), NewRunner(server.client(t), opts), From{Primary: true})
-					require.NoError(t, err)
-					n, err := got.Results[1].AsInt64()
-					require.NoError(t, err)
-					require.EqualValues(t, 7, n)
-					require.Equal(t, []string{"holders", "holders"}, repeated)
+					return good
+				}
+				server := newFakeServer(t, func(_ int, command []string) string {
+					if command[0] == "TIME" {
+						return of("TIME", table("1700000000", "123456"))
+					}
+					return of(command[0], ":7\r\n")
 				})
+				server.hello = func() string { return of("HELLO", table("role", "master")) }
+				opts := exact()
+				var repeated []string
+				opts.OnRetry = func(_ context.Context, what string, _ int, _ error) { repeated = append(repeated, what) }
+				got, err := reads(t.Context(), NewRunner(server.client(t), opts), From{Primary: true})
+				require.NoError(t, err)
+				n, err := got.Results[1].AsInt64()
+				require.NoError(t, err)
+				require.EqualValues(t, 7, n)
+				require.Equal(t, []string{"holders", "holders"}, repeated)
 			})
 		}
 	}
@@ -189,8 +185,7 @@ func TestAReadThatMayNotRunIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, served(func(int, []string) string { return ":7\r\n" }))
 		var promoted atomic.Bool
 		server.hello = func() string {
@@ -220,8 +215,7 @@ func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
 }
 
 func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		hello := 0
 		server := newFakeServer(t, served(func(_ int, command []string) string {
 			if command[0] == "ZRANK" {
@@ -282,8 +276,7 @@ func TestRueidisDoesNotKnowThatAReadReads(t *testing.T) {
 }
 
 func TestALongReadNeedsNoRoomOnTheConnection(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		client, _ := embedded(t)
 		var commands []Command
 		for range 300 {
@@ -297,8 +290,7 @@ func TestALongReadNeedsNoRoomOnTheConnection(t *testing.T) {
 }
 
 func TestAReadWhoseContextHasEndedSendsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers(hang))
 		ctx, cancel := context.WithCancel(t.Context())
 		client := server.client(t)

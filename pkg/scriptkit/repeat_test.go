@@ -2,7 +2,7 @@ package scriptkit
 
 import (
 	"context"
-	"strings"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,66 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAnswersThatMeanDidNotRunAreRepeatedWithoutDoubt(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{
-		"TRYAGAIN Multiple keys request during rehashing of slot",
-		"CLUSTERDOWN Hash slot not served",
-		"LOADING Redis is loading the dataset in memory",
-		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
-		"READONLY You can't write against a read only replica. script: 12b6, on @user_script:1.",
-		"BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-		"NOREPLICAS Not enough good replicas to write. script: 12b6, on @user_script:1.",
-		"REDIRECT 10.0.0.1:6379",
-		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. script: 12b6, on @user_script:1.",
-		"ERR Script killed by user with SCRIPT KILL... script: 12b6, on @user_script:1.",
-		"ERR max number of clients reached",
-	} {
-		t.Run(strings.Fields(answer)[0], func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := newFakeServer(t, answers("-"+answer+"\r\n", "-"+answer+"\r\n", table("ok", "1")))
-				r, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Bounded)
-				require.NoError(t, err)
-				require.Equal(t, "ok", r.Status())
-				require.False(t, r.Unanswered)
-				require.Equal(t, []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond}, server.times)
-			})
-		})
-	}
-}
-
-func TestOtherAnswersAreFinal(t *testing.T) {
-	t.Parallel()
-	for _, answer := range []string{
-		"ERR user_script:1: boom script: 12b6, on @user_script:1.",
-		"OOM command not allowed when used memory > 'maxmemory'.",
-		"BUSYGROUP no such answer to a script",
-		"MOVED 866 10.0.0.1:6379",
-		"NOAUTH Authentication required.",
-	} {
-		t.Run(strings.Fields(answer)[0], func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := newFakeServer(t, answers("-"+answer+"\r\n"))
-				_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), UntilDone)
-				var e *Error
-				require.ErrorAs(t, err, &e)
-				require.Equal(t, 1, e.Attempts)
-				require.False(t, e.MaybeRan)
-				require.False(t, e.Repeatable)
-				var original *rueidis.RedisError
-				require.ErrorAs(t, err, &original)
-				require.Equal(t, strings.TrimPrefix(answer, "ERR "), original.Error())
-				require.Len(t, server.seen(), 1)
-			})
-		})
-	}
-}
-
 func TestBoundedStopsAfterItsAttempts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers("-TRYAGAIN later\r\n"))
 		opts := exact()
 		opts.Retry.Attempts = 5
@@ -91,8 +33,7 @@ func TestBoundedStopsAfterItsAttempts(t *testing.T) {
 }
 
 func TestBoundedStopsWithin(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers(hang))
 		client := server.client(t)
 		begun := time.Now()
@@ -106,8 +47,7 @@ func TestBoundedStopsWithin(t *testing.T) {
 }
 
 func TestBoundedDoesNotPauseBeyondWithin(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers("-LOADING\r\n"))
 		opts := exact()
 		opts.Retry.Attempts, opts.Retry.Base, opts.Retry.Within = 100, time.Second, 2500*time.Millisecond
@@ -134,8 +74,7 @@ func TestOnceSendsOnce(t *testing.T) {
 }
 
 func TestPatientWaitsForALateAnswerAndSendsOnce(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		late := func(_ int, _ []string) string {
 			time.Sleep(5 * time.Second) // CallTimeout is 3 s
 			return table("ok", "1")
@@ -164,24 +103,20 @@ func TestAnAttemptWithoutAnswerLeavesDoubt(t *testing.T) {
 		"a connection that breaks": {drop, 20 * time.Millisecond},
 		"a server that is silent":  {hang, 3020 * time.Millisecond},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				server := newFakeServer(t, answers(tt.first, table("ok", "1")))
-				client := server.client(t)
-				begun := time.Now()
-				r, err := run(context.Background(), NewRunner(client, exact()), simple(t), Bounded)
-				require.NoError(t, err)
-				require.True(t, r.Unanswered)
-				require.Equal(t, tt.took, time.Since(begun))
-			})
+		bubbleOf(t, name, func(t *testing.T) {
+			server := newFakeServer(t, answers(tt.first, table("ok", "1")))
+			client := server.client(t)
+			begun := time.Now()
+			r, err := run(context.Background(), NewRunner(client, exact()), simple(t), Bounded)
+			require.NoError(t, err)
+			require.True(t, r.Unanswered)
+			require.Equal(t, tt.took, time.Since(begun))
 		})
 	}
 }
 
 func TestDoubtOutlastsLaterAnswers(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers(drop, "-LOADING\r\n", "-OOM full\r\n"))
 		_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Bounded)
 		require.ErrorContains(t, err, "the server is full")
@@ -191,8 +126,7 @@ func TestDoubtOutlastsLaterAnswers(t *testing.T) {
 }
 
 func TestDoubtComesWithTheSourceToo(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const unknown = "-NOSCRIPT No matching script.\r\n"
 		server := newFakeServer(t, answers(table("ok", "1"), unknown, drop, unknown, table("ok", "1")))
 		runner, s := NewRunner(server.client(t), exact()), simple(t)
@@ -207,8 +141,7 @@ func TestDoubtComesWithTheSourceToo(t *testing.T) {
 }
 
 func TestManyCallsToASilentServerFailInTime(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers(hang))
 		runner := NewRunner(server.client(t), exact())
 		begun := time.Now()
@@ -230,8 +163,7 @@ func TestManyCallsToASilentServerFailInTime(t *testing.T) {
 }
 
 func TestNoAttemptStartsAfterWithin(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		server := newFakeServer(t, answers("-LOADING\r\n"))
 		opts := exact()
 		opts.OnRetry = func(context.Context, string, int, error) { time.Sleep(10 * time.Second) }
@@ -244,8 +176,7 @@ func TestNoAttemptStartsAfterWithin(t *testing.T) {
 // A master that is killed is replaced within some seconds; a call that was made just
 // then has its answer from the new one.
 func TestTheDefaultOutlastsAFailover(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		const failover = 6 * time.Second
 		begin := time.Now()
 		server := newFakeServer(t, func(int, []string) string {
@@ -257,5 +188,221 @@ func TestTheDefaultOutlastsAFailover(t *testing.T) {
 		_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
 		require.NoError(t, err)
 		require.Less(t, time.Since(begin), failover+2*time.Second)
+	})
+}
+
+func TestUntilDoneRepeatsUntilTheContextEnds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers("-TRYAGAIN later\r\n"))
+		client := server.client(t)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		begun := time.Now()
+		_, err := run(ctx, NewRunner(client, exact()), simple(t), UntilDone)
+		require.Equal(t, 20*time.Second, time.Since(begun))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "context deadline exceeded; the last attempt: TRYAGAIN later (25 attempts)")
+		var answer *rueidis.RedisError
+		require.ErrorAs(t, err, &answer)
+		require.False(t, MaybeRan(err))
+		// 20, 40 ... 640 ms make 1.26 s, then one a second.
+		require.Equal(t, 1260*time.Millisecond, server.times[6])
+		require.Equal(t, 2260*time.Millisecond, server.times[7])
+		require.Equal(t, 19260*time.Millisecond, server.times[24])
+	})
+}
+
+func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the user left")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	_, err := run(ctx, NewRunner(nil, Options{}), simple(t), UntilDone)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, cause)
+	require.EqualError(t, err, `berth: script s on "{gpu}:state": context canceled: the user left`)
+	require.False(t, MaybeRan(err))
+}
+
+func TestTheContextEndsAPauseAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers("-LOADING\r\n"))
+		client := server.client(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		opts := exact()
+		opts.Retry.Base, opts.Retry.Cap = time.Hour, time.Hour
+		begun := time.Now()
+		time.AfterFunc(7*time.Millisecond, cancel)
+		_, err := run(ctx, NewRunner(client, opts), simple(t), UntilDone)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 7*time.Millisecond, time.Since(begun))
+		require.False(t, MaybeRan(err))
+	})
+}
+
+func TestTheContextEndsDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pipelined bool
+		took      time.Duration
+	}{
+		"on a connection that others use": {true, time.Second},
+		// rueidis reads the answer on the caller's goroutine then.
+		"alone on its connection": {false, 3 * time.Second},
+	} {
+		bubbleOf(t, name, func(t *testing.T) {
+			server := newFakeServer(t, func(_ int, command []string) string {
+				if command[0] == "ECHO" {
+					return table("x")
+				}
+				return hang
+			})
+			client := server.client(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tt.pipelined { // a context without a deadline makes it so
+				require.NoError(t, client.Do(ctx, client.B().Echo().Message("x").Build()).Error())
+			}
+			begun := time.Now()
+			time.AfterFunc(time.Second, cancel)
+			_, err := run(ctx, NewRunner(client, exact()), simple(t), UntilDone)
+			require.ErrorIs(t, err, context.Canceled)
+			require.True(t, MaybeRan(err))
+			require.Equal(t, tt.took, time.Since(begun))
+		})
+	}
+}
+
+func TestADeadlineEndsAnAttempt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers(hang))
+		client := server.client(t)
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too slow"))
+		defer cancel()
+		begun := time.Now()
+		_, err := run(ctx, NewRunner(client, exact()), simple(t), Bounded)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, MaybeRan(err))
+		require.Equal(t, time.Second, time.Since(begun))
+		require.ErrorContains(t, err, "; the last attempt: no answer in time (it may have run)")
+	})
+}
+
+func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ answer, want string }{
+		"a reply":                {table("ok", "1"), ""},
+		"a final error":          {"-OOM full\r\n", "the server is full"},
+		"one that did not run":   {"-LOADING wait\r\n", "context canceled; the last attempt: LOADING wait"},
+		"none, the call may run": {drop, "context canceled; the last attempt: EOF (it may have run)"},
+	} {
+		bubbleOf(t, name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			server := newFakeServer(t, func(int, []string) string {
+				cancel()
+				return tt.answer
+			})
+			opts := exact()
+			opts.OnRetry = func(context.Context, string, int, error) { t.Error("nothing will be repeated") }
+			_, err := run(ctx, NewRunner(server.client(t), opts), simple(t), UntilDone)
+			if tt.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.want)
+			require.Equal(t, tt.answer != "-OOM full\r\n", errors.Is(err, context.Canceled))
+		})
+	}
+}
+
+func TestNoAttemptStartsAtTheContextsDeadline(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers("-LOADING\r\n"))
+		runner := NewRunner(server.client(t), exact())
+		for range 50 {
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond) // as long as the pause
+			_, err := run(ctx, runner, simple(t), UntilDone)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, 1, e.Attempts)
+			require.False(t, e.MaybeRan)
+			cancel()
+		}
+		require.Len(t, server.seen(), 50)
+	})
+}
+
+// closingClient answers ErrClosing while it is told to.
+type closingClient struct {
+	rueidis.Client
+	closing func() bool
+}
+
+func (c *closingClient) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
+	if c.closing() {
+		return rueidis.NewErrorResult(rueidis.ErrClosing)
+	}
+	return c.Client.Do(ctx, command)
+}
+
+func TestAConnectionThatAFailoverReplacedIsNoClosedClient(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers(table("ok", "1")))
+		inner, begun := server.client(t), time.Now()
+		client := &closingClient{Client: inner, closing: func() bool { return time.Since(begun) < 1500*time.Millisecond }}
+		runner := NewRunner(client, exact())
+		time.Sleep(time.Millisecond)
+		r, err := run(t.Context(), runner, simple(t), UntilDone)
+		require.NoError(t, err)
+		require.True(t, r.Unanswered)
+
+		// The streak is over: the next one begins anew.
+		time.Sleep(time.Hour)
+		begun = time.Now()
+		_, err = run(t.Context(), runner, simple(t), UntilDone)
+		require.NoError(t, err)
+	})
+}
+
+func TestAnyOtherAnswerSaysThatTheClientIsNotClosed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		server := newFakeServer(t, answers("-OOM full\r\n", table("ok", "1")))
+		closing := true
+		runner := NewRunner(&closingClient{Client: server.client(t), closing: func() bool { return closing }}, exact())
+		ask := func() error {
+			_, err := run(t.Context(), runner, simple(t), Once)
+			return err
+		}
+		require.True(t, Repeatable(ask()))
+		for range 2 { // after an error that the server answered, and after a reply
+			time.Sleep(time.Hour)
+			closing = false
+			require.NotErrorIs(t, ask(), rueidis.ErrClosing)
+			closing = true
+			require.True(t, Repeatable(ask()), "a new streak")
+		}
+		time.Sleep(2*time.Second - 1)
+		require.True(t, Repeatable(ask()))
+		time.Sleep(time.Nanosecond)
+		require.False(t, Repeatable(ask()))
+	})
+}
+
+func TestAClosedClientIsFinal(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		client := newFakeServer(t, answers(table("ok", "1"))).client(t)
+		runner := NewRunner(client, exact())
+		client.Close()
+		begun := time.Now()
+		_, err := run(context.Background(), runner, simple(t), UntilDone)
+		require.ErrorIs(t, err, rueidis.ErrClosing)
+		require.False(t, Repeatable(err))
+		require.Less(t, time.Since(begun), 4*time.Second)
+
+		// Who sends attempts one by one learns it too.
+		_, err = run(context.Background(), runner, simple(t), Once)
+		require.ErrorIs(t, err, rueidis.ErrClosing)
+		require.False(t, Repeatable(err))
 	})
 }

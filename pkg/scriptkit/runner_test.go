@@ -2,9 +2,12 @@ package scriptkit
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -29,8 +32,7 @@ func run(ctx context.Context, r *Runner, s *Script, mode Mode) (Reply, error) {
 }
 
 func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		s := simple(t)
 		known := false
 		server := newFakeServer(t, func(_ int, command []string) string {
@@ -54,21 +56,6 @@ func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing
 			{"EVAL", s.Source(), "1", "{gpu}:state", "secret"},
 			{"EVALSHA", s.SHA, "1", "{gpu}:state", "secret"},
 		}, server.commands)
-	})
-}
-
-func TestRunOnTheEmbeddedServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		client, server := embedded(t)
-		runner := NewRunner(client, Options{})
-		for range 2 {
-			r, err := run(t.Context(), runner, simple(t), Bounded)
-			require.NoError(t, err)
-			require.Equal(t, "secret", r.Str(1))
-			require.NoError(t, r.Err())
-		}
-		require.Equal(t, "secret", server.HGet("{gpu}:state", "f"))
 	})
 }
 
@@ -104,4 +91,227 @@ func TestRunRefusesAWrongNumberOfKeysOrArgs(t *testing.T) {
 		require.NoError(t, group.checkCounts(0, n))
 	}
 	require.NoError(t, fixed.checkCounts(2, 1))
+}
+
+func TestWhatIsSentStandsBehindTheHeader(t *testing.T) {
+	t.Parallel()
+	file := "--[[\ns: test.\n]]\nreturn {\"ok\"}\n"
+	require.Equal(t, "return {\"ok\"}\n", (&Script{File: &file, Header: 17}).Source())
+}
+
+func TestLibrary(t *testing.T) {
+	t.Parallel()
+	l := NewLibrary(script(Script{Name: "b"}, ""), script(Script{Name: "a"}, ""), script(Script{Name: "a_b"}, ""))
+	var names []string
+	for _, s := range l.Scripts() {
+		names = append(names, s.Name)
+		require.Same(t, s, l.Script(s.Name))
+	}
+	require.Equal(t, []string{"a", "a_b", "b"}, names)
+	require.PanicsWithValue(t, `scriptkit: no script "c"`, func() { l.Script("c") })
+}
+
+func TestOptionsHaveTheDefaultsOfRetry(t *testing.T) {
+	t.Parallel()
+	want := Options{
+		Retry: berth.Retry{
+			Attempts: 20,
+			Within:   10 * time.Second,
+			Base:     20 * time.Millisecond,
+			Factor:   2,
+			Cap:      time.Second,
+			Jitter:   0.2,
+		},
+		CallTimeout: 3 * time.Second,
+	}
+	require.Equal(t, want, Options{}.withDefaults())
+	require.NoError(t, Options{}.Validate())
+	require.NoError(t, want.Validate())
+	require.Equal(t, want, want.withDefaults())
+	require.Zero(t, Options{Retry: berth.Retry{Jitter: -1}}.withDefaults().Retry.Jitter)
+}
+
+func TestOptionsThatMakeNoSense(t *testing.T) {
+	t.Parallel()
+	for field, o := range map[string]Options{
+		"Retry.Attempts": {Retry: berth.Retry{Attempts: -1}},
+		"Retry.Within":   {Retry: berth.Retry{Within: -1}},
+		"Retry.Base":     {Retry: berth.Retry{Base: -1}},
+		"Retry.Factor":   {Retry: berth.Retry{Factor: 0.5}},
+		"Retry.Cap":      {Retry: berth.Retry{Cap: -1}},
+		"Retry.Jitter":   {Retry: berth.Retry{Jitter: 1.5}},
+		"CallTimeout":    {CallTimeout: -1},
+	} {
+		err := o.Validate()
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, field)
+		require.ErrorContains(t, err, "invalid "+field)
+		require.Equal(t, Options{}.withDefaults(), o.withDefaults(), field)
+	}
+	require.Error(t, Options{Retry: berth.Retry{Factor: math.NaN()}}.Validate())
+	require.Error(t, Options{Retry: berth.Retry{Jitter: math.NaN()}}.Validate())
+}
+
+type valueKey struct{}
+
+func TestAttemptsOfOneWindowShareItsEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := NewRunner(nil, Options{CallTimeout: 1600 * time.Millisecond})
+		caller := context.WithValue(context.Background(), valueKey{}, "v")
+		begun := time.Now()
+		limit := func() context.Context {
+			ctx, cancel := r.limit(caller, time.Now(), r.opts.CallTimeout)
+			cancel()
+			return ctx
+		}
+
+		first := limit()
+		time.Sleep(100*time.Millisecond - 1)
+		last := limit()
+		time.Sleep(time.Nanosecond)
+		next := limit()
+
+		require.Equal(t, "v", first.Value(valueKey{}))
+		require.Equal(t, begun.Add(1600*time.Millisecond), deadline(first))
+		require.Equal(t, deadline(first), deadline(last))
+		require.Equal(t, begun.Add(1700*time.Millisecond), deadline(next))
+		require.NoError(t, last.Err())
+
+		<-last.Done()
+		require.Equal(t, 1600*time.Millisecond, time.Since(begun))
+		require.Equal(t, context.DeadlineExceeded, first.Err())
+		require.NoError(t, next.Err())
+		<-next.Done()
+		require.Equal(t, 1700*time.Millisecond, time.Since(begun))
+	})
+}
+
+func TestOtherLimitsAreNotShared(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := NewRunner(nil, Options{})
+		caller, leave := context.WithCancel(t.Context())
+		ctx, cancel := r.limit(caller, time.Now(), r.opts.CallTimeout)
+		defer cancel()
+		leave()
+		require.Equal(t, context.Canceled, ctx.Err())
+
+		_, cancel = r.limit(context.Background(), time.Now(), r.opts.CallTimeout)
+		defer cancel()
+		short, cancel := r.limit(context.Background(), time.Now(), time.Second)
+		defer cancel()
+		require.Equal(t, time.Now().Add(time.Second), deadline(short))
+	})
+}
+
+func deadline(ctx context.Context) time.Time {
+	d, _ := ctx.Deadline()
+	return d
+}
+
+func TestReplyReadsNumbersAndText(t *testing.T) {
+	t.Parallel()
+	s := script(Script{Returns: []Return{{Status: "ok", Fields: []string{"number", "negative", "digits", "fence", "text", "empty"}}}},
+		`return {"ok", 42, -7, "13", string.format("%.0f", 1765432109876543), "a b", ""}`)
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := embedded(t)
+		r, err := NewRunner(client, Options{}).Run(t.Context(), s, Once, nil, nil)
+		require.NoError(t, err)
+		require.Equal(t, "ok", r.Status())
+		require.Equal(t, 7, r.Len())
+		require.Equal(t, []int64{42, -7, 13, 1765432109876543}, []int64{r.Int(1), r.Int(2), r.Int(3), r.Int(4)})
+		require.Equal(t, []string{"ok", "42", "-7", "13", "a b", ""},
+			[]string{r.Str(0), r.Str(1), r.Str(2), r.Str(3), r.Str(5), r.Str(6)})
+		require.NoError(t, r.Err())
+	})
+}
+
+func TestReplyKeepsItsFirstError(t *testing.T) {
+	t.Parallel()
+	s := script(Script{Returns: []Return{{Status: "ok", Fields: []string{"text", "list", "none", "last"}}}}, `return {"ok", "12x", {1}, false, 5}`)
+	tests := []struct {
+		name string
+		read func(r *Reply)
+		want string
+	}{
+		{"text as a number", func(r *Reply) { r.Int(1) }, `berth: script s: element 1 (text) of the reply "ok" is text that is not a whole number`},
+		{"a table as a number", func(r *Reply) { r.Int(2) }, `berth: script s: element 2 (list) of the reply "ok" is not a number`},
+		{"a table as text", func(r *Reply) { r.Str(2) }, `berth: script s: element 2 (list) of the reply "ok" is not text`},
+		{"nothing as a number", func(r *Reply) { r.Int(3) }, `berth: script s: element 3 (none) of the reply "ok" is not a number`},
+		{"nothing as text", func(r *Reply) { r.Str(3) }, `berth: script s: element 3 (none) of the reply "ok" is not text`},
+		{"an element too far", func(r *Reply) { r.Int(5) }, `berth: script s: element 5 of the reply "ok" is missing`},
+		{"an element before the first", func(r *Reply) { r.Str(-1) }, `berth: script s: element -1 of the reply "ok" is missing`},
+		{"the first of two errors", func(r *Reply) { r.Int(9); r.Str(2) }, `berth: script s: element 9 of the reply "ok" is missing`},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		client, _ := embedded(t)
+		runner := NewRunner(client, Options{})
+		for _, tt := range tests {
+			r, err := runner.Run(t.Context(), s, Once, nil, nil)
+			require.NoError(t, err, tt.name)
+			tt.read(&r)
+			require.EqualError(t, r.Err(), tt.want, tt.name)
+			require.EqualValues(t, 5, r.Int(4), "%s: what is there can still be read", tt.name)
+			require.EqualError(t, r.Err(), tt.want, tt.name)
+		}
+	})
+}
+
+func TestReplyThatCameWithAnErrorIsEmpty(t *testing.T) {
+	t.Parallel()
+	var r Reply
+	require.Empty(t, r.Status())
+	require.Zero(t, r.Len())
+	require.Zero(t, r.Int(0))
+	require.EqualError(t, r.Err(), "berth: element 0 of an empty reply is missing")
+}
+
+func TestAnswersOfAnotherShapeAreErrors(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`return {"other"}`: `the answer's status "other" is not in RETURNS`,
+		`return 1`:         "the answer is no table with a status",
+		`return nil`:       "the answer is no table with a status",
+		`return {}`:        "the answer is no table with a status",
+		`return {1}`:       "the answer does not begin with a status",
+		`return {{"ok"}}`:  "the answer does not begin with a status",
+	} {
+		s := script(Script{}, body)
+		synctest.Test(t, func(t *testing.T) {
+			client, _ := embedded(t)
+			r, err := NewRunner(client, Options{}).Run(t.Context(), s, Bounded, nil, nil)
+			require.EqualError(t, err, "berth: script s: "+want, body)
+			require.Empty(t, r.Status())
+		})
+	}
+}
+
+// BenchmarkRun compares Run with rueidis's own script runner, which has no time
+// limit and reads no reply. The server is in memory and does nothing.
+func BenchmarkRun(b *testing.B) {
+	s := simple(b)
+	keys, args := []string{"{gpu}:state"}, []string{"1"}
+	client := newFakeServer(b, func(int, []string) string { return "*2\r\n$2\r\nok\r\n:7\r\n" }).client(b)
+
+	b.Run("rueidis", func(b *testing.B) {
+		lua := rueidis.NewLuaScript(s.Source())
+		b.ReportAllocs()
+		for b.Loop() {
+			require.NoError(b, lua.Exec(context.Background(), client, keys, args).Error())
+		}
+	})
+	runner := NewRunner(client, Options{})
+	measure := func(ctx context.Context) func(b *testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := runner.Run(ctx, s, Bounded, keys, args)
+				if err != nil || r.Int(1) != 7 {
+					b.Fatal(r, err)
+				}
+			}
+		}
+	}
+	b.Run("a context that never ends", measure(context.Background()))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.Run("a context that may end", measure(ctx))
 }

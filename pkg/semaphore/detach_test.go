@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -37,25 +39,26 @@ func TestDetachEndsTheHandle(t *testing.T) {
 		p := n.take(1, nil)
 		w.Advance(time.Second)
 		token := detach(t, p)
+		require.Equal(t, berth.Token{
+			Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: n.ID(), Fence: p.Fence(),
+		}, token)
 		require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		require.ErrorIs(t, context.Cause(p.Context()), berth.ErrReleased)
 		require.Zero(t, p.Left())
 		n.Reset()
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
-		_, err := p.Detach(ctx)
-		require.ErrorIs(t, err, berth.ErrReleased)
+		require.ErrorIs(t, testkit.Second(p.Detach(ctx)), berth.ErrReleased)
 		require.NoError(t, p.Release(ctx), "a deferred one may stay")
 		left, _ := w.LeftOf(p.ID())
 		require.Equal(t, lease, left, "the lease starts anew with the call")
 		w.Advance(3 * time.Second)
 		left, _ = w.LeftOf(p.ID())
 		require.Equal(t, 3*time.Second, left, "nobody renews it")
-		require.Empty(t, n.Scripts(), "nothing is sent for it")
 		q, err := w.node().Resume(ctx, token)
 		require.NoError(t, err)
-		require.NoError(t, q.Release(ctx))
+		release(t, q)
 		w.Advance(time.Minute)
-		require.Empty(t, n.Scripts())
+		require.Empty(t, n.Scripts(), "nothing is sent for it")
 		require.Equal(t, []observe.Kind{observe.Granted, observe.Detached}, n.Kinds())
 		w.RequireIdle()
 	})
@@ -64,58 +67,50 @@ func TestDetachEndsTheHandle(t *testing.T) {
 // Nobody can know of a token that Detach did not return: the permit is the handle's,
 // whatever became of the call.
 func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
-	for name, lose := range map[string]func(n *proc) (ctx context.Context, err error){
-		"its answers are lost": func(n *proc) (context.Context, error) {
-			n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
-			return context.Background(), nil
-		},
-		"ctx ends before the answer": func(n *proc) (context.Context, error) {
-			n.Delay(func() time.Duration { return 100 * ms })
-			ctx, cancel := context.WithTimeout(context.Background(), 50*ms)
-			n.w.T.Cleanup(cancel)
-			return ctx, context.DeadlineExceeded
-		},
+	for name, want := range map[string]error{
+		"its answers are lost": berth.ErrUnavailable, "ctx ends before the answer": context.DeadlineExceeded,
 	} {
-		for end, what := range map[string]func(t *testing.T, w *world, n *proc, p *semaphore.Permit){
-			"it is released": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
-				require.NoError(t, p.Release(context.Background()))
+		for end, what := range map[string]func(w *world, n *proc, p *semaphore.Permit){
+			"it is released": func(w *world, _ *proc, p *semaphore.Permit) {
+				release(w.T, p)
 				w.RequireIdle()
 			},
-			"the node is closed": func(t *testing.T, w *world, n *proc, p *semaphore.Permit) {
-				require.NoError(t, n.Close(context.Background()))
-				require.ErrorIs(t, p.Err(), berth.ErrReleased)
+			"the node is closed": func(w *world, n *proc, p *semaphore.Permit) {
+				require.NoError(w.T, n.Close(context.Background()))
+				require.ErrorIs(w.T, p.Err(), berth.ErrReleased)
 				w.RequireIdle()
 			},
-			"it is detached again": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
-				q, err := w.node().Resume(context.Background(), detach(t, p))
-				require.NoError(t, err)
-				require.NoError(t, q.Release(context.Background()))
+			"it is detached again": func(w *world, _ *proc, p *semaphore.Permit) {
+				q, err := w.node().Resume(context.Background(), detach(w.T, p))
+				require.NoError(w.T, err)
+				release(w.T, q)
 			},
-			"nothing is done": func(t *testing.T, w *world, _ *proc, p *semaphore.Permit) {
-				e := <-w.Watch(p)
-				require.ErrorIs(t, e.Cause, berth.ErrLost)
+			"nothing is done": func(w *world, _ *proc, p *semaphore.Permit) {
+				require.ErrorIs(w.T, (<-w.Watch(p)).Cause, berth.ErrLost)
 				w.Advance(lease)
-				require.Zero(t, w.stats().Held)
+				require.Zero(w.T, w.stats().Held)
 			},
 		} {
-			t.Run(name+", "+end, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					n := w.node(node.Config{Retry: berth.Retry{Attempts: 2}})
-					n.connect()
-					p := n.take(1, nil)
-					ctx, want := lose(n)
-					_, err := p.Detach(ctx)
-					require.Error(t, err)
-					if want != nil {
-						require.ErrorIs(t, err, want)
-					}
-					w.Advance(100 * ms)
-					n.OnCommand(nil)
-					n.Delay(nil)
-					require.NoError(t, p.Err(), "it holds")
-					require.True(t, w.Holders()[0].Detached)
-					what(t, w, n, p)
-				})
+			inWorldOf(t, name+", "+end, func(t *testing.T, w *world) {
+				n := w.node(node.Config{Retry: berth.Retry{Attempts: 2}})
+				n.connect()
+				p := n.take(1, nil)
+				limit := time.Hour
+				if errors.Is(want, berth.ErrUnavailable) {
+					n.OnCommand(func(link.Command) link.Fate { return link.LoseReply })
+				} else {
+					n.Delay(func() time.Duration { return 100 * ms })
+					limit = 50 * ms
+				}
+				ctx, cancel := context.WithTimeout(context.Background(), limit)
+				defer cancel()
+				require.ErrorIs(t, testkit.Second(p.Detach(ctx)), want)
+				w.Advance(100 * ms)
+				n.OnCommand(nil)
+				n.Delay(nil)
+				require.NoError(t, p.Err(), "it holds")
+				require.True(t, w.Holders()[0].Detached)
+				what(w, n, p)
 			})
 		}
 	}
@@ -150,90 +145,52 @@ func TestATokenServesOnce(t *testing.T) {
 		p := a.take(1, nil)
 		token := detach(t, p)
 		w.Advance(time.Second)
+		b.Once("semaphore_resume", link.LoseReply)
 		q, err := b.Resume(ctx, token)
 		require.NoError(t, err)
+		require.Equal(t, 2, b.Count("semaphore_resume"), "its repeat is answered the same")
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
-		require.NoError(t, q.Err())
 		require.Equal(t, b.ID(), w.Holders()[0].Node)
-
-		_, err = a.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrReleased)
-		_, err = b.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig, "a handle of that node has it")
+		require.ErrorIs(t, testkit.Second(a.Resume(ctx, token)), berth.ErrReleased)
+		require.ErrorIs(t, testkit.Second(b.Resume(ctx, token)), berth.ErrInvalidConfig, "a handle of that node has it")
+		w.Advance(time.Minute)
 		require.NoError(t, q.Err())
-		require.NoError(t, q.Release(ctx))
-		_, err = b.Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
-	})
-}
 
-func TestAResumeWhoseReplyIsLostIsRepeated(t *testing.T) {
-	for name, same := range map[string]bool{"on the same node": true, "on another node": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a := w.node()
-				b := a
-				if !same {
-					b = w.node()
-				}
-				token := detach(t, a.take(1, nil))
-				b.Reset()
-				b.Once("semaphore_resume", link.LoseReply)
-				q, err := b.Resume(context.Background(), token)
-				require.NoError(t, err)
-				require.Equal(t, 2, b.Count("semaphore_resume"))
-				w.Advance(time.Minute)
-				require.NoError(t, q.Err())
-			})
-		})
-	}
+		newer := detach(t, q)
+		for _, n := range []*proc{a, b} {
+			require.ErrorIs(t, testkit.Second(n.Resume(ctx, token)), berth.ErrReleased, "it was detached again")
+		}
+		last, err := a.Resume(ctx, newer)
+		require.NoError(t, err)
+		release(t, last)
+		require.ErrorIs(t, testkit.Second(b.Resume(ctx, newer)), berth.ErrNotHeld)
+	})
 }
 
 // The process that detached a permit has resumed it, and has not heard so: it
 // may ask again, and its old handle keeps nothing alive.
 func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
 	for name, repeated := range map[string]bool{"repeated": true, "not repeated": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a := w.node(node.Config{Retry: berth.Retry{Attempts: 1}})
-				old := a.take(1, nil)
-				token := detach(t, old)
-				a.Once("semaphore_resume", link.LoseReply)
-				_, err := a.Resume(context.Background(), token)
-				require.ErrorIs(t, err, berth.ErrUnavailable)
-				if repeated {
-					p, err := a.Resume(context.Background(), token)
-					require.NoError(t, err)
-					w.Advance(3 * lease)
-					require.NoError(t, p.Err())
-					release(t, p)
-				}
-				require.ErrorIs(t, old.Err(), berth.ErrReleased)
-				w.Advance(lease)
-				require.Zero(t, w.stats().Held)
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a := w.node(node.Config{Retry: berth.Retry{Attempts: 1}})
+			old := a.take(1, nil)
+			token := detach(t, old)
+			a.Once("semaphore_resume", link.LoseReply)
+			_, err := a.Resume(context.Background(), token)
+			require.ErrorIs(t, err, berth.ErrUnavailable)
+			if repeated {
+				p, err := a.Resume(context.Background(), token)
+				require.NoError(t, err)
+				w.Advance(3 * lease)
+				require.NoError(t, p.Err())
+				release(t, p)
+			}
+			require.ErrorIs(t, old.Err(), berth.ErrReleased)
+			w.Advance(lease)
+			require.Zero(t, w.stats().Held)
 		})
 	}
-}
-
-func TestAnOldTokenDoesNotTakeUpWhatWasDetachedAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		old := detach(t, a.take(1, nil))
-		p, err := b.Resume(ctx, old)
-		require.NoError(t, err)
-		token := detach(t, p)
-		for _, n := range []*proc{a, b} {
-			_, err = n.Resume(ctx, old)
-			require.ErrorIs(t, err, berth.ErrReleased)
-		}
-		q, err := a.Resume(ctx, token)
-		require.NoError(t, err)
-		w.Advance(time.Minute)
-		require.NoError(t, q.Err())
-	})
 }
 
 func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
@@ -261,47 +218,30 @@ func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 
 func TestForceOfAClaimEndsAHoldAndHandsOn(t *testing.T) {
 	for name, deaf := range map[string]bool{"told by a push": false, "told by the heartbeat": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				a, b, operator := w.node(), w.node(), w.node()
-				p := a.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
-				q := b.queue(1, nil)
-				last := a.queue(1, nil) // subscribes
-				a.Deafen(deaf)
-				ended := w.Watch(p)
-				require.NoError(t, operator.end(p.ID()))
-				q.Granted(0)
-				e := <-ended
-				require.ErrorIs(t, e.Cause, berth.ErrReleased)
-				if !deaf {
-					require.Zero(t, e.At)
-				}
-				require.LessOrEqual(t, e.At, lease/3)
-				require.ErrorIs(t, p.Release(ctx), berth.ErrReleased)
-				require.ErrorIs(t, operator.end(p.ID()), berth.ErrNotHeld)
-				require.ErrorIs(t, operator.end("nobody.1"), berth.ErrNotHeld)
-
-				waiting := w.Waiters()
-				require.Len(t, waiting, 1)
-				at := w.Now()
-				require.NoError(t, operator.end(waiting[0].ID))
-				<-last.Done
-				require.LessOrEqual(t, last.At, at+lease/3)
-				last.Refused(last.At, berth.ReasonGone)
-				require.Zero(t, w.stats().Waiting)
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b, operator := w.node(), w.node(), w.node()
+			p := a.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
+			q, last := b.queue(1, nil), a.queue(1, nil) // both subscribe
+			a.Deafen(deaf)
+			ended := w.Watch(p)
+			require.NoError(t, operator.end(p.ID()))
+			q.Granted(0)
+			waiting := w.Waiters()
+			require.Len(t, waiting, 1)
+			require.NoError(t, operator.end(waiting[0].ID))
+			e := <-ended
+			require.ErrorIs(t, e.Cause, berth.ErrReleased)
+			<-last.Done
+			last.Refused(last.At, berth.ReasonGone)
+			for _, at := range []time.Duration{e.At, last.At} {
+				require.LessOrEqual(t, at, lease/3)
+				require.Equal(t, deaf, at > 0)
+			}
+			require.ErrorIs(t, p.Release(context.Background()), berth.ErrReleased)
+			require.ErrorIs(t, operator.end(p.ID()), berth.ErrNotHeld)
+			require.Zero(t, w.stats().Waiting)
 		})
 	}
-}
-
-func TestForceOfAClaimOfWhatHasExpiredSaysSo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
-		w.Advance(lease)
-		require.ErrorIs(t, w.node().end("dead.1"), berth.ErrExpired)
-		require.Zero(t, w.stats().Held)
-	})
 }
 
 func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
@@ -318,5 +258,24 @@ func TestForceOfAClaimThatMeetsALostAcquireRefusesIt(t *testing.T) {
 		require.NoError(t, w.node().end(waiting[1].ID))
 		<-q.Done
 		q.Refused(q.At, berth.ReasonGone)
+	})
+}
+
+// How long it lasts on the server is for the model; this is what its handle knows.
+func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		resumed := func(opts *semaphore.AcquireOptions) *semaphore.Permit {
+			p, err := b.Resume(context.Background(), detach(t, a.take(2, opts)))
+			require.NoError(t, err)
+			return p
+		}
+		endless := resumed(&semaphore.AcquireOptions{Lease: berth.Forever})
+		fixed := resumed(&semaphore.AcquireOptions{NoRenew: true, Lease: 20 * time.Second})
+		e := <-w.Watch(fixed)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		testkit.RequireWithin(t, 20*time.Second-202*ms, e.At)
+		require.Equal(t, berth.Forever, endless.Left())
+		require.NoError(t, endless.Err())
 	})
 }

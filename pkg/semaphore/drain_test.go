@@ -2,9 +2,12 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -28,66 +32,40 @@ func (w *world) drains(label, word string) {
 	w.Notice("l:"+label, 0, word)
 }
 
-// refusesDraining has every call that could get something be refused, with nothing sent.
-func (n *proc) refusesDraining(token berth.Token) {
-	t, ctx := n.w.T, context.Background()
-	t.Helper()
-	n.Reset()
-	for _, acquire := range []func() error{
-		func() error { _, err := n.gpu(9).Acquire(ctx, nil); return err },
-		func() error { _, err := n.gpu(9).TryAcquire(ctx, nil); return err },
-		func() error { return n.gpu(9).Do(ctx, nil, func(context.Context) error { return nil }) },
-		func() error { _, err := n.Resume(ctx, token); return err },
-	} {
-		err := acquire()
-		require.ErrorIs(t, err, berth.ErrDraining)
-		require.NotErrorIs(t, err, berth.ErrBusy)
-	}
-	require.Empty(t, n.Scripts())
-}
-
 func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n, other := w.node(node.Config{Label: "worker/7"}), w.node(node.Config{Label: "web/1"})
 		p, detached := n.take(2, nil), n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
-		token, err := detached.Detach(ctx)
-		require.NoError(t, err)
+		token := detach(t, detached)
 		waits, behind := n.queue(2, nil), other.queue(2, nil)
 		w.Advance(time.Second)
 		w.drains("worker*", "drain")
 		w.Advance(heard)
 		require.True(t, n.Draining())
-		require.False(t, other.Draining())
 		require.ErrorIs(t, waits.Err, berth.ErrDraining)
-		n.refusesDraining(token)
+		n.Reset()
+		for call, err := range map[string]error{
+			"Acquire": testkit.Second(n.gpu(9).Acquire(ctx, nil)), "TryAcquire": testkit.Second(n.gpu(9).TryAcquire(ctx, nil)),
+			"Do":     n.gpu(9).Do(ctx, nil, func(context.Context) error { return nil }),
+			"Resume": testkit.Second(n.Resume(ctx, token)),
+		} {
+			require.ErrorIs(t, err, berth.ErrDraining, call)
+			require.NotErrorIs(t, err, berth.ErrBusy, call)
+		}
+		require.Empty(t, n.Scripts())
 		require.Equal(t, "drain l:worker*", n.Told(observe.Draining)[0].Detail)
 		require.Equal(t, 1, w.stats().Waiting, "its wait has left the line")
-
 		require.NoError(t, p.Err(), "what it holds goes on")
-		require.NoError(t, p.Release(ctx))
-		synctest.Wait()
-		require.False(t, behind.Pending())
+		release(t, p)
+		behind.Granted(w.Now())
 
 		w.drains("worker*", "stop")
 		w.Advance(heard)
-		require.False(t, n.Draining())
 		q, err := n.Resume(ctx, token)
 		require.NoError(t, err)
-		require.NoError(t, q.Release(ctx))
+		release(t, q)
 		require.Equal(t, "stop l:worker*", n.Told(observe.Draining)[1].Detail)
-	})
-}
-
-func TestWhoStartsLaterIsNotDrained(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		idle := w.node(node.Config{Label: "w"})
-		w.Advance(time.Second)
-		w.drains("w", "drain")
-		w.Advance(time.Minute)
-		w.node(node.Config{Label: "w"}).take(1, nil)
-		_, err := idle.gpu(1).TryAcquire(context.Background(), nil)
-		require.ErrorIs(t, err, berth.ErrDraining, "its first claim, but it was there before")
 	})
 }
 
@@ -104,38 +82,6 @@ func TestAWaitThatWasEndedForADrainSaysSo(t *testing.T) {
 		require.Equal(t, 1, ended)
 		synctest.Wait()
 		q.Refused(w.Now(), berth.ReasonDraining)
-	})
-}
-
-func TestAnAcquireUnderWayEndsWithTheDrain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(node.Config{Label: "w"})
-		n.connect()
-		w.Advance(time.Second)
-		n.OnCommand(func(c link.Command) link.Fate {
-			if asks(c, "acquire") {
-				return link.Refuse(readonly)
-			}
-			return link.Pass
-		})
-		q := n.queue(1, nil)
-		w.drains("w", "drain")
-		w.Advance(heard + time.Second)
-		require.False(t, q.Pending())
-		require.ErrorIs(t, q.Err, berth.ErrDraining)
-		require.Zero(t, w.stats().Held)
-	})
-}
-
-func TestTheFirstClaimOfANodeReadsTheNotice(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.take(200, nil)
-		require.Equal(t, 1, n.Counts()["HLEN"])
-		for range 100 {
-			n.take(200, nil)
-		}
-		require.Equal(t, 1, n.Counts()["HLEN"], "once in its life; the others are read in the background")
 	})
 }
 
@@ -226,5 +172,349 @@ func TestANoticeThatCannotBeReadStopsNoAcquire(t *testing.T) {
 		n.take(9, nil)
 		n.take(9, nil)
 		require.Len(t, n.Told(observe.NoticeFailed), 1)
+	})
+}
+
+// workers are the processes that drain.
+var workers = berth.DrainTarget{Label: "worker/*"}
+
+// worker starts a process of theirs.
+func (w *world) worker(label string) *proc {
+	return w.node(node.Config{Label: "worker/" + label})
+}
+
+// drained is what Drain returns.
+type drained struct {
+	berth.Drained
+	err error
+	at  time.Duration
+}
+
+// drain drains the workers, in the background.
+func (w *world) drain(ctx context.Context, within time.Duration) <-chan drained {
+	w.Advance(time.Second) // they were there before
+	op, done := w.node(), make(chan drained, 1)
+	op.Delay(func() time.Duration { return ms }) // so that others act in between
+	go func() {
+		got, err := op.Operator().Drain(ctx, workers, within)
+		done <- drained{got, err, w.Now()}
+	}()
+	w.Advance(100 * ms)
+	return done
+}
+
+func TestADrainEndsWhenNothingIsLeft(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, other := w.worker("a"), w.node(node.Config{Label: "web"})
+		p, kept := a.take(2, nil), other.take(2, nil)
+		thin, err := a.on("thin").Acquire(context.Background(), nil)
+		require.NoError(t, err)
+		require.False(t, wanted(p))
+		waits, behind := a.queue(2, nil), other.queue(2, nil)
+		start := w.Now() + time.Second
+		done := w.drain(context.Background(), 0)
+		require.True(t, wanted(p) && wanted(thin), "the push prompts the heartbeat, whose answer tells")
+		require.ErrorIs(t, waits.Err, berth.ErrDraining)
+		require.True(t, a.Draining(), "it was prompted")
+		require.Less(t, w.Now(), start+heard/2)
+		w.Advance(20 * time.Second)
+		require.Empty(t, done, "something is held")
+		require.NoError(t, p.Err(), "by nobody's force")
+		release(t, p)
+		release(t, thin)
+		got := <-done
+		require.NoError(t, got.err)
+		require.Equal(t, berth.Drained{Asked: 2, Cancelled: 1}, got.Drained)
+		require.LessOrEqual(t, got.at, start+22*time.Second)
+		require.False(t, behind.Pending(), "others are served")
+		require.NoError(t, kept.Err())
+		require.NoError(t, w.node().Operator().StopDrain(context.Background(), workers))
+		w.Advance(heard)
+		require.False(t, a.Draining())
+	})
+}
+
+// A process that is idle hears as well: Drain waits for that.
+func TestADrainWaitsUntilAllHaveHeard(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		busy := w.worker("busy")
+		busy.connect()
+		done := w.drain(context.Background(), 0)
+		start := w.Now()
+		got := <-done
+		require.NoError(t, got.err)
+		require.GreaterOrEqual(t, got.at, start+6900*ms)
+		require.LessOrEqual(t, got.at, start+8*time.Second)
+		require.True(t, busy.Draining())
+	})
+}
+
+func TestADrainEndsTheRestByForce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n := w.worker("a")
+		p := n.take(2, nil)
+		left := n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
+		_, err := left.Detach(ctx)
+		require.NoError(t, err)
+		done := w.drain(ctx, 10*time.Second)
+		start := w.Now()
+		got := <-done
+		require.NoError(t, got.err)
+		require.InDelta(t, start+10*time.Second, got.at, float64(100*ms))
+		require.Equal(t, berth.Drained{Asked: 1, Ended: 1, Detached: 1}, got.Drained)
+		w.Advance(lease)
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		require.Equal(t, 1, w.stats().Held, "what is detached is no process's")
+	})
+}
+
+// A process that cannot read the notice takes again what was ended.
+func TestADrainTellsWhatIsLeftAfterItsEnd(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, cancel := context.WithCancel(context.Background())
+		n := w.worker("deaf")
+		n.OnCommand(refuse("HMGET", "NOPERM this user has no permissions to run the 'hmget' command"))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for ctx.Err() == nil {
+				if p, err := n.gpu(1).Acquire(ctx, nil); err == nil {
+					_ = p.Wanted() // it has subscribed
+					select {
+					case <-p.Done():
+					case <-ctx.Done():
+					}
+				}
+			}
+		}()
+		got := <-w.drain(context.Background(), 3*time.Second)
+		require.Error(t, got.err)
+		require.Positive(t, got.Left)
+		require.Positive(t, got.Ended)
+		cancel()
+		<-ended
+	})
+}
+
+// A wait that is granted while the walk reads the line is asked for, not ended.
+func TestADrainEndsNoHoldThatItTookForAWait(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.worker("a")
+		held := w.node().take(1, nil)
+		q := n.queue(1, nil)
+		id := w.Waiters()[0].ID
+		release(t, held)
+		p := q.Granted(0)
+		r := w.Call("semaphore_force_release", "60000", "berth:wake:", gpu, n.ID(), id, "60000", "1")
+		require.Equal(t, []string{"not_held", ""}, []string{r.Status(), r.Str(1)})
+		require.NoError(t, p.Renew(context.Background()))
+	})
+}
+
+func TestADrainEndsWithItsCaller(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.worker("a")
+		p := n.take(1, nil)
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		got := <-w.drain(ctx, 0)
+		require.ErrorIs(t, got.err, context.DeadlineExceeded)
+		require.Equal(t, 1, got.Left)
+		require.True(t, n.Draining(), "who has heard stays drained")
+		require.NoError(t, p.Err())
+
+		op := w.node()
+		op.OnCommand(refuse("SCAN", "NOPERM this user has no permissions to run the 'scan' command"))
+		ctx, cancel = context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		err := testkit.Second(op.Operator().Drain(ctx, workers, 0))
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorContains(t, err, "NOPERM", "why it did not end")
+	})
+}
+
+// A handle that its caller had not got when the process heard is wanted all the same.
+func TestAHandleOfAProcessThatDrainsIsWantedFromTheStart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.worker("a")
+		p := n.take(1, nil)
+		w.Advance(time.Second)
+		w.drains("worker/*", "drain")
+		w.Advance(heard)
+		require.True(t, wanted(p), "made after the process has heard, and no walk has asked")
+	})
+}
+
+func TestADrainNeedsATarget(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ops, ctx := w.node().Operator(), context.Background()
+		for _, target := range []berth.DrainTarget{{}, {Node: "a", Label: "b"}} {
+			_, err := ops.Drain(ctx, target, 0)
+			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			require.ErrorIs(t, ops.StopDrain(ctx, target), berth.ErrInvalidConfig)
+		}
+		_, err := ops.Drain(ctx, workers, -1)
+		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.Empty(t, w.Keys())
+	})
+}
+
+// The names are read together: a drain among many takes little longer than one among few.
+func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		other := w.node(node.Config{Label: "web"})
+		for i := range 500 {
+			_, err := other.on(fmt.Sprintf("busy-%d", i)).Acquire(context.Background(), nil)
+			require.NoError(t, err)
+		}
+		w.worker("idle").connect()
+		w.Advance(time.Second)
+		op, start := w.node(), w.Now()
+		op.Delay(func() time.Duration { return 20 * ms })
+		got, err := op.Operator().Drain(context.Background(), workers, 0)
+		require.NoError(t, err)
+		require.Zero(t, got)
+		require.LessOrEqual(t, w.Now(), start+heard+6*time.Second)
+	})
+}
+
+// What a wait is granted before the walk comes to cancel it is ended, too.
+func TestADrainEndsByForceWhatWasGrantedBeforeItsCancelling(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		n, other, op := w.worker("a"), w.node(), w.node()
+		held := other.take(1, nil)
+		q := n.queue(1, nil)
+		w.Advance(time.Second)
+		op.Delay(func() time.Duration { return ms }) // the time is over before the first pass
+		var once sync.Once
+		op.OnCommand(func(c link.Command) link.Fate {
+			if asks(c, "force_release") {
+				once.Do(func() { require.NoError(t, held.Release(ctx)) })
+			}
+			return link.Pass
+		})
+		got, err := op.Operator().Drain(ctx, workers, 1)
+		require.NoError(t, err)
+		require.Equal(t, berth.Drained{Asked: 1, Ended: 1}, got)
+		require.False(t, q.Pending())
+		require.Zero(t, w.stats().Held)
+	})
+}
+
+func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
+	for changed, change := range map[string]func(w *world) error{
+		"stop":      func(w *world) error { return w.node().Operator().StopDrain(context.Background(), workers) },
+		"forgotten": func(w *world) error { w.Do("DEL", "berth:notice:{all}:state"); return nil },
+		"drain": func(w *world) error {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			_, err := w.node().Operator().Drain(ctx, workers, 0)
+			require.ErrorIs(w.T, err, context.DeadlineExceeded)
+			return nil
+		},
+	} {
+		inWorldOf(t, changed, func(t *testing.T, w *world) {
+			p := w.worker("a").take(2, nil)
+			done := w.drain(context.Background(), 30*time.Second)
+			w.Advance(2 * time.Second)
+			at := w.Now()
+			require.NoError(t, change(w))
+			got := <-done
+			var stale *berth.StaleError
+			require.ErrorAs(t, got.err, &stale)
+			require.Equal(t, berth.StaleError{Changed: changed}, *stale)
+			require.Equal(t, "berth: changed by another call meanwhile: "+changed, stale.Error())
+			require.Equal(t, berth.Drained{Asked: 1}, got.Drained)
+			require.LessOrEqual(t, got.at, at+2*time.Second+100*ms)
+			w.Advance(time.Minute)
+			require.NoError(t, p.Err())
+		})
+	}
+}
+
+// The drain is stopped after its last pass that asks.
+func TestADrainLooksWhetherItGoesOnBeforeItEndsTheRest(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := w.worker("a").take(2, nil)
+		done := w.drain(context.Background(), 2500*ms)
+		w.Advance(2200 * ms)
+		require.NoError(t, w.node().Operator().StopDrain(context.Background(), workers))
+		require.ErrorIs(t, (<-done).err, berth.ErrStale)
+		w.Advance(lease)
+		require.NoError(t, p.Err())
+	})
+}
+
+func TestADrainTellsWhichNamesItCannotRead(t *testing.T) {
+	for text, problem := range map[string]string{"not Berth's": "damaged", "f3 new": "format 3"} {
+		inWorldOf(t, text, func(t *testing.T, w *world) {
+			w.Do("SET", "berth:sem:{odd}:state", text)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			start := w.Now()
+			got := <-w.drain(ctx, 0)
+			require.ErrorContains(t, got.err, problem)
+			require.NotErrorIs(t, got.err, context.DeadlineExceeded)
+			require.Zero(t, got.Drained)
+			require.GreaterOrEqual(t, got.at, start+7*time.Second, "all have heard")
+			require.LessOrEqual(t, got.at, start+10*time.Second)
+
+			n := w.worker("b")
+			p := n.take(2, nil)
+			require.NoError(t, w.node().Operator().StopDrain(context.Background(), workers))
+			got = <-w.drain(ctx, 3*time.Second)
+			require.ErrorContains(t, got.err, problem)
+			require.Equal(t, berth.Drained{Asked: 1, Ended: 1}, got.Drained, "it has looked once more")
+			w.Advance(lease)
+			require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		})
+	}
+}
+
+func TestADrainReadsNoIdleNameByItself(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, n, op := context.Background(), w.worker("a"), w.node()
+		const idle = 300
+		for i := range idle {
+			p, err := n.on(fmt.Sprint("idle ", i)).Acquire(ctx, nil)
+			require.NoError(t, err)
+			require.NoError(t, p.Release(ctx))
+		}
+		w.Advance(time.Second)
+		_, err := op.Operator().Drain(ctx, workers, 0)
+		require.NoError(t, err)
+		sum := 0
+		for _, count := range op.Counts() {
+			sum += count
+		}
+		require.Less(t, sum, idle)
+	})
+}
+
+// A pass over so many names takes far longer than within.
+func TestADrainEndsTheRestByForceInTime(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx, n, op := context.Background(), w.worker("a"), w.node()
+		const names, within = 50, 10 * time.Second
+		for i := range names {
+			_, err := n.on(fmt.Sprint("held ", i)).Acquire(ctx, nil)
+			require.NoError(t, err)
+		}
+		w.Advance(time.Second)
+		var forced atomic.Int64
+		op.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "semaphore_force_release" {
+				forced.CompareAndSwap(0, int64(w.Now()))
+			}
+			return link.Slow(200 * ms)
+		})
+		start := w.Now()
+		got, err := op.Operator().Drain(ctx, workers, within)
+		require.NoError(t, err)
+		require.Equal(t, names, got.Ended)
+		require.Less(t, got.Asked, names, "the pass was cut short")
+		require.LessOrEqual(t, time.Duration(forced.Load()), start+within+5*time.Second)
 	})
 }

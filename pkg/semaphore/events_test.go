@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"reflect"
 	"strings"
@@ -10,12 +11,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/observe/zaplog"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -45,6 +50,32 @@ func promised(t *testing.T) map[observe.Kind][]string {
 	return kinds
 }
 
+// handed has a process wait for what another one holds, and get it.
+func handed(w *world, n *proc) *semaphore.Permit {
+	p := w.node().take(1, nil)
+	q := n.queue(1, nil)
+	w.Advance(time.Second)
+	release(w.T, p)
+	return q.Granted(w.Now())
+}
+
+// took has a process hold for a second.
+func took(w *world, n *proc) *semaphore.Permit {
+	p := n.take(1, nil)
+	w.Advance(time.Second)
+	return p
+}
+
+// away cuts a process off meanwhile.
+func away(n *proc, meanwhile func()) {
+	n.Cut()
+	meanwhile()
+	n.Mend()
+}
+
+// all are the holds of the tests' semaphore.
+var all = berth.Target{Kind: keyspace.Sem, Name: gpu}
+
 // scenarios make a process, whose events are looked at, send each kind at least
 // once, in a way that leaves no promised field zero.
 var scenarios = map[observe.Kind]func(w *world, n *proc){
@@ -53,21 +84,14 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 		w.node().queue(1, nil)
 		n.queue(1, &semaphore.AcquireOptions{Weight: 1, Attrs: map[string]any{"a": 1}})
 	},
-	"granted": func(w *world, n *proc) {
-		p := w.node().take(1, nil)
-		q := n.queue(1, nil)
-		w.Advance(time.Second)
-		require.NoError(w.T, p.Release(context.Background()))
-		<-q.Done
-	},
+	"granted": func(w *world, n *proc) { handed(w, n) },
 	"refused": func(w *world, n *proc) {
 		n.connect()
 		n.take(1, nil)
 		n.Delay(func() time.Duration { return ms })
-		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-		require.Error(w.T, err)
+		require.Error(w.T, testkit.Second(n.gpu(1).TryAcquire(context.Background(), nil)))
 	},
-	"timed_out": func(w *world, n *proc) {
+	"timed_out": func(_ *world, n *proc) {
 		n.take(1, nil)
 		<-n.queue(1, &semaphore.AcquireOptions{MaxWait: time.Second}).Done
 	},
@@ -79,10 +103,7 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 		<-q.Done
 	},
 	"failed": func(w *world, n *proc) {
-		n.Cut()
-		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-		require.Error(w.T, err)
-		n.Mend()
+		away(n, func() { require.Error(w.T, testkit.Second(n.gpu(1).TryAcquire(context.Background(), nil))) })
 	},
 	"restored": func(w *world, n *proc) {
 		n.take(1, nil)
@@ -95,21 +116,15 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 	"cleanup_failed": func(w *world, n *proc) {
 		n.take(1, nil)
 		q := n.queue(1, nil)
-		n.Cut()
-		q.Cancel(nil)
-		<-q.Done
-		w.Advance(time.Minute)
-		n.Mend()
+		away(n, func() {
+			q.Cancel(nil)
+			<-q.Done
+			w.Advance(time.Minute)
+		})
 	},
 	"unavailable": func(w *world, n *proc) {
-		p := w.node().take(1, nil)
-		q := n.queue(1, nil)
-		w.Advance(time.Second)
-		require.NoError(w.T, p.Release(context.Background()))
-		<-q.Done
-		n.Cut()
-		w.Advance(lease)
-		n.Mend()
+		handed(w, n)
+		away(n, func() { w.Advance(lease) })
 	},
 	"draining": func(w *world, n *proc) {
 		n.connect()
@@ -118,21 +133,14 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 	},
 	"notice_failed": func(w *world, n *proc) {
 		n.connect()
-		n.Cut()
-		w.Advance(time.Minute)
-		n.Mend()
+		away(n, func() { w.Advance(time.Minute) })
 	},
 	"deaf": func(w *world, n *proc) {
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "SUBSCRIBE" {
-				return link.Refuse("NOPERM this user has no permissions to run the 'subscribe' command")
-			}
-			return link.Pass
-		})
+		n.OnCommand(refuse("SUBSCRIBE", "NOPERM this user has no permissions to run the 'subscribe' command"))
 		p := w.node().take(1, nil)
 		q := n.queue(1, nil)
 		w.Advance(lease)
-		require.NoError(w.T, p.Release(context.Background()))
+		release(w.T, p)
 		<-q.Done
 		require.Len(w.T, n.Told(observe.Deaf), 1)
 	},
@@ -140,55 +148,40 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 		n.take(1, nil)
 		w.Advance(10 * time.Minute)
 	},
-	"detached": func(w *world, n *proc) {
-		p := n.take(1, nil)
-		w.Advance(time.Second)
-		detach(w.T, p)
-	},
+	"detached": func(w *world, n *proc) { detach(w.T, took(w, n)) },
 	"resumed": func(w *world, n *proc) {
-		_, err := n.Resume(context.Background(), detach(w.T, w.node().take(1, nil)))
-		require.NoError(w.T, err)
+		require.NoError(w.T, testkit.Second(n.Resume(context.Background(), detach(w.T, w.node().take(1, nil)))))
 	},
 	"released": func(w *world, n *proc) {
-		p := w.node().take(1, nil)
-		q := n.queue(1, nil)
+		p := handed(w, n)
 		w.Advance(time.Second)
-		require.NoError(w.T, p.Release(context.Background()))
-		<-q.Done
-		w.Advance(time.Second)
-		require.NoError(w.T, q.Got.Release(context.Background()))
+		release(w.T, p)
 	},
 	"released_by_other": func(w *world, n *proc) {
-		p := n.take(1, nil)
-		w.Advance(time.Second)
+		p := took(w, n)
 		require.NoError(w.T, w.node().end(p.ID()))
 		<-p.Done()
 	},
 	"wanted": func(w *world, n *proc) {
-		p := n.take(1, nil)
-		w.Advance(time.Second)
-		require.NoError(w.T, testkit.Second(w.node().Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu})))
+		p := took(w, n)
+		w.node().want(all, 1)
 		w.Advance(lease)
 		require.True(w.T, wanted(p))
 	},
 	"wanted_back": func(w *world, n *proc) {
 		w.node().take(1, nil)
-		require.NoError(w.T, testkit.Second(n.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: gpu})))
+		n.want(all, 1)
 	},
 	"lost": func(w *world, n *proc) {
 		p := n.take(1, nil)
 		w.Do("FLUSHALL")
 		<-p.Done()
 	},
-	"expired": func(w *world, n *proc) {
-		<-n.take(1, &semaphore.AcquireOptions{NoRenew: true}).Done()
-	},
+	"expired": func(_ *world, n *proc) { <-n.take(1, &semaphore.AcquireOptions{NoRenew: true}).Done() },
 	"release_failed": func(w *world, n *proc) {
 		p := n.take(1, &semaphore.AcquireOptions{Lease: time.Minute}) // outlasts the retries
 		w.Advance(lease)
-		n.Cut()
-		require.Error(w.T, p.Release(context.Background()))
-		n.Mend()
+		away(n, func() { require.Error(w.T, p.Release(context.Background())) })
 	},
 	"renew_refused": func(w *world, n *proc) {
 		n.take(1, nil)
@@ -198,16 +191,11 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 	"released_again": func(w *world, n *proc) {
 		p := n.take(1, &semaphore.AcquireOptions{Lease: berth.Forever})
 		w.Advance(time.Second)
-		for _, key := range []string{stateKey, lineKey} {
-			w.Do("COPY", key, "snapshot of "+key)
-		}
-		require.NoError(w.T, p.Release(context.Background()))
+		older := w.Snapshot()
+		release(w.T, p)
 		// The subscription that this begins is a sign, too: its answers must not be lost below.
 		w.Advance(time.Second)
-		for _, key := range []string{stateKey, lineKey} { // as a server has it that restarts from an older snapshot
-			w.Do("COPY", "snapshot of "+key, key, "REPLACE")
-			w.Do("DEL", "snapshot of "+key)
-		}
+		older() // as a server has it that restarts from an older snapshot
 		n.Break()
 		w.Advance(2 * lease)
 	},
@@ -217,10 +205,7 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 		w.Advance(lease)
 		n.OnCommand(nil)
 	},
-	"force_released": func(w *world, n *proc) {
-		p := w.node().take(1, nil)
-		require.NoError(w.T, n.end(p.ID()))
-	},
+	"force_released": func(w *world, n *proc) { require.NoError(w.T, n.end(w.node().take(1, nil).ID())) },
 	"swept": func(w *world, n *proc) {
 		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored)
 		<-n.queue(1, nil).Done
@@ -229,26 +214,23 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 		n.take(1, nil)
 		w.Advance(lease)
 	},
-	"repeated": func(w *world, n *proc) {
+	"repeated": func(_ *world, n *proc) {
 		n.Once("thin_acquire", link.LoseReply)
 		n.take(1, nil)
 	},
-	"subscribed": func(w *world, n *proc) {
+	"subscribed": func(_ *world, n *proc) {
 		n.take(1, nil)
 		n.queue(1, nil)
 	},
-	"paused": func(w *world, n *proc) {
-		require.NoError(w.T, n.Operator().Pause(context.Background(), keyspace.Sem, gpu, time.Minute, "migration"))
-	},
-	"unpaused": func(w *world, n *proc) {
+	"paused": func(_ *world, n *proc) { n.pause(time.Minute) },
+	"unpaused": func(_ *world, n *proc) {
 		n.take(1, nil)
 		n.queue(1, nil)
-		require.NoError(w.T, n.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
+		n.unpause()
 	},
 	"capacity_differs": func(w *world, n *proc) {
 		w.node().take(1, nil)
-		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
-		require.Error(w.T, err)
+		require.Error(w.T, testkit.Second(n.gpu(2).TryAcquire(context.Background(), nil)))
 	},
 	"resized": func(w *world, n *proc) {
 		n.take(1, nil)
@@ -300,71 +282,162 @@ func checkEvent(t *testing.T, n *proc, e observe.Event, fields []string) {
 	}
 }
 
-// Every claim that was sent ends its acquire with one event, and every hold with
-// one.
+// Every claim that was sent ends its acquire with one event, and every hold with one: that, testkit looks at in all
+// tests. What the call and its context say comes with each.
 func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		attrs := map[string]any{"request": 7}
-		n := w.node()
-		opts := &semaphore.AcquireOptions{Attrs: attrs}
-		owned := berth.WithOwner(ctx, "me")
+		n, opts := w.node(), &semaphore.AcquireOptions{Attrs: attrs}
+		owned := berth.WithOwner(context.Background(), "me")
 		p, err := n.gpu(1).Acquire(owned, opts)
 		require.NoError(t, err)
-		_, err = n.gpu(1).TryAcquire(owned, opts)
-		require.Error(t, err)
-		q := n.queueOn(owned, n.gpu(1), opts)
-		gone := n.queueOn(owned, n.gpu(1), opts)
+		require.Error(t, testkit.Second(n.gpu(1).TryAcquire(owned, opts)))
+		q, gone := n.queueOn(owned, n.gpu(1), opts), n.queueOn(owned, n.gpu(1), opts)
 		gone.Cancel(nil)
 		<-gone.Done
-		require.NoError(t, p.Release(ctx))
-		require.NoError(t, p.Release(ctx))
+		release(t, p)
+		release(t, p)
 		<-q.Done
 		w.Do("FLUSHALL")
 		<-q.Got.Done()
-		require.Error(t, q.Got.Release(ctx))
 		n.Shut()
-
-		begins := map[observe.Kind]int{"granted": 1, "refused": 1, "cancelled": 1, "timed_out": 1, "failed": 1}
-		ends := map[observe.Kind]int{"released": 1, "lost": 1, "expired": 1, "released_by_other": 1}
-		began, ended := make(map[string]int), make(map[string]int)
+		ends := make(map[observe.Kind]int)
 		for _, e := range n.Events() {
-			if e.Claim == "" {
-				continue
+			if e.Claim != "" {
+				require.Equal(t, "me", e.Owner, e.Kind)
+				require.Equal(t, attrs, e.Attrs, e.Kind)
+				ends[e.Kind]++
 			}
-			began[e.Claim] += begins[e.Kind]
-			ended[e.Claim] += ends[e.Kind]
-			require.Equal(t, "me", e.Owner, e.Kind)
-			require.Equal(t, attrs, e.Attrs, e.Kind)
 		}
-		require.Len(t, began, 4)
-		for claim, n := range began {
-			require.Equal(t, 1, n, claim)
+		for kind, want := range map[observe.Kind]int{"granted": 2, "refused": 1, "cancelled": 1, "released": 1, "lost": 1} {
+			require.Equal(t, want, ends[kind], kind)
 		}
-		require.Equal(t, 1, ended[p.ID()])
-		require.Equal(t, 1, ended[q.Got.ID()])
 	})
 }
 
-func TestHeartbeatsThatAreNotAnsweredHaveAnEventOfTheirOwn(t *testing.T) {
+// traced is where a context has its trace in these tests.
+type traced struct{}
+
+func TestAnEventHasTheValuesOfTheCallThatCausedIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		n.take(1, nil)
+		call := func(trace string) context.Context { return context.WithValue(context.Background(), traced{}, trace) }
+		ctx, leave := context.WithCancel(call("acquire"))
+		p, err := n.gpu(1).Acquire(ctx, nil)
+		require.NoError(t, err)
+		leave()
+		q := n.queueOn(call("wait"), n.gpu(1), nil)
+		require.NoError(t, p.Release(call("release")))
+		<-q.Done
+		left := n.queueOn(call("left"), n.gpu(1), nil)
+		left.Cancel(nil)
+		<-left.Done
+		w.Do("FLUSHALL")
+		<-q.Got.Done()
+		last, err := n.gpu(1).Acquire(call("last"), nil)
+		require.NoError(t, err)
+		require.NoError(t, n.Close(call("close")))
+		require.Error(t, last.Err())
+		for kind, want := range map[observe.Kind][]any{
+			observe.Granted: {"acquire", "wait", "last"}, observe.Queued: {"wait", "left"}, observe.Released: {"release", "close"},
+			observe.Cancelled: {"left"}, // a context that has ended
+			observe.Lost:      {"wait"}, // of the call that acquired it
+		} {
+			var traces []any
+			for _, e := range n.Told(kind) {
+				traces = append(traces, e.Context.Value(traced{}))
+				require.Nil(t, e.Context.Done())
+			}
+			require.Equal(t, want, traces, kind)
+		}
+	})
+}
+
+const readonly = "READONLY You can't write against a read only replica."
+
+// refused has the server refuse every script of the node.
+func (n *proc) refused(answer string) {
+	n.OnCommand(func(c link.Command) link.Fate {
+		if strings.Contains(c.Name, "_") { // a script
+			return link.Refuse(answer)
+		}
+		return link.Pass
+	})
+}
+
+// A refusal that passes by itself is silence: a wait without a bound goes on, and has its place afterwards. Which
+// refusals pass is for pkg/scriptkit to test.
+func TestWaitsOutlastWhatPasses(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		holder, n, late := w.node(), w.node(node.Config{Retry: berth.Retry{Attempts: 3}}), w.node()
+		p := holder.take(1, nil)
+		held, err := n.on("other").Acquire(t.Context(), &semaphore.AcquireOptions{Lease: berth.Forever})
+		require.NoError(t, err)
+		first := n.queue(1, nil)
+		n.refused("NOAUTH no password")
+		second := n.queue(1, nil) // it has not been answered yet
+		err = testkit.Second(n.gpu(1).TryAcquire(t.Context(), nil))
+		require.ErrorIs(t, err, berth.ErrUnavailable)
+		require.NotErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, held.Renew(t.Context()), berth.ErrUnavailable)
+		w.Advance(time.Minute)
+		last := late.queue(1, nil)
+		testkit.RequirePending(t, first, second)
+		n.OnCommand(nil)
 		w.Advance(lease)
-		n.Cut()
-		w.Advance(lease / 2)
-		n.Mend()
-		answered, unanswered := 0, 0
-		for _, e := range n.Told(observe.Heartbeat) {
-			require.Equal(t, 1, e.Count)
-			if e.Err == nil {
-				answered++
-			} else {
-				require.ErrorIs(t, e.Err, berth.ErrUnavailable)
-				unanswered++
+		require.NoError(t, held.Renew(t.Context()))
+		for _, next := range []*wait{first, last, second} {
+			release(t, p)
+			p = next.GrantedBy(w.Now())
+		}
+	})
+}
+
+func TestTheEndOfAHoldSaysOfWhatAndAfterHowLong(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := took(w, w.node())
+		w.Do("FLUSHALL")
+		<-p.Done()
+		at := w.Now()
+		w.Advance(time.Second)
+		for name, err := range map[string]error{
+			"Err": p.Err(), "Cause": context.Cause(p.Context()), "Renew": p.Renew(context.Background()),
+			"Release": p.Release(context.Background()),
+		} {
+			require.ErrorIs(t, err, berth.ErrLost, name)
+			require.ErrorIs(t, err, berth.ErrNotHeld, name)
+			end, ok := errors.AsType[*berth.EndError](err)
+			require.True(t, ok, "%s: %v", name, err)
+			require.Equal(t, []any{gpu, p.ID(), at}, []any{end.Name, end.Claim, end.Held})
+			require.NotZero(t, end.Fence)
+			for _, text := range []string{end.Claim, strings.TrimPrefix(berth.ErrLost.Error(), "berth: ")} {
+				require.Equal(t, 1, strings.Count(err.Error(), text), "%v", err)
 			}
 		}
-		require.GreaterOrEqual(t, answered, 2)
-		require.Positive(t, unanswered)
+	})
+}
+
+// An observer still gets an event for each hold that is lost, and for each claim that is silent. Which lines are
+// written is proved by internal/line; here they know how many hold and wait.
+func TestAnOutageOfManyClaimsIsAFewLines(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		const holds, waits = 20, 40
+		core, log := observer.New(zap.WarnLevel)
+		n := w.node(node.Config{Logger: zaplog.New(zap.New(core))})
+		for range holds {
+			n.take(holds, nil)
+		}
+		for range waits {
+			n.queue(holds, nil)
+		}
+		w.Advance(lease)
+		away(n, func() { w.Advance(time.Minute) })
+		require.Len(t, n.Told(observe.Lost), holds)
+		require.GreaterOrEqual(t, len(n.Told(observe.Unavailable)), holds+waits)
+		kinds := make(map[string]int)
+		for _, entry := range log.TakeAll() {
+			kinds[entry.Message]++
+		}
+		require.Equal(t, map[string]int{"unavailable": 1, "lost": 1, "notice_failed": 1}, kinds)
 	})
 }

@@ -81,44 +81,6 @@ func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
 	})
 }
 
-// Every step that a script can take, and the expiry after each.
-func TestTheExpiryIsOneAfterEveryStep(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		a, b := w.node(), w.node()
-		check := func(want time.Duration) {
-			t.Helper()
-			require.Equal(t, want, w.Expiry())
-		}
-		require.NoError(t, a.resize(3))
-		check(2 * time.Minute) // for one of them it is known who has resized it
-		require.NoError(t, a.resize(2))
-		forever := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever, Weight: 2})
-		check(-1)
-		q := b.queue(2, nil)
-		check(-1)
-		w.Advance(10 * time.Second)
-		check(-1)
-		require.NoError(t, a.resize(4))
-		check(-1)
-		second := q.Granted(10 * time.Second)
-		check(-1)
-		w.Advance(10 * time.Second)
-		require.NoError(t, forever.Release(ctx))
-		check(roundUp(10*time.Second + time.Minute)) // later than what the lease needs
-		before := w.Expiry()
-		require.NoError(t, second.Release(ctx))
-		check(before) // nothing brings it nearer, so that it seldom moves
-
-		again := a.take(2, &semaphore.AcquireOptions{Lease: berth.Forever})
-		check(-1)
-		require.NoError(t, b.end(again.ID()))
-		check(roundUp(w.Now() + time.Minute)) // the tombstone
-		w.Advance(2 * time.Minute)
-		require.Empty(t, w.Keys())
-	})
-}
-
 func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
@@ -164,25 +126,23 @@ func TestALongLeaseThatHasEndedDoesNotKeepTheState(t *testing.T) {
 
 func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 	for capacity, scripts := range map[int]string{1: "thin", 2: "semaphore"} {
-		t.Run(scripts, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				n.connect()
-				dialed := n.Open()
-				for _, ctx := range []context.Context{context.Background(), t.Context()} {
-					for range 10 {
-						w.Advance(time.Microsecond) // a fence lies behind the next one
-						n.Reset()
-						p, err := n.gpu(capacity).Acquire(ctx, nil)
-						require.NoError(t, err)
-						require.Equal(t, map[string]int{scripts + "_acquire": 1}, n.Counts())
-						require.NoError(t, p.Release(ctx))
-						require.Equal(t, map[string]int{scripts + "_acquire": 1, scripts + "_release": 1}, n.Counts())
-					}
+		inWorldOf(t, scripts, func(t *testing.T, w *world) {
+			n := w.node()
+			n.connect()
+			dialed := n.Open()
+			for _, ctx := range []context.Context{context.Background(), t.Context()} {
+				for range 10 {
+					w.Advance(time.Microsecond) // a fence lies behind the next one
+					n.Reset()
+					p, err := n.gpu(capacity).Acquire(ctx, nil)
+					require.NoError(t, err)
+					require.Equal(t, map[string]int{scripts + "_acquire": 1}, n.Counts())
+					require.NoError(t, p.Release(ctx))
+					require.Equal(t, map[string]int{scripts + "_acquire": 1, scripts + "_release": 1}, n.Counts())
 				}
-				require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
-				w.RequireIdle()
-			})
+			}
+			require.Equal(t, dialed, n.Open(), "nothing waited, so nothing is subscribed")
+			w.RequireIdle()
 		})
 	}
 }
@@ -229,58 +189,43 @@ func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
 }
 
 func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
-	refusesFormat(t, 3, func(w *world) {
-		w.Do("HSET", stateKey, "v", "3 0000000000000001 news")
-		w.Do("ZADD", lineKey, "1", "h:theirs")
-	})
-}
-
-func TestANewerThinFormatIsRefusedAndNothingIsWritten(t *testing.T) {
-	refusesFormat(t, 3, func(w *world) { w.Do("SET", stateKey, "f3 0000000000000001 news") })
-}
-
-func TestAFormatOfBeforeIsRefusedAndNothingIsWritten(t *testing.T) {
-	refusesFormat(t, 1, func(w *world) {
-		w.Do("HSET", stateKey, "fmt", "1", "counts", "1 1 0 0 0 0")
-		w.Do("ZADD", lineKey, "1", "h:theirs")
-	})
-}
-
-// refusesFormat has every call refuse what put leaves, which has that number.
-func refusesFormat(t *testing.T, number int, put func(w *world)) {
-	t.Helper()
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		s := n.gpu(1)
-		put(w)
-		before := w.Dump()
-		_, err := s.Acquire(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		require.ErrorContains(t, err, fmt.Sprint("format ", number))
-		_, err = s.TryAcquire(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-		require.ErrorIs(t, n.resize(3), berth.ErrIncompatible)
-		require.ErrorIs(t, n.end("theirs"), berth.ErrIncompatible)
-		_, err = n.Resume(ctx, berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"})
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-		theirs := record("x")
-		for _, r := range []struct {
-			script string
-			args   []string
-		}{
-			{"semaphore_release", []string{"60000", "c", gpu, "x", "theirs", "60000"}},
-			{"semaphore_renew", []string{"60000", "c", gpu, "x", "theirs", "renew"}},
-			{"semaphore_restore", []string{"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", state.Text(&theirs)}},
-		} {
-			reply := w.Call(r.script, r.args...)
-			require.Equal(t, "incompatible", reply.Status(), r.script)
-		}
-		n.Shut()
-		require.Equal(t, before, w.Dump())
-		require.EqualValues(t, -1, w.Int("PTTL", stateKey))
-	})
+	for name, put := range map[string][]string{
+		"format 3":       {"HSET", stateKey, "v", "3 0000000000000001 news"},
+		"format 3, thin": {"SET", stateKey, "f3 0000000000000001 news"},
+		"format 1":       {"HSET", stateKey, "fmt", "1", "counts", "1 1 0 0 0 0"},
+	} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			ctx := context.Background()
+			n := w.node()
+			w.Do(put...)
+			if put[0] == "HSET" {
+				w.Do("ZADD", lineKey, "1", "h:theirs")
+			}
+			before := w.Dump()
+			err := testkit.Second(n.gpu(1).Acquire(ctx, nil))
+			require.ErrorIs(t, err, berth.ErrNotAcquired)
+			require.ErrorContains(t, err, name[:8])
+			token := berth.Token{Kind: "sem", Namespace: "berth", Name: gpu, Claim: "theirs", Node: "x"}
+			for _, err := range []error{
+				err, testkit.Second(n.gpu(1).TryAcquire(ctx, nil)), testkit.Second(n.Resume(ctx, token)),
+				n.resize(3), n.end("theirs"),
+			} {
+				require.ErrorIs(t, err, berth.ErrIncompatible)
+			}
+			theirs := record("x")
+			for script, args := range map[string][]string{
+				"semaphore_release": {"60000", "c", gpu, "x", "theirs", "60000"},
+				"semaphore_renew":   {"60000", "c", gpu, "x", "theirs", "renew"},
+				"semaphore_restore": {"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", state.Text(&theirs)},
+			} {
+				reply := w.Call(script, args...)
+				require.Equal(t, "incompatible", reply.Status(), script)
+			}
+			n.Shut()
+			require.Equal(t, before, w.Dump())
+			require.EqualValues(t, -1, w.Int("PTTL", stateKey))
+		})
+	}
 }
 
 func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
@@ -295,16 +240,14 @@ func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
 		{stateKey, 2, []string{"SET", stateKey, "theirs"}},
 		{lineKey, 2, []string{"HSET", lineKey, "their", "own"}}, // a thin name has no line
 	} {
-		t.Run(fmt.Sprint(c.words, c.capacity), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				w.Do(c.words...)
-				_, err := n.gpu(c.capacity).Acquire(context.Background(), nil)
-				require.ErrorIs(t, err, berth.ErrNotAcquired)
-				require.ErrorContains(t, err, c.key)
-				n.Shut()
-				require.Equal(t, []string{c.key}, w.Keys(), "nothing is written")
-			})
+		inWorldOf(t, fmt.Sprint(c.words, c.capacity), func(t *testing.T, w *world) {
+			n := w.node()
+			w.Do(c.words...)
+			_, err := n.gpu(c.capacity).Acquire(context.Background(), nil)
+			require.ErrorIs(t, err, berth.ErrNotAcquired)
+			require.ErrorContains(t, err, c.key)
+			n.Shut()
+			require.Equal(t, []string{c.key}, w.Keys(), "nothing is written")
 		})
 	}
 }
@@ -348,31 +291,24 @@ func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 			_, err := n.Operator().Release(ctx, target)
 			refuse("Target", err)
 		}
-		for _, bad := range []struct {
-			field string
-			opts  semaphore.AcquireOptions
-		}{
-			{"Weight", semaphore.AcquireOptions{Weight: -1}},
-			{"Weight", semaphore.AcquireOptions{Weight: 1<<40 + 1}},
-			{"Priority", semaphore.AcquireOptions{Priority: 128}},
-			{"Priority", semaphore.AcquireOptions{Priority: -129}},
-			{"Lease", semaphore.AcquireOptions{Lease: 19 * ms}},
-			{"Lease", semaphore.AcquireOptions{Lease: 20*ms + ms/2}},
-			{"Lease", semaphore.AcquireOptions{Lease: -time.Second}},
-			{"MaxHold", semaphore.AcquireOptions{MaxHold: 19 * ms}},
-			{"MaxHold", semaphore.AcquireOptions{MaxHold: 20*ms + 1}},
-			{"MaxHold", semaphore.AcquireOptions{MaxHold: -time.Second}},
-			{"MaxWait", semaphore.AcquireOptions{MaxWait: -1}},
-			{"Meta", semaphore.AcquireOptions{Meta: map[string]string{"k": strings.Repeat("x", 16<<10)}}},
+		for field, all := range map[string][]semaphore.AcquireOptions{
+			"Weight":    {{Weight: -1}, {Weight: 1<<40 + 1}},
+			"Priority":  {{Priority: 128}, {Priority: -129}},
+			"Lease":     {{Lease: 19 * ms}, {Lease: 20*ms + ms/2}, {Lease: -time.Second}},
+			"MaxHold":   {{MaxHold: 19 * ms}, {MaxHold: 20*ms + 1}, {MaxHold: -time.Second}},
+			"MaxWait":   {{MaxWait: -1}},
+			"WantAfter": {{WantAfter: -1}, {WantAfter: 19 * ms}},
+			"Meta":      {{Meta: map[string]string{"k": strings.Repeat("x", 16<<10)}}},
 		} {
-			_, err := n.gpu(1).Acquire(ctx, &bad.opts)
-			refuse(bad.field, err)
-			_, err = n.gpu(1).TryAcquire(ctx, &bad.opts)
-			refuse(bad.field, err)
-			refuse("Defaults."+bad.field, made(semaphore.Config{Defaults: bad.opts}))
+			for _, opts := range all {
+				refuse(field, testkit.Second(n.gpu(1).Acquire(ctx, &opts)))
+				refuse(field, testkit.Second(n.gpu(1).TryAcquire(ctx, &opts)))
+				refuse("Defaults."+field, made(semaphore.Config{Defaults: opts}))
+			}
 		}
 		_, err := n.gpu(1).TryAcquire(ctx, &semaphore.AcquireOptions{MaxWait: time.Second})
 		refuse("MaxWait", err)
+		refuse("WantAfter", testkit.Second(n.gpu(1).TryAcquire(ctx, &semaphore.AcquireOptions{WantAfter: time.Second})))
 		refuse("Defaults.NoDefaults", made(semaphore.Config{Defaults: semaphore.AcquireOptions{NoDefaults: true}}))
 		refuse("CapacityPolicy", made(semaphore.Config{CapacityPolicy: 3}))
 		_, err = n.gpu(1).Acquire(berth.WithOwner(ctx, strings.Repeat("x", 513)), nil)
@@ -486,22 +422,20 @@ func (w *world) text(key string) string {
 // counted by.
 func TestALineWithoutItsStateCountsForNothing(t *testing.T) {
 	for _, capacity := range []int{1, 2} {
-		t.Run(fmt.Sprint(capacity), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				w.Do("ZADD", lineKey, millis(1<<44+9999999999999), "h:ghost")
-				w.Do("PEXPIRE", lineKey, "30000")
-				p := n.take(capacity, nil)
-				require.Equal(t, 1, w.stats().Holders)
-				if thin := capacity == 1; thin { // nobody looks at its line
-					require.True(t, w.Thin())
-					w.Advance(30 * time.Second)
-				} else {
-					require.Equal(t, 66*time.Second, w.Expiry())
-				}
-				require.NoError(t, p.Release(context.Background()))
-				w.RequireIdle()
-			})
+		inWorldOf(t, fmt.Sprint(capacity), func(t *testing.T, w *world) {
+			n := w.node()
+			w.Do("ZADD", lineKey, millis(1<<44+9999999999999), "h:ghost")
+			w.Do("PEXPIRE", lineKey, "30000")
+			p := n.take(capacity, nil)
+			require.Equal(t, 1, w.stats().Holders)
+			if thin := capacity == 1; thin { // nobody looks at its line
+				require.True(t, w.Thin())
+				w.Advance(30 * time.Second)
+			} else {
+				require.Equal(t, 66*time.Second, w.Expiry())
+			}
+			require.NoError(t, p.Release(context.Background()))
+			w.RequireIdle()
 		})
 	}
 }
@@ -524,17 +458,127 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 	for name, policy := range map[string]semaphore.CapacityPolicy{
 		"differs": semaphore.CapacityStrict, "too_heavy": semaphore.CapacityStored,
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				heavy := func(r *engine.Record) { r.Weight = 2 }
-				w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
-				w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
-				w.Call("semaphore_resize", "60000", "c", gpu, "1", "0", "0", "0", "op.1")
-				w.Advance(lease)
-				r := w.acquireScript("a", "a.1", 3, policy, heavy)
-				require.Equal(t, name, r.Status())
-				require.Equal(t, 1, w.stats().Held)
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			heavy := func(r *engine.Record) { r.Weight = 2 }
+			w.acquireScript("a", "a.1", 3, semaphore.CapacityStored, heavy)
+			w.acquireScript("b", "b.1", 3, semaphore.CapacityStored, func(r *engine.Record) { r.Lease, r.Wait = time.Hour, time.Hour })
+			w.Call("semaphore_resize", "60000", "c", gpu, "1", "0", "0", "0", "op.1")
+			w.Advance(lease)
+			r := w.acquireScript("a", "a.1", 3, policy, heavy)
+			require.Equal(t, name, r.Status())
+			require.Equal(t, 1, w.stats().Held)
+		})
+	}
+}
+
+// The line is deleted by hand, or evicted, and the state stays.
+func TestALineThatIsDeletedStandsAgain(t *testing.T) {
+	for name, die := range map[string]bool{"its holder lives": false, "its holder is dead": true} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			p := a.take(2, &semaphore.AcquireOptions{Weight: 2})
+			waits := []*wait{b.queue(2, nil), b.queue(2, &semaphore.AcquireOptions{Weight: 2}), b.queue(2, nil)}
+			w.Until(500 * ms)
+			if die {
+				a.Die()
+			}
+			w.Do("DEL", lineKey)
+			w.Until(lease/3 + 10*ms)
+			require.False(t, waits[0].Pending())
+			require.NoError(t, waits[0].Err)
+			require.True(t, waits[1].Pending())
+			require.Positive(t, w.Expiry())
+			held := waits[0].Got
+			for i, next := range waits[1:] {
+				require.Equal(t, []int64{int64(i + 1), int64(2 - i)}, []int64{w.Field("used"), w.Field("waiting")})
+				release(t, held)
+				held = next.Granted(w.Now())
+			}
+			release(t, held)
+			require.Zero(t, w.Field("used"))
+			require.Zero(t, w.Field("waiting"))
+			if !die {
+				require.ErrorIs(t, p.Err(), berth.ErrLost)
+				w.RequireIdle()
+			}
+		})
+	}
+}
+
+// What is held since, and what was held before, are told apart.
+func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		lost := a.take(5, &semaphore.AcquireOptions{Weight: 2})
+		endless := a.take(5, &semaphore.AcquireOptions{Lease: berth.Forever})
+		_ = lost.Renew(ctx)
+		require.EqualValues(t, 1, w.Field("forever"))
+		w.Do("DEL", lineKey)
+		held := b.take(5, &semaphore.AcquireOptions{Weight: 2})
+		require.EqualValues(t, 2, w.Field("used"), "what was in the line counts no more")
+		q := b.queue(5, &semaphore.AcquireOptions{Weight: 3})
+		w.Until(lease/3 + 10*ms)
+		require.ErrorIs(t, lost.Err(), berth.ErrLost)
+		require.ErrorIs(t, endless.Err(), berth.ErrLost)
+		require.NoError(t, held.Err())
+		require.NoError(t, q.Err)
+		require.False(t, q.Pending())
+		require.Equal(t, []int64{5, 0, 0}, []int64{w.Field("used"), w.Field("waiting"), w.Field("forever")})
+		require.NoError(t, held.Release(ctx))
+		require.NoError(t, q.Got.Release(ctx))
+		w.RequireIdle()
+	})
+}
+
+// Its own release finds the claim without an entry in the line.
+func TestAReleaseOfAPermitWhoseLineWasDeletedSaysThatItWasLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, nil)
+		w.Do("DEL", lineKey)
+		require.ErrorIs(t, p.Release(ctx), berth.ErrLost)
+		require.Zero(t, w.Field("used"))
+		w.Until(lease/3 + 10*ms)
+		require.False(t, q.Pending())
+		require.NoError(t, q.Err)
+	})
+}
+
+// It stalls nobody without a word, as a key of another type does.
+func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(values string) string{
+		"rubbish":     func(string) string { return "rubbish" },
+		"nothing":     func(string) string { return "" },
+		"a few words": func(string) string { return "2 1 1" },
+		"a letter":    func(values string) string { return values[:20] + "x" + values[21:] },
+		"a word more": func(values string) string { return values + " 0" },
+		"a word less": func(values string) string { return values[:len(values)-2] },
+	} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			ctx := context.Background()
+			a, b := w.node(), w.node()
+			p := a.take(1, nil)
+			q := b.queue(1, nil)
+			before, err := w.Do("HGET", stateKey, "v").ToString()
+			require.NoError(t, err)
+			w.Do("HSET", stateKey, "v", change(before))
+			dump := w.Dump()
+			busy := testkit.Second(b.gpu(1).TryAcquire(ctx, nil))
+			require.NotErrorIs(t, busy, berth.ErrBusy)
+			require.NotErrorIs(t, busy, berth.ErrIncompatible)
+			renewed := p.Renew(ctx)
+			<-q.Done
+			for _, err := range []error{busy, testkit.Second(w.Look()), renewed, q.Err} {
+				require.ErrorContains(t, err, "is not Berth's")
+			}
+			q.Refused(q.At, berth.ReasonFailed)
+			require.LessOrEqual(t, q.At, lease/3)
+			require.Equal(t, dump, w.Dump())
+			w.Do("HSET", stateKey, "v", before)
+			release(t, p)
 		})
 	}
 }

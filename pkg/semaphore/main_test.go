@@ -43,6 +43,12 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, gpu, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
+// inWorldOf runs one row of a table in a world of its own.
+func inWorldOf(t *testing.T, row string, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { inWorld(t, test) })
+}
+
 // proc is a process on a link of its own: a node, and how its semaphores are made.
 type proc struct {
 	*node.Node
@@ -88,6 +94,26 @@ func (n *proc) connect() {
 // asks says whether a command is the script of a verb, that of semaphores or that of thin names.
 func asks(c link.Command, verb string) bool {
 	return c.Name == "semaphore_"+verb || c.Name == "thin_"+verb
+}
+
+// refuse has the server answer a command of that name with an error.
+func refuse(command, answer string) func(link.Command) link.Fate {
+	return func(c link.Command) link.Fate {
+		if c.Name == command {
+			return link.Refuse(answer)
+		}
+		return link.Pass
+	}
+}
+
+// lose loses each request of a command of that name.
+func lose(command string) func(link.Command) link.Fate {
+	return func(c link.Command) link.Fate {
+		if c.Name == command {
+			return link.LoseRequest
+		}
+		return link.Pass
+	}
 }
 
 // gpu is the semaphore of these tests.

@@ -3,6 +3,7 @@ package semaphore_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -38,61 +39,16 @@ func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
 			line = append(line, nodes[i*3%4].queue(1, nil))
 			w.Advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
 		}
-		fence, ticket := held.Fence(), int64(0) // nobody queued before
 		for i, next := range line {
 			testkit.RequirePending(w.T, line[i:]...)
 			w.Advance(time.Duration(i%5) * time.Second)
+			fence := held.Fence()
 			release(t, held)
 			held = next.Granted(w.Now())
-			require.Greater(t, held.Ticket(), ticket)
 			require.Greater(t, held.Fence(), fence)
-			fence, ticket = held.Fence(), held.Ticket()
 		}
 		release(t, held)
 		w.RequireIdle()
-	})
-}
-
-func TestFencesRiseInTheOrderOfTheTicketsAlsoWithinOneHandOff(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		all := a.take(8, &semaphore.AcquireOptions{Weight: 8})
-		var line []*wait
-		for i := range 10 {
-			line = append(line, []*proc{a, b}[i%2].queue(8, nil))
-		}
-		w.Advance(time.Second)
-		release(t, all)
-		fence, ticket := all.Fence(), int64(0)
-		for _, next := range line[:8] {
-			p := next.Granted(time.Second)
-			require.Greater(t, p.Ticket(), ticket)
-			require.Greater(t, p.Fence(), fence)
-			fence, ticket = p.Fence(), p.Ticket()
-		}
-		testkit.RequirePending(w.T, line[8:]...)
-	})
-}
-
-func TestAHeavyClaimAtTheHeadIsNotPassedByLighterOnes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		first, second := a.take(3, nil), a.take(3, nil)
-		heavy := a.queue(3, &semaphore.AcquireOptions{Weight: 3})
-		light := b.queue(3, nil) // would fit
-		lighter := b.queue(3, nil)
-		testkit.RequirePending(w.T, heavy, light, lighter)
-		release(t, first)
-		w.Advance(time.Minute)
-		testkit.RequirePending(w.T, heavy, light, lighter)
-		require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 3, Capacity: 3}, w.stats())
-		release(t, second)
-		p := heavy.Granted(time.Minute)
-		testkit.RequirePending(w.T, light, lighter)
-		w.Advance(time.Second)
-		release(t, p)
-		light.Granted(time.Minute + time.Second)
-		lighter.Granted(time.Minute + time.Second)
 	})
 }
 
@@ -205,18 +161,16 @@ func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T
 		"its lease is the others'":                          lease,
 		"its lease is shorter, and the next has to be told": 900 * ms,
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b, c := w.node(), w.node(node.Config{Lease: short}), w.node()
-				held := a.take(1, nil)
-				b.queue(1, nil)
-				live := c.queue(1, nil)
-				b.Die()
-				w.Advance(100 * ms)
-				release(t, held) // to the dead one, that nobody knows to be dead
-				require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
-				live.GrantedWithin(short, ms)
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b, c := w.node(), w.node(node.Config{Lease: short}), w.node()
+			held := a.take(1, nil)
+			b.queue(1, nil)
+			live := c.queue(1, nil)
+			b.Die()
+			w.Advance(100 * ms)
+			release(t, held) // to the dead one, that nobody knows to be dead
+			require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
+			live.GrantedWithin(short, ms)
 		})
 	}
 }
@@ -230,69 +184,46 @@ func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
 		"at once":                            {},
 		"after some renewals":                {alive: 13 * time.Second},
 		"with a short lease":                 {opts: semaphore.AcquireOptions{Lease: 200 * ms}, alive: 5 * time.Second},
-		"with a long lease":                  {opts: semaphore.AcquireOptions{Lease: 20 * time.Second}, alive: 15 * time.Second},
 		"of a node with a longer lease":      {holder: node.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
 		"and the waiter's heartbeats rarely": {waiter: node.Config{Lease: time.Hour}, alive: 5 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(test.holder), w.node(test.waiter)
-				p := a.take(1, &test.opts)
-				next := b.queue(1, nil)
-				w.Advance(test.alive)
-				a.Die()
-				left, ok := w.LeftOf(p.ID())
-				require.True(t, ok)
-				next.GrantedWithin(w.Now()+left, ms)
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b := w.node(test.holder), w.node(test.waiter)
+			p := a.take(1, &test.opts)
+			next := b.queue(1, nil)
+			w.Advance(test.alive)
+			a.Die()
+			left, ok := w.LeftOf(p.ID())
+			require.True(t, ok)
+			next.GrantedWithin(w.Now()+left, ms)
 		})
 	}
-}
-
-func TestADeadHoldersPlaceIsGrantedThoughTheFirstInLineDiedToo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b, c := w.node(), w.node(), w.node()
-		a.take(1, nil)
-		b.queue(1, nil)
-		next := c.queue(1, nil)
-		a.Die()
-		b.Die()
-		next.GrantedWithin(lease, 50*ms)
-	})
 }
 
 // Those that died in line take a number of scripts to drop, and no time beyond
 // that.
 func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 	const dead = 110 // more than one script may drop
-	crowd := func(w *world) {
-		w.acquireScript("dead", "dead.0", 1, semaphore.CapacityStored)
-		for i := range dead {
-			r := w.acquireScript("dead", fmt.Sprint("dead.", i+1), 1, semaphore.CapacityStored)
-			require.Equal(w.T, "queued", r.Status())
-		}
-		require.Equal(w.T, dead, w.stats().Waiting)
-	}
-	t.Run("who waits behind them", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			crowd(w)
-			n := w.node()
-			live := n.queue(1, nil)
-			live.GrantedWithin(lease, 50*ms)
-			require.LessOrEqual(t, n.Count("semaphore_sweep"), dead/100+2)
+	for name, get := range map[string]func(w *world, n *proc){
+		"who waits behind them": func(w *world, n *proc) {
+			n.queue(1, nil).GrantedWithin(lease, 50*ms)
+			require.LessOrEqual(w.T, n.Count("semaphore_sweep"), dead/100+2)
+		},
+		"who comes then and does not wait": func(w *world, n *proc) {
+			w.Until(lease)
+			require.NoError(w.T, testkit.Second(n.gpu(1).TryAcquire(context.Background(), nil)))
+			require.Equal(w.T, lease, w.Now())
+		},
+	} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			for i := range dead + 1 {
+				w.acquireScript("dead", fmt.Sprint("dead.", i), 1, semaphore.CapacityStored)
+			}
+			require.Equal(t, dead, w.stats().Waiting)
+			get(w, w.node())
 			require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 1}, w.stats())
 		})
-	})
-	t.Run("who comes then and does not wait", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			crowd(w)
-			n := w.node()
-			w.Until(lease)
-			_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-			require.NoError(t, err)
-			require.Equal(t, lease, w.Now())
-		})
-	})
+	}
 }
 
 // Nobody comes to those that died in the middle of the line before it moves, but they are looked for.
@@ -319,18 +250,15 @@ func TestTheStoredCapacityRulesAndADifferenceIsToldOnce(t *testing.T) {
 		a, b := w.node(), w.node()
 		a.take(2, nil)
 		s, ctx := b.gpu(5), context.Background()
-		_, err := s.Acquire(ctx, nil)
-		require.NoError(t, err)
-		_, err = s.TryAcquire(ctx, nil)
+		require.NoError(t, testkit.Second(s.Acquire(ctx, nil)))
+		err := testkit.Second(s.TryAcquire(ctx, nil))
 		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonFull, Capacity: 2, Held: 2})
 		b.queueOn(ctx, s, nil)
 		require.Equal(t, 2, w.stats().Capacity)
 		require.Empty(t, a.Told(observe.CapacityDiffers))
 		require.Len(t, b.Told(observe.CapacityDiffers), 1)
 		e := b.Told(observe.CapacityDiffers)[0]
-		require.Equal(t, gpu, e.Name)
-		require.Equal(t, 2, e.Capacity)
-		require.Equal(t, 5, e.Count)
+		require.Equal(t, []any{gpu, 2, 5}, []any{e.Name, e.Capacity, e.Count})
 
 		require.NoError(t, a.resize(3))
 		b.queueOn(ctx, s, nil)
@@ -351,37 +279,6 @@ func TestAStrictSemaphoreRefusesAnotherCapacity(t *testing.T) {
 		require.NotErrorIs(t, refusal, berth.ErrBusy)
 		require.Equal(t, before, w.Dump())
 		b.take(2, nil)
-	})
-}
-
-func TestAResizeUpGrantsAtOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		a.take(1, nil)
-		first, second, third := b.queue(1, nil), b.queue(1, nil), b.queue(1, nil)
-		w.Advance(time.Second)
-		require.NoError(t, a.resize(3))
-		first.Granted(time.Second)
-		second.Granted(time.Second)
-		testkit.RequirePending(w.T, third)
-		require.Equal(t, counts{Held: 3, Holders: 3, Waiting: 1, Capacity: 3}, w.stats())
-	})
-}
-
-func TestAResizeDownTakesNothingAwayAndPausesGrants(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := []*semaphore.Permit{a.take(3, nil), a.take(3, nil), a.take(3, nil)}
-		next := b.queue(3, nil)
-		require.NoError(t, a.resize(1))
-		w.Advance(time.Minute)
-		for i, p := range held {
-			require.NoError(t, p.Err())
-			testkit.RequirePending(w.T, next)
-			require.Equal(t, counts{Held: 3 - i, Holders: 3 - i, Waiting: 1, Capacity: 1}, w.stats())
-			release(t, p)
-		}
-		next.Granted(time.Minute)
 	})
 }
 
@@ -408,34 +305,126 @@ func TestAWaitThatAResizeMadeTooHeavyIsTold(t *testing.T) {
 	})
 }
 
-func TestNodesWithOtherLeasesDoNotShortenEachOther(t *testing.T) {
+func TestTryAcquireSweepsEverythingInItsWay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		short, long := w.node(node.Config{Lease: 300 * ms}), w.node(node.Config{Lease: time.Minute})
-		a := long.take(4, nil)
-		b := short.take(4, nil)
-		bound := short.take(4, &semaphore.AcquireOptions{MaxHold: time.Second})
-		c := long.take(4, &semaphore.AcquireOptions{MaxHold: time.Hour})
-		waits := long.queue(4, &semaphore.AcquireOptions{Weight: 4})
-		impatient := short.queue(4, nil)
-		left := func(p *semaphore.Permit) time.Duration {
-			d, ok := w.LeftOf(p.ID())
-			require.True(t, ok)
-			return d
+		for i := range 250 {
+			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 250, semaphore.CapacityStored)
 		}
-		require.Equal(t, []time.Duration{time.Minute, 300 * ms, 300 * ms, time.Minute},
-			[]time.Duration{left(a), left(b), left(bound), left(c)})
-		short.Die()
-		w.Until(300*ms - ms)
-		require.Equal(t, counts{Held: 4, Holders: 4, Waiting: 2, Capacity: 4}, w.stats())
-		w.Until(300 * ms)
-		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
-		long.Die()
-		w.Until(time.Minute - ms)
-		require.Equal(t, counts{Held: 2, Holders: 2, Waiting: 1, Capacity: 4}, w.stats())
-		testkit.RequirePending(w.T, waits, impatient)
-		w.Until(time.Minute)
-		require.Equal(t, counts{Capacity: 4}, w.stats())
-		require.ErrorIs(t, a.Err(), berth.ErrLost)
-		require.ErrorIs(t, b.Err(), berth.ErrLost)
+		w.Advance(lease)
+		p, err := w.node().gpu(250).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 250})
+		require.NoError(t, err)
+		require.Equal(t, 250, p.Weight())
+	})
+}
+
+// The holder has a short fixed lease, which its waiters hear of through a push:
+// their last reply said that the place would be held for long.
+func TestAnEarlierEndIsPushedToTheFirstInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		short := a.queue(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 300 * ms})
+		q := b.queue(1, nil)
+		w.Advance(500 * ms)
+		require.NoError(t, p.Release(context.Background()))
+		short.Granted(500 * ms)
+		a.Die()
+		q.Granted(800 * ms)
+	})
+}
+
+// The same, where the one that is granted at once stands before the head.
+func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(2, nil)
+		q := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		w.Advance(100 * ms)
+		p := a.take(2, &semaphore.AcquireOptions{Priority: 1, NoRenew: true, Lease: 300 * ms})
+		require.ErrorIs(t, (<-w.Watch(p)).Cause, berth.ErrExpired)
+		w.Until(400 * ms)
+		require.True(t, q.Pending())
+		require.Equal(t, int64(1), w.Field("used"), "its node swept at that very instant")
+	})
+}
+
+func TestAnAcquireThatRunsAgainGetsTheSameAnswer(t *testing.T) {
+	for _, capacity := range capacities {
+		inWorldOf(t, fmt.Sprint(capacity), func(t *testing.T, w *world) {
+			text := func(claim string) string {
+				r := w.acquireScript("a", claim, capacity, semaphore.CapacityStored, heavy(capacity))
+				var all string
+				for i := range r.Len() {
+					word := r.Str(i)
+					if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+						word = millis(n) // however many zeros stand before it
+					}
+					all += word + " "
+				}
+				return all
+			}
+			text("a.0") // so that there is an idle name
+			w.Call("semaphore_release", "60000", "berth:wake:", gpu, "a", "a.0", "0")
+			w.Advance(ms)
+			held := text("a.1")
+			require.Equal(t, capacity == 1, w.Thin())
+			require.Equal(t, held, text("a.1"))
+			waiting := text("a.2")
+			require.Equal(t, held, text("a.1"))
+			require.Equal(t, waiting, text("a.2"))
+			require.Equal(t, 1, w.stats().Holders)
+			require.Equal(t, 1, w.stats().Waiting)
+			require.EqualValues(t, capacity, w.Field("used"))
+		})
+	}
+}
+
+func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, nil)
+		w.acquireScript("dead", "dead.1", 1, semaphore.CapacityStored, func(r *engine.Record) { r.Wait = time.Hour })
+		q := n.queue(1, nil)
+		w.Do("HDEL", stateKey, "c:dead.1")
+		require.NoError(t, p.Release(context.Background()))
+		q.Granted(0)
+	})
+}
+
+func TestAResizeUpGrantsToManyMoreThanOneScriptMay(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		fence, ticket := n.take(1, nil).Fence(), int64(0)
+		waits := make([]*wait, 110)
+		for i := range waits {
+			waits[i] = n.queue(1, nil)
+		}
+		require.NoError(t, n.resize(111))
+		for _, q := range waits {
+			p := q.Granted(0)
+			require.Greater(t, p.Ticket(), ticket)
+			require.Greater(t, p.Fence(), fence, "in the order of the tickets")
+			fence, ticket = p.Fence(), p.Ticket()
+		}
+		require.Equal(t, counts{Held: 111, Holders: 111, Capacity: 111}, w.stats())
+	})
+}
+
+func TestAnOverridingSemaphoreStoresItsOwnCapacity(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, override := w.node(), w.with(semaphore.Config{CapacityPolicy: semaphore.CapacityOverride})
+		a.take(1, nil)
+		waits := []*wait{a.queue(1, nil), a.queue(1, nil)}
+		override.take(4, nil)
+		for _, q := range waits {
+			q.Granted(0) // they came first
+		}
+		require.Empty(t, override.Told(observe.CapacityDiffers))
+		require.Equal(t, counts{Held: 4, Holders: 4, Capacity: 4}, w.stats())
+		_, err := override.gpu(1).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 2})
+		var refusal *berth.AcquireError
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, berth.ReasonTooHeavy, refusal.Reason)
+		require.Equal(t, 4, w.stats().Capacity, "a refusal stores nothing")
 	})
 }

@@ -2,6 +2,8 @@ package semaphore_test
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +12,10 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -31,45 +36,213 @@ func (w *world) vacate(node string) {
 }
 
 func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
-	for _, after := range []time.Duration{ms, 7 * time.Second} {
-		t.Run(after.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				b := w.node()
+	inWorld(t, func(t *testing.T, w *world) {
+		b := w.node()
+		w.occupy("other")
+		b.subscribe(t) // a subscription that comes later asks at once
+		q := b.queue(1, nil)
+		b.Deafen(true)
+		w.Until(ms)
+		w.vacate("other")
+		p := q.Granted(lease / 3) // the first heartbeat has no jitter
+		require.Equal(t, byte('h'), w.PhaseOf(p.ID()), "that call has confirmed it")
+		require.Equal(t, lease-margin, p.Left(), "and its lease counts from there")
+	})
+}
+
+// Whatever the server has lost, or heard nothing of for longer than the lease.
+func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
+	for name, stands := range map[string]bool{"a flush": false, "a server that stood still longer than the lease": true} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			b, c := w.node(), w.node()
+			w.occupy("other")
+			q := b.queue(1, nil)
+			since := w.Waiters()[0].Since
+			w.Advance(time.Second)
+			if stands {
+				b.Stall()
+				w.Advance(lease + time.Second)
+				b.Flow()
+			} else {
+				w.Do("FLUSHALL")
 				w.occupy("other")
-				b.subscribe(t) // a subscription that comes later asks at once
-				q := b.queue(1, nil)
-				b.Deafen(true)
-				w.Until(after)
-				w.vacate("other")
-				<-q.Done
-				require.NoError(t, q.Err)
-				require.LessOrEqual(t, q.At-after, lease/3)
-				if after < 2*time.Second {
-					require.Equal(t, 2*time.Second, q.At, "the first heartbeat has no jitter")
-				}
-				require.Equal(t, byte('h'), w.PhaseOf(q.Got.ID()), "that call has confirmed it")
-				require.Equal(t, lease-margin, q.Got.Left(), "and its lease counts from there")
-			})
+			}
+			late := c.queue(1, nil)
+			w.Advance(lease / 2)
+			require.Contains(t, b.Kinds(), observe.Restored)
+			waiters := w.Waiters()
+			require.Equal(t, []string{b.ID(), c.ID()}, []string{waiters[0].Node, waiters[1].Node})
+			require.Equal(t, since, waiters[0].Since, "with the ticket that it had")
+			at := w.Now()
+			w.vacate("other")
+			p := q.Granted(at)
+			require.Equal(t, byte('h'), w.PhaseOf(p.ID()), "confirmed: a push may be about an earlier grant")
+			release(t, p)
+			late.Granted(at)
 		})
 	}
 }
 
-func TestAGrantThatAPushTellsEndsWithTheLastAnsweredCall(t *testing.T) {
+// line are the claims that wait, in order.
+func (w *world) line() []string {
+	w.T.Helper()
+	var ids []string
+	for _, waiter := range w.Waiters() {
+		ids = append(ids, waiter.ID)
+	}
+	return ids
+}
+
+// A new claim that comes after the flush stands behind those who are restored,
+// but for as many as find a free place in that moment.
+func TestAfterAFlushANewClaimStandsBehindTheOldOnes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		b := w.node()
-		w.occupy("other")
-		q := b.queue(1, nil)
-		w.Until(1500 * ms)
+		a, b := w.node(), w.node()
+		a.take(1, nil)
+		first, second := a.queue(1, nil), a.queue(1, nil)
+		w.Advance(10 * ms)
+		w.Do("FLUSHALL")
+		lucky := b.queue(1, nil)
+		p := lucky.Granted(10 * ms)
+		late := b.queue(1, nil)
+		w.Until(3 * time.Second)
+		require.Equal(t, 3, w.stats().Waiting)
+		for _, q := range []*wait{first, second, late} {
+			require.True(t, q.Pending())
+			require.NoError(t, p.Release(context.Background()))
+			p = q.Granted(3 * time.Second)
+		}
+	})
+}
+
+// turn has the holder a hand on to n, and returns how long n waited for it.
+func (n *proc) turn(a *proc) time.Duration {
+	w := n.w
+	w.T.Helper()
+	p := a.take(1, nil)
+	q := n.queue(1, nil)
+	w.Advance(time.Second)
+	freed := w.Now()
+	require.NoError(w.T, p.Release(context.Background()))
+	<-q.Done
+	require.NoError(w.T, q.Err)
+	require.NoError(w.T, q.Got.Release(context.Background()))
+	return q.At - freed
+}
+
+// The server of the subscription leaves its cluster and runs on: nothing tells,
+// but that a hand-off is heard of by heartbeat. The node subscribes elsewhere, and
+// the next hand-off is a push again.
+func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, n := w.node(), w.node()
+		require.Zero(t, n.turn(a), "by push")
+		n.Deafen(true)
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "SUBSCRIBE" {
+				n.Deafen(false) // it is another server
+			}
+			return link.Pass
+		})
+		require.Positive(t, n.turn(a), "by heartbeat")
+		require.Empty(t, n.Told(observe.Deaf), "one that was lost is not enough")
+		w.Advance(2 * time.Second)
+		require.Len(t, n.Told(observe.Deaf), 1)
+		require.Len(t, n.Told(observe.Subscribed), 2)
+		for range 3 {
+			require.Zero(t, n.turn(a), "by push")
+		}
+		require.Len(t, n.Told(observe.Deaf), 1)
+	})
+}
+
+// Whoever may publish knows a claim's id from a listing, and nothing else of it: what he
+// has is the secret of his own claims.
+func TestAForgedPushChangesNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q, own := b.queue(1, &semaphore.AcquireOptions{NoRenew: true}), a.queue(1, nil)
+		line := w.line()
+		w.Until(500 * ms)
 		b.Reset()
-		w.vacate("other")
-		p := q.Granted(1500 * ms)
-		require.Empty(t, b.Counts(), "no script beyond the two")
-		require.Equal(t, lease-margin-1500*ms, p.Left())
-		require.Equal(t, byte('g'), w.PhaseOf(p.ID()))
-		require.Equal(t, w.Field("fence"), p.Fence())
-		w.Until(2 * time.Second)
-		require.Equal(t, lease-margin, p.Left())
-		require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
+		w.Publish(b.ID(), "granted", gpu, line[0], strconv.Itoa(1<<62), "6000", "", w.Secret(line[1]))
+		require.True(t, q.Pending())
+		require.Empty(t, b.Counts(), "it is not even asked about")
+		release(t, p)
+		require.Equal(t, w.Field("fence"), q.Granted(500*ms).Fence())
+		own.Cancel(nil)
+	})
+}
+
+func TestARestoredClaimHasItsSecret(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		a.take(1, nil)
+		q := b.queue(1, nil)
+		id := w.line()[0]
+		secret := w.Secret(id)
+		require.Len(t, secret, 11, "64 bits")
+		w.Do("FLUSHALL")
+		p := w.node().take(1, nil)
+		w.Advance(lease / 3)
+		require.Equal(t, secret, w.Secret(id))
+		release(t, p)
+		require.Equal(t, id, q.Granted(w.Now()).ID(), "its push is believed, once it was asked about")
+	})
+}
+
+// What a user, an operator or a log gets to see.
+func TestNothingThatIsShownHasTheSecret(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		a, b := w.node(), w.node()
+		p := a.take(2, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"k": "v"}})
+		q := b.queue(2, &semaphore.AcquireOptions{MaxWait: lease})
+		secrets := []string{w.Secret(p.ID()), w.Secret(w.line()[0])}
+		require.NotEqual(t, secrets[0], secrets[1])
+		busy := testkit.Second(b.gpu(2).TryAcquire(ctx, nil))
+		<-q.Done
+		token := detach(t, p)
+		resumed, err := b.Resume(ctx, token)
+		require.NoError(t, err)
+		require.Equal(t, secrets[0], w.Secret(p.ID()))
+		w.Do("HSET", stateKey, "c:"+p.ID(), "h n damaged "+secrets[0])
+		damaged := resumed.Renew(ctx)
+		reader, err := inspect.New(w.Redis, inspect.Config{})
+		require.NoError(t, err)
+		listed, err := reader.Holders(ctx, keyspace.Sem, gpu, "", 0)
+		require.NoError(t, err)
+		shown := fmt.Sprintf("%+v %v %v %v %+v %+v %+v %s", listed, busy, q.Err, damaged, a.Events(), b.Events(), token, token)
+		for _, secret := range secrets {
+			require.NotContains(t, shown, secret)
+		}
+		require.Contains(t, shown, p.ID())
+		w.Do("DEL", stateKey, lineKey)
+	})
+}
+
+// A push grants, a failover loses that, and the next release on the new master grants
+// anew: the fence of the handle is one that others may have passed.
+func TestAPermitWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		other, n := w.node(), w.node()
+		x, y := other.take(2, nil), other.take(2, nil)
+		q := n.queue(2, nil)
+		failover := w.Snapshot()
+		require.NoError(t, x.Release(ctx))
+		held := q.Granted(w.Now())
+		failover()
+		w.Advance(ms)
+		require.NoError(t, y.Release(ctx))
+		require.Greater(t, w.Field("fence"), held.Fence())
+		w.Advance(lease / 3)
+		require.ErrorIs(t, held.Err(), berth.ErrLost)
+		require.ErrorIs(t, held.Release(ctx), berth.ErrLost)
+		w.Advance(lease)
+		w.stats()
+		w.RequireIdle()
 	})
 }
 
@@ -89,99 +262,4 @@ func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
 		require.Zero(t, b.Count("semaphore_renew"))
 		require.Equal(t, lease-margin-700*ms, p.Left(), "counted from the start of the acquire")
 	})
-}
-
-func TestAHandedOnPermitWithALimitIsConfirmedBeforeItIsReturned(t *testing.T) {
-	for name, c := range map[string]struct {
-		opts semaphore.AcquireOptions
-		left time.Duration
-	}{
-		"fixed":        {semaphore.AcquireOptions{NoRenew: true}, lease - margin},
-		"maximum hold": {semaphore.AcquireOptions{MaxHold: 3 * time.Second}, 3*time.Second - 32*ms},
-		"without end":  {semaphore.AcquireOptions{Lease: berth.Forever}, berth.Forever},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				b := w.node()
-				w.occupy("other")
-				q := b.queue(1, &c.opts)
-				w.Until(time.Second)
-				b.Reset()
-				w.vacate("other")
-				p := q.Granted(time.Second)
-				require.Equal(t, 1, b.Count("semaphore_renew"))
-				require.Equal(t, byte('h'), w.PhaseOf(p.ID()))
-				require.Equal(t, c.left, p.Left(), "it runs from that call")
-			})
-		})
-	}
-}
-
-func TestAWaiterLivesByItsHeartbeatsAndDiesWithoutThem(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		b := w.node()
-		w.occupy("other")
-		b.subscribe(t) // a subscription that comes later asks at once
-		b.queue(1, nil)
-		waiting := func() time.Duration {
-			waiters := w.Waiters()
-			require.Len(t, waiters, 1)
-			return waiters[0].Alive
-		}
-		require.Equal(t, lease, waiting())
-		w.Until(2*time.Second - ms)
-		require.Equal(t, 4*time.Second+ms, waiting())
-		w.Until(2 * time.Second)
-		require.Equal(t, lease, waiting())
-		for range 30 {
-			w.Advance(2 * time.Second)
-			require.GreaterOrEqual(t, waiting(), lease*2/3)
-		}
-		dies := w.Now() + waiting()
-		b.Die()
-		w.Until(dies - ms)
-		require.Equal(t, 1, w.stats().Waiting)
-		w.Until(dies)
-		require.Zero(t, w.stats().Waiting)
-	})
-}
-
-func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
-	for name, forget := range map[string]func(w *world, b *proc){
-		"a flush": func(w *world, _ *proc) { w.Do("FLUSHALL") },
-		"a server that stood still longer than the lease": func(w *world, b *proc) {
-			b.Stall()
-			w.Advance(lease + time.Second)
-			b.Flow()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				b, c := w.node(), w.node()
-				w.occupy("other")
-				q := b.queueOn(berth.WithOwner(ctx, "old"), b.gpu(1), nil)
-				since := w.Waiters()[0].Since
-				w.Advance(time.Second)
-				forget(w, b)
-				if w.Int("EXISTS", stateKey) == 0 {
-					w.occupy("other")
-				}
-				late := c.queueOn(berth.WithOwner(ctx, "late"), c.gpu(1), nil)
-				w.Advance(lease / 2)
-				require.Contains(t, b.Kinds(), observe.Restored)
-				waiters := w.Waiters()
-				require.Len(t, waiters, 2)
-				require.Equal(t, "old", waiters[0].Owner)
-				require.Equal(t, since, waiters[0].Since, "with the ticket that it had")
-				require.Equal(t, "late", waiters[1].Owner)
-				at := w.Now()
-				w.vacate("other")
-				p := q.Granted(at)
-				require.Equal(t, byte('h'), w.PhaseOf(p.ID()), "confirmed: a push may be about an earlier grant")
-				require.NoError(t, p.Release(ctx))
-				late.Granted(at)
-			})
-		})
-	}
 }
