@@ -2,12 +2,14 @@ package allocator
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 func TestAnyBytesAreTheKeyOfAResourceUpToTheLimit(t *testing.T) {
@@ -81,4 +83,17 @@ func TestAnAnswerOfSourceIsRefusedAsAWholeAndHasNoRepeats(t *testing.T) {
 			require.EqualError(t, err, c.says)
 		}
 	}
+}
+
+// Also where the list of what is to be checked is there already.
+func TestNothingIsCheckedUnderAContextThatHasEnded(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	mine := errors.New("my own reason")
+	cancel(mine)
+	h := health[string]{tell: func(observe.Event) {}} // with no way to lease
+	free := func(yield func(ResourceInfo, error) bool) { yield(ResourceInfo{Resource: "a", State: Free}, nil) }
+	report, err := h.run(ctx, free, 1)
+	require.ErrorIs(t, err, mine)
+	require.Zero(t, report)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/observe"
 )
 
 // desk is a process that opens and closes values, and remembers both.
@@ -96,50 +95,11 @@ func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
 			require.ErrorIs(t, held.Err(), berth.ErrReleased)
 			require.NoError(t, held.Release(ctx))
 		}
-		d.requireClosed("a", "b")
 		require.Len(t, w.list(), 2)
 		w.requireIdle()
 		require.NoError(t, d.node.Close(ctx))
 		d.requireClosed("a", "b")
-		_, err := d.Allocate(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrClosed)
-		_, err = d.Resume(ctx, berth.Token{Kind: "pool", Namespace: "berth", Name: proxies, Claim: "c", Node: "n"})
-		require.ErrorIs(t, err, berth.ErrClosed)
 		require.ErrorIs(t, a.Swap(ctx), berth.ErrReleased)
-	})
-}
-
-// Whoever closes a connection must not close one that somebody still relies on.
-func TestCloseGivesBackBeforeItClosesTheValue(t *testing.T) {
-	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
-		w.add("a")
-		var states []allocator.State
-		var held *allocator.Allocation[string]
-		var ended []error
-		d := w.desk(allocator.PoolConfig[string]{}, func(key string) error {
-			states = append(states, w.status(key).State)
-			ended = append(ended, held.Err())
-			return nil
-		})
-		held = d.takes("a", nil)
-		require.NoError(t, shut(d.proc))
-		require.Equal(t, []allocator.State{allocator.Free}, states)
-		require.Len(t, ended, 1)
-		require.ErrorIs(t, ended[0], berth.ErrReleased)
-	})
-}
-
-func TestCloseTellsOfAValueThatCannotBeClosed(t *testing.T) {
-	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
-		w.add("a")
-		d := w.desk(allocator.PoolConfig[string]{}, func(string) error { return errMine })
-		w.release(d.takes("a", nil))
-		require.NoError(t, shut(d.proc))
-		d.requireClosed("a")
-		failed := d.events(observe.CloseFailed)
-		require.Len(t, failed, 1)
-		require.ErrorIs(t, failed[0].Err, errMine)
-		require.Equal(t, "a", failed[0].Resource)
 	})
 }
 
@@ -200,42 +160,5 @@ func TestCloseWhileAValueIsOpened(t *testing.T) {
 		require.ErrorIs(t, q.Err, berth.ErrClosed)
 		require.Equal(t, []string{"a"}, w.list(), "it does not rest: the resource had no say")
 		w.requireIdle()
-	})
-}
-
-func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n, op := w.node(), w.node()
-		n.subscribe()
-		w.add("a")
-		a := n.takes("a", nil)
-		_ = a.Rest(time.Hour, "not asked for by its holder's release")
-		q := op.queue(nil)
-		w.Advance(time.Second)
-		at := w.Now()
-		op.Fresh()
-		require.NoError(t, op.force(a.ID()))
-		next := q.gets(at, "a")
-		require.Greater(t, next.Fence(), a.Fence())
-		e := <-w.Watch(a)
-		require.ErrorIs(t, e.Cause, berth.ErrReleased)
-		require.Equal(t, at, e.At, "a push has told it")
-		require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
-		require.NoError(t, next.Err(), "a late release changes nothing")
-		require.ErrorIs(t, op.force(a.ID()), berth.ErrNotHeld)
-		require.ErrorIs(t, op.force("nobody"), berth.ErrNotHeld)
-		w.inspect()
-	})
-}
-
-func TestReleaseByIDOfWhatHasExpired(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n, op := w.node(), w.node()
-		a := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
-		w.Advance(lease)
-		require.ErrorIs(t, op.force(a.ID()), berth.ErrExpired)
-		require.Equal(t, []string{"a"}, w.list())
 	})
 }

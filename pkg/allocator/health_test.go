@@ -1,13 +1,12 @@
-package allocator
+package allocator_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,372 +14,244 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/values"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-var errMyOwn = errors.New("my own reason")
-
-// clinic is a pool whose resources are checked, without a server. The value of a
-// resource is its key.
-type clinic struct {
-	t      *testing.T
-	health health[string]
-
-	// before is called in each Open, and may fail it.
-	before func(ctx context.Context, resource string) error
-
-	list    []ResourceInfo
-	listErr error // ends the listing after list
-
-	// refuses says what a lease or a release of a resource fails with; nil for none.
-	refuses func(call, resource string) error
-
-	mu     sync.Mutex
-	opened []string            // guarded by mu: the values, in order
-	closed []string            // guarded by mu: the values, in order
-	holds  map[string]*checkup // guarded by mu
-	now    int                 // guarded by mu: how many are held
-	most   int                 // guarded by mu: how many were at once
-	gave   []string            // guarded by mu: "resource rest reason", as released
-	told   []string            // guarded by mu
-}
-
-// checkup is a hold on a resource of a clinic.
-type checkup struct {
-	*clinic
-	resource string
-	ctx      context.Context
-	lose     context.CancelCauseFunc
-}
-
-// newClinic has free resources of these names.
-func newClinic(t *testing.T, healthy func(context.Context, string) error, resources ...string) *clinic {
-	t.Helper()
-	c := &clinic{t: t, holds: make(map[string]*checkup)}
-	for _, resource := range resources {
-		c.list = append(c.list, ResourceInfo{Resource: resource, State: Free})
+// requireProgress fails unless a check was told of step by step, up to so many, and ended with this error.
+func (n *proc) requireProgress(checked int, end error) {
+	n.w.T.Helper()
+	told := n.Told(observe.HealthProgress)
+	require.Len(n.w.T, told, checked)
+	for i, e := range told {
+		require.Equal(n.w.T, i+1, e.Count, "one after the other")
 	}
-	c.health = health[string]{
-		limited: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, time.Hour)
-		},
-		values: values.New(c.open, c.close, nil), healthy: healthy, rest: time.Minute, lease: c.lease,
-		tell: func(ev observe.Event) {
-			text := fmt.Sprint(ev.Kind, " ", ev.Resource, ev.Count)
-			if ev.Err != nil {
-				text += " " + strings.ReplaceAll(ev.Err.Error(), "\n", "; ")
-			}
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.told = append(c.told, text)
-		},
-	}
-	return c
-}
-
-func (c *clinic) open(ctx context.Context, resource string) (string, error) {
-	if c.before != nil {
-		if err := c.before(ctx, resource); err != nil {
-			return "", err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.opened = append(c.opened, resource)
-	return resource, nil
-}
-
-func (c *clinic) close(value string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = append(c.closed, value)
-	return nil
-}
-
-func (c *clinic) all() iter.Seq2[ResourceInfo, error] {
-	return func(yield func(ResourceInfo, error) bool) {
-		for _, info := range c.list {
-			if !yield(info, nil) {
-				return
-			}
-		}
-		if c.listErr != nil {
-			yield(ResourceInfo{}, c.listErr)
-		}
-	}
-}
-
-func (c *clinic) check(ctx context.Context, workers int) (HealthReport, error) {
-	return c.health.run(ctx, c.all(), workers)
-}
-
-func (c *clinic) lease(ctx context.Context, resource string) (trial, error) {
-	if c.refuses != nil {
-		if err := c.refuses("lease", resource); err != nil {
-			return nil, err
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := &checkup{clinic: c, resource: resource}
-	h.ctx, h.lose = context.WithCancelCause(context.Background())
-	c.holds[resource] = h
-	c.now++
-	c.most = max(c.most, c.now)
-	return h, nil
-}
-
-func (h *checkup) Within(ctx context.Context) (context.Context, context.CancelFunc) {
-	inner, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(h.ctx, func() { cancel(context.Cause(h.ctx)) })
-	return inner, func() { stop(); cancel(nil) }
-}
-
-func (h *checkup) release(_ context.Context, rest time.Duration, reason string) error {
-	h.clinic.mu.Lock()
-	defer h.clinic.mu.Unlock()
-	if h.holds[h.resource] != h {
-		h.t.Errorf("%q is released twice", h.resource)
-	}
-	delete(h.holds, h.resource)
-	h.now--
-	h.gave = append(h.gave, fmt.Sprint(h.resource, " ", rest, " ", reason))
-	if h.refuses != nil {
-		return h.refuses("release", h.resource)
-	}
-	return nil
-}
-
-// hold is the hold under which a resource is checked now.
-func (c *clinic) hold(resource string) *checkup {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.holds[resource]
-}
-
-// over fails unless all is given back, and nobody uses a value, so that each is closed
-// when it is dropped.
-func (c *clinic) over() {
-	c.t.Helper()
-	require.Empty(c.t, c.holds)
-	for _, info := range c.list {
-		c.health.values.Drop(info.Resource)
-	}
-	require.ElementsMatch(c.t, c.opened, c.closed)
+	ended := n.Told(observe.HealthChecked)
+	require.Len(n.w.T, ended, 1)
+	require.Equal(n.w.T, checked, ended[0].Count)
+	require.ErrorIs(n.w.T, ended[0].Err, end)
 }
 
 func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, func(_ context.Context, value string) error {
-		switch value {
-		case "bad":
-			return errMyOwn
-		case "panics":
-			panic("mine")
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("good", "bad", "shut", "panics", "long", "fine")
+		var closed []string
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(_ context.Context, key string) (string, error) {
+				if key == "shut" {
+					return "", errors.New("no answer")
+				}
+				return key, nil
+			},
+			Close: func(key string) error { closed = append(closed, key); return nil },
+			Healthy: func(_ context.Context, key string) error {
+				switch key {
+				case "bad":
+					return errMine
+				case "long":
+					return errors.New(strings.Repeat("я", 300))
+				case "panics":
+					panic("mine")
+				}
+				return nil
+			},
+		})
+		report, err := n.CheckHealth(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, allocator.HealthReport{Checked: 6, Healthy: 2, Unhealthy: 4}, report)
+		unwell := make(map[string]error)
+		for _, e := range n.Told(observe.Unhealthy) {
+			unwell[e.Resource] = e.Err
 		}
-		return nil
-	}, "good", "bad", "shut", "panics", "fine")
-	c.before = func(_ context.Context, resource string) error {
-		if resource == "shut" {
-			return errors.New("no answer")
+		require.Len(t, unwell, 4)
+		for key, reason := range map[string]string{
+			"bad": errMine.Error(), "shut": "no answer", "long": strings.Repeat("я", 256), "panics": "berth: Healthy panicked: mine",
+		} {
+			info := w.status(key)
+			require.Equal(t, time.Minute, info.Left, key)
+			require.Contains(t, info.Reason, reason)
+			require.LessOrEqual(t, len(info.Reason), 512)
+			require.ErrorContains(t, unwell[key], reason)
 		}
-		return nil
-	}
-	report, err := c.check(context.Background(), 1)
-	require.NoError(t, err)
-	require.Equal(t, HealthReport{Checked: 5, Healthy: 2, Unhealthy: 3}, report)
-	require.Equal(t, []string{"good 0s ", "bad 1m0s my own reason", "shut 1m0s no answer"}, c.gave[:3])
-	require.Contains(t, c.gave[3], "panics 1m0s berth: Healthy panicked: mine")
-	require.Equal(t, "fine 0s ", c.gave[4])
-	require.Equal(t, []string{"bad", "panics"}, c.closed)
-	require.ElementsMatch(t, []string{"good", "fine"}, c.health.values.Idle())
-	require.Equal(t, []string{
-		"health_progress 1",
-		"unhealthy bad0 my own reason", "health_progress 2",
-		"unhealthy shut0 no answer", "health_progress 3",
-	}, c.told[:5])
-	require.Contains(t, c.told[5], "unhealthy panics0 berth: Healthy panicked: mine")
-	require.Equal(t, []string{"health_progress 4", "health_progress 5", "health_checked 5"}, c.told[6:])
-	c.over()
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"bad", "panics", "long"}, closed)
+		n.requireProgress(6, nil)
+		w.requireIdle()
+	})
 }
 
-func TestWhatIsNotFreeIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, nil, "free", "wanted", "gone")
-	c.list = append(c.list,
-		ResourceInfo{Resource: "leased", State: Leased}, ResourceInfo{Resource: "resting", State: Resting})
-	c.refuses = func(call, resource string) error {
-		switch {
-		case call == "lease" && resource == "wanted":
-			return &berth.AcquireError{Reason: berth.ReasonQueuedAhead}
-		case call == "lease" && resource == "gone":
-			return &berth.AcquireError{Reason: berth.ReasonGone, Cause: berth.ErrAbsent}
-		case resource == "leased" || resource == "resting":
-			t.Errorf("%s of %s", call, resource)
-		}
-		return nil
-	}
-	report, err := c.check(context.Background(), 3)
-	require.NoError(t, err)
-	require.Equal(t, HealthReport{Checked: 1, Healthy: 1, Skipped: 4}, report)
-	require.Equal(t, []string{"free"}, c.opened, "without Healthy only Open is tried")
-	require.Equal(t, []string{"health_progress 1", "health_checked 1"}, c.told)
-	c.over()
+// What has left, or is held, since it was listed is no fault.
+func TestWhatIsNotThereAnyMoreIsLeftAlone(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeOf(allocator.PoolConfig[string]{})
+		n.connect()
+		var listed sync.Once
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "pool_acquire" {
+				listed.Do(func() {
+					require.NoError(t, change(w.pool.Remove(t.Context(), []string{"a"})))
+					w.occupy("x")
+				})
+			}
+			return link.Pass
+		})
+		report, err := n.CheckHealth(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, allocator.HealthReport{Skipped: 2}, report)
+	})
 }
 
 func TestAsManyAsThereAreWorkersAreCheckedAtOnce(t *testing.T) {
-	t.Parallel()
 	for _, workers := range []int{1, 4, 1 << 40} {
-		synctest.Test(t, func(t *testing.T) {
-			began := time.Now()
-			c := newClinic(t, func(context.Context, string) error {
-				time.Sleep(time.Second)
-				return nil
-			}, strings.Split("abcdefghij", "")...)
-			report, err := c.check(context.Background(), workers)
-			require.NoError(t, err)
-			require.Equal(t, HealthReport{Checked: 10, Healthy: 10}, report)
-			require.Equal(t, min(workers, 10), c.most)
-			rounds := (10 + min(workers, 10) - 1) / min(workers, 10)
-			require.Equal(t, time.Duration(rounds)*time.Second, time.Since(began))
-			for n := range 10 {
-				require.Equal(t, fmt.Sprint("health_progress ", n+1), c.told[n], "one after the other")
-			}
-			c.over()
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add(many("x", 10)...)
+				var now, most atomic.Int64
+				n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
+					most.Store(max(most.Load(), now.Add(1)))
+					<-time.After(time.Second)
+					now.Add(-1)
+					return nil
+				}})
+				report, err := n.CheckHealth(t.Context(), workers)
+				require.NoError(t, err)
+				require.Equal(t, allocator.HealthReport{Checked: 10, Healthy: 10}, report)
+				atOnce := min(workers, 10)
+				require.EqualValues(t, atOnce, most.Load())
+				require.Equal(t, time.Duration((10+atOnce-1)/atOnce)*time.Second, w.Now())
+				n.requireProgress(10, nil)
+			})
 		})
 	}
 }
 
 func TestTheEndOfTheContextEndsTheCheckSoonAndCondemnsNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b", "c", "d")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		c := newClinic(t, func(ctx context.Context, value string) error {
-			if value == "a" {
+		var first atomic.Bool
+		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(ctx context.Context, _ string) error {
+			if first.CompareAndSwap(false, true) {
 				return nil
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		}, "a", "b", "c", "d")
-		time.AfterFunc(time.Second, func() { cancel(errMyOwn) })
-		report, err := c.check(ctx, 2)
+		}})
+		time.AfterFunc(time.Second, func() { cancel(errMine) })
+		report, err := n.CheckHealth(ctx, 2)
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errMyOwn)
-		require.Equal(t, HealthReport{Checked: 1, Healthy: 1}, report)
-		require.Equal(t, time.Second, time.Since(began))
-		slices.Sort(c.gave)
-		require.Equal(t, []string{"a 0s ", "b 0s ", "c 0s "}, c.gave)
-		require.Empty(t, c.closed)
-		require.Equal(t, []string{"health_progress 1", "health_checked 1 context canceled; my own reason"}, c.told)
-		c.over()
+		require.ErrorIs(t, err, errMine)
+		require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1}, report)
+		require.Equal(t, time.Second, w.Now())
+		require.Len(t, w.list(), 4)
+		n.requireProgress(1, errMine)
+		w.requireIdle()
 
-		c.gave = nil
-		for range 20 {
-			_, err = c.check(ctx, 2)
-			require.ErrorIs(t, err, errMyOwn)
-			require.Empty(t, c.gave, "nothing is begun")
+		n.Fresh()
+		for range 20 { // where a select tosses a coin
+			require.ErrorIs(t, second(n.CheckHealth(ctx, 2)), errMine)
 		}
+		require.Zero(t, n.Count("pool_acquire"), "nothing is begun")
 	})
 }
 
-// The lease of a claim whose ctx's deadline has passed matches ErrBusy, but nobody
-// was in its way.
+// The lease of a claim whose ctx's deadline has passed matches ErrBusy, but nobody was in its way.
 func TestADeadlineIsNotMistakenForAResourceInUse(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.node()
+		n.connect()
+		n.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "pool_acquire" {
+				return link.LoseRequest
+			}
+			return link.Pass
+		})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		c := newClinic(t, nil, "a")
-		c.refuses = func(string, string) error {
-			<-ctx.Done()
-			return &berth.AcquireError{Reason: berth.ReasonTimedOut, Cause: ctx.Err()}
-		}
-		report, err := c.check(ctx, 1)
+		report, err := n.CheckHealth(ctx, 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Zero(t, report)
+		n.OnCommand(nil)
 	})
 }
 
 func TestALostHoldSaysNothingOfItsResource(t *testing.T) {
-	t.Parallel()
 	for _, when := range []string{"Open", "Healthy"} {
-		synctest.Test(t, func(t *testing.T) {
-			var c *clinic
-			lost := func(ctx context.Context, at, resource string) error {
-				if at != when || resource != "a" {
-					return nil
+		t.Run(when, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add("a", "b")
+				var closed []string
+				lost := func(ctx context.Context, at, resource string) error {
+					if at != when || resource != "a" {
+						return nil
+					}
+					if at == "Open" {
+						require.NoError(t, w.force(w.holder("a")))
+					} else {
+						w.Do("FLUSHALL")
+						w.add("a", "b")
+					}
+					<-ctx.Done()
+					return context.Cause(ctx)
 				}
-				c.hold(resource).lose(berth.ErrLost)
-				<-ctx.Done()
-				return context.Cause(ctx)
-			}
-			c = newClinic(t, func(ctx context.Context, value string) error { return lost(ctx, "Healthy", value) }, "a", "b")
-			c.before = func(ctx context.Context, resource string) error { return lost(ctx, "Open", resource) }
-			c.refuses = func(call, resource string) error {
-				if call == "release" && resource == "a" {
-					return berth.ErrLost
-				}
-				return nil
-			}
-			report, err := c.check(context.Background(), 1)
-			require.NoError(t, err)
-			require.Equal(t, HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
-			require.Equal(t, []string{"a 0s ", "b 0s "}, c.gave)
-			require.Empty(t, c.closed)
-			c.over()
+				n := w.nodeOf(allocator.PoolConfig[string]{
+					Open:    func(ctx context.Context, key string) (string, error) { return key, lost(ctx, "Open", key) },
+					Close:   func(key string) error { closed = append(closed, key); return nil },
+					Healthy: func(ctx context.Context, key string) error { return lost(ctx, "Healthy", key) },
+				})
+				report, err := n.CheckHealth(t.Context(), 1)
+				require.NoError(t, err)
+				require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
+				require.ElementsMatch(t, []string{"a", "b"}, w.list())
+				require.Empty(t, closed)
+			})
 		})
 	}
 }
 
 func TestAnErrorOfTheServerEndsTheCheckAndWhatWasFoundIsReturned(t *testing.T) {
-	t.Parallel()
-	for _, call := range []string{"lease", "release", "listing"} {
+	for call, checked := range map[string]int{"pool_acquire": 2, "pool_release": 3, "HSCAN": 0} {
 		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			c := newClinic(t, nil, "a", "b", "c", "d", "e", "f", "g")
-			want := HealthReport{Checked: 2, Healthy: 2}
-			switch call {
-			case "listing":
-				c.list, c.listErr = c.list[:2], errMyOwn
-			case "release":
-				want = HealthReport{Checked: 3, Healthy: 3} // c was asked
-			}
-			c.refuses = func(failed, resource string) error {
-				if failed == call && resource == "c" {
-					return errMyOwn
-				}
-				return nil
-			}
-			report, err := c.check(context.Background(), 1)
-			require.Equal(t, errMyOwn, err)
-			require.GreaterOrEqual(t, report.Checked, want.Checked)
-			require.LessOrEqual(t, report.Checked, want.Checked+1, "one may have begun before the error was known")
-			require.Equal(t, report.Checked, report.Healthy)
-			require.Equal(t, fmt.Sprintf("health_checked %d my own reason", report.Checked), c.told[len(c.told)-1])
-			c.over()
+			inWorld(t, func(t *testing.T, w *world) {
+				w.add(many("x", 7)...)
+				n := w.node()
+				n.connect()
+				var calls atomic.Int64
+				n.OnCommand(func(c link.Command) link.Fate {
+					if c.Name == call && (checked == 0 || calls.Add(1) > 2) {
+						return link.Refuse("ERR my own reason")
+					}
+					return link.Pass
+				})
+				report, err := n.CheckHealth(t.Context(), 1)
+				require.ErrorContains(t, err, "my own reason")
+				require.GreaterOrEqual(t, report.Checked, checked)
+				require.LessOrEqual(t, report.Checked, checked+1, "one may have begun before the error was known")
+				require.Equal(t, report.Checked, report.Healthy)
+				n.requireProgress(report.Checked, err)
+				n.OnCommand(nil)
+			})
 		})
 	}
 }
 
 func TestAClosedPoolCondemnsNothing(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, nil, "a", "b")
-	c.health.values.Close()
-	report, err := c.check(context.Background(), 1)
-	require.Equal(t, berth.ErrClosed, err)
-	require.Zero(t, report)
-	for _, gave := range c.gave {
-		require.Contains(t, gave, " 0s ")
-	}
-	c.over()
-}
-
-func TestALongErrorIsCutForTheReason(t *testing.T) {
-	t.Parallel()
-	c := newClinic(t, func(context.Context, string) error { return errors.New(strings.Repeat("я", 300)) }, "a")
-	_, err := c.check(context.Background(), 1)
-	require.NoError(t, err)
-	require.Equal(t, []string{"a 1m0s " + strings.Repeat("я", 256)}, c.gave)
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		var n *proc
+		closed := make(chan error, 1)
+		n = w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
+			go func() { closed <- n.Pool.Close(context.Background()) }()
+			<-time.After(time.Second)
+			return errMine
+		}})
+		report, err := n.CheckHealth(t.Context(), 1)
+		require.ErrorIs(t, err, berth.ErrClosed)
+		require.Zero(t, report)
+		require.NoError(t, <-closed)
+		require.ElementsMatch(t, []string{"a", "b"}, w.list())
+	})
 }

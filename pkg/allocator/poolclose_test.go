@@ -337,8 +337,7 @@ func TestCloseOfAPoolDoesNotWaitForAnOpenOfAnother(t *testing.T) {
 		slow := allocator.New(n.node, "slow", allocator.PoolConfig[string]{
 			OpenTimeout: time.Second, Open: func(context.Context, string) (string, error) { <-let; return "", nil },
 		})
-		_, err := slow.Add(context.Background(), []string{"x"}, nil)
-		require.NoError(t, err)
+		require.NoError(t, change(slow.Add(context.Background(), []string{"x"}, nil)))
 		require.NoError(t, n.node.Swarm().Start(context.Background()))
 		call := testkit.Begin(context.Background(), func(ctx context.Context) (*allocator.Allocation[string], error) { return slow.Allocate(ctx, nil) })
 		synctest.Wait()

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -28,41 +27,26 @@ func TestReplaceKeepsWhatStays(t *testing.T) {
 		require.Equal(t, time.Hour, w.status("b").Expiry)
 		require.True(t, w.status("a").Leaving)
 		require.NoError(t, goes.Err())
-		require.NoError(t, stays.Err())
 		w.release(goes)
 		w.release(stays)
 		require.Equal(t, []string{"e", "f", "b"}, w.list())
 		w.requireIdle()
-
-		// What was leaving and is named again stays.
-		held := n.takes("e", nil)
-		_, err = n.Remove(ctx, []string{"e"})
-		require.NoError(t, err)
-		change, err = n.Replace(ctx, []string{"e"}, nil)
-		changed(t, change, err)(1, 0, 3)
-		require.False(t, w.status("e").Leaving)
-		w.release(held)
-		require.Equal(t, []string{"e"}, w.list())
 	})
 }
 
 func TestReplaceOfManyGoesInSteps(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		var before, after []string
-		for i := range 210 {
-			before, after = append(before, fmt.Sprint("x", i)), append(after, fmt.Sprint("y", i))
-		}
-		w.add(before...)
+		w.add(many("x", 210)...)
 		told := 0
-		change, err := n.Replace(context.Background(), append(after, before[7]), &allocator.AddOptions{Progress: func(done, total int) {
+		change, err := n.Replace(context.Background(), append(many("y", 210), "x7"), &allocator.AddOptions{Progress: func(done, total int) {
 			told = done
 			require.Equal(t, 211, total)
 		}})
 		changed(t, change, err)(210, 1, 209)
 		require.Equal(t, 211, told)
 		require.Equal(t, 211, w.inspect().Resources)
-		n.takes(before[7], nil)
+		n.takes("x7", nil)
 		n.takes("y0", nil)
 	})
 }
@@ -171,18 +155,5 @@ func TestAReplaceThroughAFlushHasAll(t *testing.T) {
 			w.Do("FLUSHALL")
 			w.Advance(time.Second)
 		}
-	})
-}
-
-func TestAReplaceWhoseAnswerWasLostIsDoneOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		w.add("a", "b")
-		n.Once("pool_replace", link.LoseReply)
-		change, err := n.Replace(context.Background(), []string{"b", "c"}, nil)
-		changed(t, change, err)(1, 1, 1)
-		require.Equal(t, []string{"b", "c"}, w.list())
-		w.inspect()
 	})
 }

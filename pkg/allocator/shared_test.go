@@ -40,36 +40,12 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 			require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		}
 		require.Empty(t, n.Scripts(), "nothing is given back")
-	})
-}
 
-func TestInASharedPoolNobodyWaitsWhileOneDoesNotRest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		n := w.nodeOf(inTurn)
-		for range 10 {
-			_, err := n.TryAllocate(ctx, nil)
-			require.NoError(t, err)
-		}
-		require.NoError(t, n.Rest(ctx, "a", time.Minute, "", nil))
-		for range 5 {
-			n.takes("b", nil)
-		}
-		require.NoError(t, n.Rest(ctx, "b", 10*time.Second, "", nil))
-		_, err := n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
-		q := n.queue(nil)
-		later := n.queue(nil)
-		require.Equal(t, "b", q.GrantedBy(10*time.Second).Resource())
-		require.Equal(t, "b", later.GrantedBy(10*time.Second).Resource())
-		w.Until(time.Minute)
-		seen := map[string]bool{}
-		for range 2 {
-			seen[n.take(nil).Resource()] = true
-		}
-		require.Equal(t, map[string]bool{"a": true, "b": true}, seen)
-		w.requireIdle()
+		a := n.takes("b", nil)
+		requireInvalid(t, "Swap", a.Swap(context.Background()))
+		requireInvalid(t, "Detach", second(a.Detach(context.Background())))
+		requireInvalid(t, "RenewFor", a.RenewFor(context.Background(), time.Minute))
+		require.NoError(t, a.Err(), "it goes on")
 	})
 }
 
@@ -88,20 +64,6 @@ func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 		w.release(a)
 		w.Advance(time.Second)
 		require.Equal(t, time.Minute-time.Second, w.status("a").Left, "a second Release does nothing")
-	})
-}
-
-func TestWhatNeedsALeaseIsRefusedInASharedPool(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		n := w.nodeOf(inTurn)
-		a := n.takes("a", nil)
-		requireInvalid(t, "Swap", a.Swap(ctx))
-		_, err := a.Detach(ctx)
-		requireInvalid(t, "Detach", err)
-		require.NoError(t, a.Err())
-		require.Equal(t, "a", a.Resource())
 	})
 }
 

@@ -84,11 +84,6 @@ func found(pattern, text string) []string {
 	return distinct(words)
 }
 
-// without drops a word.
-func without(words []string, word string) []string {
-	return slices.DeleteFunc(words, func(w string) bool { return w == word })
-}
-
 func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
 	t.Parallel()
 	states := []string{
@@ -153,33 +148,6 @@ func TestTheProblemsOfAnInspectionAreThoseThatGoExplains(t *testing.T) {
 		order = append(order, field[1])
 	}
 	require.Equal(t, order, counted)
-}
-
-func TestThePartsOfAnInspectionAreItsSteps(t *testing.T) {
-	t.Parallel()
-	raw := source(t, "pool_inspect.lua")
-	header := regexp.MustCompile(`part \((.*?)\)`).FindStringSubmatch(raw)
-	require.NotNil(t, header)
-	parts := strings.Split(header[1], ", ")
-	steps := found(`function steps\.(\w+)\(`, raw)
-	require.Equal(t, steps, distinct(slices.Clone(parts)))
-	for _, part := range parts[1:] {
-		require.Contains(t, raw, `"`+part+`"`, "some step leads there")
-	}
-	var named []string
-	ast.Inspect(parsed(t, "inspect.go"), func(n ast.Node) bool {
-		if f, ok := n.(*ast.FuncDecl); ok && f.Name.Name != "Inspect" {
-			return false
-		}
-		if word, ok := n.(*ast.BasicLit); ok && word.Kind == token.STRING && regexp.MustCompile(`^"\w+"$`).MatchString(word.Value) {
-			named = append(named, literal(t, word))
-		}
-		return true
-	})
-	named = without(distinct(named), "0") // a cursor
-	require.Equal(t, []string{"items", "links", "walk"}, slices.DeleteFunc(named, func(word string) bool {
-		return !slices.Contains(parts, word)
-	}))
 }
 
 func TestThePoliciesOfTheScriptsAreThoseOfTheConfig(t *testing.T) {

@@ -42,19 +42,31 @@ func TestAValueIsClosedWhenItsResourceIsRemoved(t *testing.T) {
 }
 
 func TestAValueIsClosedWithTheReleaseOfALeavingResource(t *testing.T) {
-	for name, leave := range map[string]func(w *world){
-		"removed by another process": func(w *world) { require.NoError(w.T, change(w.pool.Remove(w.T.Context(), []string{"a"}))) },
-		"expired":                    func(w *world) { w.Advance(2 * time.Second) },
+	removed := func(w *world) { require.NoError(w.T, change(w.pool.Remove(w.T.Context(), []string{"a"}))) }
+	for name, c := range map[string]struct {
+		leave func(w *world)
+		do    bool
+	}{
+		"removed by another process": {removed, false},
+		"expired":                    {func(w *world) { w.Advance(2 * time.Second) }, false},
+		"removed, of a Do":           {removed, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				_, err := w.pool.Add(t.Context(), []string{"a"}, &allocator.AddOptions{Expiry: time.Second})
-				require.NoError(t, err)
+				require.NoError(t, change(w.pool.Add(t.Context(), []string{"a"}, &allocator.AddOptions{Expiry: time.Second})))
 				d := w.desk(allocator.PoolConfig[string]{}, nil)
-				held := d.takes("a", nil)
-				leave(w)
-				d.requireClosed()
-				w.release(held)
+				leaves := func(context.Context, *allocator.Allocation[string]) error {
+					c.leave(w)
+					d.requireClosed()
+					return nil
+				}
+				if c.do {
+					require.NoError(t, d.Do(t.Context(), nil, leaves))
+				} else {
+					held := d.takes("a", nil)
+					_ = leaves(t.Context(), held)
+					w.release(held)
+				}
 				d.requireClosed("a")
 			})
 		})
@@ -82,26 +94,19 @@ func TestAnUnhealthyValueIsClosedAndOpenedAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
 		sick := true
-		d := w.desk(allocator.PoolConfig[string]{
-			FailureRest: time.Minute,
-			Healthy: func(_ context.Context, key string) error {
-				if sick && key == "a" {
-					return errMine
-				}
-				return nil
-			},
-		}, nil)
+		d := w.desk(allocator.PoolConfig[string]{Healthy: func(_ context.Context, key string) error {
+			if sick && key == "a" {
+				return errMine
+			}
+			return nil
+		}}, nil)
 		held, err := d.AllocateHealthy(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "b", held.Resource())
 		d.requireClosed("a")
-		info := w.status("a")
-		require.Equal(t, allocator.Resting, info.State)
-		require.Equal(t, errMine.Error(), info.Reason)
-		require.Equal(t, (time.Minute - w.Now()).Round(time.Second), info.Left.Round(time.Second))
+		require.Equal(t, errMine.Error(), w.status("a").Reason)
 		sick = false
-		q := d.queue(nil)
-		require.Equal(t, "a", q.GrantedBy(time.Minute).Resource())
+		require.Equal(t, "a", d.queue(nil).GrantedBy(time.Minute).Resource())
 		opened, _ := d.lists()
 		require.Equal(t, []string{"a", "b", "a"}, opened)
 		d.requireClosed("a")
@@ -121,25 +126,10 @@ func TestAValueStaysOpenAfterASwap(t *testing.T) {
 		require.Empty(t, closed)
 
 		// The one that left while it was held elsewhere is closed when it is swapped away.
-		_, err := d.Remove(t.Context(), []string{"a"})
-		require.NoError(t, err)
+		require.NoError(t, change(d.Remove(t.Context(), []string{"a"})))
 		d.requireClosed()
 		require.NoError(t, held.Swap(t.Context()))
 		d.requireClosed("a")
 		require.Equal(t, map[string]allocator.State{"b": allocator.Leased}, w.states())
-	})
-}
-
-func TestAValueIsClosedWithTheDoOfALeavingResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
-		require.NoError(t, d.Do(ctx, nil, func(context.Context, *allocator.Allocation[string]) error {
-			require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
-			d.requireClosed()
-			return nil
-		}))
-		d.requireClosed("a")
 	})
 }

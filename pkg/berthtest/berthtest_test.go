@@ -17,43 +17,6 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// 61 minutes of an expiry, of TIME in a script, and of pub/sub.
-func TestVirtualTime(t *testing.T) {
-	t.Parallel()
-	began := time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		redis := berthtest.Redis(t)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended, ticks := make(chan error, 1), make(chan time.Time, 100)
-		go func() {
-			ended <- redis.Receive(ctx, redis.B().Subscribe().Channel("ticks").Build(),
-				func(rueidis.PubSubMessage) { ticks <- time.Now() })
-		}()
-		synctest.Wait() // subscribed
-
-		start := time.Now()
-		script := rueidis.NewLuaScript(`
-			redis.call("PUBLISH", "ticks", "")
-			redis.call("SET", KEYS[1], "", "NX", "PX", 3660000)
-			return redis.call("TIME")`)
-		for minute := range 61 {
-			sent := start.Add(time.Duration(minute) * time.Minute)
-			now, err := script.Exec(ctx, redis, []string{"k"}, nil).AsIntSlice()
-			require.NoError(t, err)
-			require.Equal(t, []int64{sent.Unix(), int64(sent.Nanosecond() / 1000)}, now)
-			require.Equal(t, sent, <-ticks)
-			time.Sleep(time.Minute - time.Millisecond)
-			require.True(t, exists(t, redis, "k"))
-			time.Sleep(time.Millisecond)
-		}
-		require.False(t, exists(t, redis, "k"))
-
-		cancel()
-		require.ErrorIs(t, <-ended, context.Canceled)
-	})
-	require.Less(t, time.Since(began), time.Hour, "the hour was not waited for; it takes less than a second")
-}
-
 // The end of a bubble is the check: it fails if one goroutine is left.
 func TestEndsWithTheBubble(t *testing.T) {
 	t.Parallel()
@@ -135,15 +98,5 @@ func TestExamples(t *testing.T) {
 			t.Parallel()
 			test(t)
 		})
-	}
-}
-
-func TestEachIsItsOwn(t *testing.T) {
-	t.Parallel()
-	for range 2 {
-		redis := berthtest.Redis(t)
-		require.False(t, exists(t, redis, "k"))
-		require.NoError(t, redis.Do(context.Background(), redis.B().Set().Key("k").Value("v").Build()).Error())
-		require.True(t, exists(t, redis, "k"))
 	}
 }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -26,6 +24,18 @@ const margin = 62 * time.Millisecond
 var outages = map[string]func(*berthtest.Server, time.Duration){
 	"outage": (*berthtest.Server).Outage,
 	"hang":   (*berthtest.Server).Hang,
+}
+
+// inOutages runs a test in virtual time for each of them.
+func inOutages(t *testing.T, test func(t *testing.T, server *berthtest.Server, away func(time.Duration))) {
+	t.Helper()
+	for name, away := range outages {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, server *berthtest.Server) {
+				test(t, server, func(d time.Duration) { away(server, d) })
+			})
+		})
+	}
 }
 
 // The bound that docs/operations.md and the package's page give.
@@ -53,95 +63,70 @@ func TestAnOutageOfTwoFifthsOfTheLeaseLosesNothingWheneverItBegins(t *testing.T)
 
 // With a subscription open, a heartbeat due in the middle, and a claim that waits.
 func TestAnOutageShorterThanTheLeaseLosesNothing(t *testing.T) {
-	t.Parallel()
-	for name, away := range outages {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *berthtest.Server) {
-				ctx := context.Background()
-				a, b := start(t, server), start(t, server)
-				a.add("10.0.0.1:3128")
-				permit, lock, proxy := a.permit(&semaphore.AcquireOptions{Weight: 2}), a.lock(ctx, nil), a.proxy()
-				next := begin(func() (*semaphore.Permit, error) { return b.gpu.Acquire(ctx, nil) })
-				nextLock := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
-				nextProxy := begin(func() (*allocator.Allocation[string], error) { return b.pool.Allocate(ctx, nil) })
-				pass(time.Second)
-				away(server, 4*time.Second)
-				pass(time.Minute)
-				require.NoError(t, permit.Err())
-				require.NoError(t, lock.Err())
-				require.NoError(t, proxy.Err())
-				released := time.Now()
-				require.NoError(t, permit.Release(ctx))
-				require.NoError(t, lock.Release(ctx))
-				require.NoError(t, proxy.Release(ctx))
-				next.got(t)
-				nextLock.got(t)
-				nextProxy.got(t)
-				require.Equal(t, released, next.at, "by a push, for which it has subscribed again")
-				require.Equal(t, released, nextLock.at)
-				require.Equal(t, released, nextProxy.at)
-			})
-		})
-	}
+	inOutages(t, func(t *testing.T, server *berthtest.Server, away func(time.Duration)) {
+		ctx := context.Background()
+		a, b := start(t, server), start(t, server)
+		lock := a.lock(ctx, nil)
+		next := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
+		pass(time.Second)
+		away(4 * time.Second)
+		pass(time.Minute)
+		require.NoError(t, lock.Err())
+		released := time.Now()
+		require.NoError(t, lock.Release(ctx))
+		next.got(t)
+		require.Equal(t, released, next.at, "by a push, for which it has subscribed again")
+	})
 }
 
 func TestInAnOutageLongerThanTheLeaseTheHolderLearnsFirst(t *testing.T) {
-	t.Parallel()
-	for name, away := range outages {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *berthtest.Server) {
-				ctx := context.Background()
-				a, b := start(t, server), start(t, server)
-				began := time.Now()
-				lock := a.lock(ctx, nil)
-				next := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
-				pass(time.Second)
-				away(server, 20*time.Second)
-				<-lock.Done()
-				require.Equal(t, lease-margin, time.Since(began))
-				require.ErrorIs(t, lock.Err(), berth.ErrLost)
-				pass(time.Until(began.Add(21*time.Second - time.Millisecond)))
-				select {
-				case <-next.done:
-					require.Fail(t, "the server was away", next.err)
-				default:
-				}
-				require.Greater(t, next.got(t).Fence(), lock.Fence())
-				require.Less(t, next.at.Sub(began), 21*time.Second+lease/3)
-				server.Lose(next.hold) // all goes on
-				b.lock(ctx, nil)
-			})
-		})
-	}
+	inOutages(t, func(t *testing.T, server *berthtest.Server, away func(time.Duration)) {
+		ctx := context.Background()
+		a, b := start(t, server), start(t, server)
+		began := time.Now()
+		lock := a.lock(ctx, nil)
+		next := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
+		pass(time.Second)
+		away(20 * time.Second)
+		<-lock.Done()
+		require.Equal(t, lease-margin, time.Since(began))
+		require.ErrorIs(t, lock.Err(), berth.ErrLost)
+		pass(time.Until(began.Add(21*time.Second - time.Millisecond)))
+		select {
+		case <-next.done:
+			require.Fail(t, "the server was away", next.err)
+		default:
+		}
+		require.Greater(t, next.got(t).Fence(), lock.Fence())
+		require.Less(t, next.at.Sub(began), 21*time.Second+lease/3)
+		server.Lose(next.hold) // all goes on
+		b.lock(ctx, nil)
+	})
 }
 
 // Two that overlap end with the later end; one of 0 is a break of all connections.
 func TestOutagesOverlap(t *testing.T) {
-	for name, away := range outages {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *berthtest.Server) {
-				redis := server.Client()
-				set(t, redis, "k", "v")
-				away(server, 3*time.Second)
-				away(server, time.Second)
-				pass(2 * time.Second)
-				away(server, 500*time.Millisecond)
-				answers := func() bool {
-					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-					defer cancel()
-					return redis.Do(ctx, redis.B().Get().Key("k").Build()).Error() == nil
-				}
-				require.False(t, answers())
-				pass(700 * time.Millisecond) // 2.8 s, and the look takes 100 ms
-				require.False(t, answers())
-				pass(100 * time.Millisecond)
-				require.True(t, answers())
-				away(server, 0)
-				pass(0)
-				require.True(t, exists(t, redis, "k"))
-			})
-		})
-	}
+	inOutages(t, func(t *testing.T, server *berthtest.Server, away func(time.Duration)) {
+		redis := server.Client()
+		set(t, redis, "k", "v")
+		away(3 * time.Second)
+		away(time.Second)
+		pass(2 * time.Second)
+		away(500 * time.Millisecond)
+		answers := func() bool {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			return redis.Do(ctx, redis.B().Get().Key("k").Build()).Error() == nil
+		}
+		require.False(t, answers())
+		pass(700 * time.Millisecond) // 2.8 s, and the look takes 100 ms
+		require.False(t, answers())
+		pass(100 * time.Millisecond)
+		require.True(t, answers())
+		away(0)
+		pass(0)
+		require.True(t, exists(t, redis, "k"))
+	})
 }
 
 func TestAFailoverForgetsWhatWasWrittenSince(t *testing.T) {
@@ -201,36 +186,6 @@ func pexpiretime(t *testing.T, redis rueidis.Client, key string) int64 {
 	return at
 }
 
-// The order of those who wait is that from before.
-func TestWhoWaitsIsRestoredInOrder(t *testing.T) {
-	inBubble(t, func(t *testing.T, server *berthtest.Server) {
-		ctx := context.Background()
-		a, b := start(t, server), start(t, server)
-		before := server.Snapshot()
-		held := a.permit(&semaphore.AcquireOptions{Weight: 2})
-		var mu sync.Mutex
-		var order []int
-		var all sync.WaitGroup
-		for i := range 5 {
-			all.Go(func() {
-				permit, err := b.gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2})
-				mu.Lock()
-				order = append(order, i)
-				mu.Unlock()
-				if err == nil {
-					_ = permit.Release(ctx)
-				}
-			})
-			synctest.Wait()
-		}
-		server.Failover(before)
-		<-held.Done()
-		require.ErrorIs(t, held.Err(), berth.ErrLost)
-		all.Wait()
-		require.Equal(t, []int{0, 1, 2, 3, 4}, order)
-	})
-}
-
 // A failover within an outage does not end it.
 func TestAFailoverWithinAnOutage(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *berthtest.Server) {
@@ -266,16 +221,6 @@ func TestADelayedReplyIsLateByJustThat(t *testing.T) {
 		require.NoError(t, call.got(t).Err())
 		a.requireHeld(1)
 	})
-}
-
-func TestADelayedReplyInRealTime(t *testing.T) {
-	t.Parallel()
-	server := berthtest.New(t)
-	a := start(t, server)
-	server.DelayReplies(20 * time.Millisecond)
-	began := time.Now()
-	a.permit(nil)
-	require.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
 }
 
 // The script has run each time, and is sent again: it finds the same claim.
@@ -372,20 +317,15 @@ func TestTwoServersDoNotTouchEachOther(t *testing.T) {
 
 // The node is closed first, as a program's is: the calls that do not get through end.
 func TestCloseDuringAnOutage(t *testing.T) {
-	t.Parallel()
-	for name, away := range outages {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, server *berthtest.Server) {
-				a := start(t, server)
-				permit := a.permit(nil)
-				began := time.Now()
-				away(server, berth.Forever)
-				require.ErrorIs(t, a.node.Close(context.Background()), berth.ErrUnavailable)
-				require.ErrorIs(t, permit.Err(), berth.ErrReleased)
-				require.LessOrEqual(t, time.Since(began), 15*time.Second)
-			})
-		})
-	}
+	inOutages(t, func(t *testing.T, server *berthtest.Server, away func(time.Duration)) {
+		a := start(t, server)
+		permit := a.permit(nil)
+		began := time.Now()
+		away(berth.Forever)
+		require.ErrorIs(t, a.node.Close(context.Background()), berth.ErrUnavailable)
+		require.ErrorIs(t, permit.Err(), berth.ErrReleased)
+		require.LessOrEqual(t, time.Since(began), 15*time.Second)
+	})
 }
 
 // The end of a bubble is the check, and goleak: it fails if one goroutine is left.

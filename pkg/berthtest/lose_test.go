@@ -63,24 +63,18 @@ func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
 		ctx := context.Background()
 		a, b := start(t, server), start(t, server)
 		a.add("10.0.0.1:3128")
-
-		permit := a.permit(&semaphore.AcquireOptions{Weight: 2})
-		nextPermit := begin(func() (*semaphore.Permit, error) { return b.gpu.Acquire(ctx, nil) })
-		<-b.queued
-		server.Lose(permit)
-		require.Greater(t, nextPermit.got(t).Fence(), permit.Fence())
-
-		lock := a.lock(ctx, nil)
-		nextLock := begin(func() (*qlock.Lock, error) { return b.locks.Lock(ctx, "order:7", nil) })
-		<-b.queued
-		server.Lose(lock)
-		require.Greater(t, nextLock.got(t).Fence(), lock.Fence())
-
-		proxy := a.proxy()
-		nextProxy := begin(func() (berth.Hold, error) { return b.pool.Allocate(ctx, nil) })
-		<-b.queued
-		server.Lose(proxy)
-		require.Greater(t, nextProxy.got(t).Fence(), proxy.Fence())
+		for _, acquire := range []func(p *process) (berth.Hold, error){
+			func(p *process) (berth.Hold, error) { return p.gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) },
+			func(p *process) (berth.Hold, error) { return p.locks.Lock(ctx, "order:7", nil) },
+			func(p *process) (berth.Hold, error) { return p.pool.Allocate(ctx, nil) },
+		} {
+			hold, err := acquire(a)
+			require.NoError(t, err)
+			next := begin(func() (berth.Hold, error) { return acquire(b) })
+			<-b.queued
+			server.Lose(hold)
+			require.Greater(t, next.got(t).Fence(), hold.Fence())
+		}
 	})
 }
 

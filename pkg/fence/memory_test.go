@@ -49,38 +49,29 @@ func TestOtherCallsOfTheNameWaitForDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g fence.Memory
-		inside, leave := make(chan struct{}), make(chan struct{})
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			err := g.Do(t.Context(), invoice, 5, func() error {
+		inside, leave, done := make(chan struct{}), make(chan struct{}), make(chan error, 4)
+		go func() {
+			done <- g.Do(t.Context(), invoice, 5, func() error {
 				close(inside)
 				<-leave
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
+		}()
 		<-inside
-		calls, done := map[string]func() error{
-			"admit":  func() error { return g.Admit(t.Context(), invoice, 6) },
-			"do":     func() error { return g.Do(t.Context(), invoice, 6, func() error { return nil }) },
-			"forget": func() error { return g.Forget(t.Context(), invoice, 6) },
-		}, make(chan string, 3)
-		for name, call := range calls {
-			wg.Go(func() {
-				if err := call(); err != nil {
-					t.Error(name, err)
-				}
-				done <- name
-			})
+		for _, call := range []func() error{
+			func() error { return g.Admit(t.Context(), invoice, 6) },
+			func() error { return g.Do(t.Context(), invoice, 6, func() error { return nil }) },
+			func() error { return g.Forget(t.Context(), invoice, 6) },
+		} {
+			go func() { done <- call() }()
 		}
 		require.NoError(t, g.Admit(t.Context(), "another", 1))
 		time.Sleep(time.Hour)
 		require.Empty(t, done)
 		close(leave)
-		wg.Wait()
-		require.Len(t, done, len(calls))
+		for range cap(done) {
+			require.NoError(t, <-done)
+		}
 	})
 }
 
@@ -89,52 +80,31 @@ func TestTheContextEndsTheWaitForATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g fence.Memory
 		start := time.Now()
-		err := g.Do(t.Context(), invoice, 5, func() error {
+		require.NoError(t, g.Do(t.Context(), invoice, 5, func() error {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, errMine)
 			defer cancel()
 			err := g.Admit(ctx, invoice, 7)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.ErrorIs(t, err, errMine)
 			return nil
-		})
-		require.NoError(t, err)
+		}))
 		require.Equal(t, time.Minute, time.Since(start))
 		require.NoError(t, g.Admit(t.Context(), invoice, 6), "7 was not admitted")
 	})
 }
 
-func TestDoDoesNotRunForAStaleFence(t *testing.T) {
-	t.Parallel()
-	var g fence.Memory
-	require.NoError(t, g.Admit(t.Context(), invoice, 5))
-	err := g.Do(t.Context(), invoice, 4, func() error {
-		t.Error("it ran")
-		return nil
-	})
-	requireStale(t, err, invoice, 4, 5)
-}
-
 func TestAFailureInDoEndsTheTurnAndKeepsTheFence(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(g *fence.Memory){
-		"an error": func(g *fence.Memory) {
-			require.Equal(t, errMine, g.Do(t.Context(), invoice, 5, func() error { return errMine }))
-		},
-		"a panic": func(g *fence.Memory) {
-			require.PanicsWithValue(t, "mine", func() {
-				_ = g.Do(t.Context(), invoice, 5, func() error { panic("mine") })
-			})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var g fence.Memory
-			fail(&g)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			requireStale(t, g.Admit(ctx, invoice, 4), invoice, 4, 5)
-			require.NoError(t, g.Admit(ctx, invoice, 5))
-		})
+	var g fence.Memory
+	require.Equal(t, errMine, g.Do(t.Context(), "fails", 5, func() error { return errMine }))
+	require.PanicsWithValue(t, "mine", func() {
+		_ = g.Do(t.Context(), "panics", 5, func() error { panic("mine") })
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, name := range []string{"fails", "panics"} {
+		requireStale(t, g.Do(ctx, name, 4, func() error { panic("it ran") }), name, 4, 5)
+		require.NoError(t, g.Admit(ctx, name, 5))
 	}
 }
 

@@ -26,7 +26,9 @@ func TestMultiTellsAllInTheirOrder(t *testing.T) {
 	note := func(who string) observe.Observer {
 		return observe.Func(func(e observe.Event) { order = append(order, who+" "+e.Name) })
 	}
-	o := observe.Multi(note("first"), nil, note("second"), observe.Multi(nil, note("third")))
+	list := []observe.Observer{note("first"), nil, note("second"), observe.Multi(nil, note("third"))}
+	o := observe.Multi(list...)
+	list[0] = nil // the slice is its caller's
 	o.Observe(observe.Event{Name: "gpu"})
 	require.Equal(t, []string{"first gpu", "second gpu", "third gpu"}, order)
 }
@@ -39,15 +41,4 @@ func TestMultiLeavesOutWhatDoesNothing(t *testing.T) {
 		require.NotNil(t, nothing)
 		require.NotPanics(t, func() { nothing.Observe(observe.Event{}) })
 	}
-}
-
-func TestMultiKeepsItsObserversWhenTheCallerReusesTheSlice(t *testing.T) {
-	first, second, third := new(recorder), new(recorder), new(recorder)
-	list := []observe.Observer{first, second}
-	o := observe.Multi(list...)
-	list[0] = third
-	o.Observe(observe.Event{})
-	require.Len(t, first.events, 1)
-	require.Len(t, second.events, 1)
-	require.Empty(t, third.events)
 }
