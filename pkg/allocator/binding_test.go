@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -31,6 +30,8 @@ func (w *world) binding(name string) (string, time.Duration) {
 
 func to(name string) *allocator.AllocateOptions { return &allocator.AllocateOptions{Bind: name} }
 
+// Under each policy, whatever others take meanwhile. A resource that somebody else has it does not wait for: it is
+// bound to another one then.
 func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
 	for _, policy := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
 		t.Run(policy.String(), func(t *testing.T) {
@@ -45,173 +46,56 @@ func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
 					w.release(n.take(to("another")))
 					w.release(held)
 				}
-				bound, _ := w.binding("customer")
-				require.Equal(t, "c", bound)
-				w.inspect()
-			})
-		})
-	}
-}
-
-func TestAClaimIsBoundToWhatItGets(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c")
-		n, other := w.node(), w.node()
-		bound, _ := w.binding("customer")
-		require.Empty(t, bound)
-		held := n.takes("a", to("customer"))
-		bound, left := w.binding("customer")
-		require.Equal(t, "a", bound)
-		require.Equal(t, time.Hour, left, "as the default is")
-		w.release(held)
-		require.Equal(t, []string{"b", "c", "a"}, w.list())
-		other.takes("a", to("customer"))
-		other.takes("b", to("another"))
-		bound, _ = w.binding("another")
-		require.Equal(t, "b", bound)
-	})
-}
-
-// What the claim is bound to is not to be had: it gets another one at once, and stays
-// with that.
-func TestAClaimWhoseResourceIsNotToBeHadIsBoundToAnotherOne(t *testing.T) {
-	ctx := context.Background()
-	for name, c := range map[string]struct {
-		lose  func(w *world) // while time stands at 0
-		at    time.Duration
-		again func(w *world) // makes it free again; nil if it cannot be
-	}{
-		"it is leased": {
-			lose:  func(w *world) { w.acquireBound("x", "bound") },
-			again: func(w *world) { w.vacate("x") },
-		},
-		"it rests": {
-			lose:  func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", time.Hour, "", nil)) },
-			again: func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", 0, "", nil)) },
-		},
-		"it has expired": {
-			lose: func(w *world) {
-				_, err := w.pool.Add(ctx, []string{"bound"}, &allocator.AddOptions{Expiry: time.Second})
-				require.NoError(w.T, err)
-			},
-			at:    time.Second,
-			again: func(w *world) { w.add("bound") },
-		},
-		"it was removed": {
-			lose: func(w *world) {
-				_, err := w.pool.Remove(ctx, []string{"bound"})
-				require.NoError(w.T, err)
-			},
-			again: func(w *world) { w.add("bound") },
-		},
-		"it is leaving": {
-			lose: func(w *world) {
-				w.acquireBound("x", "bound")
-				_, err := w.pool.Remove(ctx, []string{"bound"})
-				require.NoError(w.T, err)
-			},
-			again: func(w *world) {
-				w.vacate("x")
-				w.add("bound")
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "bound", "c")
-				w.bind("customer", "bound", 0)
-				c.lose(w)
-				w.Until(c.at)
-				n := w.node()
-				held := n.takes("a", to("customer"))
-				bound, _ := w.binding("customer")
-				require.Equal(t, "a", bound)
-				c.again(w)
+				held := n.takes("c", to("customer"))
+				next := n.take(to("customer"))
 				w.release(held)
-				require.Equal(t, allocator.Free, w.status("bound").State)
-				n.takes("a", to("customer"))
+				bound, left := w.binding("customer")
+				require.Equal(t, next.Resource(), bound)
+				require.Equal(t, time.Hour, left, "as the default is")
 				w.inspect()
 			})
 		})
 	}
 }
 
-// acquireBound takes one resource for an hour, as occupy does.
-func (w *world) acquireBound(node, resource string) {
-	w.T.Helper()
-	w.bind("for "+node, resource, 0)
-	reply := w.acquireScript(node, node+".1", func(r *engine.Record) {
-		r.Lease, r.Wait, r.Extra = time.Hour, time.Hour, "o 0 3600000 0 0:for "+node
-	})
-	require.Equal(w.T, "granted", reply.Status())
-	require.Equal(w.T, node+".1", w.holder(resource))
-}
-
-func TestABoundClaimGetsItsResourceFromAHolderWhoseLeaseRanOut(t *testing.T) {
-	ctx := context.Background()
-	for name, lose := range map[string]func(w *world){
-		"a lease": func(w *world) {
-			w.bind("for x", "bound", 0)
-			w.acquireScript("x", "x.1", func(r *engine.Record) { r.Extra = "o 0 3600000 0 0:for x" })
-			require.Equal(w.T, "x.1", w.holder("bound"))
-		},
-		"a rest": func(w *world) { require.NoError(w.T, w.pool.Rest(ctx, "bound", lease, "", nil)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "bound", "c")
-				w.bind("customer", "bound", 0)
-				lose(w)
-				n := w.node()
-				w.Until(lease)
-				require.NotContains(t, w.list(), "bound", "nobody has swept it")
-				n.Fresh()
-				n.takes("bound", to("customer"))
-				require.Equal(t, map[string]int{"pool_acquire": 1}, n.Scripts())
-				w.inspect()
-			})
-		})
-	}
-}
-
+// However it was made, and for however long.
 func TestABindingEndsExactlyWhenItShould(t *testing.T) {
-	ctx := context.Background()
-	for name, c := range map[string]struct {
-		lasts, ends time.Duration
-	}{"a second": {time.Second, time.Second}, "the default": {0, time.Hour}} {
-		for by, begin := range map[string]func(w *world, n *proc){
-			"Bind": func(w *world, _ *proc) { w.bind("customer", "b", c.lasts) },
-			"an allocation": func(w *world, n *proc) {
-				w.bind("customer", "b", ms)
-				held := n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: c.lasts})
-				w.release(held)
+	for lasts, ends := range map[time.Duration]time.Duration{
+		time.Second: time.Second, 0: time.Hour, berth.Forever: berth.Forever,
+	} {
+		inEach(t, map[string]func(w *world, n *proc){
+			lasts.String() + " from Bind": func(w *world, _ *proc) { w.bind("customer", "b", lasts) },
+			lasts.String() + " from an allocation": func(w *world, n *proc) {
+				w.bind("customer", "b", ms) // an earlier end is in the line
+				w.release(n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: lasts}))
 			},
-		} {
-			t.Run(name+" from "+by, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					w.add("a", "b")
-					begin(w, w.node())
-					bound, left := w.binding("customer")
-					require.Equal(t, "b", bound)
-					require.Equal(t, c.ends, left)
-					w.Until(c.ends - ms)
-					bound, left = w.binding("customer")
-					require.Equal(t, "b", bound)
-					require.Equal(t, ms, left)
-					w.Until(c.ends)
-					bound, left = w.binding("customer")
-					require.Empty(t, bound)
-					require.Zero(t, left)
-					require.Empty(t, testkit.Collect(t, w.ops().Bindings(ctx, proxies)))
-					n := w.node()
-					before := w.list()[0]
-					n.takes(before, to("customer"))
-				})
-			})
-		}
+		}, func(t *testing.T, w *world, begin func(w *world, n *proc)) {
+			w.add("a", "b")
+			n := w.node()
+			begin(w, n)
+			bound, left := w.binding("customer")
+			require.Equal(t, "b", bound)
+			require.Equal(t, ends, left)
+			w.Until(min(ends, 3*time.Hour) - ms)
+			require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
+			bound, left = w.binding("customer")
+			require.Equal(t, "b", bound)
+			if ends == berth.Forever {
+				require.Equal(t, ends, left)
+				return
+			}
+			require.Equal(t, ms, left)
+			w.Until(ends)
+			bound, left = w.binding("customer")
+			require.Empty(t, bound)
+			require.Zero(t, left)
+			require.Empty(t, testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
+			n.takes(w.list()[0], to("customer"))
+		})
 	}
 }
 
+// What an operator has bound for longer than a grant asks for stays so.
 func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
@@ -221,39 +105,25 @@ func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 			w.Advance(900 * ms)
 			w.release(n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: time.Second}))
 		}
+		for _, longer := range []time.Duration{berth.Forever, 2 * time.Hour} {
+			w.bind("customer", "b", longer)
+			w.release(n.takes("b", to("customer")))
+			_, left := w.binding("customer")
+			require.Equal(t, longer, left)
+		}
+		held := n.takes("b", to("customer"))
+		w.release(n.takes("a", to("customer")))
+		bound, left := w.binding("customer")
+		require.Equal(t, "a", bound)
+		require.Equal(t, time.Hour, left, "another resource has a binding of its own")
+		w.release(held)
+		w.bind("customer", "b", time.Second)
 		w.Advance(time.Second)
 		_, err := w.ops().Sweep(t.Context(), proxies)
 		require.NoError(t, err)
 		require.NotContains(t, w.Dump(), "customer", "it has been dropped")
 		w.inspect()
 	})
-}
-
-func TestABindingWithoutEndLasts(t *testing.T) {
-	for by, begin := range map[string]func(w *world, n *proc){
-		"Bind": func(w *world, _ *proc) { w.bind("customer", "b", berth.Forever) },
-		"an allocation": func(w *world, n *proc) {
-			w.bind("customer", "b", time.Minute) // a shorter one before has an end in the line
-			w.release(n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: berth.Forever}))
-		},
-	} {
-		t.Run(by, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				begin(w, w.node())
-				w.Until(3 * time.Hour)
-				_, err := w.ops().Sweep(t.Context(), proxies)
-				require.NoError(t, err)
-				bound, left := w.binding("customer")
-				require.Equal(t, "b", bound)
-				require.Equal(t, berth.Forever, left)
-				require.Equal(t, []allocator.Binding{{Name: "customer", Resource: "b", Left: berth.Forever}},
-					testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
-				w.node().takes("b", to("customer"))
-				w.inspect()
-			})
-		})
-	}
 }
 
 func TestBindingsAreMadeListedAndEnded(t *testing.T) {
@@ -309,92 +179,31 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 	})
 }
 
-// Two come free in one script. The first in line gets the one that came back first,
-// unless it is bound to the other.
+// Two come free in one script. The first in line gets the one that came back first, unless it is bound to the other:
+// a binding is a wish, and who waits does not wait for its resource.
 func TestABoundClaimThatWaitsGetsItsResourceAtTheHandOff(t *testing.T) {
-	ctx := context.Background()
-	for name, c := range map[string]struct {
-		binds         []string // of those who wait
-		first, second string
-		bound         string // to what customer is bound then
-	}{
-		"nobody is bound":                      {[]string{"", ""}, "a", "b", "b"},
-		"the first is":                         {[]string{"customer", ""}, "b", "a", "b"},
-		"the second is":                        {[]string{"", "customer"}, "a", "b", "b"},
-		"the first of two to the same":         {[]string{"customer", "customer"}, "b", "a", "a"},
-		"the second to what the first has got": {[]string{"", "other"}, "a", "b", "b"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				w.acquireScript("x", "x.1")
-				w.acquireScript("y", "y.1")
-				w.bind("customer", "b", 0)
-				w.bind("other", "a", 0)
-				w.Until(time.Second)
-				n, m := w.node(), w.node()
-				first := n.queue(to(c.binds[0]))
-				second := m.queue(to(c.binds[1]))
-				first.getsIn(lease, c.first)
-				second.getsIn(lease, c.second)
-				bound, _ := w.binding("customer")
-				require.Equal(t, c.bound, bound)
-				if c.binds[1] == "other" {
-					bound, left := w.binding("other")
-					require.Equal(t, "b", bound)
-					require.Equal(t, time.Hour, left, "from the grant on")
-				}
-				w.inspect()
-				_, err := w.ops().Sweep(ctx, proxies)
-				require.NoError(t, err)
-			})
-		})
-	}
-}
-
-// A binding is a wish and no claim: who waits does not wait for its resource.
-func TestABoundClaimThatWaitsTakesWhatComesFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	inEach(t, map[string][3]string{ // to what the first and the second are bound, and what customer is bound to then
+		"nobody is bound":                      {"", "", "b"},
+		"the first is":                         {"customer", "", "b"},
+		"the second is":                        {"", "customer", "b"},
+		"the first of two to the same":         {"customer", "customer", "a"},
+		"the second to what the first has got": {"", "other", "b"},
+	}, func(t *testing.T, w *world, c [3]string) {
 		w.add("a", "b")
-		w.occupy("x")
-		w.occupy("y")
+		w.acquireScript("x", "x.1")
+		w.acquireScript("y", "y.1")
 		w.bind("customer", "b", 0)
-		n := w.node()
-		q := n.queue(to("customer"))
-		w.vacate("x")
-		q.gets(0, "a")
-		bound, _ := w.binding("customer")
-		require.Equal(t, "a", bound)
-	})
-}
-
-// What an operator has bound for longer than a grant asks for stays so.
-func TestAGrantShortensNoBinding(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
-		w.bind("customer", "b", berth.Forever)
-		for range 3 {
-			w.release(n.takes("b", to("customer")))
-			bound, left := w.binding("customer")
-			require.Equal(t, "b", bound)
-			require.Equal(t, berth.Forever, left)
+		w.bind("other", "a", 0)
+		w.Until(time.Second)
+		first, second := w.node().queue(to(c[0])), w.node().queue(to(c[1]))
+		gets := []string{"a", "b"}
+		if c[0] == "customer" {
+			gets = []string{"b", "a"}
 		}
-		w.bind("customer", "b", 2*time.Hour)
-		b := n.takes("b", to("customer"))
-		_, left := w.binding("customer")
-		require.Equal(t, 2*time.Hour, left, "an operator may shorten it")
-		w.release(b)
-		w.Advance(90 * time.Minute)
-		w.release(n.takes("b", to("customer")))
-		_, left = w.binding("customer")
-		require.Equal(t, time.Hour, left, "and a grant lengthens it")
-		held := n.takes("b", &allocator.AllocateOptions{Bind: "customer", BindFor: berth.Forever})
-		w.release(n.takes("a", to("customer")))
-		bound, left := w.binding("customer")
-		require.Equal(t, "a", bound, "another resource has a binding of its own")
-		require.Equal(t, time.Hour, left)
-		w.release(held)
+		first.getsIn(lease, gets[0])
+		second.getsIn(lease, gets[1])
+		bound, _ := w.binding("customer")
+		require.Equal(t, c[2], bound)
 		w.inspect()
 	})
 }

@@ -45,7 +45,13 @@ func TestADetachedHoldEndsWithItsLease(t *testing.T) {
 		require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		require.NoError(t, a.Release(context.Background()), "a deferred one may stay")
 		require.Equal(t, allocator.Leased, w.status("a").State)
-		n.queue(nil).GrantedBy(time.Second + lease)
+		w.release(n.queue(nil).GrantedBy(time.Second + lease))
+		for _, ends := range []func(){func() { w.Advance(lease) }, func() { w.Do("FLUSHALL") }} {
+			token := detach(t, n.takes("a", nil))
+			ends()
+			require.ErrorIs(t, second(w.node().Resume(context.Background(), token)), berth.ErrNotHeld)
+		}
+		require.Empty(t, w.Keys())
 	})
 }
 
@@ -87,27 +93,6 @@ func TestADetachedHoldOutlivesItsNode(t *testing.T) {
 	})
 }
 
-// A resource that leaves, or rests, meanwhile is as with any other hold.
-func TestWhatHappensToADetachedHoldsResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		n, m := w.node(), w.node()
-		first, second := detach(t, n.takes("a", nil)), detach(t, n.takes("b", nil))
-		_, err := m.Remove(ctx, []string{"a"})
-		require.NoError(t, err)
-		require.NoError(t, m.Rest(ctx, "b", time.Minute, "mine", nil))
-		a, err := m.Resume(ctx, first)
-		require.NoError(t, err)
-		b, err := m.Resume(ctx, second)
-		require.NoError(t, err)
-		w.release(a)
-		w.release(b)
-		require.Equal(t, map[string]allocator.State{"b": allocator.Resting}, w.states())
-		require.Equal(t, "mine", w.status("b").Reason)
-	})
-}
-
 func TestAResumeWhoseOpenFailsGivesBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
@@ -119,22 +104,5 @@ func TestAResumeWhoseOpenFailsGivesBack(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		w.requireIdle()
-	})
-}
-
-func TestAResumeAfterTheLeaseOrAFlush(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
-		token := detach(t, n.takes("a", nil))
-		w.Advance(lease)
-		_, err := w.node().Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
-		token = detach(t, n.takes("a", nil))
-		w.Do("FLUSHALL")
-		_, err = w.node().Resume(ctx, token)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
-		require.Empty(t, w.Keys())
 	})
 }

@@ -2,6 +2,7 @@ package allocator_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -26,33 +28,21 @@ func slowly(takes time.Duration, resources ...string) func(context.Context) ([]s
 	}
 }
 
-func TestTheFirstTryOfAPoolWaitsForItsSource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(3*time.Second, "a")})
-		_, err := n.TryAllocate(context.Background(), nil)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, w.Now(), 3*time.Second)
-	})
-}
-
 func TestATryIsRepeatedWhereTheSourceAnsweredBehindIt(t *testing.T) {
-	for name, c := range map[string]struct{ lists, behind time.Duration }{
+	type row struct{ lists, behind time.Duration }
+	inEach(t, map[string]row{
 		"the Source answers before the call looks": {time.Second, 1500 * ms},
 		"the call looks first":                     {time.Second, 500 * ms},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeWith(node.Config{Observer: observe.Func(func(ev observe.Event) {
-					if ev.Kind == observe.Refused { // between the server's word and the look at the refreshes
-						time.Sleep(c.behind)
-					}
-				})}, allocator.PoolConfig[string]{Source: slowly(c.lists, "a")})
-				_, err := n.TryAllocate(context.Background(), nil)
-				require.NoError(t, err)
-				require.Equal(t, 2, n.Count("pool_acquire"))
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		n := w.nodeWith(node.Config{Observer: observe.Func(func(ev observe.Event) {
+			if ev.Kind == observe.Refused { // between the server's word and the look at the refreshes
+				time.Sleep(c.behind)
+			}
+		})}, allocator.PoolConfig[string]{Source: slowly(c.lists, "a")})
+		_, err := n.TryAllocate(context.Background(), nil)
+		require.NoError(t, err)
+		require.Equal(t, 2, n.Count("pool_acquire"))
+	})
 }
 
 func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
@@ -88,50 +78,32 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 
 // What a process replaces goes one after the other, whatever it is.
 func TestAProcessDoesNotSupersedeItself(t *testing.T) {
-	for name, other := range map[string]struct {
+	type row struct {
 		do    func(n *proc) error
 		stays int
-	}{
+	}
+	inEach(t, map[string]row{
 		"Clear":   {func(n *proc) error { return change(n.Clear(context.Background())) }, 0},
 		"Replace": {func(n *proc) error { return change(n.Replace(context.Background(), many("o", 3), nil)) }, 3},
 		"Refresh": {func(n *proc) error { return change(n.Refresh(context.Background())) }, 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(0, many("s", 3)...)})
-				w.Advance(time.Second)
-				ended := make(chan error, 1)
-				begun := false
-				replaced, err := n.Replace(context.Background(), many("r", 210), &allocator.AddOptions{
-					Progress: func(int, int) {
-						if !begun { // in the middle
-							begun = true
-							go func() { ended <- other.do(n) }()
-							synctest.Wait()
-						}
-					},
-				})
-				require.NoError(t, err)
-				require.Equal(t, 210, replaced.Added)
-				require.NoError(t, <-ended)
-				require.Equal(t, other.stays, w.inspect().Resources, "the later one decides")
-			})
-		})
-	}
-}
-
-func TestAnotherProcessSupersedesAReplace(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		_, err := n.Replace(context.Background(), many("r", 500), &allocator.AddOptions{
-			Progress: func(done, _ int) {
-				if done == 200 {
-					require.NoError(t, change(other.Replace(context.Background(), []string{"a"}, nil)))
+	}, func(t *testing.T, w *world, other row) {
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(0, many("s", 3)...)})
+		w.Advance(time.Second)
+		ended := make(chan error, 1)
+		begun := false
+		replaced, err := n.Replace(context.Background(), many("r", 210), &allocator.AddOptions{
+			Progress: func(int, int) {
+				if !begun { // in the middle
+					begun = true
+					go func() { ended <- other.do(n) }()
+					synctest.Wait()
 				}
 			},
 		})
-		require.ErrorIs(t, err, berth.ErrStale)
-		require.Equal(t, []string{"a"}, w.list())
+		require.NoError(t, err)
+		require.Equal(t, 210, replaced.Added)
+		require.NoError(t, <-ended)
+		require.Equal(t, other.stays, w.inspect().Resources, "the later one decides")
 	})
 }
 
@@ -148,5 +120,46 @@ func TestAReplaceThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, 300, w.inspect().Resources)
+	})
+}
+
+// Each claim of the call is one who waits, and none is counted between two of them.
+// The end of every process in these tests looks at how many wait too: see testkit.Process.Shut.
+func TestTheEventsSayHowManyWaitForAHealthyResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		bad := 2
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			FailureRest: time.Second,
+			Healthy: func(context.Context, string) error {
+				if bad--; bad >= 0 {
+					return errors.New("worn out")
+				}
+				return nil
+			},
+		})
+		q := testkit.Queue(ctx, w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
+			return n.AllocateHealthy(ctx, nil)
+		})
+		require.Equal(t, 1, n.Waiting())
+		w.add("a")
+		<-q.Done
+		require.NoError(t, q.Err)
+		require.Zero(t, n.Waiting())
+		require.Len(t, n.Told(observe.Queued), 3)
+		require.Len(t, n.Told(observe.Granted), 3)
+	})
+}
+
+func TestATryThatWaitsForTheSourceDoesNotWaitInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(3*time.Second, "a")})
+		_, err := n.TryAllocate(context.Background(), nil)
+		require.NoError(t, err)
+		require.Equal(t, 3*time.Second, w.Now())
+		require.Zero(t, n.Waiting())
+		require.Empty(t, n.Told(observe.Queued))
+		require.Len(t, n.Told(observe.Refused), 1)
+		require.Len(t, n.Told(observe.Granted), 1)
 	})
 }

@@ -2,15 +2,13 @@ package allocator_test
 
 import (
 	"context"
-	"fmt"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/observe"
@@ -56,15 +54,9 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 		// The resources are gone too: nobody is granted anything.
 		require.Equal(t, before, w.waiters())
 		require.Zero(t, w.inspect().Resources)
-		restored := 0
 		for _, n := range nodes {
-			for _, kind := range n.Kinds() {
-				if kind == observe.Restored {
-					restored++
-				}
-			}
+			require.Len(t, n.Told(observe.Restored), 4)
 		}
-		require.Equal(t, 12, restored)
 
 		// And when there are some again, they are granted in that order.
 		w.add("c")
@@ -78,42 +70,26 @@ func TestAfterAFlushThoseWhoWaitStandInTheirOldOrder(t *testing.T) {
 	})
 }
 
-// Some have come again before a waiting node has asked: the first that asks may get
-// one at once, and never more than there are.
-func TestAfterAFlushWhatIsAddedAtOnceGoesToThoseWhoAskFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("x")
-		n := w.node()
-		first, second := n.queue(nil), n.queue(nil)
-		w.Advance(10 * ms)
-		w.Do("FLUSHALL")
-		w.add("a")
-		lucky := w.node().takes("a", nil)
-		late := w.node().queue(nil)
-		w.Until(3 * time.Second)
-		require.Equal(t, 3, w.inspect().Waiting)
-		for _, q := range []*wait{first, second, late} {
-			require.True(t, q.Pending())
-			w.release(lucky)
-			lucky = q.gets(3*time.Second, "a")
-		}
-	})
-}
-
-// What is lost is lost as a whole: no key of an evicted pool lives on by itself.
+// What is lost is lost as a whole: no key of an evicted pool lives on by itself, and what a call finds there counts for
+// nothing.
 func TestAPoolWhoseStateWasEvictedBeginsAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
+		ctx := t.Context()
+		w.add("a", "b", "d")
 		w.bind("customer", "b", 0)
+		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: 500 * ms})
+		require.NoError(t, err)
 		n := w.node()
 		held := n.takes("a", nil)
+		w.acquireScript("dead", "dead.1", func(r *engine.Record) { r.Lease = 500 * ms })
+		w.Advance(500 * ms)
 		w.Do("DEL", stateKey)
-		_, err := n.TryAllocate(t.Context(), nil)
+		_, err = n.TryAllocate(ctx, nil)
 		require.ErrorIs(t, err, berth.ErrBusy)
-		require.ErrorIs(t, w.pool.Rest(t.Context(), "b", time.Second, "", nil), berth.ErrAbsent)
-		require.ErrorIs(t, w.pool.Bind(t.Context(), "customer", "b", nil), berth.ErrAbsent)
-		require.ErrorIs(t, held.Release(t.Context()), berth.ErrNotHeld)
+		require.ErrorIs(t, w.pool.Rest(ctx, "b", time.Second, "", nil), berth.ErrAbsent)
+		require.ErrorIs(t, w.pool.Bind(ctx, "customer", "b", nil), berth.ErrAbsent)
+		require.ErrorIs(t, held.Release(ctx), berth.ErrNotHeld)
+		require.Zero(t, w.Int("EXISTS", stateKey))
 		w.add("c")
 		require.Equal(t, map[string]allocator.State{"c": allocator.Free}, w.states())
 		w.inspect()
@@ -122,128 +98,48 @@ func TestAPoolWhoseStateWasEvictedBeginsAnew(t *testing.T) {
 	})
 }
 
-func TestAPoolWithResourcesNeverExpires(t *testing.T) {
-	ctx := context.Background()
+// Its holder is dead: an operator names the claim, or its release comes after all.
+func TestAResourceWhoseLineWasDeletedComesBackByForce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		never := func() {
-			t.Helper()
-			require.EqualValues(t, -1, w.Expiry())
-		}
-		w.add("a", "b", "c")
-		never()
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
-		held := n.takes("a", to("customer"))
-		never()
-		w.Advance(3 * time.Second)
-		never()
-		w.release(held)
-		never()
-		require.NoError(t, w.pool.Rest(ctx, "b", time.Second, "mine", nil))
-		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Hour})
-		require.NoError(t, err)
-		held, short := n.takes("c", nil), n.takes("short", nil)
-		q := n.queue(nil)
-		require.True(t, q.Pending())
-		never()
-		q.Cancel(nil)
-		<-q.Done
-		w.release(held)
-		w.release(short)
-		never()
-		w.Advance(time.Minute)
-
-		// Then everything goes, and the keys with it, at one instant.
-		held = n.take(&allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
-		_, err = w.pool.Clear(ctx)
-		require.NoError(t, err)
-		expiry := w.Expiry()
-		require.GreaterOrEqual(t, expiry, w.Now()+time.Minute+time.Minute, "the holder is still to be known")
-		require.LessOrEqual(t, expiry, w.Now()+2*time.Minute+time.Second)
-		w.add("a")
-		never()
-		_, err = w.pool.Remove(ctx, []string{"a"})
-		require.NoError(t, err)
-		w.release(held)
-		require.Positive(t, w.Expiry())
-		w.inspect()
-		w.Advance(3 * time.Minute)
-		require.Empty(t, w.Keys())
-	})
-}
-
-func TestAPoolThatIsOnlyWaitedForExpiresWithThoseWhoWait(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.queue(nil)
-		require.Positive(t, w.Expiry())
-		w.Advance(90 * time.Second)
-		require.Greater(t, w.Expiry(), w.Now()+time.Minute)
+		w.add("r1")
+		n, m := w.node(), w.node()
+		x := n.takes("r1", nil)
+		q := m.queue(nil)
 		n.Die()
-		w.Advance(time.Minute + 2*lease)
-		require.Empty(t, w.Keys())
+		w.Do("DEL", lineKey)
+		w.Until(lease/3 + 10*ms)
+		require.True(t, q.Pending())
+		require.Equal(t, []int64{0, 1}, []int64{w.Field("used"), w.Field("waiting")})
+		require.NoError(t, m.force(x.ID()))
+		held := q.gets(w.Now(), "r1")
+		w.release(held)
+		w.inspect()
 	})
 }
 
-// A pool that nobody touched for days: holders died, rests ended, bindings and
-// resources expired, and nothing was swept.
-func TestAPoolThatNobodyTouchedForDaysHasLostNothing(t *testing.T) {
-	ctx := context.Background()
-	inWorld(t, func(t *testing.T, w *world) {
-		const all = 40
-		for i := range all {
-			w.add(fmt.Sprint("r", i))
-		}
-		_, err := w.pool.Add(ctx, []string{"short1", "short2"}, &allocator.AddOptions{Expiry: time.Minute})
-		require.NoError(t, err)
-		for i := range 10 {
-			w.acquireScript("dead", fmt.Sprint("dead.", i), cooling(time.Duration(i)*time.Hour))
-		}
-		for i := 20; i < 30; i++ {
-			require.NoError(t, w.pool.Rest(ctx, fmt.Sprint("r", i), time.Duration(i)*time.Minute, "", nil))
-		}
-		w.bind("forever", "r5", berth.Forever)
-		w.bind("an hour", "r6", 0)
-		require.NoError(t, w.pool.Rest(ctx, "r39", berth.Forever, "mine", nil))
-		before := w.Dump()
-		w.Until(2 * 24 * time.Hour)
-		require.Equal(t, before, w.Dump())
-		require.EqualValues(t, -1, w.Expiry())
-
-		n := w.node()
-		got := make(map[string]bool)
-		got[n.takes("r5", to("forever")).Resource()] = true
-		for range all - 2 {
-			got[n.take(nil).Resource()] = true
-		}
-		require.Len(t, got, all-1, "each is there once")
-		_, err = n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
-		stats := w.inspect()
-		require.Equal(t, all, stats.Resources, "those that expired are not")
-		require.Equal(t, 1, stats.Resting)
-		require.Equal(t, all-1, stats.Leased)
-		synctest.Wait()
-	})
-}
-
-// Whoever waits finds the pool empty with the next heartbeat, and asks its Source then, and once.
-func TestAfterAFlushTheSourceIsAskedWithTheNextHeartbeat(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var asked atomic.Int64
-		n := w.nodeOf(allocator.PoolConfig[string]{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
-			asked.Add(1)
-			return []string{"a"}, nil
-		}})
-		n.take(nil)
-		q := n.queue(nil)
-		w.Advance(time.Minute)
-		require.EqualValues(t, 1, asked.Load())
-		w.Do("FLUSHALL")
-		w.Advance(lease / 3)
-		require.False(t, q.Pending())
-		require.NoError(t, q.Err)
-		require.Equal(t, "a", q.Got.Resource())
-		w.Advance(time.Minute)
-		require.EqualValues(t, 2, asked.Load())
-	})
+func TestCountsOfAPoolThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
+	for _, field := range []string{"v", "pool"} {
+		t.Run(field, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				w.add("r1")
+				n, m := w.node(), w.node()
+				x := n.takes("r1", nil)
+				q := m.queue(nil)
+				before, err := w.Do("HGET", stateKey, field).ToString()
+				require.NoError(t, err)
+				w.Do("HSET", stateKey, field, "rubbish")
+				dump := w.Dump()
+				_, err = m.TryAllocate(ctx, nil)
+				require.ErrorContains(t, err, "is not Berth's")
+				require.ErrorContains(t, x.Renew(ctx), "is not Berth's")
+				<-q.Done
+				require.ErrorContains(t, q.Err, "is not Berth's")
+				require.LessOrEqual(t, q.At, lease/3)
+				require.Equal(t, dump, w.Dump())
+				w.Do("HSET", stateKey, field, before)
+				w.release(x)
+			})
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -135,9 +134,9 @@ func TestTheLaneOfARemovedResourceIsEmptiedWithoutItsCaller(t *testing.T) {
 func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const many = 400
-		key := func(i int) string { return fmt.Sprintf("r%04d", i) }
+		all := numbered(many)
 		w.CallOn([]string{stateKey}, "pool_refresh", "turn", "60000", "0", "60000") // it has a Source
-		w.stood("n", 0, many, func(i int) string { return "- " + key(i) })
+		w.stood("n", 0, many, func(i int) string { return "- " + all[i] })
 		require.EqualValues(t, many, w.Field("waiting"))
 		require.Equal(t, 1, w.sweeps())
 		require.EqualValues(t, many, w.Field("waiting"), "it is not filled yet")
@@ -146,7 +145,7 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 		for from := 0; from < many; from += 200 {
 			args := []string{"0", "0", gen, "0", ""}
 			for i := from; i < from+200; i += 2 {
-				args = append(args, key(i))
+				args = append(args, all[i])
 			}
 			if r = w.bounded("pool_add", args...); line.More(&r, 3) && from%400 == 0 {
 				w.sweeps()
@@ -162,7 +161,7 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 		held := w.holds()
 		require.Len(t, held, many/2)
 		for i := 0; i < many; i += 2 {
-			require.Equal(t, fmt.Sprintf("n.%d", i), held[key(i)])
+			require.Equal(t, fmt.Sprintf("n.%d", i), held[all[i]])
 		}
 		require.Zero(t, w.Field("waiting"))
 		require.Zero(t, w.parked())
@@ -170,77 +169,39 @@ func TestHundredsWaitForAPoolThatIsFilledWithHalf(t *testing.T) {
 	})
 }
 
-// A claim for any resource stands in the middle of many who have been left over.
+// Many have been left over by a script that stopped at its bound. Neither those who stand in line behind them pass them,
+// nor somebody who comes before they have been looked at.
 func TestNobodyPassesALaneThatWasLeftOver(t *testing.T) {
-	for _, policy := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
-		t.Run(policy.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				require.NoError(t, w.ops().Set(context.Background(), proxies, "", allocator.Settings{Policy: policy}))
-				const many = 200
-				key := func(i int) string { return fmt.Sprintf("r%04d", i) }
-				w.stood("n", 0, many, func(i int) string { return "- " + key(i) })
-				for i := range 3 { // in line, behind all of them
-					reply := w.acquireScript("g", "g."+strconv.Itoa(i), wants("", "", 0))
-					require.Equal(t, "queued", reply.Status())
-				}
-				args := []string{"0", "0", "0", "1", ""}
-				for i := range many {
-					args = append(args, key(i))
-				}
-				r := w.bounded("pool_add", args...)
-				require.True(t, line.More(&r, 3))
-				reply := w.acquireScript("late", "late.1", wants("", "", 0))
-				require.Equal(t, "queued", reply.Status())
-				w.sweeps()
-				held := w.holds()
-				for i := range many {
-					require.Equal(t, fmt.Sprintf("n.%d", i), held[key(i)])
-				}
-				require.EqualValues(t, 4, w.Field("waiting"))
-				w.inspect()
-			})
-		})
+	type row struct {
+		policy  allocator.Policy
+		inLine  int
+		arrives string // the resource that is wanted by who comes
 	}
-}
-
-// Nor does somebody who comes before they have been looked at.
-func TestAnArrivalPassesNoLaneThatWasLeftOver(t *testing.T) {
-	for kind, wanted := range map[string]string{"any": "", "the same": "r0150"} {
-		t.Run(kind, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				const many = 200
-				w.stood("n", 0, many, func(i int) string { return fmt.Sprintf("- r%04d", i) })
-				args := []string{"0", "0", "0", "1"}
-				for i := range many {
-					args = append(args, fmt.Sprintf("r%04d", i))
-				}
-				r := w.bounded("pool_add", args...)
-				require.True(t, line.More(&r, 3))
-				require.NotEmpty(t, w.list())
-				reply := w.acquireScript("late", "late.1", wants(wanted, "", 0))
-				require.Equal(t, "queued", reply.Status())
-				w.sweeps()
-				require.Equal(t, "n.150", w.holds()["r0150"])
-				require.EqualValues(t, 1, w.Field("waiting"))
-				w.inspect()
-			})
-		})
-	}
-}
-
-// A claim that has died waiting is dropped when its resource comes free.
-func TestADeadClaimOfALaneIsDroppedWhenItsTurnComes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("holder")
-		reply := w.acquireScript("dead", "dead.1", wants("a", "", 0), func(r *engine.Record) { r.Wait = lease })
+	inEach(t, map[string]row{
+		"those in line, the least recent": {allocator.LeastRecent, 3, ""},
+		"those in line, the most recent":  {allocator.MostRecent, 3, ""},
+		"those in line, at random":        {allocator.Random, 3, ""},
+		"who wants any":                   {allocator.LeastRecent, 0, ""},
+		"who wants the same":              {allocator.LeastRecent, 0, "r0150"},
+	}, func(t *testing.T, w *world, c row) {
+		require.NoError(t, w.ops().Set(t.Context(), proxies, "", allocator.Settings{Policy: c.policy}))
+		all := numbered(200)
+		w.stood("n", 0, len(all), func(i int) string { return "- " + all[i] })
+		for i := range c.inLine {
+			reply := w.acquireScript("g", "g."+strconv.Itoa(i), wants("", "", 0))
+			require.Equal(t, "queued", reply.Status())
+		}
+		r := w.bounded("pool_add", append([]string{"0", "0", "0", "1", ""}, all...)...)
+		require.True(t, line.More(&r, 3))
+		require.NotEmpty(t, w.list())
+		reply := w.acquireScript("late", "late.1", wants(c.arrives, "", 0))
 		require.Equal(t, "queued", reply.Status())
-		reply = w.acquireScript("n", "n.1", wants("a", "", 0))
-		require.Equal(t, "queued", reply.Status())
-		w.Advance(lease)
-		w.vacate("holder")
-		require.Equal(t, map[string]string{"a": "n.1"}, w.holds())
-		require.Zero(t, w.parked())
+		w.sweeps()
+		held := w.holds()
+		for i, key := range all {
+			require.Equal(t, fmt.Sprintf("n.%d", i), held[key])
+		}
+		require.EqualValues(t, c.inLine+1, w.Field("waiting"))
 		w.inspect()
 	})
 }
@@ -260,11 +221,7 @@ func TestManyWhoHaveWaitedLongEnoughAtOnceAreServedByTheirPlaces(t *testing.T) {
 			claims = append(claims, claim)
 			w.Advance(ms)
 		}
-		var free []string
-		for i := range 20 {
-			free = append(free, fmt.Sprintf("f%02d", i))
-		}
-		w.add(free...)
+		w.add(numbered(20)...)
 		w.Until(4 * time.Second)
 		reply := w.acquireScript("late", "late.1", wants("", "", 0))
 		require.Equal(t, "queued", reply.Status(), "they stand before it")
@@ -278,26 +235,6 @@ func TestManyWhoHaveWaitedLongEnoughAtOnceAreServedByTheirPlaces(t *testing.T) {
 		slices.Sort(want)
 		require.Equal(t, want, got)
 		require.Zero(t, w.parked())
-		w.inspect()
-	})
-}
-
-func TestWhoArrivesInTheMillisecondInWhichAWaitEndsComesAfterIt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		w.bind("anna", "a", 0)
-		w.occupy("first")
-		w.occupy("second")
-		w.Until(w.Now().Truncate(ms) + ms)
-		reply := w.acquireScript("n", "n.1", wants("", "anna", 1000))
-		require.Equal(t, "queued", reply.Status())
-		w.vacate("second")
-		w.Advance(999 * ms)
-		w.release(w.node().takes("b", nil))
-		w.Advance(ms)
-		reply = w.acquireScript("late", "late.1", wants("", "", 0))
-		require.Equal(t, "queued", reply.Status())
-		require.Equal(t, map[string]string{"a": "first.1", "b": "n.1"}, w.holds())
 		w.inspect()
 	})
 }

@@ -121,7 +121,7 @@ func TestALaneIsCountedAgainWhenTheLineIsDeleted(t *testing.T) {
 
 // A failover to a replica that had fallen behind.
 func TestLanesAfterAFailoverToAnOlderState(t *testing.T) {
-	for name, happens := range map[string]func(w *world, held *allocator.Allocation[string]){
+	inEach(t, map[string]func(w *world, held *allocator.Allocation[string]){
 		"the lane is older than a grant": func(w *world, held *allocator.Allocation[string]) { w.release(held) },
 		"the lane is older than a claim": func(*world, *allocator.Allocation[string]) {},
 		"the lane is older than its end": func(w *world, _ *allocator.Allocation[string]) { w.remove("a") },
@@ -129,63 +129,59 @@ func TestLanesAfterAFailoverToAnOlderState(t *testing.T) {
 			require.NoError(w.T, held.Rest(time.Second, ""))
 			w.release(held)
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				w.bind("anna", "a", 0)
-				holder, n, m := w.node(), w.node(), w.node()
-				a := holder.takes("a", nil)
-				b := holder.takes("b", nil)
-				first, bound := n.queue(names("a")), m.queue(sticks("anna", berth.Forever))
-				w.Advance(ms)
-				back := w.Snapshot()
-				later, last := m.queue(names("a")), n.queue(names("b"))
-				w.Advance(ms)
-				happens(w, a)
-				w.Advance(10 * ms)
-				back()
-				for range 40 {
-					w.Advance(lease / 3)
-					held := map[string]int{}
-					for _, q := range []*wait{first, bound, later, last} {
-						if !q.Pending() && q.Err == nil && q.Got.Err() == nil {
-							held[q.Got.Resource()]++
-						}
-					}
-					for _, hold := range []*allocator.Allocation[string]{a, b} {
-						if hold.Err() == nil {
-							held[hold.Resource()]++
-						}
-					}
-					for r, n := range held {
-						require.Equal(t, 1, n, r)
-					}
-					for _, q := range []*wait{first, bound, later, last} {
-						if !q.Pending() && q.Err == nil && q.Got.Err() == nil {
-							_ = q.Got.Release(t.Context())
-							break
-						}
-					}
-					if b.Err() == nil {
-						w.release(b)
-					}
-					if a.Err() == nil {
-						_ = a.Release(t.Context())
-					}
+	}, func(t *testing.T, w *world, happens func(w *world, held *allocator.Allocation[string])) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		holder, n, m := w.node(), w.node(), w.node()
+		a := holder.takes("a", nil)
+		b := holder.takes("b", nil)
+		first, bound := n.queue(names("a")), m.queue(sticks("anna", berth.Forever))
+		w.Advance(ms)
+		back := w.Snapshot()
+		later, last := m.queue(names("a")), n.queue(names("b"))
+		w.Advance(ms)
+		happens(w, a)
+		w.Advance(10 * ms)
+		back()
+		for range 40 {
+			w.Advance(lease / 3)
+			held := map[string]int{}
+			for _, q := range []*wait{first, bound, later, last} {
+				if !q.Pending() && q.Err == nil && q.Got.Err() == nil {
+					held[q.Got.Resource()]++
 				}
-				for i, q := range []*wait{first, bound, later, last} {
-					require.False(t, q.Pending(), "%d", i)
+			}
+			for _, hold := range []*allocator.Allocation[string]{a, b} {
+				if hold.Err() == nil {
+					held[hold.Resource()]++
 				}
-				w.Advance(2 * lease)
-				_, err := w.ops().Sweep(t.Context(), proxies)
-				require.NoError(t, err)
-				stats := w.inspect()
-				require.Zero(t, stats.Waiting)
-				require.Zero(t, stats.Leased)
-			})
-		})
-	}
+			}
+			for r, n := range held {
+				require.Equal(t, 1, n, r)
+			}
+			for _, q := range []*wait{first, bound, later, last} {
+				if !q.Pending() && q.Err == nil && q.Got.Err() == nil {
+					_ = q.Got.Release(t.Context())
+					break
+				}
+			}
+			if b.Err() == nil {
+				w.release(b)
+			}
+			if a.Err() == nil {
+				_ = a.Release(t.Context())
+			}
+		}
+		for i, q := range []*wait{first, bound, later, last} {
+			require.False(t, q.Pending(), "%d", i)
+		}
+		w.Advance(2 * lease)
+		_, err := w.ops().Sweep(t.Context(), proxies)
+		require.NoError(t, err)
+		stats := w.inspect()
+		require.Zero(t, stats.Waiting)
+		require.Zero(t, stats.Leased)
+	})
 }
 
 // The acquire of a claim for an absent resource is still on its way when that is added.

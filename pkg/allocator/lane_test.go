@@ -24,39 +24,6 @@ func names(resource string) *allocator.AllocateOptions {
 	return &allocator.AllocateOptions{Resource: resource}
 }
 
-func TestACustomerKeepsAnAccountThatRests(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c", "d", "e", "f")
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
-		account := map[string]string{}
-		for _, customer := range []string{"anna", "ben", "cleo"} {
-			held := n.take(sticks(customer, berth.Forever))
-			account[customer] = held.Resource()
-			w.release(held)
-		}
-		for round := range 5 {
-			began := w.Now()
-			var waits []*wait
-			for _, customer := range []string{"cleo", "anna", "ben"} {
-				q := n.queue(sticks(customer, berth.Forever))
-				waits = append(waits, q)
-			}
-			if round == 0 {
-				w.release(n.takes("d", nil)) // who is bound to nothing does not wait
-			}
-			w.Advance(30 * time.Second)
-			for i, customer := range []string{"cleo", "anna", "ben"} {
-				<-waits[i].Done
-				require.NoError(t, waits[i].Err)
-				require.Equal(t, account[customer], waits[i].Got.Resource())
-				w.release(waits[i].Got)
-			}
-			testkit.RequireWithin(t, began+30*time.Second, w.Now())
-		}
-		w.inspect()
-	})
-}
-
 func TestAClaimForOneResourceLetsOthersPass(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
@@ -77,22 +44,6 @@ func TestAClaimForOneResourceLetsOthersPass(t *testing.T) {
 		require.True(t, later.Pending())
 		w.release(wants.Got)
 		require.Equal(t, "a", later.Granted(w.Now()).Resource())
-		w.inspect()
-	})
-}
-
-func TestOfALaneAndTheLineWhoeverStandsAheadIsFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
-		a := n.takes("a", nil)
-		first, second := n.queue(nil), n.queue(names("a"))
-		third, urgent := n.queue(nil), n.queue(&allocator.AllocateOptions{Resource: "a", Priority: 1})
-		for _, q := range []*wait{urgent, first, second, third} {
-			w.Advance(time.Second)
-			w.release(a)
-			a = q.gets(w.Now(), "a")
-		}
 		w.inspect()
 	})
 }
@@ -118,20 +69,6 @@ func TestWhoeverHasWaitedLongEnoughForAResourceTakesAny(t *testing.T) {
 		bound, _ := w.binding("anna")
 		require.Equal(t, "b", bound)
 		w.release(a)
-		w.inspect()
-	})
-}
-
-func TestTheEndOfAWaitForOneResourceNeedsNobodysCall(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n, other := w.node(), w.node()
-		w.bind("anna", "a", 0)
-		n.takes("a", nil)
-		begins := w.Now()
-		q := other.queue(sticks("anna", 700*ms))
-		w.Advance(time.Second)
-		q.getsIn(begins+700*ms, "b")
 		w.inspect()
 	})
 }
@@ -178,143 +115,109 @@ func TestATryForOneResourceSaysWhyItGotNothing(t *testing.T) {
 	})
 }
 
-// What happens to a resource happens to its lane.
-func TestWhatHappensToAResourceHappensToItsLane(t *testing.T) {
-	ctx := context.Background()
-	remove := func(t *testing.T, w *world) {
-		_, err := w.pool.Remove(ctx, []string{"a"})
-		require.NoError(t, err)
-	}
-	for name, happens := range map[string]func(t *testing.T, w *world){
-		"removed": remove,
-		"replaced": func(t *testing.T, w *world) {
-			_, err := w.pool.Replace(ctx, []string{"b"}, nil)
-			require.NoError(t, err)
-		},
-		"expired": func(t *testing.T, w *world) {
-			_, err := w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 500 * ms})
-			require.NoError(t, err)
-			w.Advance(500*ms + 50*ms)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				w.bind("anna", "a", 0)
-				holder, n := w.node(), w.node()
-				a := holder.takes("a", nil)
-				b := holder.takes("b", nil)
-				named, bound, later := n.queue(names("a")), n.queue(sticks("anna", berth.Forever)), n.queue(nil)
-				happens(t, w)
-				<-named.Done
-				require.ErrorIs(t, named.Err, berth.ErrAbsent)
-				testkit.RequirePending(t, bound, later)
-				w.release(b)
-				b = bound.gets(w.Now(), "b")
-				require.True(t, later.Pending())
-				w.release(a)
-				w.release(b)
-				later.gets(w.Now(), "b")
-				w.inspect()
-			})
-		})
-	}
-}
-
-func TestALaneWaitsThroughARestWithoutEnd(t *testing.T) {
+func TestTheHigherPriorityIsFirstInALaneAndBetweenLanes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a", "b")
 		n := w.node()
-		require.NoError(t, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
-		named := n.queue(names("a"))
-		w.Advance(5 * lease)
-		require.True(t, named.Pending())
-		require.NoError(t, w.pool.Rest(ctx, "a", 0, "", nil))
-		named.gets(w.Now(), "a")
-		w.inspect()
+		a := n.takes("a", nil)
+		n.takes("b", nil)
+		of := func(resource string, priority int) *wait {
+			return n.queue(&allocator.AllocateOptions{Resource: resource, Priority: priority})
+		}
+		low, first, urgent := of("a", -128), of("a", 0), of("a", 127)
+		free, quick := of("", 0), of("", 127)
+		for i, q := range []*wait{urgent, quick, first, free, low} {
+			w.release(a)
+			a = q.gets(w.Now(), "a")
+			require.Equal(t, 4-i, w.inspect().Waiting)
+		}
 	})
 }
 
-func TestALaneStandsAgainAfterAFlush(t *testing.T) {
-	for name, filled := range map[string]bool{"before it is filled": false, "after it was filled": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b", "c")
-				w.bind("anna", "b", 0)
-				holder, n := w.node(), w.node()
-				for range 3 {
-					holder.take(nil)
-				}
-				begins := w.Now()
-				first, second := n.queue(names("a")), n.queue(names("a"))
-				bound, gone := n.queue(sticks("anna", berth.Forever)), n.queue(names("c"))
-				w.Do("FLUSHALL")
-				if filled {
-					w.add("a", "b")
-				}
-				w.Advance(lease)
-				if !filled {
-					testkit.RequirePending(t, first, second, bound, gone)
-					w.add("a", "b")
-				}
-				w.Advance(lease)
-				require.Equal(t, "a", first.Got.Resource())
-				require.Equal(t, "b", bound.Got.Resource())
-				require.ErrorIs(t, gone.Err, berth.ErrAbsent)
-				require.True(t, second.Pending())
-				w.release(first.Got)
-				second.gets(w.Now(), "a")
-				require.Less(t, begins, w.Now())
-				w.inspect()
-			})
-		})
-	}
-}
-
-func TestADeadHolderFreesItsResourceForTheLane(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+// By whatever a resource comes free, the first of its lane gets it, and nobody else.
+func TestWhatComesFreeGoesToItsLane(t *testing.T) {
+	ctx := context.Background()
+	inEach(t, map[string]func(w *world, holder *proc, a *allocator.Allocation[string]){
+		"a swap": func(w *world, _ *proc, a *allocator.Allocation[string]) {
+			require.ErrorIs(w.T, a.Swap(ctx), berth.ErrBusy)
+			w.add("c")
+			require.NoError(w.T, a.Swap(ctx), "only lanes wait, for others")
+			require.Equal(w.T, "c", a.Resource())
+		},
+		"its holder is ended by force": func(w *world, _ *proc, a *allocator.Allocation[string]) {
+			require.NoError(w.T, w.force(a.ID()))
+		},
+		"its holder dies": func(w *world, holder *proc, _ *allocator.Allocation[string]) {
+			holder.Die()
+			w.Advance(lease + 50*ms)
+		},
+		"one more may hold it": func(w *world, _ *proc, _ *allocator.Allocation[string]) {
+			require.NoError(w.T, change(w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2})))
+		},
+		"its rest without end is ended": func(w *world, _ *proc, a *allocator.Allocation[string]) {
+			require.NoError(w.T, w.pool.Rest(ctx, "a", berth.Forever, "banned", nil))
+			w.release(a)
+			w.Advance(5 * lease)
+			require.Equal(w.T, 2, w.parked())
+			require.NoError(w.T, w.pool.Rest(ctx, "a", 0, "", nil))
+		},
+	}, func(t *testing.T, w *world, frees func(w *world, holder *proc, a *allocator.Allocation[string])) {
 		w.add("a", "b")
-		holder, n := w.node(), w.node()
-		holder.takes("a", nil)
-		named := n.queue(names("a"))
-		began := w.Now()
-		holder.Die()
-		w.Advance(lease - ms)
-		require.True(t, named.Pending())
-		w.Until(began + lease + 50*ms)
-		<-named.Done
-		require.Equal(t, "a", named.Got.Resource())
-		w.inspect()
-	})
-}
-
-func TestDeadClaimsOfALaneArePassed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		holder, dead, n := w.node(), w.node(), w.node()
+		holder, n, other := w.node(), w.node(), w.node()
 		a := holder.takes("a", nil)
-		dead.queue(names("a"))
-		named := n.queue(names("a"))
-		dead.Die()
-		w.Advance(2 * lease)
+		n.takes("b", nil)
+		first, second := other.queue(names("a")), n.queue(names("a"))
+		frees(w, holder, a)
+		at := w.Now()
+		<-first.Done
+		require.NoError(t, first.Err)
+		require.LessOrEqual(t, first.At, at, "at once")
+		require.Equal(t, "a", first.Got.Resource())
+		testkit.RequirePending(t, second)
+		w.release(first.Got)
+		second.gets(w.Now(), "a")
+		w.inspect()
+	})
+}
+
+// It is not there any more: who wants it alone is told, and who is bound to it takes another one.
+func TestWhatHappensToAResourceHappensToItsLane(t *testing.T) {
+	ctx := context.Background()
+	inEach(t, map[string]func(t *testing.T, w *world){
+		"removed":  func(_ *testing.T, w *world) { w.remove("a") },
+		"replaced": func(t *testing.T, w *world) { require.NoError(t, change(w.pool.Replace(ctx, []string{"b"}, nil))) },
+		"expired": func(t *testing.T, w *world) {
+			require.NoError(t, change(w.pool.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 500 * ms})))
+			w.Advance(500*ms + 50*ms)
+		},
+	}, func(t *testing.T, w *world, happens func(t *testing.T, w *world)) {
+		w.add("a", "b")
+		w.bind("anna", "a", 0)
+		holder, n := w.node(), w.node()
+		a := holder.takes("a", nil)
+		b := holder.takes("b", nil)
+		named, bound, later := n.queue(names("a")), n.queue(sticks("anna", berth.Forever)), n.queue(nil)
+		happens(t, w)
+		<-named.Done
+		require.ErrorIs(t, named.Err, berth.ErrAbsent)
+		testkit.RequirePending(t, bound, later)
+		w.release(b)
+		b = bound.gets(w.Now(), "b")
+		require.True(t, later.Pending())
 		w.release(a)
-		named.gets(w.Now(), "a")
+		w.release(b)
+		later.gets(w.Now(), "b")
 		w.inspect()
 	})
 }
 
 func TestManyWaitForOneResourceEach(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		var all []string
-		for i := range 110 {
-			all = append(all, fmt.Sprintf("r%03d", i))
-		}
+		all := numbered(110)
 		w.add(all...)
 		holder, n := w.node(), w.node()
-		var held []*allocator.Allocation[string]
 		for range all {
-			held = append(held, holder.take(nil))
+			holder.take(nil)
 		}
 		var waits []*wait
 		for _, r := range all {
@@ -327,7 +230,6 @@ func TestManyWaitForOneResourceEach(t *testing.T) {
 		for i, q := range waits {
 			require.Equal(t, all[i], q.Got.Resource())
 		}
-		_ = held
 		w.inspect()
 	})
 }
@@ -356,45 +258,6 @@ func TestListingsTellWhatAClaimWaitsFor(t *testing.T) {
 			told = append(told, fmt.Sprintf("%q %d", ev.Resource, ev.Ahead))
 		}
 		require.Equal(t, []string{`"a" 0`, `"" 0`, `"b" 0`, `"a" 1`}, told)
-	})
-}
-
-// Add makes a damaged resource whole in one step: who asks for it by its key is not told that it is
-// absent, and who waits for it gets it.
-func TestALaneGetsADamagedResourceThatIsMadeWhole(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		w.bind("anna", "a", 0)
-		n := w.node()
-		w.damage("a")
-		first, bound := n.queue(names("a")), n.queue(sticks("anna", berth.Forever))
-		testkit.RequirePending(t, first, bound)
-		w.Call("pool_mend", "60000", "berth:wake:", proxies, "1", "a", "") // as Add begins
-		first.gets(w.Now(), "a")
-		later := n.queue(names("a"))
-		require.True(t, later.Pending(), "it is not absent")
-		w.add("a")
-		require.NoError(t, first.Got.Release(ctx))
-		bound.gets(w.Now(), "a")
-		require.NoError(t, bound.Got.Release(ctx))
-		later.gets(w.Now(), "a")
-		w.inspect()
-	})
-}
-
-// The node has one timer for the name. What a claim that comes later waits for must not set it later.
-func TestPatienceEndsInTimeThoughAnotherClaimOfTheProcessWaitsForLonger(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		w.bind("me", "a", 0)
-		w.node().takes("a", nil)
-		n := w.node()
-		w.Advance(time.Second)
-		q := n.queue(sticks("me", 300*ms))
-		n.queue(names("a"))
-		w.Advance(time.Second)
-		q.getsIn(1300*ms, "b")
 	})
 }
 
@@ -441,5 +304,176 @@ func TestABindWaitOfTheDefaultsIsForClaimsWithABinding(t *testing.T) {
 		bound.gets(w.Now(), "a")
 		_, err := n.Allocate(context.Background(), &allocator.AllocateOptions{Resource: "a", Bind: "anna", BindWait: time.Second})
 		requireInvalid(t, "BindWait", err)
+	})
+}
+
+// By whatever policy the others take theirs.
+func TestALaneIsServedUnderEveryPolicy(t *testing.T) {
+	inEach(t, map[string]allocator.Policy{
+		"least recent": allocator.LeastRecent, "most recent": allocator.MostRecent, "random": allocator.Random,
+	}, func(t *testing.T, w *world, policy allocator.Policy) {
+		w.add("a", "d", "e")
+		n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+		held := map[string]*allocator.Allocation[string]{}
+		for range 3 {
+			a := n.take(nil)
+			held[a.Resource()] = a
+		}
+		first, other, second := n.queue(names("d")), n.queue(nil), n.queue(names("d"))
+		w.release(held["a"])
+		w.release(other.gets(w.Now(), "a"))
+		w.release(n.takes("a", nil)) // what is left
+		w.release(held["d"])
+		w.release(first.gets(w.Now(), "d"))
+		w.release(second.gets(w.Now(), "d"))
+		w.release(held["e"])
+		w.requireIdle()
+	})
+}
+
+func TestInASharedPoolOneWaitsForTheRestOfItsResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeOf(inTurn)
+		require.NoError(t, w.pool.Rest(t.Context(), "a", 3*time.Second, "", nil))
+		first, second := n.queue(names("a")), n.queue(names("a"))
+		w.release(n.takes("b", nil))
+		w.release(n.takes("b", names("b")))
+		w.Advance(4 * time.Second)
+		first.getsIn(3*time.Second, "a")
+		second.getsIn(3*time.Second, "a")
+		w.inspect()
+	})
+}
+
+// What is damaged may be made whole, or removed; the process that does so may die after its first script.
+func TestTheLaneOfADamagedResource(t *testing.T) {
+	type row struct {
+		does   func(w *world)
+		served bool
+	}
+	inEach(t, map[string]row{
+		"added":   {func(w *world) { w.add("a") }, true},
+		"removed": {func(w *world) { w.remove("a") }, false},
+		"mended, and no more": {func(w *world) {
+			w.Call("pool_mend", "60000", "berth:wake:", proxies, "1", "a", "")
+		}, true},
+		"taken out, and no more": {func(w *world) {
+			w.Call("pool_mend", "60000", "berth:wake:", proxies, "0", "a", "")
+		}, false},
+	}, func(t *testing.T, w *world, mends row) {
+		w.add("a", "b", "c")
+		w.bind("anna", "a", 0)
+		holder, n := w.node(), w.node()
+		a := holder.takes("a", nil)
+		b := holder.takes("b", nil)
+		named, bound := n.queue(names("a")), n.queue(sticks("anna", berth.Forever))
+		w.damage("a")
+		w.release(a)
+		arrives := n.queue(names("a"))
+		w.Advance(2 * lease)
+		require.True(t, named.Pending())
+		require.True(t, bound.Pending())
+		require.True(t, arrives.Pending(), "as through a rest")
+		began := w.Now()
+		mends.does(w)
+		if mends.served {
+			w.release(named.GrantedBy(began))
+			w.release(bound.GrantedBy(began))
+			w.release(arrives.GrantedBy(began))
+		} else {
+			w.Advance(50 * ms)
+			for _, q := range []*wait{named, arrives} {
+				require.ErrorIs(t, q.Err, berth.ErrAbsent)
+				require.LessOrEqual(t, q.At, began+50*ms)
+			}
+			require.Equal(t, "c", bound.GrantedBy(began).Resource())
+			w.release(bound.Got)
+		}
+		w.release(b)
+		w.requireIdle()
+	})
+}
+
+// It dies, is cancelled or is ended by force, at the head of its lane or behind another one.
+func TestAClaimOfALaneLeavesItToTheNext(t *testing.T) {
+	type row struct {
+		behind bool
+		ends   func(w *world, n *proc, q *wait)
+	}
+	inEach(t, map[string]row{
+		"dead at the head":  {false, func(w *world, n *proc, _ *wait) { n.Die(); w.Advance(3 * lease) }},
+		"dead behind":       {true, func(w *world, n *proc, _ *wait) { n.Die(); w.Advance(3 * lease) }},
+		"cancelled at head": {false, func(w *world, _ *proc, q *wait) { q.cancelled(); w.Advance(ms) }},
+		"by force behind": {true, func(w *world, _ *proc, q *wait) {
+			require.NoError(w.T, w.force(w.waiters()[1]))
+			q.Refused(w.Now(), berth.ReasonGone)
+		}},
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a", "b")
+		holder, n, other := w.node(), w.node(), w.node()
+		a := holder.takes("a", nil)
+		var stay []*wait
+		if c.behind {
+			stay = append(stay, other.queue(names("a")))
+		}
+		q := n.queue(names("a"))
+		stay = append(stay, other.queue(names("a")))
+		c.ends(w, n, q)
+		require.Equal(t, len(stay), w.parked())
+		for _, next := range stay {
+			require.True(t, next.Pending())
+			w.release(a)
+			a = next.gets(w.Now(), "a")
+		}
+		w.release(a)
+		w.Advance(time.Minute)
+		_, err := w.ops().Sweep(t.Context(), proxies)
+		require.NoError(t, err)
+		w.requireIdle()
+	})
+}
+
+// A Source, its pool and those who wait are flushed, and come back in any order.
+func TestALaneAndItsSourceComeBackAfterAFlushInAnyOrder(t *testing.T) {
+	inEach(t, map[string]time.Duration{
+		"the Source first": 0, "between": lease / 3, "the Source last": 2 * lease,
+	}, func(t *testing.T, w *world, takes time.Duration) {
+		slow := time.Duration(0)
+		catalogue := []string{"a", "b", "c"}
+		cfg := allocator.PoolConfig[string]{RefreshEvery: lease / 6}
+		cfg.Source = func(ctx context.Context) ([]string, error) {
+			return slowly(slow, catalogue...)(ctx)
+		}
+		source, second, n := w.nodeOf(cfg), w.nodeOf(cfg), w.node()
+		w.Advance(ms) // one of the two has asked its Source: a newer answer would have ended this Refresh
+		_, err := source.Refresh(t.Context())
+		require.NoError(t, err)
+		w.bind("anna", "b", 0)
+		holder := w.node()
+		for range 3 {
+			holder.take(nil)
+		}
+		first, late := n.queue(names("a")), second.queue(names("a"))
+		bound, gone := second.queue(sticks("anna", berth.Forever)), n.queue(names("c"))
+		slow, catalogue = takes, []string{"a", "b"}
+		w.Advance(100 * ms)
+		w.Do("FLUSHALL")
+		w.Advance(6 * lease)
+		require.Equal(t, 2, w.inspect().Resources)
+		require.False(t, bound.Pending())
+		require.NoError(t, bound.Err)
+		require.Equal(t, "b", bound.Got.Resource())
+		require.False(t, gone.Pending())
+		require.ErrorIs(t, gone.Err, berth.ErrAbsent)
+		if first.Pending() { // the other node may have asked before
+			first, late = late, first
+		}
+		require.NoError(t, first.Err)
+		require.Equal(t, "a", first.Got.Resource())
+		require.True(t, late.Pending())
+		w.release(first.Got)
+		late.gets(w.Now(), "a")
+		w.inspect()
 	})
 }

@@ -43,10 +43,7 @@ func TestAClaimThatComesLaterPutsOffNoMomentOfAnotherLane(t *testing.T) {
 // A beat of many claims goes in several batches.
 func TestOneNodeKeepsTheMomentsOfFiftyLanes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		var all []string
-		for i := range 50 {
-			all = append(all, fmt.Sprintf("r%02d", i))
-		}
+		all := numbered(50)
 		w.add(all...)
 		holder, n := w.calm(), w.calm()
 		rests := func(i int) time.Duration { return time.Second + time.Duration(i*37%50)*700*ms }
@@ -136,59 +133,6 @@ func TestTheNextOfALaneIsToldWhenItsFirstLeavesAndTheHolderIsDead(t *testing.T) 
 	})
 }
 
-// The first has died with its lease, between two heartbeats of the next one.
-func TestTheNextOfALaneIsToldWhenItsFirstDiesAndTheHolderIsDead(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		holder, first, next := w.node(), w.nodeWith(node.Config{Lease: 51 * time.Second}, allocator.PoolConfig[string]{}), w.calm()
-		holder.takes("a", nil)
-		began := w.Now()
-		first.queue(names("a"))
-		q := next.queue(names("a"))
-		first.Die()
-		holder.Die()
-		w.Advance(55 * time.Second)
-		require.Equal(t, "a", q.GrantedBy(began+51*time.Second).Resource(), "the first died with its lease")
-		w.inspect()
-	})
-}
-
-func TestTheFirstOfALaneIsToldOfARestThatBegins(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		holder, n := w.calm(), w.calm()
-		a := holder.takes("a", nil)
-		q := n.queue(names("a"))
-		w.Advance(time.Second)
-		require.NoError(t, a.Rest(3*time.Second, ""))
-		began := w.Now()
-		w.release(a)
-		w.Advance(4 * time.Second)
-		q.GrantedWithin(began+3*time.Second, ms)
-		w.inspect()
-	})
-}
-
-// Its node has only claims that wait for one resource, as far as it knows.
-func TestAClaimThatWasMovedToTheLineByOthersIsServedByARest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		w.bind("anna", "a", 0)
-		holder, n := w.calm(), w.calm()
-		holder.takes("a", nil)
-		b := holder.takes("b", nil)
-		require.NoError(t, b.Rest(10*time.Second, ""))
-		q := n.queue(sticks("anna", berth.Forever))
-		began := w.Now()
-		w.release(b)
-		_, err := w.pool.Remove(t.Context(), []string{"a"})
-		require.NoError(t, err)
-		w.Advance(11 * time.Second)
-		require.Equal(t, "b", q.GrantedBy(began+10*time.Second).Resource())
-		w.inspect()
-	})
-}
-
 func TestAClaimThatWasMovedBehindAnotherIsServedByARest(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b", "c")
@@ -217,10 +161,7 @@ func TestAClaimThatWasMovedBehindAnotherIsServedByARest(t *testing.T) {
 func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const many, rounds = 32, 2
-		var all []string
-		for i := range many {
-			all = append(all, fmt.Sprintf("r%03d", i))
-		}
+		all := numbered(many)
 		w.add(all...)
 		nodes := make([]*proc, many)
 		for i, r := range all {
@@ -260,10 +201,7 @@ func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {
 func TestTheHeartbeatsOfManyLanesAreFew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		const many = 60
-		var all []string
-		for i := range many {
-			all = append(all, fmt.Sprintf("r%03d", i))
-		}
+		all := numbered(many)
 		w.add(all...)
 		holder, n := w.node(), w.node()
 		for range all {
@@ -276,28 +214,6 @@ func TestTheHeartbeatsOfManyLanesAreFew(t *testing.T) {
 		w.Advance(5 * lease)
 		require.LessOrEqual(t, n.Count("pool_renew"), 5*3+2, "%v", n.Scripts())
 		require.Zero(t, n.Count("pool_sweep"))
-		w.inspect()
-	})
-}
-
-// The hold that ends first may be any of the many that a resource has.
-func TestAClaimIsServedWhenTheLastOfManySharersDies(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		holder, n := w.calm(), w.calm()
-		_, err := holder.Add(t.Context(), []string{"a"}, &allocator.AddOptions{MaxSharers: 20})
-		require.NoError(t, err)
-		for i := range 20 {
-			lease := 50 * time.Second
-			if i == 19 {
-				lease = 5 * time.Second
-			}
-			holder.takes("a", &allocator.AllocateOptions{Lease: lease, NoRenew: true})
-		}
-		began := w.Now()
-		holder.Cut()
-		waits := n.queue(names("a"))
-		w.Until(began + 6*time.Second)
-		waits.getsIn(began+5*time.Second, "a")
 		w.inspect()
 	})
 }

@@ -51,10 +51,11 @@ func calls(p *allocator.Pool[string]) map[string]func(ctx context.Context) error
 }
 
 func TestEachCallOfAPoolThatCannotBeSaysWhy(t *testing.T) {
-	for name, c := range map[string]struct {
+	type row struct {
 		field string
 		pool  func(n *node.Node) *allocator.Pool[string]
-	}{
+	}
+	inEach(t, map[string]row{
 		"a bad default": {"Defaults.Lease", func(n *node.Node) *allocator.Pool[string] {
 			return allocator.New(n, "other", allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: ms}})
 		}},
@@ -64,36 +65,32 @@ func TestEachCallOfAPoolThatCannotBeSaysWhy(t *testing.T) {
 		"a second one of a name": {"name", func(n *node.Node) *allocator.Pool[string] {
 			return allocator.New(n, proxies, allocator.PoolConfig[string]{Source: slowly(0, "a")})
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				held := n.take(nil)
-				n.connect()
-				ctx, bad := t.Context(), c.pool(n.node)
-				all := calls(bad)
-				require.ElementsMatch(t, methods(bad, "Close", "Fence", "Name", "Wanted"), slices.Collect(maps.Keys(all)))
-				why := bad.Unbind(ctx, "b")
-				requireInvalid(t, c.field, why)
-				for name, call := range all {
-					require.Same(t, why, call(ctx), name)
-				}
-				require.Zero(t, bad.Fence(held.Context()))
-				require.Nil(t, bad.Wanted(held.Context()))
-				require.NotEmpty(t, bad.Name())
-				require.NoError(t, bad.Close(ctx))
-				require.Empty(t, n.Counts(), "nothing is sent")
-				switch _, err := n.node.Check(ctx); c.field {
-				case "node", "name": // it is another node; and the first pool may be closed in a moment
-					require.NoError(t, err)
-				default:
-					require.Same(t, why, err)
-				}
-				require.NoError(t, held.Err(), "another pool of the node goes on")
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		n := w.node()
+		held := n.take(nil)
+		n.connect()
+		ctx, bad := t.Context(), c.pool(n.node)
+		all := calls(bad)
+		require.ElementsMatch(t, methods(bad, "Close", "Fence", "Name", "Wanted"), slices.Collect(maps.Keys(all)))
+		why := bad.Unbind(ctx, "b")
+		requireInvalid(t, c.field, why)
+		for name, call := range all {
+			require.Same(t, why, call(ctx), name)
+		}
+		require.Zero(t, bad.Fence(held.Context()))
+		require.Nil(t, bad.Wanted(held.Context()))
+		require.NotEmpty(t, bad.Name())
+		require.NoError(t, bad.Close(ctx))
+		require.Empty(t, n.Counts(), "nothing is sent")
+		switch _, err := n.node.Check(ctx); c.field {
+		case "node", "name": // it is another node; and the first pool may be closed in a moment
+			require.NoError(t, err)
+		default:
+			require.Same(t, why, err)
+		}
+		require.NoError(t, held.Err(), "another pool of the node goes on")
+	})
 }
 
 func TestEachCallOfAnOperatorWithoutANodeSaysWhy(t *testing.T) {

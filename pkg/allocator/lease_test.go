@@ -38,72 +38,11 @@ func TestAHoldIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	})
 }
 
-func TestAHoldThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
-		require.Equal(t, byte('h'), w.PhaseOf(held.ID()), "confirmed before it was returned")
-		e := <-w.Watch(held)
-		testkit.RequireWithin(t, time.Minute-602*ms, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		require.NotErrorIs(t, e.Cause, berth.ErrLost)
-		w.Until(time.Minute - ms)
-		require.Equal(t, held.ID(), w.holder("a"))
-		w.Until(time.Minute)
-		require.Equal(t, allocator.Free, w.status("a").State)
-		require.ErrorIs(t, held.Release(context.Background()), berth.ErrExpired)
-		w.requireIdle()
-	})
-}
-
 func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
 		w.add("a")
 		opts := &allocator.AllocateOptions{MaxHold: 8 * time.Second}
 		w.RequireRenewedToItsMaximum(opts.MaxHold, func() berth.Hold { return w.node().takes("a", opts) })
-	})
-}
-
-func TestMaxHoldEndsAHoldHoweverItIsRenewed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", &allocator.AllocateOptions{MaxHold: 20 * time.Second})
-		ended := w.Watch(held)
-		for w.Now() < 16*time.Second {
-			w.Advance(2 * time.Second)
-			require.NoError(t, held.Renew(context.Background()))
-		}
-		e := <-ended
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		testkit.RequireWithin(t, 20*time.Second-margin, e.At)
-		w.Until(20*time.Second - ms)
-		require.Equal(t, held.ID(), w.holder("a"))
-		w.Until(20 * time.Second)
-		require.Empty(t, w.holder("a"))
-	})
-}
-
-// No first grant is longer than the wait lease: a reply that is lost must not keep a
-// resource for longer.
-func TestALongerLeaseBeginsWithTheClaimantsNextCall(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
-		held := n.takes("a", &allocator.AllocateOptions{Lease: 10 * time.Minute})
-		require.Zero(t, n.Count("pool_renew"))
-		require.Equal(t, byte('g'), w.PhaseOf(held.ID()))
-		left, _ := w.LeftOf(held.ID())
-		require.Equal(t, lease, left)
-		require.Equal(t, lease-margin, held.Left())
-		w.Until(2 * time.Second)
-		require.Equal(t, byte('h'), w.PhaseOf(held.ID()))
-		left, _ = w.LeftOf(held.ID())
-		require.InDelta(t, 10*time.Minute, left, float64(lease/30), "from the heartbeat")
-		n.Die()
-		w.Advance(left - ms)
-		require.Equal(t, held.ID(), w.holder("a"))
-		w.Advance(ms)
-		require.Empty(t, w.holder("a"))
 	})
 }
 

@@ -14,24 +14,14 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-func TestWhoWaitsGetsWhatComesBackInTheOrderOfTheLine(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", nil)
-		var line []*wait
-		for range 5 {
-			w.Advance(7 * ms)
-			line = append(line, w.node().queue(nil))
-		}
-		for _, q := range line {
-			w.Advance(time.Second)
-			w.release(held)
-			held = q.gets(w.Now(), "a")
-			w.inspect()
-		}
-		w.release(held)
-		w.requireIdle()
-	})
+// inEach runs a test in a world of its own for each of some cases.
+func inEach[C any](t *testing.T, cases map[string]C, test func(t *testing.T, w *world, c C)) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, c) })
+		})
+	}
 }
 
 func TestAHigherPriorityIsServedFirstAndEqualOnesInTheirOrder(t *testing.T) {
@@ -54,18 +44,15 @@ func TestAHigherPriorityIsServedFirstAndEqualOnesInTheirOrder(t *testing.T) {
 // Each of these makes something free, in one script of its own.
 func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 	ctx := context.Background()
-	for name, c := range map[string]struct {
+	type row struct {
 		script string
 		// before leaves nothing free; after makes something free.
 		before func(w *world, op *proc) (after func() error)
-	}{
+	}
+	inEach(t, map[string]row{
 		"released": {"pool_release", func(_ *world, op *proc) func() error {
 			a := op.take(nil)
 			return func() error { return a.Release(ctx) }
-		}},
-		"force released": {"pool_force_release", func(w *world, op *proc) func() error {
-			w.occupy("x")
-			return func() error { return op.force("x.1") }
 		}},
 		"added": {"pool_add", func(w *world, op *proc) func() error {
 			w.occupy("x")
@@ -75,106 +62,33 @@ func TestWhatComesFreeIsHandedOnInTheSameScript(t *testing.T) {
 			w.occupy("x")
 			return func() error { _, err := op.Add(ctx, []string{"a"}, nil); return err }
 		}},
-		"removed while it was leased, and added again after it came back": {"pool_add", func(_ *world, op *proc) func() error {
-			a := op.take(nil)
-			_, err := op.Remove(ctx, []string{"a"})
-			require.NoError(t, err)
-			require.NoError(t, a.Release(ctx))
-			return func() error { _, err := op.Add(ctx, []string{"a"}, nil); return err }
-		}},
 		"its rest was ended": {"pool_rest", func(_ *world, op *proc) func() error {
 			require.NoError(t, op.Rest(ctx, "a", berth.Forever, "mine", nil))
 			return func() error { return op.Rest(ctx, "a", 0, "", nil) }
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				op, n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 2}), w.node()
-				after := c.before(w, op)
-				q := n.queue(nil)
-				later := w.node().queue(nil)
-				require.True(t, q.Pending())
-				w.Advance(time.Second)
-				op.Fresh()
-				n.Fresh()
-				require.NoError(t, after())
-				q.Granted(w.Now())
-				require.Equal(t, only(c.script), op.Scripts())
-				require.Empty(t, n.Scripts(), "the push says it all")
-				if c.script != "pool_add" { // of which two have room
-					require.True(t, later.Pending())
-				}
-				w.inspect()
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		op, n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 2}), w.node()
+		after := c.before(w, op)
+		q := n.queue(nil)
+		later := w.node().queue(nil)
+		require.True(t, q.Pending())
+		w.Advance(time.Second)
+		op.Fresh()
+		n.Fresh()
+		require.NoError(t, after())
+		q.Granted(w.Now())
+		require.Equal(t, only(c.script), op.Scripts())
+		require.Empty(t, n.Scripts(), "the push says it all")
+		if c.script != "pool_add" { // of which two have room
+			require.True(t, later.Pending())
+		}
+		w.inspect()
+	})
 }
 
 // only is one run of a script.
 func only(script string) map[string]int { return map[string]int{script: 1} }
-
-// The claim that waits here has no process that would sweep for it.
-func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
-	ctx := context.Background()
-	for script, call := range map[string]func(n *proc, held *allocator.Allocation[string]) error{
-		"pool_acquire": func(n *proc, _ *allocator.Allocation[string]) error {
-			_, err := n.TryAllocate(ctx, nil)
-			if _, is := err.(*berth.AcquireError); is { //nolint:errorlint // exactly that
-				return nil
-			}
-			return fmt.Errorf("it has passed the line: %w", err)
-		},
-		"pool_renew": func(_ *proc, held *allocator.Allocation[string]) error { return held.Renew(ctx) },
-		"pool_rest":  func(n *proc, _ *allocator.Allocation[string]) error { return n.Rest(ctx, "kept", time.Second, "", nil) },
-		"pool_swap": func(_ *proc, held *allocator.Allocation[string]) error {
-			if err := held.Swap(ctx); err == nil {
-				return fmt.Errorf("it has passed the line")
-			}
-			return nil
-		},
-		"pool_sweep": func(n *proc, _ *allocator.Allocation[string]) error {
-			_, err := n.ops().Sweep(ctx, proxies)
-			return err
-		},
-		"pool_add": func(n *proc, _ *allocator.Allocation[string]) error {
-			_, err := n.Add(ctx, []string{"kept"}, nil)
-			return err
-		},
-		"pool_force_release": func(n *proc, held *allocator.Allocation[string]) error {
-			return n.force(held.ID())
-		},
-	} {
-		for _, what := range []string{"a lease", "a rest"} {
-			if what == "a rest" && script != "pool_sweep" {
-				continue // one sweep drops both
-			}
-			t.Run(what+" before "+script, func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					w.add("kept", "a")
-					n := w.node()
-					held := n.takes("kept", &allocator.AllocateOptions{NoRenew: true, Lease: time.Hour})
-					if what == "a lease" {
-						w.acquireScript("dead", "dead.1")
-					} else {
-						require.NoError(t, w.pool.Rest(ctx, "a", lease, "", nil))
-					}
-					w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })
-					w.Until(lease)
-					require.Equal(t, byte('w'), w.PhaseOf("x.1"))
-					n.Fresh()
-					require.NoError(t, call(n, held))
-					require.Equal(t, byte('g'), w.PhaseOf("x.1"))
-					if script != "pool_force_release" { // which frees another one first
-						require.Equal(t, "x.1", w.holder("a"))
-					}
-					require.Equal(t, only(script), n.Scripts())
-					w.inspect()
-				})
-			})
-		}
-	}
-}
 
 func TestTryNeverPassesTheLineNorStandsInIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -250,40 +164,21 @@ func TestAnEmptyPoolIsWaitedFor(t *testing.T) {
 }
 
 func TestADeadWaiterAheadIsPassedAtTheEndOfItsLease(t *testing.T) {
-	for name, free := range map[string]time.Duration{
+	inEach(t, map[string]time.Duration{
 		"what comes free goes to one that has died a moment ago": 1600 * ms,
 		"what comes free goes by one that died long ago":         lease + 500*ms,
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				w.occupy("x")
-				dead, n := w.node(), w.node()
-				dead.queue(nil)
-				q := n.queue(nil)
-				w.Until(1500 * ms) // before its first heartbeat
-				dead.Die()
-				w.Until(free)
-				w.vacate("x")
-				q.getsIn(max(free, lease), "a")
-				w.inspect()
-			})
-		})
-	}
-}
-
-// Nobody has swept the one that died: the release itself goes by it.
-func TestAReleaseGoesByTheDead(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *world, free time.Duration) {
 		w.add("a")
 		w.occupy("x")
-		w.acquireScript("dead", "dead.1")
-		w.acquireScript("y", "y.1", func(r *engine.Record) { r.Wait = time.Hour })
-		w.Until(lease)
-		require.Equal(t, 2, w.inspect().Waiting)
+		dead, n := w.node(), w.node()
+		dead.queue(nil)
+		q := n.queue(nil)
+		w.Until(1500 * ms) // before its first heartbeat
+		dead.Die()
+		w.Until(free)
 		w.vacate("x")
-		require.Equal(t, "y.1", w.holder("a"))
-		require.Zero(t, w.inspect().Waiting)
+		q.getsIn(max(free, lease), "a")
+		w.inspect()
 	})
 }
 
@@ -306,5 +201,33 @@ func TestAWaitEndsAtItsBound(t *testing.T) {
 		w.vacate("x")
 		n.takes("a", &allocator.AllocateOptions{MaxWait: ms})
 		w.inspect()
+	})
+}
+
+// cancelled ends a wait, and checks what it returns and when.
+func (a *wait) cancelled() {
+	a.W.T.Helper()
+	at := a.W.Now()
+	a.Cancel(errMine)
+	refused := a.Refused(at, berth.ReasonCancelled)
+	require.ErrorIs(a.W.T, refused, errMine)
+	require.ErrorIs(a.W.T, refused, context.Canceled)
+	require.NotErrorIs(a.W.T, refused, berth.ErrBusy)
+}
+
+func TestTheNextInLineGetsWhatACancelledWaitWasGranted(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		w.occupy("x")
+		n, other := w.node(), w.node()
+		q := n.queue(nil)
+		next := other.queue(nil)
+		w.Advance(time.Second)
+		n.Deafen(true)
+		w.vacate("x")
+		require.True(t, q.Pending())
+		require.True(t, next.Pending())
+		q.cancelled()
+		next.gets(w.Now(), "a")
 	})
 }

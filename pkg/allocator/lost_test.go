@@ -2,8 +2,8 @@ package allocator_test
 
 import (
 	"context"
-	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 var fates = map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest}
@@ -42,157 +42,83 @@ func TestAnAllocationWhoseAnswerIsLostGetsOneResource(t *testing.T) {
 	}
 }
 
-// The answer that says "queued" is lost, a resource is handed to the claim meanwhile,
-// and the acquire that runs again meets that.
-func TestAnAllocationThatRunsAgainMeetsItsGrant(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		w.occupy("x")
-		w.occupy("y")
-		n := w.nodeWith(node.Config{Retry: berth.Retry{Base: 500 * ms, Jitter: -1}}, allocator.PoolConfig[string]{})
-		n.Once("pool_acquire", link.LoseReply)
-		q := n.queue(nil)
-		w.vacate("y")
-		w.vacate("x")
-		require.True(t, q.Pending())
-		q.gets(500*ms, "b")
-		require.Equal(t, []string{"a"}, w.list())
-		w.inspect()
-	})
-}
-
 func TestAReleaseWhoseAnswerIsLostHasSucceededOnce(t *testing.T) {
-	for what, fate := range fates {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
-				n.connect()
-				held := n.takes("a", nil)
-				_ = held.Rest(3*time.Second, "429")
-				n.Once("pool_release", fate)
-				w.release(held)
-				info := w.status("a")
-				require.Equal(t, allocator.Resting, info.State)
-				require.LessOrEqual(t, info.Left, 3*time.Second)
-				require.Greater(t, info.Left, 3*time.Second-50*ms)
-				require.Equal(t, "429", info.Reason)
-				w.requireIdle()
-			})
-		})
-	}
-}
-
-// The copy of a release comes when the same node has the resource again.
-func TestALateCopyOfAReleaseDoesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
-		n.connect()
-		held := n.takes("a", nil)
-		n.Once("pool_release", link.Late)
-		w.release(held)
-		again := n.takes("a", nil)
-		before := w.Dump()
-		late, err := n.DeliverLate()
-		require.NoError(t, err)
-		require.Equal(t, 1, late)
-		require.Equal(t, before, w.Dump())
-		require.Equal(t, again.ID(), w.holder("a"))
-	})
-}
-
-func TestALateCopyOfAnAllocationTakesNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
 		w.add("a", "b")
-		n := w.node()
+		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
 		n.connect()
-		n.Once("pool_acquire", link.Late)
 		held := n.takes("a", nil)
+		_ = held.Rest(3*time.Second, "429")
+		n.Once("pool_release", fate)
 		w.release(held)
-		before := w.Dump()
-		late, err := n.DeliverLate()
-		require.NoError(t, err)
-		require.Equal(t, 1, late)
-		require.Equal(t, before, w.Dump(), "it is gone")
-		require.Equal(t, []string{"b", "a"}, w.list())
+		info := w.status("a")
+		require.Equal(t, allocator.Resting, info.State)
+		require.LessOrEqual(t, info.Left, 3*time.Second)
+		require.Greater(t, info.Left, 3*time.Second-50*ms)
+		require.Equal(t, "429", info.Reason)
+		w.requireIdle()
 	})
 }
 
 func TestASwapWhoseAnswerIsLostHasHappenedOnce(t *testing.T) {
-	for what, fate := range fates {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b", "c")
-				n := w.node()
-				n.connect()
-				held := n.takes("a", nil)
-				fence := held.Fence()
-				n.Once("pool_swap", fate)
-				require.NoError(t, held.Swap(context.Background()))
-				require.Equal(t, "b", held.Resource())
-				require.Equal(t, "b", held.Value())
-				require.Equal(t, held.ID(), w.holder("b"))
-				require.Greater(t, held.Fence(), fence)
-				require.Equal(t, w.Field("fence"), held.Fence())
-				require.Equal(t, []string{"c", "a"}, w.list())
-				w.release(held)
-				w.requireIdle()
-			})
-		})
-	}
-}
-
-// A to B, of which a first copy is on its way yet, and back to A: when that copy
-// comes, A is in use.
-func TestALateCopyOfASwapDoesNotTakeAwayWhatWasSwappedBack(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
+	inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
+		w.add("a", "b", "c")
 		n := w.node()
 		n.connect()
 		held := n.takes("a", nil)
-		n.Once("pool_swap", link.Late)
-		require.NoError(t, held.Swap(ctx))
+		fence := held.Fence()
+		n.Once("pool_swap", fate)
+		require.NoError(t, held.Swap(context.Background()))
 		require.Equal(t, "b", held.Resource())
-		require.NoError(t, held.Swap(ctx))
-		require.Equal(t, "a", held.Resource())
+		require.Equal(t, "b", held.Value())
+		require.Equal(t, held.ID(), w.holder("b"))
+		require.Greater(t, held.Fence(), fence)
+		require.Equal(t, w.Field("fence"), held.Fence())
+		require.Equal(t, []string{"c", "a"}, w.list())
+		w.release(held)
+		w.requireIdle()
+	})
+}
+
+// The first copy of a call comes when its node has gone on: it has given back what it got, has again what it gave
+// back, or has swapped back to what the call gives away.
+func TestALateCopyOfASwapDoesNotTakeAwayWhatWasSwappedBack(t *testing.T) {
+	inEach(t, map[string]func(w *world, n *proc) (holder string){
+		"nor one of an allocation what was given back": func(w *world, n *proc) string {
+			n.Once("pool_acquire", link.Late)
+			w.release(n.takes("a", nil))
+			return ""
+		},
+		"nor one of a release what is held again": func(w *world, n *proc) string {
+			held := n.takes("a", nil)
+			n.Once("pool_release", link.Late)
+			w.release(held)
+			w.release(n.takes("b", nil))
+			return n.takes("a", nil).ID()
+		},
+		"of a swap": func(w *world, n *proc) string {
+			held := n.takes("a", nil)
+			n.Once("pool_swap", link.Late)
+			for _, resource := range []string{"b", "a"} {
+				require.NoError(w.T, held.Swap(context.Background()))
+				require.Equal(w.T, resource, held.Resource())
+			}
+			return held.ID()
+		},
+	}, func(t *testing.T, w *world, goesOn func(w *world, n *proc) string) {
+		w.add("a", "b")
+		n := w.node()
+		n.connect()
+		holder := goesOn(w, n)
 		before := w.Dump()
 		late, err := n.DeliverLate()
 		require.NoError(t, err)
 		require.Equal(t, 1, late)
 		require.Equal(t, before, w.Dump())
-		require.Equal(t, held.ID(), w.holder("a"))
+		require.Equal(t, holder, w.holder("a"))
 		w.node().takes("b", nil)
 		w.Advance(time.Minute)
-		require.NoError(t, held.Err())
-		w.inspect()
-	})
-}
-
-func TestAPushSaysWhichResourceItIs(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		keys := []string{"a", "|b", "a|", "#ALLOCATED", "with space", "new\nline", "ü", "\xff\x00", "7:granted"}
-		w.add(keys...)
-		for i := range keys {
-			w.occupy(strconv.Itoa(i))
-		}
-		n := w.node()
-		var line []*wait
-		for range keys {
-			line = append(line, n.queue(nil))
-		}
-		w.Advance(1500 * ms)
-		n.Fresh()
-		for _, i := range []int{4, 7, 0, 8, 2, 1, 6, 3, 5} {
-			w.vacate(strconv.Itoa(i))
-			held := line[0].gets(1500*ms, keys[i])
-			line = line[1:]
-			require.Equal(t, held.ID(), w.holder(keys[i]))
-			require.Equal(t, lease-1500*ms-margin, held.Left(), "what it had when it was last heard of")
-			require.NotZero(t, held.Fence())
-		}
-		require.Empty(t, n.Scripts())
+		require.Equal(t, holder, w.holder("a"))
 		w.inspect()
 	})
 }
@@ -217,4 +143,64 @@ func TestAGrantWhosePushIsLostIsHeardOfWithTheNextHeartbeat(t *testing.T) {
 		require.Equal(t, second.ID(), w.holder("a"))
 		require.Equal(t, w.Field("fence"), second.Fence())
 	})
+}
+
+// replaced makes a handle of r1 whose claim holds r2: a push grants r1, a failover
+// loses that, and the next release on the new master grants r2.
+func (w *world) replaced(n *proc, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+	w.T.Helper()
+	w.add("r1", "r2")
+	other := w.node()
+	x, y := other.takes("r1", nil), other.takes("r2", nil)
+	q := n.queue(opts)
+	require.True(w.T, q.Pending())
+	failover := w.Snapshot()
+	w.release(x)
+	held := q.gets(w.Now(), "r1")
+	failover()
+	w.Advance(ms) // else the two grants have one fence
+	w.release(y)
+	require.Equal(w.T, held.ID(), w.holder("r2"))
+	require.NotEqual(w.T, held.ID(), w.holder("r1"), "the lease of x goes on there")
+	return held
+}
+
+func TestAHoldWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
+	for name, ask := range map[string]func(w *world, held *allocator.Allocation[string]){
+		"by its heartbeat": func(w *world, _ *allocator.Allocation[string]) { w.Advance(lease / 3) },
+		"by Release": func(w *world, held *allocator.Allocation[string]) {
+			require.ErrorIs(w.T, held.Release(context.Background()), berth.ErrLost)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.node()
+				held := w.replaced(n, nil)
+				_ = held.Rest(time.Hour, "429")
+				ask(w, held)
+				synctest.Wait()
+				if name != "by Release" { // which ends it before it is sent
+					require.ErrorIs(t, held.Err(), berth.ErrLost)
+					require.ErrorIs(t, context.Cause(held.Context()), berth.ErrLost)
+				}
+				require.Equal(t, allocator.Free, w.status("r2").State, "it was given back, and nobody has used it")
+				require.Equal(t, []observe.Kind{observe.Subscribed, observe.Queued, observe.Granted, observe.Lost}, order(n.Kinds()))
+				w.Advance(lease)
+				_, err := w.ops().Sweep(t.Context(), proxies)
+				require.NoError(t, err)
+				w.requireIdle()
+			})
+		})
+	}
+}
+
+// order puts a subscription first, which comes on a goroutine of its own.
+func order(kinds []observe.Kind) []observe.Kind {
+	sorted := []observe.Kind{observe.Subscribed}
+	for _, k := range kinds {
+		if k != observe.Subscribed {
+			sorted = append(sorted, k)
+		}
+	}
+	return sorted
 }

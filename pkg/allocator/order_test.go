@@ -75,37 +75,30 @@ func TestFreeInOrderIsTheOrderInWhichClaimsGetThem(t *testing.T) {
 	}
 }
 
+// What is leased, rests, has expired or is damaged is not there; what one more may hold is.
 func TestFreeInOrderHasWhatTheNextClaimsMayGet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
 		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
-		w.add("leased", "damaged", "rests", "free")
+		w.add("leased", "bad", "rests", "free")
 		_, err = w.pool.Add(ctx, []string{"two"}, &allocator.AddOptions{MaxSharers: 2})
 		require.NoError(t, err)
-		w.takeOne(n, "short", "leased")
+		w.Do("HSET", itemsKey, "ibad", "?")
+		require.Equal(t, []string{"short", "leased", "rests", "free", "two"}, w.free(n, nil))
+		w.Until(time.Second)
+		w.takeOne(n, "leased")
 		require.NoError(t, w.pool.Rest(ctx, "rests", time.Minute, "", nil))
-		w.takeOne(n, "damaged", "free", "two")
-		require.Equal(t, []string{"two"}, w.free(n, nil))
+		require.Equal(t, []string{"free", "two"}, w.free(n, nil))
+		w.takeOne(n, "free", "two")
 		infos := testkit.Collect(t, n.FreeInOrder(ctx))
+		require.Len(t, infos, 1)
+		require.Equal(t, "two", infos[0].Resource)
 		require.Equal(t, allocator.Leased, infos[0].State)
 		require.Len(t, infos[0].Holders, 1)
 		require.Equal(t, 2, infos[0].MaxSharers)
-	})
-}
-
-func TestFreeInOrderHasNothingThatHasExpiredOrIsDamaged(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		_, err := w.pool.Add(context.Background(), []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
-		w.add("bad", "a")
-		w.Do("HSET", itemsKey, "ibad", "?")
-		require.Equal(t, []string{"short", "a"}, w.free(n, nil))
-		w.Until(time.Second)
-		require.Equal(t, []string{"a"}, w.free(n, nil), "it has expired")
-		for _, err := range n.FreeInOrder(context.Background()) {
+		for _, err := range n.FreeInOrder(ctx) {
 			require.NoError(t, err)
 			break // and nothing more is read
 		}
@@ -167,11 +160,12 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 			w.release(a)
 		}
 	}
-	for name, c := range map[string]struct {
+	type row struct {
 		policy    allocator.Policy
 		meanwhile func(w *world, n *proc)
 		stays     func(i int) bool
-	}{
+	}
+	inEach(t, map[string]row{
 		"the page's first is gone": {
 			meanwhile: func(w *world, n *proc) { takes(w, n, "r0100") },
 			stays:     func(i int) bool { return i != 100 },
@@ -222,27 +216,23 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 			},
 			stays: func(i int) bool { return i >= 100 },
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add(numbered(count)...)
-				n := w.nodeOf(allocator.PoolConfig[string]{Policy: c.policy})
-				got := w.free(n, map[int]func(){100: func() { c.meanwhile(w, n) }})
-				var want []string
-				for i, key := range numbered(count) {
-					if c.stays(i) {
-						want = append(want, key)
-					}
-				}
-				if c.policy == allocator.MostRecent {
-					slices.Reverse(want)
-				}
-				kept := slices.DeleteFunc(got, func(key string) bool { return !slices.Contains(want, key) })
-				require.Equal(t, want, kept)
-				require.LessOrEqual(t, n.Count("pool_list"), 7)
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		w.add(numbered(count)...)
+		n := w.nodeOf(allocator.PoolConfig[string]{Policy: c.policy})
+		got := w.free(n, map[int]func(){100: func() { c.meanwhile(w, n) }})
+		var want []string
+		for i, key := range numbered(count) {
+			if c.stays(i) {
+				want = append(want, key)
+			}
+		}
+		if c.policy == allocator.MostRecent {
+			slices.Reverse(want)
+		}
+		kept := slices.DeleteFunc(got, func(key string) bool { return !slices.Contains(want, key) })
+		require.Equal(t, want, kept)
+		require.LessOrEqual(t, n.Count("pool_list"), 7)
+	})
 }
 
 // A list that moves on faster than it is read has no end that a reader could come to.

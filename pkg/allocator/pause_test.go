@@ -25,11 +25,12 @@ func (n *proc) pause(lasts time.Duration) {
 // What would give a resource to who waits for that one alone does so at the end of the pause.
 func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 	only := func(key string) *allocator.AllocateOptions { return &allocator.AllocateOptions{Resource: key} }
-	for name, comes := range map[string]struct {
+	type row struct {
 		waits func(n *proc) *wait
 		then  func(w *world, held *allocator.Allocation[string])
 		gets  string
-	}{
+	}
+	inEach(t, map[string]row{
 		"it is given back": {
 			func(n *proc) *wait { return n.queue(only("a")) },
 			func(w *world, held *allocator.Allocation[string]) { w.release(held) }, "a",
@@ -55,39 +56,35 @@ func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 				require.NoError(w.T, err)
 			}, "",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(_ *testing.T, w *world) {
-				n, ops := w.node(), w.node()
-				w.add("a")
-				held := n.take(&allocator.AllocateOptions{Bind: "me"})
-				q := comes.waits(n)
-				ops.pause(paused)
-				comes.then(w, held)
-				w.inspect()
-				w.Advance(lease)
-				n.Reset()
-				w.Until(paused - ms)
-				testkit.RequirePending(w.T, q)
-				require.Equal(w.T, "a", w.Waiters()[0].Resource)
-				sent := 0
-				for _, times := range n.Scripts() {
-					sent += times
-				}
-				beats := 3 * int(paused/lease)
-				if held.Err() == nil {
-					beats *= 2 // those of holds and of waits leave apart
-				}
-				require.LessOrEqual(w.T, sent, beats, "heartbeats alone")
-				if comes.gets == "" {
-					q.Returned(paused + 50*ms)
-					require.ErrorIs(w.T, q.Err, berth.ErrAbsent)
-					return
-				}
-				require.Equal(w.T, comes.gets, q.GrantedBy(paused).Resource())
-			})
-		})
-	}
+	}, func(_ *testing.T, w *world, comes row) {
+		n, ops := w.node(), w.node()
+		w.add("a")
+		held := n.take(&allocator.AllocateOptions{Bind: "me"})
+		q := comes.waits(n)
+		ops.pause(paused)
+		comes.then(w, held)
+		w.inspect()
+		w.Advance(lease)
+		n.Reset()
+		w.Until(paused - ms)
+		testkit.RequirePending(w.T, q)
+		require.Equal(w.T, "a", w.Waiters()[0].Resource)
+		sent := 0
+		for _, times := range n.Scripts() {
+			sent += times
+		}
+		beats := 3 * int(paused/lease)
+		if held.Err() == nil {
+			beats *= 2 // those of holds and of waits leave apart
+		}
+		require.LessOrEqual(w.T, sent, beats, "heartbeats alone")
+		if comes.gets == "" {
+			q.Returned(paused + 50*ms)
+			require.ErrorIs(w.T, q.Err, berth.ErrAbsent)
+			return
+		}
+		require.Equal(w.T, comes.gets, q.GrantedBy(paused).Resource())
+	})
 }
 
 // The last heartbeat of who waits for one resource may be long ago when a pause begins that ends before the

@@ -3,7 +3,9 @@ package allocator_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,76 +13,30 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
-// The free one has expired, and another one's lease has run out: neither is swept yet,
-// and nobody waits.
-func TestATryFindsWhatHasRunOutBehindWhatHasExpired(t *testing.T) {
-	for name, taken := range map[string]func(w *world){
-		"a lease": func(w *world) { w.acquireScript("dead", "dead.1") },
-		"a rest":  func(w *world) { require.NoError(w.T, w.pool.Rest(w.T.Context(), "a", lease, "", nil)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				taken(w)
-				_, err := w.pool.Add(t.Context(), []string{"short"}, &allocator.AddOptions{Expiry: lease})
-				require.NoError(t, err)
-				w.Advance(lease)
-				n := w.node()
-				a, err := n.TryAllocate(t.Context(), nil)
-				require.NoError(t, err)
-				require.Equal(t, "a", a.Resource())
-			})
-		})
-	}
-}
-
-// More than one script drops have expired before it.
-func TestWhatHasExpiredIsAddedAnewAndNotKept(t *testing.T) {
+// More than one script drops have expired before it: it is no longer there for anybody, and is added anew and not kept.
+func TestWhatHasExpiredIsNoLongerThere(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		all := many("x", 300)
+		all := many("x", 600)
 		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
 		require.NoError(t, err)
 		last := all[len(all)-1]
 		require.NoError(t, w.pool.Rest(ctx, last, time.Hour, "of its former life", nil))
 		w.Advance(time.Second)
+		require.ErrorIs(t, w.pool.Rest(ctx, last, time.Hour, "", nil), berth.ErrAbsent)
 		change, err := w.pool.Add(ctx, []string{last}, nil)
 		require.NoError(t, err)
 		require.Equal(t, allocator.Change{Added: 1}, change)
 		require.Equal(t, allocator.ResourceInfo{Resource: last, State: allocator.Free, MaxSharers: 1}, w.status(last))
-	})
-}
-
-// Behind more expired ones than one script drops, it is no longer there for anybody.
-func TestWhatHasExpiredCannotRest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := t.Context()
-		all := many("x", 300)
-		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
-		w.Advance(time.Second)
-		require.ErrorIs(t, w.pool.Rest(ctx, all[len(all)-1], time.Hour, "", nil), berth.ErrAbsent)
-	})
-}
-
-// Its release comes before anything has swept it.
-func TestWhatHasExpiredLeavesWithItsRelease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("kept")
-		w.occupy("x")
-		_, err := w.pool.Add(t.Context(), []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
-		w.occupy("y")
-		w.Advance(time.Second)
-		w.vacate("y")
-		require.Empty(t, w.list())
-		require.Equal(t, 1, w.inspect().Resources)
 	})
 }
 
@@ -128,22 +84,25 @@ func TestTheListingOfResourcesDoesNotReadBindings(t *testing.T) {
 	})
 }
 
-// A claim that waits finds the pool empty as much as a new one does.
+// A claim that waits finds the pool empty with its next heartbeat, as much as a new one does. Its Source is asked then,
+// and once.
 func TestAFlushUnderAWaitIsFilledAgainSoon(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{
-			Source: func(context.Context) ([]string, error) { return []string{"a"}, nil }, RefreshEvery: time.Hour,
-		})
-		synctest.Wait()
-		w.Advance(10 * time.Second)
+		var asked atomic.Int64
+		n := w.nodeOf(allocator.PoolConfig[string]{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
+			asked.Add(1)
+			return []string{"a"}, nil
+		}})
 		n.takes("a", nil)
 		q := n.queue(nil)
-		w.Advance(time.Second)
-		require.True(t, q.Pending())
+		w.Advance(time.Minute)
+		require.EqualValues(t, 1, asked.Load())
 		w.Do("FLUSHALL")
-		w.Advance(lease)
+		w.Advance(lease / 3)
 		require.False(t, q.Pending())
 		require.NoError(t, q.Err)
+		w.Advance(time.Minute)
+		require.EqualValues(t, 2, asked.Load())
 	})
 }
 
@@ -266,5 +225,340 @@ func TestAllocateHealthyEndsWithMaxWaitWhereSomethingIsAlwaysFree(t *testing.T) 
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
 		require.ErrorIs(t, err, errMine)
 		require.Less(t, w.Now(), 4*time.Second, "and a pause")
+	})
+}
+
+// Open outlasts the hold, and heeds its context or not: the caller gets no handle of
+// something that is over, and hears why, as it has not left itself.
+func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
+	ctx := context.Background()
+	fixed := &allocator.AllocateOptions{Lease: time.Second, NoRenew: true}
+	allocate := func(_ *world, d *proc) error { return second(d.Allocate(ctx, fixed)) }
+	type row struct {
+		heeds bool
+		get   func(w *world, d *proc) error
+	}
+	inEach(t, map[string]row{
+		"Allocate that goes on":            {false, allocate}, // one goroutine opens for all of them
+		"Allocate that is told to stop":    {true, allocate},
+		"TryAllocate that is told to stop": {true, func(_ *world, d *proc) error { return second(d.TryAllocate(ctx, fixed)) }},
+		"AllocateHealthy that is told to stop": {true, func(_ *world, d *proc) error {
+			return second(d.AllocateHealthy(ctx, fixed))
+		}},
+		"Resume that is told to stop": {true, func(w *world, d *proc) error {
+			return second(d.Resume(ctx, detach(w.T, w.node().takes("a", fixed))))
+		}},
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		closed := 0
+		d := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(ctx context.Context, key string) (string, error) {
+				if c.heeds {
+					<-ctx.Done()
+					return "", ctx.Err()
+				}
+				<-time.After(2 * time.Second)
+				return key, nil
+			},
+			Close: func(string) error { closed++; return nil },
+		})
+		err := c.get(w, d)
+		require.ErrorIs(t, err, berth.ErrExpired)
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.NotErrorIs(t, err, context.Canceled, "the caller has not left")
+		w.Advance(2 * time.Second)
+		require.Equal(t, allocator.Free, w.status("a").State, "it had no say")
+		require.NoError(t, change(d.Remove(ctx, []string{"a"})))
+		synctest.Wait()
+		if !c.heeds {
+			require.Equal(t, 1, closed, "nobody uses it")
+		}
+	})
+}
+
+// The usual deferred Close: ctx has ended, and a hold cannot be given back.
+func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		shut := false
+		cfg := allocator.PoolConfig[string]{
+			Open: func(_ context.Context, key string) (string, error) { return key, nil },
+			Close: func(string) error {
+				<-time.After(100 * ms)
+				shut = true
+				return nil
+			},
+		}
+		n := w.nodeWith(once, cfg)
+		n.connect()
+		n.takes("a", nil)
+		n.Once("pool_release", link.LoseRequest)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		require.Error(t, n.node.Close(ctx))
+		require.True(t, shut)
+	})
+}
+
+// What a claim wants is one text of its record, which scripts/pool/wants.lua reads: word
+// by word it is what was asked for.
+func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
+	for want, c := range map[string]struct {
+		cfg  allocator.PoolConfig[string]
+		opts allocator.AllocateOptions
+	}{
+		"o 0 - 0 0:":          {},
+		"o 1500 - 0 0:":       {opts: allocator.AllocateOptions{Cooldown: 1500 * ms}},
+		"o 0 - 0 0:x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
+		"o 0 2500 0 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"s 0 0 0 0:me":        {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
+	} {
+		t.Run(want, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				n := w.nodeOf(c.cfg)
+				q := n.queue(&c.opts)
+				waiting := w.Waiters()
+				require.Len(t, waiting, 1)
+				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
+				require.NoError(t, err)
+				r, err := state.ParseRecord(text)
+				require.NoError(t, err)
+				require.Equal(t, want, r.Extra)
+				// The scripts read it as well.
+				w.add("a")
+				q.GrantedBy(0)
+				if c.opts.Bind != "" {
+					b, err := n.Binding(t.Context(), c.opts.Bind)
+					require.NoError(t, err)
+					require.Equal(t, "a", b.Resource)
+				}
+			})
+		})
+	}
+}
+
+// requireEnded fails unless each claim that was granted ended with one event, and no
+// other did.
+func (n *proc) requireEnded() {
+	n.w.T.Helper()
+	synctest.Wait()
+	open := make(map[string]int)
+	for _, e := range n.Events() {
+		switch e.Kind {
+		case observe.Granted:
+			open[e.Claim]++
+		case observe.Released, observe.Lost, observe.Expired, observe.ReleasedByOther:
+			open[e.Claim]--
+		}
+	}
+	require.NotEmpty(n.w.T, open)
+	for claim, count := range open {
+		require.Zero(n.w.T, count, claim)
+	}
+}
+
+// What a Shared pool hands out has no lease that would end it: whatever is of no use
+// must be ended by who finds out.
+func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
+	ctx := context.Background()
+	fails := func(context.Context, string) (string, error) { return "", errMine }
+	panics := func(context.Context, string) (string, error) { panic(errMine) }
+	opens := func(_ context.Context, key string) (string, error) { return key, nil }
+	sick := func(context.Context, string) error { return errMine }
+	type row struct {
+		cfg    allocator.PoolConfig[string]
+		closed []string
+	}
+	inEach(t, map[string]row{
+		"Open fails":        {allocator.PoolConfig[string]{Open: fails}, nil},
+		"Open panics":       {allocator.PoolConfig[string]{Open: panics}, nil},
+		"it is not healthy": {allocator.PoolConfig[string]{Open: opens, Healthy: sick}, []string{"a"}},
+		"Healthy panics": {
+			allocator.PoolConfig[string]{Open: opens, Healthy: func(context.Context, string) error { panic(errMine) }},
+			[]string{"a"},
+		},
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		var closed []string
+		c.cfg.Shared = true
+		c.cfg.Close = func(key string) error { closed = append(closed, key); return nil }
+		n := w.nodeOf(c.cfg)
+		func() {
+			defer func() { _ = recover() }()
+			_, err := n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
+			require.Error(t, err)
+		}()
+		w.Advance(time.Second)
+		require.Equal(t, c.closed, closed)
+		n.requireEnded()
+		// Nobody uses the value any more.
+		require.NoError(t, change(n.Remove(ctx, []string{"a"})))
+		synctest.Wait()
+		if c.cfg.Healthy != nil {
+			require.Equal(t, []string{"a"}, closed)
+		}
+		w.requireIdle()
+	})
+}
+
+// Not to rest is not to end what somebody else has asked for.
+func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		asked := 0
+		n := w.nodeOf(allocator.PoolConfig[string]{Shared: true, FailureRest: -1, Healthy: func(ctx context.Context, key string) error {
+			if asked++; asked > 1 {
+				return nil // its rest was ended
+			}
+			if err := w.pool.Rest(ctx, key, time.Hour, "theirs", nil); err != nil {
+				return err
+			}
+			return errMine
+		}})
+		_, err := n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
+		require.ErrorIs(t, err, berth.ErrBusy)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		require.Equal(t, "theirs", w.status("a").Reason)
+	})
+}
+
+// There is no release that could carry the rest, so Release sends it, and says whether
+// that worked.
+func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a")
+		n := w.nodeWith(once, allocator.PoolConfig[string]{Shared: true})
+		n.connect()
+		a := n.takes("a", nil)
+		_ = a.Rest(time.Hour, "429")
+		n.Once("pool_rest", link.LoseRequest)
+		require.Error(t, a.Release(ctx))
+		require.NoError(t, a.Release(ctx))
+		require.NoError(t, n.node.Close(ctx))
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		require.Equal(t, "429", w.status("a").Reason)
+		n.requireEnded()
+	})
+}
+
+// The claim goes back in the background when the handle is there already: it must not
+// take along what was asked for at once.
+func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		n := w.nodeOf(inTurn)
+		n.connect()
+		var a *allocator.Allocation[string]
+		for range 10 {
+			var err error
+			a, err = n.TryAllocate(context.Background(), nil)
+			require.NoError(t, err)
+			_ = a.Rest(time.Minute, "429")
+		}
+		w.Advance(time.Second)
+		require.NotContains(t, n.Kinds(), observe.Rested, "not yet")
+		require.Equal(t, allocator.Free, w.status("a").State)
+		w.release(a)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		told := 0
+		for _, kind := range n.Kinds() {
+			if kind == observe.Rested {
+				told++
+			}
+		}
+		require.Equal(t, 1, told)
+	})
+}
+
+// once makes one attempt of each call.
+var once = node.Config{Retry: berth.Retry{Attempts: 1}}
+
+// What Rest has asked for is of the old resource, whoever of them is given back last.
+func TestARestIsNotAskedForTwiceWhereASwapIsNotAnswered(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.nodeWith(once, allocator.PoolConfig[string]{})
+		n.connect()
+		a := n.takes("a", nil)
+		_ = a.Rest(time.Hour, "429")
+		n.Once("pool_swap", link.LoseReply)
+		require.ErrorIs(t, a.Swap(context.Background()), berth.ErrLost)
+		w.Advance(time.Second)
+		require.Equal(t, allocator.Resting, w.status("a").State)
+		require.Equal(t, allocator.Free, w.status("b").State, "nobody has used it")
+	})
+}
+
+func TestARestThatWasAskedForOutlastsASwapThatIsRefused(t *testing.T) {
+	ctx := context.Background()
+	type row struct {
+		meanwhile func(a *allocator.Allocation[string])
+		want      allocator.ResourceInfo
+	}
+	inEach(t, map[string]row{
+		"nothing else is said": {
+			func(*allocator.Allocation[string]) {},
+			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Hour, Reason: "429"},
+		},
+		"another rest is asked for meanwhile": {
+			func(a *allocator.Allocation[string]) { _ = a.Rest(time.Minute, "later") },
+			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: "later"},
+		},
+		"it is taken back meanwhile": {
+			func(a *allocator.Allocation[string]) { _ = a.Rest(0, "") },
+			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Free},
+		},
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		n := w.node()
+		a := n.takes("a", nil)
+		_ = a.Rest(time.Hour, "429")
+		n.OnCommand(func(cmd link.Command) link.Fate {
+			if cmd.Name == "pool_swap" {
+				c.meanwhile(a)
+			}
+			return link.Pass
+		})
+		require.ErrorIs(t, a.Swap(ctx), berth.ErrBusy)
+		w.release(a)
+		require.Equal(t, c.want, w.status("a"))
+	})
+}
+
+// So many dead waiters as the script drops stand before a rest that is over.
+func TestASwapFindsOneBehindManyDeadWaiters(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
+		require.NoError(t, w.pool.Rest(t.Context(), "b", time.Second, "", nil))
+		for i := range 80 {
+			w.acquireScript("dead", fmt.Sprint("dead.", i), func(r *engine.Record) { r.Wait = 500 * ms })
+		}
+		w.Advance(1500 * ms) // before a heartbeat sweeps
+		require.NoError(t, a.Swap(context.Background()))
+		require.Equal(t, "b", a.Resource())
+	})
+}
+
+// Only the swap knows that the old resource has left with it.
+func TestAValueIsClosedWithTheSwapOfALeavingResource(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.add("a", "b")
+		d := w.desk(allocator.PoolConfig[string]{}, nil)
+		a := d.takes("a", nil)
+		require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
+		_ = a.Rest(time.Hour, "429")
+		require.NoError(t, a.Swap(ctx))
+		d.requireClosed("a")
+		require.NotContains(t, d.Kinds(), observe.Rested, "it has left")
+		require.NoError(t, change(w.pool.Remove(ctx, []string{"b"})))
+		_ = a.Rest(time.Hour, "429")
+		w.release(a)
+		d.requireClosed("a", "b")
+		require.False(t, slices.Contains(d.Kinds(), observe.Rested))
 	})
 }

@@ -2,9 +2,11 @@ package allocator_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -53,57 +55,18 @@ func (w *world) refused(copied func() scriptkit.Reply, resource, changed string)
 	require.Equal(w.T, expiry, w.Expiry())
 }
 
-// operated are calls of an operator about the resource a, and newer ones that overtake them.
-var operated = map[string]struct {
-	script     string
-	call, over func(ctx context.Context, n *proc) error
-	resource   string // that of the refusal
-	changed    string
-	forgotten  bool // after a minute
-}{
-	"a rest, and a newer one": {
-		script: "pool_rest", call: rests(time.Hour, "old"), over: rests(30*time.Second, "banned"),
-		resource: "a", changed: "rest 30s: banned", forgotten: true,
-	},
-	"a rest, and its end": {
-		script: "pool_rest", call: rests(berth.Forever, "old"), over: rests(0, ""),
-		resource: "a", changed: "rest ended", forgotten: true,
-	},
-	"the end of a rest, and a rest for ever": {
-		script: "pool_rest", call: rests(0, ""), over: rests(berth.Forever, ""),
-		resource: "a", changed: "rest without end", forgotten: true,
-	},
-	"a set, and a newer one": {
-		script: "pool_set", call: sets("", allocator.Settings{Cooldown: time.Hour}),
-		over:    sets("", allocator.Settings{Cooldown: 30 * time.Second, Reset: true}),
-		changed: "Cooldown 30s, all else reset", forgotten: true,
-	},
-	"a set of a resource, and a rest": {
-		script: "pool_set", call: sets("a", allocator.Settings{MaxSharers: 2}), over: rests(time.Second, ""),
-		resource: "a", changed: "rest 1s", forgotten: true,
-	},
-	"a rest, and a set of its resource": {
-		script: "pool_rest", call: rests(time.Hour, "old"), over: sets("a", allocator.Settings{Cooldown: -1}),
-		resource: "a", changed: "Cooldown 0s", forgotten: true,
-	},
-	"a removal, and an add":    {script: "pool_remove", call: removes, over: adds, resource: "a", changed: "added"},
-	"a removal, and a replace": {script: "pool_remove", call: removes, over: replaces("a"), changed: "replaced"},
-	"a removal, and a rest": {
-		script: "pool_remove", call: both(rests(time.Hour, ""), removes), over: both(adds, rests(time.Minute, "")),
-		resource: "a", changed: "rest 60s", forgotten: true,
-	},
-	"the end of a replace":          {script: "pool_replace", call: replaces("a"), over: replaces("b"), changed: "replaced"},
-	"a part of a replace":           {script: "pool_add", call: replaces("a"), over: replaces("b"), changed: "replaced"},
-	"the end of one, and a removal": {script: "pool_replace", call: replaces("a", "z"), over: removes, changed: "removed"},
-	"a part of one, and a removal":  {script: "pool_add", call: replaces("a", "z"), over: removes, changed: "removed"},
-}
-
 func rests(d time.Duration, reason string) func(ctx context.Context, n *proc) error {
 	return func(ctx context.Context, n *proc) error { return n.Rest(ctx, "a", d, reason, nil) }
 }
 
 func sets(resource string, s allocator.Settings) func(ctx context.Context, n *proc) error {
 	return func(ctx context.Context, n *proc) error { return n.ops().Set(ctx, proxies, resource, s) }
+}
+
+// forgets has a sweep forget what was changed.
+func forgets(ctx context.Context, n *proc) error {
+	n.w.Advance(61 * time.Second)
+	return second(n.ops().Sweep(ctx, proxies))
 }
 
 func removes(ctx context.Context, n *proc) error { return change(n.Remove(ctx, []string{"a"})) }
@@ -125,87 +88,49 @@ func both(calls ...func(ctx context.Context, n *proc) error) func(ctx context.Co
 	}
 }
 
-// The copy of a call comes when a newer one has been answered, be it in the same millisecond.
+// The copy of a call comes when a newer one has been answered, be it in the same millisecond. It is known for a minute
+// what was changed, and what was added or replaced for as long as that is there.
 func TestALateCopyOfAnOperatorsCallIsRefused(t *testing.T) {
-	for name, c := range operated {
-		for _, pause := range []time.Duration{0, ms, 59 * time.Second} {
-			t.Run(name+" "+pause.String(), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					w.add("a", "z")
-					old, n := w.node(), w.node()
-					copied, unrun := w.sent(old, c.script, func() error { return c.call(t.Context(), old) })
-					w.Advance(pause)
-					require.NoError(t, c.over(t.Context(), n))
-					if c.script == "pool_remove" { // it is known what the last Remove has done
-						before := w.Dump()
-						r := copied()
-						require.Equal(t, []any{"removed", int64(1)}, []any{r.Status(), r.Int(1)})
-						require.Equal(t, before, w.Dump())
-						copied = unrun
-					}
-					w.refused(copied, c.resource, c.changed)
-					w.refused(unrun, c.resource, c.changed)
-					w.Advance(time.Minute - ms)
-					w.refused(copied, c.resource, c.changed)
-					w.inspect()
-					if !c.forgotten {
-						w.Advance(time.Hour)
-						w.refused(copied, c.resource, c.changed)
-					}
-				})
-			})
-		}
+	type row struct {
+		script     string
+		call, over func(ctx context.Context, n *proc) error
+		resource   string // that of the refusal
+		changed    string
+		forgotten  bool
 	}
-}
-
-// A resource that was removed and added again is another one: that is known for as long as it is there.
-func TestWhatHasBeenAddedAgainIsNotRestedByALateCopy(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	inEach(t, map[string]row{
+		"a rest, and its end": {"pool_rest", rests(berth.Forever, "old"), rests(0, ""), "a", "rest ended", true},
+		"a rest that is forgotten, and another resource of that key": {
+			"pool_rest", rests(time.Second, "old"), both(forgets, removes, adds), "a", "added", false,
+		},
+		"a set, and a newer one": {
+			"pool_set", sets("", allocator.Settings{Cooldown: time.Hour}),
+			sets("", allocator.Settings{Cooldown: 30 * time.Second, Reset: true}), "", "Cooldown 30s, all else reset", true,
+		},
+		"a removal, and a replace":     {"pool_remove", removes, replaces("a"), "", "replaced", false},
+		"a part of one, and a removal": {"pool_add", replaces("a", "z"), removes, "", "removed", false},
+	}, func(t *testing.T, w *world, c row) {
 		w.add("a", "z")
-		n := w.node()
-		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(t.Context(), "a", time.Second, "old", nil) })
-		w.Advance(61 * time.Second)
-		require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
-		require.NoError(t, both(removes, adds)(t.Context(), n))
-		w.refused(copied, "a", "added")
-		w.Advance(24 * time.Hour)
-		w.refused(copied, "a", "added")
-		require.Equal(t, allocator.Free, w.status("a").State)
+		old, n := w.node(), w.node()
+		copied, unrun := w.sent(old, c.script, func() error { return c.call(t.Context(), old) })
+		require.NoError(t, c.over(t.Context(), n))
+		if c.script == "pool_remove" { // it is known what the last Remove has done
+			before := w.Dump()
+			r := copied()
+			require.Equal(t, []any{"removed", int64(1)}, []any{r.Status(), r.Int(1)})
+			require.Equal(t, before, w.Dump())
+			copied = unrun
+		}
+		w.refused(copied, c.resource, c.changed)
+		w.refused(unrun, c.resource, c.changed)
+		w.Advance(time.Minute - ms)
+		w.refused(copied, c.resource, c.changed)
+		w.inspect()
+		if !c.forgotten {
+			w.Advance(24 * time.Hour)
+			w.refused(copied, c.resource, c.changed)
+		}
 	})
-}
-
-func TestTheBeginningOfAReplaceThatComesLateIsRefused(t *testing.T) {
-	for name, over := range map[string]func(ctx context.Context, n *proc) error{
-		"replaced": replaces("b"), "removed": removes,
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "z")
-				old := w.node()
-				var args []string
-				old.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == "pool_replace" && c.Args[2+5+3] == "begin" {
-						args = c.Args[2+5:]
-					}
-					return link.Pass
-				})
-				require.NoError(t, replaces("a")(t.Context(), old))
-				copied := func() scriptkit.Reply { return w.Call("pool_replace", args...) }
-				before := w.Dump()
-				r, again := copied(), copied()
-				require.Equal(t, "begun", r.Status())
-				require.Equal(t, r.Int(1), again.Int(1))
-				require.Equal(t, before, w.Dump(), "its own repeat is answered the same again")
-				require.NoError(t, over(t.Context(), w.node()))
-				if name == "removed" { // nobody has begun another one: it goes on to say so, and does nothing
-					r = copied()
-					require.Equal(t, []any{"begun", again.Int(1)}, []any{r.Status(), r.Int(1)})
-					return
-				}
-				w.refused(copied, "", name)
-			})
-		})
-	}
 }
 
 // A call whose answer was lost is sent again, and is told the same.
@@ -255,26 +180,15 @@ func TestWhatAnOperatorHasChangedIsForgottenAfterAMinute(t *testing.T) {
 	})
 }
 
-// Emptied, a pool stays for as long as it is known what was changed in it, and Linger.
-func TestAnEmptiedPoolStaysWhileACopyMayComeLate(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := t.Context()
-		w.add("a")
-		require.NoError(t, w.pool.Rest(ctx, "a", time.Second, "", nil))
-		w.Advance(10 * time.Second)
-		require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
-		require.Equal(t, 10*time.Second+time.Minute+time.Minute, w.Expiry())
-	})
-}
-
 // Another call comes between the look of a call and its script.
 func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
-	for name, c := range map[string]struct {
+	type row struct {
 		script     string
 		call, over func(ctx context.Context, n *proc) error
 		want       berth.StaleError
 		text       string
-	}{
+	}
+	inEach(t, map[string]row{
 		"Rest": {
 			"pool_rest", rests(time.Hour, ""), rests(30*time.Second, "banned"),
 			berth.StaleError{Name: proxies, Resource: "a", Changed: "rest 30s: banned"},
@@ -295,32 +209,28 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 			berth.StaleError{Name: proxies, Changed: "removed"},
 			`berth: "proxies": changed by another call meanwhile: removed`,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "z")
-				n, other := w.node(), w.node()
-				after, between := "", false
-				n.OnCommand(func(cmd link.Command) link.Fate {
-					if cmd.Name == c.script && !between {
-						between = true
-						require.NoError(t, c.over(t.Context(), other))
-						after = w.Dump()
-					}
-					return link.Pass
-				})
-				err := c.call(t.Context(), n)
-				require.ErrorIs(t, err, berth.ErrStale)
-				var stale *berth.StaleError
-				require.ErrorAs(t, err, &stale)
-				require.Equal(t, c.want, *stale)
-				require.EqualError(t, err, c.text)
-				require.Equal(t, after, w.Dump(), "it has written nothing")
-				n.OnCommand(nil)
-				require.NoError(t, c.call(t.Context(), n), "who calls again has seen that")
-			})
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a", "z")
+		n, other := w.node(), w.node()
+		after, between := "", false
+		n.OnCommand(func(cmd link.Command) link.Fate {
+			if cmd.Name == c.script && !between {
+				between = true
+				require.NoError(t, c.over(t.Context(), other))
+				after = w.Dump()
+			}
+			return link.Pass
 		})
-	}
+		err := c.call(t.Context(), n)
+		require.ErrorIs(t, err, berth.ErrStale)
+		var stale *berth.StaleError
+		require.ErrorAs(t, err, &stale)
+		require.Equal(t, c.want, *stale)
+		require.EqualError(t, err, c.text)
+		require.Equal(t, after, w.Dump(), "it has written nothing")
+		n.OnCommand(nil)
+		require.NoError(t, c.call(t.Context(), n), "who calls again has seen that")
+	})
 }
 
 // One resource of a step that was added since refuses the whole step.
@@ -357,25 +267,10 @@ func TestARemoveEndsAReplaceThatIsUnderWay(t *testing.T) {
 	})
 }
 
-// An Add before the look is older, however often its resource was added.
-func TestWhatWasAddedBeforeIsRemovedAndRests(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		for range 3 { // all in one millisecond
-			w.add("a", "b")
-			require.NoError(t, w.pool.Rest(t.Context(), "a", time.Second, "", nil))
-			require.NoError(t, change(w.pool.Remove(t.Context(), []string{"a"})))
-		}
-		require.Equal(t, []string{"b"}, w.list())
-	})
-}
-
 // What operators have changed is forgotten by the way: nobody waits for that, and nobody sweeps for it.
 func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		all := make([]string, 150)
-		for i := range all {
-			all[i] = fmt.Sprintf("r%03d", i)
-		}
+		all := numbered(150)
 		w.add(all...)
 		n := w.node()
 		for _, r := range all {
@@ -383,10 +278,79 @@ func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
 		}
 		w.Advance(61 * time.Second)
 		n.Fresh()
-		waits := n.queue(names("r000"))
+		waits := n.queue(names(all[0]))
 		require.Zero(t, n.Count("pool_sweep"))
-		require.NoError(t, w.node().Rest(t.Context(), "r000", 0, "", nil))
-		waits.gets(w.Now(), "r000")
+		require.NoError(t, w.node().Rest(t.Context(), all[0], 0, "", nil))
+		waits.gets(w.Now(), all[0])
+		w.inspect()
+	})
+}
+
+// A process dies between the two scripts of a Set. Whoever repeats the Set finishes it, for those who wait too.
+func TestASetWhoseProcessDiesIsFinishedByARepeat(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add(many("x", 450)...)
+		n, operator := w.node(), w.node()
+		held := n.takes("x0", nil)
+		q := n.queue(names("x0"))
+		operator.OnCommand(func(c link.Command) link.Fate {
+			if c.Name != "pool_sharers" {
+				return link.Pass
+			}
+			operator.Cut()
+			return link.LoseRequest
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.Error(t, operator.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: 2}))
+		require.Equal(t, 2, w.settings().MaxSharers)
+		w.Advance(2 * lease)
+		require.True(t, q.Pending())
+		w.inspect()
+		w.set("", allocator.Settings{MaxSharers: 2})
+		q.gets(w.Now(), "x0")
+		w.set("", allocator.Settings{MaxSharers: 1})
+		q = n.queue(names("x0"))
+		w.release(held)
+		require.True(t, q.Pending(), "one holds it still")
+		w.inspect()
+	})
+}
+
+// Four operators call at once, over and over: whoever was overtaken is told, and what is stored is
+// what one of the others has said.
+func TestOperatorsWhoRaceAreToldWhoWasFirst(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "z")
+		var nodes []*proc
+		for range 4 {
+			nodes = append(nodes, w.node())
+			nodes[len(nodes)-1].connect()
+		}
+		stale := 0
+		for range 8 {
+			w.Advance(time.Second)
+			errs := make([]error, len(nodes))
+			var calls sync.WaitGroup
+			for i, n := range nodes {
+				calls.Go(func() {
+					errs[i] = n.ops().Set(context.Background(), proxies, "", allocator.Settings{MaxSharers: i + 1})
+				})
+			}
+			calls.Wait()
+			synctest.Wait()
+			set := w.settings().MaxSharers
+			require.NoError(t, errs[set-1])
+			require.Equal(t, set, w.status("a").MaxSharers)
+			for _, err := range errs {
+				if errors.Is(err, berth.ErrStale) {
+					stale++
+				} else {
+					require.NoError(t, err)
+				}
+			}
+		}
+		require.Positive(t, stale)
 		w.inspect()
 	})
 }
