@@ -44,6 +44,23 @@ func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 	})
 }
 
+func TestASwapHandsOnWhatItGivesBackInTheSameScript(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n, m := w.node(), w.node()
+		a := n.takes("a", nil)
+		waits := m.queue(&allocator.AllocateOptions{Resource: "a"})
+		n.Fresh()
+		m.Fresh()
+		require.NoError(t, a.Swap(context.Background()))
+		synctest.Wait()
+		require.False(t, waits.Pending())
+		require.NoError(t, waits.Err)
+		require.Equal(t, "a", waits.Got.Resource())
+		require.Zero(t, n.Count("pool_sweep")+m.Count("pool_sweep"), "nobody had to look for it")
+	})
+}
+
 func TestASwapNeverWaitsAndChangesNothingThen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b")
