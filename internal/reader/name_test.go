@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -132,6 +133,17 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 				w.refused(state.ErrDamaged)
 				_, err = w.reader.Name(context.Background(), kind, name)
 				require.ErrorContains(t, err, `"`+w.State+`" holds a hash`)
+
+				w.Do("DEL", w.State)
+				w.used()
+				w.Do("DEL", w.Line)
+				n := w.row()
+				require.Equal(t, []int{0, 0}, []int{n.Holders, n.Waiting}, "a line that is lost had nobody")
+				require.True(t, n.Held == 0 || kind == keyspace.Pool, "the items of which say more")
+				w.Do("SET", w.Line, "mine")
+				_, err = w.reader.Name(context.Background(), kind, name)
+				require.ErrorContains(t, err, `"`+w.Line+`" holds a string`)
+				require.ErrorIs(t, err, state.ErrDamaged)
 			})
 		})
 	}
@@ -154,21 +166,37 @@ func (w *world) refused(want error) {
 	require.ErrorIs(w.T, err, want)
 }
 
-func TestALineOfAnotherTypeIsNamed(t *testing.T) {
-	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-		w.semaphore("a.1", 2)
-		w.Do("SET", w.Line, "mine")
-		_, err := w.reader.Name(context.Background(), w.kind, name)
-		require.ErrorContains(t, err, `"`+w.Line+`" holds a string`)
-		require.ErrorIs(t, err, state.ErrDamaged)
+func TestTheNodesOfASwarmAreCounted(t *testing.T) {
+	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		none, err := w.reader.Census(ctx, time.Hour)
+		require.NoError(t, err)
+		require.Zero(t, none, "there is no swarm")
+
+		now := time.Now().UnixMilli()
+		for member, score := range map[string]int64{
+			"p:a": now + 1, "p:b": now + 5000, "p:dead": now, "p:longer": 1,
+			"c:x": state.Condemned + now, "c:y": state.Condemned + now - 3_599_999, "c:forgotten": state.Condemned + now - 3_600_000,
+		} {
+			w.Do("ZADD", w.space.Key(keyspace.Swarm, "nodes", keyspace.ProbesPart), strconv.FormatInt(score, 10), member)
+		}
+		state := w.space.Key(keyspace.Swarm, "nodes", keyspace.StatePart)
+		w.Do("HSET", state, "fmt", "1")
+		some, err := w.reader.Census(ctx, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, reader.Census{Alive: 2, Zombie: 2, Condemned: 2}, some)
+
+		w.Do("HSET", state, "fmt", "99")
+		_, err = w.reader.Census(ctx, time.Hour)
+		require.ErrorContains(t, err, "format 99")
 	})
 }
 
-func TestALineThatIsLostHadNobody(t *testing.T) {
-	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-		w.semaphore("a.1", 2)
-		w.Do("DEL", w.Line)
-		n := w.row()
-		require.Equal(t, []int{2, 0, 0, 0}, []int{n.Capacity, n.Held, n.Holders, n.Waiting})
+func TestAServerTellsAboutItself(t *testing.T) {
+	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
+		about, err := w.reader.About(context.Background(), w.Redis)
+		require.NoError(t, err)
+		require.False(t, about.Replica)
+		t.Logf("%+v", about)
 	})
 }

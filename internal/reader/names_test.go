@@ -12,7 +12,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // every reads all pages, and returns the names.
@@ -164,33 +166,6 @@ func (c moved) Nodes() map[string]rueidis.Client {
 	return map[string]rueidis.Client{c.address: c.Client}
 }
 
-func TestAServerThatDoesNotAnswerIsLeftOut(t *testing.T) {
-	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-		w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
-		closed, err := w.Server.Client()
-		require.NoError(t, err)
-		closed.Close()
-		walk := reader.Walk{Redis: several{w.Redis, map[string]rueidis.Client{"a": closed, "b": w.Redis}}, Kinds: []keyspace.Kind{keyspace.Sem}}
-		page, err := w.reader.NamesPage(context.Background(), walk, "", 10)
-		require.NoError(t, err)
-		if page.Next != "" {
-			more, err := w.reader.NamesPage(context.Background(), walk, page.Next, 10)
-			require.NoError(t, err)
-			page.Names = append(page.Names, more.Names...)
-			require.Empty(t, more.Next)
-		}
-		require.Len(t, page.Problems, 1)
-		require.ErrorIs(t, page.Problems[0], rueidis.ErrClosing)
-		require.True(t, page.Partial)
-		require.Len(t, page.Names, 1)
-
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		_, err = w.reader.NamesPage(ctx, walk, "", 10)
-		require.ErrorIs(t, err, context.Canceled)
-	})
-}
-
 // several is a client of several servers.
 type several struct {
 	rueidis.Client
@@ -198,3 +173,235 @@ type several struct {
 }
 
 func (c several) Nodes() map[string]rueidis.Client { return c.nodes }
+
+// Of a name with more claims than a page may look at the pages go on where the last one ended, whether that was for the
+// entries or because it was full.
+func TestTheClaimsOfACrowdAreReadInPages(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.crowd(1200, 2300)
+		for n := range 150 {
+			w.Do("SET", w.space.State(keyspace.Lock, fmt.Sprintf("x%d", n)), thin(true))
+		}
+		w.Advance(time.Millisecond)
+		for _, test := range []struct {
+			most, want int
+			keep       func(*reader.Listed) bool
+		}{
+			{1000, 3650, func(*reader.Listed) bool { return true }},
+			{77, 3650, func(*reader.Listed) bool { return true }},
+			{100, 1, func(c *reader.Listed) bool { return c.Waiter != nil && c.Waiter.ID == "w.2299" }},
+		} {
+			which := reader.Which{
+				Walk:  reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{keyspace.Sem, keyspace.Lock}},
+				Holds: true, Waits: true, Keep: test.keep,
+			}
+			seen, looked := map[string]bool{}, 0
+			which.Keep = func(c *reader.Listed) bool {
+				looked++
+				return test.keep(c)
+			}
+			for cursor := ""; ; {
+				looked = 0
+				page, err := w.reader.ClaimsPage(context.Background(), which, cursor, test.most)
+				require.NoError(t, err)
+				require.Empty(t, page.Problems)
+				require.LessOrEqual(t, len(page.Claims), test.most)
+				require.LessOrEqual(t, looked, reader.Most+200, "a page is bounded")
+				for _, c := range page.Claims {
+					claim := c.Name + " "
+					if c.Holder != nil {
+						claim += c.Holder.ID
+					} else {
+						claim += c.Waiter.ID
+					}
+					require.False(t, seen[claim], "each once")
+					seen[claim] = true
+				}
+				if cursor = page.Next; cursor == "" {
+					break
+				}
+				require.True(t, page.Partial || len(page.Claims) == test.most, "a page ends where it is full, or says why")
+			}
+			require.Len(t, seen, test.want)
+		}
+	})
+}
+
+// What a server that is gone has in a cursor is asked of the others.
+func TestClaimsOfAServerThatIsGone(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		w.crowd(5, 5)
+		walk := reader.Walk{Redis: moved{w.Redis, "10.0.0.1:1"}, Kinds: []keyspace.Kind{keyspace.Sem}}
+		which := reader.Which{Walk: walk, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true }}
+		first, err := w.reader.ClaimsPage(context.Background(), which, "", 3)
+		require.NoError(t, err)
+		require.Len(t, first.Claims, 3)
+		which.Redis = moved{w.Redis, "10.0.0.2:1"}
+		rest, err := w.reader.ClaimsPage(context.Background(), which, first.Next, 7)
+		require.NoError(t, err)
+		require.Len(t, rest.Claims, 7, "what was found is read")
+
+		closed, err := w.Server.Client()
+		require.NoError(t, err)
+		closed.Close()
+		which.Redis = several{w.Redis, map[string]rueidis.Client{"a": closed}}
+		_, err = w.reader.ClaimsPage(context.Background(), which, "", 3)
+		require.ErrorIs(t, err, rueidis.ErrClosing)
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_, err = w.reader.ClaimsPage(ended, which, "", 3)
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// What one read may take at the most, and one attempt of it.
+const (
+	within  = 10 * time.Second
+	attempt = 3 * time.Second
+)
+
+// silence is how servers do not answer.
+var silence = map[string]func(p *testkit.Process){
+	"it stands still": func(p *testkit.Process) { p.Stall() },
+	"it is dead":      func(p *testkit.Process) { p.Die() },
+}
+
+// listings are all that go through the servers. Each returns its errors, and those that are told beside what was found.
+var listings = map[string]func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error){
+	"names": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
+		for cursor, more := "", true; more && err == nil; more = cursor != "" {
+			var page reader.Names
+			page, err = r.NamesPage(context.Background(), walk, cursor, 10)
+			cursor, found, problems = page.Next, found+len(page.Names), append(problems, page.Problems...)
+		}
+		return found, problems, err
+	},
+	"claims": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
+		which := reader.Which{Walk: walk, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true }}
+		for cursor, more := "", true; more && err == nil; more = cursor != "" {
+			var page reader.Claims
+			page, err = r.ClaimsPage(context.Background(), which, cursor, 10)
+			cursor, found, problems = page.Next, found+len(page.Claims), append(problems, page.Problems...)
+		}
+		return found, problems, err
+	},
+	"each": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
+		for _, failed := range r.Every(context.Background(), walk.Redis, walk.Kinds[0]) {
+			if failed == nil {
+				found++
+			} else {
+				problems = append(problems, failed)
+			}
+		}
+		if found == 0 && len(problems) > 0 {
+			err, problems = reader.Joined(problems...), problems[:len(problems)-1]
+		}
+		return found, problems, err
+	},
+}
+
+// servers are clients of servers of which some answer.
+func (w *world) servers(silent func(p *testkit.Process), answers ...bool) (*reader.Reader, reader.Walk) {
+	nodes := map[string]rueidis.Client{}
+	for i, does := range answers {
+		p := w.Process()
+		require.NoError(w.T, p.Redis.Do(context.Background(), p.Redis.B().Ping().Build()).Error())
+		if !does {
+			silent(p)
+		}
+		nodes[fmt.Sprintf("10.0.0.%d:6379", i)] = p.Redis
+	}
+	run := scriptkit.NewRunner(w.Redis, scriptkit.Options{})
+	return reader.New(run, w.space, false), reader.Walk{Redis: several{w.Redis, nodes}, Kinds: []keyspace.Kind{keyspace.Sem}}
+}
+
+func TestAListingThatNoServerAnswersIsAnError(t *testing.T) {
+	for name, list := range listings {
+		for how, silent := range silence {
+			for _, n := range []int{1, 3} {
+				t.Run(fmt.Sprintf("%s, %s, %d", name, how, n), func(t *testing.T) {
+					inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+						w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
+						r, walk := w.servers(silent, make([]bool, n)...)
+						began := time.Now()
+						found, _, err := list(r, walk)
+						require.ErrorIs(t, err, berth.ErrUnavailable)
+						require.Zero(t, found)
+						limit := within
+						if n > 1 {
+							limit += attempt // all others together
+						}
+						require.LessOrEqual(t, time.Since(began), limit)
+					})
+				})
+			}
+		}
+	}
+}
+
+// Servers that do not answer are told of once each, and those that do are read: in the midst of dead ones, and behind all
+// of them.
+func TestAListingOfServersOfWhichSomeAnswer(t *testing.T) {
+	for name, list := range listings {
+		for _, answers := range [][]bool{{false, true, false}, {false, false, false, true}, {true, false, false}} {
+			t.Run(fmt.Sprint(name, answers), func(t *testing.T) {
+				inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+					w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
+					r, walk := w.servers(silence["it stands still"], answers...)
+					began := time.Now()
+					found, problems, err := list(r, walk)
+					require.NoError(t, err)
+					require.Equal(t, 1, found)
+					require.Len(t, problems, len(answers)-1)
+					require.LessOrEqual(t, time.Since(began), within+attempt)
+				})
+			})
+		}
+	}
+}
+
+// A server that falls silent in the midst of a walk is an error where it is the only one.
+func TestAServerThatFallsSilentBetweenPages(t *testing.T) {
+	for _, others := range []int{0, 2} {
+		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
+			inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+				for i := range 3 {
+					w.Do("SET", w.space.State(keyspace.Sem, fmt.Sprint("x", i)), thin(true))
+				}
+				p := w.Process()
+				nodes := map[string]rueidis.Client{"10.0.1.0:6379": p.Redis}
+				for i := range others {
+					nodes[fmt.Sprintf("10.0.%d.0:6379", 2*i)] = w.Redis // one before it, and one behind
+				}
+				walk := reader.Walk{Redis: several{w.Redis, nodes}, Kinds: []keyspace.Kind{keyspace.Sem}}
+				first, err := w.reader.NamesPage(context.Background(), walk, "", 1)
+				require.NoError(t, err)
+				require.NotEmpty(t, first.Next)
+				p.Stall()
+				var failed error
+				problems := 0
+				for cursor, more := first.Next, true; more; more = cursor != "" {
+					page, err := w.reader.NamesPage(context.Background(), walk, cursor, 1)
+					failed, cursor, problems = err, page.Next, problems+len(page.Problems)
+				}
+				if others > 0 {
+					require.NoError(t, failed)
+					require.Equal(t, 1, problems)
+				} else {
+					require.ErrorIs(t, failed, berth.ErrUnavailable)
+				}
+			})
+		})
+	}
+}
+
+func TestTheEndOfAListingSaysWhyNothingWasRead(t *testing.T) {
+	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
+		r, walk := w.servers(silence["it stands still"], false)
+		ctx, cancel := context.WithTimeout(context.Background(), attempt+time.Second)
+		defer cancel()
+		_, err := r.NamesPage(ctx, walk, "", 1)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, berth.ErrUnavailable)
+	})
+}

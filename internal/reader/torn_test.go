@@ -132,29 +132,29 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 }
 
 func TestHeartbeatsMoveNobody(t *testing.T) {
-	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
-		w.ask("a.1", []string{"work queued 0 me"}, mine)
-		w.ask("b.1", []string{"work queued 0 me"}, mine)
-		w.ask("c.1", []string{""})
-		w.reader.Between(func() {
-			w.Advance(ms)
-			w.write("renew", "node-a.1", "a.1", "beat")
-			w.write("renew", "node-c.1", "c.1", "beat")
+	for kind, before := range map[keyspace.Kind]func(w *world){
+		keyspace.Lock: func(w *world) {
+			w.ask("a.1", []string{"work queued 0 me"}, mine)
+			w.ask("b.1", []string{"work queued 0 me"}, mine)
+			w.ask("c.1", []string{""})
+		},
+		keyspace.Pool: func(w *world) {
+			w.pooled()
+			w.ask("a.1", []string{"", ""}, lasts(time.Second, time.Second))
+		},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			inWorld(t, kind, func(t *testing.T, w *world) {
+				before(w)
+				w.reader.Between(func() {
+					w.Advance(ms)
+					w.write("renew", "node-a.1", "a.1", "beat")
+					w.write("renew", "node-c.1", "c.1", "beat")
+				})
+				require.False(t, w.row().Moving)
+			})
 		})
-		require.False(t, w.row().Moving)
-	})
-}
-
-func TestHeartbeatsOfAPoolMoveNobody(t *testing.T) {
-	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-		w.pooled()
-		w.ask("a.1", []string{"", ""}, lasts(time.Second, time.Second))
-		w.reader.Between(func() {
-			w.Advance(ms)
-			w.write("renew", "node-a.1", "a.1", "beat")
-		})
-		require.False(t, w.row().Moving)
-	})
+	}
 }
 
 // Its score, of a grant, and its record, of a longer hold, are read in two trips.

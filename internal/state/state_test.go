@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -263,4 +264,53 @@ func TestATextThatIsLongerThanMayBeWrittenIsDamaged(t *testing.T) {
 	require.False(t, ok)
 	_, err = state.Behind("h:"+strings.Repeat("x", state.MaxMember), "h:")
 	require.ErrorIs(t, err, state.ErrDamaged)
+}
+
+func TestAPauseIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]state.Pause{
+		"":                            {},
+		"5 n.1 0 9 0 0 ":              {Revision: 5, By: "n.1", Paused: true},
+		"5 all 17 0 9 0 a: b\nc\x00d": {Revision: 5, By: "all", Notice: 17, Paused: true, Reason: "a: b\nc\x00d"},
+		"5 all 17 8 9 4 mineall":      {Revision: 5, By: "all", Notice: 17, Paused: true, Reason: "all"},
+		"5 all 17 9 8 4 mineall":      {Revision: 5, By: "all", Notice: 17, Paused: true, Reason: "mine"},
+		"6 n.2 17 0 0 0 ":             {Revision: 6, By: "n.2", Notice: 17},
+	} {
+		got, err := state.ParsePause(text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, text := range []string{"5", "5 n.1 0 9 0", "5 n.1 0 9 0 0", "5 n.1 0 9 x 0 ", "x n.1 0 9 0 0 ", "5 n.1 0 9 0 5 four"} {
+		_, err := state.ParsePause(text)
+		require.ErrorIs(t, err, state.ErrDamaged, text)
+	}
+}
+
+func TestAMemberOfTheRegistryIsAKindAndAName(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"gpu", "shop:eu", ":"} {
+		kind, told, ok := state.ParseMember(state.Member("sem", name))
+		require.True(t, ok)
+		require.Equal(t, "sem", kind)
+		require.Equal(t, name, told)
+	}
+	_, _, ok := state.ParseMember("gpu")
+	require.False(t, ok)
+}
+
+// Two releases side by side look for a name in the same place: a change here is a change of form.
+func TestTheShardsOfTheRegistryNeverChange(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 16, state.Shards)
+	for member, shard := range map[string]int{"sem:gpu": 4, "lock:nightly": 13, "pool:proxies": 9} {
+		require.Equal(t, shard, state.Shard(member), member)
+	}
+	filled := map[int]int{}
+	for i := range 1600 {
+		filled[state.Shard(fmt.Sprintf("sem:%d", i))]++
+	}
+	require.Len(t, filled, state.Shards)
+	for _, n := range filled {
+		require.InDelta(t, 100, n, 50)
+	}
 }

@@ -3,14 +3,21 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // pages are so many, with one claim each.
@@ -82,4 +89,104 @@ func TestTopicsAreApartWhereTheirBytesAre(t *testing.T) {
 	filter := func(owner string) inspect.ClaimFilter { return inspect.ClaimFilter{Owner: owner} }
 	require.NotEqual(t, keyOf("claims", filter("\xff")), keyOf("claims", filter("\xfe")))
 	require.NotEqual(t, keyOf("name", `a" "b`, ""), keyOf("name", "a", `b" "`))
+}
+
+func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		ctx := context.Background()
+		p := base.Process()
+		n, err := node.New(p.Redis, node.Config{Lease: time.Minute})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, n.Close(ctx)) }()
+		l, err := qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)
+		require.NoError(t, err)
+
+		var times atomic.Int64
+		reads := base.Process()
+		reads.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "MGET" {
+				times.Add(1)
+			}
+			return link.Pass
+		})
+		look, err := inspect.New(reads.Redis, inspect.Config{})
+		require.NoError(t, err)
+		w := New(look, nil)
+		defer w.Close()
+
+		var feeds []*Feed[Name]
+		claims := []string{"", "", l.ID(), l.ID(), "n.1", "n.2", "n.3"}
+		for _, claim := range claims {
+			feeds = append(feeds, w.Name(keyspace.Lock, "nightly", claim))
+		}
+		advance(9500 * time.Millisecond)
+		require.EqualValues(t, 10, times.Load(), "once a second")
+		for i, f := range feeds {
+			last, _ := f.Last()
+			require.Len(t, last.Value.Asked, 4)
+			require.True(t, claims[i] == "" || last.Value.Asked[claims[i]].Claim == claims[i])
+		}
+		late := w.Name(keyspace.Lock, "nightly", "n.late")
+		last, news := late.Last()
+		require.Zero(t, last.Seq, "what was read before does not tell of its claim")
+		require.True(t, last.At.IsZero())
+		<-news
+		last, err = late.First(ctx)
+		require.NoError(t, err)
+		require.Contains(t, last.Value.Asked, "n.late")
+		late.Close()
+		for _, f := range feeds[1:] {
+			f.Close()
+		}
+		advance(time.Second)
+		last, _ = feeds[0].Last()
+		require.Len(t, last.Value.Asked, 5, "a page that is opened looks twice")
+		advance(unlooked + 2*time.Second)
+		last, _ = feeds[0].Last()
+		require.Empty(t, last.Value.Asked)
+		feeds[0].Close()
+	})
+}
+
+func TestANameThatCannotBeReadIsShownAsThat(t *testing.T) {
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		base.Do("HSET", "berth:lock:{nightly}:state", "v", "9 words of a release to come")
+		look, err := inspect.New(base.Redis, inspect.Config{})
+		require.NoError(t, err)
+		w := New(look, nil)
+		defer w.Close()
+		f := w.Name(keyspace.Lock, "nightly", "n.1")
+		defer f.Close()
+		last, err := f.First(context.Background())
+		require.NoError(t, err)
+		require.NoError(t, last.Err)
+		require.Error(t, last.Value.Err)
+		require.Equal(t, inspect.Incompatible, last.Value.Asked["n.1"].Reasons[0].Code)
+	})
+}
+
+func TestHowANameStands(t *testing.T) {
+	for want, n := range map[string]inspect.Name{
+		"newer form": {Err: fmt.Errorf("this one: %w", berth.ErrIncompatible), Pause: &berth.Pause{}},
+		"damaged":    {Err: errors.New("this one"), Pause: &berth.Pause{}},
+		"paused":     {Pause: &berth.Pause{}, Capacity: 1},
+		"empty":      {Kind: keyspace.Pool, Pool: &inspect.Pool{}},
+		"gone":       {Kind: keyspace.Sem},
+		"too few":    {Kind: keyspace.Sem, Capacity: 2, Held: 1, Waiting: 2, First: []berth.Waiter{{Weight: 1}, {Weight: 2, Alive: 1}}},
+		"free":       {Kind: keyspace.Pool, Capacity: 3, Held: 1, Waiting: 1, Pool: &inspect.Pool{Free: 1, Resting: 1}},
+		"resting":    {Kind: keyspace.Pool, Capacity: 2, Pool: &inspect.Pool{Resting: 2}},
+		"over":       {Kind: keyspace.Sem, Capacity: 2, Held: 3},
+		"held":       {Kind: keyspace.Lock, Capacity: 1, Held: 1},
+		"full":       {Kind: keyspace.Pool, Capacity: 2, Held: 1, Pool: &inspect.Pool{Resting: 1}},
+	} {
+		require.Equal(t, want, State(&n))
+	}
+}
+
+func TestWhoWaitsLongest(t *testing.T) {
+	require.Nil(t, Waits(&inspect.Name{First: []berth.Waiter{{ID: "dead", Waited: time.Hour}}}))
+	n := inspect.Name{First: []berth.Waiter{
+		{ID: "dead", Waited: time.Hour}, {ID: "urgent", Waited: 1, Alive: 1}, {ID: "old", Waited: time.Minute, Alive: 1}, {ID: "new", Waited: time.Second, Alive: 1},
+	}}
+	require.Equal(t, "old", Waits(&n).ID)
 }

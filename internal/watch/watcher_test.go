@@ -190,19 +190,29 @@ func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
 	})
 }
 
+// Of names there are only so many, and of walks; neither takes the room of the other, nor that of what all share.
 func TestThereAreOnlySoManyTopics(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
-		var s [most]source
-		for i := range s {
-			defer look(w, strconv.Itoa(i), sort{every: time.Second}, s[i].begin).Close()
+		var s source
+		first := func(key string, of sort, begin func() (func(context.Context) (int, error), error)) error {
+			f := look(w, key, of, begin)
+			t.Cleanup(f.Close)
+			last, err := f.First(t.Context())
+			require.NoError(t, err)
+			return last.Err
 		}
-		over := look(w, "one more", sort{every: time.Second}, func() (func(context.Context) (int, error), error) {
+		never := func() (func(context.Context) (int, error), error) {
 			return func(context.Context) (int, error) { panic("it is read") }, nil
-		})
-		defer over.Close()
-		last, err := over.First(t.Context())
-		require.NoError(t, err)
-		require.ErrorIs(t, last.Err, ErrMany)
+		}
+		for i := range walksMost {
+			require.NoError(t, first(strconv.Itoa(-1-i), sort{every: time.Second, walks: true}, s.begin))
+		}
+		require.ErrorIs(t, first("one more walk", sort{every: time.Second, walks: true}, never), ErrMany)
+		for i := range most {
+			require.NoError(t, first(strconv.Itoa(i), sort{every: time.Second}, s.begin))
+		}
+		require.ErrorIs(t, first("one more", sort{every: time.Second}, never), ErrMany)
+		require.NoError(t, first("overview", sort{every: time.Second, shared: true}, s.begin))
 		advance(5 * time.Second)
 	})
 }
@@ -221,38 +231,6 @@ func TestATopicAtWhichNobodyLooksGivesWay(t *testing.T) {
 		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, s[0].begin)
 		defer f.Close()
 		last, err := f.First(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, last.Err)
-	})
-}
-
-func TestWhatAllShareHasAlwaysRoom(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		var s [most + 1]source
-		for i := range most {
-			defer look(w, strconv.Itoa(i), sort{every: time.Second}, s[i].begin).Close()
-		}
-		f := look(w, "overview", sort{every: time.Second, shared: true}, s[most].begin)
-		defer f.Close()
-		last, err := f.First(t.Context())
-		require.NoError(t, err)
-		require.NoError(t, last.Err)
-	})
-}
-
-func TestWalksTakeNoRoomFromNames(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		var s [walksMost + 1]source
-		for i := range walksMost {
-			defer look(w, strconv.Itoa(i), sort{every: time.Second, walks: true}, s[i].begin).Close()
-		}
-		over := look(w, "one more", sort{every: time.Second, walks: true}, s[walksMost].begin)
-		defer over.Close()
-		last, _ := over.Last()
-		require.ErrorIs(t, last.Err, ErrMany)
-		name := look(w, "gpu", sort{every: time.Second}, s[walksMost].begin)
-		defer name.Close()
-		last, err := name.First(t.Context())
 		require.NoError(t, err)
 		require.NoError(t, last.Err)
 	})

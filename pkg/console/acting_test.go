@@ -122,6 +122,7 @@ func TestActionsOfAName(t *testing.T) {
 		require.Equal(t, time.Hour, look.Look(keyspace.Sem, "gpu").Pause.Left)
 		page := s.see(to)
 		require.Contains(t, page, "because &lt;b&gt;")
+		require.Contains(t, page, "Reason: <q>because &lt;b&gt;</q>")
 		require.Contains(t, page, "pause for 1h00m of semaphore &#34;gpu&#34;: paused for 1h00m")
 		_, query, _ := strings.Cut(to, "?")
 		for _, other := range []string{"name?kind=sem&name=other&done=1", "name?kind=lock&name=gpu&done=1", "node?id=gpu&done=1", "search?by=label&q=gpu&done=1"} {
@@ -278,6 +279,11 @@ func TestWhatIsRefused(t *testing.T) {
 		d.values.Set("token", strings.Repeat("0", 64))
 		require.Equal(t, http.StatusForbidden, d.post().code)
 		require.Empty(t, told.Told(observe.Acted))
+
+		d = s.ask(address)
+		d.do()
+		d.values.Set("form", d.values.Get("form")+"0")
+		require.Equal(t, http.StatusForbidden, d.post().code, "no other number makes it a new one")
 	})
 }
 
@@ -302,20 +308,15 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 		}
 		require.Equal(t, http.StatusBadRequest, s.get("act?verb=release&kind=sem&name=gpu").code)
 		require.Equal(t, http.StatusBadRequest, s.get("act?verb=jump").code)
-		require.Empty(t, told.Told(observe.Acted))
-	})
-}
+		require.NotEmpty(t, linksOf(t, s.see("search?by=label&q=w*"), "act?"))
+		require.Empty(t, linksOf(t, s.see("search?by=label&q=*"), "act?"), "a label of all is not drained from a page")
 
-func TestWhatItWillDoIsReadBeforeItIsDone(t *testing.T) {
-	inWorld(t, func(w *world) {
-		told := w.Process()
-		s := w.acting(told)
 		d := s.ask("act?verb=pause&kind=sem&name=gpu")
 		d.values.Set("reason", "x")
 		d.values.Set("for", "2h")
 		a := d.post()
 		require.Equal(t, http.StatusOK, a.code)
-		require.Contains(t, a.body, "for 2h00m")
+		require.Contains(t, a.body, "for 2h00m", "what it will do is read before it is done")
 		require.Empty(t, told.Told(observe.Acted))
 		d.read(a.body)
 		require.Equal(t, http.StatusSeeOther, d.post().code)
@@ -432,16 +433,6 @@ func TestAFormIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestAFormsNumberIsItsOwn(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.acting(w.Process())
-		d := s.ask("act?verb=pause&kind=sem&name=gpu")
-		d.do()
-		d.values.Set("form", d.values.Get("form")+"0")
-		require.Equal(t, http.StatusForbidden, d.post().code, "no other number makes it a new one")
-	})
-}
-
 func TestTheEleventhDrainIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.acting(w.Process()), w.process("worker/1")
@@ -473,13 +464,5 @@ func TestACookieOfASecurePageIsSecure(t *testing.T) {
 		require.True(t, cookie("Referer", "https://console.test/name?kind=sem&name=gpu").Secure)
 		require.True(t, cookie("X-Forwarded-Proto", "https").Secure)
 		require.False(t, cookie("Referer", "http://console.test/").Secure)
-	})
-}
-
-func TestALabelOfAllIsNotDrainedFromAPage(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.acting(w.Process())
-		require.NotEmpty(t, linksOf(t, s.see("search?by=label&q=w*"), "act?"))
-		require.Empty(t, linksOf(t, s.see("search?by=label&q=*"), "act?"))
 	})
 }

@@ -146,20 +146,15 @@ func TestWhatAnotherSiteLoadsIsRefused(t *testing.T) {
 				r.Header.Set("Sec-Fetch-Dest", dest)
 			}
 		}
-		pages := []string{"", "names", "search?q=gpu", "name?kind=sem&name=gpu", "act?verb=pause&kind=sem&name=gpu", "static/console.css", "healthz"}
-		for _, address := range append(pages, "events?page=overview") {
-			for _, site := range []string{"cross-site", "same-site"} {
-				for _, load := range [][2]string{{"cors", "empty"}, {"no-cors", "image"}, {"no-cors", "script"}, {"navigate", "iframe"}, {"navigate", "embed"}} {
-					a := s.get(address, as(site, load[0], load[1]))
-					require.Equal(t, http.StatusForbidden, a.code, "%s %s %s", address, site, load)
-				}
-			}
+		for _, address := range []string{
+			"", "names", "search?q=gpu", "name?kind=sem&name=gpu", "act?verb=pause&kind=sem&name=gpu", "static/console.css", "healthz",
+			"events?page=overview",
+		} {
+			require.Equal(t, http.StatusForbidden, s.get(address, as("cross-site", "no-cors", "image")).code, address)
+			require.Equal(t, http.StatusForbidden, s.get(address, as("same-site", "navigate", "iframe")).code, address)
 		}
 		for _, address := range []string{"", "names", "static/console.css", "healthz"} {
-			for _, site := range []string{"cross-site", "same-site", "same-origin", "none"} {
-				require.Equal(t, http.StatusOK, s.get(address, as(site, "navigate", "document")).code, "%s %s", address, site)
-			}
-			require.Equal(t, http.StatusOK, s.get(address, as("same-origin", "cors", "empty")).code, address)
+			require.Equal(t, http.StatusOK, s.get(address, as("cross-site", "navigate", "document")).code, address)
 		}
 		require.Equal(t, http.StatusForbidden, s.get("events?page=overview", as("cross-site", "navigate", "document")).code, "no page")
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,40 +12,9 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/console"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-func TestEachStateOfANameIsNamed(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s, p := w.serve("", console.Config{}), w.process("worker")
-		state := func(name string) string {
-			_, page, _ := strings.Cut(s.see("name?kind=sem&name="+name), "<dt>State</dt><dd>")
-			_, page, _ = strings.Cut(page, ">")
-			word, _, _ := strings.Cut(page, "<")
-			return word
-		}
-		require.Equal(t, "gone", state("gpu"))
-		held := p.permit("", "gpu", 1)
-		w.Advance(time.Second)
-		require.Equal(t, "full", state("gpu"))
-		p.permit("", "half", 2)
-		require.Equal(t, "free", state("half"))
-		waits := p.awaitPermit("", "gpu", 1)
-		w.Advance(time.Second)
-		require.Equal(t, "full", state("gpu"))
-		require.NoError(t, p.Operator().Pause(context.Background(), keyspace.Sem, "gpu", time.Hour, "deploy <b>"))
-		w.Advance(time.Second)
-		require.Equal(t, "paused", state("gpu"))
-		require.Contains(t, s.see("name?kind=sem&name=gpu"), "Reason: <q>deploy &lt;b&gt;</q>")
-		require.NoError(t, held.Release(context.Background()))
-		require.NoError(t, p.Operator().Unpause(context.Background(), keyspace.Sem, "gpu"))
-		require.NoError(t, waits.Granted(w.Now()).Release(context.Background()))
-		w.Advance(time.Second)
-		require.Equal(t, "free", state("gpu"))
-	})
-}
 
 func TestADeadProcessIsSeen(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,7 +166,7 @@ func (s *snapshot) asked(label string) *snapshot {
 
 const alphaRenews = "alpha has held it for 3m40s and renews it (heard of 1.2s ago)"
 
-// sentences are the rules, each with what it says of a name (claim "") or of a claim.
+// sentences are what no state of TestEachSentenceIsOfARealState says, of a name (claim "") or of a claim.
 var sentences = []struct {
 	code  Code
 	s     *snapshot
@@ -173,36 +174,8 @@ var sentences = []struct {
 	why   string
 	then  string
 }{
-	{Incompatible, lockOf().with(func(s *snapshot) { s.Newer = 3 }), "", `Lock "nightly" was written by a newer Berth (format 3); this one can say nothing of it.`, ""},
-	{Foreign, lockOf().with(func(s *snapshot) { s.Newer = -1 }), "", `What is stored as lock "nightly" is not Berth's: something else writes below namespace "berth".`, ""},
-	{Unknown, lockOf().with(func(s *snapshot) { s.Known = false }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are.`, ""},
 	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
-	{Damaged, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "damaged"} }), "n.1", `What is stored of claim n.1 is damaged.`, ""},
-	{Gone, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "released"} }), "n.1", `Claim n.1 was ended by force less than a minute ago.`, ""},
-	{Gone, lockOf().with(func(s *snapshot) { s.Claim = &found{Record: "gone"} }), "n.1", `Claim n.1 has left the line less than a minute ago.`, ""},
-	{Absent, lockOf(), "n.1", `Claim n.1 of lock "nightly" is not known: it never came, it has ended, or the server has lost it.`, ""},
-	{Holding, lockOf(holds("alpha")).asked("alpha"), "n-alpha.1", `alpha has held lock "nightly" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
-	{Free, lockOf(), "", `Nobody waits for lock "nightly": it is free.`, ""},
-	{Free, semOf(3, holds("alpha")), "", `Nobody waits for semaphore "gpu": 2 of 3 are free.`, ""},
-	{Locked, lockOf(holds("alpha")), "", `Nobody waits for lock "nightly": ` + alphaRenews + `.`, ""},
-	{Paused, lockOf().with(func(s *snapshot) { s.Pause = &pause{after(80 * time.Minute), "migration"} }), "", `Nobody waits for lock "nightly": it is paused for 1h20m more: "migration".`, ""},
-	{Resting, poolOf(nil, map[string]item{"a": {RestEnd: after(20 * time.Second), Reason: "answers 429"}, "b": {Forever: true, Reason: "banned"}}), "", `Nobody waits for pool "proxies": all 2 resources rest, the first for 20s more: "answers 429".`, ""},
-	{
-		Silent, lockOf(holds("alpha")).in(waits("beta", quiet(7*time.Second))).asked("beta"), "n-beta.1",
-		`beta has waited 12s for lock "nightly": its own process has not been heard of for 7s; unless it is, the claim is dropped after 3s more.`,
-		`Next: unless it is heard of, in 3s (00:00:43 UTC) the claim of beta leaves the line.`,
-	},
-
-	{
-		Paused, lockOf(holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), "migration"} }), "",
-		`1 waits for lock "nightly", beta first (12s): it is paused for 20s more: "migration"; and ` + alphaRenews + `.`,
-		`In 20s (00:01:00 UTC) the pause ends, and alpha still has it. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
-	},
-	{
-		Paused, lockOf().in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }).asked("beta"), "n-beta.1",
-		`beta has waited 12s for lock "nightly": it is paused for 20s more.`, `Next: in 20s (00:01:00 UTC) the pause ends, and beta gets it.`,
-	},
 	{
 		Paused, semOf(2, holds("alpha"), holds("delta")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }), "",
 		`1 waits for semaphore "gpu", beta first (12s): it is paused for 20s more; and all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
@@ -223,18 +196,8 @@ var sentences = []struct {
 		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet.`, `Next: within 50ms, if a waiting process runs; "berth sem sweep gpu" does it now.`,
 	},
 	{
-		Ready, lockOf().in(waits("beta", quiet(7*time.Second))), "", `1 waits for lock "nightly", beta first (12s): it is free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`,
-		`Next: when somebody calls; "berth lock sweep nightly" does it now.`,
-	},
-	{
 		Ready, semOf(3, holds("alpha")).in(waits("beta", quiet(7*time.Second))), "",
 		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`, `Next: once alpha next renews, within 3.3s; "berth sem sweep gpu" does it now.`,
-	},
-
-	{
-		Full, semOf(3, holds("alpha"), holds("delta"), holds("eps")).in(waits("beta")), "",
-		`1 waits for semaphore "gpu", beta first (12s): all 3 are held; ` + alphaRenews + `, and 2 others hold the rest.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
 	},
 	{
 		Full, semOf(3, holds("alpha"), holds("delta", silent(7*time.Second))).in(waits("beta", heavy(2)), waits("gamma")).asked("gamma"), "n-gamma.1",
@@ -252,42 +215,10 @@ var sentences = []struct {
 		`1 waits for semaphore "gpu", beta first (12s): all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
 		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
 	},
-	{
-		Over, semOf(3, holds("alpha", func(h *hold) { h.Weight = 5 })).in(waits("beta")), "",
-		`1 waits for semaphore "gpu", beta first (12s): 5 are held of a capacity of 3, which was lowered; ` + alphaRenews + `.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", limited(20*time.Second))).in(waits("beta"), waits("gamma")), "",
-		`2 wait for lock "nightly", beta first (12s): alpha has held it for 3m40s and renews it, for 20s more at most (heard of 1.2s ago).`,
-		`Next: in 20s (00:01:00 UTC) the maximum hold of alpha ends, and beta gets it.`,
-	},
 	{ // one process
 		Locked, lockOf(holds("alpha", ownedBy("order-1"))).in(waits("alpha", second("order-2")), waits("beta")), "",
 		`2 wait for lock "nightly", alpha (order-2) first (12s): alpha (order-1) has held it for 3m40s and renews it (heard of 1.2s ago).`,
 		`Nothing ends by itself: alpha (order-1) renews. If it is not heard of again, alpha (order-2) gets it in 8.8s.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", endless)).in(waits("beta")), "",
-		`1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m without end (nothing tells when its process was last heard of).`,
-		`Nothing ends by itself: alpha has no end.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", endless)).in(waits("beta")).with(func(s *snapshot) {
-			s.Nodes = map[string]node{"n-alpha": {Probed: before(2 * time.Second), Limit: time.Minute}}
-		}), "", `1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m without end (its node was heard of 2s ago).`,
-		`Nothing ends by itself: alpha has no end.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", endless)).in(waits("beta")).with(func(s *snapshot) {
-			s.Nodes = map[string]node{"n-alpha": {Condemned: true}}
-		}), "", `1 waits for lock "nightly", beta first (12s): alpha has held it for 3h00m, and the swarm has declared its process dead.`,
-		`Next: with a next flush of the swarm the hold of alpha ends.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", fixed(20*time.Second), func(h *hold) { h.Phase = 'd' })).in(waits("beta")), "",
-		`1 waits for lock "nightly", beta first (12s): alpha has left it to whoever resumes it, for 20s more.`,
-		`Next: in 20s (00:01:00 UTC) the lease of alpha ends, and beta gets it.`,
 	},
 	{
 		Locked, lockOf(holds("alpha", fixed(time.Hour), func(h *hold) {
@@ -302,44 +233,6 @@ var sentences = []struct {
 		`Nothing ends by itself: alpha renews.`,
 	},
 	{
-		Locked, lockOf(holds("alpha", fixed(9*time.Second))).in(waits("beta", quiet(7*time.Second))), "",
-		`1 waits for lock "nightly", beta first (12s): alpha has held it for 3m40s, for 9s more at most. beta, who is first, has not been heard of for 7s.`,
-		`Nothing is granted by itself: no waiting process has been heard of.`,
-	},
-	{
-		Entries, lockOf(holds("alpha", ownedBy("order-7")), holds("alpha", ownedBy("order-7"))).in(waits("beta")), "",
-		`1 waits for lock "nightly", beta first (12s): order-7 holds it by 2 entries and gives it back with the last; ` + alphaRenews + `.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		Own, lockOf(holds("alpha", ownedBy("order-7"))).in(waits("beta", func(w *wait) { w.Owner = "order-7" })), "",
-		`1 waits for lock "nightly", beta first (12s): its own owner order-7 holds it; ` + alphaRenews + `.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		Own, semOf(3, holds("alpha", ownedBy("order-7"), func(h *hold) { h.Weight = 2 }), holds("delta")).in(waits("beta", func(w *wait) { w.Owner = "order-7" })), "",
-		`1 waits for semaphore "gpu", beta first (12s): its own owner order-7 holds 2 of 3; ` + alphaRenews + `, and 1 other holds the rest.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		Locked, lockOf(holds("alpha", func(h *hold) { h.Wanted = before(12 * time.Second) })).in(waits("beta", func(w *wait) { w.Lane, w.Place = 255, "8" })), "",
-		`1 waits for lock "nightly", beta first (12s): ` + alphaRenews + `. alpha was asked to give back 12s ago. It is last come, first served: who comes later passes it.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		Locked, lockOf(holds("alpha")).in(
-			waits("gamma", func(w *wait) { w.Priority, w.Lane = 5, 244 }), waits("delta", func(w *wait) { w.Priority, w.Lane = 5, 244 }),
-			waits("beta", func(w *wait) { w.Place += "5" }),
-		).asked("beta"), "n-beta.1",
-		`beta has waited 12s for lock "nightly", 2 ahead: ` + alphaRenews + `. 2 of higher priority are ahead. Places are drawn: who comes later may pass it.`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, gamma gets it in 8.8s.`,
-	},
-
-	{
-		Empty, poolOf(nil, nil).in(waits("beta")), "",
-		`1 waits for pool "proxies", beta first (12s): the pool has no resources, and no process has asked a Source.`, `Nothing ends by itself.`,
-	},
-	{
 		Empty, poolOf(nil, nil).in(waits("beta")).with(func(s *snapshot) { s.Pool.Refresh = noon.Add(24 * time.Hour) }), "",
 		`1 waits for pool "proxies", beta first (12s): the pool has no resources; its Source may be asked again from 2026-01-02 00:00:40 UTC.`, `Nothing ends by itself.`,
 	},
@@ -350,49 +243,11 @@ var sentences = []struct {
 		`Next: in 20s (00:01:00 UTC) the rest of d ends, and beta gets it.`,
 	},
 	{
-		Taken, poolOf([]hold{holds("alpha", of("a")), holds("delta", of("b"))}, map[string]item{"a": {Leaving: true}}).in(waits("beta")), "",
-		`1 waits for pool "proxies", beta first (12s): of 2 resources 1 is leased and 1 leaves when it comes back; ` + alphaRenews + `, and 1 other holds the rest.`,
-		`Nothing ends by itself: alpha renews.`,
-	},
-	{
-		Taken, poolOf([]hold{holds("alpha", of("a"), silent(8*time.Second))}, map[string]item{"a": {Cooldown: 50 * time.Second}}).in(waits("beta")), "",
-		`1 waits for pool "proxies", beta first (12s): the one resource is leased; alpha has held it for 3m40s and has not been heard of for 8s: its process is dead, stopped or cut off.`,
-		`Next: unless it is heard of, in 52s (00:01:32 UTC) the lease of alpha and the rest of a after it are over, and beta gets it.`,
-	},
-	{
-		Resting, poolOf(nil, map[string]item{"a": {Forever: true, Reason: "banned"}}).in(waits("beta")), "",
-		`1 waits for pool "proxies", beta first (12s): the one resource rests until somebody ends that: "banned".`, `Nothing ends by itself.`,
-	},
-	{
-		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).in(waits("beta", only("10.0.0.1"))), "",
-		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which alpha has held for 3m40s and renews (heard of 1.2s ago).`,
-		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
-	},
-	{
-		OneResting, poolOf(nil, map[string]item{"10.0.0.1": {RestEnd: after(20 * time.Second), Reason: "banned"}}).in(waits("beta", only("10.0.0.1"))), "",
-		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which rests for 20s more: "banned".`,
-		`Next: in 20s (00:01:00 UTC) the rest of 10.0.0.1 ends, and beta gets it.`,
-	},
-	{
-		OneDamaged, poolOf(nil, map[string]item{"10.0.0.1": {Damaged: true}}).in(waits("beta", only("10.0.0.1"))), "",
-		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which is damaged.`, `Nothing ends by itself.`,
-	},
-	{
-		OneAbsent, poolOf(nil, map[string]item{"10.0.0.1": {Absent: true}}).with(func(s *snapshot) { s.Pool.Filled = false }).in(waits("beta", only("10.0.0.1"))), "",
-		`1 waits for pool "proxies", beta first (12s): it wants only 10.0.0.1, which is not in the pool: nothing has filled it yet.`, `Nothing ends by itself.`,
-	},
-	{
 		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).in(waits("beta", only("10.0.0.1"), func(w *wait) {
 			w.Named, w.Bind, w.Until = false, "customer-7", after(15*time.Second)
 		})).asked("beta"), "n-beta.1",
 		`beta has waited 12s for pool "proxies": it waits for 10.0.0.1, which "customer-7" is bound to and which alpha has held for 3m40s and renews (heard of 1.2s ago); in 15s it takes any other.`,
 		`Next: in 15s (00:00:55 UTC) the wait for 10.0.0.1 alone ends.`,
-	},
-	{
-		OneHeld, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, map[string]item{"10.0.0.1": {Expiry: after(20 * time.Second)}}).
-			in(waits("beta", only("10.0.0.1"))).asked("beta"), "n-beta.1",
-		`beta has waited 12s for pool "proxies": it wants only 10.0.0.1, which alpha has held for 3m40s and renews (heard of 1.2s ago).`,
-		`Next: in 20s (00:01:00 UTC) 10.0.0.1 leaves the pool, and the wait with it.`,
 	},
 	{
 		Full, semOf(101, holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Held, s.HoldsLeft, s.Replica, s.Moving = 101, 4999, true, true }), "",
@@ -408,40 +263,38 @@ func TestExplainSentences(t *testing.T) {
 			require.Equal(t, test.why, e.Why)
 			require.Equal(t, test.then, e.Then, test.why)
 			require.Equal(t, test.code, e.Reasons[0].Code, test.why)
-			require.Equal(t, e, explain(test.s, test.claim), "it is pure")
+			guarded(t, test.s, test.claim)
 		})
 	}
 }
 
-func TestHostileWordsInSentences(t *testing.T) {
-	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
-	for _, test := range sentences {
-		s := *test.s
-		s.Name = wild
-		for i := range s.Holds {
-			h := s.Holds[i]
-			h.Label, h.Owner = wild, wild
-			s.Holds = append([]hold{h}, s.Holds[1:]...)
-		}
-		s.Line = append([]wait(nil), s.Line...)
-		for i := range s.Line {
-			s.Line[i].Label, s.Line[i].Owner = wild, wild
-		}
-		s.Pause = &pause{after(time.Hour), wild}
-		e := explain(&s, test.claim)
-		require.Equal(t, -1, strings.IndexFunc(e.String(), text.Unreadable), "%q", e)
-		_, err := json.Marshal(e)
-		require.NoError(t, err)
-	}
-}
+// guarded fails if an explanation is not of its snapshot alone, if a replica says that a process is dead, or if words that
+// whoever may write to the namespace can store reach a terminal.
+func guarded(t *testing.T, of *snapshot, claim string) {
+	t.Helper()
+	e := explain(of, claim)
+	require.Equal(t, e, explain(of, claim), "it is pure")
+	s := *of
+	s.Replica = true
+	e = explain(&s, claim)
+	require.NotContains(t, e.String(), "dead, stopped")
+	require.Nil(t, e.IfSilent)
+	require.False(t, e.Next != nil && len(e.Next.If) > 0, e)
 
-func TestAReplicaNeverSaysThatAProcessIsDead(t *testing.T) {
-	for _, test := range sentences {
-		s := *test.s
-		s.Replica = true
-		e := explain(&s, test.claim)
-		require.NotContains(t, e.String(), "dead, stopped")
-		require.Nil(t, e.IfSilent)
-		require.False(t, e.Next != nil && len(e.Next.If) > 0, e)
+	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
+	s = *of
+	s.Name, s.Pause = wild, &pause{s.At.Add(time.Hour), wild}
+	s.Holds, s.Line, s.Lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
+	for i := range s.Holds {
+		s.Holds[i].Label, s.Holds[i].Owner = wild, wild
 	}
+	for _, waits := range [][]wait{s.Line, s.Lanes} {
+		for i := range waits {
+			waits[i].Label, waits[i].Owner, waits[i].Bind = wild, wild, wild
+		}
+	}
+	e = explain(&s, claim)
+	require.Equal(t, -1, strings.IndexFunc(e.String(), text.Unreadable), "%q", e)
+	_, err := json.Marshal(e)
+	require.NoError(t, err)
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 // circle is three processes in a circle over two locks and a semaphore, which their owners, their nodes or their labels tell. It
@@ -77,50 +76,6 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A pause ends by itself, and the circle is as it was.
-func TestAPauseHidesNoCircle(t *testing.T) {
-	inWorld(t, func(w *world) {
-		ctx := context.Background()
-		ops := circle(w, "owner").Operator()
-		for what, pause := range map[string]func() error{
-			"one name": func() error { return ops.Pause(ctx, keyspace.Lock, "a", time.Hour, "migration") },
-			"all names": func() error {
-				_, err := ops.PauseAll(ctx, time.Hour, "migration", keyspace.Lock)
-				return err
-			},
-		} {
-			require.NoError(w.T, pause())
-			w.Advance(500 * ms)
-			found, err := w.look.Circles(ctx, inspect.CircleOptions{})
-			require.NoError(w.T, err)
-			require.Len(w.T, found.Circles, 1, what)
-			require.True(w.T, found.Circles[0].Certain)
-			require.Empty(w.T, found.Circles[0].Ends, "the end of a pause frees nobody")
-		}
-	})
-}
-
-func TestACircleThatEndsByItself(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alpha, beta := w.process("alpha"), w.process("beta")
-		alpha.lock("a", "order-1", &qlock.LockOptions{MaxHold: 40 * time.Second})
-		beta.lock("b", "order-2", nil)
-		w.Advance(time.Second)
-		alpha.awaitLock("b", "order-1", nil)
-		waits := beta.awaitLock("a", "order-2", nil)
-		w.Advance(500 * ms)
-		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
-		require.NoError(w.T, err)
-		require.Len(w.T, found.Circles, 1)
-		ends := found.Circles[0].Ends
-		require.Len(w.T, ends, 1)
-		require.Equal(w.T, inspect.MaxHoldEnds, ends[0].What)
-		require.True(w.T, ends[0].Frees)
-		require.Equal(w.T, w.Began.Add(40*time.Second).UnixMilli(), ends[0].At.UnixMilli())
-		waits.GrantedBy(40 * time.Second)
-	})
 }
 
 // TestWhoWaitsForSeveralAtOnce does several things at once, so that what it holds need not be kept by its waits.

@@ -25,7 +25,8 @@ const ms = time.Millisecond
 // world is a server in virtual time, processes on it, and who looks.
 type world struct {
 	*testkit.World
-	look *inspect.Reader
+	look  *inspect.Reader
+	claim string // that is to be explained, "" for the name
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
@@ -33,7 +34,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
 		look, err := inspect.New(base.Redis, inspect.Config{})
 		require.NoError(t, err)
-		test(&world{base, look})
+		test(&world{World: base, look: look})
 	})
 }
 
@@ -80,6 +81,22 @@ func (p *process) lock(name, owner string, opts *qlock.LockOptions) *qlock.Lock 
 // awaitLock stands in line.
 func (p *process) awaitLock(name, owner string, opts *qlock.LockOptions) *testkit.Wait[*qlock.Lock] {
 	return testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*qlock.Lock, error) { return p.locks.Lock(ctx, name, opts) })
+}
+
+// contends has alpha hold the lock nightly, and beta wait for it.
+func (w *world) contends(hold *qlock.LockOptions) (alpha *process) {
+	w.T.Helper()
+	alpha = w.process("alpha")
+	alpha.lock("nightly", "", hold)
+	w.process("beta").awaitLock("nightly", "", nil)
+	return alpha
+}
+
+// awaits has beta wait for a resource.
+func (w *world) awaits(opts *allocator.AllocateOptions) {
+	w.T.Helper()
+	beta := w.process("beta")
+	beta.await(beta.pool(allocator.PoolConfig[string]{}), opts)
 }
 
 // permit takes a semaphore's permit at once.

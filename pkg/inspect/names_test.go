@@ -4,14 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	stored "github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // names are those of all pages, in their order.
@@ -167,5 +174,305 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		require.Contains(w.T, bad[0], "damaged: berth: what is kept of a run")
 		require.Contains(w.T, bad[1], "foreign: ")
 		require.Contains(w.T, bad[2], "has the form 2")
+	})
+}
+
+// claims are those of all pages, with the kind, the name and what they do, sorted.
+func (w *world) claims(f inspect.ClaimFilter, most int) (all []string) {
+	w.T.Helper()
+	ids := map[string]bool{}
+	for cursor := ""; ; {
+		page, err := w.look.Claims(context.Background(), f, cursor, most)
+		require.NoError(w.T, err)
+		require.Empty(w.T, page.Problems)
+		require.LessOrEqual(w.T, len(page.Items), most)
+		require.False(w.T, page.Moving)
+		require.False(w.T, page.Partial)
+		for _, c := range page.Items {
+			require.False(w.T, ids[c.ID()], "each once")
+			ids[c.ID()] = true
+			what := "holds"
+			if c.Waiter != nil {
+				what = "waits"
+			}
+			require.Equal(w.T, time.Now().UnixMilli()-c.For().Milliseconds(), c.Since().UnixMilli())
+			all = append(all, fmt.Sprintf("%s %s %s", c.Kind, c.Name, what))
+		}
+		if cursor = page.Next; cursor == "" {
+			slices.Sort(all)
+			return all
+		}
+	}
+}
+
+func TestClaimsAreReadInPages(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("host-a/worker"), w.process("host-b/worker")
+		meta := map[string]string{"job": "7", "step": "fetch"}
+		alpha.permitFor("order-1", "gpu", 3, &semaphore.AcquireOptions{Weight: 2})
+		alpha.permit("gpu", 3, &semaphore.AcquireOptions{Meta: meta})
+		for range 3 {
+			beta.awaitPermit("gpu", 3, nil)
+			w.Advance(ms)
+		}
+		alpha.lock("nightly", "order-1", nil)
+		for range 3 {
+			alpha.lock("nightly", "order-1", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+		}
+		beta.awaitLock("nightly", "order-2", &qlock.LockOptions{Meta: meta})
+		beta.lock("thin", "", nil)
+		alpha.filled("a")
+		pool := beta.pool(allocator.PoolConfig[string]{})
+		beta.take(pool, nil)
+		beta.await(pool, nil)
+		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
+		w.Advance(ms)
+
+		times := func(n int, what string) []string { return slices.Repeat([]string{what}, n) }
+		all := slices.Concat(times(4, "lock nightly holds"), times(1, "lock nightly waits"), times(1, "lock thin holds"),
+			times(1, "pool proxies holds"), times(1, "pool proxies waits"), times(2, "sem gpu holds"), times(3, "sem gpu waits"))
+		for _, most := range []int{1, 2, 3, 5, 100} {
+			require.Equal(w.T, all, w.claims(inspect.ClaimFilter{}, most), "%d a page", most)
+		}
+		waits := slices.DeleteFunc(slices.Clone(all), func(c string) bool { return c[len(c)-5:] != "waits" })
+		for name, test := range map[string]struct {
+			f    inspect.ClaimFilter
+			want []string
+		}{
+			"kinds":      {inspect.ClaimFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, []string{"pool proxies holds", "pool proxies waits"}},
+			"node":       {inspect.ClaimFilter{Node: alpha.ID()}, append(times(4, "lock nightly holds"), times(2, "sem gpu holds")...)},
+			"owner":      {inspect.ClaimFilter{Owner: "order-1"}, append(times(4, "lock nightly holds"), "sem gpu holds")},
+			"label":      {inspect.ClaimFilter{Label: "host-a/worker"}, append(times(4, "lock nightly holds"), times(2, "sem gpu holds")...)},
+			"labels":     {inspect.ClaimFilter{Label: "host-*"}, all},
+			"meta":       {inspect.ClaimFilter{Meta: map[string]string{"job": "7"}}, []string{"lock nightly waits", "sem gpu holds"}},
+			"other meta": {inspect.ClaimFilter{Meta: map[string]string{"job": "7", "step": ""}}, nil},
+			"waits":      {inspect.ClaimFilter{Waiting: true}, waits},
+			"both":       {inspect.ClaimFilter{Waiting: true, Holding: true}, all},
+			"several":    {inspect.ClaimFilter{Holding: true, Label: "host-b*", Kinds: []keyspace.Kind{keyspace.Lock}}, []string{"lock thin holds"}},
+		} {
+			for _, most := range []int{1, 100} {
+				require.Equal(w.T, test.want, w.claims(test.f, most), name)
+			}
+		}
+		_, err := w.look.Claims(context.Background(), inspect.ClaimFilter{Kinds: []keyspace.Kind{"x"}}, "", 0)
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		for _, cursor := range []string{"x", "e30", "eyJ2IjoxLCJpbiI6IngifQ"} {
+			_, err = w.look.Claims(context.Background(), inspect.ClaimFilter{}, cursor, 0)
+			require.ErrorIs(w.T, err, berth.ErrInvalidConfig, cursor)
+		}
+	})
+}
+
+func TestADamagedClaimIsOneOfTheProblems(t *testing.T) {
+	inWorld(t, func(w *world) {
+		alpha, beta := w.process("alpha"), w.process("beta")
+		l := alpha.lock("a", "", nil)
+		beta.awaitLock("a", "", nil)
+		alpha.lock("b", "", nil)
+		alpha.lock("c", "", nil)
+		w.Advance(ms)
+		w.Do("HSET", "berth:lock:{a}:state", "c:"+l.ID(), "h rubbish")
+		w.Do("SET", "berth:lock:{c}:state", "rubbish")
+		page, err := w.look.Claims(context.Background(), inspect.ClaimFilter{}, "", 0)
+		require.NoError(w.T, err)
+		require.True(w.T, page.Partial)
+		require.Len(w.T, page.Problems, 2)
+		var got []string
+		for _, c := range page.Items {
+			got = append(got, c.Name)
+		}
+		slices.Sort(got)
+		require.Equal(w.T, []string{"a", "b"}, got, "who waits for a, and who holds b")
+	})
+}
+
+// told is all that the reader tells of a name.
+func (w *world) told(kind keyspace.Kind, name string) (inspect.Name, []berth.Holder, []berth.Waiter) {
+	w.T.Helper()
+	ctx := context.Background()
+	n, err := w.look.Name(ctx, kind, name)
+	require.NoError(w.T, err)
+	require.Equal(w.T, []any{kind, name}, []any{n.Kind, n.Name})
+	holders, err := w.look.Holders(ctx, kind, name, "", 0)
+	require.NoError(w.T, err)
+	waiters, err := w.look.Waiters(ctx, kind, name, "", 0)
+	require.NoError(w.T, err)
+	require.Empty(w.T, append(holders.Problems, waiters.Problems...))
+	require.Empty(w.T, holders.Next+waiters.Next)
+	return n, holders.Items, waiters.Items
+}
+
+var meta = map[string]string{"job": "42"}
+
+// asked is a kind, and how to ask for all that the kind knows. Whoever waits has a priority of 4.
+var asked = map[string]struct {
+	kind keyspace.Kind
+	name string
+	hold func(p *process) (berth.Hold, error)
+	wait func(p *process)
+	want inspect.Name
+	held berth.Holder
+	weak berth.Waiter
+}{
+	"a semaphore": {
+		keyspace.Sem, "gpu",
+		func(p *process) (berth.Hold, error) {
+			s := semaphore.New(p.Node, "gpu", 3, nil)
+			return s.Acquire(of("me"), &semaphore.AcquireOptions{Weight: 2, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta})
+		},
+		func(p *process) {
+			p.awaitPermitFor("you", "gpu", 3, &semaphore.AcquireOptions{Weight: 2, Priority: 4, Meta: meta})
+		},
+		inspect.Name{Capacity: 3, Held: 2},
+		berth.Holder{Weight: 2},
+		berth.Waiter{Weight: 2},
+	},
+	"a lock": {
+		keyspace.Lock, "nightly",
+		func(p *process) (berth.Hold, error) {
+			return p.lock("nightly", "me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta}), nil
+		},
+		func(p *process) { p.awaitLock("nightly", "you", &qlock.LockOptions{Priority: 4, Meta: meta}) },
+		inspect.Name{Capacity: 1, Held: 1, Lock: &inspect.Lock{Owner: "me", Left: 3500 * ms}},
+		berth.Holder{Weight: 1},
+		berth.Waiter{Weight: 1},
+	},
+	"a pool": {
+		keyspace.Pool, "proxies",
+		func(p *process) (berth.Hold, error) {
+			return p.filled("\xff a|").Allocate(of("me"), &allocator.AllocateOptions{Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta})
+		},
+		func(p *process) {
+			testkit.Queue(of("you"), p.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) {
+				return p.pool(allocator.PoolConfig[string]{}).Allocate(ctx, &allocator.AllocateOptions{Priority: 4, Meta: meta})
+			})
+		},
+		inspect.Name{Capacity: 1, Held: 1, Pool: &inspect.Pool{}},
+		berth.Holder{Weight: 1, Resource: "\xff a|"},
+		berth.Waiter{Weight: 1},
+	},
+}
+
+func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
+	for what, c := range asked {
+		t.Run(what, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				n, _, _ := w.told(c.kind, c.name)
+				require.Equal(w.T, inspect.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
+				require.Zero(w.T, n.Share())
+				require.Empty(w.T, w.Keys(), "and a question does not make it known")
+
+				p, q := w.process("worker 7"), w.process("worker 8")
+				w.Advance(time.Second)
+				at := time.UnixMilli(time.Now().UnixMilli())
+				h, err := c.hold(p)
+				require.NoError(w.T, err)
+				w.Advance(ms)
+				c.wait(q)
+				w.Advance(1499 * ms)
+				holder, waiter := c.held, c.weak
+				n, holders, waiters := w.told(c.kind, c.name)
+				holder.ID, holder.Node, holder.Label, holder.Owner, holder.Fence = h.ID(), h.Node(), "worker 7", "me", h.Fence()
+				holder.Lease, holder.Left, holder.NoRenew, holder.MaxHold = 5*time.Second, 3500*ms, true, time.Minute
+				holder.Granted, holder.Held, holder.Meta = at, 1500*ms, meta
+				require.Equal(w.T, []berth.Holder{holder}, holders)
+				waiter.ID, waiter.Node = w.waiting(c.kind, c.name, "worker 8"), q.ID()
+				waiter.Label, waiter.Owner, waiter.Priority, waiter.Meta = "worker 8", "you", 4, meta
+				waiter.Since, waiter.Waited, waiter.Alive = at.Add(ms), 1499*ms, testkit.Lease-1499*ms
+				require.Equal(w.T, []berth.Waiter{waiter}, waiters)
+				want := c.want
+				want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
+				want.Revision, want.At = n.Revision, n.At
+				want.Oldest, want.Longest, want.First = 1500*ms, n.Longest, waiters
+				require.Equal(w.T, holder.ID, n.Longest.ID)
+				require.Equal(w.T, 1500*ms, n.Longest.Held)
+				if want.Lock != nil {
+					want.Lock.Claim, want.Lock.Label = h.ID(), "worker 7"
+				}
+				require.Equal(w.T, want, n)
+				require.InDelta(w.T, float64(want.Held)/float64(want.Capacity), n.Share(), 1e-9)
+
+				_, err = h.Detach(context.Background())
+				require.NoError(w.T, err)
+				_, holders, _ = w.told(c.kind, c.name)
+				holder.Detached = true
+				require.Equal(w.T, []berth.Holder{holder}, holders)
+				q.Die()
+				w.Advance(testkit.Lease)
+				n, holders, waiters = w.told(c.kind, c.name)
+				require.Empty(w.T, holders, "what has expired is not held, swept or not")
+				require.Empty(w.T, waiters)
+				require.Equal(w.T, []int{0, 0}, []int{n.Held, n.Holders})
+			})
+		})
+	}
+}
+
+// A listing of a server that does not answer says so, as those of the reader, after as long as one read may take: an empty
+// one would say that nothing is held.
+func TestAListingOfASilentServerIsAnError(t *testing.T) {
+	listings := map[string]func(r *inspect.Reader) error{
+		"names that are waited for": func(r *inspect.Reader) error {
+			_, err := r.Names(context.Background(), inspect.NameFilter{Waiting: true}, "", 0)
+			return err
+		},
+		"circles": func(r *inspect.Reader) error {
+			_, err := r.Circles(context.Background(), inspect.CircleOptions{Within: time.Minute})
+			return err
+		},
+		"circles, within less": func(r *inspect.Reader) error {
+			_, err := r.Circles(context.Background(), inspect.CircleOptions{})
+			return err
+		},
+		"circles, within less than an attempt": func(r *inspect.Reader) error {
+			_, err := r.Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
+			return err
+		},
+		"an overview": func(r *inspect.Reader) error {
+			o, err := r.Overview(inspect.NameFilter{})
+			require.NoError(t, err)
+			_, err = o.Read(context.Background())
+			return err
+		},
+	}
+	for name, list := range listings {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.process("alpha").lock("nightly", "", nil)
+				p := w.Process()
+				look, err := inspect.New(p.Redis, inspect.Config{})
+				require.NoError(w.T, err)
+				require.NoError(w.T, list(look))
+				p.Stall()
+				began := time.Now()
+				err = list(look)
+				require.ErrorIs(w.T, err, berth.ErrUnavailable)
+				require.NotErrorIs(w.T, err, context.DeadlineExceeded, "the caller has set no limit")
+				require.LessOrEqual(w.T, time.Since(began), 10*time.Second)
+			})
+		})
+	}
+}
+
+// A server that falls silent behind the first answer is waited for once, not once for each batch of names.
+func TestAServerThatFallsSilentInTheMidst(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for n := range 300 { // three batches
+			member := stored.Member(string(keyspace.Lock), fmt.Sprintf("n%03d", n))
+			w.Do("ZADD", fmt.Sprintf("berth:waits:{%d}:names", stored.Shard(member)), "99999999999999", member)
+		}
+		p := w.Process()
+		look, err := inspect.New(p.Redis, inspect.Config{})
+		require.NoError(w.T, err)
+		p.OnCommand(func(c link.Command) link.Fate {
+			if len(c.Args) > 0 && strings.Contains(c.Args[0], "{n") {
+				p.Stall()
+			}
+			return link.Pass
+		})
+		began := time.Now()
+		_, err = look.Names(context.Background(), inspect.NameFilter{Waiting: true}, "", 0)
+		require.ErrorIs(w.T, err, berth.ErrUnavailable)
+		require.LessOrEqual(w.T, time.Since(began), 10*time.Second)
 	})
 }

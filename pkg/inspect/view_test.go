@@ -106,14 +106,14 @@ func TestAViewTellsOfEachStateWhatAFirstReadingTells(t *testing.T) {
 					look, sent := w.counted()
 					of := w.view(look, kind, named[kind], "")
 					require.Zero(w.T, of().Capacity)
-					claim := s.make(w)
+					s.make(w)
 					w.agrees(of, kind, named[kind], "")
-					own := w.view(look, kind, named[kind], claim)
-					w.agrees(own, kind, named[kind], claim)
+					own := w.view(look, kind, named[kind], w.claim)
+					w.agrees(own, kind, named[kind], w.claim)
 					for range 2 {
 						w.Advance(10 * time.Second) // for no longer it remembers what is of others
 						w.agrees(of, kind, named[kind], "")
-						w.agrees(own, kind, named[kind], claim)
+						w.agrees(own, kind, named[kind], w.claim)
 					}
 					for _, view := range []func() inspect.Look{of, own} {
 						for range 3 {

@@ -46,7 +46,21 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "release", "gpu", ""))
 	require.Equal(t, []string{waiter}, completed(t, url, "lock", "release", "gpu", waiter))
 	require.Equal(t, []string{permit.ID()}, completed(t, url, "sem", "release", "gpu", ""))
-	require.Equal(t, []string{"gpu"}, completed(t, url, "sem", "explain", "g"))
+	for name, lines := range map[string][]string{
+		"gpu": {
+			"sem show", "sem resize", "sem explain", "sem sweep", "run --sem",
+			"lock show", "lock queue", "lock release", "lock extend", "run --lock",
+		},
+		"proxies": {
+			"pool show", "pool next", "pool add", "pool rest", "pool check", "run --pool",
+			"pool binding ls", "pool binding set", "pool binding rm",
+		},
+	} {
+		for _, line := range lines {
+			require.Equal(t, []string{name}, completed(t, url, append(strings.Fields(line), "")...), line)
+			require.Equal(t, []string{name}, completed(t, url, append(strings.Fields(line), name[:1])...), line)
+		}
+	}
 	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "explain", "gpu", ""))
 	require.ElementsMatch(t, []string{held.ID(), "a", "b"}, completed(t, url, "pool", "release", "proxies", ""))
 	require.Equal(t, []string{"a", "b"}, completed(t, url, "pool", "release", "proxies", "--resource", ""))
@@ -55,15 +69,17 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	}
 	require.Equal(t, []string{"b"}, completed(t, url, "pool", "remove", "proxies", "a", ""))
 	for _, command := range []string{"set", "rm"} {
-		require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "binding", command, "p"))
 		require.Equal(t, []string{"customer", "shop"}, completed(t, url, "pool", "binding", command, "proxies", ""))
 	}
-	require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "binding", "ls", ""))
-	require.Equal(t, []string{"proxies"}, completed(t, url, "pool", "check", ""))
-	require.Equal(t, []string{"gpu"}, completed(t, url, "sem", "sweep", ""))
-	require.Empty(t, completed(t, url, "sem", "sweep", "gpu", ""))
+	for _, line := range []string{"sem sweep gpu", "sem show gpu", "pool add proxies", "run --bind"} {
+		require.Empty(t, completed(t, url, append(strings.Fields(line), "")...), line)
+	}
 	require.Empty(t, completed(t, url, "lock", "release", "x{", ""), "a name that cannot be")
 	require.Equal(t, []string{"customer", "shop"}, completed(t, url, "run", "--pool", "proxies", "--bind", ""))
+	require.Equal(t, []string{"shop"}, completed(t, url, "run", "--pool", "proxies", "--bind", "s"))
+	require.Equal(t, []string{"a", "b"}, completed(t, url, "run", "--pool", "proxies", "--resource", ""))
+	require.Equal(t, []string{"fail", "wait", "work", "extend"}, completed(t, url, "run", "--conflict", ""))
+	require.Equal(t, []string{"queued", "random", "lifo"}, completed(t, url, "run", "--access", ""))
 	require.Equal(t, []string{"name", "held", "share", "waiting"}, completed(t, url, "sem", "ls", "--sort", ""))
 }
 

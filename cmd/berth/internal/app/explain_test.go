@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -118,33 +117,4 @@ Nothing ends by itself: host/one/1 renews. If it is not heard of again, beta get
 	require.Positive(t, document.IfSilent.InMs)
 	require.Equal(t, []string{waiter}, document.IfSilent.Grants)
 	require.Equal(t, apptest.Wild, string(document.IfSilent.Base64))
-}
-
-func TestExplainWhatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	s := apptest.Server(t)
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
-	t.Cleanup(redis.Close)
-	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:lock:{broken}:state").Value("mine").Build()).Error())
-	require.Equal(t, apptest.Outcome(65, "What is stored as lock \"broken\" is not Berth's: something else writes below namespace \"berth\".\n", ""),
-		apptest.Call(t, s.URL(), "lock", "explain", "broken"))
-	require.NoError(t, redis.Do(ctx, redis.B().Hset().Key("berth:lock:{newer}:state").FieldValue().FieldValue("v", "9 words").Build()).Error())
-	require.Equal(t, apptest.Outcome(69, "Lock \"newer\" was written by a newer Berth (format 9); this one can say nothing of it.\n", ""),
-		apptest.Call(t, s.URL(), "lock", "explain", "newer"))
-	got := apptest.Call(t, s.URL(), "lock", "explain", "newer", "--json")
-	require.Equal(t, 69, got.Code)
-	require.Contains(t, got.Out, `"code": "incompatible"`)
-	require.Contains(t, got.Out, `"blockers": []`)
-
-	locks := apptest.LocksOf(t, s, node.Config{Lease: time.Hour})
-	hold, err := locks.Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
-	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
-	apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
-	require.NoError(t, redis.Do(ctx, redis.B().Hset().Key("berth:lock:{gpu}:state").FieldValue().FieldValue("c:"+hold.ID(), "h rubbish").Build()).Error())
-	got = apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID())
-	require.Equal(t, 65, got.Code)
-	require.Contains(t, got.Out, "is damaged.")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	hidden "github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -71,6 +72,12 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	require.Contains(t, text, plain.ID())
 	text = strings.Replace(text, plain.ID(), evil+".1", 1)
 	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:lock:{plain}:state").Value(text).Build()).Error())
+	// What is kept of a run says when, by whom and what became of it.
+	far := strings.Repeat("9", 18)
+	run := strings.Join([]string{far, far, "1", far, far, far, far, "-3", evil, evil, "0:"}, " ") + "line\n" + evil + strings.Repeat("x", 400)
+	keep := redis.B().Hset().Key("berth:once:{digest}:state").FieldValue().FieldValue("fmt", "1").FieldValue("run", run).Build()
+	require.NoError(t, redis.Do(ctx, keep).Error())
+	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "digest").Out, `: "line\n\x1b[2J\u009b2J\u202e`+strings.Repeat("x", 400)+`"`)
 	for _, args := range [][]string{
 		{"sem", "ls"},
 		{"lock", "ls"},
@@ -78,6 +85,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 		{"sem", "show", "gpu"},
 		{"lock", "show", "gpu"},
 		{"lock", "show", "plain"},
+		{"lock", "show", "digest"},
 		{"lock", "queue", "gpu"},
 		{"pool", "show", "gpu", "--all"},
 		{"pool", "inspect", "gpu"},
@@ -133,24 +141,28 @@ func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestAListingShowsWhatAPartOfAClusterAnswered has a name that cannot be read among
-// others.
-func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
+// TestANameThatCannotBeReadIsSaidBesideTheOthers has a name of each kind that is somebody else's, a newer lock, and a
+// damaged hold.
+func TestANameThatCannotBeReadIsSaidBesideTheOthers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
 	redis, err := s.Client(apptest.Patiently)
 	require.NoError(t, err)
 	t.Cleanup(redis.Close)
+	do := func(words ...string) {
+		t.Helper()
+		require.NoError(t, redis.Do(ctx, redis.B().Arbitrary(words...).Build()).Error())
+	}
 	_, err = apptest.SemOf(t, s, "gpu", 4).Acquire(ctx, nil)
 	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, node.Config{}).Lock(ctx, "gpu", nil)
+	locks := apptest.LocksOf(t, s, node.Config{Lease: time.Hour})
+	hold, err := locks.Lock(ctx, "gpu", nil)
 	require.NoError(t, err)
-	_, err = apptest.PoolOf(t, s, "gpu", node.Config{}).Add(ctx, []string{"a"}, nil)
-	require.NoError(t, err)
+	apptest.Filled(t, s, "gpu", "a")
+	const advice = "; another program writes below the namespace: rename its key, or give Berth a --namespace of its own\n"
 	for _, kind := range []string{"sem", "lock", "pool"} {
-		set := redis.B().Set().Key("berth:" + kind + ":{broken}:state").Value("somebody else's").Build()
-		require.NoError(t, redis.Do(ctx, set).Error())
+		do("SET", "berth:"+kind+":{broken}:state", "somebody else's")
 		got := apptest.Call(t, s.URL(), kind, "ls")
 		require.Equal(t, 65, got.Code)
 		require.Regexp(t, `(?m)^gpu `, got.Out)
@@ -160,4 +172,31 @@ func TestAListingShowsWhatAPartOfAClusterAnswered(t *testing.T) {
 		require.Equal(t, 65, got.Code)
 		require.Contains(t, got.Out, `"name": "gpu"`)
 	}
+	got := apptest.Call(t, s.URL(), "ps")
+	require.Equal(t, 65, got.Code)
+	require.Contains(t, got.Err, "berth: partial: there is more that was not read\n")
+	require.Contains(t, got.Err, "broken")
+	require.Len(t, firstColumn(got.Out), 2)
+	got = apptest.Spawn(t, s.URL(), "run", "--lock", "broken", "--try", "true")
+	require.Equal(t, 69, got.Code)
+	require.Regexp(t, `^berth: refused by the server at \S+: .* holds a string instead of a .*`+advice+"$", got.Err)
+	require.Equal(t, apptest.Outcome(65, "", `berth: the state of "broken" is damaged: the key "berth:lock:{broken}:state" holds a string that is not Berth's`+advice),
+		apptest.Spawn(t, s.URL(), "lock", "show", "broken"))
+	require.Equal(t, apptest.Outcome(65, "What is stored as lock \"broken\" is not Berth's: something else writes below namespace \"berth\".\n", ""),
+		apptest.Call(t, s.URL(), "lock", "explain", "broken"))
+
+	do("HSET", "berth:lock:{newer}:state", "v", "9 words")
+	require.Equal(t, apptest.Outcome(69, "Lock \"newer\" was written by a newer Berth (format 9); this one can say nothing of it.\n", ""),
+		apptest.Call(t, s.URL(), "lock", "explain", "newer"))
+	got = apptest.Call(t, s.URL(), "lock", "explain", "newer", "--json")
+	require.Equal(t, 69, got.Code)
+	require.Contains(t, got.Out, `"code": "incompatible"`)
+	require.Contains(t, got.Out, `"blockers": []`)
+
+	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
+	apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
+	do("HSET", "berth:lock:{gpu}:state", "c:"+hold.ID(), "h rubbish")
+	got = apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID())
+	require.Equal(t, 65, got.Code)
+	require.Contains(t, got.Out, "is damaged.")
 }

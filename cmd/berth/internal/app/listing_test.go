@@ -24,6 +24,24 @@ func firstColumn(out string) (words []string) {
 	return words
 }
 
+func TestListingsOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	for line, says := range map[string][2]string{
+		"sem ls":         {"No semaphore is in use in namespace shop.", `{"namespace": "shop", "semaphores": []}`},
+		"lock ls":        {"No lock is held in namespace shop.", `{"namespace": "shop", "locks": []}`},
+		"pool ls":        {"There is no pool in namespace shop.", `{"namespace": "shop", "pools": []}`},
+		"lock queue gpu": {"Nobody waits for lock gpu in namespace shop.", `{"namespace": "shop", "name": "gpu", "waiters": []}`},
+		"swarm status": {
+			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"owners": [], "names": [], "waiting": 0}}`,
+		},
+	} {
+		args := append(strings.Fields(line), "--namespace", "shop")
+		require.Equal(t, apptest.Outcome(0, says[0]+"\n", ""), apptest.Call(t, url, args...))
+		require.JSONEq(t, says[1], apptest.Call(t, url, append(args, "--json")...).Out)
+	}
+}
+
 func TestListingsAreSortedAndLimited(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)

@@ -308,7 +308,7 @@ func (m *mutated) commands() []call {
 	var all []call
 	for _, line := range []string{
 		"ps", "ps --json", "sem ls", "lock ls", "pool ls --json", "sem show gpu", "lock show gpu --json", "pool show gpu --all", "pool inspect gpu",
-		"sem explain gpu", "lock explain gpu", "pool explain gpu --json", "lock queue gpu", "explain --cycles", "swarm status", "lock show thin",
+		"sem explain gpu", "lock explain gpu", "pool explain gpu --json", "lock queue gpu", "explain --cycles", "swarm status", "lock show thin", "lock show job",
 	} {
 		args := strings.Fields(line)
 		all = append(all, call{"berth " + line, func(context.Context) error {

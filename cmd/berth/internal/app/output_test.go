@@ -1,13 +1,21 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
 // TestJSONHasNoCharacterThatCannotBeRead finds every string again as it was.
@@ -33,4 +41,67 @@ func TestTable(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, Table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
 	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
+}
+
+func TestAnUnknownErrorIsTheServers(t *testing.T) {
+	require.Equal(t, 0, CodeOf(nil))
+	require.Equal(t, exitUnavailable, CodeOf(errors.New("anything")))
+	require.Equal(t, exitUsage, CodeOf(berth.Invalid("Lease", "no")))
+	require.Equal(t, ExitFailed, CodeOf(fmt.Errorf("so far: %w", &berth.StaleError{Name: "gpu", Changed: "capacity 5, before 3"})))
+	require.Equal(t, ExitFailed, CodeOf(Exit(ExitFailed, berth.Invalid("Lease", "no"))))
+}
+
+func TestRedact(t *testing.T) {
+	require.Equal(t, `dial "redis://***@h:1" and rediss://***@i`, redact(`dial "redis://u:p@ss@h:1" and rediss://:x@i`))
+	require.Equal(t, "redis://h:1 is a@b", redact("redis://h:1 is a@b"))
+	require.Equal(t, "berth: one line", OneLine("berth: one\n  line"))
+}
+
+func TestARefusalComesWithAdvice(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.StartListening("127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	refusal := func(text string) error {
+		eval := redis.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()
+		return redis.Do(context.Background(), eval).Error()
+	}
+	full := refusal("OOM command not allowed when used memory > 'maxmemory'.")
+	require.EqualError(t, Unreachable("here", full), "refused by the server at here: "+full.Error()+
+		"; make room on the server, or raise its maxmemory")
+	require.ErrorIs(t, Unreachable("here", full), full)
+	role := refusal("NOPERM this user has no permissions to run the 'role' command")
+	require.EqualError(t, Unreachable("here", role), "refused by the server at here: "+role.Error()+"; docs/operations.md lists what a user needs")
+	denied := refusal("NOPERM this user has no permissions to run the 'scan' command")
+	require.EqualError(t, Unreachable("here", denied), "refused by the server at here: "+denied.Error()+
+		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
+	other := refusal("BUSY no")
+	require.EqualError(t, Unreachable("here", other), "refused by the server at here: "+other.Error())
+	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
+	require.EqualError(t, Unreachable("here", keys), "refused by the server at here: "+keys.Error()+
+		"; the user's key patterns have to cover the namespace: docs/operations.md")
+	broken := fmt.Errorf("the state is %w", state.ErrDamaged)
+	require.Equal(t, broken, Unreachable("here", broken))
+	old := fmt.Errorf("%w: %w", berth.ErrIncompatible, other)
+	require.EqualError(t, Unreachable("here", old), "cannot use the server at here: "+old.Error())
+	newer := state.Incompatible("gpu", 9)
+	require.Equal(t, newer, Unreachable("here", newer), "the server can be used: one name is newer")
+	require.Equal(t, exitUnavailable, CodeOf(newer))
+}
+
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	t.Parallel()
+	of := func(settings ...debug.BuildSetting) string {
+		return versionOf(&debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v1.2.3"}, Settings: settings}).String()
+	}
+	revision, time := debug.BuildSetting{Key: "vcs.revision", Value: "da66189"}, debug.BuildSetting{Key: "vcs.time", Value: "2026-11-24T09:00:00Z"}
+	require.Equal(t, "berth version v1.2.3, go1.26.8", of())
+	require.Equal(t, "berth version v1.2.3, revision da66189, 2026-11-24T09:00:00Z, go1.26.8",
+		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "false"}))
+	require.Equal(t, "berth version v1.2.3, revision da66189 (modified), 2026-11-24T09:00:00Z, go1.26.8",
+		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
+	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
 }

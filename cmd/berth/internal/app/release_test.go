@@ -34,7 +34,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	}
 	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--all", "--force", "--json").Out)
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force", "--json").Out)
 	apptest.Ends(t, lock)
 	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 }
@@ -58,7 +58,8 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	require.NoError(t, held.Err())
 	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+id+"\" of lock \"gpu\" in namespace \"berth\", or no longer\n"),
 		apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
-	require.Equal(t, apptest.Outcome(0, "gpu: claim "+held.ID()+" released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+held.ID()+`", "released": 1}`,
+		apptest.Call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force", "--json").Out)
 }
 
 // ownersScenery has two owners, of which each holds something of two names of a kind, and one something of another kind.
@@ -174,7 +175,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	apptest.Ends(t, holds["b"][0])
 }
 
-func TestExitCodesOfReleaseAndSweep(t *testing.T) {
+func TestWhatIsRefusedBeforeTheServerIsAsked(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
@@ -197,6 +198,22 @@ func TestExitCodesOfReleaseAndSweep(t *testing.T) {
 		"an empty resource":         {[]string{"pool", "release", "x", "--resource", "", "--force"}, "invalid --resource: a key is empty"},
 		"a resource of an owner":    {[]string{"pool", "release", "x", "a", "--owner", "ann", "--force"}, "invalid RESOURCE"},
 		"a resource that is quoted": {[]string{"pool", "release", "x", `"a`, "--quoted", "--force"}, "invalid RESOURCE"},
+		"a pause of nothing":        {[]string{"pause", "--for", "2h", "--force"}, "--all is missing; one name is paused by 'berth sem|lock|pool pause NAME'\n"},
+		"all, paused for no time":   {[]string{"pause", "--all", "--force"}, "--for D is missing: how long all is to be paused, such as 10m or 2h\n"},
+		"all, paused unforced":      {[]string{"pause", "--all", "--for", "2h"}, "it may be somebody else's: say --force if that is meant\n"},
+		"no pause is ended":         {[]string{"unpause"}, "--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'\n"},
+		"a pause for no time":       {[]string{"sem", "pause", "gpu"}, "--for"},
+		"a pause of no name":        {[]string{"lock", "pause", "", "--for", "1h"}, "NAME"},
+		"an end of no pause":        {[]string{"pool", "unpause"}, "NAME"},
+		"a drain of nobody":         {[]string{"drain"}, "--node"},
+		"a drain of two":            {[]string{"drain", "--node", "a", "--label", "b"}, "--label"},
+		"a drain within no time":    {[]string{"drain", "--label", "b", "--within", "0"}, "--within"},
+		"an end of a drain within":  {[]string{"drain", "--label", "b", "--within", "1m", "--stop"}, "--within"},
+		"claims of no kind":         {[]string{"ps", "--kind", "x"}, "--kind"},
+		"claims with a bad word":    {[]string{"ps", "--meta", "x"}, "--meta"},
+		"claims with no key":        {[]string{"ps", "--meta", "=x"}, "--meta"},
+		"claims in no time":         {[]string{"ps", "--within", "0s"}, "--within"},
+		"less than no claims":       {[]string{"ps", "--limit", "-1"}, "--limit"},
 		"a sweep of a bad name":     {[]string{"sem", "sweep", "x", "x{"}, "invalid NAME"},
 	} {
 		t.Run(name, func(t *testing.T) {

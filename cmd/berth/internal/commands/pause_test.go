@@ -50,21 +50,6 @@ func TestAPauseIsShown(t *testing.T) {
 	require.Contains(t, apptest.Call(t, s.URL(), "ps", "--json").Out, `"pausedMs"`)
 }
 
-func TestPauseIsRefused(t *testing.T) {
-	t.Parallel()
-	url := apptest.Server(t).URL()
-	for _, args := range [][]string{
-		{"sem", "pause", "gpu"},
-		{"sem", "pause", "gpu", "--for", "0"},
-		{"sem", "pause", "gpu", "--for", "9000h"},
-		{"lock", "pause", "", "--for", "1h"},
-		{"pool", "unpause"},
-	} {
-		require.Equal(t, 64, apptest.Call(t, url, args...).Code, args)
-	}
-	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "sem", "pause", "gpu", "--for", "1h").Code)
-}
-
 // A command that does not wait, or has waited in vain, tells of the pause, also of one of all names.
 func TestRunOfAPausedName(t *testing.T) {
 	t.Parallel()

@@ -30,108 +30,92 @@ func good() *evidence {
 	return &evidence{story: s}
 }
 
-func TestFactsOfAGoodStory(t *testing.T) {
+// hold requires that all facts are so, and what they say.
+func hold(t *testing.T, facts []fact, says ...string) {
+	t.Helper()
 	var texts []string
-	for _, f := range good().facts() {
+	for _, f := range facts {
 		require.True(t, f.ok, f.text)
 		texts = append(texts, f.text)
 	}
-	require.Equal(t, []string{
+	require.Equal(t, says, texts)
+}
+
+// wrong requires that a fact is not so, and what it says.
+func wrong(t *testing.T, f fact, says string) {
+	t.Helper()
+	require.False(t, f.ok, f.text)
+	require.Contains(t, f.text, says)
+}
+
+func TestFactsOfAGoodStory(t *testing.T) {
+	hold(t, good().facts(),
 		"Never more than 2 were inside at once.",
 		"All 4 were granted a place in the order in which they asked; 2 of them had to wait.",
 		"A place that was given back went to the next in line: 3.0 ms later it was inside (at most 3.0 ms).",
 		"Worker 3 was killed; its lease ended 1.50 s later, and 10 ms after that worker 4 had its place. Nobody had to clean up.",
 		"Everything was given back: nothing is held, nobody waits.",
-	}, texts)
+	)
 }
 
 func TestEveryFactCanBeWrong(t *testing.T) {
 	const inside, order, handed, recovery, back = 0, 1, 2, 3, 4
-	for name, test := range map[string]struct {
-		breaks func(e *evidence, turns []*turn)
+	for _, test := range []struct {
 		fact   int
 		text   string
+		breaks func(e *evidence, t []*turn)
 	}{
-		"three inside": {
-			func(_ *evidence, turns []*turn) { turns[2].granted = ms(999) },
+		{
 			inside, "3 were inside at once, with a capacity of 2",
+			func(_ *evidence, t []*turn) { t[2].granted = ms(999) },
 		},
-		"never two": {
-			func(_ *evidence, turns []*turn) {
-				turns[0].leaving = ms(50)
-				turns[2].granted, turns[3].granted = nil, nil
-			},
+		{
 			inside, "never more than 1 were inside",
-		},
-		"out of order": {
-			func(_ *evidence, turns []*turn) { turns[2].fence, turns[3].fence = 14, 13 },
-			order, "worker 4 was granted a place ahead of worker 3",
-		},
-		"equal fences": {
-			func(_ *evidence, turns []*turn) { turns[3].fence = 13 },
-			order, "workers 3 and 4 have the same fence, 13",
-		},
-		"never granted": {
-			func(_ *evidence, turns []*turn) { turns[3].granted, turns[3].fence = nil, 15 },
-			order, "worker 4 asked and was never granted a place",
-		},
-		"nobody waited": {
-			func(_ *evidence, turns []*turn) { turns[2].queued = nil },
-			order, "only 1 had to wait",
-		},
-		"granted before it was free": {
-			func(_ *evidence, turns []*turn) { turns[2].handed = ms(997) },
-			handed, "worker 3 was granted the place of worker 1 3.0 ms too early",
-		},
-		"nothing handed on": {
-			func(_ *evidence, turns []*turn) { turns[2].queued, turns[3].queued = nil, nil },
-			handed, "no place was handed on",
-		},
-		"recovered late": {
-			func(e *evidence, turns []*turn) { turns[3].handed, e.late = ms(3254), 3*time.Millisecond },
-			recovery, "not within 253ms",
-		},
-		"recovered early": {
-			func(_ *evidence, turns []*turn) { turns[3].handed = ms(2997) },
-			handed, "worker 4 was granted the place of worker 3 3.0 ms too early",
-		},
-		"longer than the lease": {
-			func(_ *evidence, turns []*turn) {
-				turns[2].over, turns[3].handed, turns[3].granted = ms(3501), ms(3502), ms(3503)
+			func(_ *evidence, t []*turn) {
+				t[0].leaving = ms(50)
+				t[2].granted, t[3].granted = nil, nil
 			},
+		},
+		{
+			order, "worker 4 was granted a place ahead of worker 3",
+			func(_ *evidence, t []*turn) { t[2].fence, t[3].fence = 14, 13 },
+		},
+		{order, "workers 3 and 4 have the same fence, 13", func(_ *evidence, t []*turn) { t[3].fence = 13 }},
+		{
+			order, "worker 4 asked and was never granted a place",
+			func(_ *evidence, t []*turn) { t[3].granted, t[3].fence = nil, 15 },
+		},
+		{order, "only 1 had to wait", func(_ *evidence, t []*turn) { t[2].queued = nil }},
+		{
+			handed, "worker 3 was granted the place of worker 1 3.0 ms too early",
+			func(_ *evidence, t []*turn) { t[2].handed = ms(997) },
+		},
+		{handed, "no place was handed on", func(_ *evidence, t []*turn) { t[2].queued, t[3].queued = nil, nil }},
+		{
+			recovery, "not within 253ms",
+			func(e *evidence, t []*turn) { t[3].handed, e.late = ms(3254), 3*time.Millisecond },
+		},
+		{
+			handed, "worker 4 was granted the place of worker 3 3.0 ms too early",
+			func(_ *evidence, t []*turn) { t[3].handed = ms(2997) },
+		},
+		{
 			recovery, "that is more than the lease, 2s",
+			func(_ *evidence, t []*turn) {
+				t[2].over, t[3].handed, t[3].granted = ms(3501), ms(3502), ms(3503)
+			},
 		},
-		"never recovered": {
-			func(_ *evidence, turns []*turn) { turns[2].overBy = nil },
-			recovery, "was never granted again",
-		},
-		"still there": {
-			func(_ *evidence, turns []*turn) { turns[3].exited = nil },
-			back, "worker 4 has not ended",
-		},
-		"badly ended": {
-			func(_ *evidence, turns []*turn) { turns[3].failure = "exit status 1" },
-			back, "worker 4: exit status 1",
-		},
-		"survived": {
-			func(_ *evidence, turns []*turn) { turns[2].failure = "" },
-			back, "worker 3 was killed and ended well all the same",
-		},
-		"something held": {
-			func(e *evidence, _ []*turn) { e.holders = 1 },
-			back, "left behind: 1 held, 0 waiting",
-		},
-		"somebody waits": {
-			func(e *evidence, _ []*turn) { e.waiting = 1 },
-			back, "left behind: 0 held, 1 waiting",
-		},
+		{recovery, "was never granted again", func(_ *evidence, t []*turn) { t[2].overBy = nil }},
+		{back, "worker 4 has not ended", func(_ *evidence, t []*turn) { t[3].exited = nil }},
+		{back, "worker 4: exit status 1", func(_ *evidence, t []*turn) { t[3].failure = "exit status 1" }},
+		{back, "worker 3 was killed and ended well all the same", func(_ *evidence, t []*turn) { t[2].failure = "" }},
+		{back, "left behind: 1 held, 0 waiting", func(e *evidence, _ []*turn) { e.holders = 1 }},
+		{back, "left behind: 0 held, 1 waiting", func(e *evidence, _ []*turn) { e.waiting = 1 }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.text, func(t *testing.T) {
 			e := good()
 			test.breaks(e, e.story.turns)
-			f := e.facts()[test.fact]
-			require.False(t, f.ok, f.text)
-			require.Contains(t, f.text, test.text)
+			wrong(t, e.facts()[test.fact], test.text)
 		})
 	}
 }
@@ -170,9 +154,7 @@ func TestABusyMachineMayGiveBackLate(t *testing.T) {
 		require.True(t, f.ok, f.text)
 	}
 	s.turns[2].handed = ms(3254)
-	f := s.recovered(0)
-	require.False(t, f.ok)
-	require.Contains(t, f.text, "254 ms after that worker 3 had its place: not within 250ms")
+	wrong(t, s.recovered(0), "254 ms after that worker 3 had its place: not within 250ms")
 }
 
 func TestATextFlowsIntoANarrowTerminal(t *testing.T) {

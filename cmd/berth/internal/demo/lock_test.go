@@ -3,8 +3,6 @@ package demo
 import (
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // goodLock is the evidence of a lock with five workers in which all is well: the
@@ -32,12 +30,7 @@ func goodLock() *evidence {
 }
 
 func TestFactsOfAGoodLock(t *testing.T) {
-	var texts []string
-	for _, f := range goodLock().lockFacts() {
-		require.True(t, f.ok, f.text)
-		texts = append(texts, f.text)
-	}
-	require.Equal(t, []string{
+	hold(t, goodLock().lockFacts(),
 		"Never was more than one inside at once.",
 		"All 5 were granted a place in the order in which they asked; 4 of them had to wait.",
 		"Each had a higher fence than all before, also after the one that was killed.",
@@ -45,55 +38,35 @@ func TestFactsOfAGoodLock(t *testing.T) {
 		"Worker 2 was killed; its lease ended 1.10 s later, and 10 ms after that worker 3 had its place. Nobody had to clean up.",
 		"Worker 4 locked a second time what it held, past the line and with the same fence; the next came in when both entries were given back.",
 		"Everything was given back: nothing is held, nobody waits.",
-	}, texts)
+	)
 }
 
 func TestEveryFactOfTheLockCanBeWrong(t *testing.T) {
 	const inside, fences, again = 0, 2, 5
-	for name, test := range map[string]struct {
-		breaks func(turns []*turn)
+	for _, test := range []struct {
 		fact   int
 		text   string
+		breaks func(t []*turn)
 	}{
-		"two inside": {
-			func(turns []*turn) { turns[4].granted = ms(3590) },
-			inside, "2 were inside at once, with a capacity of 1",
-		},
-		"a fence that fell": {
-			func(turns []*turn) { turns[2].fence = 11 },
+		{inside, "2 were inside at once, with a capacity of 1", func(t []*turn) { t[4].granted = ms(3590) }},
+		{
 			fences, "worker 3 came in after worker 2, with a fence that is not higher: 11 after 12",
+			func(t []*turn) { t[2].fence = 11 },
 		},
-		"a fence that stayed": {
-			func(turns []*turn) { turns[4].fence = 14 },
-			fences, "14 after 14",
-		},
-		"never again": {
-			func(turns []*turn) { turns[3].again = nil },
-			again, "worker 4 was not inside a second time",
-		},
-		"never once again": {
-			func(turns []*turn) { turns[3].once = nil },
-			again, "worker 4 was not inside a second time",
-		},
-		"another fence": {
-			func(turns []*turn) { turns[3].againFence = 16 },
-			again, "has the fence 16, and not that of its hold, 14",
-		},
-		"nobody to pass": {
-			func(turns []*turn) { turns[4].queued = ms(3000) },
-			again, "nobody waited when worker 4 asked again",
-		},
-		"handed on by the inner entry": {
-			func(turns []*turn) { turns[4].handed = ms(3301) },
+		{fences, "14 after 14", func(t []*turn) { t[4].fence = 14 }},
+		{again, "worker 4 was not inside a second time", func(t []*turn) { t[3].again = nil }},
+		{again, "worker 4 was not inside a second time", func(t []*turn) { t[3].once = nil }},
+		{again, "has the fence 16, and not that of its hold, 14", func(t []*turn) { t[3].againFence = 16 }},
+		{again, "nobody waited when worker 4 asked again", func(t []*turn) { t[4].queued = ms(3000) }},
+		{
 			again, "worker 5 was granted the lock before worker 4 had given back both",
+			func(t []*turn) { t[4].handed = ms(3301) },
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(test.text, func(t *testing.T) {
 			e := goodLock()
 			test.breaks(e.story.turns)
-			f := e.lockFacts()[test.fact]
-			require.False(t, f.ok, f.text)
-			require.Contains(t, f.text, test.text)
+			wrong(t, e.lockFacts()[test.fact], test.text)
 		})
 	}
 }

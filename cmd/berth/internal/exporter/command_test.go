@@ -120,29 +120,8 @@ func TestTheServerMayComeLater(t *testing.T) {
 // TestAWrongPasswordIsNoSilentServer has a server that answers everything with an error.
 func TestAWrongPasswordIsNoSilentServer(t *testing.T) {
 	t.Parallel()
-	server, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = server.Close() }()
-	go func() {
-		for {
-			conn, err := server.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				for buffer := make([]byte, 4096); ; {
-					n, err := conn.Read(buffer)
-					if err != nil {
-						return
-					}
-					commands := strings.Count(string(buffer[:n]), "*")
-					_, _ = io.WriteString(conn, strings.Repeat("-WRONGPASS invalid username-password pair or user is disabled.\r\n", commands))
-				}
-			}()
-		}
-	}()
-	p := serve(t, "redis://reads:bad@"+server.Addr().String(), "--listen", "127.0.0.1:0", "--timeout", "1m")
+	url := apptest.Answering(t, func([]string) string { return "-WRONGPASS invalid username-password pair or user is disabled." })
+	p := serve(t, strings.Replace(url, "redis://", "redis://reads:bad@", 1), "--listen", "127.0.0.1:0", "--timeout", "1m")
 	_, body := p.get(t, "metrics")
 	require.Contains(t, body, "\nberth_up 1\n")
 	require.Contains(t, body, "\nberth_exporter_problems 1\n")

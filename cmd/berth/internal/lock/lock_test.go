@@ -8,11 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
-func TestLockLs(t *testing.T) {
+func TestLockLsAndExtend(t *testing.T) {
 	t.Parallel()
 	s, _ := apptest.LockScenery(t)
 	got := apptest.Call(t, s.URL(), "lock", "ls")
@@ -30,26 +29,26 @@ func TestLockLs(t *testing.T) {
 	require.Nil(t, document.Locks[0].LeftMs, "no end")
 	require.Equal(t, "order 66\x1b[2J", document.Locks[1].Owner)
 	require.Equal(t, 2, document.Locks[1].Waiting)
-	require.Equal(t, "gpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--lock", "g").Out)
-	for _, command := range []string{"show", "queue", "release", "extend"} {
-		require.Equal(t, "gpu\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "").Out)
-		require.Equal(t, "disk 2\n:4\n", apptest.Call(t, s.URL(), "__complete", "lock", command, "d").Out)
-	}
-	require.Equal(t, "queued\nrandom\nlifo\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--access", "").Out)
-}
 
-func TestLockLsOfNothing(t *testing.T) {
-	t.Parallel()
-	url := apptest.Server(t).URL()
-	require.Equal(t, apptest.Outcome(0, "No lock is held in namespace shop.\n", ""), apptest.Call(t, url, "lock", "ls", "--namespace", "shop"))
-	require.Equal(t, apptest.Outcome(0, "{\n  \"namespace\": \"berth\",\n  \"locks\": []\n}\n", ""), apptest.Call(t, url, "lock", "ls", "--json"))
-	require.Equal(t, apptest.Outcome(0, "Nobody waits for lock gpu in namespace berth.\n", ""), apptest.Call(t, url, "lock", "queue", "gpu"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "waiters": []}`, apptest.Call(t, url, "lock", "queue", "gpu", "--json").Out)
+	refused := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m")
+	require.Equal(t, 64, refused.Code)
+	got = apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force")
+	require.Zero(t, got.Code, got.Err)
+	require.Regexp(t, `^gpu: extended by 10m00s, 10m\d\ds left\n$`, got.Out)
+
+	var extended extendDocument
+	text := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").Out
+	require.NoError(t, json.Unmarshal([]byte(text), &extended))
+	require.Equal(t, int64(7_200_000), extended.ByMs)
+	require.InDelta(t, time.Hour.Milliseconds(), *extended.LeftMs, float64(apptest.Patience.Milliseconds()), "the maximum hold bounds it")
+
+	got = apptest.Call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
+	require.Equal(t, apptest.Outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)
 }
 
 func TestLockShow(t *testing.T) {
 	t.Parallel()
-	s, _ := apptest.LockScenery(t)
+	s, outer := apptest.LockScenery(t)
 	got := apptest.Call(t, s.URL(), "lock", "show", "gpu")
 	require.Zero(t, got.Code, got.Err)
 	lines := strings.Split(got.Out, "\n")
@@ -69,11 +68,7 @@ func TestLockShow(t *testing.T) {
 	require.Zero(t, queue.Code, queue.Err)
 	require.Equal(t, strings.Fields(lines[9]), strings.Fields(strings.Split(queue.Out, "\n")[0]))
 	require.Equal(t, 3, strings.Count(queue.Out, "\n"))
-}
 
-func TestLockShowInJSON(t *testing.T) {
-	t.Parallel()
-	s, outer := apptest.LockScenery(t)
 	text := apptest.Call(t, s.URL(), "lock", "show", "gpu", "--json").Out
 	require.NotContains(t, text, "weight")
 	var document showLockDocument
@@ -91,10 +86,10 @@ func TestLockShowInJSON(t *testing.T) {
 	require.Len(t, document.Waiters, 2)
 	require.Equal(t, 7, document.Waiters[0].Priority)
 
-	var queue queueDocument
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json").Out), &queue))
-	require.Len(t, queue.Waiters, 2)
-	require.Equal(t, document.Waiters[1].Claim, queue.Waiters[1].Claim)
+	var line queueDocument
+	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json").Out), &line))
+	require.Len(t, line.Waiters, 2)
+	require.Equal(t, document.Waiters[1].Claim, line.Waiters[1].Claim)
 }
 
 func TestLockShowOfAFreeLockInJSON(t *testing.T) {
@@ -107,41 +102,4 @@ func TestLockShowOfAFreeLockInJSON(t *testing.T) {
 		"entries": [], "waiters": []
 	}`, got.Out)
 	require.Equal(t, "berth: lock \"gpu\" in namespace \"berth\" is free: nobody holds it, and nobody waits for it\n", got.Err)
-}
-
-func TestLockReleaseHandsOn(t *testing.T) {
-	t.Parallel()
-	s, outer := apptest.LockScenery(t)
-	refused := apptest.Call(t, s.URL(), "lock", "release", "gpu")
-	require.Equal(t, 64, refused.Code)
-	require.NoError(t, outer.Err(), "not without --force")
-
-	require.Equal(t, apptest.Outcome(0, "gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force"))
-	select {
-	case <-outer.Done():
-	case <-time.After(apptest.Patience):
-	}
-	require.ErrorIs(t, outer.Err(), berth.ErrReleased)
-	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "gpu").Out, ", waiting 1\n", "the next has it")
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`,
-		apptest.Call(t, s.URL(), "lock", "release", "--force", "gpu", "--json").Out)
-}
-
-func TestLockExtend(t *testing.T) {
-	t.Parallel()
-	s, _ := apptest.LockScenery(t)
-	refused := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m")
-	require.Equal(t, 64, refused.Code)
-	got := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force")
-	require.Zero(t, got.Code, got.Err)
-	require.Regexp(t, `^gpu: extended by 10m00s, 10m\d\ds left\n$`, got.Out)
-
-	var document extendDocument
-	text := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").Out
-	require.NoError(t, json.Unmarshal([]byte(text), &document))
-	require.Equal(t, int64(7_200_000), document.ByMs)
-	require.InDelta(t, time.Hour.Milliseconds(), *document.LeftMs, float64(apptest.Patience.Milliseconds()), "the maximum hold bounds it")
-
-	got = apptest.Call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
-	require.Equal(t, apptest.Outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)
 }

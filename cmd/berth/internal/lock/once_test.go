@@ -210,27 +210,6 @@ func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatAHostileWriterStoredOfRunsNeverReachesTheTerminal(t *testing.T) {
-	t.Parallel()
-	const evil = "\x1b[2J\u009b2J\u202e\xff"
-	j := jobsOf(t, evil)
-	j.ran(errors.New("line\n" + evil + strings.Repeat("x", 400)))
-	_, lines, document := j.show()
-	require.Contains(t, lines[0], `, by "\x1b[2J\u009b2J\u202e`)
-	require.Contains(t, lines[0], `: "line\n\x1b[2J`)
-	require.True(t, strings.HasSuffix(lines[0], `xx"`), "all of it")
-	require.Contains(t, document.Run.Error, "line\n\x1b[2J")
-
-	far := strings.Repeat("9", 18)
-	j.do("HSET", runsKey, "run", strings.Join([]string{far, far, "1", far, far, far, far, "-3", evil, evil, "0:"}, " ")+evil)
-	for _, more := range [][]string{nil, {"--json"}} {
-		got := apptest.Call(t, j.s.URL(), append([]string{"lock", "show", "digest"}, more...)...)
-		require.Equal(t, apptest.Outcome(0, got.Out, ""), got)
-		require.Contains(t, got.Out, `2J`)
-		requireReadable(t, got)
-	}
-}
-
 // requireReadable requires that nothing in the output harms a terminal.
 func requireReadable(t *testing.T, got apptest.Result) {
 	t.Helper()

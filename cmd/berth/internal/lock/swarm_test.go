@@ -15,15 +15,6 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-func TestTheSwarmOfNobody(t *testing.T) {
-	t.Parallel()
-	url := apptest.Server(t).URL()
-	require.Equal(t, apptest.Outcome(0, "No node is in the swarm of namespace shop.\n", ""), apptest.Call(t, url, "swarm", "status", "--namespace", "shop"))
-	require.Equal(t, apptest.Outcome(0, "nodes condemned: 0, holds ended: 0, waiting claims removed: 0\n", ""), apptest.Call(t, url, "swarm", "flush"))
-	require.JSONEq(t, `{"namespace": "berth", "nodes": [], "leftBehind": {"owners": [], "names": [], "waiting": 0}}`,
-		apptest.Call(t, url, "swarm", "status", "--json").Out)
-}
-
 // TestTheSwarmIsShownAndFlushed lets a node go silent that holds a lock for an hour
 // and does not renew it. Another one has a far longer limit, and lives.
 func TestTheSwarmIsShownAndFlushed(t *testing.T) {

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func poolScenery(t *testing.T) (url string) {
 	return s.URL()
 }
 
-func TestPoolLs(t *testing.T) {
+func TestPoolLsAndInspect(t *testing.T) {
 	t.Parallel()
 	url := poolScenery(t)
 	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
@@ -54,13 +55,14 @@ proxies    4           2      1        1         1         0
 			{"name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0}
 		]
 	}`, apptest.Call(t, url, "pool", "ls", "--json").Out)
-}
 
-func TestPoolLsOfNothing(t *testing.T) {
-	t.Parallel()
-	url := apptest.Server(t).URL()
-	require.Equal(t, apptest.Outcome(0, "There is no pool in namespace shop.\n", ""), apptest.Call(t, url, "pool", "ls", "--namespace", "shop"))
-	require.Equal(t, apptest.Outcome(0, "{\n  \"namespace\": \"berth\",\n  \"pools\": []\n}\n", ""), apptest.Call(t, url, "pool", "ls", "--json"))
+	require.Equal(t, apptest.Outcome(0, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0, 0 bindings\nThe pool is whole.\n", ""),
+		apptest.Call(t, url, "pool", "inspect", "proxies"))
+	require.JSONEq(t, `{
+		"namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0,
+		"bindings": 0, "moving": false, "whole": true, "problems": []
+	}`, apptest.Call(t, url, "pool", "inspect", "proxies", "--json").Out)
+	require.Equal(t, 1, apptest.Call(t, url, "pool", "inspect", "none").Code)
 }
 
 func TestPoolShow(t *testing.T) {
@@ -79,73 +81,24 @@ func TestPoolShow(t *testing.T) {
 	require.Regexp(t, `^b +- +(1h00m|59m\d\ds) +"answers\\t429"$`, lines[8])
 	require.Len(t, lines, 10, "and not the free ones")
 
-	all := apptest.Call(t, url, "pool", "show", "proxies", "--all")
-	require.True(t, strings.HasPrefix(all.Out, strings.Join(lines[:2], "\n")))
-	_, free, found := strings.Cut(all.Out, "\nFree\n")
-	require.True(t, found, all.Out)
+	whole := apptest.Call(t, url, "pool", "show", "proxies", "--all").Out
+	require.True(t, strings.HasPrefix(whole, strings.Join(lines[:2], "\n")))
+	_, free, found := strings.Cut(whole, "\nFree\n")
+	require.True(t, found, whole)
 	require.Regexp(t, `^RESOURCE +STAYS\n"c\\x1b\[2J\\xff" +-\nd +(1h00m|59m\d\ds)\n$`, free)
 
 	waits := apptest.Call(t, url, "pool", "show", "accounts")
 	require.Regexp(t, `\nx +- +\d{16} +[\d.]+m?s +forever fixed +forever +- `, waits.Out)
 	require.Regexp(t, `\nWaiting in line\nAHEAD +PRIORITY +.*\n0 +7 +[\d.]+m?s +[\d.]+m?s +- +host/one/1 +\S+\n$`, waits.Out)
-}
 
-func TestPoolShowInJSON(t *testing.T) {
-	t.Parallel()
-	url := poolScenery(t)
-	require.Equal(t, strings.TrimLeft(`
-{
-  "namespace": "berth",
-  "name": "proxies",
-  "resources": 4,
-  "free": 2,
-  "leased": 1,
-  "resting": 1,
-  "holders": 1,
-  "waiting": 0,
-  "listed": [
-    {
-      "resource": "a",
-      "state": "leased",
-      "leftMs": 0,
-      "reason": "",
-      "expiryMs": null,
-      "leaving": false,
-      "maxSharers": 1,
-      "holders": [
-        {
-          "claim": "*",
-          "node": *,
-          "label": "host/one/1",
-          "owner": "order 66",
-          "fence": *,
-          "leaseMs": 50000,
-          "leftMs": 0,
-          "noRenew": false,
-          "maxHoldMs": 3600000,
-          "since": *,
-          "forMs": 0,
-          "detached": false,
-          "meta": {
-            "step": "fetch"
-          }
-        }
-      ]
-    },
-    {
-      "resource": "b",
-      "state": "resting",
-      "leftMs": 0,
-      "reason": "answers\t429",
-      "expiryMs": null,
-      "leaving": false,
-      "maxSharers": 1,
-      "holders": []
-    }
-  ],
-  "waiters": []
-}
-`, "\n"), apptest.Settled(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out))
+	want := `{ "namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, ` +
+		`"holders": 1, "waiting": 0, "listed": [ { "resource": "a", "state": "leased", "leftMs": 0, "reason": ` +
+		`"", "expiryMs": null, "leaving": false, "maxSharers": 1, "holders": [ { "claim": "*", "node": *, ` +
+		`"label": "host/one/1", "owner": "order 66", "fence": *, "leaseMs": 50000, "leftMs": 0, "noRenew": ` +
+		`false, "maxHoldMs": 3600000, "since": *, "forMs": 0, "detached": false, "meta": { "step": "fetch" } ` +
+		`} ] }, { "resource": "b", "state": "resting", "leftMs": 0, "reason": "answers\t429", "expiryMs": ` +
+		`null, "leaving": false, "maxSharers": 1, "holders": [] } ], "waiters": [] }`
+	require.Equal(t, want, strings.Join(strings.Fields(apptest.Settled(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)), " "))
 
 	var all showPoolDocument
 	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "pool", "show", "proxies", "--all").Out), &all))
@@ -211,20 +164,6 @@ func TestLanesAreShown(t *testing.T) {
 	require.Equal(t, []waiting{{Resource: "a"}}, document.Waiters)
 }
 
-func TestAHoldOfAPoolCanBeReleasedByItsClaim(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	pool := apptest.Filled(t, s, "proxies", "a")
-	held, err := pool.Allocate(context.Background(), nil)
-	require.NoError(t, err)
-	require.Equal(t, 64, apptest.Call(t, s.URL(), "pool", "release", "proxies", held.ID()).Code, "without --force")
-	got := apptest.Call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
-	require.Equal(t, apptest.Outcome(0, "proxies: claim "+held.ID()+" released\n", ""), got)
-	apptest.Ends(t, held)
-	got = apptest.Call(t, s.URL(), "pool", "release", "proxies", held.ID(), "--force")
-	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+held.ID()+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), got)
-}
-
 func TestARestIsSaidAndShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -261,41 +200,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 	require.Equal(t, "resting", document.Resource.State)
 }
 
-func TestAWholePoolIsInspected(t *testing.T) {
-	t.Parallel()
-	url := poolScenery(t)
-	require.Equal(t, apptest.Outcome(0, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0, 0 bindings\nThe pool is whole.\n", ""),
-		apptest.Call(t, url, "pool", "inspect", "proxies"))
-	require.JSONEq(t, `{
-		"namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0,
-		"bindings": 0, "moving": false, "whole": true, "problems": []
-	}`, apptest.Call(t, url, "pool", "inspect", "proxies", "--json").Out)
-	require.Equal(t, 1, apptest.Call(t, url, "pool", "inspect", "none").Code)
-}
-
-// TestAPoolThatIsNotWholeHasAnExitCodeOfItsOwn takes one link out of the ring of the
-// free resources.
-func TestAPoolThatIsNotWholeHasAnExitCodeOfItsOwn(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	apptest.Filled(t, s, "proxies", "a", "b", "c")
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
-	defer redis.Close()
-	require.NoError(t, redis.Do(context.Background(), redis.B().Hdel().Key("berth:pool:{proxies}:free").Field("nb").Build()).Error())
-	got := apptest.Call(t, s.URL(), "pool", "inspect", "proxies")
-	require.Equal(t, 65, got.Code, got.Out+got.Err)
-	require.Contains(t, got.Out, "\nproblem: ")
-	require.NotContains(t, got.Out, "whole")
-	require.Regexp(t, `^berth: pool "proxies" in namespace "berth" is not whole: \d+ problems?\n$`, got.Err)
-	var document inspectDocument
-	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies", "--json")
-	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
-	require.Equal(t, 65, got.Code)
-	require.False(t, document.Whole)
-	require.NotEmpty(t, document.Problems)
-}
-
+// TestADamagedResourceIsListedAndMended has a pool that is not whole, of which the exit code tells.
 func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -308,8 +213,16 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	got := apptest.Call(t, s.URL(), "pool", "inspect", "proxies")
 	require.Equal(t, 65, got.Code, got.Out+got.Err)
 	for _, resource := range []string{"a", "b"} {
-		require.Contains(t, got.Out, `problem: the item of the resource "`+resource+`" cannot be read: remove the resource, or add it again`)
+		require.Contains(t, got.Out, "\nproblem: the item of the resource "+strconv.Quote(resource)+" cannot be read: remove the resource, or add it again")
 	}
+	require.NotContains(t, got.Out, "whole")
+	require.Regexp(t, `^berth: pool "proxies" in namespace "berth" is not whole: \d+ problems?\n$`, got.Err)
+	var document inspectDocument
+	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies", "--json")
+	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
+	require.Equal(t, 65, got.Code)
+	require.False(t, document.Whole)
+	require.NotEmpty(t, document.Problems)
 	got = apptest.Call(t, s.URL(), "pool", "show", "proxies")
 	require.Zero(t, got.Code, got.Err)
 	require.Contains(t, got.Out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
@@ -327,83 +240,4 @@ func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	}))
 	require.Equal(t, "proxies: 1 resource, 0 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+
 		"It changed meanwhile: these counts are not those of one moment.\nproblem: a\nproblem: \"b\\x1b\"\n", out.String())
-}
-
-func TestCompletionKnowsThePools(t *testing.T) {
-	t.Parallel()
-	url := poolScenery(t)
-	for _, args := range [][]string{{"pool", "show", ""}, {"pool", "next", ""}, {"pool", "add", ""}, {"pool", "rest", ""}, {"run", "--pool", ""}} {
-		require.Equal(t, "accounts\nproxies\n:4\n", apptest.Call(t, url, append([]string{"__complete"}, args...)...).Out)
-	}
-	require.Equal(t, ":4\n", apptest.Call(t, url, "__complete", "pool", "add", "proxies", "").Out)
-}
-
-func TestCompletionKnowsTheBindingsOfThePool(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "proxies", "a", "b", "c").Code)
-	for _, binding := range []string{"customer 7", "customer-8", "other", "two\nlines"} {
-		require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--pool", "proxies", "--bind", binding, "--", "true"))
-	}
-	require.Equal(t, "customer-8\nother\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "").Out)
-	require.Equal(t, "customer-8\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--bind", "customer-").Out)
-	require.Equal(t, ":4\n", apptest.Call(t, s.URL(), "__complete", "run", "--bind", "").Out, "of no pool")
-	require.Equal(t, "a\nb\nc\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--pool", "proxies", "--resource", "").Out)
-	require.Equal(t, "fail\nwait\nwork\nextend\n:4\n", apptest.Call(t, s.URL(), "__complete", "run", "--conflict", "").Out)
-}
-
-func TestExitCodesOfPools(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	for name, test := range map[string]struct {
-		args []string
-		url  string
-		code int
-		err  string
-	}{
-		"pool":                   {args: []string{"pool"}, url: apptest.Nobody},
-		"unknown below pool":     {args: []string{"pool", "rm"}, code: 64, err: `unknown command "rm" for "berth pool"`},
-		"ls":                     {args: []string{"pool", "ls"}},
-		"ls, unreachable":        {args: []string{"pool", "ls"}, url: apptest.Nobody, code: 69, err: "cannot reach"},
-		"show an unknown one":    {args: []string{"pool", "show", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources, and nobody waits for one`},
-		"show a bad name":        {args: []string{"pool", "show", "a{"}, url: apptest.Nobody, code: 64, err: "invalid NAME"},
-		"next of an unknown one": {args: []string{"pool", "next", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources`},
-		"next of no name":        {args: []string{"pool", "next"}, url: apptest.Nobody, code: 64, err: "NAME is missing"},
-		"next of less than none": {args: []string{"pool", "next", "x", "--limit", "-1"}, url: apptest.Nobody, code: 64, err: "invalid --limit"},
-		"add to no name":         {args: []string{"pool", "add"}, url: apptest.Nobody, code: 64, err: "NAME is missing"},
-		"add to a bad name":      {args: []string{"pool", "add", "a{", "x"}, url: apptest.Nobody, code: 64, err: "invalid NAME"},
-		"add nothing":            {args: []string{"pool", "add", "x"}, url: apptest.Nobody, code: 64, err: "RESOURCE is missing"},
-		"add, unreachable":       {args: []string{"pool", "add", "x", "a"}, url: apptest.Nobody, code: 69, err: "connection refused"},
-		"add a missing file":     {args: []string{"pool", "add", "x", "--file", "/nowhere"}, url: apptest.Nobody, code: 66, err: "no such file"},
-		"add for no time":        {args: []string{"pool", "add", "x", "a", "--expiry", "0s"}, url: apptest.Nobody, code: 64, err: "invalid --expiry: 0s is not above 0; leave it out for good"},
-		"add for good":           {args: []string{"pool", "add", "x", "a", "--expiry", berth.Forever.String()}, url: apptest.Nobody, code: 64, err: "invalid --expiry: it must end"},
-		"add for microseconds":   {args: []string{"pool", "add", "x", "a", "--expiry", "1us"}, url: apptest.Nobody, code: 64, err: "whole number of milliseconds"},
-		"replace with nothing":   {args: []string{"pool", "replace", "x", "--file", "/dev/null"}, url: apptest.Nobody, code: 64, err: `there is none to replace those of "x" with; to empty the pool, say --allow-empty`},
-		"remove nothing":         {args: []string{"pool", "remove", "x"}, url: apptest.Nobody, code: 64, err: "RESOURCE is missing"},
-		"rest nothing":           {args: []string{"pool", "rest", "x"}, url: apptest.Nobody, code: 64, err: "RESOURCE is missing"},
-		"rest for no time":       {args: []string{"pool", "rest", "x", "a", "--reason", "r"}, url: apptest.Nobody, code: 64, err: "--for D is missing"},
-		"rest for no reason":     {args: []string{"pool", "rest", "x", "a", "--for", "1s"}, url: apptest.Nobody, code: 64, err: "--reason TEXT is missing"},
-		"rest for less than 0":   {args: []string{"pool", "rest", "x", "a", "--for", "-1s"}, url: apptest.Nobody, code: 64, err: "invalid --for: -1s is below 0"},
-		"rest for a number":      {args: []string{"pool", "rest", "x", "a", "--for", "5"}, url: apptest.Nobody, code: 64, err: `invalid --for: "5" is not a time such as`},
-		"rest for microseconds":  {args: []string{"pool", "rest", "x", "a", "--for", "1us", "--reason", "r"}, url: apptest.Nobody, code: 64, err: "invalid --for"},
-		"rest for a long reason": {args: []string{"pool", "rest", "x", "a", "--for", "1s", "--reason", strings.Repeat("r", 513)}, url: apptest.Nobody, code: 64, err: "invalid --reason"},
-		"rest an empty one":      {args: []string{"pool", "rest", "x", "", "--for", "0"}, url: apptest.Nobody, code: 64, err: "invalid RESOURCE"},
-		"release without force":  {args: []string{"pool", "release", "x", "y"}, url: apptest.Nobody, code: 64, err: "say --force if that is meant"},
-		"release no claim":       {args: []string{"pool", "release", "x", "", "--force"}, url: apptest.Nobody, code: 64, err: "invalid CLAIM"},
-		"inspect, unreachable":   {args: []string{"pool", "inspect", "x"}, url: apptest.Nobody, code: 69, err: "cannot reach"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			url := test.url
-			if url == "" {
-				url = s.URL()
-			}
-			got := apptest.Call(t, url, test.args...)
-			require.Equal(t, test.code, got.Code, got.Err)
-			require.Contains(t, got.Err, test.err)
-			if test.code != 0 {
-				require.Empty(t, got.Out)
-			}
-		})
-	}
 }

@@ -55,29 +55,3 @@ func TestWhatAProcessHasSaidIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, apptest.Call(t, s.URL(), "pool", "show", "proxies").Out, "\nset by processes: cooldown 1s\n")
 }
-
-func TestBadFlagsOfSetAreNamed(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	for _, c := range []struct {
-		name string
-		args []string
-	}{
-		{"there is nothing to set", []string{"p"}},
-		{"--policy", []string{"p", "--policy", "oldest"}},
-		{"--policy", []string{"p", "a", "--policy", "random"}},
-		{"--max-lease", []string{"p", "a", "--max-lease", "1s"}},
-		{"--max-hold", []string{"p", "a", "--max-hold", "1s"}},
-		{"--sharers", []string{"p", "--sharers", "0"}},
-		{"--sharers", []string{"p", "--sharers", "101"}},
-		{"--bind-for", []string{"p", "--bind-for", "0"}},
-		{"--max-lease", []string{"p", "--max-lease", "1ms"}},
-		{"--max-hold", []string{"p", "--max-hold", "0"}},
-		{"--cooldown", []string{"p", "--cooldown", "1us"}},
-		{"NAME", nil},
-	} {
-		got := apptest.Call(t, s.URL(), append([]string{"pool", "set"}, c.args...)...)
-		require.Equal(t, 64, got.Code, "%v: %s", c.args, got.Err)
-		require.Contains(t, got.Err, c.name)
-	}
-}

@@ -6,16 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // numbers is a file with a number in each of its lines.
@@ -51,42 +47,6 @@ func filledAtATerminal(t *testing.T, n int) string {
 	require.NoError(t, err, "%s", said)
 	require.Equal(t, n, added+kept)
 	return string(screen)
-}
-
-// TestCtrlCInTheMidstOfAddSaysHowMuchWasSent adds far more than are sent until the
-// bar moves.
-func TestCtrlCInTheMidstOfAddSaysHowMuchWasSent(t *testing.T) {
-	t.Parallel()
-	const far = 50_000
-	s := apptest.Server(t)
-	master, slave := apptest.OpenTerminal(t)
-	defer func() { _ = master.Close() }()
-	cmd := apptest.Command(t, s.URL(), "pool", "add", "proxies", "--file", numbers(t, far))
-	cmd.Stdin, cmd.Stderr = slave, slave
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	require.NoError(t, cmd.Start())
-	require.NoError(t, slave.Close())
-	var screen strings.Builder
-	moved := regexp.MustCompile(`\([1-9]\d*/`)
-	for chunk := make([]byte, 1000); !moved.MatchString(screen.String()); {
-		n, err := master.Read(chunk)
-		require.NoError(t, err, screen.String())
-		screen.Write(chunk[:n])
-	}
-	_, err := io.WriteString(master, apptest.CtrlC)
-	require.NoError(t, err)
-	rest, _ := io.ReadAll(master) // ends with an error when nobody has the terminal any more
-	require.Error(t, cmd.Wait())
-	require.Equal(t, 130, cmd.ProcessState.ExitCode())
-	said := regexp.MustCompile(`berth: ended by signal: interrupt; (\d+) of 50000 were sent before: \d+ added, \d+ kept, 0 removed; the same command again does the rest`).
-		FindStringSubmatch(string(rest))
-	require.NotNil(t, said, "%q", rest)
-	sent, err := strconv.Atoi(said[1])
-	require.NoError(t, err)
-	require.Positive(t, sent)
-	there := apptest.NameOf(t, s, keyspace.Pool, "proxies").Capacity
-	require.GreaterOrEqual(t, there, sent, "what was sent stays")
-	require.Less(t, there, far)
 }
 
 func TestManyResourcesAreAddedUnderABar(t *testing.T) {

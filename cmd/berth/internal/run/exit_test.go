@@ -67,6 +67,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"name with braces":       {args: []string{"run", "--sem", "a{b}", "--capacity", "1", "true"}, code: 64, err: "invalid --sem: must have none of {}"},
 		"weight above capacity":  {args: run("--weight", "3", "--", "true"), code: 64, err: "invalid --weight: 3 is above the capacity, 2"},
 		"weight 0":               {args: run("--weight", "0", "--", "true"), code: 64, err: "invalid --weight: 0 is below 1"},
+		"no signal":              {args: run("--on-wanted", "NOSUCH", "--", "true"), code: 64, err: "--on-wanted"},
 		"priority":               {args: run("--priority", "128", "--", "true"), code: 64, err: "invalid --priority"},
 		"lease too short":        {args: run("--lease", "19ms", "--", "true"), code: 64, err: "invalid --lease: 19ms is below the shortest lease, 20ms"},
 		"lease in microseconds":  {args: run("--lease", "20.5ms", "--", "true"), code: 64, err: "invalid --lease: 20.5ms is not a whole number"},

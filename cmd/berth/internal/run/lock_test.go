@@ -6,8 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,105 +35,22 @@ func lockHolder(t *testing.T, s *embedded.Server) berth.Holder {
 	return holders[0]
 }
 
-func TestTheCommandUnderALockFindsItsHoldInTheEnvironment(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := beginWith(t, s.URL(), apptest.LockArgs("polite"))
-	holder := lockHolder(t, s)
-	require.Equal(t, holder.ID, r.claim)
-	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
-	require.Equal(t, 5*time.Second, holder.Lease)
-	require.False(t, holder.NoRenew)
-	require.True(t, strings.HasSuffix(holder.Label, "/run.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
-	r.signal(syscall.SIGTERM)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 3, r.end(), "the command's own code")
-	require.Empty(t, r.errs.String())
-	requireUnlocked(t, s.URL())
-}
-
 func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	r := beginWith(t, s.URL(), apptest.LockArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--access", "random"))
 	holder := lockHolder(t, s)
-	require.Equal(t, time.Hour, holder.Lease)
-	require.Equal(t, 2*time.Hour, holder.MaxHold)
+	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{holder.Lease, holder.MaxHold})
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 
 	late := apptest.Spawn(t, s.URL(), apptest.LockArgs("polite", "--priority", "7", "--wait", "12s")...)
 	require.Equal(t, 75, late.Code)
-	next := apptest.Command(t, s.URL(), apptest.LockArgs("polite", "--priority", "7")...)
-	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool { return queueLength(t, s) == 1 }, apptest.Patience, 10*time.Millisecond)
-	for _, waiter := range apptest.WaitersOf(t, s, keyspace.Lock, "gpu") {
-		require.Equal(t, 7, waiter.Priority)
-	}
-	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
-	require.Error(t, next.Wait())
-	r.signal(syscall.SIGINT)
-	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
-	require.Equal(t, 3, r.end())
-}
-
-// TestALockIsHandedOnByTheAccessOfEach has three commands wait: the last in first
-// out one that came last passes the other such one, and not the one in the queue.
-func TestALockIsHandedOnByTheAccessOfEach(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	locks := apptest.LocksOf(t, s, node.Config{})
-	first, err := locks.Lock(context.Background(), "gpu", nil)
-	require.NoError(t, err)
-	fences := make(chan string, 3)
-	for i, o := range [][]string{{"lifo", "third"}, {"lifo", "second"}, {"queued", "first"}} {
-		cmd := apptest.Command(t, s.URL(), "run", "--lock", "gpu", "--access", o[0], "--", "sh", "-c", "echo $BERTH_FENCE "+o[1])
-		go func() {
-			out, err := cmd.Output()
-			if err != nil {
-				out = []byte(err.Error())
-			}
-			fences <- string(out)
-		}()
-		require.Eventually(t, func() bool { return queueLength(t, s) == i+1 }, apptest.Patience, 10*time.Millisecond)
-	}
-	require.NoError(t, first.Release(context.Background()))
-	last := first.Fence()
-	order := make(map[string]string)
-	for range 3 {
-		words := strings.Fields(<-fences)
-		require.Len(t, words, 2)
-		order[words[1]] = words[0]
-	}
-	for _, place := range []string{"first", "second", "third"} {
-		fence, err := strconv.ParseInt(order[place], 10, 64)
-		require.NoError(t, err)
-		require.Greater(t, fence, last, place)
-		last = fence
-	}
-}
-
-func TestALockOfABerthThatIsKilledComesFreeWithItsLease(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := beginWith(t, s.URL(), apptest.LockArgs("stubborn", "--lease", "15s"))
-	r.signal(syscall.SIGKILL)
-	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
-	require.NoError(t, err)
-	fence, err := strconv.ParseInt(r.fence, 10, 64)
-	require.NoError(t, err)
-	require.Greater(t, lock.Fence(), fence)
-}
-
-func TestALockThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := beginWith(t, s.URL(), apptest.LockArgs("polite", "--lease", "1h"))
-	require.Equal(t, apptest.Outcome(0, "gpu: 1 claim released\n", ""), apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force"))
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 76, r.end())
-	require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent`)
-	require.Contains(t, r.errs.String(), `the lock "gpu", fence `+r.fence+`, was released by somebody else`)
+	waiter, leave := queued(t, s, keyspace.Lock, apptest.LockArgs("polite", "--priority", "7", "--access", "lifo")...)
+	require.Equal(t, 7, waiter.Priority)
+	require.Contains(t, apptest.Call(t, s.URL(), "lock", "explain", "gpu").Out, "last come, first served")
+	leave()
+	r.ends(syscall.SIGINT)
 }
 
 // said is what a command finds in its environment, "none" for what is not set.
@@ -171,24 +86,6 @@ func TestTheNumberOfOneLockIsNotThatOfSeveral(t *testing.T) {
 	require.Len(t, fences["disk"], 16)
 }
 
-// pair begins a run under the locks disk and gpu; its command says nothing of them.
-func pair(t *testing.T, s *embedded.Server, flags ...string) *running {
-	t.Helper()
-	return beginWith(t, s.URL(), slices.Insert(apptest.LockArgs("polite", flags...), 1, "--lock", "disk"))
-}
-
-func TestTheLossOfOneLockEndsTheCommandOfSeveral(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := pair(t, s, "--lease", "1h")
-	require.Zero(t, apptest.Call(t, s.URL(), "lock", "release", "disk", "--force").Code)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 76, r.end())
-	require.Contains(t, r.errs.String(), `berth: "disk", "gpu": somebody else has released it: SIGTERM sent`)
-	require.Regexp(t, `the lock "disk", fence \d{16}, was released by somebody else while the command ran\n$`, r.errs.String())
-	requireUnlocked(t, s.URL())
-}
-
 func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -197,9 +94,7 @@ func TestSeveralLocksAreTakenAllOrNone(t *testing.T) {
 	require.Equal(t, 75, late.Code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [\d.]+s \("gpu" held by \S+/run\.test/\d+ for [\d.m]+s, waiting 0\)\n$`, late.Err)
 	require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--lock", "disk", "--try", "--", "true"), "it was given back")
-	r.signal(syscall.SIGTERM)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 3, r.end())
+	r.ends(syscall.SIGTERM)
 	require.Equal(t, apptest.Result{}, apptest.Spawn(t, s.URL(), "run", "--lock", "gpu", "--lock", "disk", "--try", "--", "true"))
 	requireUnlocked(t, s.URL())
 }

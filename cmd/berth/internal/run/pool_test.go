@@ -5,7 +5,6 @@ package run
 import (
 	"context"
 	"os"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,7 +17,6 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 )
 
 // poolArgs are the arguments of a run of a role with a resource of the pool gpu.
@@ -42,23 +40,16 @@ func holdsOf(t *testing.T, pool apptest.Pool) []berth.Holder {
 func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	apptest.Filled(t, s, "gpu", "a b\xff")
+	pool := apptest.Filled(t, s, "gpu", "a b\xff")
 	require.Equal(t, apptest.Outcome(0, "a b\xff", ""), apptest.Spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
-	pool := apptest.PoolOf(t, s, "gpu", node.Config{})
 	info, err := pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff")
 	require.NoError(t, err)
 	require.Len(t, info.Holders, 1)
-	holder := info.Holders[0]
-	require.Equal(t, holder.ID, r.claim)
-	require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
-	require.Equal(t, 10*time.Second, holder.Lease)
-	require.True(t, strings.HasSuffix(holder.Label, "/run.test/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
-	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0\n"),
-		apptest.Spawn(t, s.URL(), says()...), "it is the only one")
-	r.signal(syscall.SIGTERM)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 3, r.end(), "the command's own code")
+	r.is(info.Holders[0], 10*time.Second)
+	full := `berth: "gpu" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0` + "\n"
+	require.Equal(t, apptest.Outcome(75, "", full), apptest.Spawn(t, s.URL(), says()...), "it is the only one")
+	r.ends(syscall.SIGTERM)
 	require.Empty(t, r.errs.String())
 	require.Equal(t, 0, apptest.Spawn(t, s.URL(), says()...).Code)
 }
@@ -76,8 +67,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	pool := apptest.Filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--bind", "anna", "--bind-for", "3h"))
 	holder := holdsOf(t, pool)[0]
-	require.Equal(t, time.Hour, holder.Lease)
-	require.Equal(t, 2*time.Hour, holder.MaxHold)
+	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{holder.Lease, holder.MaxHold})
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 	binding, err := pool.Binding(context.Background(), "anna")
@@ -88,17 +78,24 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...)
 	require.Equal(t, 75, late.Code)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.Err)
-	next := apptest.Command(t, s.URL(), poolArgs("polite", "--priority", "7")...)
-	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool {
-		waiters := apptest.WaitersOf(t, s, keyspace.Pool, pool.Name())
-		return len(waiters) > 0 && waiters[0].Priority == 7
-	}, apptest.Patience, 10*time.Millisecond)
-	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
-	require.Error(t, next.Wait())
-	r.signal(syscall.SIGINT)
-	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
-	require.Equal(t, 3, r.end())
+	waiter, leave := queued(t, s, keyspace.Pool, poolArgs("polite", "--priority", "7")...)
+	require.Equal(t, 7, waiter.Priority)
+	leave()
+	r.ends(syscall.SIGINT)
+}
+
+// A run that says no --lease is taken within the pool's limits, and the longest hold of the pool ends its command.
+func TestARunIsWithinTheLimitsOfThePool(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "gpu", "a")
+	limits := func(l allocator.Settings) { require.NoError(t, pool.Ops.Set(t.Context(), pool.Name(), "", l)) }
+	limits(allocator.Settings{MaxLease: 9 * time.Second})
+	require.Equal(t, apptest.Outcome(0, "a", ""), apptest.Spawn(t, s.URL(), says()...))
+	limits(allocator.Settings{MaxHold: 6 * time.Second})
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", "sleep", "60")
+	require.Equal(t, 76, got.Code)
+	require.NotContains(t, got.Err, "no renewal in time")
 }
 
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
@@ -110,24 +107,6 @@ func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	require.Contains(t, got.Err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
 	got = apptest.Spawn(t, s.URL(), says()...)
 	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: empty (held 0, waiting 0); the pool is empty, waiting 0\n"), got)
-}
-
-// TestABindingGetsTheSameResourceAgain compares with a run without one, which gets
-// what has been free for longest.
-func TestABindingGetsTheSameResourceAgain(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	apptest.Filled(t, s, "gpu", "a", "b", "c")
-	for _, step := range []struct {
-		flags []string
-		gets  string
-	}{
-		{[]string{"--bind", "anna"}, "a"},
-		{nil, "b"},
-		{[]string{"--bind", "anna"}, "a"},
-	} {
-		require.Equal(t, apptest.Outcome(0, step.gets, ""), apptest.Spawn(t, s.URL(), says(step.flags...)...))
-	}
 }
 
 func TestARunWithAResourceGetsThatOneOrNone(t *testing.T) {
@@ -167,23 +146,6 @@ func lane(t *testing.T, pool apptest.Pool) (found berth.Waiter) {
 		return false
 	}, apptest.Patience, 10*time.Millisecond)
 	return found
-}
-
-func TestAResourceThatLeavesEndsTheWaitForIt(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	pool := apptest.Filled(t, s, "gpu", "a", "b")
-	require.NoError(t, pool.Rest(context.Background(), "a", berth.Forever, "worn out", nil))
-	ended := make(chan apptest.Result, 1)
-	cmd := apptest.Command(t, s.URL(), poolArgs("polite", "--resource", "a")...)
-	go func() { ended <- apptest.Finish(t, cmd) }()
-	waiter := lane(t, pool)
-	require.Equal(t, "a", waiter.Resource)
-	require.Equal(t, berth.Forever, waiter.BindWait)
-	require.Equal(t, "b", apptest.Spawn(t, s.URL(), says()...).Out, "others pass")
-	_, err := pool.Remove(context.Background(), []string{"a"})
-	require.NoError(t, err)
-	require.Equal(t, apptest.Outcome(67, "", "berth: resource a is not in pool \"gpu\" in namespace \"berth\"\n"), <-ended)
 }
 
 func TestABoundRunWaitsForItsResource(t *testing.T) {
@@ -240,64 +202,59 @@ func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	require.Empty(t, holdsOf(t, pool), "it was given back")
 }
 
-func TestAResourceThatSomebodyReleasesEndsTheCommand(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	apptest.Filled(t, s, "gpu", "a")
-	r := beginWith(t, s.URL(), poolArgs("polite"))
-	require.Zero(t, apptest.Call(t, s.URL(), "pool", "release", "gpu", r.claim, "--force").Code)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 76, r.end())
-	require.Contains(t, r.errs.String(), `the resource of "gpu", fence `+r.fence+", was released by somebody else while the command ran")
-}
-
-func TestABerthThatDiesLosesItsResourceWithItsLease(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	apptest.Filled(t, s, "gpu", "a")
-	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "15s"))
-	require.NoError(t, r.cmd.Process.Kill())
-	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--wait", "2m", "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
-	require.Equal(t, []any{0, "a"}, []any{got.Code, got.Out}, "%s", got.Err) // after 5 s it says that it waits
-}
-
-func TestUsageOfARunWithAPool(t *testing.T) {
+func TestUsageOfARunWithAPoolOrOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		args []string
 		err  string
 	}{
-		"a pool and a lock":       {[]string{"--pool", "a", "--lock", "b"}, "invalid --pool: with --sem or --lock there are two"},
-		"a pool and a semaphore":  {[]string{"--pool", "a", "--sem", "b"}, "invalid --pool: with --sem or --lock there are two"},
-		"a pool with a capacity":  {[]string{"--pool", "a", "--capacity", "2"}, "a pool has neither --capacity nor --weight"},
-		"a pool with a weight":    {[]string{"--pool", "a", "--weight", "2"}, "a pool has neither --capacity nor --weight"},
-		"access of a pool":        {[]string{"--pool", "a", "--access", "lifo"}, "invalid --access: a semaphore lets in who came first, and a pool too"},
-		"a pool with braces":      {[]string{"--pool", "a{b}"}, "invalid --pool: must have none of {}"},
-		"a pool of no name":       {[]string{"--pool", ""}, "invalid --pool"},
-		"a binding of no name":    {[]string{"--pool", "a", "--bind", ""}, "invalid --bind: it is empty"},
-		"a long binding":          {[]string{"--pool", "a", "--bind", strings.Repeat("x", 513)}, "invalid --bind: 513 bytes"},
-		"bind-for alone":          {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
-		"bound for no time":       {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
-		"bound for microseconds":  {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
-		"bind-wait alone":         {[]string{"--pool", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --bind"},
-		"bind-wait of 0":          {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "0s"}, "invalid --bind-wait: 0s is not above 0"},
-		"bind-wait below 0":       {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "-1s"}, "invalid --bind-wait: -1s is not above 0"},
-		"bind-wait of no unit":    {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "1us"}, "invalid --bind-wait: 1µs is not a whole number of milliseconds"},
-		"bind-wait of nothing":    {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "soon"}, `invalid --bind-wait: "soon" is not a time`},
-		"a resource or another":   {[]string{"--pool", "a", "--resource", "r", "--bind", "x", "--bind-wait", "1m"}, "invalid --bind-wait: with --resource no other one will do"},
-		"a resource of no name":   {[]string{"--pool", "a", "--resource", ""}, "invalid --resource: a key is empty"},
-		"a resource that is off":  {[]string{"--pool", "a", "--resource", `"x`, "--quoted"}, "invalid --resource"},
-		"quoted alone":            {[]string{"--pool", "a", "--quoted"}, "invalid --quoted: it is for --resource"},
-		"a lock that waits":       {[]string{"--lock", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --pool"},
-		"a lock with a resource":  {[]string{"--lock", "a", "--resource", "r"}, "invalid --resource: it is for --pool"},
-		"cooldown of 0":           {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
-		"cooldown below 0":        {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
-		"cooldown of no unit":     {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},
-		"cooldown without end":    {[]string{"--pool", "a", "--cooldown", "2562047h47m16.854775807s"}, "invalid --cooldown: it must end"},
-		"a lock with a binding":   {[]string{"--lock", "a", "--bind", "x"}, "invalid --bind: it is for --pool"},
-		"a semaphore that cools":  {[]string{"--sem", "a", "--capacity", "1", "--cooldown", "1s"}, "invalid --cooldown: it is for --pool"},
-		"a lock with a bind time": {[]string{"--lock", "a", "--bind-for", "1s"}, "invalid --bind-for: it is for --pool"},
-		"a lease that is short":   {[]string{"--pool", "a", "--lease", "19ms"}, "invalid --lease: 19ms is below the shortest lease, 20ms"},
+		"once a":                           {strings.Fields("--once a"), "--every is missing"},
+		"once a every 10ms":                {strings.Fields("--once a --every 10ms"), "invalid --every: 10ms is below 20ms"},
+		"once a every 0s offset 1h":        {strings.Fields("--once a --every 0s --offset 1h"), "invalid --every: "},
+		"once a every 1h offset 1h":        {strings.Fields("--once a --every 1h --offset 1h"), "invalid --offset: 1h0m0s is not below --every, 1h0m0s\n"},
+		"once a every 1h attempts 0":       {strings.Fields("--once a --every 1h --attempts 0"), "invalid --attempts: 0 is below 1\n"},
+		"once a every 1h attempts -1":      {strings.Fields("--once a --every 1h --attempts -1"), "invalid --attempts: -1 is below 1\n"},
+		"once a every 1h attempts 1000001": {strings.Fields("--once a --every 1h --attempts 1000001"), "invalid --attempts: 1000001 is not within 1 to 1000000\n"},
+		"once a every 1h retry-after 0s":   {strings.Fields("--once a --every 1h --retry-after 0s"), "invalid --retry-after: it is 0"},
+		"once a every 1h try":              {strings.Fields("--once a --every 1h --try"), "invalid --try: --once does not wait anyway, unless --wait is given\n"},
+		"once a every 1h owner b":          {strings.Fields("--once a --every 1h --owner b"), "invalid --owner: it is not for --once"},
+		"once a{ every 1h":                 {strings.Fields("--once a{ --every 1h"), "invalid --once: must have none of {}"},
+		"once a every 1h lock b":           {strings.Fields("--once a --every 1h --lock b"), "invalid --once: with --sem, --lock or --pool there are two"},
+		"lock a every 1h":                  {strings.Fields("--lock a --every 1h"), "invalid --every: it is for --once"},
+		"once a every 1h retry-after -1s":  {strings.Fields("--once a --every 1h --retry-after -1s"), "invalid --retry-after: "},
+		"lock a retry-after 1m":            {strings.Fields("--lock a --retry-after 1m"), "invalid --retry-after: it is for --once"},
+		"pool a strict":                    {strings.Fields("--pool a --strict"), "invalid --strict: it is for --once"},
+		"a pool and a lock":                {[]string{"--pool", "a", "--lock", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool and a semaphore":           {[]string{"--pool", "a", "--sem", "b"}, "invalid --pool: with --sem or --lock there are two"},
+		"a pool with a capacity":           {[]string{"--pool", "a", "--capacity", "2"}, "a pool has neither --capacity nor --weight"},
+		"a pool with a weight":             {[]string{"--pool", "a", "--weight", "2"}, "a pool has neither --capacity nor --weight"},
+		"access of a pool":                 {[]string{"--pool", "a", "--access", "lifo"}, "invalid --access: a semaphore lets in who came first, and a pool too"},
+		"a pool with braces":               {[]string{"--pool", "a{b}"}, "invalid --pool: must have none of {}"},
+		"a pool of no name":                {[]string{"--pool", ""}, "invalid --pool"},
+		"a binding of no name":             {[]string{"--pool", "a", "--bind", ""}, "invalid --bind: it is empty"},
+		"a long binding":                   {[]string{"--pool", "a", "--bind", strings.Repeat("x", 513)}, "invalid --bind: 513 bytes"},
+		"bind-for alone":                   {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
+		"bound for no time":                {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
+		"bound for microseconds":           {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
+		"bind-wait alone":                  {[]string{"--pool", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --bind"},
+		"bind-wait of 0":                   {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "0s"}, "invalid --bind-wait: 0s is not above 0"},
+		"bind-wait below 0":                {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "-1s"}, "invalid --bind-wait: -1s is not above 0"},
+		"bind-wait of no unit":             {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "1us"}, "invalid --bind-wait: 1µs is not a whole number of milliseconds"},
+		"bind-wait of nothing":             {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "soon"}, `invalid --bind-wait: "soon" is not a time`},
+		"a resource or another":            {[]string{"--pool", "a", "--resource", "r", "--bind", "x", "--bind-wait", "1m"}, "invalid --bind-wait: with --resource no other one will do"},
+		"a resource of no name":            {[]string{"--pool", "a", "--resource", ""}, "invalid --resource: a key is empty"},
+		"a resource that is off":           {[]string{"--pool", "a", "--resource", `"x`, "--quoted"}, "invalid --resource"},
+		"quoted alone":                     {[]string{"--pool", "a", "--quoted"}, "invalid --quoted: it is for --resource"},
+		"a lock that waits":                {[]string{"--lock", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --pool"},
+		"a lock with a resource":           {[]string{"--lock", "a", "--resource", "r"}, "invalid --resource: it is for --pool"},
+		"cooldown of 0":                    {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
+		"cooldown below 0":                 {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
+		"cooldown of no unit":              {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},
+		"cooldown without end":             {[]string{"--pool", "a", "--cooldown", "2562047h47m16.854775807s"}, "invalid --cooldown: it must end"},
+		"a lock with a binding":            {[]string{"--lock", "a", "--bind", "x"}, "invalid --bind: it is for --pool"},
+		"a semaphore that cools":           {[]string{"--sem", "a", "--capacity", "1", "--cooldown", "1s"}, "invalid --cooldown: it is for --pool"},
+		"a lock with a bind time":          {[]string{"--lock", "a", "--bind-for", "1s"}, "invalid --bind-for: it is for --pool"},
+		"a lease that is short":            {[]string{"--pool", "a", "--lease", "19ms"}, "invalid --lease: 19ms is below the shortest lease, 20ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

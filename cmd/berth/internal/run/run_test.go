@@ -24,7 +24,9 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // running is a berth run that goes on, and the command under it.
@@ -119,24 +121,6 @@ func (r *running) end() int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := begin(t, s.URL(), "polite", "--weight", "1")
-	for _, holder := range apptest.HoldersOf(t, s, keyspace.Sem, "gpu") {
-		require.Equal(t, holder.ID, r.claim)
-		require.Equal(t, strconv.FormatInt(holder.Fence, 10), r.fence)
-		require.Equal(t, 10*time.Second, holder.Lease)
-		require.Contains(t, holder.Label, "/run.test/")
-		require.True(t, strings.HasSuffix(holder.Label, "/"+strconv.Itoa(r.cmd.Process.Pid)), holder.Label)
-	}
-	r.signal(syscall.SIGTERM)
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 3, r.end(), "the command's own code")
-	require.Empty(t, r.errs.String())
-	requireFree(t, s.URL())
-}
-
 // requireFree requires that the permit of gpu was given back.
 func requireFree(t *testing.T, url string) {
 	t.Helper()
@@ -147,6 +131,70 @@ func requireFree(t *testing.T, url string) {
 func requireUnlocked(t *testing.T, url string) {
 	t.Helper()
 	require.Equal(t, apptest.Outcome(0, "No lock is held in namespace berth.\n", ""), apptest.Call(t, url, "lock", "ls"))
+}
+
+// is requires that a hold is the one that the command was told of.
+func (r *running) is(h berth.Holder, lease time.Duration) {
+	r.t.Helper()
+	require.Equal(r.t, h.ID, r.claim)
+	require.Equal(r.t, strconv.FormatInt(h.Fence, 10), r.fence)
+	require.Equal(r.t, lease, h.Lease)
+	require.False(r.t, h.NoRenew)
+	require.True(r.t, strings.HasSuffix(h.Label, "/run.test/"+strconv.Itoa(r.cmd.Process.Pid)), h.Label)
+}
+
+// ends has a polite command end by a signal, and no SIGTERM before it.
+func (r *running) ends(sig syscall.Signal) {
+	r.t.Helper()
+	r.signal(sig)
+	require.Equal(r.t, "got "+sig.String(), r.line())
+	require.Equal(r.t, 3, r.end(), "the command's own code")
+}
+
+// overruled waits until berth has told a polite command to end because of its hold, and returns what it said.
+func (r *running) overruled() string {
+	r.t.Helper()
+	require.Equal(r.t, "got terminated", r.line())
+	require.Equal(r.t, 76, r.end(), "and not the command's own 3")
+	return r.errs.String()
+}
+
+// queued starts a run that waits for gpu, and returns how it stands in line, and what ends it.
+func queued(t *testing.T, s *embedded.Server, kind keyspace.Kind, args ...string) (waiter berth.Waiter, leave func()) {
+	t.Helper()
+	cmd := apptest.Command(t, s.URL(), args...)
+	require.NoError(t, cmd.Start())
+	require.Eventually(t, func() bool {
+		waiters := apptest.WaitersOf(t, s, kind, "gpu")
+		if len(waiters) > 0 {
+			waiter = waiters[0]
+		}
+		return len(waiters) > 0
+	}, apptest.Patience, 10*time.Millisecond)
+	return waiter, func() {
+		t.Helper()
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		require.Error(t, cmd.Wait())
+	}
+}
+
+func TestTheCommandFindsItsHoldInTheEnvironment(t *testing.T) {
+	t.Parallel()
+	for kind, args := range map[keyspace.Kind][]string{
+		keyspace.Sem: apptest.RunArgs("polite", "--weight", "1"), keyspace.Lock: apptest.LockArgs("polite"),
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := apptest.Server(t)
+			r := beginWith(t, s.URL(), args)
+			holders := apptest.HoldersOf(t, s, kind, "gpu")
+			require.Len(t, holders, 1)
+			r.is(holders[0], map[keyspace.Kind]time.Duration{keyspace.Sem: 10 * time.Second, keyspace.Lock: 5 * time.Second}[kind])
+			r.ends(syscall.SIGTERM)
+			require.Empty(t, r.errs.String())
+			map[keyspace.Kind]func(*testing.T, string){keyspace.Sem: requireFree, keyspace.Lock: requireUnlocked}[kind](t, s.URL())
+		})
+	}
 }
 
 func TestSignalsArePassedOnOnce(t *testing.T) {
@@ -240,37 +288,63 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+`, was lost while the command ran`)
 }
 
+// No other bound of the hold is meant by that.
 func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s")
+	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
 	s.Close()
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 76, r.end(), "and not the command's own 3")
-	require.Contains(t, r.errs.String(), "was told to end before the lease")
+	says := r.overruled()
+	require.Contains(t, says, "no renewal in time")
+	require.Contains(t, says, "was told to end before the lease")
 }
 
 func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
 	t.Parallel()
 	const grace = 5 * time.Second // in which any machine has the command say that it got the signal
-	for role, killed := range map[string]bool{"polite": false, "stubborn": true} {
-		t.Run(role, func(t *testing.T) {
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "stubborn", "--lease", "30s", "--grace", grace.String())
+	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
+	require.NoError(t, err)
+	require.Equal(t, "got terminated", r.line())
+	r.silent()
+	require.Equal(t, 76, r.end())
+	require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
+	requireFree(t, s.URL())
+}
+
+func TestAHoldThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		args, release []string
+		says          string
+	}{
+		"a permit": {apptest.RunArgs("polite", "--lease", "1h"), []string{"sem", "release", "gpu", "--all"}, `permit of "gpu"`},
+		"a lock":   {apptest.LockArgs("polite", "--lease", "1h"), []string{"lock", "release", "gpu"}, `lock "gpu"`},
+		"one of two": {
+			append([]string{"run", "--lock", "disk"}, apptest.LockArgs("polite", "--lease", "1h")[1:]...), []string{"lock", "release", "disk"}, `lock "disk"`,
+		},
+		"a resource": {poolArgs("polite", "--lease", "1h"), []string{"pool", "release", "gpu", "a"}, `resource of "gpu"`},
+		"a period": {
+			append(onceArgs("--lease", "1h"), apptest.LockArgs("polite")[3:]...), []string{"lock", "release", "gpu"}, `lock "gpu"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := apptest.Server(t)
-			ops := apptest.OpsOf(t, s)
-			r := begin(t, s.URL(), role, "--lease", "30s", "--grace", grace.String())
-			_, err := ops.Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
-			require.NoError(t, err)
-			require.Equal(t, "got terminated", r.line())
-			r.silent()
-			require.Equal(t, 76, r.end())
-			if killed {
-				require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
+			apptest.Filled(t, s, "gpu", "a")
+			r := beginWith(t, s.URL(), test.args)
+			require.Zero(t, apptest.Call(t, s.URL(), append(test.release, "--force")...).Code)
+			says := r.overruled()
+			require.Regexp(t, `^berth: ("disk", )?"gpu": somebody else has released it: SIGTERM sent`, says)
+			require.Regexp(t, `the `+test.says+`, fence \d{16}, was released by somebody else while the command ran\n$`, says)
+			require.NotContains(t, says, "no renewal in time", "by a renewal, not by the end of the lease")
+			requireUnlocked(t, s.URL())
+			if name == "a period" {
+				last := lastRun(t, s)
+				require.Nil(t, last.Success)
+				require.Equal(t, once.Failed, last.Run.Outcome)
 			}
-			require.Contains(t, r.errs.String(), `"gpu": somebody else has released it: SIGTERM sent, SIGKILL follows in 5s`)
-			require.NotContains(t, r.errs.String(), "no renewal in time", "by a renewal, not by the end of the lease")
-			require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
-			requireFree(t, s.URL())
 		})
 	}
 }
@@ -285,6 +359,19 @@ func TestAPermitThatTurnsOutNotToBeHeldAnyMore(t *testing.T) {
 	require.Contains(t, []string{"got interrupt", "got terminated"}, r.line(), "berth hears of the release before the signal, or at the end")
 	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), "was released by somebody else while the command ran")
+}
+
+// Who is asked for the hold tells the command, which ends by itself: that is its own end.
+func TestTheCommandIsToldThatItsHoldIsWanted(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := begin(t, s.URL(), "polite", "--on-wanted", "usr1", "--lease", "15s")
+	wanted, err := apptest.OpsOf(t, s).Want(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
+	require.NoError(t, err)
+	require.Equal(t, 1, wanted)
+	require.Equal(t, "got user defined signal 1", r.line())
+	require.Equal(t, 3, r.end(), "the command's own")
+	require.Contains(t, r.errs.String(), `"gpu": somebody wants it back: SIGUSR1 sent`)
 }
 
 // TestTheBoundOfTheHoldEndsTheCommand has every other bound come so late that the test
@@ -328,29 +415,6 @@ func TestTheBoundOfTheHoldEndsTheCommand(t *testing.T) {
 	}
 }
 
-func TestALostServerIsNotTheBoundOfTheHold(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "15s", "--grace", "5s", "--max-hold", "1h")
-	s.Close()
-	require.Equal(t, "got terminated", r.line())
-	require.Equal(t, 76, r.end())
-	require.Contains(t, r.errs.String(), "no renewal in time")
-	require.Contains(t, r.errs.String(), "was told to end before the lease")
-}
-
-func TestALongLeaseIsThereFromTheStart(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	r := begin(t, s.URL(), "polite", "--lease", "1h", "--grace", "20m")
-	for _, holder := range apptest.HoldersOf(t, s, keyspace.Sem, "gpu") {
-		require.Greater(t, holder.Left, 59*time.Minute)
-	}
-	r.signal(syscall.SIGINT)
-	require.Equal(t, "got interrupt", r.line(), "and no SIGTERM before it")
-	require.Equal(t, 3, r.end())
-}
-
 func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -368,25 +432,6 @@ func TestABerthThatWasStoppedPastItsLeaseKillsAtOnce(t *testing.T) {
 	require.Equal(t, 76, r.end())
 	require.Contains(t, r.errs.String(), "SIGKILL sent")
 	require.NoError(t, permit.Err())
-}
-
-func TestTheNextInLineGetsThePlaceOfACommandThatEnds(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	first := begin(t, s.URL(), "polite")
-	next := apptest.Command(t, s.URL(), apptest.RunArgs("polite")...)
-	out, err := next.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Sem, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
-	first.signal(syscall.SIGTERM)
-	require.Equal(t, 3, first.end())
-	said := bufio.NewScanner(out)
-	require.True(t, said.Scan())
-	require.Contains(t, said.Text(), "ready")
-	require.NoError(t, next.Process.Signal(syscall.SIGTERM))
-	require.Error(t, next.Wait())
-	require.Equal(t, 3, next.ProcessState.ExitCode())
 }
 
 func TestAServerThatDoesNotAnswerIsAskedForTheLeaseOrTenSeconds(t *testing.T) {

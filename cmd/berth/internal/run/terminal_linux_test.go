@@ -188,3 +188,10 @@ func TestWhoWaitsAtATerminalIsTold(t *testing.T) {
 		require.NoError(t, cmd.Wait())
 	}
 }
+
+func TestTheCommandDoesNotOutliveBerth(t *testing.T) {
+	t.Parallel()
+	r := begin(t, apptest.Server(t).URL(), "stubborn")
+	r.signal(syscall.SIGKILL)
+	r.silent() // its output ends when it has
+}

@@ -64,15 +64,71 @@ func TestDrainOfWhatNobodyHas(t *testing.T) {
 		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--within", "1h"))
 }
 
-func TestDrainNeedsATarget(t *testing.T) {
+// It lasts as long as the command waits for all processes to hear, twice.
+func TestPauseOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	for _, args := range [][]string{
-		{"drain"},
-		{"drain", "--node", "a", "--label", "b"},
-		{"drain", "--label", "b", "--within", "0"},
-		{"drain", "--label", "b", "--within", "1m", "--stop"},
+	ctx := context.Background()
+	_, err := apptest.SemOf(t, s, "gpu", 2).Acquire(ctx, nil)
+	require.NoError(t, err)
+	require.Equal(t, apptest.Outcome(0, "paused for 2h00m: moving; in use: 1 name\n", ""),
+		apptest.Call(t, s.URL(), "pause", "--all", "--for", "2h", "--reason", "moving", "--force"))
+	_, err = apptest.LocksOf(t, s, node.Config{}).TryLock(ctx, "nightly", nil)
+	var refused *berth.AcquireError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, berth.ReasonPaused, refused.Reason)
+	require.Equal(t, "moving", refused.Pause.Reason)
+	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "names": 1, "unread": 0}`,
+		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
+	_, err = apptest.SemOf(t, s, "gpu", 2).TryAcquire(ctx, nil)
+	require.NoError(t, err)
+}
+
+func TestWantAsksForHoldsBack(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 3)
+	var permits []berth.Hold
+	for range 2 {
+		permit, err := sem.Acquire(apptest.Owned("ann"), nil)
+		require.NoError(t, err)
+		permits = append(permits, permit)
+	}
+	claim := permits[0].ID()
+	require.Equal(t, apptest.Outcome(0, "gpu: 1 hold wanted back\n", ""), apptest.Call(t, s.URL(), "sem", "want", "gpu", claim))
+	require.NoError(t, permits[0].Renew(context.Background()))
+	<-permits[0].Wanted()
+	require.Contains(t, apptest.Call(t, s.URL(), "sem", "show", "gpu").Out, ", wanted ")
+	require.Contains(t, apptest.Call(t, s.URL(), "sem", "show", "gpu", "--json").Out, `"wantedMs":`)
+	select {
+	case <-permits[1].Wanted():
+		require.Fail(t, "nobody has asked for this one")
+	default:
+	}
+	require.JSONEq(t, `{"namespace": "berth", "owner": "ann", "wanted": 2}`,
+		apptest.Call(t, s.URL(), "sem", "want", "--owner", "ann", "--json").Out)
+	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
+	require.NoError(t, err)
+	require.Equal(t, apptest.Outcome(0, "namespace berth: 1 hold wanted back\n", ""),
+		apptest.Call(t, s.URL(), "lock", "want", "--node", lock.Node()))
+	for _, permit := range permits {
+		require.NoError(t, permit.Err())
+	}
+}
+
+func TestWantOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	for code, calls := range map[int][][]string{
+		1:  {{"gpu"}, {"gpu", "0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0"}, {"--owner", "ann"}, {"gpu", "--node", "n"}},
+		64: {{}, {""}, {"gpu", ""}, {"--owner", ""}, {"--node", ""}, {"gpu", "a", "b"}},
 	} {
-		require.Equal(t, 64, apptest.Call(t, s.URL(), args...).Code, "%v", args)
+		for _, args := range calls {
+			for _, kind := range []string{"sem", "lock", "pool"} {
+				got := apptest.Call(t, url, append([]string{kind, "want"}, args...)...)
+				require.Equal(t, code, got.Code, "%s %q: %s", kind, args, got.Err)
+				require.Empty(t, got.Out)
+			}
+		}
 	}
 }
