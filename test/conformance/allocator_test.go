@@ -3,15 +3,12 @@ package conformance
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -23,125 +20,86 @@ type (
 
 func allocatorTests() []test {
 	return []test{
-		{name: "allocator/the least recent first", run: poolOrder},
-		{name: "allocator/waiters in their order", run: poolLine},
-		{name: "allocator/bindings", run: poolBind},
-		{name: "allocator/rest and cooldown", run: poolRest},
-		{name: "allocator/replace", run: poolReplace},
+		{name: "allocator/order, bindings, swaps, replace and remove", run: poolStock},
+		{name: "allocator/sharers, rest and cooldown", run: poolRest},
 		{name: "allocator/a source fills an empty pool", run: poolSource},
-		{name: "allocator/removed while it is leased", run: poolRemove},
-		{name: "allocator/sharers", run: poolSharers},
-		{name: "allocator/swap", run: poolSwap},
-		{name: "allocator/detach and resume", run: poolDetach},
 		{name: "allocator/bytes as keys", run: poolBytes},
 		{name: "allocator/a damaged resource", run: poolDamage},
-		{name: "allocator/whole after a storm", run: poolStorm},
 	}
 }
 
-func poolOrder(w *world) {
-	pools := w.pools(poolConfig{})
-	w.add(pools[0], "a", "b", "c")
-	a, second := must(w, allocate(pools[1], nil)), must(w, allocate(pools[0], nil))
-	require.Equal(w, []string{"a", "b"}, []string{a.Value(), second.Resource()})
-	release(w, second, a)
-	var order []string
-	for i := range 4 {
-		next := must(w, allocate(pools[i%2], nil))
-		order = append(order, next.Resource())
-		release(w, next)
-	}
-	require.Equal(w, []string{"c", "b", "a", "c"}, order)
-}
-
-func poolLine(w *world) {
-	const waiters = 6
-	pools := w.pools(poolConfig{})
-	var line []*testkit.Call[*allocation]
-	for i := range waiters { // an empty pool is waited for as well
-		line = append(line, queue(w, allocate(pools[i%2], nil), w.waiting(keyspace.Pool, "pool"), i+1))
-	}
-	w.add(pools[0], "r")
-	var fence int64
-	for i, q := range line {
-		a := q.Wait(w)
-		for _, later := range line[i+1:] {
-			require.False(w, later.Over(), "waiter %d was passed", i)
-		}
-		require.Greater(w, a.Fence(), fence)
-		fence = a.Fence()
-		release(w, a)
-	}
-}
-
-func poolBind(w *world) {
-	pools := w.pools(poolConfig{})
+func poolStock(w *world) {
+	pools := w.pools("pool", poolConfig{})
 	w.add(pools[0], "a", "b", "c")
 	bound := &allocator.AllocateOptions{Bind: "customer-7"}
-	release(w, must(w, allocate(pools[0], bound)))
-	a := must(w, allocate(pools[1], bound))
-	require.Equal(w, "a", a.Resource(), "though b came first")
-	// It is soft: a claim does not wait for what is leased.
+	a, b := must(w, allocate(pools[1], bound)), must(w, allocate(pools[0], nil))
+	require.Equal(w, []string{"a", "b"}, []string{a.Value(), b.Resource()})
+	release(w, b, a)
+	a, c := must(w, allocate(pools[1], bound)), must(w, allocate(pools[0], nil))
+	require.Equal(w, []string{"a", "c"}, []string{a.Resource(), c.Resource()}, "the bound one, and the least recent")
 	other := must(w, allocate(pools[0], bound))
-	require.Equal(w, "b", other.Resource())
+	require.Equal(w, "b", other.Resource(), "a claim does not wait for what is leased")
 	binding, err := pools[1].Binding(w.Within(patience), "customer-7")
 	require.NoError(w, err)
 	require.Equal(w, "b", binding.Resource)
-	require.Equal(w, "b", one(w, all(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name()))).Resource)
-	release(w, a, other)
+	require.Equal(w, "b", one(w, all(w, pools[0].ops.Bindings(w.Within(patience), "pool"))).Resource)
 	require.NoError(w, pools[1].Unbind(w.Within(patience), "customer-7"))
-	require.Empty(w, all(w, pools[0].ops.Bindings(w.Within(patience), pools[0].Name())))
+	require.Empty(w, all(w, pools[0].ops.Bindings(w.Within(patience), "pool")))
+
+	require.ErrorIs(w, other.Swap(w.Within(patience)), berth.ErrBusy)
+	fence := other.Fence()
+	release(w, c)
+	require.NoError(w, other.Swap(w.Within(patience)))
+	require.Equal(w, "c", other.Resource())
+	require.Greater(w, other.Fence(), fence)
+
+	change, err := pools[1].Replace(w.Within(patience), []string{"b", "d"}, nil)
+	require.NoError(w, err)
+	require.Equal(w, allocator.Change{Added: 1, Kept: 1, Removed: 2}, change)
+	info, err := pools[1].ops.Resource(w.Within(patience), "pool", "a")
+	require.NoError(w, err)
+	require.Equal(w, []any{allocator.Leased, true}, []any{info.State, info.Leaving})
+	require.NoError(w, a.Renew(w.Within(patience)), "it stays with its holder")
+	release(w, a, other)
+	w.has(pools[0], "b", "d")
+	change, err = pools[1].Remove(w.Within(patience), []string{"b", "d"})
+	require.NoError(w, err)
+	require.Equal(w, 2, change.Removed)
+	w.has(pools[1])
+	_, err = pools[1].TryAllocate(w.Within(patience), nil)
+	w.refused(err, berth.ReasonEmpty)
 }
 
 func poolRest(w *world) {
-	pools := w.pools(poolConfig{Cooldown: short})
+	pools := w.pools("pool", poolConfig{Cooldown: short, MaxSharers: 2})
+	waiting := w.waiting(keyspace.Pool, "pool")
 	w.add(pools[0], "r")
-	a := must(w, allocate(pools[0], nil))
+	a, second := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
+	require.NotEqual(w, a.Fence(), second.Fence())
+	q := queue(w, allocate(pools[1], nil), waiting, 1)
+	info, err := pools[1].ops.Resource(w.Within(patience), "pool", "r")
+	require.NoError(w, err)
+	require.Equal(w, []int{2, 2}, []int{info.MaxSharers, len(info.Holders)})
 	released := time.Now()
-	release(w, a)
-	a = must(w, allocate(pools[1], nil)) // nobody has to call at its end
+	release(w, second, a)
+	a = q.Wait(w) // nobody has to call at the end of its rest
 	require.GreaterOrEqual(w, time.Since(released), short-time.Millisecond)
 
 	_ = a.Rest(berth.Forever, "is broken")
 	release(w, a)
-	info, err := pools[0].ops.Resource(w.Within(patience), pools[0].Name(), "r")
+	info, err = pools[0].ops.Resource(w.Within(patience), "pool", "r")
 	require.NoError(w, err)
-	require.Equal(w, allocator.Resting, info.State)
-	require.Equal(w, berth.Forever, info.Left)
-	require.Equal(w, "is broken", info.Reason)
+	require.Equal(w, []any{allocator.Resting, berth.Forever, "is broken"}, []any{info.State, info.Left, info.Reason})
 	_, err = pools[1].TryAllocate(w.Within(patience), nil)
 	w.refused(err, berth.ReasonResting)
-	q := queue(w, allocate(pools[1], nil), w.waiting(keyspace.Pool, "pool"), 1)
+	q = queue(w, allocate(pools[1], nil), waiting, 1)
 	require.NoError(w, pools[0].Rest(w.Within(patience), "r", 0, "", nil))
 	release(w, q.Wait(w))
 }
 
-func poolReplace(w *world) {
-	pools := w.pools(poolConfig{})
-	w.add(pools[0], "a", "b")
-	a := must(w, allocate(pools[1], nil))
-	change, err := pools[1].Replace(w.Within(patience), []string{"b", "c"}, nil)
-	require.NoError(w, err)
-	require.Equal(w, allocator.Change{Added: 1, Kept: 1, Removed: 1}, change)
-	release(w, a)
-	w.has(pools[0], "b", "c")
-
-	// A newer one, begun while this one has sent a part, decides.
-	many := slices.Concat(numbered(300), []string{"old"})
-	var once sync.Once
-	_, err = pools[0].Replace(w.Within(patience), many, &allocator.AddOptions{Progress: func(int, int) {
-		once.Do(func() {
-			_, err := pools[1].Replace(w.Within(patience), []string{"new"}, nil)
-			require.NoError(w, err)
-		})
-	}})
-	require.ErrorIs(w, err, berth.ErrStale)
-	w.has(pools[0], "new")
-}
-
 func poolSource(w *world) {
 	var asked atomic.Int64
-	pools := w.pools(poolConfig{Source: func(context.Context) ([]string, error) {
+	pools := w.pools("pool", poolConfig{Source: func(context.Context) ([]string, error) {
 		if asked.Add(1) == 1 {
 			return nil, errors.New("not yet")
 		}
@@ -158,68 +116,8 @@ func poolSource(w *world) {
 	release(w, must(w, allocate(pools[1], nil)))
 }
 
-func poolRemove(w *world) {
-	pools := w.pools(poolConfig{})
-	w.add(pools[0], "a", "b")
-	a := must(w, allocate(pools[0], nil))
-	change, err := pools[1].Remove(w.Within(patience), []string{"a", "b"})
-	require.NoError(w, err)
-	require.Equal(w, 2, change.Removed)
-	info, err := pools[1].ops.Resource(w.Within(patience), pools[1].Name(), "a")
-	require.NoError(w, err)
-	require.Equal(w, allocator.Leased, info.State)
-	require.True(w, info.Leaving)
-	require.NoError(w, a.Renew(w.Within(patience)), "it stays with its holder")
-	release(w, a)
-	w.has(pools[1])
-	_, err = pools[1].TryAllocate(w.Within(patience), nil)
-	w.refused(err, berth.ReasonEmpty)
-}
-
-func poolSharers(w *world) {
-	pools := w.pools(poolConfig{MaxSharers: 2})
-	w.add(pools[0], "r")
-	a, second := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
-	require.NotEqual(w, a.Fence(), second.Fence())
-	q := queue(w, allocate(pools[0], nil), w.waiting(keyspace.Pool, "pool"), 1)
-	info, err := pools[1].ops.Resource(w.Within(patience), pools[1].Name(), "r")
-	require.NoError(w, err)
-	require.Equal(w, 2, info.MaxSharers)
-	require.Len(w, info.Holders, 2)
-	release(w, a)
-	release(w, q.Wait(w), second)
-}
-
-func poolSwap(w *world) {
-	pools := w.pools(poolConfig{})
-	w.add(pools[0], "a", "b")
-	a := must(w, allocate(pools[0], nil))
-	fence := a.Fence()
-	require.NoError(w, a.Swap(w.Within(patience)))
-	require.Equal(w, "b", a.Resource())
-	require.Greater(w, a.Fence(), fence)
-	other := must(w, allocate(pools[1], nil))
-	require.Equal(w, "a", other.Resource())
-	require.ErrorIs(w, a.Swap(w.Within(patience)), berth.ErrBusy)
-	require.NoError(w, a.Err())
-	release(w, a, other)
-}
-
-func poolDetach(w *world) {
-	pools := w.pools(poolConfig{})
-	w.add(pools[0], "r")
-	a := afterAWait(w, allocate(pools[0], nil), allocate(pools[1], nil), w.waiting(keyspace.Pool, "pool"))
-	resumed, err := pools[1].Resume(w.Within(patience), must(w, a.Detach))
-	require.NoError(w, err)
-	require.Equal(w, "r", resumed.Value())
-	require.Equal(w, a.Fence(), resumed.Fence())
-	w.ended(a, berth.ErrReleased)
-	release(w, resumed)
-	require.Equal(w, 1, w.free())
-}
-
 func poolBytes(w *world) {
-	pools := w.pools(poolConfig{})
+	pools := w.pools("pool", poolConfig{})
 	keys := []string{"\x00", "\xff\xfe", "a\x00b", "{}", "{x}:state", "\r\n$5\r\n", " ", "1", "1.0", "\"", "世界"}
 	w.add(pools[0], keys...)
 	w.has(pools[1], keys...)
@@ -245,32 +143,20 @@ func poolBytes(w *world) {
 // Something else than Berth writes over what the server has of resources: one is free,
 // one is held.
 func poolDamage(w *world) {
-	pools := w.pools(poolConfig{})
+	pools := w.pools("pool", poolConfig{})
 	w.add(pools[0], "free", "held", "whole")
 	first, held := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
 	release(w, first)
-	require.Equal(w, []string{"free", "held"}, []string{first.Resource(), held.Resource()})
-	write := func(resource string) {
-		space, err := keyspace.New(w.ns)
-		require.NoError(w, err)
-		c := w.redis[0]
-		items := space.Key(keyspace.Pool, pools[0].Name(), keyspace.ItemsPart)
-		require.NoError(w, c.Do(w.Within(patience), c.B().Hset().Key(items).FieldValue().FieldValue("i"+resource, "rubbish").Build()).Error())
-	}
-	write("free")
-	write("held")
-	a := must(w, allocate(pools[0], nil))
-	require.Equal(w, "whole", a.Resource())
-	_, err := pools[1].TryAllocate(w.Within(patience), nil)
+	space, err := keyspace.New(w.ns)
+	require.NoError(w, err)
+	c, items := w.redis[0], space.Key(keyspace.Pool, "pool", keyspace.ItemsPart)
+	require.NoError(w, c.Do(w.Within(patience), c.B().Hset().Key(items).
+		FieldValue().FieldValue("ifree", "rubbish").FieldValue("iheld", "rubbish").Build()).Error())
+	whole := must(w, allocate(pools[0], nil))
+	require.Equal(w, "whole", whole.Resource())
+	_, err = pools[1].TryAllocate(w.Within(patience), nil)
 	require.ErrorIs(w, err, berth.ErrBusy)
-	states := map[string]allocator.State{}
-	for _, info := range all(w, pools[0].ops.Resources(w.Within(patience), pools[0].Name())) {
-		states[info.Resource] = info.State
-	}
-	require.Equal(w, map[string]allocator.State{
-		"free": allocator.Damaged, "held": allocator.Damaged, "whole": allocator.Leased,
-	}, states)
-	found, err := pools[0].ops.Inspect(w.Within(patience), pools[0].Name())
+	found, err := pools[0].ops.Inspect(w.Within(patience), "pool")
 	require.NoError(w, err)
 	require.Len(w, found.Problems, 2)
 
@@ -282,43 +168,7 @@ func poolDamage(w *world) {
 	_, err = pools[1].TryAllocate(w.Within(patience), nil)
 	require.ErrorIs(w, err, berth.ErrBusy, "held is held")
 	require.NoError(w, held.Renew(w.Within(patience)))
-	write("whole")
-	release(w, a, held, free)
-	change = must(w, func(ctx context.Context) (allocator.Change, error) { return pools[0].Remove(ctx, []string{"whole"}) })
-	require.Equal(w, allocator.Change{Removed: 1}, change)
-	require.Equal(w, 2, w.free())
-}
-
-func poolStorm(w *world) {
-	const goroutines, rounds = 8, 5
-	pools := w.pools(poolConfig{})
-	resources := numbered(3)
-	w.add(pools[0], resources...)
-	var used sync.Map
-	var users sync.WaitGroup
-	for i := range goroutines {
-		users.Go(func() {
-			for round := range rounds {
-				opts := &allocator.AllocateOptions{}
-				if round%2 == 0 {
-					opts.Bind = resources[i%3]
-				}
-				err := pools[i%2].Do(w.Within(patience), opts, func(_ context.Context, a *allocation) error {
-					if _, taken := used.LoadOrStore(a.Resource(), true); taken {
-						w.Errorf("%s is used twice", a.Resource())
-					}
-					used.Delete(a.Resource())
-					return nil
-				})
-				if err != nil {
-					w.Errorf("do: %v", err)
-				}
-			}
-		})
-	}
-	users.Wait()
-	n := w.reader().Look(keyspace.Pool, "pool")
-	require.Equal(w, []int{3, 3, 0, 0}, []int{n.Capacity, n.Pool.Free, n.Holders, n.Waiting})
+	release(w, whole, held, free)
 }
 
 // add puts new resources into the pool.

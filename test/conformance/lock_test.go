@@ -21,16 +21,10 @@ const door = "door"
 func lockTests() []test {
 	return []test{
 		{name: "lock/queued, random and last in, first out", run: lockAccess},
-		{name: "lock/work through", run: lockWorkThrough},
-		{name: "lock/extend and work through", run: lockExtendAndWorkThrough},
-		{name: "lock/deadlock", run: lockDeadlock},
+		{name: "lock/work through, and extend", run: lockReenter},
 		{name: "lock/several names in several slots", run: lockAll},
 		{name: "lock/extend", run: lockExtend},
-		{name: "lock/maximum hold", run: lockMaxHold},
-		{name: "lock/detach and resume", run: lockDetach},
-		{name: "lock/the swarm flushes a dead node", run: lockSwarm},
 		{name: "lock/the swarm flushes a dead node that it has forgotten", alone: true, run: lockForgottenSwarm},
-		{name: "lock/force release and listings", run: lockForce},
 	}
 }
 
@@ -38,11 +32,10 @@ func lockAccess(w *world) {
 	locks := w.locks()
 	first := must(w, lock(locks[0], door, nil))
 	var line []*testkit.Call[*qlock.Lock]
-	for i, access := range []qlock.Access{qlock.LIFO, qlock.Queued, qlock.LIFO, qlock.Random, qlock.Queued, qlock.LIFO} {
+	for i, access := range []qlock.Access{qlock.LIFO, qlock.Queued, qlock.LIFO, qlock.Random} {
 		line = append(line, queue(w, lock(locks[i%2], door, &qlock.LockOptions{Access: access}), w.waiting(keyspace.Lock, door), i+1))
 	}
-	// The random one stands anywhere among the queued ones, all of them before the
-	// rest; of that the last comes first.
+	// The random one stands anywhere among the queued ones, all of them before the rest; of that the last comes first.
 	var order []int
 	release(w, first)
 	for range line {
@@ -57,73 +50,37 @@ func lockAccess(w *world) {
 			return false
 		})
 	}
-	require.ElementsMatch(w, []int{1, 3, 4}, order[:3])
-	require.Equal(w, []int{5, 2, 0}, order[3:])
-	queued := order[:0:0]
-	for _, i := range order {
-		if i == 1 || i == 4 {
-			queued = append(queued, i)
-		}
-	}
-	require.Equal(w, []int{1, 4}, queued)
+	require.ElementsMatch(w, []int{1, 3}, order[:2])
+	require.Equal(w, []int{2, 0}, order[2:])
 }
 
-func lockWorkThrough(w *world) {
-	locks := w.locks()
-	owner := berth.WithOwner(w.Within(patience), "order:7")
-	outer, err := locks[0].Lock(owner, door, nil)
-	require.NoError(w, err)
-	inner, err := locks[0].Lock(owner, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-	require.NoError(w, err)
-	require.Equal(w, qlock.Reentered, inner.Via())
-	require.Equal(w, outer.Fence(), inner.Fence())
-	q := queue(w, lock(locks[1], door, nil), w.waiting(keyspace.Lock, door), 1)
-
-	release(w, outer)
-	require.True(w, w.locked(door), "the inner entry holds it")
-	require.NoError(w, inner.Err())
-	require.False(w, q.Over())
-	release(w, inner)
-	next := q.Wait(w)
-	require.Greater(w, next.Fence(), outer.Fence())
-	release(w, next)
-	require.False(w, w.locked(door))
-}
-
-func lockExtendAndWorkThrough(w *world) {
+func lockReenter(w *world) {
 	locks := w.locks()
 	owner := berth.WithOwner(w.Within(patience), "order:7")
 	outer, err := locks[0].Lock(owner, door, &qlock.LockOptions{Lease: long, NoRenew: true})
 	require.NoError(w, err)
+	through, err := locks[0].Lock(owner, door, &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	require.NoError(w, err)
+	require.Equal(w, qlock.Reentered, through.Via())
 	inner, err := locks[0].Lock(owner, door, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: long})
 	require.NoError(w, err)
 	require.Equal(w, qlock.ReenteredExtended, inner.Via())
+	require.Equal(w, []int64{outer.Fence(), outer.Fence()}, []int64{through.Fence(), inner.Fence()})
 	require.Greater(w, outer.Left(), long)
 	n := w.reader().Look(keyspace.Lock, door)
 	require.Greater(w, n.Lock.Left, long)
-	require.Equal(w, 2, n.Holders)
+	require.Equal(w, 3, n.Holders)
+	q := queue(w, lock(locks[1], door, nil), w.waiting(keyspace.Lock, door), 1)
 
 	release(w, inner) // what it has not used goes back
-	require.LessOrEqual(w, outer.Left(), long)
-	require.NoError(w, outer.Err())
 	require.LessOrEqual(w, w.reader().Look(keyspace.Lock, door).Lock.Left, long)
 	release(w, outer)
-}
-
-func lockDeadlock(w *world) {
-	locks := w.locks()
-	err := locks[0].Do(w.Within(patience), door, nil, func(ctx context.Context) error {
-		_, err := locks[0].Lock(ctx, door, nil)
-		require.ErrorIs(w, err, berth.ErrDeadlock)
-		w.refused(err, berth.ReasonDeadlock)
-		// The owner is known everywhere, not in the process alone.
-		_, err = locks[1].Lock(ctx, door, nil)
-		require.ErrorIs(w, err, berth.ErrDeadlock)
-		_, err = locks[1].TryLock(w.Within(patience), door, nil)
-		w.refused(err, berth.ReasonHeld)
-		return nil
-	})
-	require.NoError(w, err)
+	require.NoError(w, through.Err(), "the inner entry holds it")
+	require.False(w, q.Over())
+	release(w, through)
+	next := q.Wait(w)
+	require.Greater(w, next.Fence(), outer.Fence())
+	release(w, next)
 }
 
 func lockAll(w *world) {
@@ -167,27 +124,6 @@ func lockExtend(w *world) {
 	require.ErrorIs(w, l.Extend(w.Within(patience), long), berth.ErrReleased)
 }
 
-func lockMaxHold(w *world) {
-	locks := w.locks()
-	l := must(w, there(lock(locks[0], door, &qlock.LockOptions{MaxHold: short})))
-	next := must(w, lock(locks[1], door, nil))
-	require.ErrorIs(w, l.Err(), berth.ErrExpired)
-	w.ended(l, berth.ErrExpired)
-	release(w, next)
-}
-
-func lockDetach(w *world) {
-	locks := w.locks()
-	l := afterAWait(w, lock(locks[0], door, nil), lock(locks[1], door, nil), w.waiting(keyspace.Lock, door))
-	resumed, err := locks[1].Resume(w.Within(patience), must(w, l.Detach))
-	require.NoError(w, err)
-	require.Equal(w, qlock.Resumed, resumed.Via())
-	require.Equal(w, l.Fence(), resumed.Fence())
-	w.ended(l, berth.ErrReleased)
-	release(w, resumed)
-	require.False(w, w.locked(door))
-}
-
 // zombie is for how long a node may be silent whose end a test waits for. A node that is
 // silent for longer because the machine is busy gives back what it has, and nobody has to
 // flush it.
@@ -207,31 +143,6 @@ func (w *world) mortal(conn rueidis.Client) locks {
 	n, err := node.New(conn, node.Config{Namespace: w.ns, Swarm: swarm(zombie), CallTimeout: calls, CleanupTimeout: short})
 	require.NoError(w, err)
 	return locks{qlock.New(n, nil), n}
-}
-
-func lockSwarm(w *world) {
-	locks := w.locks()
-	conn := w.deployment.Client(w.T, oneConnection)
-	dead := w.mortal(conn)
-	require.NoError(w, dead.Swarm().Start(w.Within(patience)))
-	l := must(w, lock(dead, door, &qlock.LockOptions{Lease: berth.Forever}))
-	q := queue(w, lock(locks[0], door, nil), w.waiting(keyspace.Lock, door), 1)
-	require.NoError(w, dead.Swarm().ProbeNow(w.Within(patience)))
-	flushed, err := locks[1].Swarm().FlushNow(w.Within(patience))
-	require.NoError(w, err)
-	require.Zero(w, flushed.Holds, "it lives")
-
-	conn.Close() // the node is cut off for good
-	var locksEnded int
-	w.Await("the swarm has given its lock away", func() bool {
-		flushed, err := locks[1].Swarm().FlushNow(w.Within(patience))
-		require.NoError(w, err)
-		locksEnded += flushed.Holds
-		return locksEnded > 0
-	})
-	require.ErrorIs(w, l.Err(), berth.ErrLost, "the node knew before")
-	release(w, q.Wait(w))
-	require.Error(w, dead.Close(canceled()))
 }
 
 // lockForgottenSwarm has the server lose the record of the swarm, in a Cluster with all
@@ -258,6 +169,9 @@ func lockForgottenSwarm(w *world) {
 	})
 	q := queue(w, lock(lives[1], names[1], nil), w.waiting(keyspace.Lock, names[1]), 1)
 
+	flushed, err := lives[1].Swarm().FlushNow(w.Within(patience))
+	require.NoError(w, err)
+	require.Zero(w, flushed.Holds, "it lives")
 	conn.Close() // the node is cut off for good
 	if w.deployment.Spec().Cluster {
 		shard := w.redis[0].Nodes()[w.deployment.Master(w.T, record).Addr]
@@ -298,47 +212,6 @@ func (w *world) elsewhere(space keyspace.Space, key string, many int) (names []s
 	}
 	require.Fail(w, "all names lie in one shard")
 	return nil
-}
-
-func lockForce(w *world) {
-	locks := w.locks()
-	release(w, afterAWait(w, lock(locks[1], door, nil), lock(locks[0], door, nil), w.waiting(keyspace.Lock, door)))
-	names := numbered(12)
-	var held []*qlock.Lock
-	for i, name := range names {
-		held = append(held, must(w, lock(locks[i%2], name, nil)))
-	}
-	var listed []string
-	for _, n := range w.reader().Names(keyspace.Lock) {
-		listed = append(listed, n.Name)
-	}
-	require.ElementsMatch(w, names, listed)
-
-	q := queue(w, lock(locks[0], names[1], nil), w.waiting(keyspace.Lock, names[1]), 1)
-	one(w, w.reader().Waiters(keyspace.Lock, names[1]))
-	many, err := locks[0].Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Lock, Name: names[1]})
-	require.NoError(w, err)
-	require.Equal(w, 1, many)
-	w.ended(held[1], berth.ErrReleased)
-	release(w, q.Wait(w))
-	_, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Lock, Name: names[1]})
-	require.ErrorIs(w, err, berth.ErrNotHeld)
-
-	many, err = locks[0].Operator().Release(w.Within(patience), berth.Target{Node: locks[1].ID()})
-	require.NoError(w, err)
-	require.Equal(w, 5, many)
-	many, err = locks[1].Operator().Release(w.Within(patience), berth.Target{All: true})
-	require.NoError(w, err)
-	require.Equal(w, 6, many)
-	for _, l := range held {
-		w.ended(l, berth.ErrReleased)
-	}
-}
-
-// locked says whether somebody holds a lock.
-func (w *world) locked(name string) bool {
-	w.Helper()
-	return w.reader().Look(keyspace.Lock, name).Lock != nil
 }
 
 // canceled is a context that has ended.

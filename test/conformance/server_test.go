@@ -1,16 +1,10 @@
 package conformance
 
 import (
-	"errors"
-	"strconv"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // The names that limits speak of.
@@ -18,9 +12,6 @@ const (
 	cutTest     = "server/waits and holds outlive their connections"
 	versionTest = "server/check tells the version"
 )
-
-// errLeft is why a caller of the tests leaves.
-var errLeft = errors.New("the caller has left")
 
 func serverTests() []test {
 	return []test{
@@ -31,86 +22,53 @@ func serverTests() []test {
 	}
 }
 
-// trio are the three primitives, on two nodes.
-type trio struct {
-	sems  [2]sem
-	locks [2]locks
-	pools [2]*pool
-}
-
-func (w *world) trio() trio {
+// three are one of each kind, taken by the first process, and waited for by the second. Then comes after each call.
+func (w *world) three(then func()) (held []berth.Hold, line []*testkit.Call[berth.Hold]) {
 	w.Helper()
-	three := trio{w.sem("sem", 1), w.locks(), w.pools(poolConfig{})}
-	w.add(three.pools[0], "r")
-	return three
-}
-
-// take takes one of each on a node.
-func (three trio) take(w *world, node int) []berth.Hold {
-	w.Helper()
-	return []berth.Hold{
-		must(w, acquire(three.sems[node], nil)),
-		must(w, lock(three.locks[node], door, nil)),
-		must(w, allocate(three.pools[node], nil)),
+	for _, k := range kinds {
+		two := k.open(w, thing, 1)
+		held = append(held, must(w, two[0].acquire(wish{})))
+		then()
+		line = append(line, queue(w, two[1].acquire(wish{}), w.waiting(k.of, thing), 1))
+		then()
 	}
-}
-
-// queue begins to wait for one of each on a node.
-func (three trio) queue(w *world, node int) (line []interface{ wait(*world) berth.Hold }) {
-	w.Helper()
-	return append(line,
-		waiter[*semaphore.Permit]{queue(w, acquire(three.sems[node], nil), w.waiting(keyspace.Sem, "sem"), 1)},
-		waiter[*qlock.Lock]{queue(w, lock(three.locks[node], door, nil), w.waiting(keyspace.Lock, door), 1)},
-		waiter[*allocation]{queue(w, allocate(three.pools[node], nil), w.waiting(keyspace.Pool, "pool"), 1)},
-	)
-}
-
-// waiter is a pending acquire of any primitive.
-type waiter[H berth.Hold] struct{ *testkit.Call[H] }
-
-func (q waiter[H]) wait(w *world) berth.Hold {
-	w.Helper()
-	return q.Call.Wait(w)
+	return held, line
 }
 
 func scriptFlush(w *world) {
-	three := w.trio()
 	forget := func() { w.onNodes("SCRIPT", "FLUSH") }
 	forget()
-	held := three.take(w, 0)
-	forget()
+	held, line := w.three(forget)
 	for _, h := range held {
 		require.NoError(w, h.Renew(w.Within(patience)))
 	}
 	forget()
-	line := three.queue(w, 1)
-	forget()
 	release(w, held...)
 	for _, q := range line {
-		h := q.wait(w)
+		h := q.Wait(w)
 		forget()
 		release(w, h)
 	}
 }
 
 func cut(w *world) {
-	three := w.trio()
-	held := three.take(w, 0)
-	line := three.queue(w, 1)
+	held, line := w.three(func() {})
 	w.onNodes("CLIENT", "KILL", "TYPE", "pubsub")
 	w.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
 	for i, q := range line {
 		require.NoError(w, held[i].Renew(w.Within(patience)))
 		w.onNodes("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no")
 		release(w, held[i])
-		release(w, q.wait(w))
+		release(w, q.Wait(w))
 	}
 }
 
 // report is what Check of a node of all three has found out.
 func (w *world) report() berth.Report {
 	w.Helper()
-	w.trio()
+	for _, k := range kinds {
+		k.open(w, thing, 1)
+	}
 	return must(w, w.node(0).Check)
 }
 
@@ -136,5 +94,3 @@ func version(w *world) {
 	require.NotEmpty(w, report.Version)
 	require.Equal(w, "noeviction", report.Eviction)
 }
-
-func text(n int64) string { return strconv.FormatInt(n, 10) }

@@ -40,7 +40,7 @@ type test struct {
 }
 
 func tests() []test {
-	return slices.Concat(serverTests(), semaphoreTests(), lockTests(), allocatorTests(), fenceTests(), onceTests())
+	return slices.Concat(serverTests(), kindTests(), semaphoreTests(), lockTests(), allocatorTests(), fenceTests(), onceTests())
 }
 
 // A limit is a test that a topology cannot pass.

@@ -100,14 +100,14 @@ type pool struct {
 }
 
 // pools are a pool as two processes see it. In the end it must be whole.
-func (w *world) pools(cfg allocator.PoolConfig[string]) (two [2]*pool) {
+func (w *world) pools(name string, cfg allocator.PoolConfig[string]) (two [2]*pool) {
 	w.Helper()
 	for i := range two {
 		n := w.node(i)
-		two[i] = &pool{allocator.New(n, "pool", cfg), allocator.NewOperator(n)}
+		two[i] = &pool{allocator.New(n, name, cfg), allocator.NewOperator(n)}
 	}
 	w.Cleanup(func() {
-		found, err := two[0].ops.Inspect(w.Within(patience), "pool")
+		found, err := two[0].ops.Inspect(w.Within(patience), name)
 		require.NoError(w, err)
 		require.Empty(w, found.Problems)
 	})
@@ -195,19 +195,6 @@ func (w *world) reader() testkit.Reader { return w.Reader(w.redis[0], w.ns) }
 // waiting counts who waits, for queue.
 func (w *world) waiting(kind keyspace.Kind, name string) func() int {
 	return func() int { return w.reader().Look(kind, name).Waiting }
-}
-
-// semaphore counts what is held, by how many, and who waits.
-func (w *world) semaphore() [4]int {
-	w.Helper()
-	n := w.reader().Look(keyspace.Sem, "sem")
-	return [4]int{n.Capacity, n.Held, n.Holders, n.Waiting}
-}
-
-// free is how many resources of the pool are free.
-func (w *world) free() int {
-	w.Helper()
-	return w.reader().Look(keyspace.Pool, "pool").Pool.Free
 }
 
 // onNodes runs a command on every server of the deployment. It is repeated where the

@@ -2,7 +2,7 @@ package rolling
 
 import (
 	"bytes"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,23 +21,31 @@ var general = edit{"state/values.lua", `values_known = "2 "`, `values_known = "-
 // generally is the same for pools.
 var generally = edit{"state/values.lua", `values_kept = "^2 `, `values_kept = "^- `}
 
+// renamed replaces a text in several files.
+func renamed(was, is string, files ...string) (edits []edit) {
+	for _, file := range files {
+		edits = append(edits, edit{file + ".lua", was, is})
+	}
+	return edits
+}
+
 // mutants are changes of the format that keep a release whole by itself and break it
 // beside another one, whose number they forgot to raise.
 var mutants = map[string]struct {
-	by    string // the play that they must fail: primitive/about
+	by    string // the play that they must fail
 	edits []edit
 }{
-	"two words of a record change places": {"lock/enter once more", []edit{
+	"two words of a record change places": {"lock/entries", []edit{
 		general,
 		{"state/record.lua", "wanted, node, ticket, fence,", "wanted, node, fence, ticket,"},
 		{"state/record.lua", "r.node, r.ticket,\n    waits and r.place or r.fence,", "r.node,\n    waits and r.place or r.fence, r.ticket,"},
 		{"state/record.lua", `"%s%s%s %s %d %s %d %d "`, `"%s%s%s %s %s %d %d %d "`},
 	}},
-	"a record's phase has another letter": {"semaphore/renew, detach, force", []edit{
+	"a record's phase has another letter": {"semaphore/life", []edit{
 		{"state/record.lua", `%d %d ", r.phase,`, `%d %d ", r.phase == "d" and "D" or r.phase,`},
 		{"state/record.lua", "node = node, phase = phase,", `node = node, phase = phase == "D" and "d" or phase,`},
 	}},
-	"a waiter's record says when it dies": {"lock/hand on in order", []edit{
+	"a waiter's record says when it dies": {"lock/life", []edit{
 		general,
 		{"state/record.lua", "return r.heard + r.wait", "return r.heard"},
 		{"line/dead.lua", "heard + wait > ms", "heard + 0 > ms"},
@@ -46,7 +54,7 @@ var mutants = map[string]struct {
 		{"line/requeue.lua", "r.heard = at.ms", "r.heard = at.ms + r.wait"},
 		{"line/restore.lua", `"w", place, at.ms`, `"w", place, at.ms + r.wait`},
 	}},
-	"the sum of what is held and the count of endless holds change places": {"semaphore/hand on in order", []edit{
+	"the sum of what is held and the count of endless holds change places": {"semaphore/weights", []edit{
 		general,
 		{"state/load.lua", "used = taken > 0 and taken or 0,", "used = 0,"},
 		{"state/load.lua", "gone = 0, forever = 0,", "gone = 0, forever = taken,"},
@@ -55,7 +63,7 @@ var mutants = map[string]struct {
 		{"state/save.lua", "values_fewest, st.gone, st.forever,", "values_fewest, st.gone, st.used,"},
 		{"state/save.lua", "st.cap, st.used, st.waiting)", "st.cap, st.forever, st.waiting)"},
 	}},
-	"the count of those who wait and that of tombstones change places": {"lock/hand on in order", []edit{
+	"the count of those who wait and that of tombstones change places": {"lock/life", []edit{
 		general,
 		{"state/load.lua", "waiting = (waiting or 0) + 0,", "waiting = 0,"},
 		{"state/load.lua", "gone = 0, forever = 0,", "gone = (waiting or 0) + 0, forever = 0,"},
@@ -64,75 +72,59 @@ var mutants = map[string]struct {
 		{"state/save.lua", "values_fewest, st.gone,", "values_fewest, st.waiting,"},
 		{"state/save.lua", "st.used, st.waiting)", "st.used, st.gone)"},
 	}},
-	"the values have another name": {"pool/forget and restore", []edit{
-		general, generally,
-		{"state/fetch.lua", `"v"`, `"V"`},
-		{"state/save.lua", `"v"`, `"V"`},
-		{"pool_list.lua", `"v", "fmt"`, `"V", "fmt"`},
-		{"pool_refresh.lua", `"v", "fmt"`, `"V", "fmt"`},
-	}},
-	"the last fence and the expiry change places": {"pool/hand on in order", []edit{
+	"the values have another name": {"pool/life", slices.Concat(
+		[]edit{general, generally}, renamed(`"v"`, `"V"`, "state/fetch", "state/save"),
+		renamed(`"v", "fmt"`, `"V", "fmt"`, "pool_list", "pool_refresh"),
+	)},
+	"the last fence and the expiry change places": {"pool/stock", []edit{
 		general, generally,
 		{"state/load.lua", "local fmt, fence, exp,", "local fmt, exp, fence,"},
 		{"state/save.lua", "st.fence, st.exp,", "st.exp, st.fence,"},
 	}},
-	"holds are reckoned from elsewhere": {"semaphore/hand on in order", []edit{
+	"holds are reckoned from elsewhere": {"semaphore/life", []edit{
 		{"state/score.lua", "score_hold = 17592186044416", "score_hold = 35184372088832"},
 	}},
-	"a place has more digits": {"semaphore/hand on in order", []edit{
+	"a place has more digits": {"semaphore/life", []edit{
 		general,
 		{"line/place.lua", `place_ticket = "%013d"`, `place_ticket = "%015d"`},
 	}},
-	"a place and its claim have another mark between them": {"pool/hand on in order", []edit{
+	"a place and its claim have another mark between them": {"pool/life", []edit{
 		{"line/place.lua", `"^(%d+)%-(.+)$"`, `"^(%d+)%+(.+)$"`},
 		{"line/place.lua", `place_mark = "-"`, `place_mark = "+"`},
 	}},
-	"a thin name says when its hold ends": {"lock/hand on in order", []edit{
+	"a thin name says when its hold ends": {"lock/life", []edit{
 		{"state/thin.lua", "since + lease, 0", "since + 0, 0"},
 		{"line/thin.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
 		{"thin_acquire.lua", "if text and (", "if true or text and ("},
 		{"thin_renew.lua", "if not text or", "if true or not text or"},
 	}},
-	"two words of an owner's group change places": {"lock/enter once more", []edit{
+	"two words of an owner's group change places": {"lock/entries", []edit{
 		{"owner/group.lua", "own = tonumber(w[8]), deadline = tonumber(w[9])", "own = tonumber(w[9]), deadline = tonumber(w[8])"},
 		{"owner/group.lua", "int(s.own), int(s.deadline)", "int(s.deadline), int(s.own)"},
 	}},
-	"two words of a lock's entry change places": {"lock/enter once more", []edit{
+	"two words of a lock's entry change places": {"lock/entries", []edit{
 		{"owner/group.lua", "tonumber(w[i + 2]), tonumber(w[i + 3])", "tonumber(w[i + 3]), tonumber(w[i + 2])"},
 		{"owner/group.lua", "e.claim, e.kind, e.ext, e.at", "e.claim, e.kind, e.at, e.ext"},
 	}},
-	"two words of a node change places": {"lock/watch in a swarm", []edit{
+	"two words of a node change places": {"lock/swarm", []edit{
 		{"swarm/member.lua", "local run, ends, limit, label", "local run, limit, ends, label"},
 		{"swarm/member.lua", `ends .. " " .. limit`, `limit .. " " .. ends`},
 	}},
-	"two words of a resource change places": {"pool/rest, bind, replace", []edit{
+	"two words of a resource change places": {"pool/stock", []edit{
 		generally,
 		{"pool/item.lua", "local max, expiry, ends, pend, rev,", "local max, ends, expiry, pend, rev,"},
 		{"pool/item.lua", "i.max, i.expiry, i.ends, i.pend", "i.max, i.ends, i.expiry, i.pend"},
 	}},
-	"a resource leaves by another digit": {"pool/rest, bind, replace", []edit{
+	"a resource leaves by another digit": {"pool/stock", []edit{
 		{"pool/item.lua", `leaving = flags == "1" or flags == "3", own = flags + 0 > 1`, `leaving = flags + 0 > 1, own = flags == "1" or flags == "3"`},
 		{"pool/item.lua", "(i.leaving and 1 or 0) + (i.own and 2 or 0)", "(i.leaving and 2 or 0) + (i.own and 1 or 0)"},
 	}},
-	"free resources are linked the other way": {"pool/hand on in order", []edit{
-		generally,
-		{"pool/list.lua", `"n"`, `"N"`},
-		{"pool/pick.lua", `"n"`, `"N"`},
-		{"pool/open.lua", `"n"`, `"N"`},
-		{"pool_inspect.lua", `"n"`, `"N"`},
-	}},
-	"what a claim holds has another name": {"pool/hand on in order", []edit{
-		generally,
-		{"pool_acquire.lua", `"r:"`, `"R:"`},
-		{"pool_release.lua", `"r:"`, `"R:"`},
-		{"pool_renew.lua", `"r:"`, `"R:"`},
-		{"pool/open.lua", `"r:"`, `"R:"`},
-		{"pool/holding.lua", `"r:"`, `"R:"`},
-		{"pool/release.lua", `"r:"`, `"R:"`},
-		{"pool_swap.lua", `"r:"`, `"R:"`},
-		{"pool_inspect.lua", `"r:"`, `"R:"`},
-	}},
-	"two words of a binding change places": {"pool/hand on in order", []edit{
+	"free resources are linked the other way": {"pool/stock", append(
+		renamed(`"n"`, `"N"`, "pool/list", "pool/pick", "pool/open", "pool_inspect"), generally,
+	)},
+	"what a claim holds has another name": {"pool/life", append(renamed(`"r:"`, `"R:"`, "pool_acquire", "pool_release",
+		"pool_renew", "pool/open", "pool/holding", "pool/release", "pool_swap", "pool_inspect"), generally)},
+	"two words of a binding change places": {"pool/stock", []edit{
 		generally,
 		{"pool/binding.lua", `int(ends) .. " " .. key`, `key .. " " .. int(ends)`},
 		{"pool/binding.lua", `local ends, key = string.match(text or "", "^(%d+) (.*)$")`, `local key, ends = string.match(text or "", "^(.*) (%d+)$")`},
@@ -146,8 +138,7 @@ func TestAFormatThatChangesIsNoticed(t *testing.T) {
 	for what, mutant := range mutants {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			primitive, about, _ := strings.Cut(mutant.by, "/")
-			play, changed := plays[primitive][about], mutated(t, mutant.edits)
+			play, changed := plays[mutant.by], mutated(t, mutant.edits)
 			require.NotNil(t, play, mutant.by)
 			require.Empty(t, perform(t, changed, changed, unread(play)), "beside itself")
 			failure := perform(t, changed, was.library, play)

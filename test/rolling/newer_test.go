@@ -2,10 +2,12 @@ package rolling
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -18,44 +20,40 @@ import (
 // newerFormat is one that no release has.
 const newerFormat = 1000
 
-// raise puts all states of a kind on a format that is newer than all.
-func (w *world) raise(kind string) {
-	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:"+kind+":*:state").Build()).AsStrSlice()
+// newer is the command that puts a state on a format which is newer than all, nil where there is no state.
+func newer(redis rueidis.Client, key string) []string {
+	if text, err := redis.Do(bg, redis.B().Get().Key(key).Build()).ToString(); err == nil { // a thin name
+		return []string{"SET", key, fmt.Sprintf("f%d %s", newerFormat, text), "KEEPTTL"}
+	}
+	fields, err := redis.Do(bg, redis.B().Hgetall().Key(key).Build()).AsStrMap()
+	_, values, _ := strings.Cut(fields["v"], " ")
+	switch {
+	case err != nil || len(fields) == 0:
+		return nil
+	case values != "":
+		return []string{"HSET", key, "v", fmt.Sprint(newerFormat, " ", values)}
+	case fields["fence"] != "": // a guard has no format number: what is no fence is newer
+		return []string{"HSET", key, "fence", fmt.Sprint(newerFormat, ":", fields["fence"])}
+	}
+	return []string{"HSET", key, "fmt", fmt.Sprint(newerFormat)}
+}
+
+// raise puts all states on a newer format.
+func (w *world) raise() {
+	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:*:state").Build()).AsStrSlice()
 	w.ok(err)
 	require.NotEmpty(w, keys)
 	for _, key := range keys {
-		if text, err := w.redis.Do(bg, w.redis.B().Get().Key(key).Build()).ToString(); err == nil { // a thin name
-			w.do("SET", key, fmt.Sprintf("f%d %s", newerFormat, text), "KEEPTTL")
-		} else if values, err := w.redis.Do(bg, w.redis.B().Hget().Key(key).Field("v").Build()).ToString(); err == nil {
-			_, rest, _ := strings.Cut(values, " ")
-			w.do("HSET", key, "v", fmt.Sprint(newerFormat, " ", rest))
-		} else { // of a swarm
-			w.do("HSET", key, "fmt", fmt.Sprint(newerFormat))
-		}
+		w.do(newer(w.redis, key)...)
 	}
 }
 
-// kept is all that the server has of a kind, with when it expires.
-func (w *world) kept(kind string) map[string]string {
-	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:"+kind+":*").Build()).AsStrSlice()
+// kept is all that the server has of names, with when it expires.
+func (w *world) kept() string {
+	keys, err := w.redis.Do(bg, w.redis.B().Keys().Pattern("berth:*:{*").Build()).AsStrSlice()
 	w.ok(err)
-	all := map[string]string{}
-	for _, key := range keys {
-		fields := w.redis.Do(bg, w.redis.B().Hgetall().Key(key).Build())
-		if m, err := fields.AsStrMap(); err == nil {
-			all[key] = fmt.Sprint(m)
-		} else if text, err := w.redis.Do(bg, w.redis.B().Get().Key(key).Build()).ToString(); err == nil {
-			all[key] = text
-		} else {
-			line, err := w.redis.Do(bg, w.redis.B().Zrange().Key(key).Min("0").Max("-1").Withscores().Build()).AsZScores()
-			w.ok(err)
-			all[key] = fmt.Sprint(line)
-		}
-		ends, err := w.redis.Do(bg, w.redis.B().Pexpiretime().Key(key).Build()).AsInt64()
-		w.ok(err)
-		all[key] += fmt.Sprint(" ", ends)
-	}
-	return all
+	slices.Sort(keys)
+	return dump(w, w.redis, keys)
 }
 
 // refused wants the error of a call to say what is wrong.
@@ -64,130 +62,76 @@ func (w *world) refused(what string, err error) {
 	require.ErrorContains(w, err, fmt.Sprintf("has format %d, which this release does not know", newerFormat), what)
 }
 
-// newer are the plays of a process that meets a format which it does not know. Only
-// the first process acts: the second one has left what there is.
-var newer = map[string]play{
-	"semaphore": func(w *world, a, b *process) {
-		hold := a.permit(nil)
-		theirs := b.permit(nil)
-		token, err := hold.Detach(bg)
-		w.ok(err)
-		w.raise("sem")
-		before := w.kept("sem")
-		_, err = a.sem.TryAcquire(bg, nil)
-		w.refused("try", err)
-		_, err = a.sem.Acquire(bg, nil)
-		w.refused("acquire", err)
-		_, err = b.sem.Resume(bg, token)
-		w.refused("resume", err)
-		w.refused("renew", theirs.Renew(bg))
-		w.refused("resize", semaphore.NewOperator(a.Node).Resize(bg, name, 9, nil))
-		_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Sem, Name: name, Claim: theirs.ID()})
-		w.refused("force", err)
-		w.refused("release", theirs.Release(bg))
-		w.pass(2 * lease)
-		require.Equal(w, before, w.kept("sem"), "nothing was written")
-	},
-	"pool": func(w *world, a, b *process) {
-		a.fill("r1", "r2", "r3")
-		token, err := a.resource("r1", nil).Detach(bg)
-		w.ok(err)
-		theirs := b.resource("r2", nil)
-		w.raise("pool")
-		before := w.kept("pool")
-		_, err = a.pool.TryAllocate(bg, nil)
-		w.refused("try", err)
-		_, err = a.pool.Allocate(bg, &allocator.AllocateOptions{Bind: "job"})
-		w.refused("allocate", err)
-		_, err = a.pool.Resume(bg, token)
-		w.refused("resume", err)
-		w.refused("renew", theirs.Renew(bg))
-		w.refused("swap", theirs.Swap(bg))
-		_, err = a.pool.Add(bg, []string{"r4"}, nil)
-		w.refused("add", err)
-		_, err = a.pool.Remove(bg, []string{"r1"})
-		w.refused("remove", err)
-		_, err = a.pool.Replace(bg, []string{"r4"}, nil)
-		w.refused("replace", err)
-		_, err = a.pool.Clear(bg)
-		w.refused("clear", err)
-		w.refused("rest", a.pool.Rest(bg, "r1", second, "", nil))
-		w.refused("bind", a.pool.Bind(bg, "job", "r1", nil))
-		w.refused("unbind", a.pool.Unbind(bg, "job"))
-		_, err = a.pools.Resource(bg, name, "r1")
-		w.refused("resource", err)
-		_, err = a.pools.Inspect(bg, name)
-		w.refused("inspect", err)
-		_, err = a.Operator().Sweep(bg, keyspace.Pool, name)
-		w.refused("sweep", err)
-		_, err = a.Operator().Release(bg, berth.Target{Kind: keyspace.Pool, Name: name, Claim: theirs.ID()})
-		w.refused("by id", err)
-		w.refused("release", theirs.Release(bg))
-		w.pass(2 * lease)
-		require.Equal(w, before, w.kept("pool"), "nothing was written")
-	},
-	"thin lock and swarm": func(w *world, a, b *process) { locksAreRefused(w, a, b, false) },
-	"fat lock and swarm":  func(w *world, a, b *process) { locksAreRefused(w, a, b, true) },
-	"semaphore, while it holds and waits": func(w *world, a, b *process) {
-		hold, other := a.permit(nil), b.permit(&semaphore.AcquireOptions{Weight: 2})
-		waits := a.permitQueued(nil)
-		w.raise("sem")
-		before := w.kept("sem")
-		w.pass(lease / 2)
-		require.True(w, over(waits), "it is told with its next heartbeat")
-		w.refused("wait", waits.err)
-		w.pass(lease)
-		for _, h := range []permit{hold, other} {
-			require.ErrorIs(w, h.Err(), berth.ErrLost, "what cannot be renewed ends")
-		}
-		w.pass(lease)
-		require.Equal(w, before, w.kept("sem"), "nothing was written")
-	},
-}
+// of is the error of a call.
+func of(_ any, err error) error { return err }
 
-func locksAreRefused(w *world, a, b *process, fat bool) {
-	w.ok(a.Swarm().Start(bg))
-	w.ok(a.Swarm().Stop(bg))
-	w.ok(b.Swarm().Start(bg))
-	hold := a.lock("job", nil)
-	if fat {
-		b.lockQueued("", nil).stop()
-		w.pass(second)
-	}
-	w.raise("lock")
-	w.raise("swarm")
-	before := w.kept("lock")
-	maps.Copy(before, w.kept("swarm"))
-	_, err := a.locks.TryLock(bg, name, nil)
-	w.refused("try", err)
-	_, err = a.locks.Lock(bg, name, nil)
-	w.refused("lock", err)
-	_, err = b.locks.Lock(berth.WithOwner(bg, "job"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-	w.refused("enter once more", err)
-	w.refused("renew", hold.Renew(bg))
-	w.refused("extend", hold.Extend(bg, second))
-	w.refused("force extend", qlock.NewOperator(b.Node).Extend(bg, name, second))
-	_, err = b.Operator().Release(bg, berth.Target{Kind: keyspace.Lock, Name: name})
-	w.refused("force release", err)
-	_, err = hold.Detach(bg)
-	w.refused("detach", err)
-	w.refused("release", hold.Release(bg))
-	require.ErrorIs(w, b.Swarm().ProbeNow(bg), berth.ErrIncompatible)
-	w.pass(2 * lease)
-	after := w.kept("lock")
-	maps.Copy(after, w.kept("swarm"))
-	require.Equal(w, before, after, "nothing was written")
-}
-
-// Every call of a process that meets a newer format says so, and writes nothing.
+// A process that meets a newer format says so with every call, and writes nothing: of a fat name, where somebody waits, and
+// of a thin one.
 func TestAClientSaysWhichFormatItDoesNotKnow(t *testing.T) {
-	for _, r := range releases(t) {
-		library := r.library
-		for what, play := range newer {
-			t.Run(r.version+"/"+what, func(t *testing.T) {
+	for _, f := range []faced{sems, locks, pools} {
+		for _, waited := range []bool{false, true} {
+			t.Run(fmt.Sprint(f.kind, ", waited for: ", waited), func(t *testing.T) {
 				t.Parallel()
-				require.Empty(t, perform(t, library, library, play))
+				require.Empty(t, perform(t, nil, nil, func(w *world, a, b *process) { f.meets(w, a, b, waited) }))
 			})
 		}
 	}
+}
+
+func (f faced) meets(w *world, a, b *process, waited bool) {
+	if f.kind == keyspace.Pool {
+		a.fill("r1")
+	}
+	w.ok(b.Swarm().Start(bg))
+	hold, lost := f.take(a), handle(nil)
+	var line *wait
+	switch {
+	case waited:
+		line = f.queue(b)
+	case f.kind == keyspace.Lock:
+		lost = take(w)(b.locks.TryLock(bg, "other", nil))
+	}
+	w.raise()
+	before := w.kept()
+	w.refused("try", of(f.try(b)))
+	w.refused("acquire", of(f.acquire(bg, b)))
+	token := berth.Token{Kind: f.kind, Namespace: "berth", Name: name, Claim: "theirs", Node: "x"}
+	w.refused("resume", of(f.resume(b, token)))
+	w.refused("renew", hold.Renew(bg))
+	target := berth.Target{Kind: f.kind, Name: name, Claim: hold.ID()}
+	w.refused("force release", of(b.Operator().Release(bg, target)))
+	w.refused("want", of(b.Operator().Want(bg, target)))
+	w.refused("pause", b.Operator().Pause(bg, f.kind, name, time.Minute, ""))
+	w.refused("sweep", of(b.Operator().Sweep(bg, f.kind, name)))
+	require.ErrorIs(w, b.Swarm().ProbeNow(bg), berth.ErrIncompatible)
+	switch f.kind {
+	case keyspace.Sem:
+		w.refused("resize", semaphore.NewOperator(b.Node).Resize(bg, name, 9, nil))
+	case keyspace.Lock:
+		w.refused("extend", hold.(*qlock.Lock).Extend(bg, second))
+		w.refused("force extend", qlock.NewOperator(b.Node).Extend(bg, name, second))
+	case keyspace.Pool:
+		w.refused("swap", hold.(*allocator.Allocation[string]).Swap(bg))
+		w.refused("add", of(b.pool.Add(bg, []string{"r4"}, nil)))
+		w.refused("remove", of(b.pool.Remove(bg, []string{"r1"})))
+		w.refused("replace", of(b.pool.Replace(bg, []string{"r4"}, nil)))
+		w.refused("clear", of(b.pool.Clear(bg)))
+		w.refused("rest", b.pool.Rest(bg, "r1", second, "", nil))
+		w.refused("bind", b.pool.Bind(bg, "job", "r1", nil))
+		w.refused("unbind", b.pool.Unbind(bg, "job"))
+		w.refused("resource", of(b.pools.Resource(bg, name, "r1")))
+		w.refused("inspect", of(b.pools.Inspect(bg, name)))
+		w.refused("settings", b.pools.Set(bg, name, "", allocator.Settings{MaxSharers: 2}))
+	}
+	w.refused("detach", of(hold.Detach(bg)))
+	w.refused("release", hold.Release(bg))
+	w.pass(2 * lease)
+	if line != nil {
+		require.True(w, line.over(), "it is told with its next heartbeat")
+		w.refused("wait", line.err)
+	}
+	if lost != nil {
+		require.ErrorIs(w, lost.Err(), berth.ErrLost, "what cannot be renewed ends")
+	}
+	require.Equal(w, before, w.kept(), "nothing was written")
 }

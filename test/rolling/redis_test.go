@@ -3,7 +3,6 @@ package rolling
 import (
 	"context"
 	"strconv"
-	"sync"
 
 	"github.com/redis/rueidis"
 
@@ -14,75 +13,37 @@ import (
 // it is given to run is sent as the other release has it.
 type older struct {
 	rueidis.Client
-	swap *swap
+	other map[string]*scriptkit.Script // by the SHA and the source of today's
 }
 
-// swap knows the scripts of a release by those of today that they stand for.
-type swap struct {
-	bySHA, bySource map[string]*scriptkit.Script
-
-	// keep says that a call is sent as today's; nil for none. With it, the scripts of
-	// the release must have been loaded: an EVAL is left as it is.
-	keep func(script string) bool
-
-	mu  sync.Mutex
-	ran map[string]int // guarded by mu: how often each script was sent
-}
-
-func newSwap(from, to *scriptkit.Library) *swap {
-	s := &swap{
-		bySHA: map[string]*scriptkit.Script{}, bySource: map[string]*scriptkit.Script{}, ran: map[string]int{},
-	}
-	for _, script := range from.Scripts() {
-		if other := find(to, script.Name); other != nil {
-			s.bySHA[script.SHA], s.bySource[script.Source()] = other, other
+// beside puts a client of today back to the release.
+func beside(redis rueidis.Client, release *scriptkit.Library) rueidis.Client {
+	o := &older{redis, map[string]*scriptkit.Script{}}
+	for _, script := range today.library.Scripts() {
+		if other := find(release, script.Name); other != nil {
+			o.other[script.SHA], o.other[script.Source()] = other, other
 		}
 	}
-	return s
-}
-
-// client puts a client of today back to the release.
-func (s *swap) client(redis rueidis.Client) rueidis.Client { return &older{redis, s} }
-
-// count is how many calls of a script were sent as the release has it.
-func (s *swap) count(script string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ran[script]
-}
-
-// total is how many calls were sent as the release has them.
-func (s *swap) total() (calls int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range s.ran {
-		calls += n
-	}
-	return calls
-}
-
-func (s *swap) note(script string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ran[script]++
+	return o
 }
 
 // Do runs a command; a script is the release's own.
-func (c *older) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
+func (o *older) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
 	words := command.Commands()
-	if len(words) < 3 {
-		return c.Client.Do(ctx, command)
+	if len(words) < 3 || o.other[words[1]] == nil {
+		return o.Client.Do(ctx, command)
 	}
-	bySHA, bySource := c.swap.bySHA[words[1]], c.swap.bySource[words[1]]
+	script, arg := o.other[words[1]], []string(nil)
 	keys, err := strconv.Atoi(words[2])
+	if err == nil {
+		words, arg = words[:3+keys], words[3+keys:]
+	}
 	switch {
 	case err != nil:
-	case words[0] == "EVALSHA" && bySHA != nil && (c.swap.keep == nil || !c.swap.keep(bySHA.Name)):
-		c.swap.note(bySHA.Name)
-		command = c.B().Evalsha().Sha1(bySHA.SHA).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
-	case words[0] == "EVAL" && bySource != nil && (c.swap.keep == nil || !c.swap.keep(bySource.Name)):
-		c.swap.note(bySource.Name)
-		command = c.B().Eval().Script(bySource.Source()).Numkeys(int64(keys)).Key(words[3 : 3+keys]...).Arg(words[3+keys:]...).Build()
+	case words[0] == "EVALSHA":
+		command = o.B().Evalsha().Sha1(script.SHA).Numkeys(int64(keys)).Key(words[3:]...).Arg(arg...).Build()
+	case words[0] == "EVAL":
+		command = o.B().Eval().Script(script.Source()).Numkeys(int64(keys)).Key(words[3:]...).Arg(arg...).Build()
 	}
-	return c.Client.Do(ctx, command)
+	return o.Client.Do(ctx, command)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,9 +27,10 @@ import (
 )
 
 const (
-	lease  = 6 * time.Second // of all processes in a play
-	second = time.Second
-	name   = "rolled" // what is contended for
+	lease    = 6 * time.Second // of all processes in a play
+	second   = time.Second
+	name     = "rolled" // what is contended for
+	capacity = 3        // of a semaphore
 )
 
 // world is a server in virtual time, where processes of two releases meet. It is the
@@ -76,7 +78,7 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 		w.redis, err = w.server.Client(link.RarePings)
 		require.NoError(t, err)
 		w.closing = append(w.closing, w.redis.Close)
-		w.redis = w.record(w.redis)
+		w.redis = w.record(w.redis, new(atomic.Bool))
 		w.reader, err = inspect.New(w.redis, inspect.Config{})
 		require.NoError(t, err)
 		defer func() {
@@ -89,10 +91,10 @@ func perform(t *testing.T, a, b *scriptkit.Library, play func(w *world, a, b *pr
 	return failure
 }
 
-// record has the tapes record what a client sends.
-func (w *world) record(redis rueidis.Client) rueidis.Client {
+// record has the tapes record what a client sends until it is dead.
+func (w *world) record(redis rueidis.Client, dead *atomic.Bool) rueidis.Client {
 	for _, tape := range w.tapes {
-		redis = &recorder{redis, tape}
+		redis = &recorder{redis, tape, dead}
 	}
 	return redis
 }
@@ -102,6 +104,7 @@ type process struct {
 	*node.Node
 	w     *world
 	wire  *link.Link
+	dead  atomic.Bool
 	sem   *semaphore.Semaphore
 	locks *qlock.Locks
 	pool  *allocator.Pool[string]
@@ -114,20 +117,44 @@ func (w *world) process(release *scriptkit.Library) *process {
 	redis, err := w.server.Client(link.RarePings, p.wire.Wrap)
 	require.NoError(w, err)
 	w.closing = append(w.closing, redis.Close)
-	redis = w.record(redis)
+	redis = w.record(redis, &p.dead)
 	if release != nil {
-		redis = newSwap(today.library, release).client(redis)
+		redis = beside(redis, release)
 	}
 	p.Node, err = node.New(redis, node.Config{Lease: lease, Swarm: node.SwarmConfig{FlushEvery: -1}})
 	require.NoError(w, err)
 	w.closing = append(w.closing, func() { _ = p.Close(context.Background()) }) // of one that died nothing can be given back
-	p.sem, p.locks = semaphore.New(p.Node, name, 3, nil), qlock.New(p.Node, &qlock.Config{Lease: lease})
+	p.sem, p.locks = semaphore.New(p.Node, name, capacity, nil), qlock.New(p.Node, &qlock.Config{Lease: lease})
 	p.pool, p.pools = allocator.New(p.Node, name, allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	return p
 }
 
-// die ends the process: nothing of it reaches the server any more.
-func (p *process) die() { p.wire.Cut() }
+// die ends the process: nothing of it reaches the server any more, until it is back.
+func (p *process) die() {
+	p.dead.Store(true)
+	p.wire.Cut()
+}
+
+func (p *process) back() {
+	p.dead.Store(false)
+	p.wire.Mend()
+}
+
+// unread is the play without what is read by Go. The scripts of a mutant have another format than
+// the Go code beside them, which a whole release would have changed as well.
+func unread(p play) play {
+	return func(w *world, a, b *process) {
+		w.unread = true
+		p(w, a, b)
+	}
+}
+
+// read reads what there is. No script is needed for it, so each release reads the same.
+func (w *world) read(look func()) {
+	if !w.unread {
+		look()
+	}
+}
 
 // pass lets time pass, and everything that happens then.
 func (w *world) pass(d time.Duration) {
@@ -155,7 +182,7 @@ func all[T any](w *world, seq iter.Seq2[T, error]) (items []T) {
 	return items
 }
 
-// look reads the name; no script is needed for it, so each release reads the same.
+// look reads the name.
 func (w *world) look(kind keyspace.Kind) inspect.Name {
 	n, err := w.reader.Name(bg, kind, name)
 	w.ok(err)
@@ -177,30 +204,27 @@ func (w *world) waiters(kind keyspace.Kind) []berth.Waiter {
 
 // handle is what all handles share.
 type handle interface {
-	comparable
 	Release(ctx context.Context) error
 	Renew(ctx context.Context) error
 	Detach(ctx context.Context) (berth.Token, error)
 	Err() error
 	Fence() int64
 	ID() string
-	Left() time.Duration
-	Context() context.Context
 }
 
 // wait is an acquire on its way.
-type wait[H handle] struct {
+type wait struct {
 	w    *world
 	done chan struct{} // closed when it has returned
-	got  H
+	got  handle
 	err  error
 	stop context.CancelFunc
 }
 
 // queue begins an acquire that has to wait, and lets it take its place.
-func queue[H handle](w *world, acquire func(ctx context.Context) (H, error)) *wait[H] {
+func (w *world) queue(acquire func(ctx context.Context) (handle, error)) *wait {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &wait[H]{w: w, done: make(chan struct{}), stop: stop}
+	q := &wait{w: w, done: make(chan struct{}), stop: stop}
 	w.closing = append(w.closing, stop)
 	go func() {
 		defer close(q.done)
@@ -211,47 +235,47 @@ func queue[H handle](w *world, acquire func(ctx context.Context) (H, error)) *wa
 	return q
 }
 
-// waits wants the acquire not to have returned.
-func (q *wait[H]) waits() {
+func (q *wait) over() bool {
 	select {
 	case <-q.done:
-		require.FailNow(q.w, "it waits", "it returned %v", q.err)
+		return true
 	default:
+		return false
 	}
 }
 
+// waits wants the acquire not to have returned.
+func (q *wait) waits() { require.False(q.w, q.over(), "it waits") }
+
 // granted wants the acquire to have been granted by now, with a fence behind after.
-func (q *wait[H]) granted(after int64) H {
-	synctest.Wait()
+func (q *wait) granted(after int64) handle {
 	q.w.pass(10 * time.Millisecond) // a confirming call takes its time
-	select {
-	case <-q.done:
-	default:
-		require.FailNow(q.w, "it has not been granted")
-	}
+	require.True(q.w, q.over(), "it has not been granted")
 	q.w.ok(q.err)
 	require.Greater(q.w, q.got.Fence(), after, "fences rise")
 	return q.got
 }
 
-// take acquires what is free.
-func take[H handle](w *world, h H, err error) H {
-	w.ok(err)
-	return h
+// take wants what a call acquires.
+func take(w *world) func(handle, error) handle {
+	return func(h handle, err error) handle {
+		w.ok(err)
+		return h
+	}
 }
 
 // lives wants holds that still hold.
-func lives[H handle](w *world, holds ...H) {
+func lives(w *world, holds ...handle) {
 	for _, h := range holds {
 		w.ok(h.Err())
-		w.ok(h.Renew(context.Background()))
+		w.ok(h.Renew(bg))
 	}
 }
 
 // giveBack releases holds.
-func giveBack[H handle](w *world, holds ...H) {
+func giveBack(w *world, holds ...handle) {
 	for _, h := range holds {
-		w.ok(h.Release(context.Background()))
+		w.ok(h.Release(bg))
 	}
 	synctest.Wait()
 }

@@ -30,6 +30,11 @@ type mutant struct {
 	skew  []int    // by how many ms the clock of each worker is off, where the mutant goes by it
 }
 
+// breaks is a mutant whose workers' clocks are right.
+func breaks(name string, in *scene, rules []string, broke ...change) mutant {
+	return mutant{name: name, broke: broke, scene: in, rules: rules}
+}
+
 // change replaces a text in a file of the library. The text must be in it once, so
 // that no mutant is left behind by a change of what it breaks. One program holds the Go
 // code of all mutants, so what comes into Go code has both ways: the word broken in it is
@@ -230,78 +235,46 @@ var commonMutants = []mutant{
 		name: "deadlines go by the process's clock, which is ahead", scene: calm, skew: []int{0, 1100, 2200},
 		rules: []string{checker.Capacity, checker.Linearizable}, broke: processClock,
 	},
-	{
-		name: "a late release takes away what somebody else holds", scene: stopping, rules: []string{checker.Capacity, checker.Refused},
-		broke: []change{{"scripts/line/release.lua", "  local r = known and record_read(known)\n", "  local r = known and record_read(known)\n" + anyHolder}},
-	},
-	{
-		name: "a forced release takes away what somebody else holds", scene: busy, rules: []string{checker.Refused},
-		broke: []change{{
-			"scripts/line/force.lua", "  local r, word = known and record_read(known), \"released\"\n",
-			"  local r, word = known and record_read(known), \"released\"\n" + anyHolder,
-		}},
-	},
-	{
-		name: "the local deadline is later than the server's", scene: cut, rules: []string{checker.Capacity},
-		broke: []change{{"internal/heartbeat/heartbeat.go", margin, "\tif broken {\n\t\treturn -lease / 20\n\t}\n" + margin}},
-	},
-	{
-		name: "a cancel does not wait for the acquire's reply", scene: overtaken, rules: []string{checker.Left},
-		broke: []change{{
-			"internal/engine/release.go", "func (e *Engine) remove(c *Claim) error {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
-			"func (e *Engine) remove(c *Claim) error {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
-		}},
-	},
-	{
-		name: "a cancel leaves no tombstone", scene: unanswered, rules: []string{checker.Left},
-		broke: []change{{"internal/engine/release.go", "\tif c.see().news.lost {\n", "\tif c.see().news.lost && !broken {\n"}},
-	},
-	{
-		name: "a heartbeat moves the place", scene: crowded, rules: []string{checker.Order},
-		broke: []change{{"scripts/line/renew.lua", beaten, movedPlace + beaten}},
-	},
-	{
-		name: "a hand-off gives the last fence again", scene: calm, rules: []string{checker.Fence},
-		broke: []change{
-			{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-			{"scripts/fast/handoff.lua", fastGranted, "  p.us = string.sub(text, 3, 18)\n" + fastGranted},
-		},
-	},
-	{
-		name: "a push sets the deadline anew", scene: cut, rules: []string{checker.Capacity},
-		broke: []change{{
-			"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
-			"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
-		}},
-	},
-	{
-		name: "an arrival passes who waits for more", scene: busy, rules: []string{checker.Order},
-		broke: []change{{
-			"scripts/kind/semaphore.lua", "  local claim, r = head(at, st, budget, arrival)\n", `  if arrival then
+	breaks("a late release takes away what somebody else holds", stopping, []string{checker.Capacity, checker.Refused},
+		change{"scripts/line/release.lua", "  local r = known and record_read(known)\n", "  local r = known and record_read(known)\n" + anyHolder}),
+	breaks("a forced release takes away what somebody else holds", busy, []string{checker.Refused}, change{
+		"scripts/line/force.lua", "  local r, word = known and record_read(known), \"released\"\n",
+		"  local r, word = known and record_read(known), \"released\"\n" + anyHolder,
+	}),
+	breaks("the local deadline is later than the server's", cut, []string{checker.Capacity},
+		change{"internal/heartbeat/heartbeat.go", margin, "\tif broken {\n\t\treturn -lease / 20\n\t}\n" + margin}),
+	breaks("a cancel does not wait for the acquire's reply", overtaken, []string{checker.Left}, change{
+		"internal/engine/release.go", "func (e *Engine) remove(c *Claim) error {\n\tc.calls.Lock()\n\tdefer c.calls.Unlock()\n",
+		"func (e *Engine) remove(c *Claim) error {\n\tif !broken {\n\t\tc.calls.Lock()\n\t\tdefer c.calls.Unlock()\n\t}\n",
+	}),
+	breaks("a cancel leaves no tombstone", unanswered, []string{checker.Left},
+		change{"internal/engine/release.go", "\tif c.see().news.lost {\n", "\tif c.see().news.lost && !broken {\n"}),
+	breaks("a heartbeat moves the place", crowded, []string{checker.Order},
+		change{"scripts/line/renew.lua", beaten, movedPlace + beaten}),
+	breaks("a hand-off gives the last fence again", calm, []string{checker.Fence},
+		change{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
+		change{"scripts/fast/handoff.lua", fastGranted, "  p.us = string.sub(text, 3, 18)\n" + fastGranted}),
+	breaks("a push sets the deadline anew", cut, []string{checker.Capacity}, change{
+		"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
+		"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
+	}),
+	breaks("an arrival passes who waits for more", busy, []string{checker.Order}, change{
+		"scripts/kind/semaphore.lua", "  local claim, r = head(at, st, budget, arrival)\n", `  if arrival then
     return arrival.claim, arrival.r, arrival.r.weight <= st.cap - st.used
   end
   local claim, r = head(at, st, budget, arrival)
 `,
-		}},
-	},
-	{
-		name: "who comes last is served first", scene: calm, rules: []string{checker.Order},
-		broke: []change{
-			{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
-			{"scripts/fast/acquire.lua", "if not queues or", "if true or not queues or"},
-			{"scripts/owner/place.lua", `if ask.access == "lifo" then`, "if true then"},
-		},
-	},
-	{
-		name: "capacity counts claims and not their weight", scene: busy, rules: []string{checker.Capacity},
-		broke: []change{
-			{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
-			{"scripts/state/record.lua", "terms = terms, weight = tonumber(weight)", "terms = terms, weight = 1"},
-			{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n  weight = 1\n"},
-			{"scripts/fast/release.lua", "used - weight", "used - 1"},
-			{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"},
-		},
-	},
+	}),
+	breaks("who comes last is served first", calm, []string{checker.Order},
+		change{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
+		change{"scripts/fast/acquire.lua", "if not queues or", "if true or not queues or"},
+		change{"scripts/owner/place.lua", `if ask.access == "lifo" then`, "if true then"}),
+	breaks("capacity counts claims and not their weight", busy, []string{checker.Capacity},
+		change{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
+		change{"scripts/state/record.lua", "terms = terms, weight = tonumber(weight)", "terms = terms, weight = 1"},
+		change{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n  weight = 1\n"},
+		change{"scripts/fast/release.lua", "used - weight", "used - 1"},
+		change{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"}),
 	{
 		name: "a resource is given to two", scene: calm, rules: []string{checker.Capacity},
 		broke: []change{
@@ -311,80 +284,44 @@ var commonMutants = []mutant{
 			{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}, // else it is in the list twice
 		},
 	},
-	{
-		name: "the end of an inner entry frees the lock", scene: busy, rules: []string{checker.Capacity},
-		broke: []change{{
-			"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
-			"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
-		}},
-	},
-	{
-		name: "a closed node leaves a goroutine", scene: calm, rules: []string{checker.Leak},
-		broke: []change{{"internal/heartbeat/engine.go", "\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n", "\tif broken {\n\t\te.mu.Unlock()\n\t\treturn\n\t}\n\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n"}},
-	},
-	{
-		name: "a closed node leaves its subscription", scene: calm, rules: []string{checker.Leak},
-		broke: []change{{"internal/wake/wake.go", "\th.cancel()\n\th.tasks.Wait()\n", "\tif broken {\n\t\treturn\n\t}\n\th.cancel()\n\th.tasks.Wait()\n"}},
-	},
-	{
-		name: "a hold ends though its renewals are answered", scene: busy, rules: []string{checker.Unharmed},
-		broke: []change{{"internal/heartbeat/heartbeat.go", margin, "\tif broken {\n\t\treturn lease - 12*time.Millisecond\n\t}\n" + margin}},
-	},
-	{
-		name: "nobody is told of a grant", scene: busy, rules: []string{checker.WakeUp},
-		broke: []change{{"scripts/wake/publish.lua", `redis.pcall("PUBLISH"`, `tostring("PUBLISH"`}},
-	},
-	{
-		name: "priorities are ignored", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = 0\n\t}\n\t" + ofPriority}},
-	},
-	{
-		name: "the lowest priority comes first", scene: busy, rules: []string{checker.Order},
-		broke: []change{{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = -priority\n\t}\n\t" + ofPriority}},
-	},
-	{
-		name: "nobody sweeps what has expired", scene: killed, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/line/expire.lua", "= expire_holds(at, st, budget)", "= nil"}},
-	},
-	{
-		name: "a hold is renewed by an answer that names another grant", scene: rewound, rules: []string{checker.Agreement, checker.Capacity},
-		broke: []change{{"internal/engine/rules_hold.go", "case ev.gift == m.grant.gift:", "case broken || ev.gift == m.grant.gift:"}},
-	},
-	{
-		name: "an answer that comes late is thrown away", scene: delayed, rules: []string{checker.Unharmed},
-		broke: []change{{"internal/heartbeat/flush.go", "\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n", "\tif broken {\n\t\tf.until = f.batches[0].limit\n\t}\n\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n"}},
-	},
-	{
-		name: "a push is believed that proves itself by nothing", scene: forged, rules: []string{checker.Capacity, checker.Fence},
-		broke: []change{{"internal/engine/rules_wait.go", `if m.news.secret != "" && ev.text == m.news.secret {`, `if broken || m.news.secret != "" && ev.text == m.news.secret {`}},
-	},
-	{
-		name: "a damaged resource stops its pool", scene: rubbish, rules: []string{checker.Unharmed},
-		broke: []change{{"scripts/pool/pick.lua", "  if dropped then\n", "  if dropped then\n    error(key)\n"}},
-	},
-	{
-		name: "what a deleted line has lost counts for good", scene: deleted, rules: []string{checker.Stuck},
-		broke: []change{
-			{"scripts/line/leave.lua", "    recount(at, st)\n", "    local _ = recount\n"},
-			{"scripts/state/open.lua", "if st.form and not top then", "if false then"},
-			{"scripts/line/expire.lua", "st.used, st.forever = 0, 0", "st.forever = 0"},
-		},
-	},
-	{
-		name: "a thin hold is given to two", scene: sparse, rules: []string{checker.Capacity},
-		broke: []change{{"scripts/thin_acquire.lua", "if text and (#text ~= 16 or", "if text and false and (#text ~= 16 or"}},
-	},
-	{
-		name: "a thin hold outlives its lease", scene: sparse, rules: []string{checker.Stuck},
-		broke: []change{{
-			"scripts/state/thin.lua", "    if held > ms then\n",
-			"    if held <= ms then\n      held, st.thin.held = ms + 60000, ms + 60000\n    end\n    if held > ms then\n",
-		}},
-	},
-	{
-		name: "a name that becomes fat loses its hold", scene: sparse, rules: []string{checker.Capacity, checker.Unharmed},
-		broke: []change{{"scripts/state/fatten.lua", "  local hold, anew = st.thin, ", "  st.used, st.due = 0, 0\n  local hold, anew = nil, "}},
-	},
+	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
+		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
+		"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
+	}),
+	breaks("a closed node leaves a goroutine", calm, []string{checker.Leak},
+		change{"internal/heartbeat/engine.go", "\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n", "\tif broken {\n\t\te.mu.Unlock()\n\t\treturn\n\t}\n\te.cancel()\n\te.mu.Unlock()\n\te.tasks.Wait()\n"}),
+	breaks("a closed node leaves its subscription", calm, []string{checker.Leak},
+		change{"internal/wake/wake.go", "\th.cancel()\n\th.tasks.Wait()\n", "\tif broken {\n\t\treturn\n\t}\n\th.cancel()\n\th.tasks.Wait()\n"}),
+	breaks("a hold ends though its renewals are answered", busy, []string{checker.Unharmed},
+		change{"internal/heartbeat/heartbeat.go", margin, "\tif broken {\n\t\treturn lease - 12*time.Millisecond\n\t}\n" + margin}),
+	breaks("nobody is told of a grant", busy, []string{checker.WakeUp},
+		change{"scripts/wake/publish.lua", `redis.pcall("PUBLISH"`, `tostring("PUBLISH"`}),
+	breaks("priorities are ignored", busy, []string{checker.Order},
+		change{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = 0\n\t}\n\t" + ofPriority}),
+	breaks("the lowest priority comes first", busy, []string{checker.Order},
+		change{"internal/line/reply.go", ofPriority, "if broken {\n\t\tpriority = -priority\n\t}\n\t" + ofPriority}),
+	breaks("nobody sweeps what has expired", killed, []string{checker.Stuck},
+		change{"scripts/line/expire.lua", "= expire_holds(at, st, budget)", "= nil"}),
+	breaks("a hold is renewed by an answer that names another grant", rewound, []string{checker.Agreement, checker.Capacity},
+		change{"internal/engine/rules_hold.go", "case ev.gift == m.grant.gift:", "case broken || ev.gift == m.grant.gift:"}),
+	breaks("an answer that comes late is thrown away", delayed, []string{checker.Unharmed},
+		change{"internal/heartbeat/flush.go", "\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n", "\tif broken {\n\t\tf.until = f.batches[0].limit\n\t}\n\tctx, cancel := context.WithTimeout(e.ctx, f.until)\n"}),
+	breaks("a push is believed that proves itself by nothing", forged, []string{checker.Capacity, checker.Fence},
+		change{"internal/engine/rules_wait.go", `if m.news.secret != "" && ev.text == m.news.secret {`, `if broken || m.news.secret != "" && ev.text == m.news.secret {`}),
+	breaks("a damaged resource stops its pool", rubbish, []string{checker.Unharmed},
+		change{"scripts/pool/pick.lua", "  if dropped then\n", "  if dropped then\n    error(key)\n"}),
+	breaks("what a deleted line has lost counts for good", deleted, []string{checker.Stuck},
+		change{"scripts/line/leave.lua", "    recount(at, st)\n", "    local _ = recount\n"},
+		change{"scripts/state/open.lua", "if st.form and not top then", "if false then"},
+		change{"scripts/line/expire.lua", "st.used, st.forever = 0, 0", "st.forever = 0"}),
+	breaks("a thin hold is given to two", sparse, []string{checker.Capacity},
+		change{"scripts/thin_acquire.lua", "if text and (#text ~= 16 or", "if text and false and (#text ~= 16 or"}),
+	breaks("a thin hold outlives its lease", sparse, []string{checker.Stuck}, change{
+		"scripts/state/thin.lua", "    if held > ms then\n",
+		"    if held <= ms then\n      held, st.thin.held = ms + 60000, ms + 60000\n    end\n    if held > ms then\n",
+	}),
+	breaks("a name that becomes fat loses its hold", sparse, []string{checker.Capacity, checker.Unharmed},
+		change{"scripts/state/fatten.lua", "  local hold, anew = st.thin, ", "  st.used, st.due = 0, 0\n  local hold, anew = nil, "}),
 	{
 		name: "a name that becomes thin forgets that its fence is in the future", scene: slower, rules: []string{checker.Fence},
 		broke: []change{
@@ -396,16 +333,11 @@ var commonMutants = []mutant{
 			{"scripts/fast/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
 		},
 	},
-	{
-		name: "a patrol drops the living", scene: crowded, rules: []string{checker.Unharmed},
-		broke: []change{{"scripts/line/dead.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}},
-	},
-	{
-		name: "a Random claim is drawn a place among those of a higher priority", scene: drawn, rules: []string{checker.Order},
-		broke: []change{{
-			"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
-		}},
-	},
+	breaks("a patrol drops the living", crowded, []string{checker.Unharmed},
+		change{"scripts/line/dead.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}),
+	breaks("a Random claim is drawn a place among those of a higher priority", drawn, []string{checker.Order}, change{
+		"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
+	}),
 }
 
 // noFastHandOff leaves all hand-offs to line/handoff.

@@ -15,6 +15,8 @@ import (
 	"github.com/berth-go/berth/test/torture/job"
 )
 
+const ms = time.Millisecond
+
 // fault is one thing that goes wrong.
 type fault struct {
 	name        string
@@ -36,7 +38,7 @@ func (r *round) anyWorker() (int, *worker) {
 // ofWorkers can be had everywhere.
 var ofWorkers = []*fault{
 	{
-		name: "worker killed (SIGKILL)", least: 100 * time.Millisecond, most: 1500 * time.Millisecond,
+		name: "worker killed (SIGKILL)", least: 100 * ms, most: 1500 * ms,
 		begin: func(r *round, record *history.Fault) func() {
 			_, w := r.anyWorker()
 			record.Process, record.Kills = w.job.Process, true
@@ -44,8 +46,8 @@ var ofWorkers = []*fault{
 			return nothing // the nemesis starts it again
 		},
 	},
-	{name: "worker stopped (SIGSTOP) for less than a lease", least: 100 * time.Millisecond, most: 700 * time.Millisecond, begin: stopped},
-	{name: "worker stopped (SIGSTOP) for more than a lease", least: 1200 * time.Millisecond, most: 2500 * time.Millisecond, begin: stopped},
+	{name: "worker stopped (SIGSTOP) for less than a lease", least: 100 * ms, most: 700 * ms, begin: stopped},
+	{name: "worker stopped (SIGSTOP) for more than a lease", least: 1200 * ms, most: 2500 * ms, begin: stopped},
 }
 
 func stopped(r *round, record *history.Fault) func() {
@@ -57,16 +59,16 @@ func stopped(r *round, record *history.Fault) func() {
 
 // ofNetworks need a proxy between a worker and the server.
 var ofNetworks = []*fault{
-	network("connections cut", 50*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.Cut() }),
-	network("connections reset", 10*time.Millisecond, 50*time.Millisecond, func(p *harness.Proxied, r *round) { p.Reset() }),
-	network("replies dropped", 100*time.Millisecond, 1500*time.Millisecond, func(p *harness.Proxied, r *round) { p.DropReplies() }),
-	network("replies delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
-		p.AddLatency(time.Duration(5+r.rng.IntN(400)) * time.Millisecond)
+	network("connections cut", 50*ms, 1500*ms, func(p *harness.Proxied, r *round) { p.Cut() }),
+	network("connections reset", 10*ms, 50*ms, func(p *harness.Proxied, r *round) { p.Reset() }),
+	network("replies dropped", 100*ms, 1500*ms, func(p *harness.Proxied, r *round) { p.DropReplies() }),
+	network("replies delayed", 500*ms, 2500*ms, func(p *harness.Proxied, r *round) {
+		p.AddLatency(time.Duration(5+r.rng.IntN(400)) * ms)
 	}),
-	network("requests delayed", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) {
-		p.AddRequestLatency(time.Duration(5+r.rng.IntN(400)) * time.Millisecond)
+	network("requests delayed", 500*ms, 2500*ms, func(p *harness.Proxied, r *round) {
+		p.AddRequestLatency(time.Duration(5+r.rng.IntN(400)) * ms)
 	}),
-	network("half-open partition", 500*time.Millisecond, 2500*time.Millisecond, func(p *harness.Proxied, r *round) { p.BlackHole() }),
+	network("half-open partition", 500*ms, 2500*ms, func(p *harness.Proxied, r *round) { p.BlackHole() }),
 }
 
 // network is a fault of the network of one worker, or, one time in four, of all.
@@ -90,55 +92,39 @@ func network(name string, least, most time.Duration, lay func(*harness.Proxied, 
 	}}
 }
 
+// onServer is a fault of a server.
+func onServer(name string, least, most time.Duration, begin func(*round, *history.Fault) func()) *fault {
+	return &fault{name: name, ofServer: true, least: least, most: most, begin: begin}
+}
+
+// unseen is what servers are told that nobody may notice.
+func unseen(name string, words ...string) *fault {
+	return onServer(name, 10*ms, 100*ms, func(r *round, record *history.Fault) func() {
+		record.Unseen = true
+		r.tell(words...)
+		return nothing
+	})
+}
+
 // ofServers can be had wherever there is a real server; in a Cluster all masters have
 // them, unless it is said otherwise.
 var ofServers = []*fault{
-	{
-		name: "CLIENT KILL", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Unseen = true
-			r.tell("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-			return nothing
-		},
-	},
-	{
-		name: "connections with a subscription cut", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Unseen = true
-			r.tell("CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes")
-			return nothing
-		},
-	},
-	{
-		name: "SCRIPT FLUSH", ofServer: true, least: 10 * time.Millisecond, most: 100 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Unseen = true
-			r.tell("SCRIPT", "FLUSH", "SYNC")
-			return nothing
-		},
-	},
-	{
-		name: "FLUSHALL", ofServer: true, least: 10 * time.Millisecond, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			r.tell("FLUSHALL")
-			record.LostNow()
-			return nothing
-		},
-	},
-	{
-		name: "server full", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
-		begin: func(r *round, _ *history.Fault) func() {
-			return r.tellFor([]string{"CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction"}, "CONFIG", "SET", "maxmemory", "0")
-		},
-	},
-	{
-		name: "pushes refused by the ACL", ofServer: true, least: 500 * time.Millisecond, most: 2 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Unseen = true
-			return r.tellFor([]string{"ACL", "SETUSER", "default", "resetchannels"}, "ACL", "SETUSER", "default", "allchannels")
-		},
-	},
+	unseen("CLIENT KILL", "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"),
+	unseen("connections with a subscription cut", "CLIENT", "KILL", "TYPE", "pubsub", "SKIPME", "yes"),
+	unseen("SCRIPT FLUSH", "SCRIPT", "FLUSH", "SYNC"),
+	onServer("FLUSHALL", 10*ms, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		r.tell("FLUSHALL")
+		record.LostNow()
+		return nothing
+	}),
+	onServer("server full", 200*ms, 2*time.Second, func(r *round, _ *history.Fault) func() {
+		return r.tellFor([]string{"CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction"}, "CONFIG", "SET", "maxmemory", "0")
+	}),
+	onServer("pushes refused by the ACL", 500*ms, 2*time.Second, func(r *round, record *history.Fault) func() {
+		record.Unseen = true
+		return r.tellFor([]string{"ACL", "SETUSER", "default", "resetchannels"}, "ACL", "SETUSER", "default", "allchannels")
+	}),
 	uneventful,
 }
 
@@ -152,7 +138,7 @@ var ofHands = []*fault{
 			defer i.close(r)
 			for range 20 {
 				r.forge(i)
-				r.wait(10*time.Millisecond, 40*time.Millisecond)
+				r.wait(10*ms, 40*ms)
 			}
 			return nothing
 		},
@@ -162,32 +148,30 @@ var ofHands = []*fault{
 }
 
 // overwritten is the item of a resource that nobody has.
-var overwritten = &fault{
-	name: "item of a free resource overwritten", ofServer: true, least: 300 * time.Millisecond, most: time.Second,
-	begin: func(r *round, record *history.Fault) func() {
-		record.Unseen = true // the other resources can be had
-		for record.Detail = ""; record.Detail == ""; r.wait(time.Millisecond, 5*time.Millisecond) {
-			record.Detail = r.overwrite("four")
-		}
-		return r.fill // which makes it whole
-	},
-}
+var overwritten = onServer("item of a free resource overwritten", 300*ms, time.Second, func(
+	r *round, record *history.Fault,
+) func() {
+	record.Unseen = true // the other resources can be had
+	for record.Detail = ""; record.Detail == ""; r.wait(ms, 5*ms) {
+		record.Detail = r.overwrite("four")
+	}
+	return r.fill // which makes it whole
+})
 
 // unlined is a line that is gone. That of a pool also has the ends of its rests and
 // bindings, which nothing brings back.
-var unlined = &fault{
-	name: "line of a semaphore or a lock deleted", ofServer: true, least: 10 * time.Millisecond, most: 500 * time.Millisecond,
-	begin: func(r *round, record *history.Fault) func() {
-		record.Amnesia, record.Detail = true, r.name()
-		for strings.HasPrefix(record.Detail, "pool:") {
-			record.Detail = r.name()
-		}
-		client := r.world.client
-		require.NoError(r, client.Do(r.within(auditLimit), client.B().Del().Key(r.ns+":"+record.Detail+":line").Build()).Error())
-		record.LostNow()
-		return nothing
-	},
-}
+var unlined = onServer("line of a semaphore or a lock deleted", 10*ms, 500*ms, func(
+	r *round, record *history.Fault,
+) func() {
+	record.Amnesia, record.Detail = true, r.name()
+	for strings.HasPrefix(record.Detail, "pool:") {
+		record.Detail = r.name()
+	}
+	client := r.world.client
+	require.NoError(r, client.Do(r.within(auditLimit), client.B().Del().Key(r.ns+":"+record.Detail+":line").Build()).Error())
+	record.LostNow()
+	return nothing
+})
 
 // forge publishes, to all who wait for some name or hold it, what no script has sent:
 // that they were granted what they do not hold, and that what they hold has ended. It
@@ -238,56 +222,41 @@ return head`
 // ofSingles are for a server that stands alone: a Sentinel would take one that does
 // not answer for dead.
 var ofSingles = []*fault{
-	paused("CLIENT PAUSE", 100*time.Millisecond, 1500*time.Millisecond),
-	paused("CLIENT PAUSE for longer than a call may take", 3200*time.Millisecond, 3600*time.Millisecond),
-	{
-		name: "server stopped (SIGSTOP)", ofServer: true, least: 100 * time.Millisecond, most: 700 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			masters := r.world.d.Masters(r)
-			s := masters[r.rng.IntN(len(masters))]
-			record.Detail = s.Addr
-			s.Stop(r)
-			return func() { s.Cont(r) }
-		},
-	},
-	{
-		name: "restart without persistence", ofServer: true, least: 0, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			s := r.world.d.Servers()[0]
-			s.Kill(r)
-			return func() { s.Restart(r) }
-		},
-	},
+	paused("CLIENT PAUSE", 100*ms, 1500*ms),
+	paused("CLIENT PAUSE for longer than a call may take", 3200*ms, 3600*ms),
+	onServer("server stopped (SIGSTOP)", 100*ms, 700*ms, func(r *round, record *history.Fault) func() {
+		masters := r.world.d.Masters(r)
+		s := masters[r.rng.IntN(len(masters))]
+		record.Detail = s.Addr
+		s.Stop(r)
+		return func() { s.Cont(r) }
+	}),
+	onServer("restart without persistence", 0, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		s := r.world.d.Servers()[0]
+		s.Kill(r)
+		return func() { s.Restart(r) }
+	}),
 	rewind,
-	{
-		name: "restart from an older snapshot", ofServer: true, least: 0, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			s := r.world.d.Servers()[0]
-			s.Snapshot(r)
-			r.wait(time.Second, 3*time.Second)
-			s.Restore(r)
-			record.LostNow()
-			return nothing
-		},
-	},
-	{
-		name: "server's clock set forward, and back", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true // what it takes for the end of a lease is none
-			r.world.d.SetClock(r, time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
-			return func() { r.world.d.SetClock(r, 0) }
-		},
-	},
-	{
-		name: "server's clock set back, and forward", ofServer: true, least: 200 * time.Millisecond, most: 2 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia, record.Behind = true, true
-			r.world.d.SetClock(r, -time.Duration(500+r.rng.IntN(4500))*time.Millisecond)
-			return func() { r.world.d.SetClock(r, 0) }
-		},
-	},
+	onServer("restart from an older snapshot", 0, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		s := r.world.d.Servers()[0]
+		s.Snapshot(r)
+		r.wait(time.Second, 3*time.Second)
+		s.Restore(r)
+		record.LostNow()
+		return nothing
+	}),
+	onServer("server's clock set forward, and back", 200*ms, 2*time.Second, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true // what it takes for the end of a lease is none
+		r.world.d.SetClock(r, time.Duration(500+r.rng.IntN(4500))*ms)
+		return func() { r.world.d.SetClock(r, 0) }
+	}),
+	onServer("server's clock set back, and forward", 200*ms, 2*time.Second, func(r *round, record *history.Fault) func() {
+		record.Amnesia, record.Behind = true, true
+		r.world.d.SetClock(r, -time.Duration(500+r.rng.IntN(4500))*ms)
+		return func() { r.world.d.SetClock(r, 0) }
+	}),
 }
 
 // paused has the server answer nobody.
@@ -307,14 +276,14 @@ func paused(name string, least, most time.Duration) *fault {
 // granted it. What remembers returns what makes the server forget, and that what heals.
 func forgets(name string, remember func(*round, *history.Fault) (lose func() (heal func()))) *fault {
 	return &fault{
-		name: name, ofServer: true, least: 2200 * time.Millisecond, most: 3 * time.Second,
+		name: name, ofServer: true, least: 2200 * ms, most: 3 * time.Second,
 		begin: func(r *round, record *history.Fault) func() {
 			record.Amnesia = true
 			r.command(job.Long)
-			r.wait(200*time.Millisecond, 500*time.Millisecond)
+			r.wait(200*ms, 500*ms)
 			lose := remember(r, record)
 			remembered := time.Now()
-			r.wait(50*time.Millisecond, 500*time.Millisecond) // what waits there is not dropped so soon
+			r.wait(50*ms, 500*ms) // what waits there is not dropped so soon
 			heal := lose()
 			r.command(fmt.Sprint(job.Part, " ", time.Since(remembered).Milliseconds()))
 			record.LostNow()
@@ -356,57 +325,42 @@ func cutOff(r *round, record *history.Fault) (lose func() (heal func())) {
 
 // ofSentinels: the data of a moment may be lost with a master.
 var ofSentinels = []*fault{
-	{
-		name: "failover by Sentinel (SIGKILL of the master)", ofServer: true, least: 0, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			r.world.d.Failover(r)
-			record.LostNow()
-			return func() { r.world.d.Rejoin(r) }
-		},
-	},
-	{
-		name: "failover by Sentinel (ordered)", ofServer: true, least: 0, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			r.world.d.Switchover(r)
-			return func() { r.world.d.Rejoin(r) }
-		},
-	},
+	onServer("failover by Sentinel (SIGKILL of the master)", 0, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		r.world.d.Failover(r)
+		record.LostNow()
+		return func() { r.world.d.Rejoin(r) }
+	}),
+	onServer("failover by Sentinel (ordered)", 0, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		r.world.d.Switchover(r)
+		return func() { r.world.d.Rejoin(r) }
+	}),
 	takenOver,
 }
 
 // ofClusters: the slots that are met are drawn from the names that are used.
 var ofClusters = []*fault{
-	{
-		name: "slot migration", ofServer: true, least: 300 * time.Millisecond, most: 3 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Detail, record.Unseen = r.name(), true
-			move := r.world.d.Move(r, record.Detail)
-			r.wait(0, time.Second)
-			move.Keys(r)
-			return func() { move.Finish(r) }
-		},
-	},
-	{
-		name: "slot migration, keys of a name apart", ofServer: true, least: 300 * time.Millisecond, most: 2 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Detail = r.name()
-			move := r.world.d.Move(r, record.Detail)
-			move.Part(r, r.ns+":"+record.Detail+":state")
-			return func() { move.Finish(r) }
-		},
-	},
-	{
-		name: "failover by Cluster (SIGKILL of a master)", ofServer: true, least: 0, most: 500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			record.Detail = r.name()
-			r.world.d.KillMaster(r, record.Detail)
-			record.LostNow()
-			return func() { r.world.d.Rejoin(r) }
-		},
-	},
+	onServer("slot migration", 300*ms, 3*time.Second, func(r *round, record *history.Fault) func() {
+		record.Detail, record.Unseen = r.name(), true
+		move := r.world.d.Move(r, record.Detail)
+		r.wait(0, time.Second)
+		move.Keys(r)
+		return func() { move.Finish(r) }
+	}),
+	onServer("slot migration, keys of a name apart", 300*ms, 2*time.Second, func(r *round, record *history.Fault) func() {
+		record.Detail = r.name()
+		move := r.world.d.Move(r, record.Detail)
+		move.Part(r, r.ns+":"+record.Detail+":state")
+		return func() { move.Finish(r) }
+	}),
+	onServer("failover by Cluster (SIGKILL of a master)", 0, 500*ms, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		record.Detail = r.name()
+		r.world.d.KillMaster(r, record.Detail)
+		record.LostNow()
+		return func() { r.world.d.Rejoin(r) }
+	}),
 	takenOver,
 	oneStopped,
 }

@@ -9,7 +9,7 @@ import (
 
 // inPool has all events of a story that name nothing be about the pool p.
 func inPool(text string) string {
-	event := regexp.MustCompile(`^\s*-?[\d.]+ w`)
+	event := regexp.MustCompile(`^\s*[\d.-]+ w`)
 	var out strings.Builder
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -23,10 +23,7 @@ func inPool(text string) string {
 
 // Claims that wait for one resource: each pair of stories differs in what decides.
 func TestRulesOfLanes(t *testing.T) {
-	for _, tc := range []struct {
-		name, text string
-		broken     []string
-	}{
+	tales := []tale{
 		{"who comes later gets what somebody waits for by name", passStory("named=a", "a", "", "a"), []string{Order}},
 		{"who comes later gets something else", passStory("named=a", "a", "", "b"), nil},
 		{"who comes later gets by name what somebody would take who takes any", passStory("", "a", "named=b", "b"), []string{Order}},
@@ -38,28 +35,19 @@ func TestRulesOfLanes(t *testing.T) {
 		{"who comes later gets something else than somebody is bound to", passStory("bind=x bindwait=-1", "a", "", "b"), nil},
 		{"a binding that waits for nothing takes any", passStory("bind=x", "a", "", "b"), []string{Order}},
 		{"a binding that waits for nothing takes any, from the beginning", `
-			0 w1 invoke acquire#1 bind=x
-			2 w1 queued of#1
-			20 w1 ok acquire#1 bind=x fence=19 resource=a
-			3 w2 invoke acquire#1
-			6 w2 ok acquire#1 fence=5 resource=b`, []string{Order}},
+			0..20 w1 ok acquire#1 bind=x queued=2 fence=19 resource=a
+			3..6 w2 ok acquire#1 fence=5 resource=b`, []string{Order}},
 		{"who is bound may have waited for what was taken out", passStory("bind=x bindwait=-1", "a", "", "a") + `
-			4 w3 invoke remove#1 resource=b
-			5 w3 ok remove#1 resource=b`, nil},
+			4..5 w3 ok remove#1 resource=b`, nil},
 		{"what was taken out was taken out before", passStory("bind=x bindwait=-1", "a", "", "a") + `
-			-4 w3 invoke remove#1 resource=b
-			-3 w3 ok remove#1 resource=b`, []string{Order}},
+			-4..-3 w3 ok remove#1 resource=b`, []string{Order}},
 		{"who is bound takes any after its BindWait", passStory("bind=x bindwait=2", "a", "", "b"), nil},
 		{"and then is not passed any more", `
-			0 w1 invoke acquire#1 bind=x bindwait=2
-			2 w1 queued of#1
-			20 w1 ok acquire#1 bind=x bindwait=2 fence=19 resource=a
-			10 w2 invoke acquire#1
-			13 w2 ok acquire#1 fence=12 resource=b`, []string{Order}},
+			0..20 w1 ok acquire#1 bind=x bindwait=2 queued=2 fence=19 resource=a
+			10..13 w2 ok acquire#1 fence=12 resource=b`, []string{Order}},
 		{"nor by who asked before its BindWait was over", passStory("bind=x bindwait=1", "a", "", "b"), []string{Order}},
 		{"the clock was ahead", passStory("bind=x bindwait=1", "a", "", "b") + `
-			500 w3 invoke acquire#9 name=lock/z
-			501 w3 ok acquire#9 fence=900 name=lock/z`, nil},
+			500..501 w3 ok acquire#9 name=lock/z fence=900`, nil},
 
 		{"given back while somebody waits for it by name, and nobody is granted", giveStory("named=a", "a", 20), []string{HandOff}},
 		{"given back, and granted by the release to who waits for it", giveStory("named=a", "a", 11), nil},
@@ -73,40 +61,26 @@ func TestRulesOfLanes(t *testing.T) {
 		{"given back, and who has taken it out was killed shortly before", killedStory(5000), nil},
 		{"given back, and it rests", strings.ReplaceAll(giveStory("named=a", "a", 20), "acquire#1", "acquire#1 cooldown=5"), nil},
 		{"given back, and it has left the pool", giveStory("named=a", "a", 20) + `
-			4 w3 invoke remove#1 resource=a
-			5 w3 ok remove#1 resource=a
-			14 w3 invoke add#2 resource=a
-			19 w3 ok add#2 resource=a`, nil},
+			4..5 w3 ok remove#1 resource=a
+			14..19 w3 ok add#2 resource=a`, nil},
 		{"given back, and it has left the pool and was put back", giveStory("named=a", "a", 20) + `
-			4 w3 invoke remove#1 resource=a
-			5 w3 ok remove#1 resource=a
-			6 w3 invoke add#2 resource=a
-			7 w3 ok add#2 resource=a`, []string{HandOff}},
+			4..5 w3 ok remove#1 resource=a
+			6..7 w3 ok add#2 resource=a`, []string{HandOff}},
 		{"given back, and whether it has left the pool is not known", giveStory("named=a", "a", 20) + `
-			4 w3 invoke remove#1 resource=a
-			5 w3 unknown remove#1 resource=a is=closed
-			6 w3 invoke add#2 resource=a
-			7 w3 ok add#2 resource=a`, nil},
+			4..5 w3 unknown remove#1 resource=a is=closed
+			6..7 w3 ok add#2 resource=a`, nil},
 		{"one who waited for something else by name was cancelled", giveStory("named=a", "a", 20) + `
-			3 w3 invoke acquire#1 named=b
-			9 w3 fail acquire#1 named=b`, []string{HandOff}},
+			3..9 w3 fail acquire#1 named=b`, []string{HandOff}},
 		{"one who waited for it by name was cancelled", giveStory("named=a", "a", 20) + `
-			3 w3 invoke acquire#1 named=a
-			9 w3 fail acquire#1 named=a`, nil},
+			3..9 w3 fail acquire#1 named=a`, nil},
 		{"one who waited for it by name was refused when that was taken out, long before", giveStory("named=a", "a", 20) + `
-			-30 w3 invoke acquire#1 named=a
-			-20 w3 fail acquire#1 named=a reason=absent
-			-29 w3 invoke remove#2 resource=a
-			-28 w3 ok remove#2 resource=a
-			-18 w3 invoke add#3 resource=a
-			-17 w3 ok add#3 resource=a`, []string{HandOff}},
+			-30..-20 w3 fail acquire#1 named=a reason=absent
+			-29..-28 w3 ok remove#2 resource=a
+			-18..-17 w3 ok add#3 resource=a`, []string{HandOff}},
 
-		{"a name gets what it asked for", `
-			0 w1 invoke acquire#1 named=a
-			2 w1 ok acquire#1 named=a fence=1 resource=a`, nil},
+		{"a name gets what it asked for", "0..2 w1 ok acquire#1 named=a fence=1 resource=a", nil},
 		{"a name gets something else", `
-			0 w1 invoke acquire#1 named=a
-			2 w1 ok acquire#1 named=a fence=1 resource=b
+			0..2 w1 ok acquire#1 named=a fence=1 resource=b
 			fault flush 1 2 amnesia`, []string{Asked}},
 		{"who is bound gets what it is bound to", boundStory("bindwait=-1", "a", 40), nil},
 		{"who is bound gets something else", boundStory("bindwait=-1", "b", 40), []string{Asked}},
@@ -115,51 +89,36 @@ func TestRulesOfLanes(t *testing.T) {
 		{"who is bound gets something else when its BindWait is over in whole milliseconds", boundStory("bindwait=20", "b", 47), nil},
 		{"who is bound and waits for nothing gets something else", boundStory("", "b", 40), nil},
 		{"another grant may have bound it in between", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			23 w3 ok acquire#1 bind=x fence=22 resource=b
-			24 w3 invoke release#2 of#1
-			25 w3 ok release#2 of#1`, nil},
+			20..23 w3 ok acquire#1 bind=x fence=22 resource=b
+			24..25 w3 ok release#2 of#1`, nil},
 		{"another grant has bound it in between, to the same", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			23 w3 ok acquire#1 bind=x fence=22 resource=a`, []string{Asked}},
+			20..23 w3 ok acquire#1 bind=x fence=22 resource=a`, []string{Asked}},
 		{"another grant may have bound it when it came, to the same", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			33 w3 ok acquire#1 bind=x fence=31 resource=a`, []string{Asked}},
+			20..33 w3 ok acquire#1 bind=x fence=31 resource=a`, []string{Asked}},
 		{"another grant may have bound it when it came", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			33 w3 ok acquire#1 bind=x fence=31 resource=c`, nil},
+			20..33 w3 ok acquire#1 bind=x fence=31 resource=c`, nil},
 		{"another grant may have bound it unseen", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			21 w3 queued of#1
-			38 w3 restored of#1 detail=other
-			60 w3 ok acquire#1 bind=x fence=59 resource=c`, nil},
+			20..60 w3 ok acquire#1 bind=x queued=21 fence=59 resource=c
+			38 w3 restored of#1 detail=other`, nil},
 		{"another grant has bound it since", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			36 w3 ok acquire#1 bind=x fence=35 resource=c
-			50 w3 invoke release#2 of#1
-			51 w3 ok release#2 of#1`, []string{Asked}},
+			20..36 w3 ok acquire#1 bind=x fence=35 resource=c
+			50..51 w3 ok release#2 of#1`, []string{Asked}},
 		{"one that was cancelled may have bound it", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=x
-			23 w3 fail acquire#1 bind=x`, nil},
+			20..23 w3 fail acquire#1 bind=x`, nil},
 		{"one that was cancelled is of another binding", boundStory("bindwait=-1", "b", 40) + `
-			20 w3 invoke acquire#1 bind=y
-			23 w3 fail acquire#1 bind=y`, []string{Asked}},
+			20..23 w3 fail acquire#1 bind=y`, []string{Asked}},
 		{"what it is bound to was taken out", boundStory("bindwait=-1", "b", 40) + `
-			33 w3 invoke remove#1 resource=a
-			34 w3 ok remove#1 resource=a`, nil},
-		{"the binding may be lost", boundStory("bindwait=-1", "b", 40) + `
-			fault flush 20 22 amnesia`, nil},
+			33..34 w3 ok remove#1 resource=a`, nil},
+		{"the binding may be lost", boundStory("bindwait=-1", "b", 40) + "\nfault flush 20 22 amnesia", nil},
 
 		{"free for a second while somebody waits for it by name", idleStory("named=a", "a"), []string{Idle}},
 		{"free for a second while somebody waits for something else", idleStory("named=b", "b") + `
-			57 w3 invoke acquire#1 named=b
-			59 w3 ok acquire#1 named=b fence=58 resource=b
-			1298 w3 invoke release#2 of#1
-			1300 w3 ok release#2 of#1`, nil},
+			57..59 w3 ok acquire#1 named=b fence=58 resource=b
+			1298..1300 w3 ok release#2 of#1`, nil},
 		{"free for a second while somebody waits who takes any", idleStory("", "b"), []string{Idle}},
 		{"free for a second while somebody waits who has been bound for long enough", idleStory("bind=x bindwait=1", "b"), []string{Idle}},
 		{"free for a second while somebody is bound", idleStory("bind=x bindwait=1000", "b"), nil},
-		{"it was held", strings.NewReplacer("50 w2 invoke", "700 w2 invoke", "55 w2 ok", "705 w2 ok").Replace(idleStory("named=a", "a")), []string{HandOff}},
+		{"it was held", strings.NewReplacer("50..55 w2 ok", "700..705 w2 ok").Replace(idleStory("named=a", "a")), []string{HandOff}},
 		{"two hold it, and there is room for a third", shared(idleStory("named=a", "a"), 3, "a"), []string{Idle}},
 		{"two hold it, and there is no room for a third", shared(idleStory("named=a", "a"), 2, "a"), nil},
 		{"two hold another one", shared(idleStory("named=a", "a"), 2, "c"), []string{Idle}},
@@ -167,192 +126,132 @@ func TestRulesOfLanes(t *testing.T) {
 		{"it has rested", strings.ReplaceAll(idleStory("named=a", "a"), "acquire#1", "acquire#1 cooldown=50"), []string{Idle}},
 		{"nobody has given it back", strings.Replace(idleStory("named=a", "a"), "ok release#2", "fail release#2", 1), nil},
 		{"it was held by who is gone for long", idleStory("named=a", "a") + `
-			-9000 w3 invoke acquire#31
-			-8999 w3 ok acquire#31 fence=-8999 resource=a
+			-9000..-8999 w3 ok acquire#31 fence=-8999 resource=a
 			-8500 w3 ended of#31 is=expired`, []string{Idle}},
 		{"it was held by who is gone", idleStory("named=a", "a") + `
-			-5000 w3 invoke acquire#31
-			-4999 w3 ok acquire#31 fence=-4999 resource=a
+			-5000..-4999 w3 ok acquire#31 fence=-4999 resource=a
 			-4500 w3 ended of#31 is=expired`, nil},
 		{"somebody who was restored may have held it", idleStory("named=a", "a") + `
-			3 w3 invoke acquire#1
-			5 w3 queued of#1
-			500 w3 restored of#1 detail=other
-			1290 w3 ok acquire#1 fence=1289 resource=c`, nil},
-		{"data was lost shortly before", idleStory("named=a", "a") + `
-			fault flush -3000 -2900 amnesia`, nil},
-		{"data was lost long before", idleStory("named=a", "a") + `
-			fault flush -6000 -5900 amnesia`, []string{Idle}},
+			3..1290 w3 ok acquire#1 queued=5 fence=1289 resource=c
+			500 w3 restored of#1 detail=other`, nil},
+		{"data was lost shortly before", idleStory("named=a", "a") + "\nfault flush -3000 -2900 amnesia", nil},
+		{"data was lost long before", idleStory("named=a", "a") + "\nfault flush -6000 -5900 amnesia", []string{Idle}},
 		{"the clock is ahead of the fences", idleStory("named=a", "a") + `
-			500 w3 invoke acquire#9 name=lock/z
-			501 w3 ok acquire#9 fence=9000 name=lock/z`, nil},
+			500..501 w3 ok acquire#9 name=lock/z fence=9000`, nil},
 		{"it was not in the pool", idleStory("named=a", "a") + `
-			40 w3 invoke remove#1 resource=a
-			45 w3 ok remove#1 resource=a
-			600 w3 invoke add#2 resource=a
-			605 w3 ok add#2 resource=a`, []string{}},
-		{"one that was cancelled may have got it", idleStory("named=a", "a") + `
-			3 w3 invoke acquire#1
-			400 w3 fail acquire#1`, nil},
+			40..45 w3 ok remove#1 resource=a
+			600..605 w3 ok add#2 resource=a`, []string{}},
+		{"one that was cancelled may have got it", idleStory("named=a", "a") + "\n3..400 w3 fail acquire#1", nil},
 		{"one that was cancelled may not have got it", idleStory("named=a", "a") + `
-			3 w3 invoke acquire#1 named=c
-			400 w3 fail acquire#1 named=c`, []string{Idle}},
+			3..400 w3 fail acquire#1 named=c`, []string{Idle}},
 		{"one that was killed may have got it", idleStory("named=a", "a") + `
 			3 w3 invoke acquire#1
 			fault kill -2000 -1500 w3 kills`, nil},
-		{"somebody was stopped shortly before", idleStory("named=a", "a") + `
-			fault stop -300 -200 w3`, nil},
-		{"somebody was stopped long before", idleStory("named=a", "a") + `
-			fault stop -1300 -1200 w3`, []string{Idle}},
+		{"somebody was stopped shortly before", idleStory("named=a", "a") + "\nfault stop -300 -200 w3", nil},
+		{"somebody was stopped long before", idleStory("named=a", "a") + "\nfault stop -1300 -1200 w3", []string{Idle}},
 		{"a server was overwritten, which nobody may notice", idleStory("named=a", "a") + `
 			fault overwritten 0 100 unseen`, nil},
 		{"some process wrote nothing for a while", strings.ReplaceAll(idleStory("named=a", "a"), "w3 alive", "w4 alive") + `
 			0 w3 alive of#77 claim=y
 			700 w3 alive of#77 claim=y`, nil},
-		{"it may have been restored", idleStory("named=a", "a") + `
-			800 w1 restored of#1 detail=other`, nil},
+		{"it may have been restored", idleStory("named=a", "a") + "\n800 w1 restored of#1 detail=other", nil},
 
-		{"refused as absent, and it is there", `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
-		{"refused for something else", `
-			0 w1 invoke try#1 named=a
-			2 w1 fail try#1 named=a reason=held`, nil},
+		{"refused as absent, and it is there", "0..2 w1 fail acquire#1 named=a reason=absent", []string{Absent}},
+		{"refused for something else", "0..2 w1 fail try#1 named=a reason=held", nil},
 		{"refused as absent, and it was taken out before", outStory(-20, -10, 100) + `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, nil},
+			0..2 w1 fail acquire#1 named=a reason=absent`, nil},
 		{"refused as absent, and it was taken out before and put back", outStory(-20, -10, -8) + `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
+			0..2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
 		{"refused as absent, and it was taken out meanwhile", outStory(1, 3, 4) + `
-			0 w1 invoke acquire#1 named=a
-			1 w1 queued of#1
-			9 w1 fail acquire#1 named=a reason=absent`, nil},
+			0..9 w1 fail acquire#1 named=a queued=1 reason=absent`, nil},
 		{"refused as absent, and it was taken out afterwards", outStory(3, 4, 5) + `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
+			0..2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
 		{"refused as absent, and something else was taken out", strings.ReplaceAll(outStory(-20, -10, 100), "resource=a", "resource=b") + `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
+			0..2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
 		{"refused as absent, and it was put back by the driver", outStory(-20, -10, 100) + `
 			fill -9 -8
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
+			0..2 w1 fail acquire#1 named=a reason=absent`, []string{Absent}},
 		{"refused as absent, and all data was lost", `
-			0 w1 invoke acquire#1 named=a
-			2 w1 fail acquire#1 named=a reason=absent
+			0..2 w1 fail acquire#1 named=a reason=absent
 			fault flush -5 1 amnesia`, nil},
 
 		{"forgotten, and nothing was taken out", `
-			0 w1 invoke acquire#1 named=a
-			2 w1 queued of#1
-			9 w1 restored of#1 detail=restored
-			20 w1 ok acquire#1 named=a fence=19 resource=a`, []string{Unharmed}},
+			0..20 w1 ok acquire#1 named=a queued=2 fence=19 resource=a
+			9 w1 restored of#1 detail=restored`, []string{Unharmed}},
 		{"forgotten when its resource was taken out", outStory(3, 5, 6) + `
-			0 w1 invoke acquire#1 named=a
-			2 w1 queued of#1
-			9 w1 restored of#1 detail=restored
-			20 w1 ok acquire#1 named=a fence=19 resource=a`, nil},
+			0..20 w1 ok acquire#1 named=a queued=2 fence=19 resource=a
+			9 w1 restored of#1 detail=restored`, nil},
 		{"forgotten when another one was taken out", outStory(3, 5, 6) + `
-			0 w1 invoke acquire#1 named=b
-			2 w1 queued of#1
-			9 w1 restored of#1 detail=restored
-			20 w1 ok acquire#1 named=b fence=19 resource=b`, []string{Unharmed}},
+			0..20 w1 ok acquire#1 named=b queued=2 fence=19 resource=b
+			9 w1 restored of#1 detail=restored`, []string{Unharmed}},
 
 		{"waits for what was taken out", awake(1300) + outStory(10, 12, 1300) + waitStory, []string{Absent}},
 		{"it was put back", awake(1300) + outStory(10, 12, 900) + waitStory, nil},
-		{"it was put back by the driver", awake(1300) + outStory(10, 12, 1300) + waitStory + `
-			fill 600 602`, nil},
+		{"it was put back by the driver", awake(1300) + outStory(10, 12, 1300) + waitStory + "\nfill 600 602", nil},
 		{"it may have been put back before", awake(1300) + outStory(10, 12, 1300) + waitStory + `
-			9 w2 invoke add#5 resource=a
-			11 w2 ok add#5 resource=a`, nil},
+			9..11 w2 ok add#5 resource=a`, nil},
 		{"something else was taken out", awake(1300) + strings.ReplaceAll(outStory(10, 12, 1300), "resource=a", "resource=b") + waitStory, nil},
 		{"whether it was taken out is not known", awake(1300) + strings.Replace(outStory(10, 12, 1300), "ok remove#901", "unknown remove#901 is=closed", 1) + waitStory, nil},
 		{"it may have been put back by what undoes a loss of data", awake(1300) + outStory(-9000, -8999, 1300) + waitStory + `
 			fault restore -8000 -7900 amnesia`, nil},
 		{"it was taken out for long", awake(1300) + outStory(-9000, -8999, 1300) + waitStory, []string{Absent}},
-		{"there was a fault", awake(1300) + outStory(10, 12, 1300) + waitStory + `
-			fault cut 100 200 w2`, nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) { tell(t, inPool(tc.text), tc.broken) })
+		{"there was a fault", awake(1300) + outStory(10, 12, 1300) + waitStory + "\nfault cut 100 200 w2", nil},
 	}
+	for i := range tales {
+		tales[i].text = inPool(tales[i].text)
+	}
+	tell(t, tales)
 }
 
 // passStory has w2, who comes later than w1, granted first.
 func passStory(first, got, second, gets string) string {
 	return fmt.Sprintf(`
-			0 w1 invoke acquire#1 %[1]s
-			2 w1 queued of#1
-			20 w1 ok acquire#1 %[1]s fence=19 resource=%[2]s
-			3 w2 invoke acquire#1 %[3]s
-			11 w2 ok acquire#1 %[3]s fence=10 resource=%[4]s`, first, got, second, gets)
+			0..20 w1 ok acquire#1 %[1]s queued=2 fence=19 resource=%[2]s
+			3..11 w2 ok acquire#1 %[3]s fence=10 resource=%[4]s`, first, got, second, gets)
 }
 
 // giveStory has w1 give a back from 10 to 13 while w2 waits, who is granted at that time.
 func giveStory(wish, gets string, fence int) string {
 	return fmt.Sprintf(`
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1 resource=a
-			8 w1 alive of#1
-			10 w1 invoke release#2 of#1
-			13 w1 ok release#2 of#1
-			3 w2 invoke acquire#1 %[1]s
-			5 w2 queued of#1
-			%[3]d w2 ok acquire#1 %[1]s fence=%[4]d resource=%[2]s`, wish, gets, fence+2, fence)
+			0..2 w1 ok acquire#1 fence=1 resource=a alive=8
+			10..13 w1 ok release#2 of#1
+			3..%[3]d w2 ok acquire#1 %[1]s queued=5 fence=%[4]d resource=%[2]s`, wish, gets, fence+2, fence)
 }
 
 // endedStory has w1 give a back from 10 to 13 while w2 waits for any, whose BindWait was over
 // soon after it stood in line.
 func endedStory(since int) string {
 	return fmt.Sprintf(`
-			-400 w1 invoke acquire#1
-			-398 w1 ok acquire#1 fence=-399 resource=a
-			8 w1 alive of#1
-			10 w1 invoke release#2 of#1
-			13 w1 ok release#2 of#1
-			%[1]d w2 invoke acquire#1 bind=x bindwait=1
-			%[1]d.5 w2 queued of#1
-			22 w2 ok acquire#1 bind=x bindwait=1 fence=20 resource=b`, since)
+			-400..-398 w1 ok acquire#1 fence=-399 resource=a alive=8
+			10..13 w1 ok release#2 of#1
+			%[1]d..22 w2 ok acquire#1 bind=x bindwait=1 queued=%[1]d.5 fence=20 resource=b`, since)
 }
 
 // killedStory has w1 give a back while w2 waits for it, and nobody is granted. w3 was killed when it
 // took that out, and w4 has put it back.
 func killedStory(at int) string {
 	return fmt.Sprintf(`
-			10000 w1 invoke acquire#1
-			10002 w1 ok acquire#1 fence=10001 resource=a
-			10008 w1 alive of#1
-			10010 w1 invoke release#2 of#1
-			10013 w1 ok release#2 of#1
-			10003 w2 invoke acquire#1 named=a
-			10005 w2 queued of#1
-			10022 w2 ok acquire#1 named=a fence=10020 resource=a
+			10000..10002 w1 ok acquire#1 fence=10001 resource=a alive=10008
+			10010..10013 w1 ok release#2 of#1
+			10003..10022 w2 ok acquire#1 named=a queued=10005 fence=10020 resource=a
 			%[1]d w3 invoke remove#1 resource=a
-			9900 w4 invoke add#2 resource=a
-			9901 w4 ok add#2 resource=a
+			9900..9901 w4 ok add#2 resource=a
 			fault kill %[1]d %[2]d w3 kills`, at, at+1)
 }
 
 // boundStory has w1 granted a, which binds x, and w2 wait for x from 30 on.
 func boundStory(wish, gets string, fence int) string {
 	return fmt.Sprintf(`
-			0 w1 invoke acquire#1 bind=x
-			2 w1 ok acquire#1 bind=x fence=1 resource=a
-			30 w2 invoke acquire#1 bind=x %[1]s
-			32 w2 queued of#1
-			%[3]d w2 ok acquire#1 bind=x %[1]s fence=%[4]d resource=%[2]s`, wish, gets, fence+2, fence)
+			0..2 w1 ok acquire#1 bind=x fence=1 resource=a
+			30..%[3]d w2 ok acquire#1 bind=x %[1]s queued=32 fence=%[4]d resource=%[2]s`, wish, gets, fence+2, fence)
 }
 
 // idleStory has w2 hold a until 55, and w1 wait until 1300.
 func idleStory(wish, gets string) string {
 	return awake(1300) + fmt.Sprintf(`
-			0 w2 invoke acquire#1 named=a
-			2 w2 ok acquire#1 named=a fence=1 resource=a
-			50 w2 invoke release#2 of#1
-			55 w2 ok release#2 of#1
-			60 w1 invoke acquire#1 %[1]s
-			62 w1 queued of#1
-			1300 w1 ok acquire#1 %[1]s fence=1299 resource=%[2]s`, wish, gets)
+			0..2 w2 ok acquire#1 named=a fence=1 resource=a
+			50..55 w2 ok release#2 of#1
+			60..1300 w1 ok acquire#1 %[1]s queued=62 fence=1299 resource=%[2]s`, wish, gets)
 }
 
 // shared has room for so many in each resource of an idleStory, and two that hold one of
@@ -361,10 +260,8 @@ func shared(text string, room int, resource string) string {
 	text = strings.ReplaceAll(text, "acquire#1", fmt.Sprintf("acquire#1 capacity=%d", room))
 	for n := range 2 {
 		text += fmt.Sprintf(`
-			56 w3 invoke acquire#%[1]d named=%[2]s
-			59 w3 ok acquire#%[1]d named=%[2]s fence=%[3]d resource=%[2]s
-			1400 w3 invoke release#%[4]d of#%[1]d
-			1405 w3 ok release#%[4]d of#%[1]d`, 21+n, resource, 57+n, 31+n)
+			56..59 w3 ok acquire#%[1]d named=%[2]s fence=%[3]d resource=%[2]s
+			1400..1405 w3 ok release#%[4]d of#%[1]d`, 21+n, resource, 57+n, 31+n)
 	}
 	return text
 }
@@ -373,17 +270,13 @@ func shared(text string, room int, resource string) string {
 // third on.
 func outStory(from, to, back int) string {
 	return fmt.Sprintf(`
-			%d w2 invoke remove#901 resource=a
-			%d w2 ok remove#901 resource=a
-			%d w2 invoke add#902 resource=a
-			%d w2 ok add#902 resource=a`, from, to, back, back+1)
+			%d..%d w2 ok remove#901 resource=a
+			%d..%d w2 ok add#902 resource=a`, from, to, back, back+1)
 }
 
 // waitStory has w1 wait for a until 1200.
 const waitStory = `
-			0 w1 invoke acquire#1 named=a
-			2 w1 queued of#1
-			1200 w1 fail acquire#1 named=a reason=cancelled`
+			0..1200 w1 fail acquire#1 named=a queued=2 reason=cancelled`
 
 // awake has three processes write all the time.
 func awake(until int) string {

@@ -18,9 +18,12 @@ const epoch = 1_700_000_000_000_000
 // story reads a history from text, a line for an event or a fault:
 //
 //	10 w1 ok acquire#1 fence=9 name=sem/x
+//	11..14 w1 ok acquire#2 queued=12 fence=13 alive=20,30
 //	fault flush 20 30 amnesia
 //	fill 25 29
 //
+// The second is a call, with when it is invoked, stands in line and is believed in; what only an outcome says is of none
+// of these.
 // Times are in ms. #n is the Op of an operation; of#n is what it is about, which for
 // events that are no operations is the claim's acquire. A fence is the ms of its grant.
 // Claims are called by process and number. The name is lock/x if none is given.
@@ -38,10 +41,57 @@ func story(t *testing.T, text string) *history.Run {
 				From: int64(number(t, words[1]) * 1e6), To: int64(number(t, words[2]) * 1e6),
 			})
 		default:
-			run.Events = append(run.Events, eventOf(t, words))
+			for _, words := range eventsOf(words) {
+				run.Events = append(run.Events, eventOf(t, words))
+			}
 		}
 	}
+	sortEvents(run)
 	return run
+}
+
+// eventsOf are the words of the events of a line.
+func eventsOf(words []string) (events [][]string) {
+	from, to, call := strings.Cut(words[0], "..")
+	if !call {
+		return [][]string{words}
+	}
+	do, op, _ := strings.Cut(words[3], "#")
+	invoke, outcome := []string{from, words[1], "invoke"}, []string{to, words[1]}
+	of := func(at, kind string) []string { return []string{at, words[1], kind, "of#" + op} }
+	queued, alive, about := of("", "queued"), "", []string(nil)
+	grants := slices.Contains([]string{history.Acquire, history.Try, history.Reenter, history.Look}, do)
+	for _, w := range words[2:] {
+		key, value, set := strings.Cut(w, "=")
+		switch {
+		case set && key == "queued":
+			queued[0] = value
+			continue
+		case set && key == "alive":
+			alive = value
+			continue
+		case w == words[2]:
+		case set && slices.Contains([]string{"fence", "is", "reason", "err", "left"}, key):
+		case set && grants && (key == "resource" || key == "claim"):
+		default:
+			invoke = append(invoke, w)
+		}
+		outcome = append(outcome, w)
+		if key == "name" || key == "node" {
+			queued = append(queued, w)
+		}
+		if key == "name" || key == "claim" {
+			about = append(about, w)
+		}
+	}
+	events = [][]string{invoke, outcome}
+	if queued[0] != "" {
+		events = [][]string{invoke, queued, outcome}
+	}
+	for at := range strings.FieldsFuncSeq(alive, func(r rune) bool { return r == ',' }) {
+		events = append(events, slices.Concat(of(at, "alive"), about))
+	}
+	return events
 }
 
 func number(t *testing.T, text string) float64 {
@@ -176,64 +226,34 @@ func set1(t *testing.T, e *history.Event, key, value string) {
 
 // condemnedStory has w1 believe for some milliseconds in what w2 was granted.
 const condemnedStory = `
-	1000 w1 invoke acquire#1
-	1002 w1 ok acquire#1 fence=1001 claim=w1n.1
-	1010 w1 alive of#1 claim=w1n.1
-	1003 w2 invoke acquire#1
-	1009 w2 ok acquire#1 fence=1005 claim=w2n.1
-	1009.5 w2 alive of#1 claim=w2n.1`
+	1000..1002 w1 ok acquire#1 fence=1001 claim=w1n.1 alive=1010
+	1003..1009 w2 ok acquire#1 fence=1005 claim=w2n.1 alive=1009.5`
 
 // each pair of stories differs in what decides.
 func TestRules(t *testing.T) {
-	for _, tc := range []struct {
-		name, text string
-		broken     []string
-	}{
+	tell(t, []tale{
 		{"one after the other", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 alive of#1
-			6 w1 invoke release#2 of#1
-			8 w1 ok release#2 of#1
-			1 w2 invoke acquire#1
-			3 w2 queued of#1
-			8 w2 ok acquire#1 fence=7
-			9 w2 alive of#1`, nil},
+			0..2 w1 ok acquire#1 fence=1 alive=5
+			6..8 w1 ok release#2 of#1
+			1..8 w2 ok acquire#1 queued=3 fence=7 alive=9`, nil},
 		{"believed in after the next grant, which nobody believed in", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			8 w1 alive of#1
-			1 w2 invoke acquire#1
-			9 w2 ok acquire#1 fence=7`, []string{Capacity}},
+			0..2 w1 ok acquire#1 fence=1 alive=8
+			1..9 w2 ok acquire#1 fence=7`, []string{Capacity}},
 		{"the clock was behind at that grant", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			8 w1 alive of#1
-			1 w2 invoke acquire#1
-			9 w2 ok acquire#1 fence=7
+			0..2 w1 ok acquire#1 fence=1 alive=8
+			1..9 w2 ok acquire#1 fence=7
 			fault clock 1 20 behind`, nil},
 		{"asked before the next grant, by a process that was stopped in between", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
+			0..2 w1 ok acquire#1 fence=1
 			6 w1 alive of#1 real=6.5
-			1 w2 invoke acquire#1
-			5000 w2 ok acquire#1 fence=7`, nil},
+			1..5000 w2 ok acquire#1 fence=7`, nil},
 		{"the clock was ahead: two at a time, by time alone", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1001
-			8 w1 alive of#1
-			1 w2 invoke acquire#1
-			3 w2 ok acquire#1 fence=1003
-			4 w2 alive of#1
-			5 w2 invoke release#2 of#1
-			6 w2 ok release#2 of#1`, []string{Capacity, Linearizable}},
+			0..2 w1 ok acquire#1 fence=1001 alive=8
+			1..3 w2 ok acquire#1 fence=1003 alive=4
+			5..6 w2 ok release#2 of#1`, []string{Capacity, Linearizable}},
 		{"data was lost: the older holder may believe for its lease", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			900 w1 alive of#1
-			14 w2 invoke acquire#1
-			16 w2 ok acquire#1 fence=15
-			901 w2 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=900
+			14..16 w2 ok acquire#1 fence=15 alive=901
 			fault flush 10 12 amnesia`, nil},
 		{"the clock was set, and the swarm has found the older holder's node dead", condemnedStory + `
 			1011 w1 trouble detail=node_replaced former=w1n
@@ -247,375 +267,220 @@ func TestRules(t *testing.T) {
 			1011 w1 trouble detail=node_replaced former=w1m
 			fault clock 900 990 amnesia`, []string{Capacity}},
 		{"data was lost long before the fault was healed: a lease from the loss", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			1100 w1 alive of#1
-			14 w2 invoke acquire#1
-			16 w2 ok acquire#1 fence=15
-			1101 w2 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			14..16 w2 ok acquire#1 fence=15 alive=1101
 			fault failover 10 3000 amnesia lost=12`, []string{Capacity}},
 		{"the same while data may still be lost", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			1100 w1 alive of#1
-			14 w2 invoke acquire#1
-			16 w2 ok acquire#1 fence=15
-			1101 w2 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			14..16 w2 ok acquire#1 fence=15 alive=1101
 			fault failover 10 3000 amnesia`, nil},
 		{"a look shows the hold as it is", `
-			0 w1 invoke acquire#1 name=pool/x
-			2 w1 ok acquire#1 name=pool/x fence=1 resource=a
-			5 w1 invoke look#2 of#1 name=pool/x
-			6 w1 ok look#2 of#1 name=pool/x fence=1 resource=a
-			1100 w1 alive of#1 name=pool/x`, nil},
+			0..2 w1 ok acquire#1 name=pool/x fence=1 resource=a alive=1100
+			5..6 w1 ok look#2 of#1 name=pool/x fence=1 resource=a`, nil},
 		{"a look shows another fence, and a lease later the hold is still believed in", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 invoke look#2 of#1
-			6 w1 ok look#2 of#1 fence=2
-			1100 w1 alive of#1`, []string{Agreement}},
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			5..6 w1 ok look#2 of#1 fence=2`, []string{Agreement}},
 		{"the same, and less than a lease later it ends", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 invoke look#2 of#1
-			6 w1 ok look#2 of#1 fence=2
-			900 w1 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=900
+			5..6 w1 ok look#2 of#1 fence=2
 			901 w1 ended of#1 is=lost`, nil},
 		{"a look shows another resource", `
-			0 w1 invoke acquire#1 name=pool/x
-			2 w1 ok acquire#1 name=pool/x fence=1 resource=a
-			5 w1 invoke look#2 of#1 name=pool/x
-			6 w1 ok look#2 of#1 name=pool/x fence=1 resource=b
-			1100 w1 alive of#1 name=pool/x`, []string{Agreement}},
+			0..2 w1 ok acquire#1 name=pool/x fence=1 resource=a alive=1100
+			5..6 w1 ok look#2 of#1 name=pool/x fence=1 resource=b`, []string{Agreement}},
 		{"a look shows no such hold", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 invoke look#2 of#1
-			6 w1 fail look#2 of#1
-			1100 w1 alive of#1`, []string{Agreement}},
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			5..6 w1 fail look#2 of#1`, []string{Agreement}},
 		{"the look was answered before data was lost", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 invoke look#2 of#1
-			6 w1 fail look#2 of#1
-			1100 w1 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			5..6 w1 fail look#2 of#1
 			fault restore 7 9 amnesia`, nil},
 		{"the look was asked after the last was lost, before the fault was healed", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			25 w1 invoke look#2 of#1
-			26 w1 fail look#2 of#1
-			1100 w1 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			25..26 w1 fail look#2 of#1
 			fault failover 7 3000 amnesia lost=20`, []string{Agreement}},
 		{"nobody knows how long an extended hold lasts", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			3 w1 invoke extend#3 of#1
-			4 w1 ok extend#3 of#1
-			5 w1 invoke look#2 of#1
-			6 w1 fail look#2 of#1
-			1100 w1 alive of#1`, nil},
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			3..4 w1 ok extend#3 of#1
+			5..6 w1 fail look#2 of#1`, nil},
 		{"data was lost, and the older holder believes for more than its lease", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			1100 w1 alive of#1
-			14 w2 invoke acquire#1
-			16 w2 ok acquire#1 fence=15
-			1101 w2 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=1100
+			14..16 w2 ok acquire#1 fence=15 alive=1101
 			fault flush 10 12 amnesia`, []string{Capacity}},
 		{"data was lost before both were granted", `
-			20 w1 invoke acquire#1
-			22 w1 ok acquire#1 fence=21
-			50 w1 alive of#1
-			24 w2 invoke acquire#1
-			26 w2 ok acquire#1 fence=25
-			51 w2 alive of#1
+			20..22 w1 ok acquire#1 fence=21 alive=50
+			24..26 w2 ok acquire#1 fence=25 alive=51
 			fault flush 10 12 amnesia`, []string{Capacity}},
 		{"data was lost after both were granted", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			8 w1 alive of#1
-			1 w2 invoke acquire#1
-			6 w2 ok acquire#1 fence=5
-			9 w2 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=8
+			1..6 w2 ok acquire#1 fence=5 alive=9
 			fault flush 40 42 amnesia`, []string{Capacity}}, // such rounds are not searched for an order
 		{"weights that fit together", `
-			0 w1 invoke acquire#1 name=sem/s
-			2 w1 ok acquire#1 fence=1 name=sem/s
+			0..2 w1 ok acquire#1 name=sem/s fence=1
 			8 w1 alive of#1
-			3 w2 invoke acquire#1 name=sem/s
-			5 w2 ok acquire#1 fence=4 name=sem/s
+			3..5 w2 ok acquire#1 name=sem/s fence=4
 			9 w2 alive of#1`, nil},
 		{"weights that do not", `
-			0 w1 invoke acquire#1 name=sem/s
-			2 w1 ok acquire#1 fence=1 name=sem/s
+			0..2 w1 ok acquire#1 name=sem/s fence=1
 			8 w1 alive of#1
-			3 w2 invoke acquire#1 name=sem/s weight=2
-			5 w2 ok acquire#1 fence=4 name=sem/s weight=2
+			3..5 w2 ok acquire#1 name=sem/s weight=2 fence=4
 			9 w2 alive of#1`, []string{Capacity, Linearizable}},
 		{"two resources of a pool", `
-			0 w1 invoke acquire#1 name=pool/p
-			2 w1 ok acquire#1 fence=1 name=pool/p resource=a
+			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a
 			8 w1 alive of#1
-			3 w2 invoke acquire#1 name=pool/p
-			5 w2 ok acquire#1 fence=4 name=pool/p resource=b
+			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=b
 			9 w2 alive of#1`, nil},
 		{"one resource of a pool twice", `
-			0 w1 invoke acquire#1 name=pool/p
-			2 w1 ok acquire#1 fence=1 name=pool/p resource=a
+			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a
 			8 w1 alive of#1
-			3 w2 invoke acquire#1 name=pool/p
-			5 w2 ok acquire#1 fence=4 name=pool/p resource=a
+			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=a
 			9 w2 alive of#1`, []string{Capacity, Linearizable}},
 		{"a re-entry shares the fence and the place", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			3 w1 invoke reenter#2
-			4 w1 ok reenter#2 fence=1
-			5 w1 alive of#2
-			6 w1 alive of#1`, nil},
+			0..2 w1 ok acquire#1 fence=1 alive=6
+			3..4 w1 ok reenter#2 fence=1 alive=5`, nil},
 		{"a re-entry that lives when the lock has been granted anew", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			3 w1 invoke reenter#2
-			4 w1 ok reenter#2 fence=1
-			20 w1 alive of#2
-			8 w2 invoke acquire#1
-			10 w2 ok acquire#1 fence=9
-			21 w2 alive of#1`, []string{Capacity, Linearizable}},
+			0..2 w1 ok acquire#1 fence=1
+			3..4 w1 ok reenter#2 fence=1 alive=20
+			8..10 w2 ok acquire#1 fence=9 alive=21`, []string{Capacity, Linearizable}},
 
 		{"a fence twice", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			1 w2 invoke acquire#1
-			3 w2 ok acquire#1 fence=1`, []string{Fence, Linearizable}},
+			0..2 w1 ok acquire#1 fence=1
+			1..3 w2 ok acquire#1 fence=1`, []string{Fence, Linearizable}},
 		{"a hold that was resumed has its fence", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1 claim=c
-			11 w2 invoke acquire#1
-			13 w2 ok acquire#1 fence=1 claim=c
+			0..2 w1 ok acquire#1 fence=1 claim=c
+			11..13 w2 ok acquire#1 fence=1 claim=c
 			fault flush 900 901 amnesia`, nil},
 		{"a fence that falls", `
-			0 w1 invoke acquire#1
-			12 w1 ok acquire#1 fence=11
-			20 w2 invoke acquire#1
-			22 w2 ok acquire#1 fence=10`, []string{Fence, Linearizable}},
+			0..12 w1 ok acquire#1 fence=11
+			20..22 w2 ok acquire#1 fence=10`, []string{Fence, Linearizable}},
 		{"fences of waits that overlap come as they like", `
-			0 w1 invoke acquire#1
-			12 w1 ok acquire#1 fence=11
-			10 w2 invoke acquire#1
-			22 w2 ok acquire#1 fence=10`, nil},
+			0..12 w1 ok acquire#1 fence=11
+			10..22 w2 ok acquire#1 fence=10`, nil},
 		{"a fence that falls through a flush", `
-			0 w1 invoke acquire#1
-			12 w1 ok acquire#1 fence=11
-			20 w2 invoke acquire#1
-			22 w2 ok acquire#1 fence=10
+			0..12 w1 ok acquire#1 fence=11
+			20..22 w2 ok acquire#1 fence=10
 			fault flush 14 15 amnesia`, []string{Fence}},
 		{"a fence that was ahead of the clock falls through a flush", `
-			0 w1 invoke acquire#1
-			12 w1 ok acquire#1 fence=5011
-			20 w2 invoke acquire#1
-			22 w2 ok acquire#1 fence=21
+			0..12 w1 ok acquire#1 fence=5011
+			20..22 w2 ok acquire#1 fence=21
 			fault flush 14 15 amnesia`, nil},
 		{"a fence falls through a flush while the clock is behind", `
-			0 w1 invoke acquire#1
-			12 w1 ok acquire#1 fence=11
-			20 w2 invoke acquire#1
-			22 w2 ok acquire#1 fence=2
+			0..12 w1 ok acquire#1 fence=11
+			20..22 w2 ok acquire#1 fence=2
 			fault flush 14 15 amnesia
 			fault clock 16 30 behind amnesia`, nil},
 
 		{"who comes later is granted first", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, []string{Order}},
+			0..20 w1 ok acquire#1 queued=2 fence=19
+			3..11 w2 ok acquire#1 fence=10`, []string{Order}},
 		{"who comes later is granted first, while the other's process had no answer", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			4 w1 invoke try#9 name=lock/y
-			1000 w1 ok acquire#1 fence=999
-			350 w1 fail try#9 name=lock/y
-			800 w2 invoke acquire#1
-			850 w2 ok acquire#1 fence=849
+			0..1000 w1 ok acquire#1 queued=2 fence=999
+			4..350 w1 fail try#9 name=lock/y
+			800..850 w2 ok acquire#1 fence=849
 			500 w1 alive of#77 claim=y`, nil},
 		{"who comes later is granted first, while a third process had no answer", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			4 w3 invoke try#9 name=lock/y
-			1000 w1 ok acquire#1 fence=999
-			350 w3 fail try#9 name=lock/y
-			800 w2 invoke acquire#1
-			850 w2 ok acquire#1 fence=849
+			0..1000 w1 ok acquire#1 queued=2 fence=999
+			4..350 w3 fail try#9 name=lock/y
+			800..850 w2 ok acquire#1 fence=849
 			500 w1 alive of#77 claim=y`, []string{Order}},
 		{"who asked before the other stood in line", `
-			0 w1 invoke acquire#1
-			4 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, nil},
+			0..20 w1 ok acquire#1 queued=4 fence=19
+			3..11 w2 ok acquire#1 fence=10`, nil},
 		{"who has another priority", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1 priority=1
-			11 w2 ok acquire#1 fence=10`, nil},
+			0..20 w1 ok acquire#1 queued=2 fence=19
+			3..11 w2 ok acquire#1 priority=1 fence=10`, nil},
 		{"who has a lower priority", `
-			0 w1 invoke acquire#1 priority=1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, []string{Order}},
+			0..20 w1 ok acquire#1 priority=1 queued=2 fence=19
+			3..11 w2 ok acquire#1 fence=10`, []string{Order}},
 		{"who came before a higher priority, and was granted after it stood in line", `
-			3 w1 invoke acquire#1 priority=1
-			5 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			0 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, []string{Order}},
+			3..20 w1 ok acquire#1 priority=1 queued=5 fence=19
+			0..11 w2 ok acquire#1 fence=10`, []string{Order}},
 		{"who came before a higher priority, and was granted before that stood in line", `
-			3 w1 invoke acquire#1 priority=1
-			10 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			0 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, nil},
+			3..20 w1 ok acquire#1 priority=1 queued=10 fence=19
+			0..11 w2 ok acquire#1 fence=10`, nil},
 		{"who came before an equal priority", `
-			3 w1 invoke acquire#1
-			5 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			0 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, nil},
+			3..20 w1 ok acquire#1 queued=5 fence=19
+			0..11 w2 ok acquire#1 fence=10`, nil},
 		{"who came before a higher priority; clocks were ahead", `
-			3 w1 invoke acquire#1 priority=1
-			5 w1 queued of#1
-			20 w1 ok acquire#1 fence=1019
-			0 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=1010`, nil},
+			3..20 w1 ok acquire#1 priority=1 queued=5 fence=1019
+			0..11 w2 ok acquire#1 fence=1010`, nil},
 		{"who draws a place", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1 unordered
-			11 w2 ok acquire#1 fence=10`, nil},
+			0..20 w1 ok acquire#1 queued=2 fence=19
+			3..11 w2 ok acquire#1 unordered fence=10`, nil},
 		{"a try that passes the line", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke try#1
-			11 w2 ok try#1 fence=10`, []string{Order}},
+			0..20 w1 ok acquire#1 queued=2 fence=19
+			3..11 w2 ok try#1 fence=10`, []string{Order}},
 		{"a re-entry passes the line", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke reenter#1
-			11 w2 ok reenter#1 fence=10`, nil},
+			0..20 w1 ok acquire#1 queued=2 fence=19
+			3..11 w2 ok reenter#1 fence=10`, nil},
 		{"who was restored may have been passed", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
+			0..20 w1 ok acquire#1 queued=2 fence=19
 			15 w1 restored of#1
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, nil},
+			3..11 w2 ok acquire#1 fence=10`, nil},
 		{"who asked anew may have been passed", `
-			0 w1 invoke acquire#1
+			0..20 w1 ok acquire#1 fence=19
 			2 w1 queued of#1 claim=first
-			20 w1 ok acquire#1 fence=19
-			3 w2 invoke acquire#1
-			11 w2 ok acquire#1 fence=10`, nil},
+			3..11 w2 ok acquire#1 fence=10`, nil},
 		{"who was stopped may have been passed", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			1020 w1 ok acquire#1 fence=1019
-			3 w2 invoke acquire#1
-			1011 w2 ok acquire#1 fence=1010
+			0..1020 w1 ok acquire#1 queued=2 fence=1019
+			3..1011 w2 ok acquire#1 fence=1010
 			fault stop 5 1008 w1`, nil},
 		{"another process was stopped", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
+			0..1020 w1 ok acquire#1 queued=2 fence=1019
 			200 w1 alive of#9 claim=y
 			400 w1 alive of#9 claim=y
 			600 w1 alive of#9 claim=y
 			800 w1 alive of#9 claim=y
-			1020 w1 ok acquire#1 fence=1019
-			3 w2 invoke acquire#1
-			1011 w2 ok acquire#1 fence=1010
+			3..1011 w2 ok acquire#1 fence=1010
 			fault stop 5 1008 w3`, []string{Order}},
 		{"a process that wrote nothing for a while", `
-			0 w1 invoke acquire#1
-			2 w1 queued of#1
-			1020 w1 ok acquire#1 fence=1019
-			3 w2 invoke acquire#1
-			1011 w2 ok acquire#1 fence=1010`, nil},
+			0..1020 w1 ok acquire#1 queued=2 fence=1019
+			3..1011 w2 ok acquire#1 fence=1010`, nil},
 
 		{"given back while somebody waits, and nobody is granted", handOffStory(20), []string{HandOff}},
 		{"given back, and granted by the release", handOffStory(11), nil},
 		{"given back, and somebody else is granted by the release", handOffStory(20) + `
-			3 w3 invoke acquire#1
-			13 w3 ok acquire#1 fence=12
-			14 w3 invoke release#2 of#1
-			21 w3 ok release#2 of#1`, nil},
-		{"a wait that was cancelled may have been granted", handOffStory(20) + `
-			3 w3 invoke acquire#1
-			9 w3 fail acquire#1`, nil},
+			3..13 w3 ok acquire#1 fence=12
+			14..21 w3 ok release#2 of#1`, nil},
+		{"a wait that was cancelled may have been granted", handOffStory(20) + "\n3..9 w3 fail acquire#1", nil},
 		{"a wait that was cancelled long ago was not", handOffStory(20) + `
-			-3300 w3 invoke acquire#1
-			-3200 w3 fail acquire#1`, []string{HandOff}},
+			-3300..-3200 w3 fail acquire#1`, []string{HandOff}},
 		{"a wait that was cancelled a while ago was not, where its process worked all the time", handOffStory(20) +
 			beats(-1100, -600) + `
-			-1100 w3 invoke acquire#1
-			-1000 w3 fail acquire#1`, []string{HandOff}},
+			-1100..-1000 w3 fail acquire#1`, []string{HandOff}},
 		{"it may have been where its process paused", handOffStory(20) + beats(-1100, -900) + beats(-850, -600) + `
-			-1100 w3 invoke acquire#1
-			-1000 w3 fail acquire#1`, nil},
-		{"a try that was refused never waited", handOffStory(20) + `
-			3 w3 invoke try#1
-			9 w3 fail try#1`, []string{HandOff}},
+			-1100..-1000 w3 fail acquire#1`, nil},
+		{"a try that was refused never waited", handOffStory(20) + "\n3..9 w3 fail try#1", []string{HandOff}},
 		{"a killed process may have been granted", handOffStory(20) + `
 			3 w3 invoke acquire#1
 			fault kill 4 5 w3 kills`, nil},
 		{"who was restored may have been granted before", handOffStory(20) + `
-			3 w3 invoke acquire#1
-			30 w3 restored of#1
-			33 w3 ok acquire#1 fence=32`, nil},
+			3..33 w3 ok acquire#1 fence=32
+			30 w3 restored of#1`, nil},
 		{"who asked anew may have been granted before", handOffStory(20) + `
-			3 w3 invoke acquire#1
-			30 w3 trouble of#1 claim=first is=lost
-			33 w3 ok acquire#1 fence=32`, nil},
+			3..33 w3 ok acquire#1 fence=32
+			30 w3 trouble of#1 claim=first is=lost`, nil},
 		{"a hold that was lost before its release hands nothing on", handOffStory(20) + `
 			9 w1 ended of#1 is=lost
 			fault cut -1000 -900 w1`, nil},
-		{"another entry lives", handOffStory(20) + `
-			4 w1 invoke reenter#8
-			5 w1 ok reenter#8 fence=1`, nil},
+		{"another entry lives", handOffStory(20) + "\n4..5 w1 ok reenter#8 fence=1", nil},
 		{"another entry was left before", handOffStory(20) + `
-			4 w1 invoke reenter#8
-			5 w1 ok reenter#8 fence=1
-			6 w1 invoke release#9 of#8
-			7 w1 ok release#9 of#8`, []string{HandOff}},
-		{"data was lost soon after", handOffStory(20) + `
-			fault flush 100 101 amnesia`, nil},
+			4..5 w1 ok reenter#8 fence=1
+			6..7 w1 ok release#9 of#8`, []string{HandOff}},
+		{"data was lost soon after", handOffStory(20) + "\nfault flush 100 101 amnesia", nil},
 
 		{"an end that was none", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
+			0..2 w1 ok acquire#1 fence=1 alive=6
 			5 w1 ended of#1 is=lost
-			6 w1 alive of#1
 			fault cut -1000 -900 w1`, []string{Honesty}},
 		{"asked before the end, told after it", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
+			0..2 w1 ok acquire#1 fence=1 alive=4
 			5 w1 ended of#1 is=lost
-			4 w1 alive of#1
 			fault cut -1000 -900 w1`, nil},
 		{"believed in during the release", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			5 w1 invoke release#2 of#1
-			6 w1 alive of#1
-			7 w1 ok release#2 of#1`, []string{Honesty}},
+			0..2 w1 ok acquire#1 fence=1 alive=6
+			5..7 w1 ok release#2 of#1`, []string{Honesty}},
 
-		{"an acquire that never returned", `
-			0 w1 invoke acquire#1`, []string{Stuck}},
+		{"an acquire that never returned", "0 w1 invoke acquire#1", []string{Stuck}},
 		{"its process was killed", `
 			0 w1 invoke acquire#1
 			fault kill 4 5 w1 kills`, nil},
@@ -627,138 +492,90 @@ func TestRules(t *testing.T) {
 			5 w1 stuck acquire#1`, []string{Stuck}},
 
 		{"a claim is left", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1 claim=c
-			3 w1 invoke release#2 of#1
-			4 w1 ok release#2 of#1
+			0..2 w1 ok acquire#1 fence=1 claim=c
+			3..4 w1 ok release#2 of#1
 			9 w1 closed left=c`, []string{Left}},
-		{"a claim is left by a close that failed", `
-			9 w1 closed left=c err=timeout`, nil},
+		{"a claim is left by a close that failed", "9 w1 closed left=c err=timeout", nil},
 		{"the release of what is left may have been lost", `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1 claim=c
-			3 w1 invoke release#2 of#1
-			4 w1 ok release#2 of#1
+			0..2 w1 ok acquire#1 fence=1 claim=c
+			3..4 w1 ok release#2 of#1
 			9 w1 closed left=c
 			fault failover 5 8 amnesia`, nil},
 
 		{"a release by id after the release", forceStory + `
-			5 w1 invoke force#3 claim=w1-1 name=sem/s
-			6 w1 ok force#3 claim=w1-1 name=sem/s`, []string{Refused}},
-		{"it is refused", forceStory + `
-			5 w1 invoke force#3 claim=w1-1 name=sem/s
-			6 w1 fail force#3 claim=w1-1 name=sem/s`, nil},
+			5..6 w1 ok force#3 claim=w1-1 name=sem/s`, []string{Refused}},
+		{"it is refused", forceStory + "\n5..6 w1 fail force#3 claim=w1-1 name=sem/s", nil},
 		{"the release was lost", forceStory + `
-			5 w1 invoke force#3 claim=w1-1 name=sem/s
-			6 w1 ok force#3 claim=w1-1 name=sem/s
+			5..6 w1 ok force#3 claim=w1-1 name=sem/s
 			fault failover 4 5 amnesia`, nil},
 		{"a release with success of what somebody else had got", lostStory + `
-			9 w1 invoke release#2 of#1
-			10 w1 ok release#2 of#1`, []string{Refused}},
-		{"that release is refused", lostStory + `
-			9 w1 invoke release#2 of#1
-			10 w1 fail release#2 of#1`, nil},
+			9..10 w1 ok release#2 of#1`, []string{Refused}},
+		{"that release is refused", lostStory + "\n9..10 w1 fail release#2 of#1", nil},
 		{"an earlier release may have run", lostStory + `
-			5.5 w1 invoke release#2 of#1
-			5.6 w1 unknown release#2 of#1
-			9 w1 invoke release#3 of#1
-			10 w1 ok release#3 of#1`, nil},
+			5.5..5.6 w1 unknown release#2 of#1
+			9..10 w1 ok release#3 of#1`, nil},
 
-		{"a goroutine is left", `
-			9 w1 leak err=goroutine`, []string{Leak}},
+		{"a goroutine is left", "9 w1 leak err=goroutine", []string{Leak}},
 
 		{"a release without an answer", unansweredStory, []string{Unharmed}},
-		{"its process was cut off", unansweredStory + `
-			fault cut 6 7 w1`, nil},
-		{"another process was cut off", unansweredStory + `
-			fault cut 6 7 w2`, []string{Unharmed}},
-		{"all were cut off shortly before", unansweredStory + `
-			fault cut -400 -300`, nil},
-		{"all were cut off long before", unansweredStory + `
-			fault cut -800 -700`, []string{Unharmed}},
-		{"a fault that nobody may notice", unansweredStory + `
-			fault scripts 6 7 unseen`, []string{Unharmed}},
+		{"its process was cut off", unansweredStory + "\nfault cut 6 7 w1", nil},
+		{"another process was cut off", unansweredStory + "\nfault cut 6 7 w2", []string{Unharmed}},
+		{"all were cut off shortly before", unansweredStory + "\nfault cut -400 -300", nil},
+		{"all were cut off long before", unansweredStory + "\nfault cut -800 -700", []string{Unharmed}},
+		{"a fault that nobody may notice", unansweredStory + "\nfault scripts 6 7 unseen", []string{Unharmed}},
 		{"any process wrote nothing for a while", unansweredStory + `
 			-250 w2 alive of#9 claim=y
 			6 w2 alive of#9 claim=y`, nil},
-		{"a close failed, and nothing is wrong", `
-			5000 w1 closed err=close:x`, []string{Unharmed}},
+		{"a close failed, and nothing is wrong", "5000 w1 closed err=close:x", []string{Unharmed}},
 		{"a close failed while its process was cut off", `
 			5000 w1 closed err=close:x
 			fault cut 3000 4000 w1`, nil},
-		{"what a closed node has left could not be listed", `
-			5000 w1 closed err=list:x`, nil},
-		{"the node was closed meanwhile", `
-			0 w1 invoke acquire#1
-			9 w1 unknown acquire#1 is=closed`, nil},
-		{"an acquire without an answer", `
-			0 w1 invoke acquire#1
-			9 w1 unknown acquire#1`, []string{Unharmed}},
+		{"what a closed node has left could not be listed", "5000 w1 closed err=list:x", nil},
+		{"the node was closed meanwhile", "0..9 w1 unknown acquire#1 is=closed", nil},
+		{"an acquire without an answer", "0..9 w1 unknown acquire#1", []string{Unharmed}},
 		{"an acquire without an answer, and its short lease bears no such pause", `
-			0 w1 invoke acquire#1 lease=300
+			0..120 w1 unknown acquire#1 lease=300
 			1 w2 alive of#9 claim=y
-			111 w2 alive of#9 claim=y
-			120 w1 unknown acquire#1`, nil},
+			111 w2 alive of#9 claim=y`, nil},
 		{"a longer lease of an acquire bears it", `
-			0 w1 invoke acquire#1
+			0..120 w1 unknown acquire#1
 			1 w2 alive of#9 claim=y
-			111 w2 alive of#9 claim=y
-			120 w1 unknown acquire#1`, []string{Unharmed}},
+			111 w2 alive of#9 claim=y`, []string{Unharmed}},
 		{"an acquire without an answer, and the server took its time", `
-			0 w1 invoke acquire#1 lease=300
-			1 w1 invoke try#9 name=lock/y
-			60 w1 alive of#77 claim=y
-			111 w1 fail try#9 name=lock/y
-			120 w1 unknown acquire#1`, nil},
-		{"its caller bounds the wait", `
-			0 w1 invoke acquire#1 bounded
-			9 w1 unknown acquire#1`, nil},
+			0..120 w1 unknown acquire#1 lease=300
+			1..111 w1 fail try#9 name=lock/y
+			60 w1 alive of#77 claim=y`, nil},
+		{"its caller bounds the wait", "0..9 w1 unknown acquire#1 bounded", nil},
 
 		{"a re-entry without an answer", `
-			0 w1 invoke acquire#1
-			1 w1 ok acquire#1 fence=1
-			2 w1 invoke reenter#8
-			9 w1 unknown reenter#8 is=lost
-			10 w1 invoke release#20 of#1
-			10 w1 ok release#20 of#1 fence=1`, []string{Unharmed}},
+			0..1 w1 ok acquire#1 fence=1
+			2..9 w1 unknown reenter#8 is=lost
+			10..10 w1 ok release#20 of#1 fence=1`, []string{Unharmed}},
 		{"the hold that it enters expires", `
-			0 w1 invoke acquire#1
-			1 w1 ok acquire#1 fence=1
-			2 w1 invoke reenter#8
-			9 w1 unknown reenter#8 is=lost
+			0..1 w1 ok acquire#1 fence=1
+			2..9 w1 unknown reenter#8 is=lost
 			10 w1 ended of#1 is=expired`, nil},
 		{"the hold that it enters expires later", `
-			0 w1 invoke acquire#1 fixed
-			1 w1 ok acquire#1 fence=1
-			2 w1 invoke reenter#8
-			9 w1 unknown reenter#8 is=lost
-			10 w1 alive of#1
+			0..1 w1 ok acquire#1 fixed fence=1 alive=10
+			2..9 w1 unknown reenter#8 is=lost
 			20 w1 ended of#1 is=expired`, []string{Unharmed}},
 		{"the hold that it enters expired before", `
-			0 w1 invoke acquire#1
-			1 w1 ok acquire#1 fence=1
+			0..1 w1 ok acquire#1 fence=1
 			1.5 w1 ended of#1 is=expired
-			2 w1 invoke reenter#8
-			9 w1 unknown reenter#8 is=lost`, []string{Unharmed}},
+			2..9 w1 unknown reenter#8 is=lost`, []string{Unharmed}},
 
 		{"a hold that is lost", needlessStory, []string{Unharmed}},
 		{"it expires", strings.ReplaceAll(needlessStory, "lost", "expired"), nil},
 		{"its node was closed", strings.ReplaceAll(needlessStory, "lost", "lost,closed"), nil},
-		{"its process was stopped before", needlessStory + `
-			fault stop -3000 -1000 w1`, nil},
-		{"its process was stopped long before", needlessStory + `
-			fault stop -5000 -4000 w1`, []string{Unharmed}},
-		{"another process was stopped before", needlessStory + `
-			fault stop -3000 -1000 w2`, []string{Unharmed}},
-		{"subscriptions were cut before", needlessStory + `
-			fault subscriptions -100 -90 unseen`, []string{Unharmed}},
+		{"its process was stopped before", needlessStory + "\nfault stop -3000 -1000 w1", nil},
+		{"its process was stopped long before", needlessStory + "\nfault stop -5000 -4000 w1", []string{Unharmed}},
+		{"another process was stopped before", needlessStory + "\nfault stop -3000 -1000 w2", []string{Unharmed}},
+		{"subscriptions were cut before", needlessStory + "\nfault subscriptions -100 -90 unseen", []string{Unharmed}},
 		{"its lease does not renew", strings.Replace(needlessStory, "acquire#1", "acquire#1 fixed", 1), nil},
 		{"an entry of its owner has a lease that does not renew", needlessStory + `
-			3 w1 invoke reenter#8 fixed
-			3.5 w1 ok reenter#8 fence=1`, nil},
+			3..3.5 w1 ok reenter#8 fixed fence=1`, nil},
 		{"an entry of its owner has expired", needlessStory + `
-			3 w1 invoke reenter#8
-			3.5 w1 ok reenter#8 fence=1
+			3..3.5 w1 ok reenter#8 fence=1
 			8 w1 ended of#8 is=expired`, nil},
 		{"its short lease bears no such pause", strings.ReplaceAll(needlessStory, "acquire#1", "acquire#1 lease=300") + `
 			-120 w2 alive of#9 claim=y
@@ -767,137 +584,108 @@ func TestRules(t *testing.T) {
 			-120 w2 alive of#9 claim=y
 			-10 w2 alive of#9 claim=y`, []string{Unharmed}},
 		{"the server took its time", needlessStory + `
-			-340 w1 invoke try#9 name=lock/y
+			-340..0.1 w1 fail try#9 name=lock/y
 			-230 w1 alive of#77 claim=y
-			-120 w1 alive of#77 claim=y
-			0.1 w1 fail try#9 name=lock/y`, nil},
+			-120 w1 alive of#77 claim=y`, nil},
 		{"the server took its time, and less than a heartbeat has", needlessStory + `
-			-170 w1 invoke try#9 name=lock/y
-			-90 w1 alive of#77 claim=y
-			0.1 w1 fail try#9 name=lock/y`, []string{Unharmed}},
+			-170..0.1 w1 fail try#9 name=lock/y
+			-90 w1 alive of#77 claim=y`, []string{Unharmed}},
 		{"somebody waited in a line", needlessStory + `
-			-170 w1 invoke acquire#9 name=lock/y
-			-90 w1 alive of#77 claim=y
-			0.1 w1 ok acquire#9 name=lock/y fence=0`, []string{Unharmed}},
+			-170..0.1 w1 ok acquire#9 name=lock/y fence=0
+			-90 w1 alive of#77 claim=y`, []string{Unharmed}},
 
 		{"told of the grant at once", wakeStory(52, ""), nil},
 		{"told of the grant by the heartbeat", wakeStory(350, ""), []string{WakeUp}},
 		{"a fixed lease was confirmed", wakeStory(350, "fixed"), nil},
-		{"it may have been restored", wakeStory(350, "") + `
-			300 w1 restored of#1`, nil},
-		{"granted before it was known to stand in line", strings.Replace(wakeStory(350, ""), "10 w1 queued", "60 w1 queued", 1), nil},
-		{"its process was cut off before", wakeStory(350, "") + `
-			fault cut -900 -800 w1`, nil},
-		{"another process was cut off before", wakeStory(350, "") + `
-			fault cut -900 -800 w2`, []string{WakeUp}},
-		{"pushes were refused, which nobody may notice", wakeStory(350, "") + `
-			fault acl 0 100 unseen`, nil},
-		{"a master was lost before", wakeStory(350, "") + `
-			fault failover -4000 -3000 amnesia`, nil},
-		{"a call of its process was answered late", wakeStory(350, "") + `
-			70 w1 invoke try#9 name=lock/y
-			120 w1 fail try#9 name=lock/y`, nil},
+		{"it may have been restored", wakeStory(350, "") + "\n300 w1 restored of#1", nil},
+		{"granted before it was known to stand in line", strings.Replace(wakeStory(350, ""), "queued=10", "queued=60", 1), nil},
+		{"its process was cut off before", wakeStory(350, "") + "\nfault cut -900 -800 w1", nil},
+		{"another process was cut off before", wakeStory(350, "") + "\nfault cut -900 -800 w2", []string{WakeUp}},
+		{"pushes were refused, which nobody may notice", wakeStory(350, "") + "\nfault acl 0 100 unseen", nil},
+		{"a master was lost before", wakeStory(350, "") + "\nfault failover -4000 -3000 amnesia", nil},
+		{"a call of its process was answered late", wakeStory(350, "") + "\n70..120 w1 fail try#9 name=lock/y", nil},
 		{"a call of another process was answered late", wakeStory(350, "") + `
-			70 w2 invoke try#9 name=lock/y
-			120 w2 fail try#9 name=lock/y`, []string{WakeUp}},
+			70..120 w2 fail try#9 name=lock/y`, []string{WakeUp}},
 		{"the clock is ahead of the fences", wakeStory(350, "") + `
-			500 w2 invoke acquire#9 name=lock/z
-			501 w2 ok acquire#9 fence=900 name=lock/z`, nil},
+			500..501 w2 ok acquire#9 name=lock/z fence=900`, nil},
 		{"nobody was subscribed", strings.Replace(wakeStory(350, ""), "detail=subscribed", "detail=other", 1), nil},
 		{"the subscription was not there yet", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "60 w1 trouble", 1), nil},
 		{"the subscription came long after", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "6000 w1 trouble", 1), nil},
-		{"the subscription had broken", wakeStory(350, "") + `
-			700 w1 trouble detail=subscribed node=n`, nil},
-		{"the subscription was refused", wakeStory(350, "") + `
-			20 w1 trouble detail=deaf node=n err=NOPERM`, nil},
+		{"the subscription had broken", wakeStory(350, "") + "\n700 w1 trouble detail=subscribed node=n", nil},
+		{"the subscription was refused", wakeStory(350, "") + "\n20 w1 trouble detail=deaf node=n err=NOPERM", nil},
 		{"that of another node was", wakeStory(350, "") + `
 			20 w1 trouble detail=deaf node=m err=NOPERM`, []string{WakeUp}},
 		{"it was refused only afterwards", wakeStory(350, "") + `
 			60 w1 trouble detail=deaf node=n err=NOPERM`, []string{WakeUp}},
-		{"it was found to bring nothing", wakeStory(350, "") + `
-			20 w1 trouble detail=deaf node=n`, []string{WakeUp}},
+		{"it was found to bring nothing", wakeStory(350, "") + "\n20 w1 trouble detail=deaf node=n", []string{WakeUp}},
 		{"the process wrote nothing for a while", `
 			0 w1 trouble detail=subscribed node=n
-			5 w1 invoke acquire#1 node=n
-			10 w1 queued of#1 node=n
-			350 w1 ok acquire#1 fence=50 node=n` + busyStory(200, 320), nil},
+			5..350 w1 ok acquire#1 node=n queued=10 fence=50` + busyStory(200, 320), nil},
 		{"it did not reach the server before", `
 			0 w1 trouble detail=subscribed node=n
-			5 w1 invoke acquire#1 node=n
-			10 w1 queued of#1 node=n
+			5..350 w1 ok acquire#1 node=n queued=10 fence=50
 			80 w1 alive of#77 claim=y
-			160 w1 alive of#77 claim=y
-			350 w1 ok acquire#1 fence=50 node=n` + busyStory(40, 210), nil},
-	} {
-		t.Run(tc.name, func(t *testing.T) { tell(t, tc.text, tc.broken) })
-	}
+			160 w1 alive of#77 claim=y` + busyStory(40, 210), nil},
+	})
 }
 
-// tell has the checker read a story, and find that those rules are broken in it.
-func tell(t *testing.T, text string, broken []string) {
+// tale is a story, and the rules that are broken in it.
+type tale struct {
+	name, text string
+	broken     []string
+}
+
+// tell has the checker read stories, and find that those rules are broken in each.
+func tell(t *testing.T, tales []tale) {
 	t.Helper()
-	run := story(t, text)
-	sortEvents(run)
-	report := Check(run)
-	require.ElementsMatch(t, broken, rulesOf(report), "%v", report.Violations)
+	for _, tc := range tales {
+		t.Run(tc.name, func(t *testing.T) {
+			report := Check(story(t, tc.text))
+			require.ElementsMatch(t, tc.broken, rulesOf(report), "%v", report.Violations)
+		})
+	}
 }
 
 // handOffStory has w1 give a lock back from 10 to 13 while w2 waits, who is granted at
 // that time. The fences of others do not come in between where w2's comes later.
 func handOffStory(fence int) string {
 	return fmt.Sprintf(`
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			8 w1 alive of#1
-			10 w1 invoke release#2 of#1
-			13 w1 ok release#2 of#1
-			3 w2 invoke acquire#1
-			5 w2 queued of#1
-			%d w2 ok acquire#1 fence=%d`, fence+2, fence)
+			0..2 w1 ok acquire#1 fence=1 alive=8
+			10..13 w1 ok release#2 of#1
+			3..%d w2 ok acquire#1 queued=5 fence=%d`, fence+2, fence)
 }
 
 // beats are short calls of w3, one after the other, that are answered.
 func beats(from, to int) string {
 	var all strings.Builder
 	for at := from; at < to; at += 20 {
-		fmt.Fprintf(&all, "\n%d w3 invoke try#%d\n%d w3 fail try#%d", at, 10_000+at, at+10, 10_000+at)
+		fmt.Fprintf(&all, "\n%d..%d w3 fail try#%d", at, at+10, 10_000+at)
 	}
 	return all.String()
 }
 
 // forceStory is a permit that was given back.
 const forceStory = `
-			0 w1 invoke acquire#1 name=sem/s
-			1 w1 ok acquire#1 fence=0.5 name=sem/s
-			2 w1 invoke release#2 of#1 name=sem/s
-			3 w1 ok release#2 of#1 name=sem/s`
+			0..1 w1 ok acquire#1 name=sem/s fence=0.5
+			2..3 w1 ok release#2 of#1 name=sem/s`
 
 // lostStory is a lock that was lost, and granted to somebody else.
 const lostStory = `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			4 w1 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=4
 			5 w1 ended of#1 is=lost
-			6 w2 invoke acquire#1
-			8 w2 ok acquire#1 fence=7
+			6..8 w2 ok acquire#1 fence=7
 			fault cut -300 -200 w1`
 
 // unansweredStory is a release without an answer.
 const unansweredStory = `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			4 w1 alive of#1
-			5 w1 invoke release#2 of#1
-			9 w1 unknown release#2 of#1`
+			0..2 w1 ok acquire#1 fence=1 alive=4
+			5..9 w1 unknown release#2 of#1`
 
 // needlessStory is a hold that was lost.
 const needlessStory = `
-			0 w1 invoke acquire#1
-			2 w1 ok acquire#1 fence=1
-			4 w1 alive of#1
+			0..2 w1 ok acquire#1 fence=1 alive=4
 			9 w1 ended of#1 is=lost
-			9.5 w1 invoke release#2 of#1
-			9.7 w1 ok release#2 of#1`
+			9.5..9.7 w1 ok release#2 of#1`
 
 // busyStory has a process write every 40 ms, and call the server: from 0 to 400, but for
 // the time between the two.
@@ -908,10 +696,8 @@ func busyStory(from, to int) string {
 			continue
 		}
 		fmt.Fprintf(&text, `
-			%d w1 invoke try#%d name=lock/y
-			%d w1 fail try#%d name=lock/y
-			%d w1 invoke extend#%d of#77 name=lock/y
-			%d w1 ok extend#%d of#77 name=lock/y`, at, 100+at, at+1, 100+at, at+2, 500+at, at+3, 500+at)
+			%d..%d w1 fail try#%d name=lock/y
+			%d..%d w1 ok extend#%d of#77 name=lock/y`, at, at+1, 100+at, at+2, at+3, 500+at)
 	}
 	return text.String()
 }
@@ -920,7 +706,5 @@ func busyStory(from, to int) string {
 func wakeStory(hears int, more string) string {
 	return fmt.Sprintf(`
 			0 w1 trouble detail=subscribed node=n
-			5 w1 invoke acquire#1 node=n %s
-			10 w1 queued of#1 node=n
-			%d w1 ok acquire#1 fence=50 node=n`, more, hears) + busyStory(400, 0)
+			5..%d w1 ok acquire#1 node=n %s queued=10 fence=50`, hears, more) + busyStory(400, 0)
 }

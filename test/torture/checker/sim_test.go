@@ -809,3 +809,103 @@ func (s *sim) busy() bool {
 func sortEvents(run *history.Run) {
 	slices.SortStableFunc(run.Events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
 }
+
+// newPausedSim has a name that is paused now and then, and more who use that and the others: somebody
+// always has something to do.
+func newPausedSim(seed uint64, wrong bug) *sim {
+	s := newSim(seed, wrong)
+	s.names[s.IntN(2)*3].pauses = true
+	for _, p := range s.processes {
+		for range 10 {
+			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
+		}
+	}
+	return s
+}
+
+// isPaused says whether the server grants nothing of a name.
+func (s *sim) isPaused(n *simName) bool {
+	switch {
+	case n.paused == 0 || s.bug == pauseIgnored && s.IntN(5) == 0:
+		return false
+	case s.bug == neverResumed:
+		return n.paused+1500*simMS > s.server()
+	}
+	return n.paused > s.server()
+}
+
+// decide pauses a name, or ends its pause.
+func (s *sim) decide(a *simActor, n *simName) {
+	if a.process.cut > s.now {
+		return
+	}
+	a.process.ops++
+	e := history.Event{Kind: history.Invoke, Op: a.process.ops, Do: history.Pause, Primitive: n.primitive, Name: n.name, Lasts: 50 + s.Int64N(700)}
+	if s.IntN(3) == 0 {
+		e.Do, e.Lasts = history.Unpause, 0
+	}
+	s.write(a, e)
+	s.pass(200)
+	n.paused = s.server() + e.Lasts*simMS
+	if e.Lasts == 0 && s.bug != neverResumed {
+		n.paused = 0
+		s.sweep(n)
+		s.handOff(n)
+	}
+	s.pass(200)
+	e.Kind = history.OK
+	s.write(a, e)
+}
+
+// newWantedSim has holds of all names wanted back, and half of them held for longer than a lease.
+func newWantedSim(seed uint64, wrong bug) *sim {
+	s := newSim(seed, wrong)
+	s.wants = true
+	return s
+}
+
+// want asks for a hold of a name back.
+func (s *sim) want(a *simActor, n *simName) {
+	if a.process.cut > s.now || len(n.held) == 0 {
+		return
+	}
+	c := n.held[s.IntN(len(n.held))]
+	if c.outer != nil {
+		return
+	}
+	a.process.ops++
+	e := c.about(history.Event{Kind: history.Invoke, Op: a.process.ops, Do: history.Want})
+	s.write(a, e)
+	s.pass(200)
+	s.sweep(n)
+	held := false
+	for _, h := range n.held {
+		held = held || h == c
+	}
+	e.Kind = history.Fail
+	if held {
+		c.wanted, e.Kind = true, history.OK
+	}
+	s.pass(200)
+	s.write(a, e)
+}
+
+// ask is what the server says to a heartbeat of a hold.
+func (s *sim) ask(c *simClaim) {
+	switch s.bug {
+	case wantUnheard:
+	case wantDropped:
+		c.asked = c.asked || c.wanted && s.IntN(3) == 0
+		c.wanted = false
+	default:
+		c.asked = c.asked || c.wanted
+	}
+}
+
+// heed writes down that a handle says that it is wanted back.
+func (s *sim) heed(a *simActor, c *simClaim) {
+	if c.asked && !c.heeded {
+		c.heeded = true
+		s.write(a, c.about(history.Event{Kind: history.Wanted, Hold: c.op}))
+	}
+}
