@@ -37,12 +37,18 @@ func TestRepliesComeLate(t *testing.T) {
 	}
 }
 
-func TestDroppedRepliesAreThoseOfCommandsThatRan(t *testing.T) {
+func TestDroppedRepliesAreThoseOfCommandsThatRanAndABlackHoleLosesRequestsToo(t *testing.T) {
 	t.Parallel()
 	s := Start(t)
 	p := Proxy(t, s)
 	client, direct := p.Client(t, oneConnection), s.Client(t)
-	require.NoError(t, set(t, client, "warm", "up"))
+	heals := func() {
+		t.Helper()
+		p.Heal(t)
+		require.Eventually(t, func() bool { return incr(t, client) == nil }, settleLimit, 10*time.Millisecond)
+		require.NoError(t, direct.Do(within(t, settleLimit), direct.B().Del().Key("n").Build()).Error())
+	}
+	heals() // opens the connection
 
 	p.DropReplies()
 	ctx, leave := context.WithCancel(t.Context()) // one with a deadline would not be looked at while a reply is read
@@ -55,48 +61,27 @@ func TestDroppedRepliesAreThoseOfCommandsThatRan(t *testing.T) {
 	require.Eventually(t, p.lostReplies, settleLimit, time.Millisecond, "the reply did not reach the proxy")
 	leave()
 	require.ErrorIs(t, <-answered, context.Canceled)
-
-	p.Heal(t)
-	require.Eventually(t, func() bool { return incr(t, client) == nil }, settleLimit, 10*time.Millisecond)
-}
-
-func TestABlackHoleLosesRequestsToo(t *testing.T) {
-	t.Parallel()
-	s := Start(t)
-	p := Proxy(t, s)
-	client, direct := p.Client(t, oneConnection), s.Client(t)
-	require.NoError(t, set(t, client, "warm", "up"))
+	heals()
 
 	p.BlackHole()
 	require.ErrorIs(t, incr(t, client), context.DeadlineExceeded)
 	_, err := get(t, direct, "n")
 	require.True(t, rueidis.IsRedisNil(err), "the request reached the server: %v", err)
-
-	p.Heal(t)
-	require.Eventually(t, func() bool { return incr(t, client) == nil }, settleLimit, 10*time.Millisecond)
+	heals()
 }
 
-func TestACutRefusesConnectionsUntilItHeals(t *testing.T) {
+func TestACutRefusesConnectionsUntilItHealsAndAResetDoesNot(t *testing.T) {
 	t.Parallel()
 	p := Proxy(t, Start(t))
 	conn := dial(t, p.Addr)
-
+	p.Reset()
+	requireBroken(t, conn)
+	conn = dial(t, p.Addr)
 	p.Cut()
 	requireBroken(t, conn)
 	_, err := net.Dial("tcp", p.Addr)
 	require.Error(t, err)
-
 	p.Heal(t)
-	dial(t, p.Addr)
-}
-
-func TestAResetBreaksWhatIsOpenAndAcceptsWhatComes(t *testing.T) {
-	t.Parallel()
-	p := Proxy(t, Start(t))
-	conn := dial(t, p.Addr)
-
-	p.Reset()
-	requireBroken(t, conn)
 	dial(t, p.Addr)
 }
 
@@ -153,14 +138,6 @@ func TestNoByteIsLostOrOutOfPlaceWhenADelayChanges(t *testing.T) {
 	if want.String() != got {
 		t.Fatal("the replies are not those of the requests")
 	}
-}
-
-func TestTheProxysURLKeepsTheRest(t *testing.T) {
-	t.Parallel()
-	s, err := parse("redis://user:pass@127.0.0.1:7/2")
-	require.NoError(t, err)
-	p := &Proxied{Addr: "127.0.0.1:9", server: s}
-	require.Equal(t, "redis://user:pass@127.0.0.1:9/2", p.URL())
 }
 
 // lostReplies says whether a connection has lost one.

@@ -26,6 +26,21 @@ func TestStartGivesAServerOfItsOwnWithTheSettings(t *testing.T) {
 	require.Equal(t, map[string]string{"maxmemory": "3145728", "maxmemory-policy": "noeviction"}, got)
 }
 
+func TestTheSmallestUserIsHeldToItsNamespace(t *testing.T) {
+	t.Parallel()
+	s := Start(t)
+	client := s.Client(t, s.SmallestUser(t, "mine"))
+
+	// EVAL is allowed; what the script may touch is what the rules say.
+	try := func(key string) error {
+		return client.Do(within(t, settleLimit), client.B().Eval().
+			Script(`return redis.call("HGET", KEYS[1], "f")`).Numkeys(1).Key(key).Build()).Error()
+	}
+	require.True(t, rueidis.IsRedisNil(try("mine:sem:{x}:state")))
+	require.ErrorContains(t, try("other:sem:{x}:state"), "NOPERM")
+	require.ErrorContains(t, client.Do(within(t, settleLimit), client.B().Flushall().Build()).Error(), "NOPERM")
+}
+
 func TestStartSaysWhyAServerDoesNotRun(t *testing.T) {
 	t.Parallel()
 	_, err := newProcess([]string{"--maxmemory", "many"})
@@ -72,77 +87,15 @@ func TestRedisIsPrivateUnlessOneIsGiven(t *testing.T) {
 		require.True(t, s.Private())
 		require.NotEqual(t, given.Addr, s.Addr)
 		require.NoError(t, set(t, s.Client(t), "k", "v"))
+		first, second := Shared(t), Shared(t)
+		require.Same(t, first, second)
+		require.NoError(t, set(t, first.Client(t), Namespace(t), "v"))
 	})
 }
 
-func TestSharedIsOneServer(t *testing.T) {
-	t.Setenv("BERTH_TEST_REDIS", "")
-	first, second := Shared(t), Shared(t)
-	require.Same(t, first, second)
-	require.NoError(t, set(t, first.Client(t), Namespace(t), "v"))
-}
-
-func TestARestartKeepsTheAddressAndForgetsTheData(t *testing.T) {
+// Each step on a process, and on a container where Docker has one.
+func TestAServerIsStoppedKilledAndRestarted(t *testing.T) {
 	t.Parallel()
-	onEachKind(t, func(t *testing.T, s *Server) {
-		addr := s.Addr
-		client := s.Client(t)
-		require.NoError(t, set(t, client, "k", "v"))
-
-		s.Restart(t)
-
-		require.Equal(t, addr, s.Addr)
-		_, err := get(t, client, "k")
-		require.True(t, rueidis.IsRedisNil(err), "got %v", err)
-	})
-}
-
-func TestKillEndsTheServerUntilARestart(t *testing.T) {
-	t.Parallel()
-	onEachKind(t, func(t *testing.T, s *Server) {
-		conn := dial(t, s.Addr)
-		s.Kill(t)
-		require.Zero(t, s.PID())
-		requireBroken(t, conn)
-		require.Error(t, ping(within(t, settleLimit), s.Addr))
-		s.Kill(t) // again is no error
-
-		s.Restart(t)
-		require.NoError(t, set(t, s.Client(t), "k", "v"))
-	})
-}
-
-func TestAStoppedServerKeepsConnectionsAndAnswersNothing(t *testing.T) {
-	t.Parallel()
-	onEachKind(t, func(t *testing.T, s *Server) {
-		client := s.Client(t)
-		require.NoError(t, set(t, client, "k", "v"))
-
-		s.Stop(t)
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
-		defer cancel()
-		err := client.Do(ctx, client.B().Ping().Build()).Error()
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-
-		s.Cont(t)
-		value, err := get(t, client, "k")
-		require.NoError(t, err)
-		require.Equal(t, "v", value)
-	})
-}
-
-func TestAStoppedServerCanBeKilled(t *testing.T) {
-	t.Parallel()
-	onEachKind(t, func(t *testing.T, s *Server) {
-		s.Stop(t)
-		s.Restart(t)
-		require.NoError(t, set(t, s.Client(t), "k", "v"))
-	})
-}
-
-// onEachKind runs a test on a process, and on a container where Docker has one.
-func onEachKind(t *testing.T, test func(*testing.T, *Server)) {
-	t.Helper()
 	kinds := map[string]maker{"process": {"redis-server", newProcess}}
 	if _, err := docker(); err == nil {
 		kinds["container"] = maker{"a container", newContainer}
@@ -150,7 +103,33 @@ func onEachKind(t *testing.T, test func(*testing.T, *Server)) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, private(t, []maker{kind}))
+			s := private(t, []maker{kind})
+			addr, client := s.Addr, s.Client(t)
+			require.NoError(t, set(t, client, "k", "v"))
+
+			s.Stop(t) // connections stay, and nothing is answered
+			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+			defer cancel()
+			require.ErrorIs(t, client.Do(ctx, client.B().Ping().Build()).Error(), context.DeadlineExceeded)
+			s.Cont(t)
+			value, err := get(t, client, "k")
+			require.NoError(t, err)
+			require.Equal(t, "v", value)
+
+			conn := dial(t, addr)
+			s.Kill(t)
+			require.Zero(t, s.PID())
+			requireBroken(t, conn)
+			require.Error(t, ping(within(t, settleLimit), addr))
+			s.Kill(t) // again is no error
+
+			s.Restart(t)
+			require.Equal(t, addr, s.Addr)
+			_, err = get(t, client, "k")
+			require.True(t, rueidis.IsRedisNil(err), "it has forgotten the data: %v", err)
+			s.Stop(t)
+			s.Restart(t) // what is stopped can be killed
+			require.NoError(t, set(t, s.Client(t), "k", "v"))
 		})
 	}
 }
@@ -162,11 +141,15 @@ func TestNamespacesDiffer(t *testing.T) {
 	require.Regexp(t, `^TestNamespacesDiffer-[a-z0-9]{10}$`, first)
 }
 
-func TestABadAddressIsToldWithoutItsPassword(t *testing.T) {
+func TestAnAddressIsParsed(t *testing.T) {
 	t.Parallel()
 	_, err := parse("redis://u:secret@127.0.0.1:port")
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "secret")
+	s, err := parse("redis://user:pass@127.0.0.1:7/2")
+	require.NoError(t, err)
+	p := &Proxied{Addr: "127.0.0.1:9", server: s}
+	require.Equal(t, "redis://user:pass@127.0.0.1:9/2", p.URL(), "a proxy's keeps the rest")
 }
 
 // within bounds what a test waits for.

@@ -26,43 +26,39 @@ func requireTakesWrites(t *testing.T, d *Deployment, key string) {
 	require.Equal(t, "v", value)
 }
 
-func TestADeploymentOfOneServerTakesWrites(t *testing.T) {
+func TestADeploymentOfOneServer(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(testing.TB, ...string) *Deployment{"redis": Single, "valkey": Valkey} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := start(t)
+			d := start(t, "--maxmemory", "3mb")
 			require.Equal(t, name, d.Name)
 			require.Equal(t, d.Servers(), d.Masters(t))
+			s, client := d.Servers()[0], d.Client(t)
+			info, err := report(t.Context(), s, "INFO")
+			require.NoError(t, err)
+			require.Equal(t, name == "valkey", info["server_name"] == "valkey" && info["valkey_version"] != "")
+			require.Equal(t, "3145728", info["maxmemory"])
 			requireTakesWrites(t, d, "k")
-		})
-	}
-}
 
-func TestValkeyIsValkeyWithTheSettings(t *testing.T) {
-	t.Parallel()
-	d := Valkey(t, "--maxmemory", "3mb")
-	info, err := report(t.Context(), d.Servers()[0], "INFO")
-	require.NoError(t, err)
-	require.Equal(t, "valkey", info["server_name"])
-	require.NotEmpty(t, info["valkey_version"])
-	require.Equal(t, "3145728", info["maxmemory"])
-}
-
-func TestTheClockOfAServerIsSetForwardAndBack(t *testing.T) {
-	t.Parallel()
-	for name, start := range map[string]func(testing.TB, ...string) *Deployment{"redis": Single, "valkey": Valkey} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := start(t)
+			// Its clock is set forward and back.
 			requireOffset(t, d, 0)
-			for _, offset := range []time.Duration{time.Hour, -48 * time.Hour, 300 * time.Millisecond, 0} {
+			for _, offset := range []time.Duration{-48 * time.Hour, 300 * time.Millisecond, 0, time.Hour} {
 				d.SetClock(t, offset)
 				requireOffset(t, d, offset)
 			}
 
-			d.SetClock(t, time.Hour)
-			d.Servers()[0].Restart(t)
+			// It has what it had at the time of a snapshot, and nothing survives a restart but the clock.
+			require.NoError(t, set(t, client, "a", "before"))
+			s.Snapshot(t)
+			require.NoError(t, set(t, client, "a", "after"))
+			s.Restore(t)
+			value, err := get(t, client, "a")
+			require.NoError(t, err)
+			require.Equal(t, "before", value)
+			s.Restart(t)
+			_, err = get(t, client, "a")
+			require.True(t, rueidis.IsRedisNil(err), "got %v", err)
 			requireOffset(t, d, time.Hour)
 		})
 	}
@@ -80,6 +76,14 @@ func requireOffset(t *testing.T, d *Deployment, offset time.Duration) {
 	at := time.Unix(reply[0], reply[1]*1000).Add(-offset)
 	require.False(t, at.Before(before.Truncate(time.Microsecond)), "%v before %v", at, before)
 	require.False(t, at.After(after), "%v after %v", at, after)
+}
+
+func TestTheEmbeddedServerTakesWrites(t *testing.T) {
+	t.Parallel()
+	d := Embedded(t)
+	require.Equal(t, "embedded", d.Name)
+	require.Equal(t, d.Servers(), d.Masters(t))
+	requireTakesWrites(t, d, "k")
 }
 
 func TestWhatATopologyCannotDoFailsTheTest(t *testing.T) {
@@ -163,27 +167,6 @@ func TestAReplicaThatWasCutOffTakesOverWithWhatItHas(t *testing.T) {
 	}
 }
 
-func TestARestoredServerHasWhatItHadAtTheTimeOfTheSnapshot(t *testing.T) {
-	t.Parallel()
-	for _, start := range []func(testing.TB, ...string) *Deployment{Single, Valkey} {
-		d := start(t)
-		t.Run(d.Name, func(t *testing.T) {
-			s, client := d.Servers()[0], d.Client(t)
-			require.NoError(t, set(t, client, "a", "before"))
-			s.Snapshot(t)
-			require.NoError(t, set(t, client, "a", "after"))
-			s.Restore(t)
-			value, err := get(t, client, "a")
-			require.NoError(t, err)
-			require.Equal(t, "before", value)
-
-			s.Restart(t)
-			_, err = get(t, client, "a")
-			require.True(t, rueidis.IsRedisNil(err), "nothing survives a restart: %v", err)
-		})
-	}
-}
-
 func TestAMoveTakesKeysAlongAndAnswersAsRedisDoesUntilItIsFinished(t *testing.T) {
 	t.Parallel()
 	d := Cluster(t)
@@ -247,12 +230,8 @@ func TestSentinelReplacesAMasterThatIsKilledAndOneThatIsNot(t *testing.T) {
 	d.Rejoin(t)
 	requireRole(t, second[0], "slave")
 	requireRole(t, third[0], "master")
-}
 
-func TestADeploymentUnderSentinelLosesItsMasterTwice(t *testing.T) {
-	t.Parallel()
-	d := Sentinel(t)
-	d.Failover(t)
+	d.Failover(t) // and a second one beside it
 	d.Failover(t)
 	requireTakesWrites(t, d, "k")
 	require.Contains(t, fatal(t, d.Failover), "Rejoin first")

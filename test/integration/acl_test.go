@@ -2,8 +2,12 @@ package integration
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
+	"math"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,102 +17,288 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
-	"github.com/berth-go/berth/test/harness"
 )
 
-// The user with the smallest rights that docs/operations.md gives can do all.
+// The user with the smallest rights that docs/operations.md gives can do all, every script of a kind and of the
+// swarm. None of them is told the time: a node cannot tell the server a wrong one, and clocks that are apart
+// change nothing.
 func TestTheSmallestUser(t *testing.T) {
-	w := private(t)
-	user := w.server.SmallestUser(t, w.ns)
-	cfg := node.Config{Lease: time.Hour} // the first heartbeat is far off: what comes, comes by a push
-	here, there := w.node(cfg, user), w.node(cfg, user)
-	ctx := w.Within(patience)
-
-	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
-	report, err := here.Check(ctx)
-	require.NoError(t, err)
-	t.Logf("warnings: %q", report.Warnings)
-	for _, warning := range report.Warnings {
-		require.Contains(t, warning, "could not be asked")
-	}
-
-	p := w.take(mine, nil)
-	q := w.queue(theirs, nil, 1)
-	_, err = mine.TryAcquire(ctx, nil)
-	require.ErrorIs(t, err, berth.ErrBusy)
-	reader := w.reader(user)
-	require.Len(t, reader.Holders(keyspace.Sem, "gpu"), 1)
-	require.Len(t, reader.Waiters(keyspace.Sem, "gpu"), 1)
-	require.NoError(t, p.Renew(ctx))
-	require.NoError(t, p.Release(ctx))
-	p = q.Wait(w)
-	q = w.queue(mine, nil, 1)
-	require.NoError(t, semaphore.NewOperator(here).Resize(ctx, "gpu", 2, nil))
-	require.NoError(t, q.Wait(w).Release(ctx))
-	token, err := p.Detach(ctx)
-	require.NoError(t, err)
-	p, err = mine.Resume(ctx, token)
-	require.NoError(t, err)
-	_, err = there.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: p.ID()})
-	require.NoError(t, err)
-	w.Signalled("the holder to hear", p.Done())
-	require.Zero(t, reader.Look(keyspace.Sem, "gpu").Held)
-	w.tombstones("gpu")
+	t.Parallel()
+	overKinds(t, alone, func(w *world) {
+		s := &smallest{world: w, r: w.recorder(w.server.SmallestUser(w.T, w.ns)), ctx: w.Within(2 * patience)}
+		cfg := node.Config{Lease: time.Hour, Swarm: watching()} // the first heartbeat is far off: what comes, comes by a push
+		cfg.Swarm.FlushEvery = -1
+		s.here, s.there = w.useOn(s.r, cfg), w.useOn(s.r, cfg)
+		s.reader = w.Reader(s.r, w.ns)
+		report, err := s.here.Check(s.ctx)
+		require.NoError(w, err)
+		for _, warning := range report.Warnings {
+			require.Contains(w, warning, "could not be asked")
+		}
+		s.holds()
+		s.operates()
+		scripts := "semaphore_"
+		switch w.kind {
+		case keyspace.Lock:
+			s.ofLocks()
+			s.ofSwarms()
+			scripts = "lock_"
+		case keyspace.Pool:
+			s.ofPools()
+			scripts = "pool_"
+		default:
+			require.NoError(w, semaphore.NewOperator(s.here.Node).Resize(s.ctx, w.name(), 2, nil))
+			require.NoError(w, semaphore.NewOperator(s.here.Node).Resize(s.ctx, w.name(), 1, nil))
+		}
+		require.Empty(w, w.refusals(), "commands that the user may not run")
+		w.tombstones(w.name())
+		s.isRestored()
+		for _, script := range library.Scripts() {
+			if name := script.Name; strings.HasPrefix(name, scripts) && name != "pool_mend" && name != "pool_expire" {
+				require.True(w, s.r.has(name), "%s was not sent", name)
+			}
+		}
+		require.Empty(w, s.r.known(), "wall-clock times that the server had not told")
+	})
 }
 
-func TestTheSmallestUserIsRestored(t *testing.T) {
-	w := private(t)
-	user := w.server.SmallestUser(t, w.ns)
+// smallest are two processes of the smallest user.
+type smallest struct {
+	*world
+	r           *recorder
+	ctx         context.Context
+	here, there *user
+	reader      testkit.Reader
+}
+
+// holds is what those who hold and wait do.
+func (s *smallest) holds() {
+	s.Helper()
+	h, q := s.hold(s.here, terms{MaxHold: 2 * time.Hour}), s.holdQueue(s.there, terms{}, 1)
+	_, err := s.here.try(s.ctx, terms{})
+	require.ErrorIs(s, err, berth.ErrBusy)
+	require.Len(s, s.reader.Holders(s.kind, s.name()), 1)
+	require.Len(s, s.reader.Waiters(s.kind, s.name()), 1)
+	require.NoError(s, h.Renew(s.ctx))
+	s.release(h)
+	h = q.Wait(s.world)
+	token, err := h.Detach(s.ctx)
+	require.NoError(s, err)
+	h, err = s.here.resume(s.ctx, token)
+	require.NoError(s, err)
+	s.release(h)
+}
+
+// operates is what operators do.
+func (s *smallest) operates() {
+	s.Helper()
+	ops := s.there.Operator()
+	h := s.hold(s.here, terms{})
+	wanted := h.Wanted()
+	s.subscribed(s.here.Node)
+	_, err := ops.Want(s.ctx, s.target(h))
+	require.NoError(s, err)
+	s.Signalled("the holder to hear", wanted)
+	require.NoError(s, ops.Pause(s.ctx, s.kind, s.name(), time.Hour, "why"))
+	require.NoError(s, ops.Unpause(s.ctx, s.kind, s.name()))
+	for _, target := range []berth.Target{s.target(h), {Node: s.here.ID()}} {
+		if target.Node != "" { // as the page says, what goes through all names needs more
+			s.do("ACL", "SETUSER", "smallest", "+scan")
+			require.Len(s, s.reader.Names(s.kind), 1)
+		}
+		count, err := ops.Release(s.ctx, target)
+		require.NoError(s, err)
+		require.Equal(s, 1, count)
+		s.ended(h, berth.ErrReleased)
+		h = s.hold(s.here, terms{})
+	}
+	s.release(h)
+	_, err = ops.Sweep(s.ctx, s.kind, s.name())
+	require.NoError(s, err)
+	require.Zero(s, s.reader.Look(s.kind, s.name()).Held)
+}
+
+// ofLocks is what only locks do.
+func (s *smallest) ofLocks() {
+	s.Helper()
+	here, there := s.here.locks, s.there.locks
+	l := s.lockFor(here, "me", nil)
+	inner := s.lockFor(here, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Second})
+	worked := s.lockFor(there, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
+	_, err := there.Lock(berth.WithOwner(s.ctx, "me"), door, nil)
+	require.ErrorIs(s, err, berth.ErrDeadlock)
+	_, err = there.TryLock(s.ctx, door, &qlock.LockOptions{DetailedErrors: true})
+	require.ErrorIs(s, err, berth.ErrBusy)
+	var refusal *berth.AcquireError
+	require.ErrorAs(s, err, &refusal)
+	require.Len(s, refusal.Holders, 3, "who holds could not be asked")
+	require.NoError(s, l.Extend(s.ctx, time.Second))
+	require.NoError(s, qlock.NewOperator(there.Node).Extend(s.ctx, door, time.Second))
+	s.release(worked, inner)
+	q := testkit.Begin(s.ctx, func(ctx context.Context) (*qlock.Lock, error) {
+		return there.Lock(ctx, door, &qlock.LockOptions{Access: qlock.Random, RequeueEvery: 100 * time.Millisecond})
+	})
+	s.awaitInLine(door, 1, q.Over)
+	ticket := s.look(door).state["ticket"]
+	s.Await("it goes to the end of the line", func() bool { return s.look(door).state["ticket"] > ticket })
+	s.release(l)
+	q.Wait(s.world)
+	_, err = here.Operator().Release(s.ctx, berth.Target{Kind: keyspace.Lock, Name: door})
+	require.NoError(s, err)
+	s.ended(q.Got, berth.ErrReleased)
+}
+
+// ofSwarms is what nodes of a swarm do.
+func (s *smallest) ofSwarms() {
+	s.Helper()
+	for _, u := range []*user{s.here, s.there} {
+		require.NoError(s, u.Swarm().Start(s.ctx))
+		require.NoError(s, u.Swarm().ProbeNow(s.ctx))
+	}
+	endless := s.hold(s.here, terms{Lease: berth.Forever})
+	s.Await("a flush has asked for its node", func() bool {
+		_, err := s.there.Swarm().FlushNow(s.ctx)
+		require.NoError(s, err)
+		return s.r.has("swarm_expect")
+	})
+	nodes := 0
+	for _, err := range s.there.Swarm().Info(s.ctx) {
+		require.NoError(s, err)
+		nodes++
+	}
+	require.Equal(s, 2, nodes)
+	s.release(endless)
+	for _, u := range []*user{s.here, s.there} {
+		require.NoError(s, u.Swarm().Status().Err)
+		require.NoError(s, u.Swarm().Stop(s.ctx))
+	}
+	require.True(s, s.r.has("swarm_probe") && s.r.has("swarm_leave"))
+}
+
+// ofPools is what only pools do.
+func (s *smallest) ofPools() {
+	s.Helper()
+	must := func(_ any, err error) {
+		s.Helper()
+		require.NoError(s, err)
+	}
+	there := s.there.pool
+	for _, err := range there.FreeInOrder(s.ctx) {
+		require.NoError(s, err)
+	}
+	sourced := s.proxies(s.nodeOn(s.r, node.Config{Lease: time.Hour}), poolConfig{
+		Policy: allocator.Random, Cooldown: 20 * time.Millisecond,
+		Source: func(context.Context) ([]string, error) { return []string{"a"}, nil },
+	})
+	must(there.Clear(s.ctx))
+	a := s.allocate(sourced, &allocator.AllocateOptions{Bind: "customer"}) // by the source
+	s.Await("more is added, behind what the source has filled in", func() bool {
+		_, err := there.Add(s.ctx, []string{"b", "c"}, &allocator.AddOptions{Expiry: time.Hour})
+		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
+		return err == nil
+	})
+	require.NoError(s, a.Swap(s.ctx))
+	require.NoError(s, there.Rest(s.ctx, "a", time.Hour, "429", nil))
+	require.NoError(s, there.Rest(s.ctx, "a", 0, "", nil))
+	require.NoError(s, there.Bind(s.ctx, "customer", "b", nil))
+	must(there.Binding(s.ctx, "customer"))
+	for _, err := range there.ops.Bindings(s.ctx, proxies) {
+		require.NoError(s, err)
+	}
+	require.NoError(s, there.Unbind(s.ctx, "customer"))
+	for _, err := range there.ops.Resources(s.ctx, proxies) {
+		require.NoError(s, err)
+	}
+	must(there.node.Operator().Sweep(s.ctx, ""))
+	must(sourced.CheckHealth(s.ctx, 2))
+	s.release(a)
+	must(there.Replace(s.ctx, []string{"a", "b"}, nil))
+	must(sourced.Refresh(s.ctx))
+	s.release(s.allocate(sourced, nil))
+	s.Await("it has rested", func() bool {
+		n := s.reader.Look(keyspace.Pool, proxies)
+		return n.Pool.Free == n.Capacity
+	})
+	must(there.Remove(s.ctx, []string{"a"}))
+	s.inspected(there)
+	require.NoError(s, there.ops.Set(s.ctx, proxies, "", allocator.Settings{MaxSharers: 2}))
+	require.NoError(s, there.ops.Set(s.ctx, proxies, "", allocator.Settings{Reset: true}))
+	must(there.Clear(s.ctx))
+}
+
+// isRestored has one of those who wait be forgotten by the server.
+func (s *smallest) isRestored() {
+	s.Helper()
 	cfg := node.Config{Lease: safe}
-	w.take(w.sem(w.node(cfg, user), "gpu", 1), nil)
-	q := w.queue(w.sem(w.node(cfg, user), "gpu", 1), nil, 1)
-	w.forget("gpu")
-	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
-	w.tombstones("gpu") // of a restore that was slow to be answered
+	here, there := s.useOn(s.r, cfg), s.useOn(s.r, cfg)
+	h, q := s.hold(here, terms{}), s.holdQueue(there, terms{}, 1)
+	s.forget(s.name())
+	if s.kind == keyspace.Pool {
+		s.Await("it stands in line again", func() bool { return s.look(proxies).waiting() == 1 })
+		s.add(here.pool, "r0")
+	}
+	s.release(q.Wait(s.world))
+	s.ended(h, berth.ErrLost)
+	s.nothingLeft(here) // but a tombstone, of a restore that was slow to be answered
 }
 
 // Without PUBLISH a waiter hears of its grant with its next heartbeat, and
 // nothing else is different.
 func TestAUserWhoMayNotPublish(t *testing.T) {
-	w := private(t)
-	user := w.server.SmallestUser(t, w.ns)
-	w.do("ACL", "SETUSER", "smallest", "-publish")
-	cfg := node.Config{Lease: safe}
-	here, there := w.node(cfg, user), w.node(cfg, user)
-	report, err := here.Check(w.Within(patience))
-	require.NoError(t, err)
-	require.Contains(t, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
-	mine, theirs := w.sem(here, "gpu", 1), w.sem(there, "gpu", 1)
-	p := w.take(mine, nil)
-	q := w.queue(theirs, nil, 1)
-	require.NoError(t, p.Release(w.Within(patience)))
-	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
-	// A holder is swept without pushes, too.
-	dead := w.spawn(safe)
-	dead.acquire("gpu", 1)
-	q = w.queue(theirs, nil, 1)
-	dead.kill()
-	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
-	w.tombstones("gpu")
+	t.Parallel()
+	overKinds(t, alone, func(w *world) {
+		user := w.server.SmallestUser(w.T, w.ns)
+		w.do("ACL", "SETUSER", "smallest", "-publish")
+		cfg := node.Config{Lease: safe}
+		here, there := w.use(cfg, user), w.use(cfg, user)
+		report, err := here.Check(w.Within(patience))
+		require.NoError(w, err)
+		require.Contains(w, report.Warnings[len(report.Warnings)-1], "PUBLISH is refused")
+		for _, pass := range []func(h berth.Hold){
+			func(h berth.Hold) { w.release(h) },
+			func(h berth.Hold) {
+				_, err := here.Operator().Release(w.Within(patience), w.target(h))
+				require.NoError(w, err)
+			},
+		} {
+			h := w.hold(here, terms{})
+			q := w.holdQueue(there, terms{}, 1)
+			pass(h)
+			w.release(q.Wait(w))
+		}
+		// A holder is swept without pushes, too.
+		dead := w.spawn(safe)
+		dead.acquire(w.name(), 1)
+		q := w.holdQueue(there, terms{}, 1)
+		dead.kill()
+		w.release(q.Wait(w))
+		if p := here.pool; p != nil { // what is added is handed on, too
+			a := w.allocate(p, nil)
+			q := w.holdQueue(there, terms{}, 1)
+			w.add(p, "r1")
+			w.release(q.Wait(w), a)
+			_, err := p.Remove(w.Within(patience), []string{"r1"})
+			require.NoError(w, err)
+		}
+		w.nothingLeft(here)
+	})
 }
 
 // The rules that docs/operations.md adds for a Cluster are enough for one, also while
 // a slot moves.
 func TestTheSmallestUserOfACluster(t *testing.T) {
-	t.Parallel()
-	d, ns := harness.Cluster(t), harness.Namespace(t)
+	w, d := cluster(t)
 	var user func(*rueidis.ClientOption)
 	for _, server := range d.Servers() {
-		user = server.SmallestUser(t, ns, "+cluster|slots", "+cluster|shards", "+asking")
+		user = server.SmallestUser(t, w.ns, "+cluster|slots", "+cluster|shards", "+asking")
 	}
-	space, err := keyspace.New(ns)
-	require.NoError(t, err)
-	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
-	cfg := node.Config{Namespace: ns, Lease: time.Minute}
-	here, there := w.nodeOn(d.Client(t, user), cfg), w.nodeOn(d.Client(t, user), cfg)
+	here, there := w.nodeOn(d.Client(t, user), node.Config{}), w.nodeOn(d.Client(t, user), node.Config{})
 	p := w.take(w.sem(here, "gpu", 2), &semaphore.AcquireOptions{Weight: 2})
 	move := d.Move(t, "{gpu}")
 	move.Keys(t) // from here on the old master answers ASK
@@ -197,4 +387,95 @@ func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, fmt.Sprint(slow), secret)
 	require.NoError(t, p.Release(w.Within(patience)))
+}
+
+// A dead node is condemned and flushed by the smallest user too.
+func TestTheSmallestUserFlushesADeadNode(t *testing.T) {
+	w := privateLocks(t)
+	user := w.server.SmallestUser(t, w.ns)
+	w.do("ACL", "SETUSER", "smallest", "+scan")
+	dead := w.spawnLocker(spec{Swarm: inSwarm()})
+	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
+	dead.acquireFixed()
+	here := w.use(node.Config{Swarm: watching()}, user)
+	require.NoError(t, here.Swarm().Start(w.Within(patience)))
+	q := w.holdQueue(here, terms{}, 1)
+	dead.kill()
+	w.release(q.Wait(w))
+	require.Empty(t, w.refusals(), "commands that the user may not run")
+}
+
+// Without +scan nobody finds what a dead node holds, so it is not condemned either.
+// The nodes are listed all the same.
+func TestAUserWithoutScanCondemnsNobody(t *testing.T) {
+	w := privateLocks(t)
+	blind := w.locker(node.Config{Swarm: watching()}, w.server.SmallestUser(t, w.ns))
+	dead := w.spawnLocker(spec{Swarm: inSwarm()})
+	require.Empty(t, dead.ask(order{Do: "swarm"}).Err)
+	held := dead.acquireFixed()
+	dead.kill()
+	seen := func() (found node.SwarmNode) {
+		for n, err := range blind.Swarm().Info(w.Within(patience)) {
+			require.NoError(t, err)
+			require.Equal(t, held.Node, n.Node)
+			found = n
+		}
+		return found
+	}
+	w.Await("it is dead", func() bool { return seen().Zombie })
+	flushed, err := blind.Swarm().FlushNow(w.Within(patience))
+	require.ErrorContains(t, err, "NOPERM")
+	require.Zero(t, flushed)
+	require.False(t, seen().Condemned)
+	_, err = blind.Swarm().Zombies(w.Within(patience))
+	require.ErrorContains(t, err, "NOPERM")
+
+	flushed, err = w.locker(node.Config{}).Swarm().FlushNow(w.Within(patience))
+	require.NoError(t, err)
+	require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, flushed)
+}
+
+// refusals are what the server has refused a user of it, but for what rueidis asks
+// for when it connects and Check does without.
+func (w *world) refusals() (all []string) {
+	w.Helper()
+	entries, err := w.do("ACL", "LOG").ToArray()
+	require.NoError(w, err)
+	for _, entry := range entries {
+		fields, err := entry.AsMap()
+		require.NoError(w, err)
+		object, reason := fields["object"], fields["reason"]
+		what, err := object.ToString()
+		require.NoError(w, err)
+		why, err := reason.ToString()
+		require.NoError(w, err)
+		if !slices.Contains([]string{"info", "config|get", "client|tracking", "client|setinfo", "client|no-evict", "client|list", "cluster|slots"}, what) {
+			all = append(all, why+" "+what)
+		}
+	}
+	return all
+}
+
+// A guard needs no more, and it compares fences exactly, also those that a number of Lua cannot be.
+func TestAGuardOfTheSmallestUser(t *testing.T) {
+	w := private(t)
+	g, ctx := w.guard(w.server.SmallestUser(t, w.ns)), w.Within(patience)
+	for _, number := range []int64{9, 10, 1_795_222_663_450_890, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64} {
+		require.NoError(t, g.Admit(ctx, "x", number))
+		err := g.Admit(ctx, "x", number-1)
+		require.ErrorIs(t, err, fence.ErrStale)
+		var stale *fence.StaleError
+		require.ErrorAs(t, err, &stale)
+		require.Equal(t, []int64{number - 1, number}, []int64{stale.Fence, stale.Greatest})
+	}
+	require.NoError(t, g.Forget(ctx, "x", math.MaxInt64))
+	require.NoError(t, g.Admit(ctx, "x", 1))
+}
+
+// guard is a guard on a connection of its own.
+func (w *world) guard(edits ...func(*rueidis.ClientOption)) *fence.Redis {
+	w.Helper()
+	g, err := fence.NewRedis(w.server.Client(w.T, edits...), fence.RedisConfig{Namespace: w.ns})
+	require.NoError(w, err)
+	return g
 }

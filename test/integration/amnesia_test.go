@@ -1,48 +1,49 @@
 package integration
 
 import (
-	"cmp"
+	"context"
+	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/test/harness"
 )
 
-// queueOf is a line of waiters of several nodes behind holders of another one.
+// queueOf is a line of waiters of several nodes behind the holder of another one.
 type queueOf struct {
 	*world
-	lease    time.Duration
-	capacity int
-	holders  []*semaphore.Permit
-	waits    []*taking
-	order    []string // the claims in line before anything happened
-	tickets  map[string]int64
-	fence    int64 // the highest before anything happened
+	crew    []*user
+	holder  berth.Hold
+	waits   []*holding
+	order   []string // the claims in line before anything happened
+	tickets map[string]int64
+	asked   atomic.Int64 // how often somebody has asked for the resources of a pool
 }
 
-func (w *world) queueOf(nodes, many, capacity int, lease time.Duration) *queueOf {
+func (w *world) queueOf(nodes, many int) *queueOf {
 	w.Helper()
-	q := &queueOf{world: w, lease: lease, capacity: capacity, tickets: map[string]int64{}}
-	cfg := node.Config{Lease: lease}
-	holder := w.sem(w.node(cfg), "gpu", capacity)
-	for range capacity {
-		p := w.take(holder, nil)
-		q.holders, q.fence = append(q.holders, p), p.Fence()
-	}
+	q := &queueOf{world: w, tickets: map[string]int64{}}
+	from := poolConfig{RefreshEvery: time.Hour, Source: func(context.Context) ([]string, error) {
+		q.asked.Add(1)
+		return []string{"r0"}, nil
+	}}
+	q.holder = w.hold(w.useFrom(w.server.Client(w.T), node.Config{Lease: safe}, from), terms{})
 	for range nodes {
-		s := w.sem(w.node(cfg), "gpu", capacity)
-		for range many / nodes {
-			q.waits = append(q.waits, w.begin(s, nil))
-		}
+		q.crew = append(q.crew, w.useFrom(w.server.Client(w.T), node.Config{Lease: safe}, from))
 	}
-	w.Await("all wait", func() bool { return w.waiting("gpu") == len(q.waits) })
-	v := w.whole("gpu")
+	for i := range many {
+		q.waits = append(q.waits, w.holdLater(w.Within(2*patience), q.crew[i%nodes], terms{Priority: i / nodes % 2}))
+	}
+	w.Await("all wait", func() bool { return w.waiting(w.name()) == many })
+	v := w.whole(w.name())
 	q.order = v.inLine()
 	for claim, r := range v.records {
 		q.tickets[claim] = r.Ticket
@@ -50,131 +51,128 @@ func (w *world) queueOf(nodes, many, capacity int, lease time.Duration) *queueOf
 	return q
 }
 
-// standsAgain waits until all who do not hold stand in line, and checks that the
-// line is the old one.
-func (q *queueOf) standsAgain() {
-	q.Helper()
-	var v view
-	start := time.Now()
-	q.Await("all stand in line again", func() bool {
-		v = q.look("gpu")
-		return len(v.holds)+len(v.alive) == len(q.waits) && len(v.holds) == q.capacity
-	})
-	q.Logf("%d waiters stand again after %v, with a lease of %v", len(q.waits), time.Since(start).Round(time.Millisecond), q.lease)
-	v = q.whole("gpu")
-	var still []string
-	for _, claim := range q.order {
-		if _, waits := v.alive[claim]; waits {
-			still = append(still, claim)
-		}
-	}
-	require.Equal(q, still, v.inLine(), "the line has another order")
-	for _, claim := range still {
-		if v.records[claim].Ticket != q.tickets[claim] {
-			require.Fail(q, "a waiter has another ticket")
-		}
-	}
-	for claim := range v.holds {
-		require.Contains(q, q.order, claim, "somebody else holds")
-		require.Greater(q, v.records[claim].Fence, q.fence, "fences fell back")
-	}
-	require.GreaterOrEqual(q, v.state["ticket"], q.tickets[still[len(still)-1]], "a newcomer could get an old ticket")
-}
-
-// drain lets one after the other in, and checks that they come in the old order,
-// save for as many as the capacity, who may have been first after the loss.
-func (q *queueOf) drain() {
-	q.Helper()
-	entries := q.drainPermits(q.waits)
-	for _, p := range q.holders {
-		require.ErrorIs(q, p.Release(q.Within(patience)), berth.ErrNotHeld)
-	}
-	slices.SortFunc(entries, func(a, b *semaphore.Permit) int { return cmp.Compare(a.Fence(), b.Fence()) })
-	place := map[string]int{}
-	for i, claim := range q.order {
-		place[claim] = i
-	}
-	for i := q.capacity + 1; i < len(entries); i++ {
-		if place[entries[i].ID()] < place[entries[i-1].ID()] {
-			require.Fail(q, "out of turn")
-		}
-	}
-	q.tombstones("gpu") // of restores that were slow to be answered
-}
-
-// drainPermits lets one after the other in.
-func (w *world) drainPermits(waits []*taking) (served []*semaphore.Permit) {
-	w.Helper()
-	var all sync.WaitGroup
-	for _, q := range waits {
-		all.Go(func() {
-			<-q.Done
-			if q.Err == nil {
-				q.Err = q.Got.Release(w.Within(patience))
-			}
-		})
-	}
-	all.Wait()
-	for _, q := range waits {
-		require.NoError(w, q.Err)
-		served = append(served, q.Got)
-	}
-	return served
-}
-
-// lost waits until the holders know, and checks what they are told.
+// lost waits until the holder knows, and checks what it is told.
 func (q *queueOf) lost() {
 	q.Helper()
-	for _, p := range q.holders {
-		q.Signalled("the holder to hear", p.Done())
-		require.ErrorIs(q, p.Err(), berth.ErrLost)
+	q.ended(q.holder, berth.ErrLost)
+}
+
+// standsAgain waits until the line is the old one, but for whoever was the first to ask after the
+// loss: it may have been granted before the others stood again.
+func (q *queueOf) standsAgain() {
+	q.Helper()
+	start := time.Now()
+	_, first := firstOf(q.world, q.waits)
+	q.order = slices.DeleteFunc(q.order, func(claim string) bool { return claim == first.ID() })
+	q.Await("all others stand in line again", func() bool { return q.look(q.name()).waiting() == len(q.order) })
+	q.Logf("%d waiters stand again after %v, with a lease of %v", len(q.order), time.Since(start).Round(time.Millisecond), safe)
+	v := q.whole(q.name())
+	require.Equal(q, q.order, v.inLine(), "the line has another order")
+	for _, claim := range q.order {
+		require.Equal(q, q.tickets[claim], v.records[claim].Ticket, "a waiter has another ticket")
 	}
+	last := slices.Max(slices.Collect(maps.Values(q.tickets)))
+	require.GreaterOrEqual(q, v.state["ticket"], last, "a newcomer could get an old ticket")
 }
 
-type amnesia struct {
-	name   string
+// drain lets one after the other in, and checks that they come in the old order.
+func (q *queueOf) drain() {
+	q.Helper()
+	served, fence := drain(q.world, q.waits), q.holder.Fence()
+	for i, h := range served {
+		require.Greater(q, h.Fence(), fence, "fences fell back")
+		fence = h.Fence()
+		if i > 0 {
+			require.Equal(q, q.order[i-1], h.ID(), "the %dth is out of turn", i)
+		}
+	}
+	require.ErrorIs(q, q.holder.Release(q.Within(patience)), berth.ErrNotHeld)
+	q.nothingLeft(q.crew[0]) // but tombstones, of restores that were slow to be answered
+}
+
+// amnesias are ways in which a server forgets those who wait, and all else or only them.
+var amnesias = map[string]struct {
+	all    bool
 	strike func(q *queueOf)
-}
-
-// amnesias are ways in which a server forgets those who wait.
-var amnesias = []amnesia{
-	{"a flush", func(q *queueOf) { q.do("FLUSHALL") }},
-	{"a stand-still longer than the lease", func(q *queueOf) {
+}{
+	"a flush":                {true, func(q *queueOf) { q.do("FLUSHALL") }},
+	"a restart without data": {true, func(q *queueOf) { q.server.Restart(q.T) }},
+	"a stand-still longer than the lease": {false, func(q *queueOf) {
 		q.server.Stop(q.T)
 		q.lost()
-		q.pass(q.lease)
+		q.pass(safe)
 		q.server.Cont(q.T)
 	}},
-	{"a restart without data", func(q *queueOf) { q.server.Restart(q.T) }},
-	{"a long outage", func(q *queueOf) {
+	"a long outage": {true, func(q *queueOf) {
 		q.server.Kill(q.T)
 		q.lost()
-		q.pass(q.lease / 2)
+		q.pass(safe / 2)
 		q.server.Restart(q.T)
 	}},
 }
 
 func TestTheLineSurvives(t *testing.T) {
 	t.Parallel()
-	for _, line := range []struct {
-		name                  string
-		nodes, many, capacity int
-		amnesias              []amnesia
-	}{{"a few of three nodes", 3, 30, 2, amnesias}, {"several batches of two nodes", 2, 600, 5, amnesias[:1]}} {
-		for _, amnesia := range line.amnesias {
-			t.Run(amnesia.name+", "+line.name, func(t *testing.T) {
-				q := private(t).queueOf(line.nodes, line.many, line.capacity, safe)
+	const nodes = 3
+	for what, amnesia := range amnesias {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			overKinds(t, alone, func(w *world) {
+				q := w.queueOf(nodes, 30)
+				before, begun := q.asked.Load(), time.Now()
+				require.LessOrEqual(w, before, int64(1), "several nodes have filled one pool")
 				amnesia.strike(q)
-				q.standsAgain()
 				q.lost()
+				q.standsAgain()
+				// A pool is found empty by a heartbeat, long before the next refresh, and a node asks no more
+				// often than once a second.
+				asked, took := q.asked.Load()-before, time.Since(begun)
+				require.Equal(w, amnesia.all && w.kind == keyspace.Pool, asked > 0)
+				require.LessOrEqual(w, asked, 1+nodes*(1+int64(took/time.Second)), "the source is asked all the time")
 				q.drain()
 			})
-		}
+		})
+	}
+	t.Run("several batches of two nodes", func(t *testing.T) {
+		q := private(t).queueOf(2, 600)
+		q.do("FLUSHALL")
+		q.lost()
+		q.standsAgain()
+		q.drain()
+	})
+}
+
+// What semaphores do in a storm of cancels, see TestManyCancelsLeaveNothing, the other kinds do as well.
+func TestManyCancelsOfTheOtherKindsLeaveNothing(t *testing.T) {
+	t.Parallel()
+	const cancels = 500
+	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
+		t.Run(string(kind), func(t *testing.T) {
+			w := shared(t)
+			w.kind = kind
+			s := w.storm(w.name(), 1)
+			// A ghost would live for the whole lease, and no call is so slow that it counts as unanswered.
+			cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard, Observer: s.failures()}
+			proxy := harness.Proxy(t, w.server)
+			proxy.AddLatency(time.Millisecond)
+			var users []*user
+			for _, pipelines := range []int{1, 3, 5} {
+				edit := heardOn(pipelines)
+				for _, redis := range []rueidis.Client{w.server.Client(t, edit), proxy.Client(t, edit)} {
+					u := w.useOn(redis, cfg)
+					users = append(users, u)
+					ask := func(ctx context.Context) (berth.Hold, error) { return u.take(ctx, terms{}) }
+					s.ways = append(s.ways, way{ask, redis})
+				}
+			}
+			s.rage(30, cancels)
+			s.settled()
+			require.Zero(t, s.failed.Load())
+			w.idle(w.name()) // without a tombstone: every call was answered
+			w.nothingLeft(users[0])
+		})
 	}
 }
 
-// pass lets time go by: what is under test is what happens in it.
-func (w *world) pass(d time.Duration) {
-	w.Helper()
-	<-time.After(d)
-}
+// drainPermits lets one after the other in.
+func (w *world) drainPermits(waits []*taking) { drain(w, waits) }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,7 +35,6 @@ type spec struct {
 	Label     string
 	Locks     bool // it has locks instead of semaphores
 	Pools     bool // it has pools instead of semaphores
-	Both      bool // it has semaphores and locks
 	Leads     bool // it stands for election
 	Once      bool // it runs once in each period
 	Swarm     node.SwarmConfig
@@ -46,18 +44,17 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string        // acquire, crowd, churn, grants, heed, pause, err, context, renew, release; see lockServant, onceServant and poolServant for those of others
-	Kind     keyspace.Kind // of a child with both
-	Name     string        // of the semaphore, lock or pool
-	Owner    string        // for whom it is; "": nobody
+	Do       string // acquire, crowd, err, context, renew, release; see the other servants for theirs
+	Name     string // of the semaphore, lock or pool
+	Owner    string // for whom it is; "": nobody
 	Capacity int
 	Lease    time.Duration
 	NoRenew  bool          // of a lock
-	By       time.Duration // for extend, pause
-	Count    int           // for crowd, pairs
-	Names    []string      // for pairs, churn
-	Path     string        // for sections
-	Rest     time.Duration // of the resources of a pool, after each hold; of a goroutine that churns
+	By       time.Duration // for extend, and what a run takes
+	Count    int           // for crowd, hoard
+	Names    []string      // for add, remove
+	Path     string        // for mix
+	Rest     time.Duration // of the resources of a pool, after each hold
 }
 
 // answer is what came of it.
@@ -67,7 +64,6 @@ type answer struct {
 	Fence int64
 	Node  string
 	Got   string // the resource
-	Count int    // how many grants there were
 	Err   string
 	Is    []string // the sentinels that the error matches
 }
@@ -95,14 +91,13 @@ func beChild(text string) int {
 	return 0
 }
 
-// keepBusy runs until the standard input ends.
+// keepBusy runs until the standard input ends, and waits for nothing.
 func keepBusy() {
-	var ended atomic.Bool
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		ended.Store(true)
+		os.Exit(0)
 	}()
-	for turns := 0; !ended.Load(); turns++ { // and wait for nothing
+	for turns := 0; ; turns++ {
 		_ = turns
 	}
 }
@@ -137,8 +132,6 @@ func obey(s spec) error {
 	switch {
 	case s.Locks:
 		c.carryOut = newLockServant(n, s.Lease).carryOut
-	case s.Both:
-		c.carryOut = newBothServant(n, s.Lease)
 	case s.Leads:
 		c.carryOut = newLeaderServant(n, s.Lease).carryOut
 	case s.Once:
@@ -175,8 +168,7 @@ func (c *servant) serve(o order) {
 
 // permitServant is a child that uses semaphores.
 type permitServant struct {
-	node   *node.Node
-	grants atomic.Int64 // to those who churn
+	node *node.Node
 
 	mu      sync.Mutex
 	permits map[string]*semaphore.Permit // guarded by mu, by name
@@ -195,16 +187,6 @@ func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error 
 		return c.acquire(ctx, o, a)
 	case "crowd":
 		return c.crowd(ctx, o)
-	case "churn":
-		return c.churn(ctx, o)
-	case "grants":
-		a.Count = int(c.grants.Load())
-		return nil
-	case "pause":
-		return c.node.Operator().Pause(ctx, keyspace.Sem, o.Name, o.By, "by a child")
-	case "heed":
-		<-p.Wanted()
-		return p.Release(ctx)
 	case "err":
 		return p.Err()
 	case "context":
@@ -239,34 +221,6 @@ func (c *permitServant) crowd(ctx context.Context, o order) error {
 		go func() { _, _ = sem.Acquire(ctx, nil) }()
 	}
 	return nil
-}
-
-// churn has a goroutine for each name acquire and release it, again and again, until it is refused. What is
-// wanted back is given back.
-func (c *permitServant) churn(ctx context.Context, o order) error {
-	errs := make([]error, len(o.Names))
-	var all sync.WaitGroup
-	for i, name := range o.Names {
-		sem := semaphore.New(c.node, name, o.Capacity, nil)
-		all.Go(func() {
-			for errs[i] == nil {
-				p, err := sem.Acquire(ctx, nil)
-				if err != nil {
-					errs[i] = err
-					return
-				}
-				c.grants.Add(1)
-				select {
-				case <-p.Wanted():
-				case <-time.After(o.Rest):
-				}
-				errs[i] = p.Release(ctx)
-				<-time.After(o.Rest)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // child is a child process as its parent sees it.

@@ -1,25 +1,20 @@
 package integration
 
 import (
+	"context"
+	"crypto/tls"
+	"net"
+	"regexp"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// warm has the server know the scripts, opens all connections of the node and
-// has it subscribe, so that none of it counts.
-func (w *world) warm(n *node.Node) {
-	w.Helper()
-	w.subscribe(n)
-	w.busy(n.Operator())
-}
 
 // busy runs so many scripts at once that all connections of the node are opened. What only reads
 // goes over the first one.
@@ -46,40 +41,6 @@ func (w *world) cost(step func()) int {
 	return w.runs() - before
 }
 
-func TestAHandOffCostsNoScriptBeyondAcquireAndRelease(t *testing.T) {
-	w := private(t)
-	// No heartbeat comes, and no call is so slow that it is sent again.
-	cfg := node.Config{Lease: time.Hour, CallTimeout: patience}
-	var sems []*semaphore.Semaphore
-	for range 2 {
-		n := w.node(cfg)
-		sems = append(sems, w.sem(n, "gpu", 3))
-		w.warm(n)
-	}
-	const many = 200
-	start := time.Now()
-	scripts := w.cost(func() {
-		var all sync.WaitGroup
-		for i := range many {
-			all.Go(func() {
-				p, err := sems[i%2].Acquire(w.Within(patience), nil)
-				if err == nil {
-					err = p.Release(w.Within(patience))
-				}
-				if err != nil {
-					w.Errorf("acquire and release: %v", err)
-				}
-			})
-		}
-		all.Wait()
-	})
-	t.Logf("%d scripts for %d contended permits", scripts, many)
-	require.GreaterOrEqual(t, scripts, 2*many)
-	const noted = 30 * time.Second // for which a node does not note that again
-	require.LessOrEqual(t, scripts, 2*many+len(sems)*(1+int(time.Since(start)/noted)), "each node notes once that it waits")
-	w.idle("gpu")
-}
-
 // However many wait, one connection more at the most brings their wake-ups. In RESP 2 it
 // can do nothing else.
 func TestWaitersOpenAtMostOneConnection(t *testing.T) {
@@ -101,6 +62,99 @@ func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 			require.LessOrEqual(t, w.connections()-before, 1)
 			require.NoError(t, p.Release(w.Within(patience)))
 			w.drainPermits(waits)
+		})
+	}
+}
+
+// trips counts how often a client on one connection has waited for the server.
+type trips struct {
+	mu    sync.Mutex
+	sent  []string // guarded by mu: the begin of what each trip has sent
+	asked bool     // guarded by mu: an answer has not come yet
+}
+
+// only has a client have one connection, whose trips are counted.
+func (n *trips) only(o *rueidis.ClientOption) {
+	o.PipelineMultiplex = -1
+	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, "tcp", addr)
+		return &counted{conn, n}, err
+	}
+}
+
+// all returns what each trip has sent, without those of the background, and begins anew.
+func (n *trips) all() (sent []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sent, n.sent, n.asked = n.sent, nil, false
+	return sent
+}
+
+// aside is what the background sends: scripts for heartbeats, and what rueidis asks a connection that is idle.
+var aside = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n(SCRIPT|SUBSCRIBE|PING)\r\n`)
+
+// begun is what begins with a command. A script may take two writes, and an answer to the background may come in between.
+var begun = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n`)
+
+// counted is a connection.
+type counted struct {
+	net.Conn
+	trips *trips
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	c.trips.mu.Lock()
+	if !c.trips.asked && begun.Match(p) && !aside.Match(p) {
+		c.trips.sent, c.trips.asked = append(c.trips.sent, string(p[:min(len(p), 60)])), true
+	}
+	c.trips.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.trips.mu.Lock()
+	c.trips.asked = false
+	c.trips.mu.Unlock()
+	return n, err
+}
+
+// One reads the notice: a grant beside that could be one in a pause.
+func TestTheFirstCallOfANodeTakesThreeTripsAtTheMost(t *testing.T) {
+	ctx := context.Background()
+	for name, c := range map[string]struct {
+		most int
+		call func(w *world, redis rueidis.Client) error
+	}{
+		"a lock": {2, func(w *world, redis rueidis.Client) error {
+			_, err := w.lockerOn(redis, node.Config{}).TryLock(ctx, "door", nil)
+			return err
+		}},
+		"a semaphore of 10": {2, func(w *world, redis rueidis.Client) error {
+			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 10).TryAcquire(ctx, nil)
+			return err
+		}},
+		"a semaphore of 1 that is in fat form": {3, func(w *world, redis rueidis.Client) error {
+			other := w.sem(w.node(node.Config{}), "gpu", 1)
+			w.take(other, nil)
+			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 1).TryAcquire(ctx, nil)
+			require.ErrorIs(w, err, berth.ErrBusy)
+			return nil
+		}},
+		"a pool": {2, func(w *world, redis rueidis.Client) error {
+			w.add(w.pool(node.Config{}), "a")
+			_, err := w.proxies(w.nodeOn(redis, node.Config{}), poolConfig{}).TryAllocate(ctx, nil)
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := private(t)
+			n := &trips{}
+			redis := w.server.Client(t, n.only)
+			n.all() // of the connecting
+			require.NoError(t, c.call(w, redis))
+			sent := n.all()
+			require.LessOrEqual(t, len(sent), c.most, "%q", sent)
 		})
 	}
 }

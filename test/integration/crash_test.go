@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 const (
@@ -17,20 +17,21 @@ const (
 	slack = 50 * time.Millisecond
 )
 
-// crash is one trial on a name that one can hold: children are killed, and somebody waits
-// in this process who calls nothing.
+// crash is one trial: children are killed, and somebody waits in this process who calls nothing.
 type crash struct {
 	*world
 	lag  *lag
-	name string
+	what string // the name
 	node string // of this process
+	user *user  // in it, where it uses the contended name
 
-	killed   int64 // by the server's clock, ms, just after the kill
-	deadline int64 // when the last claim of the killed ends
+	rest     time.Duration // of the resource of a pool, after each hold of a child
+	killed   int64         // by the server's clock, ms, just after the kill
+	deadline int64         // when the last claim of the killed ends
 }
 
 func (w *world) crash(name, node string) *crash {
-	return &crash{world: w, lag: w.measure(), name: name, node: node}
+	return &crash{world: w, lag: w.measure(), what: name, node: node}
 }
 
 // kill ends children, and reads when the last of their claims ends.
@@ -48,7 +49,7 @@ func (c *crash) kill(children ...*child) {
 // last is when the last claim of the children ends, 0 for none.
 func (c *crash) last() (deadline int64) {
 	c.Helper()
-	v := c.look(c.name)
+	v := c.look(c.what)
 	for _, ends := range []map[string]int64{v.holds, v.alive} {
 		for claim, at := range ends {
 			if v.records[claim].Node != c.node {
@@ -70,7 +71,7 @@ func (c *crash) beat() {
 func (c *crash) inTime(claim string, after time.Duration) {
 	c.Helper()
 	due := c.deadline + after.Milliseconds()
-	granted := c.whole(c.name).records[claim].Granted.UnixMilli()
+	granted := c.whole(c.what).records[claim].Granted.UnixMilli()
 	c.Logf("granted %d ms after it was due, %d ms after the kill (lease %v); bare timers were up to %v late",
 		granted-due, granted-c.killed, crashLease, c.lag.most().Round(time.Millisecond))
 	require.GreaterOrEqual(c, granted, due, "granted while the dead one still had its time")
@@ -78,54 +79,51 @@ func (c *crash) inTime(claim string, after time.Duration) {
 	require.LessOrEqual(c, c.deadline-c.killed, c.lag.allow(crashLease, 2).Milliseconds())
 }
 
-// semCrash is a crash on a semaphore of one place.
-type semCrash struct {
-	*crash
-	sem *semaphore.Semaphore
-}
-
-// semCrashes are the scenarios. Each returns the permit that was waited for.
-var semCrashes = map[string]func(c *semCrash) *semaphore.Permit{
-	"a holder": func(c *semCrash) *semaphore.Permit {
+// crashes are the scenarios. Each returns the hold that was waited for.
+var crashes = map[string]func(c *crash) berth.Hold{
+	"a holder": func(c *crash) berth.Hold {
 		holder := c.spawn(crashLease)
-		holder.acquire("gpu", 1)
-		q := c.queue(c.sem, nil, 1)
+		if c.user.pool != nil {
+			c.rest = 300 * time.Millisecond
+		}
+		require.Empty(c, holder.ask(order{Do: "acquire", Name: c.name(), Capacity: 1, Rest: c.rest}).Err)
+		q := c.holdQueue(c.user, terms{}, 1)
 		c.beat()
 		c.kill(holder)
 		return q.Wait(c.world)
 	},
-	"a waiter, the first in line": func(c *semCrash) *semaphore.Permit {
-		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
-		waiter.queue("gpu", 1, 1)
-		q := c.queue(c.sem, nil, 2)
+	"a waiter, the first in line": func(c *crash) berth.Hold {
+		h, waiter := c.hold(c.user, terms{}), c.spawn(crashLease)
+		waiter.queue(c.name(), 1, 1)
+		q := c.holdQueue(c.user, terms{}, 2)
 		c.kill(waiter)
-		require.NoError(c, p.Release(c.Within(patience)))
+		c.release(h)
 		return q.Wait(c.world)
 	},
-	"a waiter in the middle": func(c *semCrash) *semaphore.Permit {
-		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
-		first := c.queue(c.sem, nil, 1)
-		waiter.queue("gpu", 1, 2)
-		q := c.queue(c.sem, nil, 3)
+	"a waiter in the middle": func(c *crash) berth.Hold {
+		h, waiter := c.hold(c.user, terms{}), c.spawn(crashLease)
+		first := c.holdQueue(c.user, terms{}, 1)
+		waiter.queue(c.name(), 1, 2)
+		q := c.holdQueue(c.user, terms{}, 3)
 		c.kill(waiter)
-		require.NoError(c, p.Release(c.Within(patience)))
-		require.NoError(c, first.Wait(c.world).Release(c.Within(patience)))
+		c.release(h)
+		c.release(first.Wait(c.world))
 		return q.Wait(c.world)
 	},
-	"a waiter in the moment of its grant": func(c *semCrash) *semaphore.Permit {
-		p, waiter := c.take(c.sem, nil), c.spawn(crashLease)
-		waiter.queue("gpu", 1, 1)
-		q := c.queue(c.sem, nil, 2)
+	"a waiter in the moment of its grant": func(c *crash) berth.Hold {
+		h, waiter := c.hold(c.user, terms{}), c.spawn(crashLease)
+		waiter.queue(c.name(), 1, 1)
+		q := c.holdQueue(c.user, terms{}, 2)
 		waiter.stop() // so that it never hears of the grant
-		require.NoError(c, p.Release(c.Within(patience)))
+		c.release(h)
 		c.kill(waiter)
 		return q.Wait(c.world)
 	},
-	"a holder and the first in line": func(c *semCrash) *semaphore.Permit {
+	"a holder and the first in line": func(c *crash) berth.Hold {
 		holder, waiter := c.spawn(crashLease), c.spawn(crashLease)
-		holder.acquire("gpu", 1)
-		waiter.queue("gpu", 1, 1)
-		q := c.queue(c.sem, nil, 2)
+		holder.acquire(c.name(), 1)
+		waiter.queue(c.name(), 1, 1)
+		q := c.holdQueue(c.user, terms{}, 2)
 		c.kill(holder, waiter)
 		return q.Wait(c.world)
 	},
@@ -133,15 +131,25 @@ var semCrashes = map[string]func(c *semCrash) *semaphore.Permit{
 
 func TestCapacityIsWholeALeaseAfterAKill(t *testing.T) {
 	t.Parallel()
-	for what, run := range semCrashes {
+	for what, run := range crashes {
 		t.Run("of "+what, func(t *testing.T) {
-			w := shared(t)
-			client := w.node(node.Config{Lease: crashLease})
-			c := &semCrash{crash: w.crash("gpu", client.ID()), sem: w.sem(client, "gpu", 1)}
-			p := run(c)
-			c.inTime(p.ID(), 0)
-			require.NoError(t, p.Release(c.Within(patience)))
-			c.idle("gpu")
+			t.Parallel()
+			overKinds(t, shared, func(w *world) {
+				u := w.use(node.Config{Lease: crashLease})
+				c := w.crash(w.name(), u.ID())
+				c.user = u
+				h := run(c)
+				c.inTime(h.ID(), c.rest)
+				c.release(h)
+				w.idle(w.name())
+				if p := u.pool; p != nil {
+					w.Await("it has rested, as after every hold of the pool", func() bool {
+						w.swept(w.name())
+						return w.reader().Look(w.kind, w.name()).Pool.Free == 1
+					})
+					w.allFree(p, 1)
+				}
+			})
 		})
 	}
 }

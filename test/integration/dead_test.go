@@ -8,44 +8,38 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// graveyard is a line of waiters whose process was killed, behind a hold of
-// theirs. They all expire in one instant, which is as bad as it gets.
-type graveyard struct {
-	*world
-	lag    *lag
-	expire int64 // ms
-}
-
-const (
-	dead = 1000
-	// deadLease is long, so that all waiters stay alive on a slow machine for as long
-	// as they shall.
-	deadLease = time.Minute
-	// passBy is how long it may take to pass all dead by: a hundred a heartbeat
-	// would take half a minute.
-	passBy = 500 * time.Millisecond
-)
-
-// bury kills a child with many waiters, after whoever is to stand behind them
-// has been placed there, and has them expire soon.
-func bury(t *testing.T, behind func(w *world)) *graveyard {
-	t.Helper()
+// A line of waiters whose process was killed, behind a hold of theirs. They all expire in one instant, which is as
+// bad as it gets. A hundred passed by each heartbeat would take half a minute.
+func TestAThousandDeadWaitersAhead(t *testing.T) {
+	const (
+		dead      = 1000
+		deadLease = time.Minute // so that all stay alive on a slow machine for as long as they shall
+		passBy    = 500 * time.Millisecond
+	)
 	w := private(t)
-	g := &graveyard{world: w, lag: w.measure()}
+	lag := w.measure()
 	crowd := w.spawn(deadLease)
 	crowd.acquire("gpu", 1)
 	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: dead})
 	w.Await("all wait", func() bool { return w.waiting("gpu") == dead })
-	node := w.look("gpu").node()
-	behind(w)
+	of := w.look("gpu").node()
+	// Its next heartbeat, within a third of its lease, hears of the deadlines.
+	q := w.begin(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil)
+	w.Await("the live one waits", func() bool { return w.waiting("gpu") == dead+1 })
 	crowd.kill()
-	g.expire = w.now() + safe.Milliseconds()/2
-	w.setDeadlines("gpu", node, g.expire)
-	g.lag.reset()
-	return g
+	expire := w.now() + safe.Milliseconds()/2
+	w.setDeadlines("gpu", of, expire)
+	lag.reset()
+	p := q.Wait(w)
+	granted := w.look("gpu").records[p.ID()].Granted.UnixMilli()
+	require.GreaterOrEqual(t, granted, expire, "the dead still had their time")
+	took := time.Duration(granted-expire) * time.Millisecond
+	t.Logf("past %d dead within %v; bare timers were up to %v late", dead, took, lag.most().Round(time.Millisecond))
+	require.Less(t, took, lag.allow(passBy, 10))
+	require.NoError(t, p.Release(w.Within(patience)))
+	w.idle("gpu")
 }
 
 // setDeadlines moves the deadlines of all claims of a node.
@@ -75,27 +69,4 @@ func (v view) node() string { return v.records[v.inLine()[0]].Node }
 func (w *world) waiting(name string) int {
 	w.Helper()
 	return int(w.look(name).state["waiting"])
-}
-
-// check is told how long it took.
-func (g *graveyard) check(took time.Duration, p *semaphore.Permit) {
-	g.Helper()
-	g.Logf("past %d dead within %v; bare timers were up to %v late",
-		dead, took.Round(time.Millisecond), g.lag.most().Round(time.Millisecond))
-	require.Less(g, took, g.lag.allow(passBy, 10))
-	require.NoError(g, p.Release(g.Within(patience)))
-	g.idle("gpu")
-}
-
-func TestAThousandDeadWaitersAhead(t *testing.T) {
-	var q *taking
-	g := bury(t, func(w *world) {
-		// Its next heartbeat, within a third of its lease, hears of the deadlines.
-		q = w.begin(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil)
-		w.Await("the live one waits", func() bool { return w.waiting("gpu") == dead+1 })
-	})
-	p := q.Wait(g.world)
-	granted := g.look("gpu").records[p.ID()].Granted.UnixMilli()
-	require.GreaterOrEqual(t, granted, g.expire, "the dead still had their time")
-	g.check(time.Duration(granted-g.expire)*time.Millisecond, p)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -24,67 +23,82 @@ import (
 	"github.com/berth-go/berth/test/harness"
 )
 
-// failoverWorld is one name of each primitive on a topology, where one can hold at a time.
+// kinds are the primitives, of each of which a test has one name, where one can hold at a time.
+var kinds = []string{"sem", "lock", "pool"}
+
+// the begins the name of the semaphore, the lock and the pool that tests have; another one's begins with free.
+const the, free = "the-", "free-"
+
+func name(kind string) string { return the + kind }
+
+// byKind is how a process asks for the name of each kind.
+type byKind struct{ take, try map[string]ask }
+
+func byKindOf(n *node.Node, begin string, lease time.Duration) byKind {
+	sem, locks, lock := semaphore.New(n, begin+"sem", 1, nil), qlock.New(n, &qlock.Config{Lease: lease}), begin+"lock"
+	pool := allocator.New(n, begin+"pool", allocator.PoolConfig[string]{})
+	return byKind{
+		take: map[string]ask{
+			"sem":  forPermit(sem),
+			"lock": func(ctx context.Context) (berth.Hold, error) { return locks.Lock(ctx, lock, nil) },
+			"pool": func(ctx context.Context) (berth.Hold, error) { return pool.Allocate(ctx, nil) },
+		},
+		try: map[string]ask{
+			"sem":  func(ctx context.Context) (berth.Hold, error) { return sem.TryAcquire(ctx, nil) },
+			"lock": func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, lock, nil) },
+			"pool": func(ctx context.Context) (berth.Hold, error) { return pool.TryAllocate(ctx, nil) },
+		},
+	}
+}
+
+// fills puts the one resource into the pools, and closes the node.
+func fills(p testkit.Patient, redis rueidis.Client, ns string) {
+	p.Helper()
+	n, err := node.New(redis, node.Config{Namespace: ns, Retry: heard})
+	require.NoError(p, err)
+	for _, begin := range []string{the, free} {
+		pool := allocator.New(n, begin+"pool", allocator.PoolConfig[string]{})
+		_, err := pool.Add(p.Within(patience), []string{"only"}, nil)
+		require.NoError(p, err)
+	}
+	require.NoError(p, n.Close(p.Within(patience)))
+}
+
+// waits are those who wait, by kind.
+type waits = map[string][]*testkit.Call[berth.Hold]
+
+// failoverWorld is the names of all kinds on a topology.
 type failoverWorld struct {
 	testkit.Patient
+	byKind
 	d     *harness.Deployment
 	ns    string
 	lease time.Duration
-	kinds []string
-	take  map[string]func(context.Context) (berth.Hold, error)
-	try   map[string]func(context.Context) (berth.Hold, error)
-	pause func(ctx context.Context, kind string, lasts time.Duration) error
-	line  chan observe.Event // of the claims that stand in line
+	line  chan struct{} // of the claims that stand in line
 }
-
-// name is that of a world's semaphore, lock or pool.
-func name(kind string) string { return "the-" + kind }
 
 func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) *failoverWorld {
 	t.Helper()
-	w := &failoverWorld{Patient: testkit.RealTime(t), d: d, ns: harness.Namespace(t), lease: lease, kinds: []string{"sem", "lock", "pool"}, line: make(chan observe.Event, 100)}
-	redis := w.client()
+	w := &failoverWorld{Patient: testkit.RealTime(t), d: d, ns: harness.Namespace(t), lease: lease}
+	w.line = make(chan struct{}, 100)
 	watch := observe.Func(func(e observe.Event) {
 		if e.Kind == observe.Queued {
-			w.line <- e
+			w.line <- struct{}{}
 		}
 	})
-	n, err := node.New(redis, node.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
+	n, err := node.New(d.Client(t), node.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
-	sem, locks := semaphore.New(n, name("sem"), 1, nil), qlock.New(n, &qlock.Config{Lease: lease})
-	pool := allocator.New(n, name("pool"), allocator.PoolConfig[string]{})
-	_, err = pool.Add(w.Within(patience), []string{"only"}, nil)
-	require.NoError(t, err)
-	w.take = map[string]func(context.Context) (berth.Hold, error){
-		"sem": func(ctx context.Context) (berth.Hold, error) { return sem.Acquire(ctx, nil) },
-		"lock": func(ctx context.Context) (berth.Hold, error) {
-			return locks.Lock(ctx, name("lock"), &qlock.LockOptions{Lease: lease})
-		},
-		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.Allocate(ctx, nil) },
-	}
-	w.try = map[string]func(context.Context) (berth.Hold, error){
-		"sem":  func(ctx context.Context) (berth.Hold, error) { return sem.TryAcquire(ctx, nil) },
-		"lock": func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, name("lock"), nil) },
-		"pool": func(ctx context.Context) (berth.Hold, error) { return pool.TryAllocate(ctx, nil) },
-	}
-	w.pause = func(ctx context.Context, kind string, lasts time.Duration) error {
-		return n.Operator().Pause(ctx, keyspace.Kind(kind), name(kind), lasts, "")
-	}
 	t.Cleanup(func() { require.NoError(t, n.Close(w.Within(patience))) })
+	w.byKind = byKindOf(n, the, lease)
+	fills(w.Patient, d.Client(t), w.ns)
 	return w
-}
-
-// client is one that the world closes after those that stand on it.
-func (w *failoverWorld) client() rueidis.Client {
-	w.Helper()
-	return w.d.Client(w)
 }
 
 // hold takes what there is of each kind.
 func (w *failoverWorld) hold() map[string]berth.Hold {
 	w.Helper()
 	held := map[string]berth.Hold{}
-	for _, kind := range w.kinds {
+	for _, kind := range kinds {
 		p, err := w.take[kind](w.Within(patience))
 		require.NoError(w, err, kind)
 		held[kind] = p
@@ -93,121 +107,101 @@ func (w *failoverWorld) hold() map[string]berth.Hold {
 }
 
 // queue has some stand in line for each kind, one after the other.
-func (w *failoverWorld) queue(n int) map[string][]*testkit.Call[berth.Hold] {
+func (w *failoverWorld) queue(n int) waits {
 	w.Helper()
-	waiters := map[string][]*testkit.Call[berth.Hold]{}
+	waiters := waits{}
 	for range n {
-		for _, kind := range w.kinds {
+		for _, kind := range kinds {
 			q := testkit.Begin(w.Context(), w.take[kind]) // for as long as the faults last
 			waiters[kind] = append(waiters[kind], q)
-			select {
-			case <-w.line:
-			case <-time.After(patience):
-				require.FailNow(w, "nobody stands in line", kind)
-			}
+			w.Signalled("the claim to stand in line", w.line)
 		}
 	}
 	return waiters
 }
 
 // serve releases what is held and has all who wait have their turn, in their order.
-func (w *failoverWorld) serve(held map[string]berth.Hold, waiters map[string][]*testkit.Call[berth.Hold]) {
+func (w *failoverWorld) serve(held map[string]berth.Hold, waiters waits) {
 	w.Helper()
-	for _, kind := range w.kinds {
+	for _, kind := range kinds {
 		require.NoError(w, held[kind].Release(w.Within(patience)), kind)
 	}
-	w.turns(held, waiters)
-}
-
-// turns has all who wait have their turn, in their order.
-func (w *failoverWorld) turns(held map[string]berth.Hold, waiters map[string][]*testkit.Call[berth.Hold]) {
-	w.Helper()
-	for _, kind := range w.kinds {
+	for _, kind := range kinds {
 		last := held[kind].Fence()
 		for n, q := range waiters[kind] {
 			what := fmt.Sprintf("%s, the waiter %d", kind, n+1)
-			select {
-			case <-q.Done:
-			case <-time.After(patience):
-				require.FailNow(w, "a wait does not go on", what)
-			}
+			w.Signalled(what, q.Done)
 			require.NoError(w, q.Err, what)
 			require.NoError(w, q.Got.Err(), what)
 			require.Greater(w, q.Got.Fence(), last, "%s: fences do not rise", what)
-			for _, later := range waiters[kind][n+1:] {
-				select {
-				case <-later.Done:
-					require.FailNow(w, "somebody has passed the line", what)
-				default:
-				}
-			}
+			passed := slices.ContainsFunc(waiters[kind][n+1:], (*testkit.Call[berth.Hold]).Over)
+			require.False(w, passed, "%s was passed by another", what)
 			last = q.Got.Fence()
 			require.NoError(w, q.Got.Release(w.Within(patience)), what)
 		}
 	}
 }
 
-// renewing renews what is held all the time, until stop says how often it was done. It returns when it was done once.
-func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func() int) {
-	begun, end, done := make(chan struct{}), make(chan struct{}), make(chan int)
+// renewing renews what is held all the time, until stop has done so once more, after the fault.
+func (w *failoverWorld) renewing(held map[string]berth.Hold) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	renew := func() {
+		for kind, p := range held {
+			if err := p.Renew(w.Within(patience)); err != nil {
+				w.Errorf("%s: renewing during the fault: %v", kind, err)
+			}
+		}
+	}
+	renew()
 	go func() {
-		n := 0
-		for last := false; ; {
-			for kind, p := range held {
-				if err := p.Renew(w.Within(patience)); err != nil {
-					w.Errorf("%s: renewing during the fault: %v", kind, err)
-				}
-				n++
-			}
-			if n == len(held) {
-				close(begun)
-			}
-			if last {
-				done <- n
-				return
-			}
+		defer close(done)
+		for {
 			select {
 			case <-end:
-				last = true // once more, after the fault
+				return
 			case <-time.After(50 * time.Millisecond):
+				renew()
 			}
 		}
 	}()
-	<-begun
-	stop = sync.OnceValue(func() int {
-		close(end)
-		return <-done
-	})
-	w.Cleanup(func() { stop() }) // where the test fails before
+	stop = sync.OnceFunc(func() { close(end); <-done; renew() })
+	w.Cleanup(stop) // where the test fails before
 	return stop
 }
 
 // A master that is killed takes nothing from who holds for longer than the failover
 // lasts, and from who waits: neither sees an error.
-func TestAFailoverBySentinelGoesUnnoticed(t *testing.T) {
+func TestAFailoverGoesUnnoticed(t *testing.T) {
 	t.Parallel()
-	for name, fail := range map[string]func(*testing.T, *harness.Deployment){
-		"the master is killed": func(t *testing.T, d *harness.Deployment) { t.Helper(); d.Failover(t) },
-		"an operator orders it": func(t *testing.T, d *harness.Deployment) {
+	for name, test := range map[string]struct {
+		deploy func(testing.TB) *harness.Deployment
+		fail   func(testing.TB, *harness.Deployment)
+	}{
+		"Sentinels, the master is killed": {harness.Sentinel, func(t testing.TB, d *harness.Deployment) {
+			t.Helper()
+			d.Failover(t)
+		}},
+		"Sentinels, an operator orders it": {harness.Sentinel, func(t testing.TB, d *harness.Deployment) {
 			t.Helper()
 			d.Switchover(t)
 			d.Rejoin(t) // until then the old master takes writes, too, which are lost
-		},
+		}},
+		"a Cluster": {harness.Cluster, func(t testing.TB, d *harness.Deployment) {
+			t.Helper()
+			d.KillMaster(t, "{"+name("lock")+"}")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newFailoverWorld(t, harness.Sentinel(t), time.Minute)
-			held := w.hold()
-			waiters := w.queue(4)
+			w := newFailoverWorld(t, test.deploy(t), time.Minute)
+			held, waiters := w.hold(), w.queue(4)
 			w.replicated()
 			stop := w.renewing(held)
 			begin := time.Now()
-			fail(t, w.d)
+			test.fail(t, w.d)
 			t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
-			t.Logf("%d renewals meanwhile", stop())
-			for kind, p := range held {
-				require.NoError(t, p.Err(), kind)
-			}
+			stop()
+			w.keeps(held)
 			w.serve(held, waiters)
 		})
 	}
@@ -247,59 +241,40 @@ func copied(p testkit.Patient, master *harness.Server) {
 	})
 }
 
-func TestAFailoverOfAClusterGoesUnnoticed(t *testing.T) {
-	t.Parallel()
-	w := newFailoverWorld(t, harness.Cluster(t), time.Minute)
-	held := w.hold()
-	waiters := w.queue(4)
-	w.replicated()
-	stop := w.renewing(held)
-	begin := time.Now()
-	w.d.KillMaster(t, "{"+name("lock")+"}")
-	t.Logf("writes after %v", time.Since(begin).Round(10*time.Millisecond))
-	t.Logf("%d renewals meanwhile", stop())
-	for kind, p := range held {
-		require.NoError(t, p.Err(), kind)
-	}
-	w.serve(held, waiters)
-}
-
 // While a slot moves, holds are renewed, released and handed on as ever; a wait that
 // would need keys that are not there yet stands until it has moved.
 func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 	t.Parallel()
 	d := harness.Cluster(t)
-	for _, when := range []string{"before any key has moved", "when all keys have moved", "when the slot has moved"} {
+	for steps, when := range []string{"before any key has moved", "when all keys have moved", "when the slot has moved"} {
 		t.Run(when, func(t *testing.T) {
 			w := newFailoverWorld(t, d, 2*safe)
-			held := w.hold()
-			waiters := w.queue(4)
+			held, waiters := w.hold(), w.queue(4)
 			var moves []*harness.Move
-			for _, kind := range w.kinds {
+			for _, kind := range kinds {
 				moves = append(moves, w.d.Move(t, "{"+name(kind)+"}"))
 			}
 			stop := w.renewing(held)
 			w.beat(held)
-			if when != "before any key has moved" {
+			finish := func() {
+				for _, m := range moves {
+					m.Finish(t)
+				}
+			}
+			if steps > 0 {
 				for _, m := range moves {
 					m.Keys(t)
 				}
 				w.beat(held)
 			}
-			if when == "when the slot has moved" {
-				for _, m := range moves {
-					m.Finish(t)
-				}
+			if steps == 2 {
+				finish()
 			}
-			t.Logf("%d renewals meanwhile", stop())
-			for kind, p := range held {
-				require.NoError(t, p.Err(), kind)
-			}
+			stop()
+			w.keeps(held)
 			w.serve(held, waiters)
-			if when != "when the slot has moved" {
-				for _, m := range moves {
-					m.Finish(t)
-				}
+			if steps < 2 {
+				finish()
 			}
 			for kind, p := range w.hold() {
 				require.NoError(t, p.Release(w.Within(patience)), kind)
@@ -313,9 +288,8 @@ func TestASlotThatMovesKeepsItsHoldsAndItsLine(t *testing.T) {
 func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 	t.Parallel()
 	w := newFailoverWorld(t, harness.Cluster(t), time.Minute)
-	held := w.hold()
-	waiters := w.queue(2)
-	for _, kind := range w.kinds {
+	held, waiters := w.hold(), w.queue(2)
+	for _, kind := range kinds {
 		move := w.d.Move(t, "{"+name(kind)+"}")
 		move.Part(t, fmt.Sprintf("%s:%s:{%s}:state", w.ns, kind, name(kind)))
 		renewed := make(chan error, 1)
@@ -333,71 +307,54 @@ func TestANameWhoseKeysAreApartStandsStillUntilTheSlotHasMoved(t *testing.T) {
 
 // Where the server's clock goes forward, leases end before their time: who held
 // learns of it with its next heartbeat, who waits stands in line again, and is
-// granted with a larger fence. Where it goes back again nothing is lost.
+// granted with a larger fence. Where it goes back nothing is lost: holds renew, the line keeps its order, fences rise.
 func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 	t.Parallel()
-	const lease, step = safe, time.Minute
-	w := newFailoverWorld(t, harness.Single(t), lease)
-	held := w.hold()
-	waiters := w.queue(3)
-	w.d.SetClock(t, step)
-	for _, kind := range w.kinds {
-		require.Eventually(t, func() bool { return held[kind].Err() != nil }, patience, 10*time.Millisecond, kind)
-		require.ErrorIs(t, held[kind].Err(), berth.ErrLost, kind)
-	}
-	// Of those who stood in line the first to ask again is granted, see law 9.
+	w := newFailoverWorld(t, harness.Single(t), safe)
+	held, waiters := w.hold(), w.queue(3)
+	w.d.SetClock(t, time.Minute)
 	first := map[string]berth.Hold{}
-	for _, kind := range w.kinds {
+	for _, kind := range kinds {
+		w.Signalled(kind+" to be lost", held[kind].Done())
+		require.ErrorIs(t, held[kind].Err(), berth.ErrLost, kind)
+		// Of those who stood in line the first to ask again is granted, see law 9.
 		q := w.whoever(waiters[kind])
 		require.NoError(t, q.Err, kind)
 		require.Greater(t, q.Got.Fence(), held[kind].Fence(), kind)
 		waiters[kind] = slices.DeleteFunc(waiters[kind], func(other *testkit.Call[berth.Hold]) bool { return other == q })
 		first[kind] = q.Got
 	}
-	w.d.SetClock(t, 0)
+	w.d.SetClock(t, -time.Hour)
 	w.beat(first)
+	for kind, later := range w.queue(1) { // by the clock they came an hour before the others
+		waiters[kind] = append(waiters[kind], later...)
+	}
 	w.serve(first, waiters)
 }
 
-// Where it goes back, all stays: holds renew, the line keeps its order, fences rise.
-func TestTheServersClockIsSetBack(t *testing.T) {
-	t.Parallel()
-	const lease, step = safe, -time.Hour
-	w := newFailoverWorld(t, harness.Single(t), lease)
-	held := w.hold()
-	waiters := w.queue(2)
-	w.d.SetClock(t, step)
-	w.beat(held)
-	last := w.queue(1) // by the clock they came an hour before the others
-	for _, kind := range w.kinds {
-		waiters[kind] = append(waiters[kind], last[kind]...)
-	}
-	w.serve(held, waiters)
-}
-
 // whoever waits for the first of them that is granted.
-func (w *failoverWorld) whoever(waiters []*testkit.Call[berth.Hold]) *testkit.Call[berth.Hold] {
+func (w *failoverWorld) whoever(waiters []*testkit.Call[berth.Hold]) (first *testkit.Call[berth.Hold]) {
 	w.Helper()
-	done := make(chan *testkit.Call[berth.Hold], len(waiters))
-	for _, q := range waiters {
-		go func() {
-			<-q.Done
-			done <- q
-		}()
-	}
-	select {
-	case q := <-done:
-		return q
-	case <-time.After(patience):
-		require.FailNow(w, "nobody of the line is granted")
-		return nil
-	}
+	w.Await("somebody of the line is granted", func() bool {
+		i := slices.IndexFunc(waiters, (*testkit.Call[berth.Hold]).Over)
+		if i >= 0 {
+			first = waiters[i]
+		}
+		return i >= 0
+	})
+	return first
 }
 
 // beat lets pass the time of a heartbeat, in which nothing may happen to what is held.
 func (w *failoverWorld) beat(held map[string]berth.Hold) {
 	w.Helper()
 	<-time.After(w.lease / 2)
+	w.keeps(held)
+}
+
+// keeps wants all of it to be held yet.
+func (w *failoverWorld) keeps(held map[string]berth.Hold) {
+	w.Helper()
 	for kind, p := range held {
 		require.NoError(w, p.Err(), kind)
 	}

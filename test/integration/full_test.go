@@ -11,8 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -32,245 +36,587 @@ func (w *world) fill() {
 	w.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+2<<20))
 }
 
-// ownLeaseRuns checks that a hold has its own lease, of an hour, and not a wait lease, of fullLease.
-func (w *world) ownLeaseRuns(name, claim string) {
-	w.Helper()
-	require.Greater(w, w.look(name).holds[claim]-w.now(), (time.Hour / 2).Milliseconds(), "its own lease does not run")
-}
-
 // drained makes room again.
 func (w *world) drained() {
 	w.Helper()
 	w.do("CONFIG", "SET", "maxmemory", "0")
 }
 
-// fullHouse is a server that is about to be full, and two nodes on it.
-type fullHouse struct {
+// house is a server that is about to be full, and two processes.
+type house struct {
 	*world
-	here, there *node.Node
+	here, there *user
+	ops         *node.Operator
 }
 
 const fullLease = safe
 
-// held takes the one place of a name.
-func (f *fullHouse) held(name string, opts *semaphore.AcquireOptions) *semaphore.Permit {
-	f.Helper()
-	return f.take(f.sem(f.here, name, 1), opts)
+// things must work where nothing may grow. Each prepares while there is room, and returns what is to
+// happen then.
+type things map[string]func(f *house) (then func())
+
+// run runs each on a server of its own, in a world of the kind, and has look look in the end.
+func (all things) run(t *testing.T, kind keyspace.Kind, look func(f *house)) {
+	t.Helper()
+	for what, prepare := range all {
+		t.Run(what, func(t *testing.T) {
+			f := &house{world: private(t)}
+			f.kind = kind
+			cfg := node.Config{Lease: fullLease}
+			f.here, f.there = f.use(cfg), f.use(cfg)
+			f.ops = f.here.Operator()
+			then := prepare(f)
+			f.fill()
+			then()
+			f.drained()
+			look(f)
+		})
+	}
 }
 
-// waits stands in line for the one place of a name.
-func (f *fullHouse) waits(name string, opts *semaphore.AcquireOptions) *taking {
+// waits holds the name, and has another process wait for it.
+func (f *house) waits(o terms) (h berth.Hold, q *holding) {
 	f.Helper()
-	return f.queue(f.sem(f.there, name, 1), opts, 1)
+	return f.hold(f.here, terms{}), f.holdQueue(f.there, o, 1)
 }
 
-func (f *fullHouse) release(p *semaphore.Permit) {
+// handsOn checks that a release of the name hands it to who waits.
+func (f *house) handsOn(h berth.Hold, q *holding) {
 	f.Helper()
-	require.NoError(f, p.Release(f.Within(patience)))
+	f.release(h)
+	f.release(q.Wait(f.world))
+}
+
+// refused checks that a call is refused by words that say why.
+func (f *house) refused(err error) {
+	f.Helper()
+	require.ErrorIs(f, err, berth.ErrNotAcquired)
+	require.NotErrorIs(f, err, berth.ErrBusy)
+	require.ErrorContains(f, err, "the server is full")
 }
 
 // orFull checks that a call was answered, or refused by words that say why.
-func (f *fullHouse) orFull(err error) {
+func (f *house) orFull(err error) {
 	f.Helper()
 	if err != nil {
 		require.ErrorContains(f, err, "the server is full")
 	}
-	f.whole("gpu")
+	f.whole(f.name())
 }
 
-// inFullHouse are things that must work where nothing may grow. Each prepares,
-// while there is room, a name of its own, and returns what is to happen then.
-var inFullHouse = map[string]func(f *fullHouse, name string) func(){
-	"an acquire is refused": func(f *fullHouse, name string) func() {
+// deadline is when the lease of a hold ends, by the server.
+func (f *house) deadline(h berth.Hold) int64 {
+	f.Helper()
+	return f.look(f.name()).holds[h.ID()]
+}
+
+// heartbeats waits for one of a hold.
+func (f *house) heartbeats(h berth.Hold) {
+	f.Helper()
+	before := f.deadline(h)
+	f.Await("a heartbeat", func() bool { return f.deadline(h) > before })
+}
+
+// ofAll are of all kinds.
+var ofAll = things{
+	"an acquire is refused, and changes nothing": func(f *house) func() {
 		return func() {
-			for _, ask := range asks {
-				_, err := ask(f.world, f.sem(f.here, name, 1))
-				require.ErrorIs(f, err, berth.ErrNotAcquired)
-				require.NotErrorIs(f, err, berth.ErrBusy)
-				require.ErrorContains(f, err, "the server is full")
-				require.Empty(f, f.look(name).expires, "it left keys")
+			before := f.dumpsOf(f.name())
+			for _, ask := range []asking[berth.Hold]{f.here.take, f.here.try} {
+				_, err := ask(f.Within(patience), terms{})
+				f.refused(err)
+				require.Equal(f, before, f.dumpsOf(f.name()), "it left something")
 			}
 		}
 	},
-	"an acquire is refused in a name that is in use": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
+	"an acquire is refused in a name that is in use": func(f *house) func() {
+		h, q := f.waits(terms{})
 		return func() {
-			for _, ask := range asks {
-				_, err := ask(f.world, f.sem(f.here, name, 1))
+			for _, ask := range []asking[berth.Hold]{f.here.take, f.here.try} {
+				_, err := ask(f.Within(patience), terms{})
 				require.ErrorIs(f, err, berth.ErrNotAcquired)
-				v := f.whole(name)
+				v := f.whole(f.name())
 				require.Len(f, v.holds, 1)
 				require.Len(f, v.alive, 1)
 			}
-			f.release(p)
-			f.release(q.Wait(f.world))
+			f.handsOn(h, q)
 		}
 	},
-	"heartbeats keep holds and waiters": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
+	"heartbeats keep holds and waiters": func(f *house) func() {
+		h, q := f.waits(terms{})
 		return func() {
-			before := f.look(name).holds[p.ID()]
-			f.Await("a heartbeat", func() bool { return f.look(name).holds[p.ID()] > before })
-			require.NoError(f, p.Err())
+			f.heartbeats(h)
+			require.NoError(f, h.Err())
 			require.False(f, q.Over())
-			f.whole(name)
-			f.release(p)
-			f.release(q.Wait(f.world))
+			f.whole(f.name())
+			f.handsOn(h, q)
 		}
 	},
-	"a fixed lease is renewed": func(f *fullHouse, name string) func() {
-		p := f.held(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Minute})
-		before := f.look(name).holds[p.ID()]
+	"a fixed lease is renewed": func(f *house) func() {
+		h := f.hold(f.here, terms{NoRenew: true, Lease: time.Minute})
+		before := f.deadline(h)
 		return func() {
-			require.NoError(f, p.Renew(f.Within(patience)))
-			require.Greater(f, f.look(name).holds[p.ID()], before)
-			f.release(p)
+			require.NoError(f, h.Renew(f.Within(patience)))
+			require.Greater(f, f.deadline(h), before)
+			f.release(h)
 		}
 	},
-	"a waiter leaves": func(f *fullHouse, name string) func() {
-		p := f.held(name, nil)
+	"a waiter leaves": func(f *house) func() {
+		h := f.hold(f.here, terms{})
 		ctx, cancel := context.WithCancel(context.Background())
-		q := f.beginWith(ctx, f.sem(f.there, name, 1), nil)
-		f.Await("it waits", func() bool { return f.look(name).waiting() == 1 })
+		q := f.holdLater(ctx, f.there, terms{})
+		f.awaitInLine(f.name(), 1, q.Over)
 		return func() {
 			cancel()
 			f.Signalled("the caller to be let go", q.Done)
-			f.Await("it has left the line", func() bool { return f.look(name).waiting() == 0 })
-			f.release(p)
+			f.Await("it has left the line", func() bool { return f.look(f.name()).waiting() == 0 })
+			f.release(h)
 		}
 	},
-	"a grant is confirmed": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Hour})
+	"a grant is confirmed": func(f *house) func() {
+		h, q := f.waits(terms{NoRenew: true, Lease: time.Hour})
 		return func() {
-			f.release(p)
-			p = q.Wait(f.world)
-			f.ownLeaseRuns(name, p.ID())
-			f.release(p)
+			f.release(h)
+			h = q.Wait(f.world)
+			require.Greater(f, f.deadline(h)-f.now(), (time.Hour / 2).Milliseconds(), "its own lease does not run")
+			f.release(h)
 		}
 	},
-	"a dead holder is swept": func(f *fullHouse, name string) func() {
+	"a dead holder is swept": func(f *house) func() {
 		holder := f.spawn(fullLease)
-		holder.acquire(name, 1)
-		q := f.waits(name, nil)
+		holder.acquire(f.name(), 1)
+		q := f.holdQueue(f.there, terms{}, 1)
 		return func() {
 			holder.kill()
 			f.release(q.Wait(f.world))
 		}
 	},
-	"a resize grants": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
+	"an operator releases": func(f *house) func() {
+		h, q := f.waits(terms{})
 		return func() {
-			require.NoError(f, semaphore.NewOperator(f.here).Resize(f.Within(patience), name, 2, nil))
-			f.release(q.Wait(f.world))
-			f.release(p)
-		}
-	},
-	"an operator releases": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
-		return func() {
-			_, err := f.here.Operator().Release(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
+			_, err := f.ops.Release(f.Within(patience), f.target(h))
 			require.NoError(f, err)
 			f.release(q.Wait(f.world))
-			f.Signalled("the holder to hear", p.Done())
-			require.ErrorIs(f, p.Err(), berth.ErrReleased)
+			f.ended(h, berth.ErrReleased)
 		}
 	},
-	"a hold is wanted back": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
-		asked := p.Wanted() // its node listens from here on
+	"a hold is wanted back": func(f *house) func() {
+		h, q := f.waits(terms{})
+		asked := h.Wanted() // its node listens from here on
 		return func() {
-			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
+			_, err := f.ops.Want(f.Within(patience), f.target(h))
 			require.NoError(f, err)
 			f.Signalled("the holder to hear", asked)
-			f.whole(name)
-			f.release(p)
-			f.release(q.Wait(f.world))
+			f.whole(f.name())
+			f.handsOn(h, q)
 		}
 	},
-	"a hold of a thin name is wanted back, or that is refused": func(f *fullHouse, name string) func() {
-		p := f.held(name, nil)
+	"a hold for which nobody waits is wanted back, or that is refused": func(f *house) func() {
+		h := f.hold(f.here, terms{})
 		return func() {
-			_, err := f.here.Operator().Want(f.Within(patience), berth.Target{Kind: keyspace.Sem, Name: name, Claim: p.ID()})
+			_, err := f.ops.Want(f.Within(patience), f.target(h))
 			f.orFull(err)
-			require.NoError(f, p.Renew(f.Within(patience)))
-			f.release(p)
+			require.NoError(f, h.Renew(f.Within(patience)))
+			f.release(h)
 		}
 	},
-	"a name is paused and that is ended": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
+	"a name is paused and that is ended": func(f *house) func() {
+		h, q := f.waits(terms{})
 		return func() {
-			ops := f.here.Operator()
-			require.NoError(f, ops.Pause(f.Within(patience), keyspace.Sem, name, time.Hour, "full"))
-			f.release(p)
-			require.NoError(f, ops.Pause(f.Within(patience), keyspace.Sem, name, time.Hour, "again"))
+			require.NoError(f, f.ops.Pause(f.Within(patience), f.kind, f.name(), time.Hour, "full"))
+			f.release(h)
+			require.NoError(f, f.ops.Pause(f.Within(patience), f.kind, f.name(), time.Hour, "again"))
 			require.False(f, q.Over())
-			require.NoError(f, ops.Unpause(f.Within(patience), keyspace.Sem, name))
+			require.NoError(f, f.ops.Unpause(f.Within(patience), f.kind, f.name()))
 			f.release(q.Wait(f.world))
 		}
 	},
-	"an idle name is paused, or that is refused": func(f *fullHouse, name string) func() {
+	"an idle name is paused, or that is refused": func(f *house) func() {
 		return func() {
-			f.orFull(f.here.Operator().Pause(f.Within(patience), keyspace.Sem, name, time.Minute, "full"))
-			f.orFull(f.here.Operator().Unpause(f.Within(patience), keyspace.Sem, name))
+			f.orFull(f.ops.Pause(f.Within(patience), f.kind, f.name(), time.Minute, "full"))
+			f.orFull(f.ops.Unpause(f.Within(patience), f.kind, f.name()))
 		}
 	},
-	"a pause ends by itself": func(f *fullHouse, name string) func() {
-		p, q := f.held(name, nil), f.waits(name, nil)
-		require.NoError(f, f.here.Operator().Pause(f.Within(patience), keyspace.Sem, name, fullLease, ""))
-		f.release(p)
+	"a pause ends by itself": func(f *house) func() {
+		h, q := f.waits(terms{})
+		require.NoError(f, f.ops.Pause(f.Within(patience), f.kind, f.name(), fullLease, ""))
+		f.release(h)
 		return func() { f.release(q.Wait(f.world)) }
 	},
-	"a hold is resumed elsewhere": func(f *fullHouse, name string) func() {
-		p := f.held(name, nil)
+	"a hold is resumed elsewhere": func(f *house) func() {
+		h := f.hold(f.here, terms{})
 		return func() {
-			token, err := p.Detach(f.Within(patience))
+			token, err := h.Detach(f.Within(patience))
 			require.NoError(f, err)
-			p, err := f.sem(f.there, name, 1).Resume(f.Within(patience), token)
+			h, err := f.there.resume(f.Within(patience), token)
 			require.NoError(f, err)
-			f.release(p)
+			f.release(h)
 		}
 	},
+}
+
+// ofOne are those of one kind.
+var ofOne = map[keyspace.Kind]things{
+	keyspace.Sem: {
+		"a resize grants": func(f *house) func() {
+			h, q := f.waits(terms{})
+			return func() {
+				require.NoError(f, semaphore.NewOperator(f.here.Node).Resize(f.Within(patience), f.name(), 2, nil))
+				f.release(q.Wait(f.world))
+				f.release(h)
+			}
+		},
+	},
+	keyspace.Lock: {
+		"an entry is refused, and the hold stays": func(f *house) func() {
+			l := f.lockFor(f.here.locks, "me", nil)
+			return func() {
+				for _, conflict := range []qlock.Conflict{qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
+					_, err := f.here.locks.Lock(berth.WithOwner(f.Within(patience), "me"), door, &qlock.LockOptions{Conflict: conflict})
+					f.refused(err)
+					require.Len(f, f.whole(door).holds, 1)
+				}
+				require.NoError(f, l.Err())
+				f.release(l)
+			}
+		},
+		"heartbeats keep the entries of an owner": func(f *house) func() {
+			l, inner := f.entries(0)
+			return func() {
+				f.heartbeats(l)
+				require.NoError(f, l.Err())
+				require.NoError(f, inner.Err())
+				f.whole(door)
+				f.release(l, inner)
+			}
+		},
+		"a lease is extended": func(f *house) func() {
+			l := f.lockFor(f.here.locks, "", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
+			return func() {
+				before := f.deadline(l)
+				require.NoError(f, l.Extend(f.Within(patience), time.Second))
+				require.NoError(f, l.Extend(f.Within(patience), time.Second))
+				require.NoError(f, qlock.NewOperator(f.there.Node).Extend(f.Within(patience), door, time.Second))
+				require.Equal(f, before+3000, f.deadline(l))
+				f.release(l)
+			}
+		},
+		"an extension is given back": func(f *house) func() {
+			l, inner := f.entries(time.Minute)
+			extended := f.deadline(l)
+			return func() {
+				f.release(inner)
+				require.Less(f, f.deadline(l), extended-30000)
+				f.release(l)
+			}
+		},
+		"a waiter goes to the end of the line": func(f *house) func() {
+			l := f.hold(f.here, terms{})
+			q := testkit.Begin(f.Within(2*patience), func(ctx context.Context) (*qlock.Lock, error) {
+				return f.there.locks.Lock(ctx, door, &qlock.LockOptions{RequeueEvery: fullLease})
+			})
+			f.awaitInLine(door, 1, q.Over)
+			next := f.holdQueue(f.here, terms{}, 2)
+			first := f.look(door).inLine()[0]
+			return func() {
+				f.Await("it has gone behind", func() bool { return f.look(door).inLine()[1] == first })
+				f.handsOn(l, next)
+				f.release(q.Wait(f.world))
+			}
+		},
+		"an operator releases all entries": func(f *house) func() {
+			l, inner := f.entries(0)
+			q := f.holdQueue(f.there, terms{}, 1)
+			return func() {
+				count, err := f.ops.Release(f.Within(patience), berth.Target{Kind: keyspace.Lock, Name: door})
+				require.NoError(f, err)
+				require.Equal(f, 2, count)
+				f.release(q.Wait(f.world))
+				f.ended(l, berth.ErrReleased)
+				f.ended(inner, berth.ErrReleased)
+			}
+		},
+	},
+	keyspace.Pool: {
+		"adding is refused, and changes nothing": func(f *house) func() {
+			return func() {
+				before := f.dumpsOf(proxies)
+				_, many := f.here.pool.Add(f.Within(patience), numbered(300), nil)
+				_, expiry := f.here.pool.Add(f.Within(patience), numbered(1), &allocator.AddOptions{Expiry: time.Hour})
+				for _, err := range []error{many, expiry, f.here.pool.Bind(f.Within(patience), "customer", "r0", nil)} {
+					require.ErrorContains(f, err, "the server is full")
+				}
+				require.Equal(f, before, f.dumpsOf(proxies))
+			}
+		},
+		// It begins, which only the state knows of, and goes no further.
+		"replacing is refused, and changes no resource": func(f *house) func() {
+			return func() {
+				before := f.dumpsOf(proxies)
+				_, err := f.here.pool.Replace(f.Within(patience), []string{"other"}, nil)
+				require.ErrorContains(f, err, "the server is full")
+				require.Equal(f, before[1:], f.dumpsOf(proxies)[1:])
+				f.inspected(f.here.pool)
+			}
+		},
+		"a pool is cleared": func(f *house) func() {
+			f.add(f.here.pool, numbered(300)...)
+			return func() {
+				change, err := f.there.pool.Clear(f.Within(patience))
+				require.NoError(f, err)
+				require.Equal(f, 300, change.Removed)
+				f.drained()
+				f.allFree(f.here.pool, 0)
+				f.add(f.here.pool, "r0")
+			}
+		},
+		"a release rests": func(f *house) func() {
+			a := f.allocate(f.here.pool, nil)
+			q := f.holdQueue(f.there, terms{}, 1)
+			return func() {
+				_ = a.Rest(fullLease, "429")
+				f.release(a)
+				info, err := f.here.pool.ops.Resource(f.Within(patience), proxies, "r0")
+				require.NoError(f, err)
+				require.Equal(f, allocator.Resting, info.State)
+				f.release(q.Wait(f.world))
+			}
+		},
+		"a grant binds": func(f *house) func() {
+			a, q := f.allocate(f.here.pool, nil), f.allocateQueue(f.there.pool, &allocator.AllocateOptions{Bind: "customer"}, 1)
+			return func() {
+				f.release(a)
+				f.release(q.Wait(f.world))
+				bound, err := f.here.pool.Binding(f.Within(patience), "customer")
+				require.NoError(f, err)
+				require.Equal(f, "r0", bound.Resource)
+				require.NoError(f, f.here.pool.Unbind(f.Within(patience), "customer"))
+			}
+		},
+		"an operator sweeps who died, a rest, and what expires": func(f *house) func() {
+			p := f.here.pool
+			holder := f.spawn(fullLease)
+			holder.acquire(proxies, 1)
+			f.add(p, "r1")
+			require.NoError(f, p.Rest(f.Within(patience), "r1", fullLease, "429", nil))
+			_, err := p.Add(f.Within(patience), []string{"short"}, &allocator.AddOptions{Expiry: fullLease})
+			require.NoError(f, err)
+			return func() {
+				holder.kill()
+				f.Await("all is free that stays", func() bool {
+					_, err := f.ops.Sweep(f.Within(patience), keyspace.Pool, proxies)
+					require.NoError(f, err)
+					s := f.inspected(p)
+					return s.Resources == 2 && s.Free == 2
+				})
+				_, err := p.Remove(f.Within(patience), []string{"r1"})
+				require.NoError(f, err)
+			}
+		},
+		"a rest begins and ends, which hands on": func(f *house) func() {
+			p := f.there.pool
+			require.NoError(f, p.Rest(f.Within(patience), "r0", time.Hour, "429", nil))
+			q := f.holdQueue(f.there, terms{}, 1)
+			return func() {
+				require.NoError(f, p.Rest(f.Within(patience), "r0", 0, "", nil))
+				f.release(q.Wait(f.world))
+				require.NoError(f, p.Rest(f.Within(patience), "r0", time.Hour, "429", nil))
+				f.inspected(p)
+				require.NoError(f, p.Rest(f.Within(patience), "r0", 0, "", nil))
+			}
+		},
+		"what is free, rests or is leased is removed": func(f *house) func() {
+			p := f.here.pool
+			f.add(p, "a", "b")
+			require.NoError(f, p.Rest(f.Within(patience), "b", time.Hour, "429", nil))
+			a := f.allocate(p, nil)
+			return func() {
+				change, err := f.there.pool.Remove(f.Within(patience), []string{"r0", "a", "b"})
+				require.NoError(f, err)
+				require.Equal(f, 3, change.Removed)
+				require.NoError(f, a.Err())
+				f.release(a)
+				f.drained()
+				f.allFree(p, 0)
+				f.add(p, "r0")
+			}
+		},
+		"a hold is swapped or kept": func(f *house) func() {
+			p := f.here.pool
+			f.add(p, "r1")
+			a := f.allocate(p, nil)
+			return func() {
+				before := a.Resource()
+				if err := a.Swap(f.Within(patience)); err != nil {
+					require.NoError(f, a.Err())
+					require.Equal(f, before, a.Resource())
+				}
+				f.Logf("swapped: %t", a.Resource() != before)
+				f.inspected(p)
+				f.release(a)
+				_, err := p.Remove(f.Within(patience), []string{"r1"})
+				require.NoError(f, err)
+			}
+		},
+	},
+}
+
+// entries hold the door twice for one owner: the second time with an extension if it is given one.
+func (f *house) entries(extension time.Duration) (outer, inner *qlock.Lock) {
+	f.Helper()
+	if extension > 0 {
+		outer = f.lockFor(f.here.locks, "me", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
+		return outer, f.lockFor(f.here.locks, "me", &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: extension})
+	}
+	return f.lockFor(f.here.locks, "me", nil), f.lockFor(f.there.locks, "me", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 }
 
 func TestAFullServer(t *testing.T) {
 	t.Parallel()
-	for what, prepare := range inFullHouse {
-		t.Run(what, func(t *testing.T) {
-			f := &fullHouse{world: private(t)}
-			cfg := node.Config{Lease: fullLease}
-			f.here, f.there = f.node(cfg), f.node(cfg)
-			then := prepare(f, "gpu")
-			f.fill()
-			then()
-			f.drained()
-			f.release(f.held("gpu", nil))
-			f.age("gpu", f.look("gpu"))
-			f.swept("gpu")
-			f.idle("gpu")
+	for kind := range contended {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			for _, all := range []things{ofAll, ofOne[kind]} {
+				all.run(t, kind, func(f *house) {
+					f.release(f.hold(f.here, terms{}))
+					f.nothingLeft(f.here)
+				})
+			}
 		})
 	}
 }
 
-// asks are the ways to ask for a permit.
-var asks = map[string]func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error){
-	"acquire": func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error) {
-		return s.Acquire(w.Within(patience), nil)
+// inLanes are those of who waits for one resource alone: here has r0, and besides there is r1.
+var inLanes = things{
+	"a release into a lane": func(f *house) func() {
+		a, q := f.alone("r0"), f.allocateQueue(f.there.pool, only("r0"), 1)
+		return func() {
+			f.release(a)
+			f.gets(q, "r0")
+		}
 	},
-	"try": func(w *world, s *semaphore.Semaphore) (*semaphore.Permit, error) {
-		return s.TryAcquire(w.Within(patience), nil)
+	"the end of a wait for one resource": func(f *house) func() {
+		require.NoError(f, f.here.pool.Bind(f.Within(patience), "customer", "r0", nil))
+		a := f.alone("r0")
+		q := f.allocateQueue(f.there.pool, &allocator.AllocateOptions{Bind: "customer", BindWait: fullLease}, 1)
+		return func() {
+			require.False(f, q.Over())
+			f.gets(q, "r1")
+			f.release(a)
+		}
 	},
+	"a resource with a lane is removed": func(f *house) func() {
+		require.NoError(f, f.here.pool.Bind(f.Within(patience), "customer", "r0", nil))
+		a := f.alone("r0")
+		named := f.allocateQueue(f.there.pool, only("r0"), 1)
+		bound := f.allocateQueue(f.there.pool, &allocator.AllocateOptions{Bind: "customer", BindWait: berth.Forever}, 2)
+		return func() {
+			change, err := f.here.pool.Remove(f.Within(patience), []string{"r0"})
+			require.NoError(f, err)
+			require.Equal(f, 1, change.Removed)
+			named.Fails(f, berth.ErrAbsent)
+			f.gets(bound, "r1")
+			f.release(a)
+		}
+	},
+	"a rest that ends": func(f *house) func() {
+		require.NoError(f, f.here.pool.Rest(f.Within(patience), "r0", fullLease, "", nil))
+		q := f.allocateQueue(f.there.pool, only("r0"), 1)
+		return func() {
+			require.False(f, q.Over())
+			f.gets(q, "r0")
+		}
+	},
+	"somebody leaves a lane": func(f *house) func() {
+		a := f.alone("r0")
+		ctx, cancel := context.WithCancel(context.Background())
+		q := testkit.Begin(ctx, func(ctx context.Context) (*allocation, error) { return f.there.pool.Allocate(ctx, only("r0")) })
+		f.awaitInLine(proxies, 1, q.Over)
+		next := f.allocateQueue(f.there.pool, only("r0"), 2)
+		return func() {
+			cancel()
+			f.Signalled("the caller to be let go", q.Done)
+			f.Await("it has left", func() bool { return f.look(proxies).waiting() == 1 })
+			f.release(a)
+			f.gets(next, "r0")
+		}
+	},
+	"who arrives at a lane is refused": func(f *house) func() {
+		a := f.alone("r0")
+		return func() {
+			_, err := f.there.pool.Allocate(f.Within(patience), only("r0"))
+			f.refused(err)
+			require.Zero(f, f.look(proxies).waiting())
+			f.release(a)
+		}
+	},
+}
+
+// only is a claim for one resource.
+func only(resource string) *allocator.AllocateOptions {
+	return &allocator.AllocateOptions{Resource: resource}
+}
+
+// alone takes one resource, and has r1 be there.
+func (f *house) alone(resource string) *allocation {
+	f.Helper()
+	f.add(f.here.pool, "r1")
+	return f.allocate(f.here.pool, only(resource))
+}
+
+// gets waits for an allocation of a resource, and gives it back.
+func (f *house) gets(q *testkit.Call[*allocation], resource string) {
+	f.Helper()
+	a := q.Wait(f.world)
+	require.Equal(f, resource, a.Resource())
+	f.release(a)
+}
+
+func TestLanesOfAFullServer(t *testing.T) {
+	t.Parallel()
+	inLanes.run(t, keyspace.Pool, func(f *house) { f.inspected(f.here.pool) })
+}
+
+// A swarm lives on where nothing may grow, and ends what dead nodes hold.
+func TestASwarmOnAFullServer(t *testing.T) {
+	w := privateLocks(t)
+	s := w.swarmed()
+	w.fill()
+	w.pass(zombie + zombie/4) // more than a node lives on without a probe
+	require.Empty(t, s.child.ask(order{Do: "err", Name: door}).Err, "its probes are refused")
+	require.Equal(t, s.hold.Node, s.child.ask(order{Do: "node"}).Node)
+	s.child.stop()
+	l := s.wait.Wait(w)
+	require.Greater(t, l.Fence(), s.hold.Fence)
+	w.release(l)
+	w.drained()
+}
+
+// A guard admits nobody new there, refuses who is older, and lets go on who was admitted before.
+func TestAGuardOnAFullServer(t *testing.T) {
+	w := private(t)
+	g, ctx := w.guard(), w.Within(patience)
+	require.NoError(t, g.Admit(ctx, "x", 5))
+	require.NoError(t, g.Forget(ctx, "y", 5)) // both scripts are known
+	w.fill()
+	require.NoError(t, g.Admit(ctx, "x", 5))
+	require.ErrorIs(t, g.Admit(ctx, "x", 4), fence.ErrStale)
+	err := g.Admit(ctx, "x", 6)
+	require.ErrorContains(t, err, "the server is full")
+	require.NotErrorIs(t, err, fence.ErrStale)
+	require.NoError(t, g.Forget(ctx, "x", 5))
+	w.drained()
+	require.NoError(t, g.Admit(ctx, "x", 4))
 }
 
 // A line that a full server has forgotten stands again as soon as there is room.
 func TestALineForgottenByAFullServer(t *testing.T) {
 	w := private(t)
-	q := w.queueOf(2, 20, 1, safe)
+	q := w.queueOf(2, 20)
 	w.fill()
-	for _, part := range []string{w.stateKey("gpu"), w.lineKey("gpu")} {
-		w.do("DEL", part)
-	}
+	w.forget(w.name())
 	q.lost()
-	w.pass(q.lease / 2) // heartbeats
+	w.pass(safe / 2) // heartbeats
 	require.Empty(t, w.keys())
 	for _, q := range q.waits {
 		require.False(t, q.Over(), "a wait ended: %v", q.Err)
@@ -284,9 +630,8 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 // forgotten, cannot be put back must not cost the hold its renewal.
 func TestARestoreThatFailsCostsNoHold(t *testing.T) {
 	w := private(t)
-	s := w.sem(w.node(node.Config{Lease: fullLease}), "gpu", 1)
-	p := w.take(s, nil)
-	q := w.queue(s, nil, 1)
+	u := w.use(node.Config{Lease: fullLease})
+	h, q := w.hold(u, terms{}), w.holdQueue(u, terms{}, 1)
 	claim := w.look("gpu").inLine()[0]
 	w.fill()
 	// In one step, that no heartbeat comes between: the ninth of the values is how many wait.
@@ -304,10 +649,10 @@ redis.call("HSET", KEYS[1], "v", values)`
 	w.do("EVAL", forget, "2", w.stateKey("gpu"), w.lineKey("gpu"), claim)
 	w.pass(fullLease) // heartbeats
 	require.Zero(t, w.look("gpu").waiting(), "it could be put back")
-	require.NoError(t, p.Err())
+	require.NoError(t, h.Err())
 	require.False(t, q.Over(), "the wait has ended: %v", q.Err)
 	w.drained()
 	w.Await("it stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
-	require.NoError(t, p.Release(w.Within(patience)))
-	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	w.release(h)
+	w.release(q.Wait(w))
 }

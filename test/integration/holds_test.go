@@ -1,11 +1,8 @@
 package integration
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
-	"os"
-	"os/exec"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,7 +26,7 @@ func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
 		many, lease, during, loops = 10_000, 5*time.Second, *holdsFor, 4
 	}
 	for range loops {
-		w.keepBusy()
+		w.spawnAs(spec{Busy: true})
 	}
 	client := w.locker(node.Config{Lease: lease})
 	locks := make([]*qlock.Lock, many)
@@ -78,22 +75,4 @@ func (w *world) processorTime() time.Duration {
 	var used syscall.Rusage
 	require.NoError(w, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-// keepBusy has another process keep a processor busy until the test ends.
-func (w *world) keepBusy() {
-	w.Helper()
-	text, err := json.Marshal(spec{Busy: true})
-	require.NoError(w, err)
-	program, err := os.Executable()
-	require.NoError(w, err)
-	loop := exec.Command(program)
-	loop.Env = append(os.Environ(), childSpec+"="+string(text))
-	in, err := loop.StdinPipe() // which ends with this process, however that ends
-	require.NoError(w, err)
-	require.NoError(w, loop.Start())
-	w.Cleanup(func() {
-		require.NoError(w, in.Close())
-		require.NoError(w, loop.Wait())
-	})
 }

@@ -5,16 +5,15 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
-	"strconv"
+	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -34,14 +33,8 @@ func (w *world) inspector(redis rueidis.Client) *inspect.Reader {
 	return look
 }
 
-// seen are the commands of one client that MONITOR shows.
-type seen struct {
-	words []string // the first word of each, in lower case
-	args  [][]string
-}
-
-// watched returns the commands that f has a client send.
-func (w *world) watched(redis rueidis.Client, f func()) (all seen) {
+// sent returns the first words, in lower case, of the commands that f has the reading user send, as MONITOR shows them.
+func (w *world) sent(f func()) (verbs []string) {
 	w.Helper()
 	watching, err := net.Dial("tcp", w.server.Addr)
 	require.NoError(w, err)
@@ -50,109 +43,78 @@ func (w *world) watched(redis rueidis.Client, f func()) (all seen) {
 	_, err = watching.Write([]byte("MONITOR\r\n"))
 	require.NoError(w, err)
 	monitored := bufio.NewScanner(watching)
-	monitored.Buffer(nil, 1<<22)
 	require.True(w, monitored.Scan())
-	var lines []string
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		for monitored.Scan() && !strings.Contains(monitored.Text(), "the end of what is watched") {
-			lines = append(lines, monitored.Text())
-		}
-	})
-	user, err := redis.Do(w.Within(patience), redis.B().Arbitrary("CLIENT", "ID").Build()).AsInt64()
-	var from []string // its connections
-	address := func(client string) string { return " " + strings.TrimPrefix(strings.Fields(client)[1], "addr=") + "]" }
-	if err == nil {
-		info, err := w.do("CLIENT", "LIST", "ID", strconv.FormatInt(user, 10)).ToString()
-		require.NoError(w, err)
-		from = []string{address(info)}
-	}
 	f()
-	if from == nil { // it may not ask for its id
-		list, err := w.do("CLIENT", "LIST").ToString()
-		require.NoError(w, err)
-		for line := range strings.Lines(list) {
-			if strings.Contains(line, " user=reading ") {
-				from = append(from, address(line))
-			}
-		}
-	}
+	list, err := w.do("CLIENT", "LIST").ToString()
+	require.NoError(w, err)
 	w.do("ECHO", "the end of what is watched")
-	reading.Wait()
-	require.NoError(w, monitored.Err())
-	for _, line := range lines {
-		at := slices.IndexFunc(from, func(from string) bool { return strings.Contains(line, from) })
-		if at < 0 {
-			continue
+	for monitored.Scan() && !strings.Contains(monitored.Text(), "the end of what is watched") {
+		// 1700000000.123456 [0 127.0.0.1:1234] "MGET" "key"
+		where, words, _ := strings.Cut(monitored.Text(), `] "`)
+		_, addr, _ := strings.Cut(where, "[0 ")
+		if regexp.MustCompile(`(?m)^.* addr=` + regexp.QuoteMeta(addr) + ` .* user=reading `).MatchString(list) {
+			verb, _, _ := strings.Cut(words, `"`)
+			verbs = append(verbs, strings.ToLower(verb))
 		}
-		_, command, _ := strings.Cut(line, from[at])
-		var words []string
-		for word := range strings.SplitSeq(strings.TrimSpace(command), `" "`) {
-			words = append(words, strings.Trim(word, `"`))
-		}
-		all.words, all.args = append(all.words, strings.ToLower(words[0])), append(all.args, words[1:])
 	}
-	require.NotEmpty(w, all.words)
-	return all
+	require.NoError(w, monitored.Err())
+	return verbs
 }
 
-// everything reads all that there is to read, in small pages and in large ones. Pages may tell a name twice, and a hold
+// everything reads all that there is to read, in small pages. Pages may tell a name twice, and a hold
 // that is renewed meanwhile: each counts once.
 func everything(ctx context.Context, t testing.TB, look *inspect.Reader) (names, claims int) {
 	t.Helper()
-	seen := make(map[string]bool)
-	first := func(parts ...string) (count int) {
-		if key := strings.Join(parts, " "); !seen[key] {
-			seen[key], count = true, 1
+	seenNames, seenClaims := map[string]bool{}, map[string]bool{}
+	// pages reads page after page, until the function returns the cursor "".
+	pages := func(read func(cursor string) string) {
+		for cursor, more := "", true; more; more = cursor != "" {
+			cursor = read(cursor)
 		}
-		return count
 	}
 	for _, f := range []inspect.NameFilter{{}, {Idle: true, Prefix: "g"}, {Waiting: true}} {
-		for cursor := ""; ; {
+		pages(func(cursor string) string {
 			page, err := look.Names(ctx, f, cursor, 2)
 			require.NoError(t, err)
 			require.Empty(t, page.Problems)
 			for _, n := range page.Items {
 				require.NoError(t, n.Err)
 				if !f.Idle && !f.Waiting {
-					names += first(string(n.Kind), n.Name)
+					seenNames[string(n.Kind)+" "+n.Name] = true
 				}
 			}
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-		}
+			return page.Next
+		})
 	}
-	for cursor := ""; ; {
+	pages(func(cursor string) string {
 		page, err := look.Claims(ctx, inspect.ClaimFilter{}, cursor, 2)
 		require.NoError(t, err)
 		require.Empty(t, page.Problems)
 		for _, c := range page.Items {
-			claims += first(string(c.Kind), c.Name, c.ID())
-			_, err := look.Explain(ctx, c.Kind, c.Name, c.ID())
-			require.NoError(t, err)
-			_, err = look.Explain(ctx, c.Kind, c.Name, "")
-			require.NoError(t, err)
+			seenClaims[string(c.Kind)+" "+c.Name+" "+c.ID()] = true
+			for _, id := range []string{c.ID(), ""} {
+				_, err := look.Explain(ctx, c.Kind, c.Name, id)
+				require.NoError(t, err)
+			}
 			_, err = look.Name(ctx, c.Kind, c.Name)
 			require.NoError(t, err)
-			for holds, waits := "", ""; ; {
-				h, err := look.Holders(ctx, c.Kind, c.Name, holds, 1)
+			pages(func(cursor string) string {
+				h, err := look.Holders(ctx, c.Kind, c.Name, cursor, 1)
 				require.NoError(t, err)
-				q, err := look.Waiters(ctx, c.Kind, c.Name, waits, 1)
+				return h.Next
+			})
+			pages(func(cursor string) string {
+				q, err := look.Waiters(ctx, c.Kind, c.Name, cursor, 1)
 				require.NoError(t, err)
-				if holds, waits = h.Next, q.Next; holds == "" || waits == "" {
-					break
-				}
-			}
+				return q.Next
+			})
 		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
-	}
+		return page.Next
+	})
 	found, err := look.Circles(ctx, inspect.CircleOptions{Within: patience})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
-	return names, claims
+	return len(seenNames), len(seenClaims)
 }
 
 // street has some of everything: 3 names, with 5 holds and 6 waits.
@@ -200,7 +162,7 @@ func TestTheReadingUser(t *testing.T) {
 	user := w.server.ReadingUser(t, w.ns)
 	redis := w.server.Client(t, user)
 	look := w.inspector(redis)
-	shown := w.watched(redis, func() {
+	shown := w.sent(func() {
 		names, claims := everything(w.Within(patience), t, look)
 		require.Equal(t, 3, names)
 		require.Equal(t, 11, claims)
@@ -208,9 +170,9 @@ func TestTheReadingUser(t *testing.T) {
 	allowed := []string{"hello", "info", "client", "ping"} // INFO is refused, and missed by nobody
 	for _, command := range reader.Commands {
 		allowed = append(allowed, strings.ToLower(command))
-		require.Contains(t, shown.words, strings.ToLower(command), "the user needs no more than is sent")
+		require.Contains(t, shown, strings.ToLower(command), "the user needs no more than is sent")
 	}
-	for _, word := range shown.words {
+	for _, word := range shown {
 		require.Contains(t, allowed, word)
 	}
 	for _, write := range [][]string{{"SET", w.ns + ":x", "1"}, {"HSET", w.space.State(keyspace.Sem, "gpu"), "v", "1"}, {"EVAL", "return 1", "0"}} {
@@ -272,125 +234,110 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 	}
 }
 
-// thinNames makes so many locks that are held.
-func (w *world) thinNames(many int) {
-	w.Helper()
-	const script = `
-for n = ARGV[1], ARGV[2] - 1 do
-	redis.call("SET", string.format("%s:lock:{x%06d}:state", ARGV[3], n), ARGV[4])
-end`
-	now := time.Now()
-	text := fmt.Sprintf("%016d %013d node.claim 1 - r 3600000 3600000 0 0 0:0:0:", now.UnixMicro(), now.Add(time.Hour).UnixMilli())
-	const step = 10_000
-	for n := 0; n < many; n += step {
-		require.ErrorIs(w, w.do("EVAL", script, "0", strconv.Itoa(n), strconv.Itoa(n+step), w.ns, text).Error(), rueidis.Nil)
-	}
-}
-
-// mostOf is how many entries the largest trip of a client asked for. A trip begins with TIME.
-func mostOf(all seen) (most, trips int) {
-	entries := 0
-	for i, word := range all.words {
-		args := all.args[i]
-		switch word {
-		case "time":
-			entries, trips = 0, trips+1
-		case "hmget":
-			entries += len(slices.DeleteFunc(slices.Clone(args[1:]), func(field string) bool { return len(field) < 2 || field[1] != ':' }))
-		case "zmscore":
-			entries += len(args) - 1
-		case "mget":
-			entries += len(args)
-		case "zrange":
-			from, _ := strconv.Atoi(args[1])
-			to, _ := strconv.Atoi(args[2])
-			entries = max(entries, to-from+1) // its members are those whose records are asked for
+// The names of a circle lie on different servers of a Cluster.
+func TestACircleOverServersOfACluster(t *testing.T) {
+	t.Parallel()
+	d, p := harness.Cluster(t), testkit.RealTime(t)
+	ns, ctx := harness.Namespace(t), p.Within(5*patience)
+	first, second := "first", ""
+	for n := 0; second == ""; n++ {
+		if name := fmt.Sprint("second-", n); d.Master(t, "{"+name+"}").Addr != d.Master(t, "{"+first+"}").Addr {
+			second = name
 		}
-		most = max(most, entries)
 	}
-	return most, trips
-}
-
-// Thirty thousand names, and three thousand who wait for one of them: no call looks at more than a thousand entries
-// at once, and each needs few trips.
-func TestReadingIsBoundedWhateverThereIs(t *testing.T) {
-	const names, waiters, contended = 30_000, 3_000, 60
-	w := private(t)
-	cfg := node.Config{Lease: time.Hour, CallTimeout: patience}
-	sems := w.node(cfg)
-	crowd := w.sem(sems, "crowd", 2)
-	w.take(crowd, nil)
-	w.take(crowd, nil)
-	ctx, leave := context.WithCancel(w.Within(patience))
-	var waiting sync.WaitGroup
-	for range waiters {
-		waiting.Go(func() { _, _ = crowd.Acquire(ctx, nil) })
-	}
-	for n := range contended {
-		one := w.sem(sems, fmt.Sprintf("busy-%d", n), 2)
-		w.take(one, &semaphore.AcquireOptions{Weight: 2})
-		waiting.Go(func() { _, _ = one.Acquire(ctx, nil) })
-	}
-	t.Cleanup(func() {
-		leave()
-		waiting.Wait()
-	})
-	w.thinNames(names)
-	redis := w.server.Client(t)
-	look := w.inspector(redis)
-	w.Await("all wait, and the registry knows", func() bool {
-		page, err := look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 100)
-		require.NoError(t, err)
-		return len(page.Items) == contended+1 && page.Items[0].Waiting == waiters
-	})
-
-	bounded := func(what string, trips int, f func()) {
-		t.Helper()
-		begun, took := time.Time{}, time.Duration(0)
-		shown := w.watched(redis, func() {
-			begun = time.Now()
-			f()
-			took = time.Since(begun)
+	n, err := node.New(d.Client(t), node.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls, Retry: heard})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = n.Close(p.Within(patience)) })
+	locks := qlock.New(n, &qlock.Config{Lease: time.Minute})
+	wait := func(name, owner string) *testkit.Call[*qlock.Lock] {
+		return testkit.Begin(berth.WithOwner(ctx, owner), func(ctx context.Context) (*qlock.Lock, error) {
+			return locks.Lock(ctx, name, nil)
 		})
-		most, sent := mostOf(shown)
-		t.Logf("%s: %v, %d trips, at most %d entries in one", what, took.Round(100*time.Microsecond), sent, most)
-		require.LessOrEqual(t, most, reader.Most+100, what)
-		if took > time.Second { // trips so far apart do not count as one reading: it is tried three times
-			trips *= 3
-		}
-		require.LessOrEqual(t, sent, trips, what)
 	}
-	bounded("a page of a name's waiters", 4, func() {
-		page, err := look.Waiters(ctx, keyspace.Sem, "crowd", "", 1000)
+	held := [2]*qlock.Lock{wait(first, "ann").Wait(p), wait(second, "bob").Wait(p)}
+	<-time.After(2 * time.Millisecond) // they hold before they wait
+	ann, bob := wait(second, "ann"), wait(first, "bob")
+	look, err := inspect.New(d.Client(t), inspect.Config{Namespace: ns, CallTimeout: calls})
+	require.NoError(t, err)
+	var circles []inspect.Circle
+	p.Await("the registry knows the names", func() bool {
+		found, err := look.Circles(ctx, inspect.CircleOptions{Within: patience})
 		require.NoError(t, err)
-		require.Len(t, page.Items, 1000)
+		require.Empty(t, found.Problems)
+		circles = found.Circles
+		return found.Names == 2 && len(circles) > 0
 	})
-	bounded("a name", 8, func() {
-		n, err := look.Name(ctx, keyspace.Sem, "crowd")
-		require.NoError(t, err)
-		require.Equal(t, waiters, n.Waiting)
+	require.Len(t, circles, 1)
+	require.Equal(t, "owner", circles[0].By)
+	require.Len(t, circles[0].Links, 2)
+	require.Len(t, circles[0].Release, 1)
+	require.NoError(t, held[1].Release(ctx))
+	require.NoError(t, ann.Wait(p).Release(ctx))
+	require.NoError(t, held[0].Release(ctx))
+	require.NoError(t, bob.Wait(p).Release(ctx))
+}
+
+// durations are what of a sentence depends on the machine.
+var durations = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b|\b\d+m\d\ds\b|\b\d+h\d\dm\b`)
+
+// explains fails unless that is said of the semaphore "gpu" by who asks there, with T for each duration.
+func (w *world) explains(redis rueidis.Client, says string, codes ...inspect.Code) inspect.Explanation {
+	w.Helper()
+	look, err := inspect.New(redis, inspect.Config{Namespace: w.ns, CallTimeout: calls})
+	require.NoError(w, err)
+	var e inspect.Explanation
+	w.Await("its trips are made within a second", func() bool {
+		e, err = look.Explain(w.Within(patience), keyspace.Sem, "gpu", "")
+		require.NoError(w, err)
+		return !e.Moving
 	})
-	bounded("why it stands still", 30, func() {
-		_, err := look.Explain(ctx, keyspace.Sem, "crowd", "")
-		require.NoError(t, err)
-	})
-	bounded("a page of names", 60, func() {
-		page, err := look.Names(ctx, inspect.NameFilter{}, "", 1000)
-		require.NoError(t, err)
-		require.True(t, page.Partial || len(page.Items) == 1000, "it is full, or says that it is not") // time may end it before the first name
-		require.NotEmpty(t, page.Next)
-		t.Logf("it has %d names, partial: %v", len(page.Items), page.Partial)
-	})
-	bounded("the most contended fifty", 40, func() {
-		page, err := look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 50)
-		require.NoError(t, err)
-		require.Len(t, page.Items, 50)
-		require.Equal(t, "crowd", page.Items[0].Name)
-	})
-	bounded("a page of claims", 60, func() {
-		page, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 1000)
-		require.NoError(t, err)
-		require.NotEmpty(t, page.Next)
-		t.Logf("it has %d claims, partial: %v", len(page.Items), page.Partial)
-	})
+	require.Equal(w, says, durations.ReplaceAllString(e.String(), "T"))
+	var told []inspect.Code
+	for _, r := range e.Reasons {
+		told = append(told, r.Code)
+	}
+	require.Equal(w, codes, told)
+	return e
+}
+
+// What a server says of itself: that it is full, that it lacks replicas, that it is one.
+func TestExplainOfAServerThatRefuses(t *testing.T) {
+	const (
+		held = `1 waits for semaphore "gpu", beta first (T): the one is held; ` +
+			`alpha has held it for T and renews it (heard of T ago).`
+		whatNext = ` Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in T.`
+	)
+	w := private(t)
+	alpha := w.node(node.Config{Label: "alpha", Lease: time.Hour}) // no heartbeat comes
+	w.take(w.sem(alpha, "gpu", 1), nil)
+	w.queue(w.sem(w.node(node.Config{Label: "beta", Lease: time.Hour}), "gpu", 1), nil, 1)
+	reading := w.server.Client(t, w.server.ReadingUser(t, w.ns, "+info"))
+	require.False(t, w.explains(reading, held+whatNext, inspect.Full).Replica)
+
+	w.fill()
+	w.explains(reading, held+" The server is full: it refuses new claims, and who holds or waits goes on."+whatNext,
+		inspect.Full, inspect.ServerFull)
+	_, err := w.sem(w.node(node.Config{}), "gpu", 1).TryAcquire(w.Within(patience), nil)
+	require.ErrorContains(t, err, "the server is full", "it is so")
+	w.drained()
+	w.do("CONFIG", "SET", "min-replicas-to-write", "1")
+	const refuses = " The server refuses writes: nothing is granted or renewed until that ends, and leases run out."
+	w.explains(reading, held+refuses+whatNext, inspect.Full, inspect.ServerRefuses)
+	require.ErrorContains(t, w.answers("SET", w.ns+":x", "1"), "NOREPLICAS", "it is so")
+	w.do("CONFIG", "SET", "min-replicas-to-write", "0")
+	w.explains(reading, held+whatNext, inspect.Full)
+
+	host, port, err := net.SplitHostPort(w.server.Addr)
+	require.NoError(t, err)
+	replica := harness.Start(t, "--replicaof", host, port).Client(t)
+	w.Await("the replica has it", func() bool { return w.Reader(replica, w.ns).Look(keyspace.Sem, "gpu").Waiting == 1 })
+	require.True(t, w.explains(replica, held+" This is what the replica knows. Nothing ends by itself: alpha renews.",
+		inspect.Full, inspect.OfReplica).Replica)
+	// What leads to a write is not read there.
+	there, err := node.New(replica, node.Config{Namespace: w.ns, CallTimeout: calls, Retry: berth.Retry{Attempts: 1}})
+	require.NoError(w, err)
+	w.closed(there.Close)
+	_, err = there.Operator().Release(w.Within(patience), berth.Target{Kind: keyspace.Sem, Name: "gpu", Node: alpha.ID()})
+	require.ErrorIs(w, err, berth.ErrUnavailable)
+	require.ErrorContains(w, err, "a replica answered")
 }

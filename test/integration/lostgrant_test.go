@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/test/harness"
@@ -26,65 +26,36 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			master, replica := start(t, "--repl-diskless-sync-delay", "0").Servers()[0], start(t).Servers()[0]
-			front := harness.Proxy(t, master)
-			ask := func(s *harness.Server, words ...string) {
-				c := s.Client(t, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
-				require.NoError(t, c.Do(t.Context(), c.B().Arbitrary(words...).Build()).Error(), words)
-			}
-			host, port, err := net.SplitHostPort(master.Addr)
+			w := newWorld(t, start(t, "--repl-diskless-sync-delay", "0").Servers()[0])
+			replica := newWorld(t, start(t).Servers()[0])
+			w.kind = keyspace.Pool
+			front := harness.Proxy(t, w.server)
+			host, port, err := net.SplitHostPort(w.server.Addr)
 			require.NoError(t, err)
-			ask(replica, "REPLICAOF", host, port)
+			replica.do("REPLICAOF", host, port)
 
 			// A heartbeat comes each 10 s, and no lease ends before the test does.
-			const lease = 30 * time.Second
-			ns := harness.Namespace(t)
-			queued, lost := make(chan struct{}, 1), make(chan observe.Event, 1)
-			pool := func() *allocator.Pool[string] {
-				n, err := node.New(front.Client(t), node.Config{
-					Namespace: ns, Lease: lease,
-					Observer: observe.Func(func(e observe.Event) {
-						switch e.Kind {
-						case observe.Queued:
-							queued <- struct{}{}
-						case observe.Lost:
-							lost <- e
-						}
-					}),
-				})
-				require.NoError(t, err)
-				t.Cleanup(func() { _ = n.Close(context.Background()) })
-				return allocator.New(n, "proxies", allocator.PoolConfig[string]{})
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
-			defer cancel()
-			others, mine := pool(), pool()
-			_, err = others.Add(ctx, []string{"r1", "r2"}, nil)
-			require.NoError(t, err)
-			fixed := &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true}
-			x, err := others.Allocate(ctx, fixed)
-			require.NoError(t, err)
-			y, err := others.Allocate(ctx, fixed)
-			require.NoError(t, err)
-			require.Equal(t, []string{"r1", "r2"}, []string{x.Resource(), y.Resource()})
-			got := make(chan *allocator.Allocation[string], 1)
-			go func() {
-				a, err := mine.Allocate(ctx, nil)
-				if err != nil {
-					t.Error(err)
+			lost := make(chan observe.Event, 1)
+			cfg := node.Config{Lease: 30 * time.Second, Observer: observe.Func(func(e observe.Event) {
+				if e.Kind == observe.Lost {
+					lost <- e
 				}
-				got <- a
-			}()
-			<-queued
-			copied(testkit.RealTime(t), master)
-			ask(replica, "REPLICAOF", "NO", "ONE")
+			})}
+			others := w.proxies(w.nodeOn(front.Client(t), cfg), poolConfig{})
+			mine := w.proxies(w.nodeOn(front.Client(t), cfg), poolConfig{})
+			w.add(others, "r1", "r2")
+			fixed := &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true}
+			x, y := w.allocate(others, fixed), w.allocate(others, fixed)
+			require.Equal(t, []string{"r1", "r2"}, []string{x.Resource(), y.Resource()})
+			q := w.allocateQueue(mine, nil, 1)
+			copied(testkit.RealTime(t), w.server)
+			replica.do("REPLICAOF", "NO", "ONE")
 
-			require.NoError(t, x.Release(ctx))
-			a := <-got
-			require.NotNil(t, a)
+			w.release(x)
+			a := q.Wait(w)
 			require.Equal(t, "r1", a.Resource())
-			front.Lead(t, replica)
-			require.NoError(t, y.Release(ctx), "on the new master, which grants r2 to the same claim")
+			front.Lead(t, replica.server)
+			w.release(y) // on the new master, which grants r2 to the same claim
 			select {
 			case e := <-lost:
 				require.Equal(t, a.ID(), e.Claim)
@@ -95,12 +66,11 @@ func TestAFailoverThatLosesAHandOffEndsItsHold(t *testing.T) {
 			require.ErrorIs(t, context.Cause(a.Context()), berth.ErrLost)
 
 			// r2 is given back, and r1 too: x's release, which the new master has not heard of, is asked again.
-			b, err := mine.Allocate(ctx, nil)
-			require.NoError(t, err)
+			b := w.allocate(mine, nil)
 			require.Contains(t, []string{"r1", "r2"}, b.Resource())
 			require.NoError(t, b.Err())
 			require.Greater(t, b.Fence(), a.Fence())
-			require.NoError(t, b.Release(ctx))
+			w.release(b)
 		})
 	}
 }

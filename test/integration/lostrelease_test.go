@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -9,11 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -21,54 +18,40 @@ import (
 // nothing else would ever end one without end.
 func TestAReleaseThatTheServerLosesIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	kinds := map[string]func(w *world, watch observe.Observer) (take func(ctx context.Context) (berth.Hold, error)){
-		"a lock": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			c := w.locker(node.Config{Observer: watch})
-			return func(ctx context.Context) (berth.Hold, error) {
-				return c.Lock(ctx, door, &qlock.LockOptions{Lease: berth.Forever})
-			}
-		},
-		"a lock of a swarm": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			c := w.locker(node.Config{Observer: watch, Swarm: node.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: time.Minute}})
-			require.NoError(w, c.Swarm().Start(w.Within(patience)))
-			return func(ctx context.Context) (berth.Hold, error) {
-				return c.Lock(ctx, door, &qlock.LockOptions{Lease: berth.Forever})
-			}
-		},
-		"a permit": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			s := w.sem(w.node(node.Config{Observer: watch}), "gpu", 1)
-			return func(ctx context.Context) (berth.Hold, error) {
-				return s.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
-			}
-		},
-		"an allocation with a long lease": func(w *world, watch observe.Observer) func(context.Context) (berth.Hold, error) {
-			p := w.proxies(w.node(node.Config{Observer: watch}), poolConfig{})
-			w.add(p, "r1")
-			return func(ctx context.Context) (berth.Hold, error) {
-				return p.Allocate(ctx, &allocator.AllocateOptions{Lease: 100 * time.Hour})
-			}
-		},
-	}
-	for what, kind := range kinds {
+	for what, test := range map[string]struct {
+		kind  keyspace.Kind
+		swarm bool
+		lease time.Duration
+	}{
+		"a lock":                          {keyspace.Lock, false, berth.Forever},
+		"a lock of a swarm":               {keyspace.Lock, true, berth.Forever},
+		"a permit":                        {keyspace.Sem, false, berth.Forever},
+		"an allocation with a long lease": {keyspace.Pool, false, 100 * time.Hour},
+	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, harness.Single(t).Servers()[0])
+			w.kind = test.kind
 			var again atomic.Int64
-			take := kind(w, observe.Func(func(e observe.Event) {
+			cfg := node.Config{Observer: observe.Func(func(e observe.Event) {
 				if e.Kind == observe.ReleasedAgain {
 					again.Add(1)
 				}
-			}))
-			hold, err := take(w.Within(patience))
-			require.NoError(t, err)
+			})}
+			if test.swarm {
+				cfg.Swarm = node.SwarmConfig{ProbeEvery: time.Second, ZombieAfter: time.Minute}
+			}
+			u := w.use(cfg)
+			if test.swarm {
+				require.NoError(t, u.Swarm().Start(w.Within(patience)))
+			}
+			hold := w.hold(u, terms{Lease: test.lease})
 			w.server.Snapshot(t)
-			require.NoError(t, hold.Release(w.Within(patience)))
+			w.release(hold)
 			w.server.Restore(t)
 			// A wait would subscribe, which is the sign by itself: so nobody waits.
 			w.Await("the release is asked again", func() bool { return again.Load() == 1 })
-			next, err := take(w.Within(patience))
-			require.NoError(t, err)
-			require.NoError(t, next.Release(w.Within(patience)))
+			w.release(w.hold(u, terms{Lease: test.lease}))
 		})
 	}
 }

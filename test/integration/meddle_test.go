@@ -27,7 +27,6 @@ type meddler struct {
 	mu   sync.Mutex
 	plan map[string][]fate // guarded by mu: by script, for its next calls
 	rule map[string]fate   // guarded by mu: by script, for those after
-	gate chan struct{}     // guarded by mu: pushes wait until it is closed
 	late []func()          // guarded by mu: the calls that are deferred
 	met  map[string]int    // guarded by mu: how many calls had a fate other than passed
 	runs map[string]int    // guarded by mu: how many calls went through as they were
@@ -37,9 +36,7 @@ type meddler struct {
 // by then, so that a call is one command.
 func (w *world) meddler() *meddler {
 	w.Helper()
-	for _, s := range library.Scripts() {
-		w.do("SCRIPT", "LOAD", s.Source())
-	}
+	w.load()
 	return &meddler{Client: w.server.Client(w.T), plan: map[string][]fate{}, rule: map[string]fate{}, met: map[string]int{}, runs: map[string]int{}}
 }
 
@@ -59,75 +56,37 @@ func isScript(words []string) bool {
 	return len(words) > 2 && (words[0] == "EVALSHA" || words[0] == "EVAL")
 }
 
-// next says what the next calls of a script will meet.
-func (m *meddler) next(script string, fates ...fate) {
+// locked does something with what mu guards.
+func (m *meddler) locked(do func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.plan[script] = append(m.plan[script], fates...)
+	do()
+}
+
+// next says what the next calls of a script will meet.
+func (m *meddler) next(script string, fates ...fate) {
+	m.locked(func() { m.plan[script] = append(m.plan[script], fates...) })
 }
 
 // from now on all calls of a script meet this, after those that next names.
-func (m *meddler) always(script string, f fate) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.rule[script] = f
-}
-
-// hold keeps pushes back until the function that it returns is called.
-func (m *meddler) hold() (free func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	gate := make(chan struct{})
-	m.gate = gate
-	return sync.OnceFunc(func() { close(gate) })
-}
-
-// Receive is what wake calls.
-func (m *meddler) Receive(ctx context.Context, cmd rueidis.Completed, deliver func(rueidis.PubSubMessage)) error {
-	return m.Client.Receive(ctx, cmd, func(message rueidis.PubSubMessage) {
-		m.mu.Lock()
-		gate := m.gate
-		m.mu.Unlock()
-		if gate == nil {
-			deliver(message)
-			return
-		}
-		// Not here: this goroutine reads the connection.
-		go func() {
-			<-gate
-			deliver(message)
-		}()
-	})
-}
+func (m *meddler) always(script string, f fate) { m.locked(func() { m.rule[script] = f }) }
 
 // meddled is how many calls of a script have met their fate.
-func (m *meddler) meddled(script string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.met[script]
+func (m *meddler) meddled(script string) (n int) {
+	m.locked(func() { n = m.met[script] })
+	return n
 }
 
 // sent is how many calls of a script went through, answered.
-func (m *meddler) sent(script string) int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.runs[script]
-}
-
-func (m *meddler) count(words []string) {
-	if len(words) > 1 {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.runs[names[words[1]]]++
-	}
+func (m *meddler) sent(script string) (n int) {
+	m.locked(func() { n = m.runs[script] })
+	return n
 }
 
 // deliver sends all deferred calls, in their order, and waits for them.
 func (m *meddler) deliver() {
-	m.mu.Lock()
-	late := m.late
-	m.late = nil
-	m.mu.Unlock()
+	var late []func()
+	m.locked(func() { late, m.late = m.late, nil })
 	for _, send := range late {
 		send()
 	}
@@ -140,14 +99,13 @@ func (m *meddler) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisRe
 	case unheard:
 		m.Client.Do(context.Background(), cmd)
 	case deferred:
-		m.mu.Lock()
-		m.late = append(m.late, func() {
-			m.Client.Do(context.Background(), m.Client.B().Arbitrary(words...).Build())
-		})
-		m.mu.Unlock()
+		again := func() { m.Client.Do(context.Background(), m.Client.B().Arbitrary(words...).Build()) }
+		m.locked(func() { m.late = append(m.late, again) })
 	default:
 		result := m.Client.Do(ctx, cmd)
-		m.count(words)
+		if len(words) > 1 {
+			m.locked(func() { m.runs[names[words[1]]]++ })
+		}
 		return result
 	}
 	<-ctx.Done()

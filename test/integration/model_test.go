@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
+	poolmodel "github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	modellink "github.com/berth-go/berth/internal/testkit/link"
 )
@@ -41,6 +42,27 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 					},
 					Advance: w.pass,
 					Settle:  func(done func() bool) { w.Await("all has settled", done) },
+				})
+			})
+		})
+	}
+}
+
+// The scripts of pools, on what Redis makes of them. The time that they read is the model's there as well,
+// so nothing has to be waited for.
+func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, amount.Histories(3)) // the flag is one for all tests of the package
+	for lane := range 16 {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			w := shared(t)
+			clock := poolmodel.NewClock(t, w.admin, w.ns+":clock")
+			scripts, heard, runs := clock.Scripts(), poolmodel.Listen(t, w.admin, w.space), 0
+			rapid.Check(t, func(rt *rapid.T) {
+				runs++
+				poolmodel.Run(rt, poolmodel.World{
+					Redis: w.admin, Scripts: scripts, Space: w.space, Name: fmt.Sprint(proxies, runs),
+					Heard: heard, Now: clock.Now, Advance: clock.Advance,
 				})
 			})
 		})

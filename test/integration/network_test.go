@@ -14,7 +14,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -30,12 +29,14 @@ type traffic struct {
 	lost   atomic.Int64   // holds that ended before their release
 }
 
-func (w *world) traffic(sems []*semaphore.Semaphore, workers, capacity int) *traffic {
-	asks := make([]ask, len(sems))
-	for i, s := range sems {
-		asks[i] = forPermit(s)
+// traffic is 12 goroutines that contend for 3 permits, over these connections in turn.
+func (w *world) traffic(cfg node.Config, over ...rueidis.Client) *traffic {
+	w.Helper()
+	var asks []ask
+	for _, redis := range over {
+		asks = append(asks, forPermit(w.sem(w.nodeOn(redis, cfg), "gpu", 3)))
 	}
-	return w.trafficOf("gpu", asks, workers, capacity)
+	return w.trafficOf("gpu", asks, 12, 3)
 }
 
 // trafficOf is traffic on whatever the calls ask for.
@@ -126,35 +127,18 @@ func (tr *traffic) goesOn() {
 	})
 }
 
-func TestScriptFlushAndClientKillInMidTraffic(t *testing.T) {
-	w := private(t)
-	const capacity = 3
-	var sems []*semaphore.Semaphore
-	for range 3 {
-		sems = append(sems, w.sem(w.node(node.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
-	}
-	tr := w.traffic(sems, 12, capacity)
-	tr.under(3,
-		func() { w.do("SCRIPT", "FLUSH") },
-		func() { w.killClients("normal") },
-		func() { w.killClients("pubsub") },
-		func() { w.do("SCRIPT", "FLUSH"); w.killClients("normal"); w.killClients("pubsub") },
-	)
-	require.Zero(t, tr.lost.Load())
-	w.tombstones("gpu")
-}
-
-// A server that keeps its data may crash, and may stand still for less than a
-// lease: nobody is lost, and never are too many inside.
+// A server may forget its scripts and break connections. One that keeps its data may also crash, and stand still for
+// less than a lease: nobody is lost, and never are too many inside.
 func TestTrafficThroughAServerThatFalters(t *testing.T) {
 	w := private(t, "--appendonly", "yes", "--appendfsync", "always")
-	const capacity = 3
-	var sems []*semaphore.Semaphore
-	for range 3 {
-		sems = append(sems, w.sem(w.node(node.Config{Lease: time.Minute, Retry: heard}), "gpu", capacity))
-	}
-	tr := w.traffic(sems, 12, capacity)
+	redis := []rueidis.Client{w.server.Client(t), w.server.Client(t), w.server.Client(t)}
+	tr := w.traffic(node.Config{Lease: time.Minute}, redis...)
+	breakAll := func(kind string) { w.do("CLIENT", "KILL", "TYPE", kind) } // but for the one that it is sent on
 	tr.under(2,
+		func() { w.do("SCRIPT", "FLUSH") },
+		func() { breakAll("normal") },
+		func() { breakAll("pubsub") },
+		func() { w.do("SCRIPT", "FLUSH"); breakAll("normal"); breakAll("pubsub") },
 		func() { w.server.Restart(t) },
 		func() { w.server.Stop(t); w.pass(300 * time.Millisecond); w.server.Cont(t) },
 	)
@@ -162,40 +146,12 @@ func TestTrafficThroughAServerThatFalters(t *testing.T) {
 	w.tombstones("gpu")
 }
 
-func TestTrafficThroughResizes(t *testing.T) {
-	w := shared(t)
-	const most = 6
-	n := w.node(node.Config{})
-	s := w.sem(n, "gpu", most)
-	resize := func(capacity int) func() {
-		return func() {
-			require.NoError(t, semaphore.NewOperator(n).Resize(w.Within(patience), "gpu", capacity, &semaphore.ResizeOptions{Create: true}))
-		}
-	}
-	tr := w.traffic([]*semaphore.Semaphore{s, w.sem(w.node(node.Config{}), "gpu", most)}, 20, most)
-	tr.under(2, resize(1), resize(most), resize(2), resize(most-1))
-	require.Zero(t, tr.lost.Load())
-	w.idle("gpu")
-}
-
-// killClients breaks connections, but for the one that it is sent on.
-func (w *world) killClients(kind string) {
-	w.Helper()
-	w.do("CLIENT", "KILL", "TYPE", kind)
-}
-
 func TestTrafficThroughABadNetwork(t *testing.T) {
 	w := shared(t)
-	const capacity = 3
 	proxy := harness.Proxy(t, w.server)
-	cfg := node.Config{Lease: safe, CallTimeout: time.Second, Retry: heard}
-	sems := []*semaphore.Semaphore{
-		w.sem(w.node(cfg), "gpu", capacity),
-		w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity),
-		w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity),
-	}
+	cfg := node.Config{Lease: safe, CallTimeout: time.Second}
+	tr := w.traffic(cfg, w.server.Client(t), proxy.Client(t), proxy.Client(t))
 	const outage = 200 * time.Millisecond
-	tr := w.traffic(sems, 12, capacity)
 	tr.under(2,
 		func() { proxy.AddLatency(30 * time.Millisecond) },
 		func() { proxy.AddRequestLatency(30 * time.Millisecond) },
@@ -206,43 +162,6 @@ func TestTrafficThroughABadNetwork(t *testing.T) {
 		func() { proxy.Cut(); w.pass(outage); proxy.Heal(t) },
 	)
 	w.tombstones("gpu")
-}
-
-// A holder that is cut off for longer than its lease is out before anybody else
-// is in; those who were cut off go on by themselves when the network is back.
-func TestAnOutageLongerThanTheLease(t *testing.T) {
-	w := shared(t)
-	const capacity = 2
-	proxy := harness.Proxy(t, w.server)
-	cfg := node.Config{Lease: safe, CallTimeout: 2 * time.Second}
-	far := w.sem(w.nodeOn(proxy.Client(t), cfg), "gpu", capacity)
-	near := w.sem(w.node(cfg), "gpu", capacity)
-	inside := newLive(capacity)
-	var cut []*semaphore.Permit
-	for range capacity {
-		cut = append(cut, w.take(far, nil))
-		inside.enter(cut[len(cut)-1])
-	}
-	waits := []*taking{w.queue(near, nil, 1), w.queue(near, nil, 2), w.queue(far, nil, 3)}
-	proxy.BlackHole()
-	for _, q := range waits[:capacity] {
-		inside.enter(q.Wait(w))
-	}
-	inside.check(w)
-	for _, p := range cut {
-		require.ErrorIs(t, p.Err(), berth.ErrLost)
-	}
-	proxy.Heal(t)
-	w.Await("the one that was cut off stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
-	require.NoError(t, waits[0].Got.Release(w.Within(patience)))
-	inside.enter(waits[2].Wait(w))
-	inside.check(w)
-	for _, p := range cut {
-		require.ErrorIs(t, p.Release(w.Within(patience)), berth.ErrNotHeld)
-	}
-	require.NoError(t, waits[1].Got.Release(w.Within(patience)))
-	require.NoError(t, waits[2].Got.Release(w.Within(patience)))
-	w.tombstones("gpu") // of calls that the black hole swallowed
 }
 
 // noticed makes a client notice a dead connection within some seconds, and take none for dead in a pause of the

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,6 +34,40 @@ func (w *world) digest(cfg node.Config, of once.Config, edits ...func(*rueidis.C
 	return once.New(w.node(cfg, edits...), digest, of)
 }
 
+// onceServant is a child that runs a name once in each hour. It takes
+//
+//	do  run order.Name, which takes order.By and then writes its period and its fence to the file
+//	    order.Path; wait where somebody else is at it
+type onceServant struct{ node *node.Node }
+
+// manyAttempts are more than a test kills.
+var manyAttempts = once.Config{Every: time.Hour, Attempts: 1000, Wait: true}
+
+func (c *onceServant) carryOut(ctx context.Context, o order, a *answer) error {
+	result, err := once.New(c.node, o.Name, manyAttempts).Do(ctx, func(_ context.Context, run *once.Run) error {
+		<-time.After(o.By) // it heeds no context
+		file, err := os.OpenFile(o.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		_, err = fmt.Fprintf(file, "%s %d\n", run.Period(), run.Fence())
+		return err
+	})
+	a.Got, a.Fence, a.Claim = string(result.Status), result.Fence, result.Period.String()
+	return err
+}
+
+// clocked is a world of locks on a server of its own, whose clock can be set.
+func clocked(t *testing.T) (*world, *harness.Deployment) {
+	t.Helper()
+	t.Parallel()
+	d := harness.Single(t)
+	w := newWorld(t, d.Servers()[0])
+	w.kind = keyspace.Lock
+	return w, d
+}
+
 // An office is a server whose clock goes as the test says, and processes that run a name once in each
 // hour of that clock.
 type office struct {
@@ -51,13 +85,12 @@ type office struct {
 // brief is the lease of processes that are killed and stopped.
 const brief = 500 * time.Millisecond
 
-func newOffice(t *testing.T, seed uint64) *office {
+func newOffice(t *testing.T) *office {
 	t.Helper()
-	t.Parallel()
-	d := harness.Single(t)
+	w, d := clocked(t)
 	o := &office{
-		world: newWorld(t, d.Servers()[0]), d: d, path: filepath.Join(t.TempDir(), "successes"),
-		middle: untilHalf(), random: rand.New(rand.NewPCG(seed, 0)), kept: map[string][]int64{},
+		world: w, d: d, path: filepath.Join(t.TempDir(), "successes"),
+		middle: untilHalf(), random: rand.New(rand.NewPCG(21, 0)), kept: map[string][]int64{},
 	}
 	o.Relies(brief)
 	for range 3 {
@@ -115,7 +148,8 @@ func (o *office) hear(asked []<-chan answer, killed int) (done bool) {
 // done requires that the server knows a success of the hour that it is.
 func (o *office) done() (period string) {
 	o.Helper()
-	last := o.last()
+	last, err := once.New(o.nodeOn(o.admin, node.Config{}), digest, manyAttempts).Last(o.Within(patience))
+	require.NoError(o, err)
 	require.NotNil(o, last.Success)
 	now := time.UnixMilli(o.now())
 	require.False(o, now.Before(last.Success.Period.Start) || !now.Before(last.Success.Period.End),
@@ -123,24 +157,16 @@ func (o *office) done() (period string) {
 	return last.Success.Period.String()
 }
 
-func (o *office) last() once.Last {
-	o.Helper()
-	last, err := once.New(o.nodeOn(o.admin, node.Config{}), digest, manyAttempts).Last(o.Within(patience))
-	require.NoError(o, err)
-	return last
-}
-
 // successes are the fences of all runs that have done what there was to do, by period, in their order.
 func (o *office) successes() map[string][]int64 {
 	o.Helper()
-	file, err := os.Open(o.path)
+	text, err := os.ReadFile(o.path)
 	require.NoError(o, err)
-	defer func() { require.NoError(o, file.Close()) }()
 	all := map[string][]int64{}
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	for line := range strings.Lines(string(text)) {
 		var period string
 		var fence int64
-		_, err := fmt.Sscan(lines.Text(), &period, &fence)
+		_, err := fmt.Sscan(line, &period, &fence)
 		require.NoError(o, err)
 		all[period] = append(all[period], fence)
 	}
@@ -153,7 +179,7 @@ func (o *office) successes() map[string][]int64 {
 // is confirmed last has the greatest fence.
 func TestEachHourIsDoneWhateverHappens(t *testing.T) {
 	hours := 8 * amount.Times()
-	o := newOffice(t, 21)
+	o := newOffice(t)
 	lost := map[string]bool{}
 	for hour := range hours {
 		o.next()
@@ -215,38 +241,11 @@ func again(a answer) <-chan answer {
 	return heard
 }
 
-// The master dies, and the replica that takes its place has not heard of the outcome. What is done again
-// has a greater fence.
-func TestAFailoverThatLosesTheOutcome(t *testing.T) {
-	t.Parallel()
-	d := harness.Sentinel(t)
-	w := testkit.RealTime(t)
-	n, err := node.New(d.Client(t), node.Config{Namespace: harness.Namespace(t), Lease: safe, CallTimeout: calls, Retry: heard})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, n.Close(w.Within(patience))) }()
-	job := once.New(n, digest, once.Config{Every: 8784 * time.Hour, Wait: true, Lease: safe})
-	var cut *harness.Cut
-	first, err := job.Do(w.Within(patience), func(context.Context, *once.Run) error {
-		cut = d.Cut(t, digest)
-		return nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, once.Ran, first.Status)
-	cut.TakeOver(t)
-	second, err := job.Do(w.Within(patience), nothing)
-	require.NoError(t, err)
-	require.Equal(t, once.Ran, second.Status)
-	require.Equal(t, 2, second.Attempt, "it knows that the first one began")
-	require.Greater(t, second.Fence, first.Fence)
-}
-
 // The server loses an outcome, as by a failover to one whose clock is behind: the loop wakes up in a period
 // that it has done. It does not do it again.
 func TestALoopDoesNotDoAgainWhatItKnows(t *testing.T) {
-	t.Parallel()
 	const every, periods = 300 * time.Millisecond, 6
-	d := harness.Single(t)
-	w := newWorld(t, d.Servers()[0])
+	w, d := clocked(t)
 	var back time.Duration
 	forgets := observe.Func(func(e observe.Event) { // right after each run, on its goroutine
 		if e.Kind == observe.Ran {
@@ -274,10 +273,7 @@ func TestALoopDoesNotDoAgainWhatItKnows(t *testing.T) {
 // The clock is put back to before a period while a loop stands in line for it. The loop does not sleep until
 // that period would have ended.
 func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
-	t.Parallel()
-	d := harness.Single(t)
-	w := newWorld(t, d.Servers()[0])
-	w.kind = keyspace.Lock
+	w, d := clocked(t)
 	middle := untilHalf()
 	d.SetClock(t, middle)
 	hold, err := w.locker(node.Config{Lease: safe}).Lock(w.Within(patience), digest, nil)
@@ -285,19 +281,18 @@ func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
 	job := w.digest(node.Config{Lease: safe}, once.Config{Every: time.Hour})
 	ctx, stop := context.WithCancel(w.Within(2 * patience))
 	defer stop()
-	over := make(chan error, 1)
 	var ran time.Time
-	go func() {
-		over <- job.Run(ctx, func(_ context.Context, run *once.Run) error {
+	loop := testkit.Begin(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, job.Run(ctx, func(_ context.Context, run *once.Run) error {
 			ran = run.Period().Start
 			stop()
 			return nil
 		})
-	}()
+	})
 	w.Await("the loop stands in line", func() bool { return len(w.look(digest).inLine()) == 1 })
 	d.SetClock(t, middle-time.Hour)
 	w.unlock(hold)
-	require.ErrorIs(t, <-over, context.Canceled)
+	loop.Fails(w, context.Canceled)
 	require.Equal(t, time.Now().Add(middle-time.Hour).Truncate(time.Hour).UTC(), ran)
 }
 
@@ -355,30 +350,4 @@ func TestTheSmallestUsersOfRuns(t *testing.T) {
 	require.Equal(t, last.Success.Fence, last.Run.Fence)
 	_, _, err = once.New(reading, "another", year).Begin(ctx)
 	require.ErrorContains(t, err, "NOPERM")
-}
-
-// The server's clock is put back. By less than a period and a minute nothing is done again; by more,
-// what was known counts as nothing, and nobody is kept from running.
-func TestTheServersClockIsSetBackBetweenRuns(t *testing.T) {
-	t.Parallel()
-	d := harness.Single(t)
-	w := newWorld(t, d.Servers()[0])
-	job := w.digest(node.Config{Lease: safe}, once.Config{Every: time.Hour})
-	ctx := w.Within(patience)
-	middle := untilHalf()
-	d.SetClock(t, middle+48*time.Hour)
-	ahead, err := job.Do(ctx, nothing)
-	require.NoError(t, err)
-	require.Equal(t, once.Ran, ahead.Status)
-	d.SetClock(t, middle+47*time.Hour)
-	seen, err := job.Do(ctx, nothing)
-	require.NoError(t, err)
-	require.Equal(t, once.Done, seen.Status)
-	d.SetClock(t, middle)
-	now, err := job.Do(ctx, nothing)
-	require.NoError(t, err)
-	require.Equal(t, once.Ran, now.Status)
-	require.Greater(t, now.Fence, ahead.Fence)
-	require.Equal(t, ahead.Period.Start.Add(-48*time.Hour), now.Period.Start)
-	require.LessOrEqual(t, w.expiry(w.ns+":once:{digest}:state"), now.Period.End.Add(2*time.Hour).UnixMilli())
 }

@@ -1,21 +1,16 @@
 package integration
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -54,122 +49,26 @@ func newPassword(w *world) trouble {
 	}
 }
 
-// party is a process, and how it takes what it contends for.
-type party struct {
-	// take waits without any bound, and returns what gives back, nil where somebody else has done it all.
-	take func(ctx context.Context) (giveBack func() error, err error)
-	// try asks for what is free.
-	try func(ctx context.Context, name string) error
-}
-
-// taken is what gives back a hold.
-func taken(w *world, hold berth.Hold, err error) (func() error, error) {
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return hold.Release(w.Within(patience)) }, nil
-}
-
-// parties make a party of each package, whose leases are as long as given.
-var parties = map[string]func(w *world, n *node.Node, lease time.Duration) party{
-	"semaphore": func(w *world, n *node.Node, _ time.Duration) party {
-		s := w.sem(n, "gpu", 1)
-		return party{
-			take: func(ctx context.Context) (func() error, error) {
-				p, err := s.Acquire(ctx, nil)
-				return taken(w, p, err)
-			},
-			try: func(ctx context.Context, name string) error {
-				_, err := w.sem(n, name, 1).TryAcquire(ctx, nil)
-				return err
-			},
-		}
-	},
-	"lock": func(w *world, n *node.Node, lease time.Duration) party {
-		c := qlock.New(n, &qlock.Config{Lease: lease})
-		return party{
-			take: func(ctx context.Context) (func() error, error) {
-				l, err := c.Lock(ctx, door, nil)
-				return taken(w, l, err)
-			},
-			try: func(ctx context.Context, name string) error { _, err := c.TryLock(ctx, name, nil); return err },
-		}
-	},
-	"pool": func(w *world, n *node.Node, _ time.Duration) party {
-		p := w.proxies(n, poolConfig{})
-		admin := w.node(node.Config{}) // its user is not that of all others
-		for _, name := range []string{proxies, "first", "second"} {
-			w.add(poolOf(admin, name, poolConfig{}), "a")
-		}
-		return party{
-			take: func(ctx context.Context) (func() error, error) {
-				a, err := p.Allocate(ctx, nil)
-				return taken(w, a, err)
-			},
-			try: func(ctx context.Context, name string) error {
-				_, err := poolOf(n, name, poolConfig{}).TryAllocate(ctx, nil)
-				return err
-			},
-		}
-	},
-	"once": func(w *world, n *node.Node, lease time.Duration) party {
-		cfg := once.Config{Every: 5000 * time.Hour, Wait: true, Lease: lease}
-		return party{
-			take: func(ctx context.Context) (func() error, error) {
-				run, _, err := once.New(n, digest, cfg).Begin(ctx)
-				if run == nil {
-					return nil, err
-				}
-				return func() error { return run.End(w.Within(patience), nil) }, err
-			},
-			try: func(ctx context.Context, name string) error {
-				_, err := once.New(n, name, once.Config{Every: cfg.Every, Lease: lease}).Do(ctx, nothing)
-				return err
-			},
-		}
-	},
-	"leader": func(_ *world, n *node.Node, lease time.Duration) party {
-		e := leader.New(n, boss, &leader.Config{Lease: lease})
-		return party{take: func(ctx context.Context) (func() error, error) {
-			leads, resigns, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-			go func() {
-				over <- e.Run(ctx, func(term context.Context) error {
-					close(leads)
-					select {
-					case <-resigns:
-						return nil
-					case <-term.Done():
-						return context.Cause(term)
-					}
-				})
-			}()
-			select {
-			case <-leads:
-				return func() error { close(resigns); return <-over }, nil
-			case err := <-over:
-				return nil, err
-			}
-		}}
-	},
-}
-
-// A refusal that passes by itself is silence, through every package: a wait without a bound stays in line, and
+// A refusal that passes by itself is silence, to all kinds: a wait without a bound stays in line, and
 // whoever would not wait hears that the server is unavailable.
 func TestWaitsOutlastRefusalsThatPass(t *testing.T) {
 	t.Parallel()
 	for what, troubled := range map[string]func(*world) trouble{"no snapshot": noSnapshot, "a new password": newPassword} {
-		for name, join := range parties {
-			t.Run(name+", "+what, func(t *testing.T) {
+		for _, kind := range kinds {
+			t.Run(kind+", "+what, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, harness.Single(t).Servers()[0])
+				fills(w.Patient, w.admin, w.ns) // whose user is not that of all others
 				trouble := troubled(w)
-				outlast(w, trouble, func(cfg node.Config) party { return join(w, w.node(cfg, trouble.edit), cfg.Lease) })
+				outlast(w, kind, trouble, func(begin string, cfg node.Config) byKind {
+					return byKindOf(w.node(cfg, trouble.edit), begin, cfg.Lease)
+				})
 			})
 		}
 	}
 }
 
-func outlast(w *world, t trouble, join func(node.Config) party) {
+func outlast(w *world, kind string, t trouble, join func(string, node.Config) byKind) {
 	w.Helper()
 	var stands, refused, failed atomic.Bool
 	watch := observe.Func(func(e observe.Event) {
@@ -182,10 +81,9 @@ func outlast(w *world, t trouble, join func(node.Config) party) {
 			refused.Store(true)
 		}
 	})
-	give, err := join(node.Config{Lease: 2 * patience, Retry: heard}).take(w.Within(2 * patience))
+	held, err := join(the, node.Config{Lease: 2 * patience}).take[kind](w.Within(2 * patience))
 	require.NoError(w, err)
-	waiter := join(node.Config{Lease: safe, Retry: heard, Observer: watch})
-	wait := testkit.Begin(w.Within(5*patience), waiter.take)
+	wait := testkit.Begin(w.Within(5*patience), join(the, node.Config{Lease: safe, Observer: watch}).take[kind])
 	goesOn := func() {
 		w.Helper()
 		if wait.Over() {
@@ -194,40 +92,19 @@ func outlast(w *world, t trouble, join func(node.Config) party) {
 		require.False(w, failed.Load(), "the wait was thrown out of line")
 	}
 	w.Await("the claim stands in line", func() bool { goesOn(); return stands.Load() })
-	other := join(node.Config{Lease: safe, Retry: berth.Retry{Attempts: 3}})
-	if other.try != nil {
-		require.NoError(w, other.try(w.Within(patience), "first"))
-	}
+	try := join(free, node.Config{Lease: safe, Retry: berth.Retry{Attempts: 3}}).try[kind]
+	other, err := try(w.Within(patience))
+	require.NoError(w, err)
+	require.NoError(w, other.Release(w.Within(patience)))
 	t.begin()
 	w.Await("the wait is refused", func() bool { goesOn(); return refused.Load() })
-	if other.try != nil {
-		require.ErrorIs(w, other.try(w.Within(patience), "second"), berth.ErrUnavailable)
-	}
+	_, err = try(w.Within(patience))
+	require.ErrorIs(w, err, berth.ErrUnavailable)
 	goesOn()
 	t.end()
-	require.NoError(w, give())
-	if give = wait.Wait(w); give != nil {
-		require.NoError(w, give())
-	}
+	require.NoError(w, held.Release(w.Within(patience)))
+	require.NoError(w, wait.Wait(w).Release(w.Within(patience)))
 	require.False(w, failed.Load(), "the wait was thrown out of line")
-}
-
-// A process that was never served has the wrong password: to wait would not help it.
-func TestAWrongPasswordIsFinalAtTheFirstCall(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, harness.Single(t).Servers()[0])
-	rotates := newPassword(w)
-	for name, join := range parties {
-		if name == "leader" { // it stands again after any error
-			continue
-		}
-		redis := w.server.Client(t, rotates.edit)
-		rotates.begin()
-		_, err := join(w, w.nodeOn(redis, node.Config{}), time.Minute).take(w.Within(patience))
-		require.ErrorContains(t, err, "WRONGPASS", name)
-		require.NotErrorIs(t, err, berth.ErrUnavailable, name)
-		w.do("ACL", "SETUSER", "app", ">old")
-	}
 }
 
 // rueidis would send a PING behind an UNSUBSCRIBE, and end the process where the answer is an error that it does not

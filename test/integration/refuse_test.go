@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -56,39 +55,4 @@ var verbs = map[string]func(ctx context.Context, n *node.Node, s *semaphore.Sema
 		_, err := n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: s.Name(), Claim: "nobody"})
 		return err
 	},
-}
-
-// What is somebody else's is left alone, in the way of a new name and of an idle one,
-// of which the line has nothing. What may be thin is in TestATextThatIsNotOursInTheWay.
-func TestAKeyOfAnotherTypeInTheWay(t *testing.T) {
-	w := shared(t)
-	c := w.node(node.Config{})
-	for verb, call := range verbs {
-		for _, part := range []string{"state", "line", "line of an idle name"} {
-			what := verb + ", " + part
-			s := w.sem(c, what, 2)
-			key := w.lineKey(what)
-			if part == "state" {
-				key = w.stateKey(what)
-			}
-			if part == "line of an idle name" {
-				require.NoError(t, w.take(s, nil).Release(w.Within(patience)))
-			}
-			w.do("SET", key, "somebody's")
-			before := w.dumpsOf(what)
-			err := call(w.Within(patience), c, s)
-			// What does not look at a key is not in its way.
-			if err == nil || errors.Is(err, berth.ErrNotHeld) {
-				require.Equal(t, "Release", verb, what)
-				require.NotEqual(t, "state", part, what)
-			} else {
-				require.ErrorContains(t, err, key)
-				require.ErrorContains(t, err, "string")
-			}
-			require.Equal(t, before, w.dumpsOf(what), "%s: something was written", what)
-			ttl, err := w.do("PTTL", key).AsInt64()
-			require.NoError(t, err)
-			require.EqualValues(t, -1, ttl, "%s: somebody's key was given an expiry", what)
-		}
-	}
 }

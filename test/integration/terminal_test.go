@@ -22,8 +22,7 @@ const tmuxVariable = "BERTH_TEST_TMUX"
 // terminal is a program in a tmux of its own, on which a test types and looks.
 type terminal struct {
 	*world
-	socket        string
-	width, height int
+	socket string
 
 	seen, missing string // what was seen last, and what is not there
 }
@@ -56,14 +55,14 @@ func (w *world) runAt(width, height int, program string, args ...string) *termin
 	w.Helper()
 	folder, err := os.MkdirTemp("", "tmux") // the path of a socket must be short
 	require.NoError(w, err)
-	t := &terminal{world: w, socket: filepath.Join(folder, "socket"), width: width, height: height}
+	t := &terminal{world: w, socket: filepath.Join(folder, "socket")}
 	config := filepath.Join(folder, "config")
 	require.NoError(w, os.WriteFile(config, []byte("set -g status off\nset -g remain-on-exit on\nset -s escape-time 0\n"), 0o600))
 	script := `before=$(stty -g); "$@"; echo "ended with $?"; if [ "$before" = "$(stty -g)" ]; then echo "the terminal is as it was"; fi; read -r line`
-	words := append([]string{
-		"-f", config, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "sh", "-c", script, "sh", program,
-	}, args...)
-	cmd := exec.CommandContext(w.Within(patience), "tmux", append([]string{"-S", t.socket}, words...)...)
+	cmd := exec.CommandContext(w.Within(patience), "tmux", append([]string{
+		"-S", t.socket, "-f", config, "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height),
+		"sh", "-c", script, "sh", program,
+	}, args...)...)
 	cmd.Env = append(os.Environ(), "BERTH_REDIS=redis://"+w.server.Addr, "BERTH_NAMESPACE="+w.ns, "LC_ALL=C.UTF-8", "TMUX=")
 	out, err := cmd.CombinedOutput()
 	require.NoError(w, err, "%s", out)
@@ -97,11 +96,6 @@ func (t *terminal) types(text string) {
 	t.press("Enter")
 }
 
-func (t *terminal) screen() string {
-	t.Helper()
-	return t.tmux("capture-pane", "-p")
-}
-
 // shows waits until all of this is seen, blanks and line ends aside. What is between slashes is a regular expression.
 func (t *terminal) shows(what ...string) string {
 	t.Helper()
@@ -114,7 +108,7 @@ func (t *terminal) shows(what ...string) string {
 		}
 	}
 	t.Await(fmt.Sprintf("%q is shown", what), func() bool {
-		t.seen = t.screen()
+		t.seen = t.tmux("capture-pane", "-p")
 		flat := strings.Join(strings.Fields(t.seen), " ")
 		for i, pattern := range patterns {
 			if t.missing = what[i]; !pattern.MatchString(flat) {
@@ -126,7 +120,7 @@ func (t *terminal) shows(what ...string) string {
 	return t.seen
 }
 
-// asks waits for the confirmation that says this, and types y.
+// confirms waits for the confirmation that says this, and types y.
 func (t *terminal) confirms(what ...string) {
 	t.Helper()
 	t.shows(append(what, "Do this? Type y to do it.")...)

@@ -45,9 +45,7 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 			require.ErrorContains(t, err, key, "%s, %s", verb, what)
 			require.ErrorContains(t, err, what[:3], "%s, %s: it says what is there", verb, what)
 			require.Equal(t, before, w.dumpsOf(s.Name()), "%s, %s: something was written", verb, what)
-			ttl, err := w.do("PTTL", key).AsInt64()
-			require.NoError(t, err)
-			require.EqualValues(t, -1, ttl, "%s, %s: somebody's key was given an expiry", verb, what)
+			w.staysForGood(key)
 		}
 	}
 }
@@ -55,18 +53,59 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 // What takes the place of a thin hold ends it: its holder hears of that.
 func TestATextThatIsNotOursInThePlaceOfAThinHold(t *testing.T) {
 	w := sharedLocks(t)
-	l := w.lock(w.locker(node.Config{Lease: 2 * time.Second}), nil)
+	h := w.hold(w.use(node.Config{Lease: 2 * time.Second}), terms{})
 	require.True(t, w.look(door).thin)
 	w.do("SET", w.stateKey(door), "somebody's")
-	w.Signalled("the holder to hear of it", l.Done())
-	require.Error(t, l.Err())
-	require.Error(t, l.Release(w.Within(patience)))
-	text, err := w.do("GET", w.stateKey(door)).ToString()
-	require.NoError(t, err)
-	require.Equal(t, "somebody's", text)
-	ttl, err := w.do("PTTL", w.stateKey(door)).AsInt64()
-	require.NoError(t, err)
-	require.EqualValues(t, -1, ttl)
+	before := w.dumpsOf(door)
+	w.Signalled("the holder to hear of it", h.Done())
+	require.Error(t, h.Err())
+	require.Error(t, h.Release(w.Within(patience)))
+	require.Equal(t, before, w.dumpsOf(door))
+	w.staysForGood(w.stateKey(door))
+}
+
+// staysForGood checks that somebody's key was given no expiry.
+func (w *world) staysForGood(key string) {
+	w.Helper()
+	ttl, err := w.do("PTTL", key).AsInt64()
+	require.NoError(w, err)
+	require.EqualValues(w, -1, ttl, "somebody's key was given an expiry")
+}
+
+// A key of another type, somebody else's, in the place of one of a pool's.
+func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
+	w := shared(t)
+	w.kind = keyspace.Pool
+	p, ctx := w.pool(node.Config{}), w.Within(2*patience)
+	for i, key := range w.keysOf(proxies) {
+		for _, there := range []bool{false, true} {
+			if there {
+				w.add(p, "r0", "r1")
+				w.do("DEL", key)
+			}
+			w.do("SET", key, "somebody's")
+			before := w.do("DUMP", key)
+			refused := 0
+			for what, call := range map[string]func() error{
+				"add":     func() error { _, err := p.Add(ctx, []string{"r0"}, nil); return err },
+				"try":     func() error { _, err := p.TryAllocate(ctx, nil); return err },
+				"rest":    func() error { return p.Rest(ctx, "r0", time.Hour, "", nil) },
+				"remove":  func() error { _, err := p.Remove(ctx, []string{"r0"}); return err },
+				"inspect": func() error { _, err := p.ops.Inspect(ctx, proxies); return err },
+			} {
+				if err := call(); err != nil && what != "try" {
+					require.NotErrorIs(t, err, context.DeadlineExceeded, what)
+					refused++
+				}
+				require.Equal(t, before, w.do("DUMP", key), "%s has replaced key %d", what, i)
+			}
+			require.Positive(t, refused, "nothing is said of key %d", i)
+			w.do(append([]string{"DEL"}, w.keysOf(proxies)...)...)
+		}
+	}
+	w.add(p, "r0")
+	w.release(w.allocate(p, nil))
+	w.allFree(p, 1)
 }
 
 var movesFor = flag.Duration("moves.for", 0,
@@ -75,15 +114,12 @@ var movesFor = flag.Duration("moves.for", 0,
 // Two slots move, name after name, one with thin names and one with fat ones. All the while the holds
 // are renewed as ever; thin ones are given back and taken, too, which takes one key.
 func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
-	t.Parallel()
 	lease, each, during := safe, 4, safe+safe/5
 	if *movesFor > 0 {
 		lease, each, during = 5*time.Second, 1000, *movesFor
 	}
-	d, ns := harness.Cluster(t), harness.Namespace(t)
-	space, err := keyspace.New(ns)
-	require.NoError(t, err)
-	w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Lock}
+	w, d := cluster(t)
+	w.kind = keyspace.Lock
 	holder := w.lockerOn(d.Client(t), node.Config{Lease: lease})
 	other := w.lockerOn(d.Client(t), node.Config{Lease: lease})
 
@@ -96,30 +132,22 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	w.eachOf(each, func(i int) error { // it waits until there is a line, and leaves
 		ctx, leave := context.WithCancel(w.Within(patience))
 		defer leave()
-		left := make(chan error, 1)
-		go func() {
-			_, err := other.Lock(ctx, forms[false][i], nil)
-			left <- err
-		}()
-		zcard := func() (int64, error) {
-			return w.admin.Do(ctx, w.admin.B().Zcard().Key(w.lineKey(forms[false][i])).Build()).AsInt64()
-		}
-		for {
-			select {
-			case err := <-left:
-				return fmt.Errorf("a wait for a held lock has ended: %w", err)
-			case <-time.After(10 * time.Millisecond):
-			}
-			if n, err := zcard(); err != nil {
+		wait := testkit.Begin(ctx, func(ctx context.Context) (*qlock.Lock, error) { return other.Lock(ctx, forms[false][i], nil) })
+		for lines := int64(0); lines == 0; <-time.After(10 * time.Millisecond) {
+			var err error
+			lines, err = w.admin.Do(ctx, w.admin.B().Zcard().Key(w.lineKey(forms[false][i])).Build()).AsInt64()
+			if wait.Over() {
+				return fmt.Errorf("a wait for a held lock has ended: %w", wait.Err)
+			} else if err != nil {
 				return err
-			} else if n > 0 {
-				leave()
-				if err := <-left; err == nil {
-					return fmt.Errorf("%q was granted twice", forms[false][i])
-				}
-				return nil
 			}
 		}
+		leave()
+		<-wait.Done
+		if wait.Err == nil {
+			return fmt.Errorf("%q was granted twice", forms[false][i])
+		}
+		return nil
 	})
 	moves := map[bool]*harness.Move{}
 	for thin, names := range forms {
@@ -139,6 +167,7 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 	}
 	again := func(i int) {
 		require.NoError(t, all[i].Release(w.Within(patience)), all[i].Name())
+		var err error
 		all[i], err = holder.TryLock(w.Within(patience), all[i].Name(), nil)
 		require.NoError(t, err, "what was given back")
 	}

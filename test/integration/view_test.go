@@ -33,9 +33,6 @@ type view struct {
 	// Of a pool only.
 	counts    []int64           // resources, free, leased, leaving, generation, moves
 	resources map[string]string // what claims hold
-	rests     map[string]int64  // when a resource's rest ends, ms
-	ends      map[string]int64  // when a resource leaves, ms
-	bindings  map[string]int64  // when a binding ends, ms
 }
 
 // look reads it all. The line's ranges are those of scripts/state/score.lua. It is no EVAL: runs counts those of Berth.
@@ -57,7 +54,7 @@ return reply`
 	v := view{
 		state: map[string]int64{}, records: map[string]engine.Record{}, stones: map[string]string{},
 		holds: map[string]int64{}, alive: map[string]int64{}, places: map[string]string{}, tombs: map[string]int64{},
-		resources: map[string]string{}, rests: map[string]int64{}, ends: map[string]int64{}, bindings: map[string]int64{},
+		resources: map[string]string{},
 	}
 	v.now, err = reply[0].AsInt64()
 	require.NoError(w, err)
@@ -130,31 +127,25 @@ func (v *view) member(w *world, member, score string) {
 	const width = int64(1) << 44
 	at, err := strconv.ParseFloat(score, 64)
 	require.NoError(w, err)
+	letter, claim, _ := strings.Cut(member, ":")
 	if place, claim, waits := strings.Cut(member, "-"); member == "-" {
 		return // it keeps the line
-	} else if strings.HasPrefix(member, "o:") && w.kind == keyspace.Pool {
-		return // when it may be forgotten what an operator has changed
 	} else if waits && at < 512 {
 		v.places[claim] = fmt.Sprintf("%03.f %s", at, place)
 		return
 	} else if waits && int64(at) < width && len(place) > 3 { // for one resource of a pool
 		v.places[claim] = place[:3] + " " + place[3:]
 		return
-	} else if w.kind == keyspace.Pool && (strings.HasPrefix(member, "w:") || strings.HasPrefix(member, "p:")) {
-		return // moments of those who wait for one resource
 	}
-	type scoreRange struct {
-		into map[string]int64
-		from int64
+	switch letter {
+	case "h":
+		v.holds[claim] = int64(at) - width
+	case "t":
+		v.tombs[claim] = int64(at) - 260*width
+	default: // moments of resources and bindings, of what an operator has changed, and of those who wait for one resource
+		require.Equal(w, keyspace.Pool, w.kind, "the line has %q", member)
+		require.Contains(w, []string{"e", "x", "u", "o", "w", "p"}, letter, "the line has %q", member)
 	}
-	ranges := map[string]scoreRange{"h": {v.holds, width}, "t": {v.tombs, 260 * width}}
-	if w.kind == keyspace.Pool {
-		ranges["e"], ranges["x"], ranges["u"] = scoreRange{v.rests, 262 * width}, scoreRange{v.ends, 264 * width}, scoreRange{v.bindings, 266 * width}
-	}
-	letter, claim, _ := strings.Cut(member, ":")
-	into, ok := ranges[letter]
-	require.True(w, ok, "the line has %q", member)
-	into.into[claim] = int64(at) - into.from
 }
 
 func (v view) waiting() int { return len(v.alive) }

@@ -25,6 +25,7 @@ func TestTheExporterOfACluster(t *testing.T) {
 	t.Parallel()
 	lag.Relies(t, testkit.Safe/3)
 	const names = 60
+	held := fmt.Sprintf(`^berth_names_held\{name_class="order:\*",primitive="lock"\} %d$`, names)
 	d := harness.Cluster(t)
 	servers := d.Servers()
 	users := func() {
@@ -36,11 +37,7 @@ func TestTheExporterOfACluster(t *testing.T) {
 	n, err := node.New(d.Client(t), node.Config{Lease: time.Hour})
 	require.NoError(t, err)
 	locks := qlock.New(n, &qlock.Config{Lease: time.Hour})
-	t.Cleanup(func() {
-		within, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_ = n.Close(within)
-	})
+	t.Cleanup(func() { closes(n) })
 	for i := range names {
 		_, err := locks.Lock(t.Context(), fmt.Sprintf("order:%d", i), nil)
 		require.NoError(t, err)
@@ -56,24 +53,19 @@ func TestTheExporterOfACluster(t *testing.T) {
 		}, patience, 100*time.Millisecond, "all servers are named")
 	}
 	told := "http://" + exporter(t, "redis://reading@"+servers[0].Addr+"?addr="+servers[1].Addr) + "/metrics"
-	again := time.NewTicker(500 * time.Millisecond)
-	defer again.Stop()
 	has := func(pattern string, times int) {
 		t.Helper()
 		var seen string
 		wanted := regexp.MustCompile(`(?m)` + pattern)
-		for limit := time.After(patience); len(wanted.FindAllString(seen, -1)) != times; seen = read(t, told) {
-			select {
-			case <-limit:
-				require.Fail(t, "not told", "%s is not there %d times:\n%s", pattern, times, seen)
-			case <-again.C:
-			}
-		}
+		require.Eventually(t, func() bool {
+			seen = read(t, told)
+			return len(wanted.FindAllString(seen, -1)) == times
+		}, patience, 500*time.Millisecond, "%s is not there %d times:\n%s", pattern, times, &seen)
 	}
 	masters := len(d.Masters(t))
 	has(`^berth_up 1$`, 1)
 	has(`^berth_exporter_complete 1$`, 1)
-	has(fmt.Sprintf(`^berth_names_held\{name_class="order:\*",primitive="lock"\} %d$`, names), 1)
+	has(held, 1)
 	has(`^berth_server_up\{.*\} 1$`, len(servers))
 	has(`^berth_server_info\{role="primary".*\} 1$`, masters)
 	has(`^berth_server_memory_used_bytes\{`, len(servers))
@@ -84,8 +76,27 @@ func TestTheExporterOfACluster(t *testing.T) {
 	has(`^berth_server_info\{role="primary".*\} 1$`, masters)
 	d.Rejoin(t)
 	users() // what was killed has forgotten them
-	has(fmt.Sprintf(`^berth_names_held\{name_class="order:\*",primitive="lock"\} %d$`, names), 1)
+	has(held, 1)
 	require.NotContains(t, strings.Join(regexp.MustCompile(`name_class="[^"]*"`).FindAllString(read(t, told), -1), " "), "other")
+}
+
+// TestAnExporterThatMayNotAskHowTheServerIsSaysSo has the user that only reads, without +info: nobody would hear of a full
+// server.
+func TestAnExporterThatMayNotAskHowTheServerIsSaysSo(t *testing.T) {
+	t.Parallel()
+	server := harness.Start(t)
+	server.ReadingUser(t, "berth")
+	told := read(t, "http://"+exporter(t, "redis://reading@"+server.Addr)+"/metrics")
+	require.Contains(t, told, "\nberth_up 1\n")
+	require.Contains(t, told, "\nberth_exporter_problems 1\n")
+	require.NotContains(t, told, "\nberth_server_full{")
+}
+
+// closes gives back what a node has.
+func closes(n *node.Node) {
+	within, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = n.Close(within)
 }
 
 func read(t *testing.T, address string) string {

@@ -4,8 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -93,8 +93,7 @@ scrape_configs:
 	ends(t, cmd)
 	p := &prom{t, "http://" + addr}
 	require.Eventually(t, func() bool {
-		_, err := p.get("/-/ready", nil)
-		return err == nil
+		return p.get("/api/v1/status/runtimeinfo", nil, new(any)) == nil
 	}, patience, 100*time.Millisecond)
 	return p
 }
@@ -133,9 +132,7 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	t.Cleanup(func() {
 		cancel()
 		working.Wait()
-		within, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		_ = n.Close(within)
+		closes(n)
 	})
 	_, err = locks.Lock(ctx, "nightly:1", nil)
 	require.NoError(t, err)
@@ -148,66 +145,54 @@ func works(t *testing.T, server *harness.Server, observer observe.Observer) {
 	require.NoError(t, err)
 	for range 2 {
 		working.Go(func() {
-			tick := time.NewTicker(50 * time.Millisecond)
-			defer tick.Stop()
 			for ctx.Err() == nil {
-				if permit, err := sem.Acquire(ctx, nil); err == nil {
-					<-tick.C
-					_ = permit.Release(ctx)
-				}
+				_ = sem.Do(ctx, nil, func(context.Context) error { <-time.After(25 * time.Millisecond); return nil })
 			}
 		})
 	}
 }
 
-// get asks Prometheus.
-func (p *prom) get(path string, query url.Values) (body []byte, err error) {
+// get asks Prometheus, and reads what it answers.
+func (p *prom) get(path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+path+"?"+query.Encode(), http.NoBody)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if body, err = io.ReadAll(resp.Body); err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, body)
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
 	}
-	return body, err
+	return json.NewDecoder(resp.Body).Decode(into)
 }
 
 // values are those of the series that a query returns now, and what was answered.
 func (p *prom) values(query string) (values []float64, answer string) {
-	body, err := p.get("/api/v1/query", url.Values{"query": {query}})
-	if err != nil {
-		return nil, err.Error()
-	}
 	var read struct {
 		Data struct {
 			Result []struct{ Value [2]any }
 		}
 	}
-	if err := json.Unmarshal(body, &read); err != nil {
-		return nil, err.Error()
-	}
+	err := p.get("/api/v1/query", url.Values{"query": {query}}, &read)
 	for _, series := range read.Data.Result {
 		text, _ := series.Value[1].(string)
 		if v, err := strconv.ParseFloat(text, 64); err == nil {
 			values = append(values, v)
 		}
 	}
-	return values, string(body)
+	return values, fmt.Sprint(read, err)
 }
 
 // rulesAreWell waits until Prometheus has evaluated each rule, and requires that it could.
 func (p *prom) rulesAreWell() {
 	p.t.Helper()
-	var bad, seen []string
+	var seen, bad []string
 	require.Eventually(p.t, func() bool {
-		body, err := p.get("/api/v1/rules", nil)
 		var read struct {
 			Data struct {
 				Groups []struct {
@@ -215,10 +200,8 @@ func (p *prom) rulesAreWell() {
 				}
 			}
 		}
-		if err != nil || json.Unmarshal(body, &read) != nil {
-			return false
-		}
-		bad, seen = nil, nil
+		seen, bad = nil, nil
+		err := p.get("/api/v1/rules", nil, &read)
 		for _, group := range read.Data.Groups {
 			for _, rule := range group.Rules {
 				if seen = append(seen, rule.Name); rule.Health != "ok" {
@@ -226,6 +209,6 @@ func (p *prom) rulesAreWell() {
 				}
 			}
 		}
-		return len(seen) > 0 && len(bad) == 0
+		return err == nil && len(seen) > 0 && len(bad) == 0
 	}, patience, 500*time.Millisecond, "%v", &bad)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/harness"
 )
 
@@ -33,18 +32,18 @@ type swarmed struct {
 	lag   *lag
 	child *child
 	hold  answer
-	here  *locker
-	wait  *locking
+	here  *user
+	wait  *holding
 }
 
 func (w *world) swarmed() *swarmed {
 	w.Helper()
 	s := &swarmed{world: w, lag: w.measure()}
-	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.locker(node.Config{Swarm: watching()})
+	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.use(node.Config{Swarm: watching()})
 	require.Empty(w, s.child.ask(order{Do: "swarm"}).Err)
 	require.NoError(w, s.here.Swarm().Start(w.Within(patience)))
-	s.hold = s.child.acquireFixed(order{Lease: time.Hour})
-	s.wait = w.lockQueue(s.here, nil, 1)
+	s.hold = s.child.acquireFixed()
+	s.wait = w.holdQueue(s.here, terms{}, 1)
 	return s
 }
 
@@ -99,7 +98,7 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 			next := s.child.send(order{Do: "acquire", Name: door, Lease: time.Hour, NoRenew: true})
 			s.Await("it stands in line", func() bool { return s.look(door).waiting() == 1 })
 			require.NoError(t, l.Err(), "it has touched what another holds")
-			s.unlock(l)
+			s.release(l)
 			again := s.child.hear(next)
 			require.Empty(t, again.Err)
 			require.NotEqual(t, s.hold.Node, again.Node)
@@ -118,19 +117,18 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
 	w := sharedLocks(t)
 	proxy := harness.Proxy(t, w.server)
-	cut := w.lockerOn(proxy.Client(t), node.Config{Swarm: inSwarm(), CallTimeout: zombie})
-	here := w.locker(node.Config{Swarm: watching()})
+	cut := w.useOn(proxy.Client(t), node.Config{Swarm: inSwarm(), CallTimeout: zombie})
+	here := w.use(node.Config{Swarm: watching()})
 	ctx := w.Within(patience)
 	require.NoError(t, cut.Swarm().Start(ctx))
 	require.NoError(t, here.Swarm().Start(ctx))
-	former, id := w.lock(cut, &qlock.LockOptions{Lease: time.Hour, NoRenew: true}), cut.ID()
-	wait := w.lockQueue(here, nil, 1)
+	former, id := w.hold(cut, terms{Lease: time.Hour, NoRenew: true}), cut.ID()
+	wait := w.holdQueue(here, terms{}, 1)
 	proxy.BlackHole()
 	l := wait.Wait(w)
-	require.Error(t, former.Err(), "two hold")
-	require.ErrorIs(t, former.Err(), berth.ErrLost)
+	require.ErrorIs(t, former.Err(), berth.ErrLost, "two hold")
 	require.NotEqual(t, id, cut.ID())
-	w.unlock(l)
+	w.release(l)
 	proxy.Heal(t)
-	w.unlock(w.lock(cut, nil)) // under the new id
+	w.release(w.hold(cut, terms{})) // under the new id
 }

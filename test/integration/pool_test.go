@@ -4,11 +4,9 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -17,22 +15,6 @@ import (
 
 // proxies is the pool of tests that need only one.
 const proxies = "proxies"
-
-// sharedPools is a world of pools on the server that tests share.
-func sharedPools(t *testing.T) *world {
-	t.Helper()
-	w := shared(t)
-	w.kind = keyspace.Pool
-	return w
-}
-
-// privatePools is a world of pools on a server for this test alone.
-func privatePools(t *testing.T, args ...string) *world {
-	t.Helper()
-	w := private(t, args...)
-	w.kind = keyspace.Pool
-	return w
-}
 
 type (
 	poolConfig = allocator.PoolConfig[string]
@@ -84,38 +66,12 @@ func (w *world) allocate(p *pool, opts *allocator.AllocateOptions) *allocation {
 	return a
 }
 
-// giveBack releases allocations, one after the other.
-func (w *world) giveBack(all ...*allocation) {
-	w.Helper()
-	for _, a := range all {
-		require.NoError(w, a.Release(w.Within(patience)))
-	}
-}
-
-// allocating is an Allocate on its way.
-type allocating = testkit.Call[*allocation]
-
-// allocateLater begins an allocation.
-func (w *world) allocateLater(p *pool, opts *allocator.AllocateOptions) *allocating {
-	return w.allocateLaterWith(w.Within(2*patience), p, opts)
-}
-
-// allocateLaterWith is allocateLater with a context of the test's.
-func (w *world) allocateLaterWith(ctx context.Context, p *pool, opts *allocator.AllocateOptions) *allocating {
-	return testkit.Begin(ctx, func(ctx context.Context) (*allocation, error) { return p.Allocate(ctx, opts) })
-}
-
 // allocateQueue begins an allocation, and returns when so many wait on the server.
-func (w *world) allocateQueue(p *pool, opts *allocator.AllocateOptions, waiting int) *allocating {
+func (w *world) allocateQueue(p *pool, opts *allocator.AllocateOptions, waiting int) *testkit.Call[*allocation] {
 	w.Helper()
-	q := w.allocateLater(p, opts)
+	q := testkit.Begin(w.Within(2*patience), func(ctx context.Context) (*allocation, error) { return p.Allocate(ctx, opts) })
 	w.awaitInLine(proxies, waiting, q.Over)
 	return q
-}
-
-// forResource asks for a resource.
-func forResource(p *pool) ask {
-	return func(ctx context.Context) (berth.Hold, error) { return p.Allocate(ctx, nil) }
 }
 
 // inspected checks that the pool is whole, and that nothing of it is lost.

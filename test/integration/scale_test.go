@@ -162,7 +162,8 @@ func (b *bigPool) sweepAll(what string, many int) {
 // swept.
 func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	const many, cooldown = 20_000, time.Hour
-	b := &bigPool{world: privatePools(t).turn()}
+	b := &bigPool{world: private(t).turn()}
+	b.kind = keyspace.Pool
 	b.pool = b.world.pool(node.Config{Lease: time.Hour})
 	b.fill("adding", many, time.Hour)
 	owner := b.spawn(time.Hour)
@@ -183,12 +184,12 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 		require.Equal(t, expired, a.Resource())
 	})
 	require.Equal(t, 1, scripts)
-	commands := b.commands(func() { b.giveBack(a) })
+	commands := b.commands(func() { b.release(a) })
 	require.NoError(t, b.pool.Rest(ctx, expired, 0, "", nil)) // the cooldown is the pool's, for every process
 	commands += b.commands(func() { a = b.allocate(b.pool, nil) })
 	t.Logf("a release and an allocation are %d commands", commands)
 	require.Less(t, commands, 50, "they pass over the pool")
-	b.giveBack(a)
+	b.release(a)
 
 	// All of them.
 	b.due("h")
@@ -206,7 +207,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	// It is as new after that.
 	b.fill("adding to what is empty", 1000, 0)
 	a = b.allocate(b.pool, nil)
-	b.giveBack(a)
+	b.release(a)
 	require.NoError(t, b.pool.Rest(ctx, a.Resource(), 0, "", nil))
 	b.allFree(b.pool, 1000)
 }

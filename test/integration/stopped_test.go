@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"context"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -50,21 +54,22 @@ func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
 
 // A waiter that is stopped for longer than its wait lease, and whose turn comes
 // and goes meanwhile, stands where it stood when it runs again: before those who
-// came later.
+// came later. It does not believe the push of its grant, which is older than its lease.
 func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
-	const lease = safe
 	w := shared(t)
 	s := w.sem(w.node(node.Config{}), "gpu", 1)
 	p := w.take(s, nil)
-	waiter := w.spawn(lease)
+	waiter := w.spawn(safe)
 	first := waiter.queue("gpu", 1, 1)
 	q := w.queue(s, nil, 2)
 	last := w.queue(s, nil, 3)
 	waiter.stop()
-	require.NoError(t, p.Release(w.Within(patience)))
-	p = q.Wait(w) // the stopped one was granted, and has lost it
+	require.NoError(t, p.Release(w.Within(patience))) // the push waits in the child's socket
+	p = q.Wait(w)                                     // the stopped one was granted, and has lost it
 	waiter.signal(syscall.SIGCONT)
 	w.Await("the stopped one stands in line again", func() bool { return w.look("gpu").waiting() == 2 })
+	require.Empty(t, first, "two hold")
+	require.NoError(t, p.Err())
 	require.NoError(t, p.Release(w.Within(patience)))
 	a := waiter.hear(first)
 	require.Empty(t, a.Err)
@@ -75,24 +80,25 @@ func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 	w.idle("gpu")
 }
 
-// A waiter that was stopped and granted meanwhile must not believe a push that is
-// older than its lease.
-func TestAStoppedWaiterDoesNotBelieveAnOldPush(t *testing.T) {
-	const lease = safe
-	w := shared(t)
-	s := w.sem(w.node(node.Config{}), "gpu", 1)
-	p := w.take(s, nil)
-	waiter := w.spawn(lease)
-	granted := waiter.queue("gpu", 1, 1)
-	waiter.stop()
-	require.NoError(t, p.Release(w.Within(patience))) // the push waits in the child's socket
-	p = w.take(s, nil)
-	waiter.signal(syscall.SIGCONT)
-	w.Await("the stopped one stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
-	require.Empty(t, granted, "two hold")
-	require.NoError(t, p.Err())
-	require.NoError(t, p.Release(w.Within(patience)))
-	a := waiter.hear(granted)
-	require.Empty(t, a.Err)
-	require.Greater(t, a.Fence, p.Fence())
+// A process that stands still hears nothing, and no push of who drains is sent: at the deadline its hold ends by force.
+func TestADrainEndsWhatAStoppedProcessHolds(t *testing.T) {
+	const label = "worker/1"
+	w := private(t)
+	c := w.spawnAs(spec{Label: label, Lease: time.Minute}) // it does not end before the deadline
+	claim := c.acquire("gpu", 1).Claim
+	c.stop()
+	next := w.queue(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil, 1) // it hears by a heartbeat
+	w.do("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "&*", "+@all", "-publish")
+	quiet := w.node(node.Config{}, func(o *rueidis.ClientOption) { o.Username, o.Password = "quiet", "secret" })
+
+	drained, err := quiet.Operator().Drain(context.Background(), berth.DrainTarget{Label: "worker/*"}, 8*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, berth.Drained{Asked: 1, Ended: 1, Left: drained.Left}, drained)
+	for _, r := range w.look("gpu").records {
+		require.NotEqual(t, label, r.Label)
+	}
+	require.NotEqual(t, claim, next.Wait(w).ID(), "who waited has it")
+	c.signal(syscall.SIGCONT)
+	w.Await("the process hears that its hold has ended", func() bool { return c.ask(order{Do: "err", Name: "gpu"}).Err != "" })
+	require.Contains(t, c.ask(order{Do: "acquire", Name: "new", Capacity: 1}).Is, "draining")
 }
