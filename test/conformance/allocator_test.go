@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -24,7 +25,6 @@ func allocatorTests() []test {
 		{name: "allocator/sharers, rest and cooldown", run: poolRest},
 		{name: "allocator/a source fills an empty pool", run: poolSource},
 		{name: "allocator/bytes as keys", run: poolBytes},
-		{name: "allocator/a damaged resource", run: poolDamage},
 	}
 }
 
@@ -42,9 +42,9 @@ func poolStock(w *world) {
 	binding, err := pools[1].Binding(w.Within(patience), "customer-7")
 	require.NoError(w, err)
 	require.Equal(w, "b", binding.Resource)
-	require.Equal(w, "b", one(w, all(w, pools[0].ops.Bindings(w.Within(patience), "pool"))).Resource)
+	require.Equal(w, "b", one(w, testkit.Collect(w.T, pools[0].ops.Bindings(w.Within(patience), "pool"))).Resource)
 	require.NoError(w, pools[1].Unbind(w.Within(patience), "customer-7"))
-	require.Empty(w, all(w, pools[0].ops.Bindings(w.Within(patience), "pool")))
+	require.Empty(w, testkit.Collect(w.T, pools[0].ops.Bindings(w.Within(patience), "pool")))
 
 	require.ErrorIs(w, other.Swap(w.Within(patience)), berth.ErrBusy)
 	fence := other.Fence()
@@ -140,37 +140,6 @@ func poolBytes(w *world) {
 	w.has(pools[0])
 }
 
-// Something else than Berth writes over what the server has of resources: one is free,
-// one is held.
-func poolDamage(w *world) {
-	pools := w.pools("pool", poolConfig{})
-	w.add(pools[0], "free", "held", "whole")
-	first, held := must(w, allocate(pools[0], nil)), must(w, allocate(pools[1], nil))
-	release(w, first)
-	space, err := keyspace.New(w.ns)
-	require.NoError(w, err)
-	c, items := w.redis[0], space.Key(keyspace.Pool, "pool", keyspace.ItemsPart)
-	require.NoError(w, c.Do(w.Within(patience), c.B().Hset().Key(items).
-		FieldValue().FieldValue("ifree", "rubbish").FieldValue("iheld", "rubbish").Build()).Error())
-	whole := must(w, allocate(pools[0], nil))
-	require.Equal(w, "whole", whole.Resource())
-	_, err = pools[1].TryAllocate(w.Within(patience), nil)
-	require.ErrorIs(w, err, berth.ErrBusy)
-	found, err := pools[0].ops.Inspect(w.Within(patience), "pool")
-	require.NoError(w, err)
-	require.Len(w, found.Problems, 2)
-
-	change, err := pools[0].Add(w.Within(patience), []string{"free", "held"}, nil) // which makes them whole
-	require.NoError(w, err)
-	require.Equal(w, allocator.Change{Kept: 2}, change)
-	free := must(w, allocate(pools[1], nil))
-	require.Equal(w, "free", free.Resource())
-	_, err = pools[1].TryAllocate(w.Within(patience), nil)
-	require.ErrorIs(w, err, berth.ErrBusy, "held is held")
-	require.NoError(w, held.Renew(w.Within(patience)))
-	release(w, whole, held, free)
-}
-
 // add puts new resources into the pool.
 func (w *world) add(p *pool, resources ...string) {
 	w.Helper()
@@ -183,7 +152,7 @@ func (w *world) add(p *pool, resources ...string) {
 func (w *world) has(p *pool, resources ...string) {
 	w.Helper()
 	var found []string
-	for _, info := range all(w, p.ops.Resources(w.Within(patience), p.Name())) {
+	for _, info := range testkit.Collect(w.T, p.ops.Resources(w.Within(patience), p.Name())) {
 		found = append(found, info.Resource)
 	}
 	require.ElementsMatch(w, resources, found)

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -10,8 +12,10 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
@@ -219,4 +223,70 @@ func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
+}
+
+func fenceTests() []test {
+	return []test{{name: "fence/a guard refuses an older hold, by itself and in a script", run: guard}}
+}
+
+func guard(w *world) {
+	var fences []int64
+	for _, c := range w.locks() { // one after the other
+		l := must(w, lock(c, door, nil))
+		fences = append(fences, l.Fence())
+		release(w, l)
+	}
+	older, newer := fences[0], fences[1]
+	guard, err := fence.NewRedis(w.redis[0], fence.RedisConfig{Namespace: w.ns})
+	require.NoError(w, err)
+	require.NoError(w, guard.Admit(w.Within(patience), door, older))
+	require.NoError(w, guard.Admit(w.Within(patience), door, newer))
+	require.NoError(w, guard.Admit(w.Within(patience), door, newer), "one hold writes often")
+	require.ErrorIs(w, guard.Admit(w.Within(patience), door, older), fence.ErrStale)
+	require.NoError(w, guard.Forget(w.Within(patience), door, newer))
+	require.NoError(w, guard.Admit(w.Within(patience), door, older))
+
+	write := func(of int64) bool {
+		w.Helper()
+		c := w.redis[1]
+		done, err := c.Do(w.Within(patience), c.B().Eval().Script(fence.Lua()+" return admit(KEYS[1], ARGV[1])").
+			Numkeys(1).Key(w.ns+":row").Arg(strconv.FormatInt(of, 10)).Build()).AsBool()
+		require.True(w, err == nil || rueidis.IsRedisNil(err), err)
+		return done
+	}
+	require.Equal(w, []bool{true, true, false}, []bool{write(older), write(newer), write(older)})
+}
+
+func onceTests() []test {
+	return []test{{name: "once/a period fails, is taken over and is done once", run: period}}
+}
+
+func period(w *world) {
+	year := once.Config{Every: 8784 * time.Hour, Wait: true, RetryAfter: time.Millisecond, Lease: long}
+	jobs := [...]*once.Job{once.New(w.node(0), door, year), once.New(w.node(1), door, year)}
+	noPaper := errors.New("no paper")
+	begun := make(chan struct{})
+	first := testkit.Begin(w.Within(patience), func(ctx context.Context) (once.Result, error) {
+		return jobs[0].Do(ctx, func(context.Context, *once.Run) error {
+			<-begun
+			return noPaper
+		})
+	})
+	w.Await("it runs", func() bool {
+		last, err := jobs[1].Last(w.Within(patience))
+		require.NoError(w, err)
+		return last.Run != nil
+	})
+	second := testkit.Begin(w.Within(patience), func(ctx context.Context) (once.Result, error) {
+		return jobs[1].Do(ctx, func(context.Context, *once.Run) error { return nil })
+	})
+	close(begun)
+	first.Fails(w, noPaper)
+	done := second.Wait(w)
+	require.Equal(w, once.Ran, done.Status)
+	require.Equal(w, 2, done.Attempt)
+	seen, err := jobs[0].Do(w.Within(patience), func(context.Context, *once.Run) error { return noPaper })
+	require.NoError(w, err)
+	require.Equal(w, once.Done, seen.Status)
+	require.Equal(w, done.Fence, seen.Fence)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"testing"
 	"time"
 
@@ -209,16 +208,6 @@ func (w *world) onNodes(words ...string) {
 			return err == nil
 		})
 	}
-}
-
-// all are what a listing goes through, which must end without an error.
-func all[T any](w *world, listing iter.Seq2[T, error]) (found []T) {
-	w.Helper()
-	for one, err := range listing {
-		require.NoError(w, err)
-		found = append(found, one)
-	}
-	return found
 }
 
 // one is the only one.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"os"
+	"os/exec"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,21 +26,6 @@ func TestStartGivesAServerOfItsOwnWithTheSettings(t *testing.T) {
 	got, err := client.Do(ctx, client.B().ConfigGet().Parameter("maxmemory").Parameter("maxmemory-policy").Build()).AsStrMap()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"maxmemory": "3145728", "maxmemory-policy": "noeviction"}, got)
-}
-
-func TestTheSmallestUserIsHeldToItsNamespace(t *testing.T) {
-	t.Parallel()
-	s := Start(t)
-	client := s.Client(t, s.SmallestUser(t, "mine"))
-
-	// EVAL is allowed; what the script may touch is what the rules say.
-	try := func(key string) error {
-		return client.Do(within(t, settleLimit), client.B().Eval().
-			Script(`return redis.call("HGET", KEYS[1], "f")`).Numkeys(1).Key(key).Build()).Error()
-	}
-	require.True(t, rueidis.IsRedisNil(try("mine:sem:{x}:state")))
-	require.ErrorContains(t, try("other:sem:{x}:state"), "NOPERM")
-	require.ErrorContains(t, client.Do(within(t, settleLimit), client.B().Flushall().Build()).Error(), "NOPERM")
 }
 
 func TestStartSaysWhyAServerDoesNotRun(t *testing.T) {
@@ -169,3 +156,38 @@ func get(t *testing.T, c rueidis.Client, key string) (string, error) {
 	t.Helper()
 	return c.Do(within(t, settleLimit), c.B().Get().Key(key).Build()).ToString()
 }
+
+// portVariable names the port that a child is to draw.
+const portVariable = "BERTH_TEST_PORT"
+
+func TestAPortIsOfOneProcess(t *testing.T) {
+	addr, err := freeAddr()
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	number, err := strconv.ParseInt(port, 10, 64)
+	require.NoError(t, err)
+	ours, err := own(number)
+	require.NoError(t, err)
+	require.False(t, ours, "it is drawn once")
+
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildThatDrawsAPort$", "-test.v")
+	child.Env = append(os.Environ(), portVariable+"="+port)
+	said, err := child.CombinedOutput()
+	require.NoError(t, err)
+	require.Contains(t, string(said), "drawn: false")
+}
+
+// TestChildThatDrawsAPort is the other process.
+func TestChildThatDrawsAPort(t *testing.T) {
+	if os.Getenv(portVariable) == "" {
+		return
+	}
+	number, err := strconv.ParseInt(os.Getenv(portVariable), 10, 64)
+	require.NoError(t, err)
+	ours, err := own(number)
+	require.NoError(t, err)
+	t.Log("drawn:", ours)
+}
+
+func TestMain(m *testing.M) { os.Exit(Main(m)) }

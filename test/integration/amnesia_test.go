@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/test/harness"
 )
 
 // queueOf is a line of waiters of several nodes behind the holder of another one.
@@ -62,7 +60,7 @@ func (q *queueOf) lost() {
 func (q *queueOf) standsAgain() {
 	q.Helper()
 	start := time.Now()
-	_, first := firstOf(q.world, q.waits)
+	_, first := firstOf(q.Patient, q.waits)
 	q.order = slices.DeleteFunc(q.order, func(claim string) bool { return claim == first.ID() })
 	q.Await("all others stand in line again", func() bool { return q.look(q.name()).waiting() == len(q.order) })
 	q.Logf("%d waiters stand again after %v, with a lease of %v", len(q.order), time.Since(start).Round(time.Millisecond), safe)
@@ -141,38 +139,3 @@ func TestTheLineSurvives(t *testing.T) {
 		q.drain()
 	})
 }
-
-// What semaphores do in a storm of cancels, see TestManyCancelsLeaveNothing, the other kinds do as well.
-func TestManyCancelsOfTheOtherKindsLeaveNothing(t *testing.T) {
-	t.Parallel()
-	const cancels = 500
-	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
-		t.Run(string(kind), func(t *testing.T) {
-			w := shared(t)
-			w.kind = kind
-			s := w.storm(w.name(), 1)
-			// A ghost would live for the whole lease, and no call is so slow that it counts as unanswered.
-			cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard, Observer: s.failures()}
-			proxy := harness.Proxy(t, w.server)
-			proxy.AddLatency(time.Millisecond)
-			var users []*user
-			for _, pipelines := range []int{1, 3, 5} {
-				edit := heardOn(pipelines)
-				for _, redis := range []rueidis.Client{w.server.Client(t, edit), proxy.Client(t, edit)} {
-					u := w.useOn(redis, cfg)
-					users = append(users, u)
-					ask := func(ctx context.Context) (berth.Hold, error) { return u.take(ctx, terms{}) }
-					s.ways = append(s.ways, way{ask, redis})
-				}
-			}
-			s.rage(30, cancels)
-			s.settled()
-			require.Zero(t, s.failed.Load())
-			w.idle(w.name()) // without a tombstone: every call was answered
-			w.nothingLeft(users[0])
-		})
-	}
-}
-
-// drainPermits lets one after the other in.
-func (w *world) drainPermits(waits []*taking) { drain(w, waits) }

@@ -20,17 +20,8 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
-
-// ask is a call that takes a hold of what several clients contend for.
-type ask func(ctx context.Context) (berth.Hold, error)
-
-// forPermit asks for a permit.
-func forPermit(s *semaphore.Semaphore) ask {
-	return func(ctx context.Context) (berth.Hold, error) { return s.Acquire(ctx, nil) }
-}
 
 // storm is many goroutines whose acquires are cancelled at random moments:
 // before the acquire is sent, on its way, while it waits, while it is granted.
@@ -41,7 +32,6 @@ func forPermit(s *semaphore.Semaphore) ask {
 // machine answers, however slow it is.
 type storm struct {
 	*world
-	name    string
 	ways    []way
 	spread  atomic.Int64 // acquires are cancelled within so many ns
 	cancels atomic.Int64
@@ -52,21 +42,21 @@ type storm struct {
 
 // way is how a storm asks, on one connection.
 type way struct {
-	ask   ask
+	*user
 	redis rueidis.Client
 }
 
 // answered waits until a call for the name is answered, and with it all that went before
 // on its pipeline, which rueidis draws.
-func (y way) answered(w *world, name string) {
-	exists := y.redis.B().Exists().Key(w.stateKey(name)).Build()
+func (y way) answered(w *world) {
+	exists := y.redis.B().Exists().Key(w.stateKey(w.name())).Build()
 	if err := y.redis.Do(w.Within(patience), exists).Error(); err != nil {
 		w.Errorf("what a cancel has begun is not answered: %v", err)
 	}
 }
 
-func (w *world) storm(name string, capacity int) *storm {
-	s := &storm{world: w, name: name, inside: newLive(capacity)}
+func (w *world) storm() *storm {
+	s := &storm{world: w, inside: newLive(w.capacity)}
 	s.spread.Store(int64(time.Millisecond))
 	return s
 }
@@ -78,14 +68,6 @@ var heard = berth.Retry{Attempts: 1000, Within: patience}
 
 func heardOn(pipelines int) func(o *rueidis.ClientOption) {
 	return func(o *rueidis.ClientOption) { o.PipelineMultiplex, o.ConnWriteTimeout = pipelines, patience }
-}
-
-// add gives the storm a node on a connection with 2^pipelines pipelines.
-func (s *storm) add(connect func(testing.TB, ...func(*rueidis.ClientOption)) rueidis.Client, pipelines int, cfg node.Config) {
-	cfg.Observer = s.failures()
-	redis := connect(s.T, heardOn(pipelines))
-	n := s.nodeOn(redis, cfg)
-	s.ways = append(s.ways, way{forPermit(s.sem(n, s.name, s.inside.capacity)), redis})
 }
 
 // failures counts the claims that could not be removed.
@@ -121,7 +103,7 @@ func (s *storm) once(y way) {
 	spread := s.spread.Load()
 	defer time.AfterFunc(rand.N(time.Duration(spread)), cancel).Stop()
 	began := time.Now()
-	p, err := y.ask(ctx)
+	p, err := y.claim(ctx)
 	switch {
 	case err == nil:
 		s.grants.Add(1)
@@ -139,7 +121,7 @@ func (s *storm) once(y way) {
 		s.inside.leave(p)
 	case errors.Is(err, context.Canceled) && errors.Is(err, berth.ErrNotAcquired):
 		if s.cancels.Add(1)%4 == 0 {
-			y.answered(s.world, s.name)
+			y.answered(s.world)
 		}
 		if s.spread.Add(spread/100) > int64(patience) {
 			s.Errorf("nobody gets through any more, in up to %v", patience)
@@ -154,43 +136,49 @@ func (s *storm) settled() {
 	s.Helper()
 	began := time.Now()
 	s.Await("the cancelled claims are gone", func() bool {
-		v := s.look(s.name)
+		v := s.look(s.name())
 		return len(v.holds)+len(v.alive) == 0
 	})
 	s.Logf("%d cancels, %d grants, clean %v after the last; at most %d inside; %d clean-ups failed",
 		s.cancels.Load(), s.grants.Load(), time.Since(began).Round(time.Millisecond), s.inside.most, s.failed.Load())
 	s.inside.check(s.world)
-	s.whole(s.name)
+	s.whole(s.name())
 }
 
 func TestManyCancelsLeaveNothing(t *testing.T) {
 	t.Parallel()
-	const cancels = 1000
-	for _, test := range []struct {
-		name     string
-		latency  time.Duration
+	for name, test := range map[string]struct {
+		kind     keyspace.Kind
+		latency  time.Duration // of one connection in two
 		capacity int
-	}{{"directly", 0, 3}, {"with late replies", 10 * time.Millisecond, 20}} {
-		t.Run(test.name, func(t *testing.T) {
+		cancels  int64
+	}{
+		"semaphores":                    {keyspace.Sem, 0, 3, 1000},
+		"semaphores, with late replies": {keyspace.Sem, 10 * time.Millisecond, 20, 1000},
+		"locks":                         {keyspace.Lock, time.Millisecond, 1, 500},
+		"pools":                         {keyspace.Pool, time.Millisecond, 1, 500},
+	} {
+		t.Run(name, func(t *testing.T) {
 			w := shared(t)
+			w.kind, w.capacity = test.kind, test.capacity
+			s := w.storm()
 			// A ghost would live for the whole lease, and no call is so slow
 			// that it counts as unanswered.
-			cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard}
-			s := w.storm("gpu", test.capacity)
-			connect := w.server.Client
-			if test.latency > 0 {
-				proxy := harness.Proxy(t, w.server)
-				proxy.AddLatency(test.latency)
-				connect = proxy.Client
-			}
+			cfg := node.Config{Lease: time.Hour, CallTimeout: patience, CleanupTimeout: patience, Retry: heard, Observer: s.failures()}
+			proxy := harness.Proxy(t, w.server)
+			proxy.AddLatency(test.latency)
 			for _, pipelines := range []int{1, 3, 5} {
-				s.add(connect, pipelines, cfg)
+				edit := heardOn(pipelines)
+				for _, redis := range []rueidis.Client{w.server.Client(t, edit), proxy.Client(t, edit)} {
+					s.ways = append(s.ways, way{w.useOn(redis, cfg), redis})
+				}
 			}
-			s.rage(30, cancels)
+			s.rage(30, test.cancels)
 			s.settled()
 			require.Zero(t, s.failed.Load())
-			w.idle("gpu") // without a tombstone: every acquire was answered
-			n := w.reader().Look(keyspace.Sem, "gpu")
+			w.idle(w.name()) // without a tombstone: every call was answered
+			w.nothingLeft(s.ways[0].user)
+			n := w.reader().Look(w.kind, w.name())
 			require.Zero(t, n.Held)
 			require.Zero(t, n.Waiting)
 		})

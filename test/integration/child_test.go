@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -35,7 +38,6 @@ type spec struct {
 	Label     string
 	Locks     bool // it has locks instead of semaphores
 	Pools     bool // it has pools instead of semaphores
-	Leads     bool // it stands for election
 	Once      bool // it runs once in each period
 	Swarm     node.SwarmConfig
 	Busy      bool // no node: it only keeps a processor busy
@@ -44,12 +46,12 @@ type spec struct {
 // order is one thing for a child to do. All orders run at the same time.
 type order struct {
 	ID       int
-	Do       string // acquire, crowd, err, context, renew, release; see the other servants for theirs
+	Do       string // see the servants
 	Name     string // of the semaphore, lock or pool
 	Owner    string // for whom it is; "": nobody
 	Capacity int
 	Lease    time.Duration
-	NoRenew  bool          // of a lock
+	NoRenew  bool
 	By       time.Duration // for extend, and what a run takes
 	Count    int           // for crowd, hoard
 	Names    []string      // for add, remove
@@ -129,17 +131,9 @@ func obey(s spec) error {
 		return err
 	}
 	c := &servant{out: json.NewEncoder(os.Stdout)}
-	switch {
-	case s.Locks:
-		c.carryOut = newLockServant(n, s.Lease).carryOut
-	case s.Leads:
-		c.carryOut = newLeaderServant(n, s.Lease).carryOut
-	case s.Once:
+	c.carryOut = newHoldServant(n, s).carryOut
+	if s.Once {
 		c.carryOut = (&onceServant{n}).carryOut
-	case s.Pools:
-		c.carryOut = newPoolServant(n).carryOut
-	default:
-		c.carryOut = newPermitServant(n).carryOut
 	}
 	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	for {
@@ -164,63 +158,6 @@ func (c *servant) serve(o order) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	_ = c.out.Encode(a) // a parent that has gone does not read
-}
-
-// permitServant is a child that uses semaphores.
-type permitServant struct {
-	node *node.Node
-
-	mu      sync.Mutex
-	permits map[string]*semaphore.Permit // guarded by mu, by name
-}
-
-func newPermitServant(n *node.Node) *permitServant {
-	return &permitServant{node: n, permits: map[string]*semaphore.Permit{}}
-}
-
-func (c *permitServant) carryOut(ctx context.Context, o order, a *answer) error {
-	c.mu.Lock()
-	p := c.permits[o.Name]
-	c.mu.Unlock()
-	switch o.Do {
-	case "acquire":
-		return c.acquire(ctx, o, a)
-	case "crowd":
-		return c.crowd(ctx, o)
-	case "err":
-		return p.Err()
-	case "context":
-		if p.Context().Err() == nil {
-			return nil
-		}
-		return context.Cause(p.Context())
-	case "renew":
-		return p.Renew(ctx)
-	case "release":
-		return p.Release(ctx)
-	}
-	return fmt.Errorf("no such order: %q", o.Do)
-}
-
-func (c *permitServant) acquire(ctx context.Context, o order, a *answer) error {
-	p, err := semaphore.New(c.node, o.Name, o.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease})
-	if err != nil {
-		return err
-	}
-	a.Claim, a.Fence = p.ID(), p.Fence()
-	c.mu.Lock()
-	c.permits[o.Name] = p
-	c.mu.Unlock()
-	return nil
-}
-
-// crowd begins many acquires that nobody waits for.
-func (c *permitServant) crowd(ctx context.Context, o order) error {
-	sem := semaphore.New(c.node, o.Name, o.Capacity, nil)
-	for range o.Count {
-		go func() { _, _ = sem.Acquire(ctx, nil) }()
-	}
-	return nil
 }
 
 // child is a child process as its parent sees it.
@@ -310,7 +247,7 @@ func (c *child) hear(from <-chan answer) answer {
 	return answer{}
 }
 
-// acquire has the child take a permit.
+// acquire has the child take the name; the capacity is that of a semaphore.
 func (c *child) acquire(name string, capacity int) answer {
 	c.w.Helper()
 	a := c.ask(order{Do: "acquire", Name: name, Capacity: capacity})
@@ -357,4 +294,144 @@ func (c *child) kill() {
 func stopped(stat string) bool {
 	_, after, _ := strings.Cut(stat[strings.LastIndexByte(stat, ')'):], " ")
 	return strings.HasPrefix(after, "T")
+}
+
+// holdServant is a child that uses semaphores, locks or pools. It takes
+//
+//	acquire   what order.Name names
+//	crowd     begin order.Count acquires that nobody waits for
+//	err, context, renew, release   of what it has of order.Name
+//	node      the child's node
+//	swarm     start the swarm
+//	extend    a lock, by order.By
+//	hoard     take order.Count resources, and keep them without renewing
+//	add       resources, order.Names
+//	mix       hold again and again, with all that there is to do, and write each stay to the file order.Path
+//	die       end as by kill -9, in the midst of the next stay
+//	enough    end the mix
+type holdServant struct {
+	*locker // without locks in a child with something else
+
+	mu    sync.Mutex
+	holds map[string]berth.Hold // guarded by mu, by name
+	pools map[string]*pool      // guarded by mu, by name; nil in a child with something else
+
+	dies, done atomic.Bool
+}
+
+func newHoldServant(n *node.Node, s spec) *holdServant {
+	c := &holdServant{locker: &locker{Node: n}, holds: map[string]berth.Hold{}}
+	if s.Locks {
+		c.Locks = qlock.New(n, &qlock.Config{Lease: s.Lease})
+	} else if s.Pools {
+		c.pools = map[string]*pool{}
+	}
+	return c
+}
+
+// pool is the pool of an order. The first order of a pool says how it rests.
+func (c *holdServant) pool(o order) *pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pools[o.Name] == nil {
+		c.pools[o.Name] = poolOf(c.Node, o.Name, poolConfig{Cooldown: o.Rest})
+	}
+	return c.pools[o.Name]
+}
+
+// take takes what an order names.
+func (c *holdServant) take(ctx context.Context, o order) (h berth.Hold, err error) {
+	switch {
+	case c.Locks != nil:
+		h, err = c.Lock(ctx, o.Name, &qlock.LockOptions{Lease: o.Lease, NoRenew: o.NoRenew})
+	case c.pools != nil:
+		h, err = c.pool(o).Allocate(ctx, &allocator.AllocateOptions{Lease: o.Lease, NoRenew: o.NoRenew})
+	default:
+		s := semaphore.New(c.Node, o.Name, o.Capacity, nil)
+		h, err = s.Acquire(ctx, &semaphore.AcquireOptions{Lease: o.Lease, NoRenew: o.NoRenew})
+	}
+	return h, err
+}
+
+func (c *holdServant) carryOut(ctx context.Context, o order, a *answer) (err error) {
+	c.mu.Lock()
+	h := c.holds[o.Name]
+	c.mu.Unlock()
+	switch o.Do {
+	case "acquire":
+		return c.acquire(ctx, o, a)
+	case "crowd":
+		for range o.Count {
+			go func() { _, _ = c.take(ctx, o) }()
+		}
+	case "err":
+		return h.Err()
+	case "context":
+		if h.Context().Err() != nil {
+			return context.Cause(h.Context())
+		}
+	case "renew":
+		return h.Renew(ctx)
+	case "release":
+		return h.Release(ctx)
+	case "extend":
+		return h.(*qlock.Lock).Extend(ctx, o.By)
+	case "swarm":
+		return c.Swarm().Start(ctx)
+	case "node":
+		a.Node = c.ID()
+	case "hoard":
+		return hoard(ctx, c.pool(o), o.Count)
+	case "add":
+		_, err = c.pool(o).Add(ctx, o.Names, nil)
+	case "mix":
+		return c.mix(ctx, o)
+	case "die":
+		c.dies.Store(true)
+	case "enough":
+		c.done.Store(true)
+	default:
+		return fmt.Errorf("no such order: %q", o.Do)
+	}
+	return err
+}
+
+func (c *holdServant) acquire(ctx context.Context, o order, a *answer) error {
+	h, err := c.take(ctx, o)
+	if err != nil {
+		return err
+	}
+	a.Claim, a.Fence, a.Node = h.ID(), h.Fence(), c.ID()
+	c.mu.Lock()
+	c.holds[o.Name] = h
+	c.mu.Unlock()
+	return nil
+}
+
+// hoard takes many resources at once. Nothing renews them.
+func hoard(ctx context.Context, p *pool, many int) error {
+	const workers = 64
+	errs := make([]error, workers)
+	var left atomic.Int64
+	left.Store(int64(many))
+	var all sync.WaitGroup
+	for i := range workers {
+		all.Go(func() {
+			for errs[i] == nil && left.Add(-1) >= 0 {
+				_, errs[i] = p.TryAllocate(ctx, &allocator.AllocateOptions{NoRenew: true})
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// member starts a child with a part in a swarm, which holds the door for an hour, without renewing it.
+func (w *world) member() (c *child, held answer) {
+	w.Helper()
+	c = w.spawnAs(spec{Locks: true, Swarm: inSwarm()})
+	require.Empty(w, c.ask(order{Do: "swarm"}).Err)
+	held = c.ask(order{Do: "acquire", Name: door, Lease: time.Hour, NoRenew: true})
+	require.Empty(w, held.Err)
+	return c, held
 }

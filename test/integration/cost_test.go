@@ -33,37 +33,23 @@ func (w *world) busy(ops *node.Operator) {
 	}
 }
 
-// cost is how many scripts a step has cost.
-func (w *world) cost(step func()) int {
-	w.Helper()
-	before := w.runs()
-	step()
-	return w.runs() - before
-}
-
-// However many wait, one connection more at the most brings their wake-ups. In RESP 2 it
-// can do nothing else.
+// However many wait, one connection more at the most brings their wake-ups. Of RESP 2 pkg/semaphore has it.
 func TestWaitersOpenAtMostOneConnection(t *testing.T) {
-	t.Parallel()
-	for name, old := range map[string]bool{"RESP 2": true, "RESP 3": false} {
-		t.Run(name, func(t *testing.T) {
-			w := private(t)
-			n := w.node(node.Config{}, func(o *rueidis.ClientOption) { o.AlwaysRESP2 = old })
-			s := w.sem(n, "gpu", 1)
-			w.busy(n.Operator())
-			before := w.connections()
-			p := w.take(s, nil)
-			var waits []*taking
-			for range 50 {
-				waits = append(waits, w.begin(s, nil))
-			}
-			w.Await("all wait", func() bool { return w.waiting("gpu") == len(waits) })
-			w.subscribed(n)
-			require.LessOrEqual(t, w.connections()-before, 1)
-			require.NoError(t, p.Release(w.Within(patience)))
-			w.drainPermits(waits)
-		})
+	w := private(t)
+	n := w.node(node.Config{})
+	s := w.sem(n, "gpu", 1)
+	w.busy(n.Operator())
+	before := w.number("clients", "connected_clients")
+	p := w.take(s, nil)
+	var waits []*taking
+	for range 50 {
+		waits = append(waits, w.begin(s, nil))
 	}
+	w.Await("all wait", func() bool { return w.waiting("gpu") == len(waits) })
+	w.subscribed(n)
+	require.LessOrEqual(t, w.number("clients", "connected_clients")-before, 1)
+	w.release(p)
+	drain(w, waits)
 }
 
 // trips counts how often a client on one connection has waited for the server.

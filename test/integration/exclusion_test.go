@@ -262,7 +262,7 @@ func (x *exclusion) kill(i int) {
 // goOn waits until all workers together have ended so many operations, by their last records.
 func (x *exclusion) goOn(until int64) {
 	x.Helper()
-	x.awaitFor(3*time.Minute, "the operations go on", func() bool { return x.operations() >= until })
+	x.Await("the operations go on", func() bool { return x.operations() >= until })
 }
 
 func (x *exclusion) operations() (all int64) {
@@ -352,7 +352,7 @@ func (w *world) exclusive(all []stay) {
 
 func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	const processes, kills, rounds = 16, 3, 3
-	w := privateLocks(t)
+	w := private(t).of(keyspace.Lock)
 	operations := int64(2 * 1000 * amount.Times()) // of each stay its beginning and its end
 	x := w.exclusion(processes, 2*time.Second)
 	for round := range int64(rounds) {
@@ -373,8 +373,7 @@ var stormResources = numbered(8)
 
 func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	const steady, vanishing, operations, every = 8, 2, 8000, 500
-	w := private(t)
-	w.kind = keyspace.Pool
+	w := private(t).of(keyspace.Pool)
 	p := w.pool(node.Config{})
 	w.add(p, stormResources...)
 	x := w.exclusion(steady+vanishing, 2*time.Second)
@@ -396,16 +395,4 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	})
 	w.tombstones(proxies)
 	w.allFree(p, len(stormResources))
-}
-
-// awaitFor is Await with a limit of its own.
-func (w *world) awaitFor(limit time.Duration, what string, cond func() bool) {
-	w.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(limit); !cond(); <-tick.C {
-		if time.Now().After(end) {
-			require.FailNow(w, "waited too long", "until %s", what)
-		}
-	}
 }

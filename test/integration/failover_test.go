@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,52 +14,33 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
 
 // kinds are the primitives, of each of which a test has one name, where one can hold at a time.
 var kinds = []string{"sem", "lock", "pool"}
 
-// the begins the name of the semaphore, the lock and the pool that tests have; another one's begins with free.
-const the, free = "the-", "free-"
+func name(kind string) string { return "the-" + kind }
 
-func name(kind string) string { return the + kind }
-
-// byKind is how a process asks for the name of each kind.
-type byKind struct{ take, try map[string]ask }
-
-func byKindOf(n *node.Node, begin string, lease time.Duration) byKind {
-	sem, locks, lock := semaphore.New(n, begin+"sem", 1, nil), qlock.New(n, &qlock.Config{Lease: lease}), begin+"lock"
-	pool := allocator.New(n, begin+"pool", allocator.PoolConfig[string]{})
-	return byKind{
-		take: map[string]ask{
-			"sem":  forPermit(sem),
-			"lock": func(ctx context.Context) (berth.Hold, error) { return locks.Lock(ctx, lock, nil) },
-			"pool": func(ctx context.Context) (berth.Hold, error) { return pool.Allocate(ctx, nil) },
-		},
-		try: map[string]ask{
-			"sem":  func(ctx context.Context) (berth.Hold, error) { return sem.TryAcquire(ctx, nil) },
-			"lock": func(ctx context.Context) (berth.Hold, error) { return locks.TryLock(ctx, lock, nil) },
-			"pool": func(ctx context.Context) (berth.Hold, error) { return pool.TryAllocate(ctx, nil) },
-		},
+// usersOf is how a node uses the name of each kind.
+func usersOf(n *node.Node, lease time.Duration) map[string]*user {
+	users := map[string]*user{}
+	for _, kind := range kinds {
+		users[kind] = userOf(n, keyspace.Kind(kind), name(kind), 1, lease, poolConfig{})
 	}
+	return users
 }
 
-// fills puts the one resource into the pools, and closes the node.
+// fills puts the one resource into the pool, and closes the node.
 func fills(p testkit.Patient, redis rueidis.Client, ns string) {
 	p.Helper()
 	n, err := node.New(redis, node.Config{Namespace: ns, Retry: heard})
 	require.NoError(p, err)
-	for _, begin := range []string{the, free} {
-		pool := allocator.New(n, begin+"pool", allocator.PoolConfig[string]{})
-		_, err := pool.Add(p.Within(patience), []string{"only"}, nil)
-		require.NoError(p, err)
-	}
+	_, err = poolOf(n, name("pool"), poolConfig{}).Add(p.Within(patience), []string{"only"}, nil)
+	require.NoError(p, err)
 	require.NoError(p, n.Close(p.Within(patience)))
 }
 
@@ -70,7 +50,7 @@ type waits = map[string][]*testkit.Call[berth.Hold]
 // failoverWorld is the names of all kinds on a topology.
 type failoverWorld struct {
 	testkit.Patient
-	byKind
+	users map[string]*user
 	d     *harness.Deployment
 	ns    string
 	lease time.Duration
@@ -89,7 +69,7 @@ func newFailoverWorld(t *testing.T, d *harness.Deployment, lease time.Duration) 
 	n, err := node.New(d.Client(t), node.Config{Namespace: w.ns, Lease: lease, Observer: watch, Retry: heard})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.Close(w.Within(patience))) })
-	w.byKind = byKindOf(n, the, lease)
+	w.users = usersOf(n, lease)
 	fills(w.Patient, d.Client(t), w.ns)
 	return w
 }
@@ -99,7 +79,7 @@ func (w *failoverWorld) hold() map[string]berth.Hold {
 	w.Helper()
 	held := map[string]berth.Hold{}
 	for _, kind := range kinds {
-		p, err := w.take[kind](w.Within(patience))
+		p, err := w.users[kind].claim(w.Within(patience))
 		require.NoError(w, err, kind)
 		held[kind] = p
 	}
@@ -112,7 +92,7 @@ func (w *failoverWorld) queue(n int) waits {
 	waiters := waits{}
 	for range n {
 		for _, kind := range kinds {
-			q := testkit.Begin(w.Context(), w.take[kind]) // for as long as the faults last
+			q := testkit.Begin(w.Context(), w.users[kind].claim) // for as long as the faults last
 			waiters[kind] = append(waiters[kind], q)
 			w.Signalled("the claim to stand in line", w.line)
 		}
@@ -318,11 +298,9 @@ func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 		w.Signalled(kind+" to be lost", held[kind].Done())
 		require.ErrorIs(t, held[kind].Err(), berth.ErrLost, kind)
 		// Of those who stood in line the first to ask again is granted, see law 9.
-		q := w.whoever(waiters[kind])
-		require.NoError(t, q.Err, kind)
-		require.Greater(t, q.Got.Fence(), held[kind].Fence(), kind)
-		waiters[kind] = slices.DeleteFunc(waiters[kind], func(other *testkit.Call[berth.Hold]) bool { return other == q })
-		first[kind] = q.Got
+		i, h := firstOf(w.Patient, waiters[kind])
+		require.Greater(t, h.Fence(), held[kind].Fence(), kind)
+		first[kind], waiters[kind] = h, slices.Delete(waiters[kind], i, i+1)
 	}
 	w.d.SetClock(t, -time.Hour)
 	w.beat(first)
@@ -330,19 +308,6 @@ func TestTheServersClockIsSetForwardAndBack(t *testing.T) {
 		waiters[kind] = append(waiters[kind], later...)
 	}
 	w.serve(first, waiters)
-}
-
-// whoever waits for the first of them that is granted.
-func (w *failoverWorld) whoever(waiters []*testkit.Call[berth.Hold]) (first *testkit.Call[berth.Hold]) {
-	w.Helper()
-	w.Await("somebody of the line is granted", func() bool {
-		i := slices.IndexFunc(waiters, (*testkit.Call[berth.Hold]).Over)
-		if i >= 0 {
-			first = waiters[i]
-		}
-		return i >= 0
-	})
-	return first
 }
 
 // beat lets pass the time of a heartbeat, in which nothing may happen to what is held.

@@ -24,8 +24,7 @@ import (
 // goes on to do so when a little is freed.
 func (w *world) fill() {
 	w.Helper()
-	used, err := strconv.Atoi(w.info("memory", "used_memory"))
-	require.NoError(w, err)
+	used := w.number("memory", "used_memory")
 	w.do("CONFIG", "SET", "maxmemory", strconv.Itoa(used+4<<20))
 	junk := strings.Repeat("x", 64<<10)
 	var full error
@@ -119,45 +118,52 @@ func (f *house) heartbeats(h berth.Hold) {
 
 // ofAll are of all kinds.
 var ofAll = things{
-	"an acquire is refused, and changes nothing": func(f *house) func() {
+	"a name that is idle": func(f *house) func() {
 		return func() {
 			before := f.dumpsOf(f.name())
-			for _, ask := range []asking[berth.Hold]{f.here.take, f.here.try} {
+			for _, ask := range []func(context.Context, terms) (berth.Hold, error){f.here.take, f.here.try} {
 				_, err := ask(f.Within(patience), terms{})
 				f.refused(err)
-				require.Equal(f, before, f.dumpsOf(f.name()), "it left something")
+				require.Equal(f, before, f.dumpsOf(f.name()), "an acquire left something")
 			}
+			f.orFull(f.ops.Pause(f.Within(patience), f.kind, f.name(), time.Minute, "full"))
+			f.orFull(f.ops.Unpause(f.Within(patience), f.kind, f.name()))
 		}
 	},
-	"an acquire is refused in a name that is in use": func(f *house) func() {
+	"a name that is in use": func(f *house) func() {
 		h, q := f.waits(terms{})
+		asked := h.Wanted() // its node listens from here on
 		return func() {
-			for _, ask := range []asking[berth.Hold]{f.here.take, f.here.try} {
+			for _, ask := range []func(context.Context, terms) (berth.Hold, error){f.here.take, f.here.try} {
 				_, err := ask(f.Within(patience), terms{})
 				require.ErrorIs(f, err, berth.ErrNotAcquired)
 				v := f.whole(f.name())
 				require.Len(f, v.holds, 1)
 				require.Len(f, v.alive, 1)
 			}
-			f.handsOn(h, q)
-		}
-	},
-	"heartbeats keep holds and waiters": func(f *house) func() {
-		h, q := f.waits(terms{})
-		return func() {
 			f.heartbeats(h)
 			require.NoError(f, h.Err())
 			require.False(f, q.Over())
 			f.whole(f.name())
-			f.handsOn(h, q)
+			_, err := f.ops.Want(f.Within(patience), f.target(h))
+			require.NoError(f, err)
+			f.Signalled("the holder to hear", asked)
+			f.whole(f.name())
+			_, err = f.ops.Release(f.Within(patience), f.target(h))
+			require.NoError(f, err)
+			f.release(q.Wait(f.world))
+			f.ended(h, berth.ErrReleased)
 		}
 	},
-	"a fixed lease is renewed": func(f *house) func() {
+	"a fixed lease is renewed, and wanted back, or that is refused": func(f *house) func() {
 		h := f.hold(f.here, terms{NoRenew: true, Lease: time.Minute})
 		before := f.deadline(h)
 		return func() {
 			require.NoError(f, h.Renew(f.Within(patience)))
 			require.Greater(f, f.deadline(h), before)
+			_, err := f.ops.Want(f.Within(patience), f.target(h))
+			f.orFull(err)
+			require.NoError(f, h.Renew(f.Within(patience)))
 			f.release(h)
 		}
 	},
@@ -191,35 +197,6 @@ var ofAll = things{
 			f.release(q.Wait(f.world))
 		}
 	},
-	"an operator releases": func(f *house) func() {
-		h, q := f.waits(terms{})
-		return func() {
-			_, err := f.ops.Release(f.Within(patience), f.target(h))
-			require.NoError(f, err)
-			f.release(q.Wait(f.world))
-			f.ended(h, berth.ErrReleased)
-		}
-	},
-	"a hold is wanted back": func(f *house) func() {
-		h, q := f.waits(terms{})
-		asked := h.Wanted() // its node listens from here on
-		return func() {
-			_, err := f.ops.Want(f.Within(patience), f.target(h))
-			require.NoError(f, err)
-			f.Signalled("the holder to hear", asked)
-			f.whole(f.name())
-			f.handsOn(h, q)
-		}
-	},
-	"a hold for which nobody waits is wanted back, or that is refused": func(f *house) func() {
-		h := f.hold(f.here, terms{})
-		return func() {
-			_, err := f.ops.Want(f.Within(patience), f.target(h))
-			f.orFull(err)
-			require.NoError(f, h.Renew(f.Within(patience)))
-			f.release(h)
-		}
-	},
 	"a name is paused and that is ended": func(f *house) func() {
 		h, q := f.waits(terms{})
 		return func() {
@@ -229,12 +206,6 @@ var ofAll = things{
 			require.False(f, q.Over())
 			require.NoError(f, f.ops.Unpause(f.Within(patience), f.kind, f.name()))
 			f.release(q.Wait(f.world))
-		}
-	},
-	"an idle name is paused, or that is refused": func(f *house) func() {
-		return func() {
-			f.orFull(f.ops.Pause(f.Within(patience), f.kind, f.name(), time.Minute, "full"))
-			f.orFull(f.ops.Unpause(f.Within(patience), f.kind, f.name()))
 		}
 	},
 	"a pause ends by itself": func(f *house) func() {
@@ -280,16 +251,6 @@ var ofOne = map[keyspace.Kind]things{
 				f.release(l)
 			}
 		},
-		"heartbeats keep the entries of an owner": func(f *house) func() {
-			l, inner := f.entries(0)
-			return func() {
-				f.heartbeats(l)
-				require.NoError(f, l.Err())
-				require.NoError(f, inner.Err())
-				f.whole(door)
-				f.release(l, inner)
-			}
-		},
 		"a lease is extended": func(f *house) func() {
 			l := f.lockFor(f.here.locks, "", &qlock.LockOptions{NoRenew: true, Lease: time.Minute})
 			return func() {
@@ -324,10 +285,14 @@ var ofOne = map[keyspace.Kind]things{
 				f.release(q.Wait(f.world))
 			}
 		},
-		"an operator releases all entries": func(f *house) func() {
+		"heartbeats keep the entries of an owner, and an operator releases them": func(f *house) func() {
 			l, inner := f.entries(0)
 			q := f.holdQueue(f.there, terms{}, 1)
 			return func() {
+				f.heartbeats(l)
+				require.NoError(f, l.Err())
+				require.NoError(f, inner.Err())
+				f.whole(door)
 				count, err := f.ops.Release(f.Within(patience), berth.Target{Kind: keyspace.Lock, Name: door})
 				require.NoError(f, err)
 				require.Equal(f, 2, count)
@@ -338,7 +303,7 @@ var ofOne = map[keyspace.Kind]things{
 		},
 	},
 	keyspace.Pool: {
-		"adding is refused, and changes nothing": func(f *house) func() {
+		"adding and replacing are refused, and change no resource": func(f *house) func() {
 			return func() {
 				before := f.dumpsOf(proxies)
 				_, many := f.here.pool.Add(f.Within(patience), numbered(300), nil)
@@ -347,12 +312,7 @@ var ofOne = map[keyspace.Kind]things{
 					require.ErrorContains(f, err, "the server is full")
 				}
 				require.Equal(f, before, f.dumpsOf(proxies))
-			}
-		},
-		// It begins, which only the state knows of, and goes no further.
-		"replacing is refused, and changes no resource": func(f *house) func() {
-			return func() {
-				before := f.dumpsOf(proxies)
+				// It begins, which only the state knows of, and goes no further.
 				_, err := f.here.pool.Replace(f.Within(patience), []string{"other"}, nil)
 				require.ErrorContains(f, err, "the server is full")
 				require.Equal(f, before[1:], f.dumpsOf(proxies)[1:])
@@ -579,7 +539,7 @@ func TestLanesOfAFullServer(t *testing.T) {
 
 // A swarm lives on where nothing may grow, and ends what dead nodes hold.
 func TestASwarmOnAFullServer(t *testing.T) {
-	w := privateLocks(t)
+	w := private(t).of(keyspace.Lock)
 	s := w.swarmed()
 	w.fill()
 	w.pass(zombie + zombie/4) // more than a node lives on without a probe
@@ -617,7 +577,9 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 	w.forget(w.name())
 	q.lost()
 	w.pass(safe / 2) // heartbeats
-	require.Empty(t, w.keys())
+	keys, err := w.do("KEYS", w.ns+":sem:*").AsStrSlice()
+	require.NoError(t, err)
+	require.Empty(t, keys)
 	for _, q := range q.waits {
 		require.False(t, q.Over(), "a wait ended: %v", q.Err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
@@ -18,7 +19,7 @@ var holdsFor = flag.Duration("holds.for", 0,
 	"how long TestHoldsOfManyNamesAreAllKept keeps 10 000 holds with a lease of 5 s, beside four busy loops; 0: fewer ones, for a few renewals")
 
 func TestHoldsOfManyNamesAreAllKept(t *testing.T) {
-	w := privateLocks(t)
+	w := private(t).of(keyspace.Lock)
 	// Of these no pause of the machine ends one, though a busy one takes long to begin and to end as many.
 	many, lease, during, loops := 1000, 3*safe, time.Duration(0), 0
 	if *holdsFor > 0 {

@@ -33,17 +33,24 @@ func (w *world) inspector(redis rueidis.Client) *inspect.Reader {
 	return look
 }
 
-// sent returns the first words, in lower case, of the commands that f has the reading user send, as MONITOR shows them.
-func (w *world) sent(f func()) (verbs []string) {
+// monitored reads what MONITOR shows from now on.
+func (w *world) monitored() *bufio.Scanner {
 	w.Helper()
 	watching, err := net.Dial("tcp", w.server.Addr)
 	require.NoError(w, err)
-	defer func() { _ = watching.Close() }()
+	w.Cleanup(func() { _ = watching.Close() })
 	require.NoError(w, watching.SetReadDeadline(time.Now().Add(patience)))
 	_, err = watching.Write([]byte("MONITOR\r\n"))
 	require.NoError(w, err)
-	monitored := bufio.NewScanner(watching)
-	require.True(w, monitored.Scan())
+	shown := bufio.NewScanner(watching)
+	require.True(w, shown.Scan())
+	return shown
+}
+
+// sent returns the first words, in lower case, of the commands that f has the reading user send, as MONITOR shows them.
+func (w *world) sent(f func()) (verbs []string) {
+	w.Helper()
+	monitored := w.monitored()
 	f()
 	list, err := w.do("CLIENT", "LIST").ToString()
 	require.NoError(w, err)
@@ -193,15 +200,13 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 		"cluster":            {harness.Cluster, []string{"+cluster|slots", "+cluster|shards", "+asking"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, ns := test.deploy(t), harness.Namespace(t)
+			d := test.deploy(t)
+			w := onAll(t, d)
 			var user func(*rueidis.ClientOption)
 			for _, server := range d.Servers() {
-				user = server.ReadingUser(t, ns, test.more...)
+				user = server.ReadingUser(t, w.ns, test.more...)
 			}
-			space, err := keyspace.New(ns)
-			require.NoError(t, err)
-			w := &world{Patient: testkit.RealTime(t), admin: d.Client(t), ns: ns, space: space, kind: keyspace.Sem}
-			gpu := w.sem(w.nodeOn(d.Client(t), node.Config{Namespace: ns, Lease: time.Minute}), "gpu", 1)
+			gpu := w.sem(w.nodeOn(d.Client(t), node.Config{}), "gpu", 1)
 			w.take(gpu, nil)
 			w.queue(gpu, nil, 1)
 			redis := d.Client(t, user, func(o *rueidis.ClientOption) { o.ReplicaOnly = test.replica })
@@ -236,31 +241,26 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 
 // The names of a circle lie on different servers of a Cluster.
 func TestACircleOverServersOfACluster(t *testing.T) {
-	t.Parallel()
-	d, p := harness.Cluster(t), testkit.RealTime(t)
-	ns, ctx := harness.Namespace(t), p.Within(5*patience)
+	w, d := cluster(t)
+	ctx := w.Within(5 * patience)
 	first, second := "first", ""
 	for n := 0; second == ""; n++ {
 		if name := fmt.Sprint("second-", n); d.Master(t, "{"+name+"}").Addr != d.Master(t, "{"+first+"}").Addr {
 			second = name
 		}
 	}
-	n, err := node.New(d.Client(t), node.Config{Namespace: ns, Lease: time.Minute, CallTimeout: calls, Retry: heard})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = n.Close(p.Within(patience)) })
-	locks := qlock.New(n, &qlock.Config{Lease: time.Minute})
+	locks := w.lockerOn(d.Client(t), node.Config{})
 	wait := func(name, owner string) *testkit.Call[*qlock.Lock] {
 		return testkit.Begin(berth.WithOwner(ctx, owner), func(ctx context.Context) (*qlock.Lock, error) {
 			return locks.Lock(ctx, name, nil)
 		})
 	}
-	held := [2]*qlock.Lock{wait(first, "ann").Wait(p), wait(second, "bob").Wait(p)}
+	held := [2]*qlock.Lock{wait(first, "ann").Wait(w), wait(second, "bob").Wait(w)}
 	<-time.After(2 * time.Millisecond) // they hold before they wait
 	ann, bob := wait(second, "ann"), wait(first, "bob")
-	look, err := inspect.New(d.Client(t), inspect.Config{Namespace: ns, CallTimeout: calls})
-	require.NoError(t, err)
+	look := w.inspector(d.Client(t))
 	var circles []inspect.Circle
-	p.Await("the registry knows the names", func() bool {
+	w.Await("the registry knows the names", func() bool {
 		found, err := look.Circles(ctx, inspect.CircleOptions{Within: patience})
 		require.NoError(t, err)
 		require.Empty(t, found.Problems)
@@ -271,10 +271,9 @@ func TestACircleOverServersOfACluster(t *testing.T) {
 	require.Equal(t, "owner", circles[0].By)
 	require.Len(t, circles[0].Links, 2)
 	require.Len(t, circles[0].Release, 1)
-	require.NoError(t, held[1].Release(ctx))
-	require.NoError(t, ann.Wait(p).Release(ctx))
-	require.NoError(t, held[0].Release(ctx))
-	require.NoError(t, bob.Wait(p).Release(ctx))
+	w.release(held[1])
+	w.release(ann.Wait(w), held[0])
+	w.release(bob.Wait(w))
 }
 
 // durations are what of a sentence depends on the machine.
@@ -283,10 +282,10 @@ var durations = regexp.MustCompile(`\b\d+(\.\d+)?(ms|s)\b|\b\d+m\d\ds\b|\b\d+h\d
 // explains fails unless that is said of the semaphore "gpu" by who asks there, with T for each duration.
 func (w *world) explains(redis rueidis.Client, says string, codes ...inspect.Code) inspect.Explanation {
 	w.Helper()
-	look, err := inspect.New(redis, inspect.Config{Namespace: w.ns, CallTimeout: calls})
-	require.NoError(w, err)
+	look := w.inspector(redis)
 	var e inspect.Explanation
 	w.Await("its trips are made within a second", func() bool {
+		var err error
 		e, err = look.Explain(w.Within(patience), keyspace.Sem, "gpu", "")
 		require.NoError(w, err)
 		return !e.Moving

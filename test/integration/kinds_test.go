@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,9 +33,7 @@ func overKinds(t *testing.T, start func(*testing.T) *world, run func(w *world)) 
 	t.Helper()
 	for kind := range contended {
 		t.Run(string(kind), func(t *testing.T) {
-			w := start(t)
-			w.kind = kind
-			run(w)
+			run(start(t).of(kind))
 		})
 	}
 }
@@ -51,14 +51,17 @@ type terms struct {
 	Priority       int
 }
 
-// user is a process that uses the contended name.
+// user is a process that uses a name.
 type user struct {
 	*node.Node
-	take, try asking[berth.Hold]
+	take, try func(context.Context, terms) (berth.Hold, error)
 	resume    func(context.Context, berth.Token) (berth.Hold, error)
 	locks     *locker // where the kind is that of locks
 	pool      *pool   // where it is that of pools
 }
+
+// claim is a take without options.
+func (u *user) claim(ctx context.Context) (berth.Hold, error) { return u.take(ctx, terms{}) }
 
 // use returns a user on a connection of its own.
 func (w *world) use(cfg node.Config, edits ...func(*rueidis.ClientOption)) *user {
@@ -77,52 +80,43 @@ func (w *world) useOn(redis rueidis.Client, cfg node.Config) *user {
 }
 
 // useFrom is useOn with a configuration for a pool, which may fill it.
-func (w *world) useFrom(redis rueidis.Client, cfg node.Config, of poolConfig) (u *user) {
+func (w *world) useFrom(redis rueidis.Client, cfg node.Config, of poolConfig) *user {
 	w.Helper()
-	switch w.kind {
-	case keyspace.Lock:
-		c := w.lockerOn(redis, cfg)
-		ask := func(call func(context.Context, string, *qlock.LockOptions) (*qlock.Lock, error)) asking[*qlock.Lock] {
-			return func(ctx context.Context, o terms) (*qlock.Lock, error) {
-				return call(ctx, door, &qlock.LockOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority})
-			}
-		}
-		u = userOf(c.Node, ask(c.Lock), ask(c.TryLock), c.Resume)
-		u.locks = c
-	case keyspace.Pool:
-		p := w.proxies(w.nodeOn(redis, cfg), of)
-		ask := func(call func(context.Context, *allocator.AllocateOptions) (*allocation, error)) asking[*allocation] {
-			return func(ctx context.Context, o terms) (*allocation, error) {
-				return call(ctx, &allocator.AllocateOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority})
-			}
-		}
-		u = userOf(p.node, ask(p.Allocate), ask(p.TryAllocate), p.Resume)
-		u.pool = p
-	default:
-		n := w.nodeOn(redis, cfg)
-		s := w.sem(n, w.name(), 1)
-		ask := func(call func(context.Context, *semaphore.AcquireOptions) (*semaphore.Permit, error)) asking[*semaphore.Permit] {
-			return func(ctx context.Context, o terms) (*semaphore.Permit, error) {
-				return call(ctx, &semaphore.AcquireOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority})
-			}
-		}
-		u = userOf(n, ask(s.Acquire), ask(s.TryAcquire), s.Resume)
-	}
-	return u
+	return userOf(w.nodeOn(redis, cfg), w.kind, w.name(), max(1, w.capacity), cmp.Or(cfg.Lease, time.Minute), of)
 }
 
-// asking is how a user asks for a hold of its kind.
-type asking[H berth.Hold] func(context.Context, terms) (H, error)
-
-func userOf[H berth.Hold](n *node.Node, take, try asking[H], resume func(context.Context, berth.Token) (H, error)) *user {
-	return &user{
-		Node: n,
-		take: func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(take(ctx, o)) },
-		try:  func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(try(ctx, o)) },
-		resume: func(ctx context.Context, token berth.Token) (berth.Hold, error) {
-			return asHold(resume(ctx, token))
-		},
+// userOf is how a node uses a name. The capacity is that of a semaphore.
+func userOf(n *node.Node, kind keyspace.Kind, name string, capacity int, lease time.Duration, of poolConfig) *user {
+	u := &user{Node: n}
+	switch kind {
+	case keyspace.Lock:
+		l := &locker{n, qlock.New(n, &qlock.Config{Lease: lease})}
+		opts := func(o terms) *qlock.LockOptions {
+			return &qlock.LockOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority}
+		}
+		u.locks = l
+		u.take = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(l.Lock(ctx, name, opts(o))) }
+		u.try = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(l.TryLock(ctx, name, opts(o))) }
+		u.resume = func(ctx context.Context, token berth.Token) (berth.Hold, error) { return asHold(l.Resume(ctx, token)) }
+	case keyspace.Pool:
+		p := poolOf(n, name, of)
+		opts := func(o terms) *allocator.AllocateOptions {
+			return &allocator.AllocateOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority}
+		}
+		u.pool = p
+		u.take = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(p.Allocate(ctx, opts(o))) }
+		u.try = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(p.TryAllocate(ctx, opts(o))) }
+		u.resume = func(ctx context.Context, token berth.Token) (berth.Hold, error) { return asHold(p.Resume(ctx, token)) }
+	default:
+		s := semaphore.New(n, name, capacity, nil)
+		opts := func(o terms) *semaphore.AcquireOptions {
+			return &semaphore.AcquireOptions{Lease: o.Lease, MaxHold: o.MaxHold, NoRenew: o.NoRenew, Priority: o.Priority}
+		}
+		u.take = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(s.Acquire(ctx, opts(o))) }
+		u.try = func(ctx context.Context, o terms) (berth.Hold, error) { return asHold(s.TryAcquire(ctx, opts(o))) }
+		u.resume = func(ctx context.Context, token berth.Token) (berth.Hold, error) { return asHold(s.Resume(ctx, token)) }
 	}
+	return u
 }
 
 // asHold is a handle as the hold that it is, nil where there is none.
@@ -190,7 +184,7 @@ func (w *world) target(h berth.Hold) berth.Target {
 }
 
 // firstOf waits for the first of several calls.
-func firstOf[H any](w *world, waits []*testkit.Call[H]) (i int, got H) {
+func firstOf[H any](w testkit.Patient, waits []*testkit.Call[H]) (i int, got H) {
 	w.Helper()
 	w.Await("one has it", func() bool {
 		i = slices.IndexFunc(waits, (*testkit.Call[H]).Over)
@@ -236,19 +230,9 @@ func (w *world) pass(d time.Duration) {
 	<-time.After(d)
 }
 
-// sharedLocks is a world of locks on the server that tests share.
-func sharedLocks(t *testing.T) *world {
-	t.Helper()
-	w := shared(t)
-	w.kind = keyspace.Lock
-	return w
-}
-
-// privateLocks is a world of locks on a server for this test alone.
-func privateLocks(t *testing.T, args ...string) *world {
-	t.Helper()
-	w := private(t, args...)
-	w.kind = keyspace.Lock
+// of is the world of a kind.
+func (w *world) of(kind keyspace.Kind) *world {
+	w.kind = kind
 	return w
 }
 
@@ -280,8 +264,128 @@ func (w *world) lockFor(c *locker, owner string, opts *qlock.LockOptions) *qlock
 	return l
 }
 
-// unlock releases a lock.
-func (w *world) unlock(l *qlock.Lock) {
+// proxies is the pool of tests that need only one.
+const proxies = "proxies"
+
+type (
+	poolConfig = allocator.PoolConfig[string]
+	allocation = allocator.Allocation[string]
+)
+
+// pool is a pool as one node sees it, with the calls for operators.
+type pool struct {
+	*allocator.Pool[string]
+	node *node.Node
+	ops  *allocator.Operator
+}
+
+// proxies is the pool as the node sees it.
+func (w *world) proxies(n *node.Node, cfg poolConfig) *pool { return poolOf(n, proxies, cfg) }
+
+func poolOf(n *node.Node, name string, cfg poolConfig) *pool {
+	return &pool{allocator.New(n, name, cfg), n, allocator.NewOperator(n)}
+}
+
+// pool is the pool on a node and a connection of its own.
+func (w *world) pool(cfg node.Config) *pool {
 	w.Helper()
-	w.release(l)
+	return w.proxies(w.node(cfg), poolConfig{})
+}
+
+// add puts resources into the pool.
+func (w *world) add(p *pool, resources ...string) {
+	w.Helper()
+	change, err := p.Add(w.Within(patience), resources, nil)
+	require.NoError(w, err)
+	require.Len(w, resources, change.Added+change.Kept)
+}
+
+// numbered are so many names of resources.
+func numbered(many int) []string {
+	all := make([]string, many)
+	for i := range all {
+		all[i] = "r" + strconv.Itoa(i)
+	}
+	return all
+}
+
+// allocate takes a resource, and fails the test if that takes too long.
+func (w *world) allocate(p *pool, opts *allocator.AllocateOptions) *allocation {
+	w.Helper()
+	a, err := p.Allocate(w.Within(patience), opts)
+	require.NoError(w, err)
+	return a
+}
+
+// allocateQueue begins an allocation, and returns when so many wait on the server.
+func (w *world) allocateQueue(p *pool, opts *allocator.AllocateOptions, waiting int) *testkit.Call[*allocation] {
+	w.Helper()
+	q := testkit.Begin(w.Within(2*patience), func(ctx context.Context) (*allocation, error) { return p.Allocate(ctx, opts) })
+	w.awaitInLine(proxies, waiting, q.Over)
+	return q
+}
+
+// inspected checks that the pool is whole, and that nothing of it is lost.
+func (w *world) inspected(p *pool) allocator.Inspection {
+	w.Helper()
+	found, err := p.ops.Inspect(w.Within(patience), p.Name())
+	require.NoError(w, err)
+	require.Empty(w, found.Problems)
+	require.Equal(w, found.Resources, found.Free+found.Leased+found.Resting, "%+v", found)
+	return found
+}
+
+// allFree checks that nobody holds or waits, and that so many resources are free and
+// none are anything else.
+func (w *world) allFree(p *pool, many int) {
+	w.Helper()
+	w.swept(p.Name())
+	s := w.inspected(p)
+	require.Equal(w, allocator.Inspection{Resources: many, Free: many, Bindings: s.Bindings}, s)
+	w.idle(p.Name())
+}
+
+// itemsKey, freeKey and bindingsKey are the keys that only pools have.
+func (w *world) itemsKey(name string) string { return w.space.Key(w.kind, name, keyspace.ItemsPart) }
+
+func (w *world) freeKey(name string) string { return w.space.Key(w.kind, name, keyspace.FreePart) }
+
+func (w *world) bindingsKey(name string) string {
+	return w.space.Key(w.kind, name, keyspace.BindingsPart)
+}
+
+// ofPool reads a field that only pools have.
+func (v *view) ofPool(w *world, field, value string) bool {
+	w.Helper()
+	switch {
+	case field == "pool":
+		for _, word := range strings.Fields(value)[:8] { // behind them are the settings
+			n, err := strconv.ParseInt(word, 10, 64)
+			require.NoError(w, err, value)
+			v.counts = append(v.counts, n)
+		}
+		return true
+	case strings.HasPrefix(field, "r:"):
+		v.resources[field[2:]] = value
+		return true
+	}
+	return field == "refresh" || field == "replace" || field == "removed"
+}
+
+// poolWhole checks what only pools have.
+func (w *world) poolWhole(name string, v view) {
+	w.Helper()
+	require.Empty(w, missing(v.holds, v.resources), "holds of nothing")
+	require.Empty(w, missing(v.resources, v.holds), "resources of no hold")
+	if v.counts != nil && v.counts[0] > 0 {
+		require.Len(w, v.expires, len(w.keysOf(name)), "%q has lost a key", name)
+	}
+}
+
+// load gives the server all scripts, so that a call is one command.
+func (w *world) load() {
+	w.Helper()
+	for _, s := range library.Scripts() {
+		w.do("SCRIPT", "LOAD", s.Source())
+	}
 }

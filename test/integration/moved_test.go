@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ type tenants struct {
 	broken atomic.Int64 // how often the connections were broken
 }
 
-func newTenants(t *testing.T, redis rueidis.Client) (n *tenants, try ask) {
+func newTenants(t *testing.T, redis rueidis.Client) (n *tenants, other *user) {
 	t.Helper()
 	n = &tenants{Patient: testkit.RealTime(t), ns: harness.Namespace(t), alive: map[string]func() error{}}
 	watch := observe.Func(func(e observe.Event) {
@@ -47,13 +48,13 @@ func newTenants(t *testing.T, redis rueidis.Client) (n *tenants, try ask) {
 	own, err := node.New(redis, node.Config{Namespace: n.ns, Lease: *movedLease, Observer: watch})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = own.Close(n.Within(patience)) })
-	by := byKindOf(own, the, *movedLease)
+	users := usersOf(own, *movedLease)
 	for _, kind := range kinds {
-		hold, err := by.take[kind](n.Within(patience))
+		hold, err := users[kind].claim(n.Within(patience))
 		require.NoError(n, err, kind)
 		n.alive[kind] = hold.Err
 	}
-	return n, byKindOf(own, free, *movedLease).try["lock"]
+	return n, userOf(own, keyspace.Lock, "free", 1, *movedLease, poolConfig{})
 }
 
 // command holds a lock by `berth run` until the test ends.
@@ -114,17 +115,112 @@ func TestHoldsOutliveAnAddressThatMoves(t *testing.T) {
 		t.Run(fmt.Sprint("PipelineMultiplex ", pipelines), func(t *testing.T) {
 			t.Parallel()
 			e := harness.NewEndpoint(t)
-			n, try := newTenants(t, e.Client(t, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines }))
+			n, other := newTenants(t, e.Client(t, func(o *rueidis.ClientOption) { o.PipelineMultiplex = pipelines }))
 			end := n.command(program, e.URL())
 			e.Move(t)
 
 			n.renewed(e.Master())
 			n.Await("the break is told of", func() bool { return n.broken.Load() > 0 })
-			another, err := try(n.Within(patience))
+			another, err := other.try(n.Within(patience), terms{})
 			require.NoError(t, err)
 			require.NoError(t, another.Release(n.Within(patience)))
 			code, said := end()
 			require.Zero(t, code, said)
 		})
 	}
+}
+
+// cluster is a world in a Cluster.
+func cluster(t *testing.T) (*world, *harness.Deployment) {
+	t.Helper()
+	t.Parallel()
+	d := harness.Cluster(t)
+	return onAll(t, d), d
+}
+
+// onAll is a world on all servers of a deployment.
+func onAll(t *testing.T, d *harness.Deployment) *world {
+	t.Helper()
+	w := newWorld(t, d.Servers()[0])
+	w.server, w.admin = nil, d.Client(t)
+	return w
+}
+
+// listensAt is the server that has the subscription of a node, nil for none.
+func (w *world) listensAt(servers []*harness.Server, n *node.Node) *harness.Server {
+	w.Helper()
+	for _, s := range servers {
+		c := s.Client(w.T, func(o *rueidis.ClientOption) { o.ForceSingleClient = true })
+		heard, err := c.Do(w.Within(patience), c.B().Arbitrary("PUBSUB", "CHANNELS", w.space.Wake(n.ID())).Build()).AsStrSlice()
+		require.NoError(w, err)
+		if len(heard) > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+// A node that was taken out of its Cluster runs on, keeps its subscriptions and is
+// told of nothing. Whoever listens there finds that out by itself.
+func TestAProcessThatListensAtARemovedNodeSubscribesElsewhere(t *testing.T) {
+	const lease = 9 * time.Second
+	w, d := cluster(t)
+	holder := w.sem(w.nodeOn(d.Client(t), node.Config{Lease: lease}), "gpu", 1)
+	held := w.take(holder, nil)
+	var deaf, queued, subscribed atomic.Int64
+	// What the test itself asks may go to who was removed: so events tell how far things are.
+	wait := func(n *node.Node) *taking {
+		before := queued.Load()
+		q := w.begin(w.sem(n, "gpu", 1), nil)
+		w.Await("it stands in line", func() bool { return queued.Load() > before })
+		return q
+	}
+	listen := func() (*node.Node, *taking) {
+		before := subscribed.Load()
+		n := w.nodeOn(d.Client(t), node.Config{Lease: lease, Observer: observe.Func(func(e observe.Event) {
+			switch e.Kind {
+			case observe.Deaf:
+				deaf.Add(1)
+			case observe.Queued:
+				queued.Add(1)
+			case observe.Subscribed:
+				subscribed.Add(1)
+			}
+		})})
+		q := wait(n)
+		w.Await("it has subscribed", func() bool { return subscribed.Load() > before })
+		return n, q
+	}
+
+	// Rueidis subscribes at any node. It is to be a replica, which has no slots.
+	masters := d.Masters(t)
+	n, q := listen()
+	at := w.listensAt(d.Servers(), n)
+	for tries := 1; slices.Contains(masters, at); tries++ {
+		require.Less(t, tries, 50, "nobody has subscribed at a replica")
+		require.NoError(t, n.Close(w.Within(patience)))
+		n, q = listen()
+		at = w.listensAt(d.Servers(), n)
+	}
+	require.NotNil(t, at)
+	d.Remove(t, at)
+	turn := func() {
+		require.NoError(t, held.Release(w.Within(patience)))
+		p, again := q.Wait(w), w.begin(holder, nil)
+		require.NoError(t, p.Release(w.Within(patience)))
+		held = again.Wait(w)
+		q = wait(n)
+	}
+	// A grant of which no message came raises a doubt. What a busy machine does not
+	// publish in time settles none: then the next grant raises another.
+	for turns := 0; deaf.Load() == 0; turns++ {
+		require.Less(t, turns, 20, "nobody has found out that it is deaf")
+		turn()
+	}
+	w.Await("it listens at a node of the Cluster", func() bool { return w.listensAt(d.Servers(), n) != nil })
+	turn()
+	turn()
+	require.NoError(t, held.Release(w.Within(patience)))
+	require.NoError(t, q.Wait(w).Release(w.Within(patience)))
+	require.EqualValues(t, 1, deaf.Load(), "it hears")
 }

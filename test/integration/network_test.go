@@ -21,7 +21,6 @@ import (
 // over, until they are told to stop.
 type traffic struct {
 	*world
-	name   string // of the semaphore or lock
 	inside *live
 	stop   chan struct{}
 	all    sync.WaitGroup
@@ -32,23 +31,19 @@ type traffic struct {
 // traffic is 12 goroutines that contend for 3 permits, over these connections in turn.
 func (w *world) traffic(cfg node.Config, over ...rueidis.Client) *traffic {
 	w.Helper()
-	var asks []ask
+	w.capacity = 3
+	tr := &traffic{world: w, inside: newLive(w.capacity), stop: make(chan struct{}), rounds: make([]atomic.Int64, 12)}
+	var users []*user
 	for _, redis := range over {
-		asks = append(asks, forPermit(w.sem(w.nodeOn(redis, cfg), "gpu", 3)))
+		users = append(users, w.useOn(redis, cfg))
 	}
-	return w.trafficOf("gpu", asks, 12, 3)
-}
-
-// trafficOf is traffic on whatever the calls ask for.
-func (w *world) trafficOf(name string, asks []ask, workers, capacity int) *traffic {
-	tr := &traffic{world: w, name: name, inside: newLive(capacity), stop: make(chan struct{}), rounds: make([]atomic.Int64, workers)}
-	for i := range workers {
-		tr.all.Go(func() { tr.work(i, asks[i%len(asks)]) })
+	for i := range tr.rounds {
+		tr.all.Go(func() { tr.work(i, users[i%len(users)]) })
 	}
 	return tr
 }
 
-func (tr *traffic) work(i int, ask ask) {
+func (tr *traffic) work(i int, u *user) {
 	for {
 		select {
 		case <-tr.stop:
@@ -56,7 +51,7 @@ func (tr *traffic) work(i int, ask ask) {
 		default:
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		p, err := ask(ctx)
+		p, err := u.claim(ctx)
 		if err == nil {
 			tr.inside.enter(p)
 			tr.hold(p)
@@ -105,10 +100,10 @@ func (tr *traffic) under(times int, steps ...func()) {
 	tr.Logf("%d permits, at most %d inside, %d lost, through %d faults", total, tr.inside.most, tr.lost.Load(), times*len(steps))
 	tr.inside.check(tr.world)
 	tr.Await("nothing is held", func() bool {
-		v := tr.look(tr.name)
+		v := tr.look(tr.name())
 		return len(v.holds)+len(v.alive) == 0
 	})
-	tr.whole(tr.name)
+	tr.whole(tr.name())
 }
 
 func (tr *traffic) goesOn() {
@@ -195,4 +190,54 @@ func TestAWaitOverAHalfOpenConnection(t *testing.T) {
 	require.NoError(t, far.Release(w.Within(patience)))
 	require.NoError(t, p.Release(w.Within(patience)))
 	w.idle("gpu")
+}
+
+// live are the holds that somebody in this process believes in. Whoever enters
+// looks at all others: a hold whose Err is nil now was valid a moment ago too,
+// when the newest was there already, so more of them than the capacity were
+// inside at once. No clock of the test is needed for it.
+type live struct {
+	capacity int
+
+	mu     sync.Mutex
+	inside map[berth.Hold]bool // guarded by mu
+	most   int                 // guarded by mu: inside at once
+	worst  []string            // guarded by mu: who was inside when there were too many
+}
+
+func newLive(capacity int) *live {
+	return &live{capacity: capacity, inside: map[berth.Hold]bool{}}
+}
+
+func (l *live) enter(p berth.Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.inside[p] = true
+	var valid []string
+	for other := range l.inside {
+		if other.Err() == nil {
+			valid = append(valid, other.ID())
+		} else {
+			delete(l.inside, other)
+		}
+	}
+	l.most = max(l.most, len(valid))
+	if len(valid) > l.capacity && l.worst == nil {
+		l.worst = valid
+	}
+}
+
+// leave is called when the permit has ended.
+func (l *live) leave(p berth.Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.inside, p)
+}
+
+// check fails the test if ever more were inside than the capacity.
+func (l *live) check(w *world) {
+	w.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Empty(w, l.worst, "%d inside at once on capacity %d", l.most, l.capacity)
 }

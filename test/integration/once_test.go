@@ -291,14 +291,14 @@ func TestALoopGoesOnWhereItsPeriodIsAheadAgain(t *testing.T) {
 	})
 	w.Await("the loop stands in line", func() bool { return len(w.look(digest).inLine()) == 1 })
 	d.SetClock(t, middle-time.Hour)
-	w.unlock(hold)
+	w.release(hold)
 	loop.Fails(w, context.Canceled)
 	require.Equal(t, time.Now().Add(middle-time.Hour).Truncate(time.Hour).UTC(), ran)
 }
 
 // What a full server refuses is the begin. A run that has begun ends, and others hear of it.
 func TestRunsOnAFullServer(t *testing.T) {
-	w := privateLocks(t)
+	w := private(t).of(keyspace.Lock)
 	n := w.node(node.Config{Lease: safe})
 	year := once.Config{Every: 8784 * time.Hour, Lease: safe}
 	job, other := once.New(n, digest, year), once.New(n, "forgotten", year)
@@ -320,24 +320,18 @@ func TestRunsOnAFullServer(t *testing.T) {
 	done, err := other.Do(ctx, nothing)
 	require.NoError(t, err)
 	require.Equal(t, once.Done, done.Status)
-	require.Greater(t, w.now()+3*year.Every.Milliseconds(), w.expiry(w.ns+":once:{forgotten}:state"))
+	ends, err := w.do("PEXPIRETIME", w.ns+":once:{forgotten}:state").AsInt64()
+	require.NoError(t, err)
+	require.Positive(t, ends)
+	require.Greater(t, w.now()+3*year.Every.Milliseconds(), ends)
 	w.drained()
 }
 
 func nothing(context.Context, *once.Run) error { return nil }
 
-func (w *world) expiry(key string) int64 {
-	w.Helper()
-	result := w.do("PEXPIRETIME", key)
-	at, err := result.AsInt64()
-	require.NoError(w, err)
-	require.Positive(w, at)
-	return at
-}
-
 // The smallest user runs, and one that may not write reads what has become of it.
 func TestTheSmallestUsersOfRuns(t *testing.T) {
-	w := privateLocks(t)
+	w := private(t).of(keyspace.Lock)
 	year := once.Config{Every: 8784 * time.Hour}
 	ctx := w.Within(patience)
 	smallest := w.digest(node.Config{}, year, w.server.SmallestUser(t, w.ns))

@@ -15,7 +15,9 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -94,22 +96,16 @@ func (s *refusing) awaits(begins string, ask func() error) (err error) {
 	return err
 }
 
-// snapshots has snapshots succeed or fail, and all writes refused for it.
-func snapshots(w *world, succeed bool) {
+// failSnapshots has snapshots fail, and all writes refused for it.
+func failSnapshots(w *world) {
 	w.Helper()
 	found, err := w.do("CONFIG", "GET", "dir").AsStrMap()
 	require.NoError(w, err)
-	inTheWay, want := filepath.Join(found["dir"], "dump.rdb"), "ok"
-	if succeed {
-		require.NoError(w, os.Remove(inTheWay))
-	} else {
-		require.NoError(w, os.Mkdir(inTheWay, 0o755))
-		w.do("CONFIG", "SET", "save", "3600 1000000")
-		want = "err"
-	}
+	require.NoError(w, os.Mkdir(filepath.Join(found["dir"], "dump.rdb"), 0o755))
+	w.do("CONFIG", "SET", "save", "3600 1000000")
 	w.Await("a snapshot", func() bool {
 		_ = w.answers("BGSAVE") // another one may be on its way
-		return w.info("persistence", "rdb_last_bgsave_status") == want
+		return w.info("persistence", "rdb_last_bgsave_status") == "err"
 	})
 }
 
@@ -146,7 +142,7 @@ var provoke = map[string]func(s *refusing) error{
 	},
 	"MISCONF": func(s *refusing) error {
 		m := s.start()
-		snapshots(m.world, false)
+		failSnapshots(m.world)
 		return m.writes("x")
 	},
 	"NOREPLICAS": func(s *refusing) error { return s.start("--min-replicas-to-write", "1").writes("x") },
@@ -246,5 +242,31 @@ func TestRefusalsAreThoseOfRealServers(t *testing.T) {
 				require.True(t, r.Matches(strings.TrimPrefix(err.Error(), "ERR ")), err.Error())
 			})
 		}
+	}
+}
+
+// rueidis would send a PING behind an UNSUBSCRIBE, and end the process where the answer is an error that it does not
+// expect.
+func TestAClientClosesWhileTheServerRefuses(t *testing.T) {
+	t.Parallel()
+	for what, begin := range map[string]func(w *world){
+		"writes": failSnapshots,
+		"all": func(w *world) {
+			w.do("CONFIG", "SET", "replica-serve-stale-data", "no")
+			w.do("REPLICAOF", "127.0.0.1", "1")
+		},
+	} {
+		w := newWorld(t, harness.Single(t).Servers()[0])
+		redis := w.server.Client(t)
+		n := w.nodeOn(redis, node.Config{Retry: berth.Retry{Attempts: 1}})
+		s := w.sem(n, "gpu", 1)
+		p := w.take(s, nil)
+		q := w.queue(s, nil, 1)
+		w.subscribed(n)
+		begin(w)
+		_ = n.Close(w.Within(patience)) // what it holds cannot be given back
+		require.Error(t, p.Err())
+		q.Fails(w, berth.ErrClosed)
+		require.NoError(t, redis.Do(w.Within(patience), redis.B().Time().Build()).Error(), what)
 	}
 }

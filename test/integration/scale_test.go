@@ -34,7 +34,9 @@ func (b *bigPool) watch(what string, step func()) (scripts int) {
 	b.Helper()
 	b.longest, b.last = 0, b.processor()
 	start := time.Now()
-	scripts = b.cost(step)
+	before := b.runs()
+	step()
+	scripts = b.runs() - before
 	if scripts == 1 {
 		b.lap()
 	}
@@ -168,7 +170,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	b.fill("adding", many, time.Hour)
 	owner := b.spawn(time.Hour)
 	hoarded := owner.send(order{Do: "hoard", Name: proxies, Count: many, Rest: cooldown})
-	b.awaitFor(3*time.Minute, "all are leased", func() bool { return len(hoarded) > 0 })
+	b.Await("all are leased", func() bool { return len(hoarded) > 0 })
 	require.Empty(t, owner.hear(hoarded).Err)
 	owner.kill()
 	ctx := b.Within(4 * patience)
@@ -194,12 +196,10 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	// All of them.
 	b.due("h")
 	b.sweepAll("the sweeps where all leases have expired", many)
-	s := b.found()
-	require.Equal(t, many, s.Resources)
-	require.Equal(t, many, s.Resting)
+	require.Equal(t, allocator.Inspection{Resources: many, Resting: many}, b.inspected(b.pool))
 	b.due("e")
 	b.sweepAll("the sweeps where all rests have ended", many)
-	require.Equal(t, many, b.found().Free)
+	require.Equal(t, allocator.Inspection{Resources: many, Free: many}, b.inspected(b.pool))
 	b.due("x")
 	b.sweepAll("the sweeps where everything has expired", many)
 	b.allFree(b.pool, 0)
@@ -215,23 +215,7 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 // commands counts what the scripts of a step have called, beside themselves.
 func (w *world) commands(step func()) int {
 	w.Helper()
-	total := func() int {
-		n, err := strconv.Atoi(w.info("stats", "total_commands_processed"))
-		require.NoError(w, err)
-		return n
-	}
-	before := total()
+	before := w.number("stats", "total_commands_processed")
 	step()
-	return total() - before
-}
-
-// found are the counts of a pool that is whole and where nothing moves.
-func (b *bigPool) found() allocator.Inspection {
-	b.Helper()
-	found, err := b.pool.ops.Inspect(b.Within(5*patience), proxies)
-	require.NoError(b, err)
-	require.Empty(b, found.Problems)
-	require.False(b, found.Moving)
-	require.Equal(b, found.Resources, found.Free+found.Leased+found.Resting, "%+v", found)
-	return found
+	return w.number("stats", "total_commands_processed") - before
 }

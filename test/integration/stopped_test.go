@@ -10,47 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// A process that is stopped for longer than its lease knows nothing of it until
-// it runs again. Its next call, whichever that is, must tell.
-func TestAStoppedHolderLearnsOfItsLoss(t *testing.T) {
-	w := shared(t)
-	client, holder := w.node(node.Config{}), w.spawn(safe)
-	calls := []string{"err", "context", "renew", "release"} // each is the first of a semaphore of its own
-	old, waits := map[string]answer{}, map[string]*taking{}
-	for _, call := range calls {
-		old[call] = holder.acquire(call, 1)
-		waits[call] = w.queue(w.sem(client, call, 1), nil, 1)
-	}
-	holder.stop()
-	permits, first := map[string]*semaphore.Permit{}, map[string]<-chan answer{}
-	for _, call := range calls {
-		permits[call] = waits[call].Wait(w)
-		require.Greater(t, permits[call].Fence(), old[call].Fence, "fences do not rise")
-		// The orders wait in the pipe, so that they are served as soon as the child runs
-		// again, if possible before any timer of its.
-		first[call] = holder.send(order{Do: call, Name: call})
-	}
-	holder.signal(syscall.SIGCONT)
-	for _, call := range calls {
-		a := holder.hear(first[call])
-		t.Logf("%s after the pause: %s", call, a.Err)
-		require.Contains(t, a.Is, "lost")
-		require.Contains(t, a.Is, "not held")
-		for _, next := range calls {
-			require.Contains(t, holder.ask(order{Do: next, Name: call}).Is, "not held", next)
-		}
-		p := permits[call]
-		require.NoError(t, p.Err(), "the stopped holder has touched what another holds")
-		claim, _ := w.holder(call)
-		require.Equal(t, p.ID(), claim)
-		require.NoError(t, p.Release(w.Within(patience)))
-		w.idle(call)
-	}
-}
 
 // A waiter that is stopped for longer than its wait lease, and whose turn comes
 // and goes meanwhile, stands where it stood when it runs again: before those who
@@ -101,4 +63,38 @@ func TestADrainEndsWhatAStoppedProcessHolds(t *testing.T) {
 	c.signal(syscall.SIGCONT)
 	w.Await("the process hears that its hold has ended", func() bool { return c.ask(order{Do: "err", Name: "gpu"}).Err != "" })
 	require.Contains(t, c.ask(order{Do: "acquire", Name: "new", Capacity: 1}).Is, "draining")
+}
+
+// A holder that was stopped for longer than its lease runs again, and does with what it had what it
+// likes: it must learn of its loss, and not touch its successor's.
+func TestAHolderThatOverranCannotTouchItsSuccessor(t *testing.T) {
+	t.Parallel()
+	overKinds(t, shared, func(w *world) {
+		u := w.use(node.Config{Lease: time.Hour}) // no heartbeat changes anything
+		holder := w.spawn(safe)
+		old := holder.acquire(w.name(), 1)
+		// A fixed lease, which nothing moves but a call of somebody.
+		q := w.holdQueue(u, terms{Lease: time.Hour, NoRenew: true}, 1)
+		holder.stop()
+		h := q.Wait(w)
+		require.Greater(w, h.Fence(), old.Fence, "fences do not rise")
+		before := w.dumpsOf(w.name())
+
+		calls := []string{"release", "renew", "release", "err", "context"}
+		if w.kind == keyspace.Lock {
+			calls = append([]string{"extend"}, calls...)
+		}
+		// The order waits in the pipe, so that it is served as soon as the child runs
+		// again, if possible before any timer of its.
+		first := holder.send(order{Do: calls[0], Name: w.name(), By: time.Hour})
+		holder.signal(syscall.SIGCONT)
+		require.Subset(w, holder.hear(first).Is, []string{"lost", "not held"})
+		for _, next := range calls[1:] {
+			require.Contains(w, holder.ask(order{Do: next, Name: w.name(), By: time.Hour}).Is, "not held", next)
+		}
+		require.Equal(w, before, w.dumpsOf(w.name()), "it has changed something")
+		require.NoError(w, h.Err())
+		w.release(h)
+		w.idle(w.name())
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/harness"
 )
@@ -29,7 +30,6 @@ func watching() node.SwarmConfig {
 // without renewing it, one in this process, and whoever waits here.
 type swarmed struct {
 	*world
-	lag   *lag
 	child *child
 	hold  answer
 	here  *user
@@ -38,11 +38,9 @@ type swarmed struct {
 
 func (w *world) swarmed() *swarmed {
 	w.Helper()
-	s := &swarmed{world: w, lag: w.measure()}
-	s.child, s.here = w.spawnLocker(spec{Swarm: inSwarm()}), w.use(node.Config{Swarm: watching()})
-	require.Empty(w, s.child.ask(order{Do: "swarm"}).Err)
+	s := &swarmed{world: w, here: w.use(node.Config{Swarm: watching()})}
 	require.NoError(w, s.here.Swarm().Start(w.Within(patience)))
-	s.hold = s.child.acquireFixed()
+	s.child, s.hold = w.member()
 	s.wait = w.holdQueue(s.here, terms{}, 1)
 	return s
 }
@@ -74,15 +72,14 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 	t.Parallel()
 	for _, call := range []string{"err", "renew"} {
 		t.Run("wakes by "+call, func(t *testing.T) {
-			s := sharedLocks(t).swarmed()
-			s.lag.reset()
+			s := shared(t).of(keyspace.Lock).swarmed()
 			s.child.stop()
 			start := time.Now()
 			l := s.wait.Wait(s.world)
 			took := time.Since(start)
 			t.Logf("its lock was given on %v after it had stopped; a node is dead after %v", took.Round(time.Millisecond), zombie)
 			// One probe before, one flush after, and the calls.
-			require.LessOrEqual(t, took, s.lag.allow(zombie+zombie/4+300*time.Millisecond, 4))
+			require.LessOrEqual(t, took, zombie+zombie/4+2*time.Second)
 			require.Greater(t, l.Fence(), s.hold.Fence)
 			former, ok := s.of(s.hold.Node)
 			require.True(t, ok)
@@ -115,7 +112,7 @@ func TestAStoppedNodeOfASwarmIsFlushed(t *testing.T) {
 
 // A node that cannot probe ends its handles before anybody may flush them.
 func TestANodeThatCannotProbeIsOutBeforeItIsFlushed(t *testing.T) {
-	w := sharedLocks(t)
+	w := shared(t).of(keyspace.Lock)
 	proxy := harness.Proxy(t, w.server)
 	cut := w.useOn(proxy.Client(t), node.Config{Swarm: inSwarm(), CallTimeout: zombie})
 	here := w.use(node.Config{Swarm: watching()})

@@ -9,12 +9,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/harness"
 )
+
+// verbs are all calls that touch the keys of a name.
+var verbs = map[string]func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error{
+	"Acquire": func(ctx context.Context, _ *node.Node, s *semaphore.Semaphore) error {
+		return testkit.Second(s.Acquire(ctx, nil))
+	},
+	"TryAcquire": func(ctx context.Context, _ *node.Node, s *semaphore.Semaphore) error {
+		return testkit.Second(s.TryAcquire(ctx, nil))
+	},
+	"Resize": func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error {
+		return semaphore.NewOperator(n).Resize(ctx, s.Name(), 5, &semaphore.ResizeOptions{Create: true})
+	},
+	"Release": func(ctx context.Context, n *node.Node, s *semaphore.Semaphore) error {
+		return testkit.Second(n.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: s.Name(), Claim: "nobody"}))
+	},
+}
 
 // A name that may be thin has one key, which may be of any type when a call comes. What is
 // somebody else's there is told and left alone, a text as well as another type.
@@ -52,7 +70,7 @@ func TestATextThatIsNotOursInTheWay(t *testing.T) {
 
 // What takes the place of a thin hold ends it: its holder hears of that.
 func TestATextThatIsNotOursInThePlaceOfAThinHold(t *testing.T) {
-	w := sharedLocks(t)
+	w := shared(t).of(keyspace.Lock)
 	h := w.hold(w.use(node.Config{Lease: 2 * time.Second}), terms{})
 	require.True(t, w.look(door).thin)
 	w.do("SET", w.stateKey(door), "somebody's")
@@ -74,8 +92,7 @@ func (w *world) staysForGood(key string) {
 
 // A key of another type, somebody else's, in the place of one of a pool's.
 func TestKeysOfAnotherTypeAreLeftAlone(t *testing.T) {
-	w := shared(t)
-	w.kind = keyspace.Pool
+	w := shared(t).of(keyspace.Pool)
 	p, ctx := w.pool(node.Config{}), w.Within(2*patience)
 	for i, key := range w.keysOf(proxies) {
 		for _, there := range []bool{false, true} {

@@ -160,17 +160,6 @@ func (v view) inLine() []string {
 	return claims
 }
 
-// holder is the one claim that holds.
-func (w *world) holder(name string) (claim string, deadline int64) {
-	w.Helper()
-	v := w.look(name)
-	require.Len(w, v.holds, 1)
-	for claim, deadline := range v.holds {
-		return claim, deadline
-	}
-	return "", 0
-}
-
 // whole checks that what is counted is what is there, and that all keys end
 // together.
 func (w *world) whole(name string) view {
@@ -243,21 +232,6 @@ func (w *world) idle(name string) {
 		keys = 1
 	}
 	require.LessOrEqual(w, len(v.expires), keys, "an idle name has no more keys")
-}
-
-// keys are all keys of the namespace.
-func (w *world) keys() []string {
-	w.Helper()
-	var all []string
-	for cursor := uint64(0); ; {
-		scan := w.admin.B().Scan().Cursor(cursor).Match(w.ns + ":*").Count(1000).Build()
-		page, err := w.admin.Do(w.Within(patience), scan).AsScanEntry()
-		require.NoError(w, err)
-		all = append(all, page.Elements...)
-		if cursor = page.Cursor; cursor == 0 {
-			return slices.DeleteFunc(all, func(key string) bool { return strings.HasPrefix(key, w.ns+":waits:") })
-		}
-	}
 }
 
 func (w *world) stateKey(name string) string { return w.space.State(w.kind, name) }

@@ -29,11 +29,12 @@ const safe = testkit.Safe
 // world is a namespace of its own on a server.
 type world struct {
 	testkit.Patient
-	server *harness.Server
-	admin  rueidis.Client
-	ns     string
-	space  keyspace.Space
-	kind   keyspace.Kind // whose keys are looked at
+	server   *harness.Server
+	admin    rueidis.Client
+	ns       string
+	space    keyspace.Space
+	kind     keyspace.Kind // whose keys are looked at
+	capacity int           // of semaphores that are used; 0: 1
 }
 
 func newWorld(t *testing.T, server *harness.Server) *world {
@@ -190,10 +191,10 @@ func (w *world) ran(command string) int {
 	return n
 }
 
-// connections counts the clients of a private server.
-func (w *world) connections() int {
+// number is a number of INFO.
+func (w *world) number(section, field string) int {
 	w.Helper()
-	n, err := strconv.Atoi(w.info("clients", "connected_clients"))
+	n, err := strconv.Atoi(w.info(section, field))
 	require.NoError(w, err)
 	return n
 }

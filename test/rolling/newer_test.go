@@ -127,8 +127,8 @@ func (f faced) meets(w *world, a, b *process, waited bool) {
 	w.refused("release", hold.Release(bg))
 	w.pass(2 * lease)
 	if line != nil {
-		require.True(w, line.over(), "it is told with its next heartbeat")
-		w.refused("wait", line.err)
+		require.True(w, line.Over(), "it is told with its next heartbeat")
+		w.refused("wait", line.Err)
 	}
 	if lost != nil {
 		require.ErrorIs(w, lost.Err(), berth.ErrLost, "what cannot be renewed ends")

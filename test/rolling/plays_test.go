@@ -133,7 +133,7 @@ func (f faced) restored(w *world, a, b *process) (last handle) {
 	for done := 0; len(line) > 0; done++ {
 		w.pass(lease)
 		n := 0
-		for done == 0 && n < len(line)-1 && !line[n].over() {
+		for done == 0 && n < len(line)-1 && !line[n].Over() {
 			n++
 		}
 		got := line[n].granted(last.Fence())

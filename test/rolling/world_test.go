@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -202,58 +204,35 @@ func (w *world) waiters(kind keyspace.Kind) []berth.Waiter {
 	return page.Items
 }
 
-// handle is what all handles share.
-type handle interface {
-	Release(ctx context.Context) error
-	Renew(ctx context.Context) error
-	Detach(ctx context.Context) (berth.Token, error)
-	Err() error
-	Fence() int64
-	ID() string
-}
+type handle = berth.Hold
 
 // wait is an acquire on its way.
 type wait struct {
+	*testkit.Call[handle]
 	w    *world
-	done chan struct{} // closed when it has returned
-	got  handle
-	err  error
 	stop context.CancelFunc
 }
 
 // queue begins an acquire that has to wait, and lets it take its place.
 func (w *world) queue(acquire func(ctx context.Context) (handle, error)) *wait {
 	ctx, stop := context.WithCancel(context.Background())
-	q := &wait{w: w, done: make(chan struct{}), stop: stop}
+	q := &wait{testkit.Begin(ctx, acquire), w, stop}
 	w.closing = append(w.closing, stop)
-	go func() {
-		defer close(q.done)
-		q.got, q.err = acquire(ctx)
-	}()
 	w.pass(10 * time.Millisecond)
 	q.waits()
 	return q
 }
 
-func (q *wait) over() bool {
-	select {
-	case <-q.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // waits wants the acquire not to have returned.
-func (q *wait) waits() { require.False(q.w, q.over(), "it waits") }
+func (q *wait) waits() { require.False(q.w, q.Over(), "it waits") }
 
 // granted wants the acquire to have been granted by now, with a fence behind after.
 func (q *wait) granted(after int64) handle {
 	q.w.pass(10 * time.Millisecond) // a confirming call takes its time
-	require.True(q.w, q.over(), "it has not been granted")
-	q.w.ok(q.err)
-	require.Greater(q.w, q.got.Fence(), after, "fences rise")
-	return q.got
+	require.True(q.w, q.Over(), "it has not been granted")
+	q.w.ok(q.Err)
+	require.Greater(q.w, q.Got.Fence(), after, "fences rise")
+	return q.Got
 }
 
 // take wants what a call acquires.
@@ -278,4 +257,43 @@ func giveBack(w *world, holds ...handle) {
 		w.ok(h.Release(bg))
 	}
 	synctest.Wait()
+}
+
+// older is a client whose scripts are those of another release: each of today's that
+// it is given to run is sent as the other release has it.
+type older struct {
+	rueidis.Client
+	other map[string]*scriptkit.Script // by the SHA and the source of today's
+}
+
+// beside puts a client of today back to the release.
+func beside(redis rueidis.Client, release *scriptkit.Library) rueidis.Client {
+	o := &older{redis, map[string]*scriptkit.Script{}}
+	for _, script := range today.library.Scripts() {
+		if other := find(release, script.Name); other != nil {
+			o.other[script.SHA], o.other[script.Source()] = other, other
+		}
+	}
+	return o
+}
+
+// Do runs a command; a script is the release's own.
+func (o *older) Do(ctx context.Context, command rueidis.Completed) rueidis.RedisResult {
+	words := command.Commands()
+	if len(words) < 3 || o.other[words[1]] == nil {
+		return o.Client.Do(ctx, command)
+	}
+	script, arg := o.other[words[1]], []string(nil)
+	keys, err := strconv.Atoi(words[2])
+	if err == nil {
+		words, arg = words[:3+keys], words[3+keys:]
+	}
+	switch {
+	case err != nil:
+	case words[0] == "EVALSHA":
+		command = o.B().Evalsha().Sha1(script.SHA).Numkeys(int64(keys)).Key(words[3:]...).Arg(arg...).Build()
+	case words[0] == "EVAL":
+		command = o.B().Eval().Script(script.Source()).Numkeys(int64(keys)).Key(words[3:]...).Arg(arg...).Build()
+	}
+	return o.Client.Do(ctx, command)
 }

@@ -1,8 +1,0 @@
-package harness
-
-import (
-	"os"
-	"testing"
-)
-
-func TestMain(m *testing.M) { os.Exit(Main(m)) }
