@@ -60,52 +60,15 @@ func (d *desk) requireClosed(keys ...string) {
 	require.ElementsMatch(d.w.T, keys, closed)
 }
 
-// closing runs a test of what Close of a node and that of a pool have in common.
-func closing(t *testing.T, test func(t *testing.T, w *world, shut func(n *proc) error)) {
-	t.Helper()
-	for name, shut := range map[string]func(n *proc) error{
-		"the node": func(n *proc) error { return n.node.Close(context.Background()) },
-		"the pool": func(n *proc) error { return n.Pool.Close(context.Background()) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) { test(t, w, shut) })
-		})
-	}
-}
-
-func TestCloseEndsWaitsGivesBackAndClosesValuesOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
-		a, b := d.takes("a", nil), d.takes("b", nil)
-		q := d.queue(nil)
-		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() {
-				if err := d.node.Close(ctx); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		both.Wait()
-		<-q.Done
-		require.ErrorIs(t, q.Err, berth.ErrClosed)
-		for _, held := range []*allocator.Allocation[string]{a, b} {
-			require.ErrorIs(t, held.Err(), berth.ErrReleased)
-			require.NoError(t, held.Release(ctx))
-		}
-		require.Len(t, w.list(), 2)
-		w.requireIdle()
-		require.NoError(t, d.node.Close(ctx))
-		d.requireClosed("a", "b")
-		require.ErrorIs(t, a.Swap(ctx), berth.ErrReleased)
-	})
+// closes are those of a node and of a pool, for what they have in common.
+var closes = map[string]func(n *proc) error{
+	"the node": func(n *proc) error { return n.node.Close(context.Background()) },
+	"the pool": func(n *proc) error { return n.Pool.Close(context.Background()) },
 }
 
 // The Source is told before what is held is given back, which may take long.
 func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
-	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
+	inEach(t, closes, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		var told, over time.Duration
 		n := w.nodeOf(allocator.PoolConfig[string]{Source: func(ctx context.Context) ([]string, error) {
@@ -125,29 +88,9 @@ func TestCloseEndsTheSourceAtOnceAndWaitsForIt(t *testing.T) {
 	})
 }
 
-// A server that is gone does not keep a process from ending.
-func TestCloseWithoutAServerEndsAndClosesValues(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
-		held := d.takes("a", nil)
-		d.Cut()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		began := w.Now()
-		require.Error(t, d.node.Close(ctx))
-		require.LessOrEqual(t, w.Now()-began, 10*time.Second)
-		require.ErrorIs(t, held.Err(), berth.ErrReleased)
-		w.Advance(time.Minute)
-		d.requireClosed("a")
-		d.Mend()
-		require.Equal(t, allocator.Free, w.status("a").State, "its lease has ended")
-	})
-}
-
 // An Open that is under way is told to end.
 func TestCloseWhileAValueIsOpened(t *testing.T) {
-	closing(t, func(t *testing.T, w *world, shut func(n *proc) error) {
+	inEach(t, closes, func(t *testing.T, w *world, shut func(n *proc) error) {
 		w.add("a")
 		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()

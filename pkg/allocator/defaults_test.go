@@ -45,50 +45,47 @@ var ofPool = allocator.AllocateOptions{
 }
 
 func TestACallGoesByItsOwnOptionsThenThePools(t *testing.T) {
-	for name, c := range map[string]struct {
-		pool allocator.AllocateOptions
-		call *allocator.AllocateOptions
-		want asked
-	}{
-		"nobody says anything": {want: asked{lease: lease}},
-		"the pool":             {pool: ofPool, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour}},
-		"a call that says nothing": {
-			pool: ofPool, call: &allocator.AllocateOptions{}, want: asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour},
-		},
+	type (
+		options = allocator.AllocateOptions
+		row     struct {
+			pool options
+			call *options
+			want asked
+		}
+	)
+	all := asked{3 * lease, time.Hour, true, "pool", "pool", 2 * time.Hour}
+	inEach(t, map[string]row{
+		"nobody says anything":     {want: asked{lease: lease}},
+		"the pool":                 {pool: ofPool, want: all},
+		"a call that says nothing": {ofPool, &options{}, all},
 		"the call, then the pool": {
-			pool: ofPool, call: &allocator.AllocateOptions{Lease: 2 * lease, Bind: "call"},
-			want: asked{2 * lease, time.Hour, true, "pool", "call", 2 * time.Hour},
+			ofPool, &options{Lease: 2 * lease, Bind: "call"},
+			asked{2 * lease, time.Hour, true, "pool", "call", 2 * time.Hour},
 		},
 		"a call that says all": {
-			pool: ofPool,
-			call: &allocator.AllocateOptions{Lease: 2 * lease, MaxHold: time.Minute, Meta: map[string]string{"job": "call"}, Bind: "call", BindFor: time.Minute},
-			want: asked{2 * lease, time.Minute, true, "call", "call", time.Minute},
+			ofPool,
+			&options{
+				Lease: 2 * lease, MaxHold: time.Minute, Meta: map[string]string{"job": "call"}, Bind: "call", BindFor: time.Minute,
+			},
+			asked{2 * lease, time.Minute, true, "call", "call", time.Minute},
 		},
 		"no metadata and no bound of the hold, for a call": {
-			pool: ofPool, call: &allocator.AllocateOptions{MaxHold: berth.Forever, Meta: map[string]string{}},
-			want: asked{3 * lease, 0, true, "", "pool", 2 * time.Hour},
+			ofPool, &options{MaxHold: berth.Forever, Meta: map[string]string{}},
+			asked{3 * lease, 0, true, "", "pool", 2 * time.Hour},
 		},
 		"no defaults, and something": {
-			pool: ofPool, call: &allocator.AllocateOptions{NoDefaults: true, Bind: "call"},
-			want: asked{lease: lease, bound: "call", bindFor: time.Hour},
+			ofPool, &options{NoDefaults: true, Bind: "call"}, asked{lease: lease, bound: "call", bindFor: time.Hour},
 		},
-		"a BindFor of the defaults, and no Bind": {
-			pool: allocator.AllocateOptions{BindFor: time.Minute}, call: &allocator.AllocateOptions{}, want: asked{lease: lease},
-		},
+		"a BindFor of the defaults, and no Bind": {options{BindFor: time.Minute}, &options{}, asked{lease: lease}},
 		"a BindFor of the call, and the Bind of the defaults": {
-			pool: allocator.AllocateOptions{Bind: "pool"}, call: &allocator.AllocateOptions{BindFor: time.Minute},
-			want: asked{lease: lease, bound: "pool", bindFor: time.Minute},
+			options{Bind: "pool"}, &options{BindFor: time.Minute}, asked{lease: lease, bound: "pool", bindFor: time.Minute},
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.nodeOf(allocator.PoolConfig[string]{Defaults: c.pool})
-				require.Equal(t, c.want, askedBy(n, c.call))
-				w.requireIdle()
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: c.pool})
+		require.Equal(t, c.want, askedBy(n, c.call))
+		w.requireIdle()
+	})
 }
 
 func TestAWaitGoesByTheDefaults(t *testing.T) {
@@ -139,17 +136,21 @@ func TestAllocateHealthyGoesByTheDefaults(t *testing.T) {
 // A try waits for the Source as long as its own MaxWait says.
 func TestTheMaxWaitOfTheDefaultsIsNoneOfATry(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.nodeOf(allocator.PoolConfig[string]{
 			Source: slowly(3*time.Second, "a"), Defaults: allocator.AllocateOptions{MaxWait: 20 * ms, Lease: 2 * lease},
 		})
-		_, err := n.TryAllocate(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
-		require.ErrorIs(t, err, berth.ErrBusy)
+		soon := &allocator.AllocateOptions{MaxWait: time.Second}
+		require.ErrorIs(t, second(n.TryAllocate(t.Context(), soon)), berth.ErrBusy)
 		require.Equal(t, time.Second, w.Now(), "its own counts")
-		a, err := n.TryAllocate(ctx, nil)
+		n.Fresh()
+		a, err := n.TryAllocate(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, 3*time.Second, w.Now())
 		require.Equal(t, 2*lease, a.Lease(), "the other defaults count")
+		require.Zero(t, n.Waiting())
+		require.Empty(t, n.Told(observe.Queued), "it waits for the Source, and not in line")
+		require.Len(t, n.Told(observe.Refused), 1)
+		require.Len(t, n.Told(observe.Granted), 1)
 	})
 }
 

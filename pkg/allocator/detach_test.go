@@ -100,8 +100,7 @@ func TestAResumeWhoseOpenFailsGivesBack(t *testing.T) {
 		m := w.nodeOf(allocator.PoolConfig[string]{
 			Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: time.Second,
 		})
-		_, err := m.Resume(context.Background(), token)
-		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, second(m.Resume(context.Background(), token)), errMine)
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		w.requireIdle()
 	})

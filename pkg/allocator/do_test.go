@@ -2,7 +2,6 @@ package allocator_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/observe"
 )
 
 type doing func(context.Context, *allocator.AllocateOptions, func(context.Context, *allocator.Allocation[string]) error) error
@@ -21,6 +21,7 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 		type key struct{}
 		ctx := berth.WithOwner(context.WithValue(context.Background(), key{}, "value"), "me")
 		for name, do := range map[string]doing{"Do": n.Do, "TryDo": n.TryDo, "DoHealthy": n.DoHealthy} {
+			require.ErrorIs(t, do(ctx, nil, nil), berth.ErrInvalidConfig, name)
 			var inner context.Context
 			var held *allocator.Allocation[string]
 			err := do(ctx, nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
@@ -54,17 +55,6 @@ func TestDoRunsUnderAHoldAndGivesItBack(t *testing.T) {
 	})
 }
 
-func TestDoWithoutAFunctionIsRefused(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n, before := w.node(), w.Dump()
-		for _, do := range []doing{n.Do, n.TryDo, n.DoHealthy} {
-			require.ErrorIs(t, do(context.Background(), nil, nil), berth.ErrInvalidConfig)
-		}
-		require.Equal(t, before, w.Dump())
-	})
-}
-
 func TestAPanicOfOpenGoesOnAndTheResourceRests(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
@@ -87,7 +77,7 @@ func TestAPanicOfOpenGoesOnAndTheResourceRests(t *testing.T) {
 			w.requireIdle()
 			w.Advance(time.Minute)
 		}
-		told := failures(n)
+		told := n.Told(observe.OpenFailed)
 		require.Len(t, told, 2)
 		require.ErrorContains(t, told[0].Err, "berth: Open panicked: my own reason")
 		require.ErrorContains(t, told[0].Err, "TestAPanicOfOpenGoesOnAndTheResourceRests", "where it did")
@@ -127,51 +117,27 @@ func TestUnderDoAResourceCanRestAndBeSwapped(t *testing.T) {
 
 // A resource that cannot be opened is as useless as one that is not healthy.
 func TestAllocateHealthyTakesTheNextWhereOpenFails(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(fmt.Sprint("shared: ", shared), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				ctx := context.Background()
-				w.add("bad", "good")
-				n := w.nodeOf(allocator.PoolConfig[string]{Shared: shared, Open: func(_ context.Context, key string) (string, error) {
-					if key == "bad" {
-						return "", errMine
-					}
-					return key, nil
-				}})
-				a, err := n.AllocateHealthy(ctx, nil)
-				require.NoError(t, err)
-				require.Equal(t, "good", a.Resource())
-				require.Equal(t, allocator.ResourceInfo{
-					Resource: "bad", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: errMine.Error(),
-				}, w.status("bad"))
-				require.Zero(t, w.Now())
-
-				require.NoError(t, w.pool.Rest(ctx, "bad", 0, "", nil))
-				require.NoError(t, change(w.pool.Remove(ctx, []string{"good"})))
-				require.ErrorIs(t, second(n.Allocate(ctx, nil)), errMine, "the plain forms stay as they are")
-				err = second(n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second}))
-				require.ErrorIs(t, err, berth.ErrNotAcquired)
-			})
-		})
-	}
-}
-
-func TestDoHealthyRunsWithAResourceThatWorks(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	inEach(t, map[string]bool{"each for itself": false, "shared": true}, func(t *testing.T, w *world, shared bool) {
+		ctx := context.Background()
 		w.add("bad", "good")
-		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(_ context.Context, key string) error {
+		n := w.nodeOf(allocator.PoolConfig[string]{Shared: shared, Open: func(_ context.Context, key string) (string, error) {
 			if key == "bad" {
-				return errMine
+				return "", errMine
 			}
-			return nil
+			return key, nil
 		}})
-		var ran []string
-		require.NoError(t, n.DoHealthy(context.Background(), nil, func(_ context.Context, a *allocator.Allocation[string]) error {
-			ran = append(ran, a.Value())
-			return nil
-		}))
-		require.Equal(t, []string{"good"}, ran)
-		require.Equal(t, map[string]allocator.State{"bad": allocator.Resting, "good": allocator.Free}, w.states())
-		w.requireIdle()
+		a, err := n.AllocateHealthy(ctx, nil)
+		require.NoError(t, err)
+		require.Equal(t, "good", a.Resource())
+		require.Equal(t, allocator.ResourceInfo{
+			Resource: "bad", MaxSharers: 1, State: allocator.Resting, Left: time.Minute, Reason: errMine.Error(),
+		}, w.status("bad"))
+		require.Zero(t, w.Now())
+
+		require.NoError(t, w.pool.Rest(ctx, "bad", 0, "", nil))
+		w.remove("good")
+		require.ErrorIs(t, second(n.Allocate(ctx, nil)), errMine, "the plain forms stay as they are")
+		err = second(n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second}))
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
 	})
 }

@@ -13,7 +13,6 @@ import (
 
 func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		asked := 0
 		n := w.nodeOf(allocator.PoolConfig[string]{
 			RefreshEvery: time.Minute,
@@ -26,10 +25,9 @@ func TestAPoolOfAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		require.True(t, n.node.Draining())
 		asked = 0
 		n.Reset()
-		_, err := n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrDraining)
-		require.ErrorIs(t, a.Swap(ctx), berth.ErrDraining, "it would get something new")
-		report, err := n.CheckHealth(ctx, 1)
+		require.ErrorIs(t, second(n.TryAllocate(t.Context(), nil)), berth.ErrDraining)
+		require.ErrorIs(t, a.Swap(t.Context()), berth.ErrDraining, "it would get something new")
+		report, err := n.CheckHealth(t.Context(), 1)
 		require.ErrorIs(t, err, berth.ErrDraining)
 		require.Zero(t, report.Checked)
 		w.Advance(10 * time.Minute)

@@ -2,7 +2,6 @@ package allocator_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -16,12 +15,11 @@ func TestAResourceLeavesWhenItExpires(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node()
-		_, err := n.Add(ctx, []string{"leased", "free", "resting", "removed"}, &allocator.AddOptions{Expiry: 10 * time.Second})
-		require.NoError(t, err)
+		for10s := &allocator.AddOptions{Expiry: 10 * time.Second}
+		require.NoError(t, change(n.Add(ctx, []string{"leased", "free", "resting", "removed"}, for10s)))
 		held := n.takes("leased", nil)
 		require.NoError(t, n.Rest(ctx, "resting", time.Minute, "", nil))
-		_, err = n.Remove(ctx, []string{"removed"})
-		require.NoError(t, err)
+		w.remove("removed")
 		w.add("stays")
 		require.EqualValues(t, -1, w.Expiry(), "a pool with resources stays")
 		require.Equal(t, 10*time.Second, w.status("free").Expiry)
@@ -38,8 +36,7 @@ func TestAResourceLeavesWhenItExpires(t *testing.T) {
 		require.ErrorIs(t, n.Bind(ctx, "b", "free", nil), berth.ErrAbsent)
 		require.Equal(t, dump, w.Dump())
 		n.takes("stays", nil)
-		_, err = n.TryAllocate(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, second(n.TryAllocate(ctx, nil)), berth.ErrBusy)
 		w.Advance(2 * lease)
 		require.NoError(t, held.Err(), "it stays with its holder")
 		w.release(held)
@@ -50,23 +47,21 @@ func TestAResourceLeavesWhenItExpires(t *testing.T) {
 
 // Whoever wants one finds it behind any number of expired ones.
 func TestTheOneThatHasNotExpiredIsFound(t *testing.T) {
-	inEach(t, map[string]func(*proc) (*allocator.Allocation[string], error){
-		"Allocate":    func(n *proc) (*allocator.Allocation[string], error) { return n.Allocate(context.Background(), nil) },
-		"TryAllocate": func(n *proc) (*allocator.Allocation[string], error) { return n.TryAllocate(context.Background(), nil) },
-	}, func(t *testing.T, w *world, take func(*proc) (*allocator.Allocation[string], error)) {
+	type allocate = func(context.Context, *allocator.AllocateOptions) (*allocator.Allocation[string], error)
+	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		var all []string
-		for i := range 210 {
-			all = append(all, fmt.Sprint(i))
+		for _, take := range []allocate{n.Allocate, n.TryAllocate} {
+			require.NoError(t, change(n.Add(t.Context(), many("x", 210), &allocator.AddOptions{Expiry: time.Second})))
+			w.add("fresh")
+			w.Advance(time.Second)
+			began := w.Now()
+			a, err := take(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, "fresh", a.Resource())
+			require.Less(t, w.Now()-began, time.Second)
+			w.release(a)
+			w.remove("fresh")
 		}
-		_, err := n.Add(context.Background(), all, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
-		w.add("fresh")
-		w.Advance(time.Second)
-		a, err := take(n)
-		require.NoError(t, err)
-		require.Equal(t, "fresh", a.Resource())
-		require.Less(t, w.Now(), 2*time.Second)
 	})
 }
 
@@ -85,8 +80,7 @@ func (w *world) requireLeaves(resource string, at time.Duration) {
 	require.NotEqual(w.T, allocator.Absent, w.status(resource).State)
 	w.Until(at)
 	require.Equal(w.T, allocator.Absent, w.status(resource).State)
-	_, err := w.ops().Sweep(context.Background(), proxies)
-	require.NoError(w.T, err)
+	require.NoError(w.T, second(w.ops().Sweep(context.Background(), proxies)))
 	require.NotContains(w.T, w.states(), resource)
 	w.inspect()
 }
@@ -94,9 +88,9 @@ func (w *world) requireLeaves(resource string, at time.Duration) {
 func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 	ctx := context.Background()
 	inEach(t, map[string]func(w *world, n *proc){
-		"Release": func(w *world, n *proc) {
+		"Release, rounded up": func(w *world, n *proc) {
 			held := n.takes("a", nil)
-			w.expireIn(held, 3*time.Second)
+			w.expireIn(held, 3*time.Second-ms+1)
 			w.Advance(time.Second)
 			n.Fresh()
 			w.release(held)
@@ -118,12 +112,6 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 				return nil
 			}))
 		},
-		"rounded up": func(w *world, n *proc) {
-			held := n.takes("a", nil)
-			w.expireIn(held, 3*time.Second-ms+1)
-			w.Advance(time.Second)
-			w.release(held)
-		},
 		"the last call": func(w *world, n *proc) {
 			held := n.takes("a", nil)
 			w.expireIn(held, time.Hour)
@@ -143,41 +131,41 @@ func TestAResourceExpiresAfterItsReleaseAsItsHolderAsked(t *testing.T) {
 
 func TestAnExpiryThatDoesNotCount(t *testing.T) {
 	ctx := context.Background()
-	inEach(t, map[string]func(w *world, n *proc, held *allocator.Allocation[string]){
-		"taken back": func(w *world, _ *proc, held *allocator.Allocation[string]) {
+	type row struct {
+		end  func(w *world, n *proc, held *allocator.Allocation[string])
+		left time.Duration // for the resource, 0 for ever
+	}
+	swap := func(w *world, held *allocator.Allocation[string]) {
+		require.ErrorIs(w.T, held.Swap(ctx), berth.ErrBusy)
+	}
+	inEach(t, map[string]row{
+		"taken back": {func(w *world, _ *proc, held *allocator.Allocation[string]) {
 			w.expireIn(held, 0)
 			w.release(held)
-		},
-		"detached": func(w *world, n *proc, held *allocator.Allocation[string]) {
+		}, 0},
+		"detached": {func(w *world, n *proc, held *allocator.Allocation[string]) {
 			again, err := n.Resume(ctx, detach(w.T, held))
 			require.NoError(w.T, err)
 			w.release(again)
-		},
-		"of a swap that found nothing, and taken back": func(w *world, _ *proc, held *allocator.Allocation[string]) {
-			require.ErrorIs(w.T, held.Swap(ctx), berth.ErrBusy)
+		}, 0},
+		"of a swap that found nothing, and taken back": {func(w *world, _ *proc, held *allocator.Allocation[string]) {
+			swap(w, held)
 			w.expireIn(held, 0)
 			w.release(held)
-		},
-	}, func(t *testing.T, w *world, end func(w *world, n *proc, held *allocator.Allocation[string])) {
+		}, 0},
+		"a swap that finds nothing keeps it": {func(w *world, _ *proc, held *allocator.Allocation[string]) {
+			swap(w, held)
+			w.release(held)
+		}, time.Second},
+	}, func(t *testing.T, w *world, c row) {
 		w.add("a")
 		n := w.node()
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.expireIn(held, time.Second)
-		end(w, n, held)
+		c.end(w, n, held)
 		require.Equal(t, allocator.Free, w.status("a").State)
-		require.Zero(t, w.status("a").Expiry)
+		require.Equal(t, c.left, w.status("a").Expiry)
 		w.inspect()
-	})
-}
-
-func TestASwapThatFindsNothingKeepsTheExpiryThatWasAskedFor(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", nil)
-		w.expireIn(held, time.Second)
-		require.ErrorIs(t, held.Swap(t.Context()), berth.ErrBusy)
-		w.release(held)
-		require.Equal(t, time.Second, w.status("a").Expiry)
 	})
 }
 
@@ -192,29 +180,9 @@ func TestAnExpiryAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 		w.release(a)
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		w.expireIn(b, time.Minute)
-		_, err := w.pool.Remove(t.Context(), []string{"b"})
-		require.NoError(t, err)
+		w.remove("b")
 		w.release(b)
 		w.requireLeaves("a", 4*time.Second)
 		require.Empty(t, w.states())
-	})
-}
-
-func TestWhoWaitsForWhatExpiresIsToldAtThatMoment(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n, only := w.node(), &allocator.AllocateOptions{Resource: "a"}
-		held := n.takes("a", only)
-		next, last := n.queue(only), n.queue(only)
-		w.expireIn(held, 3*time.Second)
-		w.Until(time.Second)
-		w.release(held)
-		next.gets(time.Second, "a")
-		w.Until(4*time.Second - ms)
-		require.True(t, last.Pending())
-		w.Until(4 * time.Second)
-		<-last.Done
-		require.ErrorIs(t, last.Err, berth.ErrAbsent)
-		w.inspect()
 	})
 }

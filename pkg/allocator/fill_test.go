@@ -39,8 +39,7 @@ func TestATryIsRepeatedWhereTheSourceAnsweredBehindIt(t *testing.T) {
 				time.Sleep(c.behind)
 			}
 		})}, allocator.PoolConfig[string]{Source: slowly(c.lists, "a")})
-		_, err := n.TryAllocate(context.Background(), nil)
-		require.NoError(t, err)
+		require.NoError(t, second(n.TryAllocate(context.Background(), nil)))
 		require.Equal(t, 2, n.Count("pool_acquire"))
 	})
 }
@@ -70,8 +69,7 @@ func TestATryWaitsForTheSourceWithinItsBounds(t *testing.T) {
 
 		closed := make(chan error, 1)
 		time.AfterFunc(time.Second, func() { closed <- n.node.Close(context.Background()) })
-		_, err = n.TryAllocate(context.Background(), nil)
-		require.ErrorIs(t, err, berth.ErrClosed)
+		require.ErrorIs(t, second(n.TryAllocate(context.Background(), nil)), berth.ErrClosed)
 		require.NoError(t, <-closed)
 	})
 }
@@ -95,6 +93,9 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 			Progress: func(int, int) {
 				if !begun { // in the middle
 					begun = true
+					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+					defer cancel()
+					require.ErrorIs(t, change(n.Clear(ctx)), context.DeadlineExceeded, "who has to wait may leave")
 					go func() { ended <- other.do(n) }()
 					synctest.Wait()
 				}
@@ -104,22 +105,6 @@ func TestAProcessDoesNotSupersedeItself(t *testing.T) {
 		require.Equal(t, 210, replaced.Added)
 		require.NoError(t, <-ended)
 		require.Equal(t, other.stays, w.inspect().Resources, "the later one decides")
-	})
-}
-
-// The caller of a Replace that has to wait may leave.
-func TestAReplaceThatWaitsForAnotherEndsWithItsContext(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		_, err := n.Replace(context.Background(), many("r", 300), &allocator.AddOptions{
-			Progress: func(int, int) {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-				defer cancel()
-				require.ErrorIs(t, change(n.Clear(ctx)), context.DeadlineExceeded)
-			},
-		})
-		require.NoError(t, err)
-		require.Equal(t, 300, w.inspect().Resources)
 	})
 }
 
@@ -148,18 +133,5 @@ func TestTheEventsSayHowManyWaitForAHealthyResource(t *testing.T) {
 		require.Zero(t, n.Waiting())
 		require.Len(t, n.Told(observe.Queued), 3)
 		require.Len(t, n.Told(observe.Granted), 3)
-	})
-}
-
-func TestATryThatWaitsForTheSourceDoesNotWaitInLine(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Source: slowly(3*time.Second, "a")})
-		_, err := n.TryAllocate(context.Background(), nil)
-		require.NoError(t, err)
-		require.Equal(t, 3*time.Second, w.Now())
-		require.Zero(t, n.Waiting())
-		require.Empty(t, n.Told(observe.Queued))
-		require.Len(t, n.Told(observe.Refused), 1)
-		require.Len(t, n.Told(observe.Granted), 1)
 	})
 }

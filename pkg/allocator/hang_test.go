@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,19 +14,11 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 )
 
-// hanging is what a proxy is like whose packets go nowhere: it hangs until its
+// hang is what a proxy is like whose packets go nowhere: it hangs until its
 // context ends.
-func hanging(opens *atomic.Int32) func(context.Context, string) (string, error) {
-	return func(ctx context.Context, key string) (string, error) {
-		opens.Add(1)
-		<-ctx.Done()
-		return "", fmt.Errorf("dial %s: %w", key, ctx.Err())
-	}
-}
-
-// failures are the events that an Open has failed.
-func failures(n *proc) []observe.Event {
-	return slices.DeleteFunc(n.Events(), func(ev observe.Event) bool { return ev.Kind != observe.OpenFailed })
+func hang(ctx context.Context, key string) (string, error) {
+	<-ctx.Done()
+	return "", fmt.Errorf("dial %s: %w", key, ctx.Err())
 }
 
 // brief is a context that ends soon.
@@ -42,7 +33,10 @@ func TestAResourceThatHangsIsFoundOutHoweverShortItsCallersPatience(t *testing.T
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("dead")
 		var opens atomic.Int32
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens), OpenTimeout: 10 * time.Second, FailureRest: time.Minute})
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(ctx context.Context, key string) (string, error) {
+			opens.Add(1)
+			return hang(ctx, key)
+		}, OpenTimeout: 10 * time.Second, FailureRest: time.Minute})
 		_, err := n.Allocate(brief(t), nil)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, berth.ErrNotAcquired)
@@ -58,21 +52,15 @@ func TestAResourceThatHangsIsFoundOutHoweverShortItsCallersPatience(t *testing.T
 		require.Equal(t, allocator.Resting, info.State)
 		require.Equal(t, time.Minute, info.Left)
 		require.Equal(t, "dial dead: context deadline exceeded", info.Reason)
-		require.Len(t, failures(n), 1)
+		require.Len(t, n.Told(observe.OpenFailed), 1)
 		require.EqualValues(t, 1, opens.Load())
 		w.inspect()
-	})
-}
 
-func TestAnOpenThatTakesLongerThanItsTimeoutIsAnErrorOfItsOwn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("dead")
-		var opens atomic.Int32
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens), OpenTimeout: time.Second})
-		_, err := n.Allocate(t.Context(), nil)
+		w.Advance(time.Minute) // and one who waits for it is told so
+		_, err = n.Allocate(t.Context(), nil)
 		require.EqualError(t, err, `berth: "proxies" not acquired: failed: dial dead: context deadline exceeded`)
 		require.NotErrorIs(t, err, berth.ErrBusy)
-		require.Equal(t, time.Second, w.Now())
+		require.Equal(t, 80*time.Second, w.Now())
 		require.Equal(t, allocator.Resting, w.status("dead").State)
 	})
 }
@@ -89,18 +77,16 @@ func TestWhatIsOpenedForACallerWhoHasLeftIsKept(t *testing.T) {
 			closed.Add(1)
 			return nil
 		}})
-		_, err := n.Allocate(brief(t), nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, second(n.Allocate(brief(t), nil)), context.DeadlineExceeded)
 		w.Until(time.Second)
 		require.Equal(t, allocator.Free, w.status("slow").State, "it is given back")
 		a, err := n.TryAllocate(t.Context(), nil)
 		require.NoError(t, err)
 		require.Equal(t, "slow opened", a.Value())
 		require.EqualValues(t, 1, opens.Load())
-		require.Empty(t, failures(n))
+		require.Empty(t, n.Told(observe.OpenFailed))
 		w.release(a)
-		_, err = n.Remove(t.Context(), []string{"slow"})
-		require.NoError(t, err)
+		require.NoError(t, change(n.Remove(t.Context(), []string{"slow"})))
 		require.EqualValues(t, 1, closed.Load(), "nobody uses it any more")
 	})
 }
@@ -112,21 +98,18 @@ func TestAPanicOfAnOpenThatNobodyWaitsForIsAFailure(t *testing.T) {
 			<-ctx.Done()
 			panic("mine")
 		}, OpenTimeout: time.Second})
-		_, err := n.Allocate(brief(t), nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, second(n.Allocate(brief(t), nil)), context.DeadlineExceeded)
 		w.Until(time.Second)
 		require.Equal(t, "berth: Open panicked: mine", w.status("a").Reason)
-		require.Len(t, failures(n), 1)
+		require.Len(t, n.Told(observe.OpenFailed), 1)
 	})
 }
 
 func TestCloseEndsAnOpenThatNobodyWaitsFor(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("dead")
-		var opens atomic.Int32
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: hanging(&opens)})
-		_, err := n.Allocate(brief(t), nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		n := w.nodeOf(allocator.PoolConfig[string]{Open: hang})
+		require.ErrorIs(t, second(n.Allocate(brief(t), nil)), context.DeadlineExceeded)
 		require.NoError(t, n.node.Close(t.Context()))
 		require.Equal(t, 300*ms, w.Now())
 		require.Equal(t, allocator.Free, w.status("dead").State, "that it was told to end says nothing of it")
@@ -147,11 +130,13 @@ func TestAHealthyThatHangsIsAnErrorOfTheResource(t *testing.T) {
 				return context.Cause(ctx)
 			},
 		})
-		a, err := n.AllocateHealthy(t.Context(), nil)
-		require.NoError(t, err)
-		require.Equal(t, "good", a.Resource())
+		var ran []string
+		require.NoError(t, n.DoHealthy(t.Context(), nil, func(_ context.Context, a *allocator.Allocation[string]) error {
+			ran = append(ran, a.Value())
+			return nil
+		}))
+		require.Equal(t, []string{"good"}, ran)
 		require.Equal(t, "berth: OpenTimeout has passed: context deadline exceeded", w.status("dead").Reason)
-		w.release(a)
 		require.NoError(t, w.pool.Rest(t.Context(), "dead", 0, "", nil))
 		report, err := n.CheckHealth(t.Context(), 2)
 		require.NoError(t, err)
@@ -189,13 +174,11 @@ func TestWhoFindsThePoolEmptyIsToldWhyTheSourceHasNotFilledIt(t *testing.T) {
 		open.Store(true)
 		w.Advance(time.Minute)
 		w.release(n.takes("a", nil))
-		_, err = w.pool.Clear(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, change(w.pool.Clear(t.Context())))
 		a, err := n.TryAllocate(t.Context(), nil)
 		require.NoError(t, err)
 		w.release(a)
-		_, err = w.pool.Clear(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, change(w.pool.Clear(t.Context())))
 		_, err = n.TryAllocate(t.Context(), nil)
 		require.ErrorIs(t, err, berth.ErrBusy, "Source was asked a moment ago")
 		require.NotErrorIs(t, err, errMine, "the last refresh went well")

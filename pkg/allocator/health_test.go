@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -104,27 +103,23 @@ func TestWhatIsNotThereAnyMoreIsLeftAlone(t *testing.T) {
 }
 
 func TestAsManyAsThereAreWorkersAreCheckedAtOnce(t *testing.T) {
-	for _, workers := range []int{1, 4, 1 << 40} {
-		t.Run(fmt.Sprint(workers), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add(many("x", 10)...)
-				var now, most atomic.Int64
-				n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
-					most.Store(max(most.Load(), now.Add(1)))
-					<-time.After(time.Second)
-					now.Add(-1)
-					return nil
-				}})
-				report, err := n.CheckHealth(t.Context(), workers)
-				require.NoError(t, err)
-				require.Equal(t, allocator.HealthReport{Checked: 10, Healthy: 10}, report)
-				atOnce := min(workers, 10)
-				require.EqualValues(t, atOnce, most.Load())
-				require.Equal(t, time.Duration((10+atOnce-1)/atOnce)*time.Second, w.Now())
-				n.requireProgress(10, nil)
-			})
-		})
-	}
+	inEach(t, map[string]int{"one": 1, "some": 4, "too many": 1 << 40}, func(t *testing.T, w *world, workers int) {
+		w.add(many("x", 10)...)
+		var now, most atomic.Int64
+		n := w.nodeOf(allocator.PoolConfig[string]{Healthy: func(context.Context, string) error {
+			most.Store(max(most.Load(), now.Add(1)))
+			<-time.After(time.Second)
+			now.Add(-1)
+			return nil
+		}})
+		report, err := n.CheckHealth(t.Context(), workers)
+		require.NoError(t, err)
+		require.Equal(t, allocator.HealthReport{Checked: 10, Healthy: 10}, report)
+		atOnce := min(workers, 10)
+		require.EqualValues(t, atOnce, most.Load())
+		require.Equal(t, time.Duration((10+atOnce-1)/atOnce)*time.Second, w.Now())
+		n.requireProgress(10, nil)
+	})
 }
 
 func TestTheEndOfTheContextEndsTheCheckSoonAndCondemnsNothing(t *testing.T) {
@@ -179,63 +174,61 @@ func TestADeadlineIsNotMistakenForAResourceInUse(t *testing.T) {
 }
 
 func TestALostHoldSaysNothingOfItsResource(t *testing.T) {
-	for _, when := range []string{"Open", "Healthy"} {
-		t.Run(when, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
+	inEach(t, map[string]string{"of Open": "Open", "of Healthy": "Healthy"}, func(t *testing.T, w *world, when string) {
+		w.add("a", "b")
+		var closed []string
+		lost := func(ctx context.Context, at, resource string) error {
+			if at != when || resource != "a" {
+				return nil
+			}
+			if at == "Open" {
+				require.NoError(t, w.force(w.holder("a")))
+			} else {
+				w.Do("FLUSHALL")
 				w.add("a", "b")
-				var closed []string
-				lost := func(ctx context.Context, at, resource string) error {
-					if at != when || resource != "a" {
-						return nil
-					}
-					if at == "Open" {
-						require.NoError(t, w.force(w.holder("a")))
-					} else {
-						w.Do("FLUSHALL")
-						w.add("a", "b")
-					}
-					<-ctx.Done()
-					return context.Cause(ctx)
-				}
-				n := w.nodeOf(allocator.PoolConfig[string]{
-					Open:    func(ctx context.Context, key string) (string, error) { return key, lost(ctx, "Open", key) },
-					Close:   func(key string) error { closed = append(closed, key); return nil },
-					Healthy: func(ctx context.Context, key string) error { return lost(ctx, "Healthy", key) },
-				})
-				report, err := n.CheckHealth(t.Context(), 1)
-				require.NoError(t, err)
-				require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
-				require.ElementsMatch(t, []string{"a", "b"}, w.list())
-				require.Empty(t, closed)
-			})
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Open:    func(ctx context.Context, key string) (string, error) { return key, lost(ctx, "Open", key) },
+			Close:   func(key string) error { closed = append(closed, key); return nil },
+			Healthy: func(ctx context.Context, key string) error { return lost(ctx, "Healthy", key) },
 		})
-	}
+		report, err := n.CheckHealth(t.Context(), 1)
+		require.NoError(t, err)
+		require.Equal(t, allocator.HealthReport{Checked: 1, Healthy: 1, Skipped: 1}, report)
+		require.ElementsMatch(t, []string{"a", "b"}, w.list())
+		require.Empty(t, closed)
+	})
 }
 
 func TestAnErrorOfTheServerEndsTheCheckAndWhatWasFoundIsReturned(t *testing.T) {
-	for call, checked := range map[string]int{"pool_acquire": 2, "pool_release": 3, "HSCAN": 0} {
-		t.Run(call, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add(many("x", 7)...)
-				n := w.node()
-				n.connect()
-				var calls atomic.Int64
-				n.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == call && (checked == 0 || calls.Add(1) > 2) {
-						return link.Refuse("ERR my own reason")
-					}
-					return link.Pass
-				})
-				report, err := n.CheckHealth(t.Context(), 1)
-				require.ErrorContains(t, err, "my own reason")
-				require.GreaterOrEqual(t, report.Checked, checked)
-				require.LessOrEqual(t, report.Checked, checked+1, "one may have begun before the error was known")
-				require.Equal(t, report.Checked, report.Healthy)
-				n.requireProgress(report.Checked, err)
-				n.OnCommand(nil)
-			})
-		})
+	type row struct {
+		call    string
+		checked int
 	}
+	inEach(t, map[string]row{
+		"an allocation": {"pool_acquire", 2}, "a release": {"pool_release", 3}, "the listing": {"HSCAN", 0},
+	}, func(t *testing.T, w *world, c row) {
+		w.add(many("x", 7)...)
+		n := w.node()
+		n.connect()
+		var calls atomic.Int64
+		n.OnCommand(func(command link.Command) link.Fate {
+			if command.Name == c.call && (c.checked == 0 || calls.Add(1) > 2) {
+				return link.Refuse("ERR my own reason")
+			}
+			return link.Pass
+		})
+		report, err := n.CheckHealth(t.Context(), 1)
+		require.ErrorContains(t, err, "my own reason")
+		require.GreaterOrEqual(t, report.Checked, c.checked)
+		require.LessOrEqual(t, report.Checked, c.checked+1, "one may have begun before the error was known")
+		require.Equal(t, report.Checked, report.Healthy)
+		n.requireProgress(report.Checked, err)
+		n.OnCommand(nil)
+	})
 }
 
 func TestAClosedPoolCondemnsNothing(t *testing.T) {

@@ -90,106 +90,68 @@ func (w *world) field(key, name string) string {
 	return text
 }
 
+// by is what one command makes.
+func by(words ...string) func(w *world, claim string) {
+	return func(w *world, _ string) { w.Do(words...) }
+}
+
+// laneOf is a claim that waits for a resource.
+func laneOf(resource string) func(w *world, claim string) {
+	return func(w *world, _ string) { w.lane(resource) }
+}
+
 // damages make each problem by hand, in a pool as furnish leaves it, and say what is
 // told of it.
 var damages = map[string]struct {
 	do   func(w *world, claim string)
 	want string
 }{
-	"damaged": {
-		func(w *world, _ string) { w.damage("a", "c", "d", "e", "f") },
-		isDamaged("a"),
-	},
-	"unlisted": {
-		func(w *world, _ string) {
-			w.Do("HDEL", freeKey, "nb", "pb")
-			w.Do("HSET", freeKey, "na", "", "p", "a")
-		}, `the resource "b" is free and not in the list`,
-	},
-	"listed": {
-		func(w *world, _ string) { w.Do("HSET", freeKey, "nf", "", "pf", "b") },
-		`the resource "f" is in the list and not free`,
-	},
-	"both": {
-		func(w *world, _ string) { w.Do("HSET", freeKey, "nc", "", "pc", "b") },
-		`the resource "c" is leased and in the list`,
-	},
-	"link": {
-		func(w *world, _ string) { w.Do("HSET", freeKey, "pb", "") },
-		`the neighbours of the resource "a" in the list do not know it`,
-	},
-	"circle": {
-		func(w *world, _ string) { w.Do("HSET", freeKey, "nb", "a") },
-		`the list comes by the resource "a" for ever`,
-	},
-	"rest": {
-		func(w *world, _ string) { w.Do("ZREM", lineKey, "e:f") },
-		`the end of the rest of the resource "f" is not in the line`,
-	},
+	"damaged": {func(w *world, _ string) { w.damage("a", "c", "d", "e", "f") }, isDamaged("a")},
+	"unlisted": {func(w *world, _ string) {
+		w.Do("HDEL", freeKey, "nb", "pb")
+		w.Do("HSET", freeKey, "na", "", "p", "a")
+	}, `the resource "b" is free and not in the list`},
+	"listed": {by("HSET", freeKey, "nf", "", "pf", "b"), `the resource "f" is in the list and not free`},
+	"both":   {by("HSET", freeKey, "nc", "", "pc", "b"), `the resource "c" is leased and in the list`},
+	"link":   {by("HSET", freeKey, "pb", ""), `the neighbours of the resource "a" in the list do not know it`},
+	"circle": {by("HSET", freeKey, "nb", "a"), `the list comes by the resource "a" for ever`},
+	"rest":   {by("ZREM", lineKey, "e:f"), `the end of the rest of the resource "f" is not in the line`},
 	"expiry": {
-		func(w *world, _ string) { w.Do("ZADD", lineKey, millis(264<<44+5), "x:a") },
+		by("ZADD", lineKey, millis(264<<44+5), "x:a"),
 		`the expiry of the resource "a" is not in the line`,
 	},
-	"left": {
-		func(w *world, _ string) { w.Do("HSET", itemsKey, "ib", "1 0 0 0 0 1 0 ") },
-		`the resource "b" is leaving and nobody holds it`,
-	},
-	"binding": {
-		func(w *world, _ string) { w.Do("ZREM", lineKey, "u:for an hour") },
-		`the end of the binding "for an hour" is not in the line`,
-	},
+	"left":    {by("HSET", itemsKey, "ib", "1 0 0 0 0 1 0 "), `the resource "b" is leaving and nobody holds it`},
+	"binding": {by("ZREM", lineKey, "u:for an hour"), `the end of the binding "for an hour" is not in the line`},
 	"holder": {
-		func(w *world, _ string) { w.Do("HSET", itemsKey, "ic", "1 0 0 0 0 0 1 nobody.1 ") },
+		by("HSET", itemsKey, "ic", "1 0 0 0 0 0 1 nobody.1 "),
 		`the claim "nobody.1" is said to hold a resource and does not`,
 	},
-	"link_orphan": {
-		func(w *world, _ string) { w.Do("HDEL", itemsKey, "ib") },
-		`the resource "b" is in the list and not in the pool`,
-	},
+	"link_orphan": {by("HDEL", itemsKey, "ib"), `the resource "b" is in the list and not in the pool`},
 	"line_orphan": {
-		func(w *world, _ string) { w.Do("ZADD", lineKey, millis(262<<44+5), "e:ghost") },
+		by("ZADD", lineKey, millis(262<<44+5), "e:ghost"),
 		`the member "e:ghost" of the line is about nothing`,
 	},
 	"revision_orphan": {
-		func(w *world, _ string) { w.Do("ZREM", lineKey, "o:f") },
+		by("ZREM", lineKey, "o:f"),
 		`what was changed last of "f", a resource or the pool, is never forgotten`,
 	},
-	"claim_orphan": {
-		func(w *world, claim string) { w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim)) },
-		`the claim "ghost" neither holds nor waits`,
-	},
-	"hold_orphan": {
-		func(w *world, claim string) {
-			w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim), "r:ghost", "a")
-			w.Do("ZADD", lineKey, millis(1<<44+time.Now().Add(time.Hour).UnixMilli()), "h:ghost")
-		},
-		`the claim "ghost" holds a resource that does not know it`,
-	},
-	"lane_empty": {
-		func(w *world, _ string) { w.Do("HSET", stateKey, "l:ghost", "600") },
-		`nobody stands in the lane of the resource "ghost"`,
-	},
-	"lane_free": {
-		func(w *world, _ string) { w.lane("a") },
-		`the resource "a" is free and claims wait for it`,
-	},
-	"lane_absent": {
-		func(w *world, _ string) { w.lane("ghost") },
-		`claims wait for the resource "ghost" and nobody can get it`,
-	},
-	"lane_mark": {
-		func(w *world, _ string) { w.lane("f") },
-		`when the lane of the resource "f" is to be looked at is not in the line`,
-	},
-	"lane_member": {
-		func(w *world, _ string) {
-			w.lane("c")
-			w.Do("HSET", stateKey, "l:c", "700")
-		},
-		`the claim "x.1" does not stand in the lane of the resource that it waits for`,
-	},
+	"claim_orphan": {func(w *world, claim string) {
+		w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim))
+	}, `the claim "ghost" neither holds nor waits`},
+	"hold_orphan": {func(w *world, claim string) {
+		w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim), "r:ghost", "a")
+		w.Do("ZADD", lineKey, millis(1<<44+time.Now().Add(time.Hour).UnixMilli()), "h:ghost")
+	}, `the claim "ghost" holds a resource that does not know it`},
+	"lane_empty":  {by("HSET", stateKey, "l:ghost", "600"), `nobody stands in the lane of the resource "ghost"`},
+	"lane_free":   {laneOf("a"), `the resource "a" is free and claims wait for it`},
+	"lane_absent": {laneOf("ghost"), `claims wait for the resource "ghost" and nobody can get it`},
+	"lane_mark":   {laneOf("f"), `when the lane of the resource "f" is to be looked at is not in the line`},
+	"lane_member": {func(w *world, _ string) {
+		w.lane("c")
+		w.Do("HSET", stateKey, "l:c", "700")
+	}, `the claim "x.1" does not stand in the lane of the resource that it waits for`},
 	"settings": {
-		func(w *world, _ string) { w.Do("HSET", stateKey, "s:a", "- 2 -") },
+		by("HSET", stateKey, "s:a", "- 2 -"),
 		`the settings of its own of the resource "a" are not where they belong`,
 	},
 }
@@ -270,8 +232,7 @@ func TestALargePoolIsInspectedInSteps(t *testing.T) {
 			args = c.Args
 			return link.Pass
 		})
-		_, err := n.ops().Inspect(ctx, proxies)
-		require.NoError(t, err)
+		require.NoError(t, second(n.ops().Inspect(ctx, proxies)))
 		require.Equal(t, "10000", args[len(args)-1], "as many are read in one step")
 		n.OnCommand(nil)
 

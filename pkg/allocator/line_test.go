@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,14 +23,16 @@ func inEach[C any](t *testing.T, cases map[string]C, test func(t *testing.T, w *
 	}
 }
 
+// In whichever line they stand: in that for any, or in the lane of the only one.
 func TestAHigherPriorityIsServedFirstAndEqualOnesInTheirOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
 		held := w.node().takes("a", nil)
 		var line []*wait
-		for _, priority := range []int{0, 5, -128, 5, 127, 0} {
+		for i, priority := range []int{0, 5, -128, 5, 127, 0} {
 			w.Advance(ms)
-			line = append(line, w.node().queue(&allocator.AllocateOptions{Priority: priority}))
+			opts := &allocator.AllocateOptions{Priority: priority, Resource: []string{"", "a"}[i/3]}
+			line = append(line, w.node().queue(opts))
 		}
 		for _, next := range []int{4, 1, 3, 0, 5, 2} {
 			w.Advance(10 * ms)
@@ -138,8 +139,7 @@ func TestTryDoesNotPassALineThatIsFullOfTheDead(t *testing.T) {
 		// A process that dies with this call does not sweep on.
 		w.Call("pool_add", "60000", "berth:wake:", proxies, "0", "1", "0", "1", "", "a")
 		require.Equal(t, allocator.Free, w.status("a").State)
-		_, err := w.node().TryAllocate(t.Context(), nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, second(w.node().TryAllocate(t.Context(), nil)), berth.ErrBusy)
 		require.Equal(t, "x.1", w.holder("a"))
 		require.Zero(t, w.inspect().Waiting)
 	})
@@ -153,8 +153,7 @@ func TestAnEmptyPoolIsWaitedFor(t *testing.T) {
 		w.add("a")
 		a := first.gets(time.Minute, "a")
 		require.True(t, second.Pending())
-		_, err := w.pool.Clear(t.Context())
-		require.NoError(t, err)
+		require.NoError(t, change(w.pool.Clear(t.Context())))
 		w.release(a)
 		w.Until(2 * time.Minute)
 		require.True(t, second.Pending())
@@ -182,28 +181,6 @@ func TestADeadWaiterAheadIsPassedAtTheEndOfItsLease(t *testing.T) {
 	})
 }
 
-func TestAWaitEndsAtItsBound(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("x")
-		n := w.node()
-		q := n.queue(&allocator.AllocateOptions{MaxWait: 7 * time.Second})
-		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
-		defer cancel()
-		bounded := n.queueOn(ctx, nil)
-		refused := q.Refused(7*time.Second, berth.ReasonTimedOut)
-		require.Equal(t, proxies, refused.Name)
-		require.NotErrorIs(t, refused, context.DeadlineExceeded, "ctx has not ended")
-		refused = bounded.Refused(8*time.Second, berth.ReasonTimedOut)
-		require.ErrorIs(t, refused, context.DeadlineExceeded)
-		synctest.Wait()
-		require.Zero(t, w.inspect().Waiting)
-		w.vacate("x")
-		n.takes("a", &allocator.AllocateOptions{MaxWait: ms})
-		w.inspect()
-	})
-}
-
 // cancelled ends a wait, and checks what it returns and when.
 func (a *wait) cancelled() {
 	a.W.T.Helper()
@@ -213,21 +190,4 @@ func (a *wait) cancelled() {
 	require.ErrorIs(a.W.T, refused, errMine)
 	require.ErrorIs(a.W.T, refused, context.Canceled)
 	require.NotErrorIs(a.W.T, refused, berth.ErrBusy)
-}
-
-func TestTheNextInLineGetsWhatACancelledWaitWasGranted(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.occupy("x")
-		n, other := w.node(), w.node()
-		q := n.queue(nil)
-		next := other.queue(nil)
-		w.Advance(time.Second)
-		n.Deafen(true)
-		w.vacate("x")
-		require.True(t, q.Pending())
-		require.True(t, next.Pending())
-		q.cancelled()
-		next.gets(w.Now(), "a")
-	})
 }

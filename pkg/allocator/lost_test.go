@@ -17,28 +17,23 @@ import (
 var fates = map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest}
 
 func TestAnAllocationWhoseAnswerIsLostGetsOneResource(t *testing.T) {
-	for what, fate := range fates {
-		for policy, resource := range map[allocator.Policy]string{allocator.LeastRecent: "a", allocator.MostRecent: "c"} {
-			t.Run(what+", "+policy.String(), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					w.add("a", "b", "c")
-					n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
-					n.connect()
-					n.Once("pool_acquire", fate)
-					held := n.take(nil)
-					require.Equal(t, resource, held.Resource())
-					require.Equal(t, held.ID(), w.holder(resource))
-					require.Equal(t, 2, n.Count("pool_acquire"))
-					require.Equal(t, 1, w.inspect().Leased)
-					w.release(held)
-					require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
-					w.Advance(time.Minute)
-					_, err := w.ops().Sweep(t.Context(), proxies)
-					require.NoError(t, err)
-					w.requireIdle()
-				})
-			})
-		}
+	for policy, resource := range map[allocator.Policy]string{allocator.LeastRecent: "a", allocator.MostRecent: "c"} {
+		inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
+			w.add("a", "b", "c")
+			n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+			n.connect()
+			n.Once("pool_acquire", fate)
+			held := n.take(nil)
+			require.Equal(t, resource, held.Resource())
+			require.Equal(t, held.ID(), w.holder(resource))
+			require.Equal(t, 2, n.Count("pool_acquire"))
+			require.Equal(t, 1, w.inspect().Leased)
+			w.release(held)
+			require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
+			w.Advance(time.Minute)
+			require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
+			w.requireIdle()
+		})
 	}
 }
 
@@ -145,62 +140,38 @@ func TestAGrantWhosePushIsLostIsHeardOfWithTheNextHeartbeat(t *testing.T) {
 	})
 }
 
-// replaced makes a handle of r1 whose claim holds r2: a push grants r1, a failover
-// loses that, and the next release on the new master grants r2.
-func (w *world) replaced(n *proc, opts *allocator.AllocateOptions) *allocator.Allocation[string] {
-	w.T.Helper()
-	w.add("r1", "r2")
-	other := w.node()
-	x, y := other.takes("r1", nil), other.takes("r2", nil)
-	q := n.queue(opts)
-	require.True(w.T, q.Pending())
-	failover := w.Snapshot()
-	w.release(x)
-	held := q.gets(w.Now(), "r1")
-	failover()
-	w.Advance(ms) // else the two grants have one fence
-	w.release(y)
-	require.Equal(w.T, held.ID(), w.holder("r2"))
-	require.NotEqual(w.T, held.ID(), w.holder("r1"), "the lease of x goes on there")
-	return held
-}
-
+// The hold is of r1, which a push has granted. A failover loses that, and the next release on the new master grants r2.
 func TestAHoldWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
-	for name, ask := range map[string]func(w *world, held *allocator.Allocation[string]){
-		"by its heartbeat": func(w *world, _ *allocator.Allocation[string]) { w.Advance(lease / 3) },
-		"by Release": func(w *world, held *allocator.Allocation[string]) {
+	inEach(t, map[string]func(w *world, held *allocator.Allocation[string]){
+		"by its heartbeat": func(w *world, held *allocator.Allocation[string]) {
+			w.Advance(lease / 3)
+			require.ErrorIs(w.T, held.Err(), berth.ErrLost)
+			require.ErrorIs(w.T, context.Cause(held.Context()), berth.ErrLost)
+		},
+		"by Release": func(w *world, held *allocator.Allocation[string]) { // which ends it before it is sent
 			require.ErrorIs(w.T, held.Release(context.Background()), berth.ErrLost)
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				held := w.replaced(n, nil)
-				_ = held.Rest(time.Hour, "429")
-				ask(w, held)
-				synctest.Wait()
-				if name != "by Release" { // which ends it before it is sent
-					require.ErrorIs(t, held.Err(), berth.ErrLost)
-					require.ErrorIs(t, context.Cause(held.Context()), berth.ErrLost)
-				}
-				require.Equal(t, allocator.Free, w.status("r2").State, "it was given back, and nobody has used it")
-				require.Equal(t, []observe.Kind{observe.Subscribed, observe.Queued, observe.Granted, observe.Lost}, order(n.Kinds()))
-				w.Advance(lease)
-				_, err := w.ops().Sweep(t.Context(), proxies)
-				require.NoError(t, err)
-				w.requireIdle()
-			})
-		})
-	}
-}
-
-// order puts a subscription first, which comes on a goroutine of its own.
-func order(kinds []observe.Kind) []observe.Kind {
-	sorted := []observe.Kind{observe.Subscribed}
-	for _, k := range kinds {
-		if k != observe.Subscribed {
-			sorted = append(sorted, k)
-		}
-	}
-	return sorted
+	}, func(t *testing.T, w *world, ask func(w *world, held *allocator.Allocation[string])) {
+		w.add("r1", "r2")
+		n, other := w.node(), w.node()
+		x, y := other.takes("r1", nil), other.takes("r2", nil)
+		q := n.queue(nil)
+		require.True(t, q.Pending())
+		failover := w.Snapshot()
+		w.release(x)
+		held := q.gets(w.Now(), "r1")
+		failover()
+		w.Advance(ms) // else the two grants have one fence
+		w.release(y)
+		require.Equal(t, held.ID(), w.holder("r2"))
+		require.NotEqual(t, held.ID(), w.holder("r1"), "the lease of x goes on there")
+		_ = held.Rest(time.Hour, "429")
+		ask(w, held)
+		synctest.Wait()
+		require.Equal(t, allocator.Free, w.status("r2").State, "it was given back, and nobody has used it")
+		require.ElementsMatch(t, []observe.Kind{observe.Subscribed, observe.Queued, observe.Granted, observe.Lost}, n.Kinds())
+		w.Advance(lease)
+		require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
+		w.requireIdle()
+	})
 }
