@@ -15,6 +15,8 @@ import (
 
 	"github.com/berth-go/berth"
 	berthgocron "github.com/berth-go/berth/contrib/gocron"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
@@ -57,24 +59,26 @@ func (w *world) job(s gocron.Scheduler, cron string, f any, opts ...gocron.JobOp
 }
 
 func TestAShortJobRunsOnOneReplica(t *testing.T) {
+	apart := []time.Duration{0, -11 * time.Second, time.Millisecond, 10 * time.Second}
 	for _, row := range []struct {
-		cron string
-		cfg  once.Config
-		lets time.Duration
-		runs int
+		cron  string
+		cfg   once.Config
+		lets  time.Duration
+		runs  int
+		ahead []time.Duration // the clocks, on both sides of the server's
 	}{
-		{"0 * * * *", hourly, 3 * time.Hour, 3},
-		{"0 * * * *", waiting, 3 * time.Hour, 3},
-		{"30 * * * *", once.Around(time.Hour, 30*time.Minute), 3 * time.Hour, 3},
-		{"*/5 * * * *", once.Around(5*time.Minute, 0), time.Hour, 12},
-		{"17 2 * * *", once.Around(24*time.Hour, 2*time.Hour+17*time.Minute), 2 * time.Hour, 1},
-		{"50 0,2 * * 6", once.Around(time.Minute, 0), 3 * time.Hour, 2},
+		{"0 * * * *", hourly, 3 * time.Hour, 3, apart},
+		{"0 * * * *", hourly, 4 * time.Hour, 4, []time.Duration{-29 * time.Minute, 29 * time.Minute}}, // nearly half a period
+		{"0 * * * *", waiting, 3 * time.Hour, 3, apart},
+		{"30 * * * *", once.Around(time.Hour, 30*time.Minute), 3 * time.Hour, 3, apart},
+		{"*/5 * * * *", once.Around(5*time.Minute, 0), time.Hour, 12, apart},
+		{"17 2 * * *", once.Around(24*time.Hour, 2*time.Hour+17*time.Minute), 2 * time.Hour, 1, apart},
+		{"50 0,2 * * 6", once.Around(time.Minute, 0), 3 * time.Hour, 2, apart},
 	} {
 		t.Run(fmt.Sprintf("%s every %s", row.cron, row.cfg.Every), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				// The clocks are apart, on both sides of the server's.
 				runs := map[time.Time]int{}
-				for _, ahead := range []time.Duration{0, -11 * time.Second, time.Millisecond, 10 * time.Second} {
+				for _, ahead := range row.ahead {
 					l := w.locker(row.cfg)
 					w.job(w.replica(ahead, gocron.WithDistributedLocker(l)), row.cron, func() {
 						w.mu.Lock()
@@ -92,18 +96,6 @@ func TestAShortJobRunsOnOneReplica(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAReplicaMayBeHalfAPeriodOff(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var runs atomic.Int32
-		for _, ahead := range []time.Duration{-29 * time.Minute, 29 * time.Minute} {
-			s := w.replica(ahead, gocron.WithDistributedLocker(w.locker(hourly)))
-			w.job(s, "0 * * * *", func() { runs.Add(1) })
-		}
-		time.Sleep(4 * time.Hour)
-		require.EqualValues(t, 4, runs.Load())
-	})
 }
 
 func TestWhoSkipsAJobSaysWhy(t *testing.T) {
@@ -210,8 +202,7 @@ func TestAFailureIsNotThatOfARunBeside(t *testing.T) {
 				w.server.LoseAll(digest)
 				time.Sleep(110 * time.Minute)
 				require.EqualValues(t, 2, begun.Load())
-				last := w.last()
-				require.Equal(t, row.outcome, last.Run.Outcome)
+				require.Equal(t, row.outcome, w.last().Run.Outcome)
 			})
 		})
 	}
@@ -259,26 +250,15 @@ func TestAShutdownStopsARunAndCountsNoAttempt(t *testing.T) {
 			gocron.WithEventListeners(gocron.AfterJobRunsWithError(l.Failed)))
 		time.Sleep(30 * time.Minute)
 		require.NoError(t, s.Shutdown())
-		last := w.last()
-		require.Equal(t, once.Stopped, last.Run.Outcome)
+		require.Equal(t, once.Stopped, w.last().Run.Outcome)
 
-		lock, err := w.locker(attempts(1)).Lock(t.Context(), digest)
+		l = w.locker(attempts(1))
+		lock, err := l.Lock(t.Context(), digest)
 		require.NoError(t, err)
+		l.Failed(uuid.Nil, digest, errors.New("broken"))
 		require.NoError(t, lock.Unlock(t.Context()))
-	})
-}
-
-func TestSoManyFailuresUseAPeriodUp(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		l := w.locker(attempts(2))
-		for range 2 {
-			lock, err := l.Lock(t.Context(), digest)
-			require.NoError(t, err)
-			l.Failed(uuid.Nil, digest, errors.New("broken"))
-			require.NoError(t, lock.Unlock(t.Context()))
-		}
-		_, err := l.Lock(t.Context(), digest)
-		require.ErrorIs(t, err, once.ErrUsedUp)
+		_, err = l.Lock(t.Context(), digest)
+		require.ErrorIs(t, err, once.ErrUsedUp, "a failure counts")
 	})
 }
 
@@ -301,5 +281,94 @@ func TestLockSaysWhatCannotBeAndCheckOfTheNodeDoesBefore(t *testing.T) {
 		}
 		_, err := berthgocron.NewLocker(nil, hourly).Lock(t.Context(), digest)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+// candidate is an Elector of a process of its own that stands for election.
+type candidate struct {
+	*berthgocron.Elector
+	leave context.CancelFunc
+	left  <-chan error
+}
+
+// candidate stands for election, and lets everything settle.
+func (w *world) candidate() *candidate {
+	w.t.Helper()
+	e := berthgocron.NewElector(w.node(), "scheduler", &leader.Config{KeepWhenWanted: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	go func() { left <- e.Run(ctx) }()
+	w.t.Cleanup(cancel)
+	synctest.Wait()
+	return &candidate{e, cancel, left}
+}
+
+func (c *candidate) leads() bool { return c.IsLeader(context.Background()) == nil }
+
+func TestTheLeaderRunsAllJobs(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var ran []string
+		all := map[string]*candidate{"first": w.candidate(), "second": w.candidate()}
+		for name, c := range all {
+			w.job(w.replica(0, gocron.WithDistributedElector(c)), "* * * * *", func() {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				ran = append(ran, name)
+			})
+		}
+		time.Sleep(2*time.Minute + time.Second)
+		all["first"].leave()
+		require.ErrorIs(t, <-all["first"].left, context.Canceled)
+		time.Sleep(2*time.Minute + time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		require.Equal(t, []string{"first", "first", "second", "second"}, ran)
+	})
+}
+
+func TestWhoHasLostLeadershipKnowsItBeforeAnotherLeads(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		first, second := w.candidate(), w.candidate()
+		require.True(t, first.leads())
+		require.ErrorIs(t, second.IsLeader(t.Context()), berthgocron.ErrNotLeader)
+
+		w.server.Hang(time.Minute)
+		begun := time.Now()
+		require.True(t, first.leads(), "it leads as long as its lease lasts")
+		for first.leads() {
+			require.False(t, second.leads())
+			time.Sleep(time.Millisecond)
+		}
+		require.Less(t, time.Since(begun), 10*time.Second)
+		time.Sleep(2 * time.Minute)
+		require.NotEqual(t, first.leads(), second.leads())
+	})
+}
+
+func TestLeadershipThatIsWantedBackIsHandedOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		first, second := w.candidate(), w.candidate()
+		_, err := w.node().Operator().Want(t.Context(), berth.Target{Kind: keyspace.Lock, Name: "scheduler"})
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.False(t, first.leads())
+		require.True(t, second.leads())
+	})
+}
+
+func TestNobodyStandsWithBadArguments(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		for field, e := range map[string]*berthgocron.Elector{
+			"node":     berthgocron.NewElector(nil, "scheduler", nil),
+			"name":     berthgocron.NewElector(w.node(), "{}", nil),
+			"Priority": berthgocron.NewElector(n, "scheduler", &leader.Config{Priority: 1000}),
+		} {
+			var refused *berth.ConfigError
+			require.ErrorAs(t, e.Run(t.Context()), &refused)
+			require.Equal(t, field, refused.Field)
+		}
+		_, err := n.Check(t.Context())
+		require.ErrorContains(t, err, "Priority")
 	})
 }

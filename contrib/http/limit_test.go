@@ -1,18 +1,25 @@
 package berthhttp_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	berthhttp "github.com/berth-go/berth/contrib/http"
+	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -40,7 +47,8 @@ func TestProcessesTogetherServeNoMoreThanTheCapacity(t *testing.T) {
 func TestAfterMaxWaitTheAnswerIs503(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		done := make(chan struct{})
-		handler := w.limit(w.web(1), &berthhttp.Options{MaxWait: 5 * time.Second, RetryAfter: 30 * time.Second}, until(done))
+		opts := &berthhttp.Options{MaxWait: 5 * time.Second, RetryAfter: 30 * time.Second, FailOpen: true} // a long line is no failure
+		handler := w.limit(w.web(1), opts, until(done))
 		first := begin(handler)
 		begun := time.Now()
 		answer := get(handler)
@@ -118,9 +126,11 @@ func TestAHandlerRunsUnderItsPermit(t *testing.T) {
 		var fence int64
 		var under context.Context
 		var ended error
-		answer := get(w.limit(sem, nil, func(_ http.ResponseWriter, r *http.Request) {
-			fence, under, ended = sem.Fence(r.Context()), r.Context(), r.Context().Err()
+		var seen http.ResponseWriter
+		answer := get(w.limit(sem, nil, func(w http.ResponseWriter, r *http.Request) {
+			seen, fence, under, ended = w, sem.Fence(r.Context()), r.Context(), r.Context().Err()
 		}))
+		require.Same(t, answer, seen, "it is passed on as it is")
 		require.NoError(t, ended)
 		require.Equal(t, http.StatusOK, answer.Code)
 		require.Positive(t, fence)
@@ -139,14 +149,6 @@ func TestAPanicGivesThePermitBackAndPassesThrough(t *testing.T) {
 		require.PanicsWithValue(t, http.ErrAbortHandler, func() { get(handler) })
 		panics = false
 		require.Equal(t, http.StatusOK, get(handler).Code)
-	})
-}
-
-func TestTheResponseWriterIsPassedOnAsItIs(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var seen http.ResponseWriter
-		answer := get(w.limit(w.web(1), nil, func(w http.ResponseWriter, _ *http.Request) { seen = w }))
-		require.Same(t, answer, seen)
 	})
 }
 
@@ -253,17 +255,6 @@ func TestWhoseTimeIsOverIsNotLetThrough(t *testing.T) {
 	})
 }
 
-func TestALongLineIsNoReasonToLetThrough(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		done := make(chan struct{})
-		handler := w.limit(w.web(1), &berthhttp.Options{FailOpen: true}, until(done))
-		first := begin(handler)
-		require.Equal(t, http.StatusServiceUnavailable, get(handler).Code)
-		close(done)
-		<-first
-	})
-}
-
 func TestAServerThatFallsSilentHoldsTheAnswerForCleanupTimeout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		handler := w.limit(w.web(1), nil, func(http.ResponseWriter, *http.Request) { w.server.Hang(5 * time.Second) })
@@ -291,5 +282,141 @@ func TestBadOptionsAreRefused(t *testing.T) {
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 		_, err = berthhttp.LimitBy(nil, nil)
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	})
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a server of Redis in virtual time.
+type world struct {
+	t      *testing.T
+	server *berthtest.Server
+}
+
+// inWorld runs a test in virtual time.
+func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		test(t, &world{t: t, server: berthtest.New(t)})
+	})
+}
+
+// web is the semaphore of these tests, of another process.
+func (w *world) web(capacity int) *semaphore.Semaphore {
+	w.t.Helper()
+	return semaphore.New(w.server.Node(node.Config{}), "web", capacity, nil)
+}
+
+// limit wraps a handler with the middleware of sem.
+func (w *world) limit(sem *semaphore.Semaphore, opts *berthhttp.Options, handler http.HandlerFunc) http.Handler {
+	w.t.Helper()
+	limit, err := berthhttp.Limit(sem, opts)
+	require.NoError(w.t, err)
+	return limit(handler)
+}
+
+// get has a handler serve a request, in this goroutine.
+func get(handler http.Handler) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+	return answer
+}
+
+// begin has a handler serve a request in the background, and lets everything settle.
+func begin(handler http.Handler) <-chan *httptest.ResponseRecorder {
+	answer := make(chan *httptest.ResponseRecorder, 1)
+	go func() { answer <- get(handler) }()
+	synctest.Wait()
+	return answer
+}
+
+// until serves for as long as a channel is open, or the request's context.
+func until(done <-chan struct{}) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-done:
+		case <-r.Context().Done():
+			http.Error(w, context.Cause(r.Context()).Error(), http.StatusServiceUnavailable)
+		}
+	}
+}
+
+// serve has an HTTP server of its own serve a handler in memory, and returns a way to
+// connect to it. Both end with the test.
+func (w *world) serve(handler http.Handler) (dial func() net.Conn) {
+	w.t.Helper()
+	listener := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(listener) }()
+	w.t.Cleanup(func() {
+		require.NoError(w.t, server.Close())
+		require.ErrorIs(w.t, <-stopped, http.ErrServerClosed)
+	})
+	return func() net.Conn {
+		w.t.Helper()
+		near, far := net.Pipe()
+		listener.conns <- far
+		w.t.Cleanup(func() { require.NoError(w.t, near.Close()) })
+		return near
+	}
+}
+
+// pipes is a listener without a socket: a socket would stop virtual time.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }
+
+func TestBucketsAreFewAndTheSameInEveryProcess(t *testing.T) {
+	seen := map[string]int{}
+	for i := range 1000 {
+		seen[berthhttp.Bucket(strconv.Itoa(i), 8)]++
+	}
+	require.Len(t, seen, 8)
+	for bucket, texts := range seen {
+		n, err := strconv.Atoi(bucket)
+		require.NoError(t, err)
+		require.Less(t, n, 8)
+		require.Greater(t, texts, 60, bucket)
+	}
+	require.Equal(t, "240", berthhttp.Bucket("a{b}\x00", 1024), "never another one: releases run side by side")
+	require.Equal(t, "0", berthhttp.Bucket("", 0))
+}
+
+func TestRefusalsAreLoggedSampled(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var text bytes.Buffer
+		done := make(chan struct{})
+		handler := w.limit(w.web(1), &berthhttp.Options{MaxWaiting: -1, Logger: slog.New(slog.NewTextHandler(&text, nil))}, until(done))
+		served := begin(handler)
+		for range 30 { // in 15 s
+			require.Equal(t, http.StatusServiceUnavailable, get(handler).Code)
+			time.Sleep(500 * time.Millisecond)
+		}
+		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+		require.Len(t, lines, 2)
+		require.Contains(t, lines[0], `level=WARN msg="request refused" count=1 method=GET path=/ error="berth: \"web\" not acquired: full`)
+		require.Contains(t, lines[1], "count=20 ")
+		close(done)
+		require.Equal(t, http.StatusOK, (<-served).Code)
+		require.Equal(t, 2, strings.Count(text.String(), "\n"), "nothing of who was served")
 	})
 }

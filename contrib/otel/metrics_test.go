@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	berthotel "github.com/berth-go/berth/contrib/otel"
@@ -202,12 +203,11 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 	_, err := berthotel.NewTraces(nil)
 	require.ErrorContains(t, err, "provider")
-}
+	_, err = berthotel.NewMetrics(brokenProvider{}, collapsed)
+	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	require.ErrorIs(t, err, errBroken)
 
-// A provider that drops everything is no error.
-func TestAProviderThatDoesNothingWillDo(t *testing.T) {
-	t.Parallel()
-	metrics, err := berthotel.NewMetrics(noop.NewMeterProvider(), collapsed)
+	metrics, err := berthotel.NewMetrics(noop.NewMeterProvider(), collapsed) // one that drops everything will do
 	require.NoError(t, err)
 	for _, e := range course() {
 		metrics.Observe(e)
@@ -240,13 +240,6 @@ func (brokenMeter) Int64ObservableCounter(string, ...metric.Int64ObservableCount
 	return nil, errBroken
 }
 
-func TestTheErrorOfAProviderIsTheCause(t *testing.T) {
-	t.Parallel()
-	_, err := berthotel.NewMetrics(brokenProvider{}, collapsed)
-	require.ErrorIs(t, err, berth.ErrInvalidConfig)
-	require.ErrorIs(t, err, errBroken)
-}
-
 func TestTwoObserversOfOneProviderAddUp(t *testing.T) {
 	t.Parallel()
 	reader := sdk.NewManualReader()
@@ -263,3 +256,5 @@ func TestTwoObserversOfOneProviderAddUp(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	berthprom "github.com/berth-go/berth/contrib/prometheus"
@@ -41,26 +42,18 @@ func everything(o observe.Observer) {
 	o.Observe(event("of a later release", "order:1"))
 }
 
-func TestTheNamesOfAllMetricsPassPromlint(t *testing.T) {
-	t.Parallel()
+// observing is an observer, with a registry of its own.
+func observing(t testing.TB, opts measure.Options) (*prometheus.Registry, observe.Observer) {
+	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	metrics, err := berthprom.New(registry, collapsed)
+	metrics, err := berthprom.New(registry, opts)
 	require.NoError(t, err)
-	everything(metrics)
-	problems, err := testutil.GatherAndLint(registry)
-	require.NoError(t, err)
-	require.Empty(t, problems)
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	require.Len(t, families, len(measure.Instruments()))
+	return registry, metrics
 }
 
 func TestWhatTheEventsOfTwoClaimsMeasure(t *testing.T) {
 	t.Parallel()
-	registry := prometheus.NewPedanticRegistry()
-	metrics, err := berthprom.New(registry, collapsed)
-	require.NoError(t, err)
-
+	registry, metrics := observing(t, collapsed)
 	metrics.Observe(event(observe.Queued, "order:1"))
 	metrics.Observe(event(observe.Queued, "order:22"))
 	granted := event(observe.Granted, "order:1")
@@ -104,9 +97,7 @@ berth_waiting{name_class="order:*",primitive="lock"} 1
 func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	const most, goroutines, each = 50, 20, 50_000
-	registry := prometheus.NewPedanticRegistry()
-	metrics, err := berthprom.New(registry, measure.Options{NameClass: func(name string) string { return name }, MaxClasses: most})
-	require.NoError(t, err)
+	registry, metrics := observing(t, measure.Options{NameClass: func(name string) string { return name }, MaxClasses: most})
 	var all sync.WaitGroup
 	for g := range goroutines {
 		all.Go(func() {
@@ -135,8 +126,7 @@ func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
 }
 
 func TestAnEventOfTheCommonCourseAllocatesNothing(t *testing.T) {
-	metrics, err := berthprom.New(prometheus.NewRegistry(), collapsed)
-	require.NoError(t, err)
+	_, metrics := observing(t, collapsed)
 	for _, e := range course() {
 		require.Zero(t, testing.AllocsPerRun(1000, func() { metrics.Observe(e) }), e.Kind)
 	}
@@ -151,8 +141,7 @@ func course() []observe.Event {
 }
 
 func BenchmarkObserve(b *testing.B) {
-	metrics, err := berthprom.New(prometheus.NewRegistry(), collapsed)
-	require.NoError(b, err)
+	_, metrics := observing(b, collapsed)
 	for _, e := range course() {
 		b.Run(string(e.Kind), func(b *testing.B) {
 			b.ReportAllocs()
@@ -165,9 +154,7 @@ func BenchmarkObserve(b *testing.B) {
 
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	t.Parallel()
-	taken := prometheus.NewRegistry()
-	_, err := berthprom.New(taken, collapsed)
-	require.NoError(t, err)
+	taken, first := observing(t, collapsed)
 	for field, try := range map[string]func() error{
 		"NameClass": func() error { _, err := berthprom.New(prometheus.NewRegistry(), measure.Options{}); return err },
 		"MaxClasses": func() error {
@@ -180,36 +167,30 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 		require.True(t, ok, field)
 		require.Equal(t, field, wrong.Field)
 	}
-	_, err = berthprom.New(nil, collapsed)
+	_, err := berthprom.New(nil, collapsed)
 	require.ErrorContains(t, err, "registerer")
-}
-
-func TestASecondObserverIsRefusedAndTheFirstGoesOn(t *testing.T) {
-	t.Parallel()
-	registry := prometheus.NewPedanticRegistry()
-	first, err := berthprom.New(registry, collapsed)
-	require.NoError(t, err)
-	_, err = berthprom.New(registry, collapsed)
-	require.ErrorIs(t, err, berth.ErrInvalidConfig)
+	_, err = berthprom.New(taken, collapsed)
 	_, already := errors.AsType[prometheus.AlreadyRegisteredError](err)
 	require.True(t, already, err)
-	first.Observe(event(observe.Granted, "order:1"))
-	families, err := registry.Gather()
+	first.Observe(event(observe.Granted, "order:1")) // it goes on
+	families, err := taken.Gather()
 	require.NoError(t, err)
 	require.NotEmpty(t, families)
 }
 
-// The package comment lists every metric, with its star where it has classes.
+// The names of all metrics pass promlint. The package comment lists each, with its star where it has classes.
 func TestThePackageCommentListsTheMetrics(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
-	registry := prometheus.NewRegistry()
-	metrics, err := berthprom.New(registry, collapsed)
-	require.NoError(t, err)
+	registry, metrics := observing(t, collapsed)
 	everything(metrics)
+	problems, err := testutil.GatherAndLint(registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
 	families, err := registry.Gather()
 	require.NoError(t, err)
+	require.Len(t, families, len(measure.Instruments()))
 	for _, family := range families {
 		name := family.GetName()
 		for _, label := range family.GetMetric()[0].GetLabel() {
@@ -227,3 +208,5 @@ func TestThePackageCommentListsTheMetrics(t *testing.T) {
 		}
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -25,8 +25,7 @@ import (
 // hostOf is host:port of a URL.
 func hostOf(t *testing.T, text string) string {
 	t.Helper()
-	parsed, err := url.Parse(text)
-	require.NoError(t, err)
+	parsed := apptest.Got(url.Parse(text))(t)
 	return parsed.Host
 }
 
@@ -53,8 +52,7 @@ func TestThePasswordMayStandInAVariable(t *testing.T) {
 	ask := func(url, password string) string {
 		cmd := apptest.Command(t, url, "sem", "ls")
 		cmd.Env = append(cmd.Env, "BERTH_REDIS_PASSWORD"+"="+password)
-		got := apptest.Finish(t, cmd)
-		require.Equal(t, 69, got.Code)
+		got := apptest.Finish(t, cmd).Ends(t, 69)
 		return got.Err
 	}
 	require.Contains(t, ask(given, ""), "the server wants a password: put it into $BERTH_REDIS_PASSWORD, or into the URL")
@@ -75,9 +73,7 @@ func TestTheNamespaceMayStandInAVariable(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace shop.\n", ""), ask("shop"))
 	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace mine.\n", ""), ask("shop", "--namespace", "mine"))
 	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace berth.\n", ""), ask(""))
-	wrong := ask("a*")
-	require.Equal(t, 64, wrong.Code)
-	require.Contains(t, wrong.Err, "invalid BERTH_NAMESPACE: ")
+	require.Contains(t, ask("a*").Ends(t, 64).Err, "invalid BERTH_NAMESPACE: ")
 }
 
 func TestTheCommandDoesNotLearnThePassword(t *testing.T) {
@@ -130,8 +126,7 @@ func encrypted(t *testing.T, s *embedded.Server) (url string, files struct{ ca, 
 	pattern := httptest.NewTLSServer(nil)
 	t.Cleanup(pattern.Close)
 	certificate := pattern.TLS.Certificates[0]
-	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
-	require.NoError(t, err)
+	key := apptest.Got(x509.MarshalPKCS8PrivateKey(certificate.PrivateKey))(t)
 	file := func(name, kind string, bytes []byte) string {
 		path := filepath.Join(t.TempDir(), name)
 		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}), 0o600))
@@ -174,11 +169,9 @@ func TestTheFilesOfTLSAreGivenByFlags(t *testing.T) {
 	url, files := encrypted(t, apptest.Server(t))
 	all := []string{"sem", "ls", "--redis-ca", files.ca, "--redis-cert", files.cert, "--redis-key", files.key}
 	require.Equal(t, apptest.Outcome(0, "No semaphore is in use in namespace berth.\n", ""), apptest.Call(t, url, all...))
-	untrusted := apptest.Call(t, url, "sem", "ls")
-	require.Equal(t, 69, untrusted.Code)
+	untrusted := apptest.Call(t, url, "sem", "ls").Ends(t, 69)
 	require.Contains(t, untrusted.Err, "; trust its authority with --redis-ca FILE\n")
-	uncertified := apptest.Call(t, url, all[:4]...)
-	require.Equal(t, 69, uncertified.Code)
+	uncertified := apptest.Call(t, url, all[:4]...).Ends(t, 69)
 	require.Contains(t, uncertified.Err, "; the server wants a certificate: --redis-cert FILE --redis-key FILE\n")
 }
 
@@ -197,8 +190,7 @@ func TestWhatCannotBeReachedComesWithWhatToTry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := apptest.Call(t, test.url, "sem", "ls")
-			require.Equal(t, 69, got.Code)
+			got := apptest.Call(t, test.url, "sem", "ls").Ends(t, 69)
 			require.Contains(t, got.Err, "berth: cannot reach the server at ")
 			require.Contains(t, got.Err, test.hint)
 			require.Empty(t, got.Out)

@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -13,20 +14,15 @@ import (
 
 func TestCheckOfAServerThatWillDo(t *testing.T) {
 	t.Parallel()
-	got := apptest.Call(t, apptest.Server(t).URL(), "check")
-	require.Zero(t, got.Code, got.Err)
+	s := apptest.Server(t)
+	got := apptest.Call(t, s.URL(), "check").Ends(t, 0)
 	require.Regexp(t, `^address   127\.0\.0\.1:\d+\n`, got.Out)
 	require.Regexp(t, `\nlatency   [\d.]+(µs|ms)\n`, got.Out)
 	require.Contains(t, got.Out, "\nwarning: ", "the embedded server tells little of itself")
 	require.True(t, strings.HasSuffix(got.Out, "The server will do.\n"), got.Out)
-}
 
-func TestCheckInJSON(t *testing.T) {
-	t.Parallel()
-	got := apptest.Call(t, apptest.Server(t).URL(), "check", "--json")
-	require.Zero(t, got.Code, got.Err)
-	var document map[string]any
-	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
+	got = apptest.Call(t, s.URL(), "check", "--json").Ends(t, 0)
+	document := apptest.Read[map[string]any](t, got.Out)
 	require.Equal(t, true, document["ok"])
 	require.NotEmpty(t, document["warnings"])
 	for _, field := range []string{"problem", "address", "server", "version", "mode", "eviction", "latencyMs"} {
@@ -38,14 +34,12 @@ func TestCheckInJSON(t *testing.T) {
 func TestCheckOfAServerThatIsTooOld(t *testing.T) {
 	t.Parallel()
 	url := says(t, "6.2.0", "+OK")
-	got := apptest.Call(t, url, "check")
-	require.Equal(t, 1, got.Code)
+	got := apptest.Call(t, url, "check").Ends(t, 1)
 	require.Empty(t, got.Out)
 	require.Contains(t, got.Err, "6.2.0")
 	require.Equal(t, 1, strings.Count(got.Err, "\n"), got.Err)
 
-	got = apptest.Call(t, url, "check", "--json")
-	require.Equal(t, 1, got.Code)
+	got = apptest.Call(t, url, "check", "--json").Ends(t, 1)
 	var document struct {
 		OK      bool
 		Problem string
@@ -57,8 +51,7 @@ func TestCheckOfAServerThatIsTooOld(t *testing.T) {
 
 func TestCheckOfAServerThatTakesWrites(t *testing.T) {
 	t.Parallel()
-	got := apptest.Call(t, apptest.Server(t).URL(), "check", "--writable")
-	require.Zero(t, got.Code, got.Err)
+	got := apptest.Call(t, apptest.Server(t).URL(), "check", "--writable").Ends(t, 0)
 	require.Equal(t, "The server takes writes.\n", got.Out)
 
 	got = apptest.Call(t, says(t, "7.0.15", "-READONLY You can't write against a read only replica."), "check", "--writable")
@@ -84,4 +77,14 @@ func says(t *testing.T, version, script string) (url string) {
 		}
 		return "+OK"
 	})
+}
+
+func TestVersionNeedsNoServer(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		got := apptest.Call(t, apptest.Nobody, args...).Ends(t, 0)
+		require.Regexp(t, `^berth version .*, go1\.\d+.*\n$`, got.Out)
+		document := apptest.Read[struct{ Version, Go string }](t, apptest.Call(t, apptest.Nobody, append(args, "--json")...).Out)
+		require.Regexp(t, "^berth version "+regexp.QuoteMeta(document.Version)+", (.*, )?"+regexp.QuoteMeta(document.Go)+"\n$", got.Out)
+	}
 }

@@ -18,8 +18,7 @@ import (
 // completed are the candidates of a completion that has succeeded.
 func completed(t *testing.T, url string, args ...string) []string {
 	t.Helper()
-	got := apptest.Call(t, url, append([]string{"__complete"}, args...)...)
-	require.Zero(t, got.Code)
+	got := apptest.Call(t, url, append([]string{"__complete"}, args...)...).Ends(t, 0)
 	candidates, found := strings.CutSuffix(got.Out, ":4\n")
 	require.True(t, found, got.Out)
 	return strings.Fields(candidates)
@@ -32,15 +31,12 @@ func TestCompletionKnowsClaimsResourcesAndBindings(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
 	require.NoError(t, pool.Bind(ctx, "customer", "a", nil))
 	require.NoError(t, pool.Bind(ctx, apptest.Wild, "a", nil))
-	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "shop"})
-	require.NoError(t, err)
+	held := apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "shop"}))(t)
 	locks := apptest.LocksOf(t, s, node.Config{})
-	lock, err := locks.Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
+	lock := apptest.Got(locks.Lock(ctx, "gpu", nil))(t)
 	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
-	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil)
-	require.NoError(t, err)
+	permit := apptest.Got(apptest.SemOf(t, s, "gpu", 1).Acquire(ctx, nil))(t)
 
 	url := s.URL()
 	require.ElementsMatch(t, []string{lock.ID(), waiter}, completed(t, url, "lock", "release", "gpu", ""))

@@ -68,7 +68,9 @@ func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.D
 		if stop {
 			err = n.Operator().StopDrain(ctx, target)
 		} else {
-			a.tellDraining(within)
+			if ctx.Err() == nil { // else no server is asked
+				a.tellDraining(within)
+			}
 			if d, err = n.Operator().Drain(ctx, target, within); err != nil && d.Left > 0 {
 				return Exit(ExitFailed, err)
 			}

@@ -4,6 +4,7 @@ package app_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -23,95 +24,262 @@ func TestExitCodesOfTheOthers(t *testing.T) {
 		code int
 		err  string
 	}{
-		"help":                         {args: []string{"--help"}, url: apptest.Nobody},
-		"nothing":                      {args: nil, url: apptest.Nobody},
-		"version":                      {args: []string{"--version"}, url: apptest.Nobody},
-		"sem":                          {args: []string{"sem"}, url: apptest.Nobody},
-		"completion":                   {args: []string{"completion", "bash"}, url: apptest.Nobody},
-		"unknown":                      {args: []string{"latch"}, code: 64, err: `unknown command "latch" for "berth"`},
-		"unknown below sem":            {args: []string{"sem", "rm"}, code: 64, err: `unknown command "rm" for "berth sem"`},
-		"mistyped":                     {args: []string{"lok", "ls"}, code: 64, err: "unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n"},
-		"mistyped below sem":           {args: []string{"sem", "lss"}, code: 64, err: "unknown command \"lss\" for \"berth sem\". Did you mean this? ls\nSee 'berth sem --help'.\n"},
-		"mistyped, with a flag":        {args: []string{"lock", "relaese", "x", "--force"}, code: 64, err: "unknown command \"relaese\" for \"berth lock\". Did you mean this? release\n"},
-		"unknown, for help":            {args: []string{"pool", "drain", "--help"}, code: 64, err: "unknown command \"drain\" for \"berth pool\"\nSee 'berth pool --help'.\n"},
-		"help of an unknown one":       {args: []string{"lock", "-h", "rm"}, code: 64, err: `unknown command "rm" for "berth lock"`},
-		"mistyped, for help":           {args: []string{"lok", "--help"}, code: 64, err: "unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n"},
-		"unknown shell, for help":      {args: []string{"completion", "ksh", "--help"}, code: 64, err: `unknown command "ksh" for "berth completion"`},
-		"help with an argument":        {args: []string{"sem", "show", "x", "--help"}, url: apptest.Nobody},
-		"help of drain":                {args: []string{"help", "drain"}, url: apptest.Nobody},
-		"mistyped flag":                {args: []string{"sem", "ls", "--nmespace", "x"}, code: 64, err: "unknown flag --nmespace. Did you mean this? --namespace\n"},
-		"version of an argument":       {args: []string{"version", "x"}, url: apptest.Nobody, code: 64, err: `"x" is one argument too many`},
-		"ls with an argument":          {args: []string{"sem", "ls", "x"}, code: 64, err: `"x" is one argument too many`},
-		"show without a name":          {args: []string{"sem", "show"}, code: 64, err: "NAME is missing"},
-		"show a bad name":              {args: []string{"sem", "show", "a{"}, code: 64, err: "invalid NAME"},
 		"show an unknown one":          {args: []string{"sem", "show", "x"}, code: 1, err: `no semaphore "x" in namespace "berth"`},
-		"resize to 0":                  {args: []string{"sem", "resize", "x", "0"}, code: 64, err: "invalid CAPACITY"},
-		"resize to text":               {args: []string{"sem", "resize", "x", "many"}, code: 64, err: "invalid CAPACITY"},
-		"resize to far too much":       {args: []string{"sem", "resize", "x", "99999999999999"}, code: 64, err: "invalid CAPACITY"},
 		"ls":                           {args: []string{"sem", "ls"}},
 		"check":                        {args: []string{"check"}},
 		"ls, unreachable":              {args: []string{"sem", "ls"}, url: apptest.Nobody, code: 69, err: "cannot reach the server at 127.0.0.1:1: "},
 		"show, unreachable":            {args: []string{"sem", "show", "x"}, url: apptest.Nobody, code: 69, err: "connection refused"},
 		"check --json":                 {args: []string{"check", "--json"}, url: apptest.Nobody, code: 69, err: "cannot reach"},
-		"lock":                         {args: []string{"lock"}, url: apptest.Nobody},
-		"pool":                         {args: []string{"pool"}, url: apptest.Nobody},
-		"unknown below pool":           {args: []string{"pool", "rm"}, code: 64, err: `unknown command "rm" for "berth pool"`},
 		"pool ls":                      {args: []string{"pool", "ls"}},
 		"show an unknown pool":         {args: []string{"pool", "show", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources, and nobody waits for one`},
 		"next of an unknown pool":      {args: []string{"pool", "next", "x"}, code: 1, err: `pool "x" in namespace "berth" has no resources`},
 		"add to a pool, unreachable":   {args: []string{"pool", "add", "x", "a"}, url: apptest.Nobody, code: 69, err: "connection refused"},
 		"add a missing file to a pool": {args: []string{"pool", "add", "x", "--file", "/nowhere"}, url: apptest.Nobody, code: 66, err: "no such file"},
-		"too many sharers":             {args: []string{"pool", "set", "p", "--sharers", "101"}, code: 64, err: "--sharers"},
-		"a pool's lease that is short": {args: []string{"pool", "set", "p", "--max-lease", "1ms"}, code: 64, err: "--max-lease"},
-		"a cooldown of no unit":        {args: []string{"pool", "set", "p", "--cooldown", "1us"}, code: 64, err: "--cooldown"},
-		"a pause for 0":                {args: []string{"sem", "pause", "gpu", "--for", "0"}, code: 64, err: "--for"},
-		"a pause for too long":         {args: []string{"sem", "pause", "gpu", "--for", "9000h"}, code: 64, err: "--for"},
-		"all, paused for too long":     {args: []string{"pause", "--all", "--for", "9000h", "--force"}, code: 64, err: "invalid --for: 9000h0m0s is not above 0 and at most 8784h0m0s\n"},
-		"swarm":                        {args: []string{"swarm"}, url: apptest.Nobody},
 		"show a free lock":             {args: []string{"lock", "show", "x"}, code: 1, err: `lock "x" in namespace "berth" is free`},
-		"release without force":        {args: []string{"lock", "release", "x"}, url: apptest.Nobody, code: 64, err: "say --force if that is meant"},
 		"release a free lock":          {args: []string{"lock", "release", "x", "--force"}, code: 1, err: `nobody holds lock "x"`},
-		"release a bad name":           {args: []string{"lock", "release", "x{", "--force"}, url: apptest.Nobody, code: 64, err: "invalid NAME"},
-		"extend without force":         {args: []string{"lock", "extend", "x", "--by", "1s"}, url: apptest.Nobody, code: 64, err: "say --force if that is meant"},
-		"extend by nothing":            {args: []string{"lock", "extend", "x", "--force"}, url: apptest.Nobody, code: 64, err: "--by D is missing: by how much"},
-		"extend by 0":                  {args: []string{"lock", "extend", "x", "--force", "--by", "0s"}, url: apptest.Nobody, code: 64, err: "invalid --by: 0s is not above 0"},
-		"extend for good":              {args: []string{"lock", "extend", "x", "--force", "--by", berth.Forever.String()}, url: apptest.Nobody, code: 64, err: "invalid --by: it must end"},
-		"extend by too much":           {args: []string{"lock", "extend", "x", "--force", "--by", "10000000h"}, url: apptest.Nobody, code: 64, err: `invalid --by: "10000000h" is too long; the longest time is about 292 years`},
-		"extend by no time":            {args: []string{"lock", "extend", "x", "--force", "--by", "10000000"}, url: apptest.Nobody, code: 64, err: `invalid --by: "10000000" is not a time such as`},
-		"extend backwards":             {args: []string{"lock", "extend", "x", "--force", "--by", "-1s"}, url: apptest.Nobody, code: 64, err: "invalid --by"},
-		"extend by microseconds":       {args: []string{"lock", "extend", "x", "--force", "--by", "1us"}, url: apptest.Nobody, code: 64, err: "whole number of milliseconds"},
 		"extend a free lock":           {args: []string{"lock", "extend", "x", "--force", "--by", "1s"}, code: 1, err: `nobody holds lock "x"`},
-		"permit without force":         {args: []string{"sem", "release", "x", "y"}, url: apptest.Nobody, code: 64, err: "say --force if that is meant"},
-		"permit without a name":        {args: []string{"sem", "release", "--force"}, url: apptest.Nobody, code: 64, err: "NAME is missing; or --owner OWNER, --node NODE or --all"},
-		"permit of no claim":           {args: []string{"sem", "release", "x", "", "--force"}, url: apptest.Nobody, code: 64, err: "invalid CLAIM"},
-		"a server of no name":          {args: []string{"check", "--redis="}, code: 64, err: "invalid --redis: it is empty"},
 		"the flag counts first":        {args: []string{"check", "--redis", s.URL()}, url: apptest.Nobody},
-		"demo has nothing to say":      {args: []string{"demo", "--json"}, code: 64, err: "--json is not for 'berth demo'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := test.url
-			if url == "" {
-				url = s.URL()
-			}
-			got := apptest.Call(t, url, test.args...)
-			require.Equal(t, test.code, got.Code, got.Err)
+			got := apptest.Call(t, cmp.Or(test.url, s.URL()), test.args...).Ends(t, test.code)
 			require.Contains(t, got.Err, test.err)
-			if test.code != 0 && test.code != 64 {
-				require.Equal(t, 1, strings.Count(got.Err, "\n"), "one line: %s", got.Err)
-			}
 			if test.code != 0 {
+				require.Equal(t, 1, strings.Count(got.Err, "\n"), "one line: %s", got.Err)
 				require.Empty(t, got.Out)
 			}
 		})
 	}
 }
 
+// What cannot be is refused before a server is asked. Each row has an error, and the lines that it answers, in which an
+// argument is empty where two blanks stand, or one at the end.
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for _, row := range [][]string{
+		{`unknown command "latch" for "berth"`, "latch"},
+		{`unknown command "rm" for "berth sem"`, "sem rm"},
+		{
+			"unknown command \"lok\" for \"berth\". Did you mean this? lock\nSee 'berth --help'.\n", "lok ls",
+			"lok --help",
+		},
+		{"unknown command \"lss\" for \"berth sem\". Did you mean this? ls\nSee 'berth sem --help'.\n", "sem lss"},
+		{"unknown command \"relaese\" for \"berth lock\". Did you mean this? release\n", "lock relaese x --force"},
+		{"unknown command \"drain\" for \"berth pool\"\nSee 'berth pool --help'.\n", "pool drain --help"},
+		{`unknown command "rm" for "berth lock"`, "lock -h rm"},
+		{`unknown command "ksh" for "berth completion"`, "completion ksh --help"},
+		{"unknown flag --nmespace. Did you mean this? --namespace\n", "sem ls --nmespace x"},
+		{`"x" is one argument too many`, "version x", "sem ls x"},
+		{"NAME is missing", "sem show", "sem explain", "pool next", "pool add", "pool show"},
+		{"invalid NAME", "sem show a{", "sem explain g{u", "lock release x{ --force", "sem sweep x x{", "pool show a{", "pool add a{ x"},
+		{"invalid CAPACITY", "sem resize x 0", "sem resize x many", "sem resize x 99999999999999"},
+		{
+			"--for", "pool binding set p b a --for 1us", "sem pause gpu --for 0", "sem pause gpu --for 9000h",
+			"sem pause gpu",
+		},
+		{"--sharers", "pool set p --sharers 101", "pool set p --sharers 0"},
+		{"--max-lease", "pool set p --max-lease 1ms", "pool set p a --max-lease 1s"},
+		{"--cooldown", "pool set p --cooldown 1us"},
+		{"invalid --for: 9000h0m0s is not above 0 and at most 8784h0m0s\n", "pause --all --for 9000h --force"},
+		{"say --force if that is meant", "lock release x", "lock extend x --by 1s"},
+		{"--by D is missing: by how much", "lock extend x --force"},
+		{"invalid --by: 0s is not above 0", "lock extend x --force --by 0s"},
+		{"invalid --by: it must end", "lock extend x --force --by " + berth.Forever.String()},
+		{`invalid --by: "10000000" is not a time such as`, "lock extend x --force --by 10000000"},
+		{"whole number of milliseconds", "lock extend x --force --by 1us", "pool add x a --expiry 1us"},
+		{"invalid CLAIM: it is empty\nSee 'berth sem ", "sem release x  --force", "sem explain gpu "},
+		{"say 'berth sem explain NAME', or lock, or pool", "explain", "explain gpu", "explain --cycles gpu"},
+		{"invalid --within: -1s is not above 0", "explain --cycles --within -1s"},
+		{"invalid --limit: -1 is below 0", "explain --cycles --limit -1", "sem ls --limit -1"},
+		{"invalid --limit: ", "sem ls --limit x", "sem ls --limit 1x"},
+		{"invalid --sort: ", "sem ls --sort age"},
+		{"invalid --redis: it is empty", "check --redis=", "run --sem gpu --redis  true"},
+		{"--json is not for 'berth demo'", "demo --json"},
+		{
+			"invalid --all", "lock release x y --all --force", "pool release x --resource a --all --force",
+			"lock release --all --owner ann --force", "sem release --all --node n --force", "pool show x a --all",
+		},
+		{`CLAIM is missing: what of "x" to release; with --all`, "sem release x --force"},
+		{`CLAIM or RESOURCE is missing: what of "x"`, "pool release x --force"},
+		{"invalid --owner: it is empty", "lock release --owner  --force", "run --lock a --owner  true"},
+		{"invalid --node: it is empty", "pool release x --node  --force"},
+		{"NAME is missing; or --owner", "pool release --force"},
+		{`"z" is one argument too many`, "lock release x y z --force", "sem explain x y z"},
+		{"NAME is missing: the pool", "pool release --resource a --force"},
+		{"invalid --resource", "pool release x a --resource b --force", `run --pool a --resource "x --quoted true`},
+		{"invalid --resource: a key is empty", "pool release x --resource  --force", "run --pool a --resource  true"},
+		{
+			"invalid RESOURCE", "pool release x a --owner ann --force", `pool release x "a --quoted --force`,
+			"pool rest x  --for 0", "pool show x ", "pool binding set x b ",
+		},
+		{"--all is missing; one name is paused by 'berth sem|lock|pool pause NAME'\n", "pause --for 2h --force"},
+		{"--for D is missing: how long all is to be paused, such as 10m or 2h\n", "pause --all --force"},
+		{"it may be somebody else's: say --force if that is meant\n", "pause --all --for 2h"},
+		{"--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'\n", "unpause"},
+		{"NAME", "lock pause  --for 1h", "pool unpause", "pool set"},
+		{"--node", "drain"},
+		{"--label", "drain --node a --label b"},
+		{"--within", "drain --label b --within 0", "drain --label b --within 1m --stop", "ps --within 0s"},
+		{"--kind", "ps --kind x"},
+		{"--meta", "ps --meta x", "ps --meta =x"},
+		{"--limit", "ps --limit -1"},
+		{"invalid --limit", "pool next x --limit -1"},
+		{"RESOURCE is missing", "pool add x", "pool remove x", "pool rest x", "pool binding set x b"},
+		{"invalid --expiry: 0s is not above 0; leave it out for good", "pool add x a --expiry 0s"},
+		{"invalid --expiry: it must end", "pool add x a --expiry " + berth.Forever.String()},
+		{`there is none to replace those of "x" with; to empty the pool, say --allow-empty`, "pool replace x --file /dev/null"},
+		{"--for D is missing", "pool rest x a --reason r"},
+		{"--reason TEXT is missing", "pool rest x a --for 1s"},
+		{"invalid --for: -1s is below 0", "pool rest x a --for -1s"},
+		{"invalid --for", "pool rest x a --for 1us --reason r"},
+		{"invalid --reason", "pool rest x a --for 1s --reason " + strings.Repeat("r", 513)},
+		{"there is nothing to set", "pool set p"},
+		{"--policy", "pool set p --policy oldest", "pool set p a --policy random"},
+		{"--max-hold", "pool set p a --max-hold 1s", "pool set p --max-hold 0"},
+		{"--bind-for", "pool set p --bind-for 0"},
+		{"invalid --bindings", "pool show x --bindings"},
+		{`"b" is one argument too many`, "pool show x a b"},
+		{"invalid POOL", "pool binding ls x{", "pool binding set x{ b a", "pool check x{ --exec true"},
+		{"invalid BINDING", "pool binding set x  a", "pool binding rm x "},
+		{"invalid --for: 0s is not above 0", "pool binding set x b a --for 0"},
+		{"--exec CMD is missing", "pool check x"},
+		{"invalid --workers", "pool check x --exec true --workers 0"},
+		{"invalid --timeout", "pool check x --exec true --timeout 0"},
+		{"invalid --rest", "pool check x --exec true --rest -1s", "pool check x --exec true --rest 1us"},
+		{"--every is missing", "run --once a true"},
+		{"invalid --every: 10ms is below 20ms", "run --once a --every 10ms true"},
+		{"invalid --every: ", "run --once a --every 0s --offset 1h true"},
+		{"invalid --offset: 1h0m0s is not below --every, 1h0m0s\n", "run --once a --every 1h --offset 1h true"},
+		{"invalid --attempts: 0 is below 1\n", "run --once a --every 1h --attempts 0 true"},
+		{"invalid --attempts: 1000001 is not within 1 to 1000000\n", "run --once a --every 1h --attempts 1000001 true"},
+		{"invalid --retry-after: it is 0", "run --once a --every 1h --retry-after 0s true"},
+		{"invalid --try: --once does not wait anyway, unless --wait is given\n", "run --once a --every 1h --try true"},
+		{"invalid --owner: it is not for --once", "run --once a --every 1h --owner b true"},
+		{"invalid --once: must have none of {}", "run --once a{ --every 1h true"},
+		{"invalid --once: with --sem, --lock or --pool there are two", "run --once a --every 1h --lock b true"},
+		{"invalid --every: it is for --once", "run --lock a --every 1h true"},
+		{"invalid --retry-after: ", "run --once a --every 1h --retry-after -1s true"},
+		{"invalid --retry-after: it is for --once", "run --lock a --retry-after 1m true"},
+		{"invalid --strict: it is for --once", "run --pool a --strict true"},
+		{
+			"invalid --pool: with --sem or --lock there are two", "run --pool a --lock b true",
+			"run --pool a --sem b true",
+		},
+		{
+			"a pool has neither --capacity nor --weight", "run --pool a --capacity 2 true",
+			"run --pool a --weight 2 true",
+		},
+		{"invalid --access: a semaphore lets in who came first, and a pool too", "run --pool a --access lifo true"},
+		{"invalid --pool: must have none of {}", "run --pool a{b} true"},
+		{"invalid --pool", "run --pool  true"},
+		{"invalid --bind: it is empty", "run --pool a --bind  true"},
+		{"invalid --bind: 513 bytes", "run --pool a --bind " + strings.Repeat("x", 513) + " true"},
+		{"invalid --bind-for: it is for --bind", "run --pool a --bind-for 1h true"},
+		{"invalid --bind-for: 0s is not above 0", "run --pool a --bind x --bind-for 0s true"},
+		{"invalid --bind-for", "run --pool a --bind x --bind-for 1us true"},
+		{"invalid --bind-wait: it is for --bind", "run --pool a --bind-wait 1m true"},
+		{"invalid --bind-wait: 0s is not above 0", "run --pool a --bind x --bind-wait 0s true"},
+		{"invalid --bind-wait: -1s is not above 0", "run --pool a --bind x --bind-wait -1s true"},
+		{"invalid --bind-wait: 1µs is not a whole number of milliseconds", "run --pool a --bind x --bind-wait 1us true"},
+		{"invalid --bind-wait: with --resource no other one will do", "run --pool a --resource r --bind x --bind-wait 1m true"},
+		{"invalid --quoted: it is for --resource", "run --pool a --quoted true"},
+		{"invalid --bind-wait: it is for --pool", "run --lock a --bind-wait 1m true"},
+		{"invalid --resource: it is for --pool", "run --lock a --resource r true"},
+		{"invalid --cooldown: 0s is not above 0", "run --pool a --cooldown 0s true"},
+		{"invalid --cooldown", "run --pool a --cooldown -1s true"},
+		{"invalid --cooldown: 1µs is not a whole number of milliseconds", "run --pool a --cooldown 1us true"},
+		{"invalid --cooldown: it must end", "run --pool a --cooldown 2562047h47m16.854775807s true"},
+		{"invalid --bind: it is for --pool", "run --lock a --bind x true"},
+		{"invalid --cooldown: it is for --pool", "run --sem a --capacity 1 --cooldown 1s true"},
+		{"invalid --bind-for: it is for --pool", "run --lock a --bind-for 1s true"},
+		{
+			"invalid --lease: 19ms is below the shortest lease, 20ms", "run --pool a --lease 19ms true",
+			"run --sem gpu --lease 19ms true",
+		},
+		{"no command to run is given", "run --sem gpu"},
+		{"nothing to wait for is given: --sem NAME, or --lock NAME, or --pool NAME", "run true"},
+		{"unknown flag --ttl", "run --sem gpu --ttl 3s true"},
+		{`invalid --capacity: "two" is not a whole number`, "run --sem a --capacity two true"},
+		{"invalid --capacity: 0 is below 1", "run --sem a --capacity 0 true"},
+		{"invalid --capacity: 2000000000000 is not within 1 to", "run --sem a --capacity 2000000000000 true"},
+		{"invalid --sem: must have none of {}", "run --sem a{b} --capacity 1 true"},
+		{"invalid --weight: 3 is above the capacity, 2", "run --sem gpu --capacity 2 --weight 3 true"},
+		{"invalid --weight: 0 is below 1", "run --sem gpu --capacity 2 --weight 0 true"},
+		{"--on-wanted", "run --sem gpu --on-wanted NOSUCH true"},
+		{"invalid --priority", "run --sem gpu --priority 128 true"},
+		{"invalid --lease: 20.5ms is not a whole number", "run --sem gpu --lease 20.5ms true"},
+		{"invalid --lease: it must end", "run --sem gpu --lease " + berth.Forever.String() + " true"},
+		{"invalid --wait: 0s is not above 0; to not wait at all there is --try", "run --sem gpu --wait 0s true"},
+		{"invalid --wait: with --try nothing waits", "run --sem gpu --wait 1s --try true"},
+		{"invalid --grace: 1.001s is above a third of the lease, 1s", "run --sem gpu --lease 3s --grace 1001ms true"},
+		{"invalid --grace: 0s is not above 0\n", "run --sem gpu --grace 0s true"},
+		{"invalid --max-hold", "run --sem gpu --max-hold -1s true", "run --sem gpu --max-hold 0s true"},
+		{"invalid --max-hold: 2s is below twice the grace, 2.002s; a shorter --grace allows it\n", "run --sem gpu --max-hold 2s --grace 1001ms true"},
+		{"invalid --max-hold: 20ms is below twice the grace, 22ms", "run --lock a --max-hold 20ms --grace 11ms true"},
+		{"invalid --max-hold: 19ms is below the shortest, 20ms\n", "run --sem gpu --max-hold 19ms true"},
+		{"invalid --grace: 4s is above a third of the lease, 1.666s\n", "run --lock a --grace 4s true"},
+		{"--sem needs a value: NAME", "run --sem"},
+		{`invalid --wait: "5" is not a time such as 500ms, 30s, 1h30m or 1d12h`, "run --sem gpu --wait 5 true"},
+		{`invalid --try: "maybe" is not true or false`, "run --sem gpu --try=maybe true"},
+		{"a flag has no name", "run --=s3cret"},
+		{"invalid --sem: it is given twice, with different values\n", "run --sem gpu --sem b true"},
+		{"invalid --pool: it is given twice", "run --pool a --pool b --try true"},
+		{"invalid --once: it is given twice", "run --once a --every 1h --once b true"},
+		{"invalid --lease: it is given twice", "run --sem gpu --lease 1m --lease 2m true"},
+		{"invalid --lock: must have none of {}", "run --lock a --lock b{ true", "run --lock a{b} true"},
+		{"invalid --owner: 513 bytes", "run --lock a --owner " + strings.Repeat("o", 513) + " true"},
+		{"invalid --conflict: without --owner", "run --lock a --conflict work true"},
+		{`invalid --conflict: "enter" is none of fail, wait, work, extend`, "run --lock a --owner o --conflict enter true"},
+		{"invalid --conflict: it is for --lock", "run --pool a --owner o --conflict work true"},
+		{`invalid --meta: "job" is not KEY=VALUE`, "run --sem gpu --meta job true"},
+		{`invalid --meta: "=7" is not KEY=VALUE`, "run --sem gpu --meta =7 true"},
+		{`invalid --meta: the key "job" is given twice`, "run --sem gpu --meta job=7 --meta job=8 true"},
+		{"invalid --meta: 16387 bytes are more than 16384", "run --sem gpu --meta job=" + strings.Repeat("7", 16<<10) + " true"},
+		{"unknown flag --prioritiy. Did you mean this? --priority\n", "run --sem gpu --prioritiy 3 true"},
+		{"invalid --lock: with --sem there are two", "run --sem gpu --lock a true"},
+		{"a lock has neither --capacity nor --weight", "run --lock a --capacity 2 true"},
+		{"invalid --lock", "run --lock  true"},
+		{"invalid --access: a semaphore lets in who came first", "run --sem gpu --access lifo true"},
+		{`invalid --access: "fifo" is none of queued, random, lifo`, "run --lock a --access fifo true"},
+		{"invalid --lease", "run --lock a --lease 0s true"},
+		{"invalid --namespace", "run --sem gpu --namespace a* true"},
+		{"--json is not for 'berth run'", "run --sem gpu --json true"},
+		{
+			"--redis is neither a URL such as redis://host:6379/0 nor host:port", "run --sem gpu --redis http://127.0.0.1 true",
+			"run --lock a --redis 127.0.0.1/6379 true",
+		},
+		{"--redis has a parameter that is none of addr, client_cache,", "run --sem gpu --redis redis://127.0.0.1?dial_timeuot=1s true"},
+		{"invalid --redis-ca: it is for TLS", "run --sem gpu --redis 127.0.0.1 --redis-ca ca.pem true"},
+		{"invalid --namespace: it is given twice", "--namespace a run --lock a --namespace=b true"},
+		{"has no certificate in PEM", "run --lock a --redis rediss://127.0.0.1:1 --redis-ca main_test.go true"},
+		{"invalid --redis-key: it needs --redis-cert", "run --lock a --redis rediss://127.0.0.1:1 --redis-key main_test.go true"},
+		{"invalid --redis-cert: it needs --redis-key", "run --lock a --redis rediss://127.0.0.1:1 --redis-cert main_test.go true"},
+		{"invalid --redis-cert: ", "run --lock a --redis rediss://127.0.0.1:1 --redis-cert main_test.go --redis-key main_test.go true"},
+	} {
+		for _, line := range row[1:] {
+			args := strings.Split(line, " ")
+			got := apptest.Call(t, apptest.Nobody, args...).Ends(t, 64, line)
+			require.Contains(t, got.Err, row[0], line)
+			require.Empty(t, got.Out)
+			require.Equal(t, got, apptest.Call(t, s.URL(), args...))
+		}
+	}
+}
+
+func TestHelpNeedsNoServer(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"", "--help", "--version", "sem", "lock", "pool", "swarm", "completion bash", "sem show x --help", "help drain",
+	} {
+		require.NotEmpty(t, apptest.Call(t, apptest.Nobody, strings.Fields(line)...).Ends(t, 0).Out, line)
+	}
+}
+
 func TestThePasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	_, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
-	require.NoError(t, err)
+	apptest.Got(apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil))(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(s.URL(), "redis://"), "?client_cache=0")
 	urls := []string{
 		apptest.Nobody,
@@ -128,19 +296,11 @@ func TestThePasswordIsNeverPrinted(t *testing.T) {
 	for _, url := range urls {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel()
-			for _, args := range [][]string{
-				{"check"},
-				{"sem", "ls"},
-				{"sem", "show", "gpu"},
-				{"sem", "resize", "gpu", "2"},
-				{"lock", "ls"},
-				{"pool", "ls"},
-				{"pool", "add", "proxies", "a"},
-				{"swarm", "flush"},
-				{"check", "--help"},
-				{"run", "--sem", "gpu", "--capacity", "1", "--try", "true"},
-				{"__complete", "sem", "show", ""},
+			for _, line := range []string{
+				"check", "sem ls", "sem show gpu", "sem resize gpu 2", "lock ls", "pool ls", "pool add proxies a", "swarm flush",
+				"check --help", "run --sem gpu --capacity 1 --try true", "__complete sem show ",
 			} {
+				args := strings.Split(line, " ")
 				var out, errs bytes.Buffer
 				apptest.Program(append([]string{"--redis", url}, args...), nil, &out, &errs)
 				if args[0] != "__complete" { // it repeats what is being typed

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -34,11 +38,9 @@ func TestExplain(t *testing.T) {
 	s := apptest.Server(t)
 	url := s.URL()
 	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "alpha"}), "gpu", 2, nil)
-	first, err := sem.Acquire(apptest.Owned("order 66\x1b[2J"), nil)
-	require.NoError(t, err)
+	first := apptest.Got(sem.Acquire(apptest.Owned("order 66\x1b[2J"), nil))(t)
 	require.Equal(t, apptest.Outcome(0, "Nobody waits for semaphore \"gpu\": 1 of 2 is free.\n", ""), explained(t, url, "sem", "explain", "gpu"))
-	_, err = sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever})
-	require.NoError(t, err)
+	apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever}))(t)
 	other := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "beta"}), "gpu", 2, nil)
 	go func() { _, _ = other.Acquire(ctx, nil) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
@@ -57,15 +59,10 @@ alpha - ITS_NODE * * forever endless * *
 		explained(t, url, "sem", "explain", "gpu", first.ID()))
 
 	for _, args := range [][]string{{"sem", "explain", "cpu"}, {"lock", "explain", "gpu"}, {"pool", "explain", "gpu"}, {"sem", "explain", "gpu", "x"}} {
-		got := apptest.Call(t, url, args...)
-		require.Equal(t, 1, got.Code, args)
+		got := apptest.Call(t, url, args...).Ends(t, 1, args)
 		require.Regexp(t, ` is (not )?known`, got.Out)
 		require.Empty(t, got.Err)
 	}
-	require.Equal(t, apptest.Outcome(64, "", "berth: invalid CLAIM: it is empty\nSee 'berth sem explain --help'.\n"), apptest.Call(t, url, "sem", "explain", "gpu", ""))
-	require.Equal(t, 64, apptest.Call(t, url, "sem", "explain", "g{u").Code)
-	require.Equal(t, 64, apptest.Call(t, url, "sem", "explain").Code)
-	require.Equal(t, 64, apptest.Call(t, url, "sem", "explain", "gpu", "x", "y").Code)
 	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "sem", "explain", "gpu").Code)
 }
 
@@ -74,8 +71,7 @@ func TestExplainAPool(t *testing.T) {
 	ctx := context.Background()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "proxies", "a", apptest.Wild)
-	_, err := pool.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild})
-	require.NoError(t, err)
+	apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}))(t)
 	beta := apptest.PoolOf(t, s, "proxies", node.Config{Label: "beta"})
 	go func() { _, _ = beta.Allocate(ctx, &allocator.AllocateOptions{Resource: apptest.Wild}) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Pool, "proxies")
@@ -117,4 +113,156 @@ Nothing ends by itself: host/one/1 renews. If it is not heard of again, beta get
 	require.Positive(t, document.IfSilent.InMs)
 	require.Equal(t, []string{waiter}, document.IfSilent.Grants)
 	require.Equal(t, apptest.Wild, string(document.IfSilent.Base64))
+}
+
+// knot is a circle of three: two locks and a semaphore. With owners each process gives one.
+type knot struct {
+	*embedded.Server
+	last berth.Hold // the youngest
+}
+
+func tie(t *testing.T, owners bool) *knot {
+	t.Helper()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	of := func(owner string) context.Context {
+		if owners {
+			return berth.WithOwner(ctx, owner)
+		}
+		return ctx
+	}
+	k := &knot{Server: s}
+	var locks []apptest.Locks
+	var sems []*semaphore.Semaphore
+	for _, label := range []string{"vm/pay/1", "vm/pay/2", "vm/pay/3"} {
+		locks = append(locks, apptest.LocksOf(t, s, node.Config{Label: label}))
+		sems = append(sems, semaphore.New(apptest.NodeOf(t, s, node.Config{Label: label}), "gpu", 1, nil))
+	}
+	apptest.Got(locks[0].Lock(of("order-1"), "a", nil))(t)
+	apptest.Got(locks[1].Lock(of("order-2"), "b '", nil))(t)
+	k.last = apptest.Got(sems[2].Acquire(of("order-3"), nil))(t)
+	go func() { _, _ = locks[0].Lock(of("order-1"), "b '", nil) }() // these end with their nodes
+	go func() { _, _ = sems[1].Acquire(of("order-2"), nil) }()
+	go func() { _, _ = locks[2].Lock(of("order-3"), "a", nil) }()
+	apptest.WaitingFor(t, s, keyspace.Lock, "a")
+	apptest.WaitingFor(t, s, keyspace.Lock, "b '")
+	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
+	return k
+}
+
+func TestExplainCycles(t *testing.T) {
+	t.Parallel()
+	k := tie(t, true)
+	circle := `A circle, by owner: certain, as far as each owner does one thing after another.
+  order-1 (vm/pay/1) has held lock "a" for *, and has waited * for lock "b '".
+  order-2 (vm/pay/2) has held lock "b '" for *, and has waited * for semaphore "gpu".
+  order-3 (vm/pay/3) has held semaphore "gpu" for *, and has waited * for lock "a".
+  Nothing of it ends by itself.
+  To end it, end the youngest hold, that of order-3 (vm/pay/3); its process goes on inside until it hears:
+    berth sem release gpu ` + k.last.ID() + ` --force
+Read: 3 names that somebody waits for.
+`
+	var got apptest.Result
+	require.Eventually(t, func() bool { // each wait is noted beside it
+		got = apptest.Call(t, k.URL(), "explain", "--cycles")
+		return strings.Contains(got.Out, "Read: 3 names")
+	}, apptest.Patience, 10*time.Millisecond)
+	require.Equal(t, 1, got.Code, got.Err)
+	lines := strings.Split(apptest.Settled(strings.ReplaceAll(got.Out, k.last.ID(), "ID")), "\n")
+	require.ElementsMatch(t, strings.Split(strings.ReplaceAll(circle, k.last.ID(), "ID"), "\n"), lines)
+
+	var document struct {
+		Namespace string
+		Names     int
+		Partial   bool
+		Skipped   int
+		Circles   []struct {
+			By      string
+			Certain bool
+			Links   []struct {
+				Actor, Kind, Name string
+				Wait              struct{ ForMs, LeftMs *int64 }
+				For, Holds        []struct {
+					Kind, Name string
+					Hold       struct {
+						Claim         string
+						ForMs, LeftMs *int64
+					}
+				}
+			}
+			Ends    []struct{}
+			Release []struct {
+				Name string
+				Hold struct{ Claim string }
+			}
+			Behind int
+		}
+	}
+	got = apptest.Call(t, k.URL(), "explain", "--cycles", "--json").Ends(t, 1)
+	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
+	require.Equal(t, "berth", document.Namespace)
+	require.Len(t, document.Circles, 1)
+	c := document.Circles[0]
+	require.True(t, c.Certain)
+	require.Len(t, c.Links, 3)
+	require.Equal(t, k.last.ID(), c.Release[0].Hold.Claim)
+	require.NotNil(t, c.Links[0].Wait.LeftMs)
+	require.Positive(t, *c.Links[0].For[0].Hold.LeftMs)
+	require.NotNil(t, c.Ends, "not null")
+
+	require.Zero(t, apptest.Call(t, k.URL(), "sem", "release", "gpu", k.last.ID(), "--force").Code)
+	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No circle was found.\n")
+}
+
+func TestACircleNamesEachProcess(t *testing.T) {
+	t.Parallel()
+	of := func(label, claim string) inspect.Held {
+		return inspect.Held{Kind: keyspace.Lock, Name: "a", Hold: inspect.Blocker{Claim: claim, Node: "n-" + label, Label: label, For: time.Second}}
+	}
+	wait := of("inner", "w").Hold
+	link := inspect.Link{Actor: "anna", Kind: keyspace.Lock, Name: "b", Wait: wait, Holds: []inspect.Held{of("outer", "h")}}
+	require.Equal(t, `anna has held lock "a" (outer) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
+	link.Holds = append(link.Holds, of("inner", "i"))
+	require.Equal(t, `anna has held lock "a" (outer) for 1s, lock "a" (inner) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
+	for claim, who := range map[string]string{"h": "it", "i": "outer"} {
+		end := inspect.End{Event: inspect.Event{What: inspect.LeaseEnds, Claim: claim, If: []string{"n-outer"}, In: time.Second}, Kind: keyspace.Lock, Name: "a", Frees: true}
+		require.Contains(t, app.EndSays(inspect.Circle{Links: []inspect.Link{link}, Ends: []inspect.End{end}}), "By itself: unless "+who+" is heard of, in 1s (")
+	}
+}
+
+func TestExplainCyclesByLabel(t *testing.T) {
+	t.Parallel()
+	k := tie(t, false)
+	require.Eventually(t, func() bool {
+		return strings.Contains(apptest.Call(t, k.URL(), "explain", "--cycles").Out, "Read: 3 names")
+	}, apptest.Patience, 10*time.Millisecond)
+	got := apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0, "it is possible only")
+	require.Contains(t, got.Out, "A circle, by label: possible; a process may wait in one goroutine and hold in another.\n  vm/pay/")
+	require.Equal(t, 1, apptest.Call(t, k.URL(), "explain", "--cycles", "--loose").Code)
+	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles", "--limit", "1", "--json").Out, `"by": "label"`)
+}
+
+func TestExplainCyclesOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	require.Equal(t, apptest.Outcome(0, "No circle was found.\nRead: 0 names that somebody waits for.\n", ""), apptest.Call(t, url, "explain", "--cycles"))
+	require.Contains(t, apptest.Call(t, url, "explain", "--cycles", "--json").Out, `"circles": []`)
+	got := apptest.Call(t, url, "explain", "--cycles", "--within", "1ns")
+	require.Equal(t, 69, got.Code, "that nothing was read is not that there is nothing")
+	require.Contains(t, got.Err, "waits: no answer in time")
+	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "explain", "--cycles").Code)
+}
+
+func TestAShellReadsWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for want, words := range map[string][]string{
+		"berth sem release gpu a.b --force": {"berth", "sem", "release", "gpu", "a.b", "--force"},
+		"''":                                {""},
+		"'a b' '$(rm)' '~' 'größe'":         {"a b", "$(rm)", "~", "größe"},
+		`'it'\''s' 'a\b' '"x"'`:             {"it's", `a\b`, `"x"`},
+		`$'\033[2J\342\200\256'`:            {"\x1b[2J\u202e"},
+		`$'\377\047\134 a1'`:                {"\xff'\\ a1"},
+	} {
+		require.Equal(t, want, app.Shell(words...))
+	}
 }

@@ -1,7 +1,13 @@
 package app
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/embedded"
 )
 
 func TestATimeMayHaveDays(t *testing.T) {
@@ -58,4 +67,92 @@ func TestAHostAloneIsAnAddress(t *testing.T) {
 		require.Equal(t, []string{want}, option.InitAddress)
 		require.Nil(t, option.TLSConfig)
 	}
+}
+
+// TestJSONHasNoCharacterThatCannotBeRead finds every string again as it was.
+func TestJSONHasNoCharacterThatCannotBeRead(t *testing.T) {
+	wild := "a\x1b\x7f\u0085\u009b2J\u061c\u200b\u200e\u202e\u2028\u2066\ufeff\u3164\U000e0041 größe \U0001f512 <&>"
+	var out strings.Builder
+	require.NoError(t, PrintJSON(&out, map[string]string{wild: wild}))
+	require.Equal(t, -1, strings.IndexFunc(strings.ReplaceAll(out.String(), "\n", ""), text.Unreadable), "%q", out.String())
+	require.Contains(t, out.String(), `\u202e`)
+	require.Contains(t, out.String(), `\udb40\udc41`)
+	require.Contains(t, out.String(), "größe \U0001f512 <&>")
+	var back map[string]string
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &back))
+	require.Equal(t, map[string]string{wild: wild}, back)
+}
+
+func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
+	require.Equal(t, `berth: no \x1b[2J, no \u202e, größe`, OneLine("no \x1b[2J,\n no \u202e, größe"))
+	require.Equal(t, "berth: \ufffd2J", OneLine("\x9b2J"), "a byte that some terminals take for a command")
+}
+
+func TestTable(t *testing.T) {
+	var out strings.Builder
+	require.NoError(t, Table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
+	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
+}
+
+func TestAnUnknownErrorIsTheServers(t *testing.T) {
+	require.Equal(t, 0, CodeOf(nil))
+	require.Equal(t, exitUnavailable, CodeOf(errors.New("anything")))
+	require.Equal(t, exitUsage, CodeOf(berth.Invalid("Lease", "no")))
+	require.Equal(t, ExitFailed, CodeOf(fmt.Errorf("so far: %w", &berth.StaleError{Name: "gpu", Changed: "capacity 5, before 3"})))
+	require.Equal(t, ExitFailed, CodeOf(Exit(ExitFailed, berth.Invalid("Lease", "no"))))
+}
+
+func TestRedact(t *testing.T) {
+	require.Equal(t, `dial "redis://***@h:1" and rediss://***@i`, redact(`dial "redis://u:p@ss@h:1" and rediss://:x@i`))
+	require.Equal(t, "redis://h:1 is a@b", redact("redis://h:1 is a@b"))
+	require.Equal(t, "berth: one line", OneLine("berth: one\n  line"))
+}
+
+func TestARefusalComesWithAdvice(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.StartListening("127.0.0.1:0")
+	require.NoError(t, err)
+	defer s.Close()
+	redis, err := s.Client()
+	require.NoError(t, err)
+	defer redis.Close()
+	refusal := func(text string) error {
+		eval := redis.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()
+		return redis.Do(context.Background(), eval).Error()
+	}
+	full := refusal("OOM command not allowed when used memory > 'maxmemory'.")
+	require.EqualError(t, Unreachable("here", full), "refused by the server at here: "+full.Error()+
+		"; make room on the server, or raise its maxmemory")
+	require.ErrorIs(t, Unreachable("here", full), full)
+	role := refusal("NOPERM this user has no permissions to run the 'role' command")
+	require.EqualError(t, Unreachable("here", role), "refused by the server at here: "+role.Error()+"; docs/operations.md lists what a user needs")
+	denied := refusal("NOPERM this user has no permissions to run the 'scan' command")
+	require.EqualError(t, Unreachable("here", denied), "refused by the server at here: "+denied.Error()+
+		"; docs/operations.md lists what a user needs: to list all names, +scan beside the smallest ACL")
+	other := refusal("BUSY no")
+	require.EqualError(t, Unreachable("here", other), "refused by the server at here: "+other.Error())
+	keys := refusal("NOPERM this user has no permissions to access one of the keys used as arguments")
+	require.EqualError(t, Unreachable("here", keys), "refused by the server at here: "+keys.Error()+
+		"; the user's key patterns have to cover the namespace: docs/operations.md")
+	broken := fmt.Errorf("the state is %w", state.ErrDamaged)
+	require.Equal(t, broken, Unreachable("here", broken))
+	old := fmt.Errorf("%w: %w", berth.ErrIncompatible, other)
+	require.EqualError(t, Unreachable("here", old), "cannot use the server at here: "+old.Error())
+	newer := state.Incompatible("gpu", 9)
+	require.Equal(t, newer, Unreachable("here", newer), "the server can be used: one name is newer")
+	require.Equal(t, exitUnavailable, CodeOf(newer))
+}
+
+func TestTheVersionIsThatOfTheBuild(t *testing.T) {
+	t.Parallel()
+	of := func(settings ...debug.BuildSetting) string {
+		return versionOf(&debug.BuildInfo{GoVersion: "go1.26.8", Main: debug.Module{Version: "v1.2.3"}, Settings: settings}).String()
+	}
+	revision, time := debug.BuildSetting{Key: "vcs.revision", Value: "da66189"}, debug.BuildSetting{Key: "vcs.time", Value: "2026-11-24T09:00:00Z"}
+	require.Equal(t, "berth version v1.2.3, go1.26.8", of())
+	require.Equal(t, "berth version v1.2.3, revision da66189, 2026-11-24T09:00:00Z, go1.26.8",
+		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "false"}))
+	require.Equal(t, "berth version v1.2.3, revision da66189 (modified), 2026-11-24T09:00:00Z, go1.26.8",
+		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
+	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
 }

@@ -3,6 +3,7 @@ package app_test
 import (
 	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,26 +14,15 @@ import (
 func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
 	s, _ := apptest.LockScenery(t)
-	for _, args := range [][]string{
-		{"check"},
-		{"check", "--json"},
-		{"sem", "ls"},
-		{"lock", "ls"},
-		{"lock", "show", "gpu", "--json"},
-		{"lock", "queue", "gpu"},
-		{"pool", "ls"},
-		{"pool", "add", "proxies", "a"},
-		{"swarm", "status"},
-		{"swarm", "flush"},
-		{"--version"},
-		{"run", "--help"},
+	for _, line := range []string{
+		"check", "check --json", "sem ls", "lock ls", "lock show gpu --json", "lock queue gpu", "pool ls", "pool add proxies a",
+		"swarm status", "swarm flush", "--version", "run --help",
 	} {
-		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-		require.NoError(t, err)
+		full := apptest.Got(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
 		var errs bytes.Buffer
-		code := apptest.Program(append([]string{"--redis", s.URL()}, args...), nil, full, &errs)
+		code := apptest.Program(append([]string{"--redis", s.URL()}, strings.Fields(line)...), nil, full, &errs)
 		require.NoError(t, full.Close())
-		require.Equal(t, 74, code, "%v: %s", args, &errs)
+		require.Equal(t, 74, code, "%s: %s", line, &errs)
 		require.Equal(t, "berth: cannot write the output: write /dev/full: no space left on device\n", errs.String())
 	}
 }

@@ -47,28 +47,21 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
+	redis := apptest.Got(s.Client(apptest.Patiently))(t)
 	t.Cleanup(redis.Close)
 	const lease = time.Hour // nobody renews what is forged
 	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Lease: lease}), "gpu", 4, nil)
-	permit, err := sem.Acquire(ctx, nil)
-	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, node.Config{Lease: lease}).Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
+	permit := apptest.Got(sem.Acquire(ctx, nil))(t)
+	apptest.Got(apptest.LocksOf(t, s, node.Config{Lease: lease}).Lock(ctx, "gpu", nil))(t)
 	pool := apptest.PoolOf(t, s, "gpu", node.Config{Lease: lease})
-	_, err = pool.Add(ctx, []string{"a", "key " + evil}, nil)
-	require.NoError(t, err)
-	_, err = pool.Allocate(ctx, nil)
-	require.NoError(t, err)
+	apptest.Got(pool.Add(ctx, []string{"a", "key " + evil}, nil))(t)
+	apptest.Got(pool.Allocate(ctx, nil))(t)
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		forged(t, redis, kind, "gpu", evil)
 	}
 	// A name with one plain hold is one text.
-	plain, err := apptest.LocksOf(t, s, node.Config{}).Lock(ctx, "plain", nil)
-	require.NoError(t, err)
-	text, err := redis.Do(ctx, redis.B().Get().Key("berth:lock:{plain}:state").Build()).ToString()
-	require.NoError(t, err)
+	plain := apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(ctx, "plain", nil))(t)
+	text := apptest.Got(redis.Do(ctx, redis.B().Get().Key("berth:lock:{plain}:state").Build()).ToString())(t)
 	require.Contains(t, text, plain.ID())
 	text = strings.Replace(text, plain.ID(), evil+".1", 1)
 	require.NoError(t, redis.Do(ctx, redis.B().Set().Key("berth:lock:{plain}:state").Value(text).Build()).Error())
@@ -78,34 +71,19 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	keep := redis.B().Hset().Key("berth:once:{digest}:state").FieldValue().FieldValue("fmt", "1").FieldValue("run", run).Build()
 	require.NoError(t, redis.Do(ctx, keep).Error())
 	require.Contains(t, apptest.Call(t, s.URL(), "lock", "show", "digest").Out, `: "line\n\x1b[2J\u009b2J\u202e`+strings.Repeat("x", 400)+`"`)
-	for _, args := range [][]string{
-		{"sem", "ls"},
-		{"lock", "ls"},
-		{"pool", "ls"},
-		{"sem", "show", "gpu"},
-		{"lock", "show", "gpu"},
-		{"lock", "show", "plain"},
-		{"lock", "show", "digest"},
-		{"lock", "queue", "gpu"},
-		{"pool", "show", "gpu", "--all"},
-		{"pool", "inspect", "gpu"},
-		{"sem", "explain", "gpu"},
-		{"lock", "explain", "gpu"},
-		{"pool", "explain", "gpu"},
-		{"sem", "explain", "gpu", evil},
-		{"explain", "--cycles"},
-		{"sem", "release", "gpu", evil + "2", "--force"},
-		{"lock", "show", evil},
-		{"lock", "explain", evil},
+	for _, line := range []string{
+		"sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "lock show plain", "lock show digest", "lock queue gpu",
+		"pool show gpu --all", "pool inspect gpu", "sem explain gpu", "lock explain gpu", "pool explain gpu", "explain --cycles",
+		"sem explain gpu " + evil, "sem release gpu " + evil + "2 --force", "lock show " + evil, "lock explain " + evil,
 	} {
+		args := strings.Fields(line)
 		for _, more := range [][]string{nil, {"--json"}} {
 			got := apptest.Call(t, s.URL(), append(args, more...)...)
 			all := strings.ReplaceAll(got.Out+got.Err, "\n", "")
 			require.Equal(t, -1, strings.IndexFunc(all, func(r rune) bool { return !unicode.IsPrint(r) || hidden.Hidden(r) }), "%v: %q", args, all)
 		}
 	}
-	got := apptest.Call(t, s.URL(), "sem", "show", "gpu")
-	require.Equal(t, 65, got.Code)
+	got := apptest.Call(t, s.URL(), "sem", "show", "gpu").Ends(t, 65)
 	require.Contains(t, got.Out, permit.ID(), "what can be read is shown beside")
 	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.Err)
 	require.Equal(t, 65, apptest.Call(t, s.URL(), "lock", "show", "gpu").Code)
@@ -119,18 +97,10 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 func TestAListingThatFailsSaysNothingOfWhatThereIs(t *testing.T) {
 	t.Parallel()
 	denied := apptest.Refusing(t, "NOPERM this user has no permissions to run the 'scan' command")
-	for _, args := range [][]string{
-		{"sem", "ls"},
-		{"lock", "ls"},
-		{"pool", "ls"},
-		{"sem", "show", "x"},
-		{"lock", "show", "x"},
-		{"lock", "queue", "x"},
-		{"pool", "show", "x"},
-		{"pool", "inspect", "x"},
-		{"lock", "explain", "x"},
-		{"swarm", "status"},
+	for _, line := range []string{
+		"sem ls", "lock ls", "pool ls", "sem show x", "lock show x", "lock queue x", "pool show x", "pool inspect x", "lock explain x", "swarm status",
 	} {
+		args := strings.Fields(line)
 		for _, more := range [][]string{nil, {"--json"}} {
 			got := apptest.Call(t, denied, append(args, more...)...)
 			require.Equal(t, 69, got.Code, "%v: %s", args, got.Err)
@@ -147,38 +117,30 @@ func TestANameThatCannotBeReadIsSaidBesideTheOthers(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
+	redis := apptest.Got(s.Client(apptest.Patiently))(t)
 	t.Cleanup(redis.Close)
 	do := func(words ...string) {
 		t.Helper()
 		require.NoError(t, redis.Do(ctx, redis.B().Arbitrary(words...).Build()).Error())
 	}
-	_, err = apptest.SemOf(t, s, "gpu", 4).Acquire(ctx, nil)
-	require.NoError(t, err)
+	apptest.Got(apptest.SemOf(t, s, "gpu", 4).Acquire(ctx, nil))(t)
 	locks := apptest.LocksOf(t, s, node.Config{Lease: time.Hour})
-	hold, err := locks.Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
+	hold := apptest.Got(locks.Lock(ctx, "gpu", nil))(t)
 	apptest.Filled(t, s, "gpu", "a")
 	const advice = "; another program writes below the namespace: rename its key, or give Berth a --namespace of its own\n"
 	for _, kind := range []string{"sem", "lock", "pool"} {
 		do("SET", "berth:"+kind+":{broken}:state", "somebody else's")
-		got := apptest.Call(t, s.URL(), kind, "ls")
-		require.Equal(t, 65, got.Code)
+		got := apptest.Call(t, s.URL(), kind, "ls").Ends(t, 65)
 		require.Regexp(t, `(?m)^gpu `, got.Out)
 		require.Contains(t, got.Err, "holds a string ")
 		require.Contains(t, got.Err, "; another program writes below the namespace")
-		got = apptest.Call(t, s.URL(), kind, "ls", "--json")
-		require.Equal(t, 65, got.Code)
-		require.Contains(t, got.Out, `"name": "gpu"`)
+		require.Contains(t, apptest.Call(t, s.URL(), kind, "ls", "--json").Ends(t, 65).Out, `"name": "gpu"`)
 	}
-	got := apptest.Call(t, s.URL(), "ps")
-	require.Equal(t, 65, got.Code)
+	got := apptest.Call(t, s.URL(), "ps").Ends(t, 65)
 	require.Contains(t, got.Err, "berth: partial: there is more that was not read\n")
 	require.Contains(t, got.Err, "broken")
 	require.Len(t, firstColumn(got.Out), 2)
-	got = apptest.Spawn(t, s.URL(), "run", "--lock", "broken", "--try", "true")
-	require.Equal(t, 69, got.Code)
+	got = apptest.Spawn(t, s.URL(), "run", "--lock", "broken", "--try", "true").Ends(t, 69)
 	require.Regexp(t, `^berth: refused by the server at \S+: .* holds a string instead of a .*`+advice+"$", got.Err)
 	require.Equal(t, apptest.Outcome(65, "", `berth: the state of "broken" is damaged: the key "berth:lock:{broken}:state" holds a string that is not Berth's`+advice),
 		apptest.Spawn(t, s.URL(), "lock", "show", "broken"))
@@ -188,15 +150,12 @@ func TestANameThatCannotBeReadIsSaidBesideTheOthers(t *testing.T) {
 	do("HSET", "berth:lock:{newer}:state", "v", "9 words")
 	require.Equal(t, apptest.Outcome(69, "Lock \"newer\" was written by a newer Berth (format 9); this one can say nothing of it.\n", ""),
 		apptest.Call(t, s.URL(), "lock", "explain", "newer"))
-	got = apptest.Call(t, s.URL(), "lock", "explain", "newer", "--json")
-	require.Equal(t, 69, got.Code)
+	got = apptest.Call(t, s.URL(), "lock", "explain", "newer", "--json").Ends(t, 69)
 	require.Contains(t, got.Out, `"code": "incompatible"`)
 	require.Contains(t, got.Out, `"blockers": []`)
 
 	go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
 	apptest.WaitingFor(t, s, keyspace.Lock, "gpu")
 	do("HSET", "berth:lock:{gpu}:state", "c:"+hold.ID(), "h rubbish")
-	got = apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID())
-	require.Equal(t, 65, got.Code)
-	require.Contains(t, got.Out, "is damaged.")
+	require.Contains(t, apptest.Call(t, s.URL(), "lock", "explain", "gpu", hold.ID()).Ends(t, 65).Out, "is damaged.")
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/backup"
 	"github.com/berth-go/berth/internal/testkit/mutate"
 	"github.com/berth-go/berth/pkg/allocator"
@@ -77,57 +78,45 @@ func stored(t *testing.T) backup.Copy {
 	waits := func(f func(ctx context.Context) error) { go func() { _ = f(ctx) }() }
 	for _, name := range []string{changed, calm} {
 		sem := semaphore.New(first, name, 2, nil)
-		_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}})
-		require.NoError(t, err)
-		_, err = locks.Lock(berth.WithOwner(ctx, "me"), name, nil)
-		require.NoError(t, err)
+		apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"build": "7"}}))(t)
+		apptest.Got(locks.Lock(berth.WithOwner(ctx, "me"), name, nil))(t)
 		pool := apptest.PoolOf(t, s, name, node.Config{Lease: lease})
-		_, err = pool.Add(ctx, []string{"a", "b"}, nil)
-		require.NoError(t, err)
+		apptest.Got(pool.Add(ctx, []string{"a", "b"}, nil))(t)
 		require.NoError(t, pool.Bind(ctx, "me", "a", nil))
-		_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me"})
-		require.NoError(t, err)
+		apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me"}))(t)
 		require.NoError(t, pool.Rest(ctx, "b", 20*time.Hour, "tired", nil))
 		for i := range 3 {
 			waits(func(ctx context.Context) error {
-				_, err := sem.Acquire(ctx, &semaphore.AcquireOptions{Priority: i})
-				return err
+				return testkit.Second(sem.Acquire(ctx, &semaphore.AcquireOptions{Priority: i}))
 			})
-			waits(func(ctx context.Context) error { _, err := others.Lock(ctx, name, nil); return err })
+			waits(func(ctx context.Context) error { return testkit.Second(others.Lock(ctx, name, nil)) })
 		}
 		waits(func(ctx context.Context) error {
-			_, err := pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me", BindWait: time.Hour})
-			return err
+			return testkit.Second(pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "me", BindWait: time.Hour}))
 		})
-		waits(func(ctx context.Context) error { _, err := pool.Allocate(ctx, nil); return err })
+		waits(func(ctx context.Context) error { return testkit.Second(pool.Allocate(ctx, nil)) })
 		for kind, n := range map[keyspace.Kind]int{keyspace.Sem: 3, keyspace.Lock: 3, keyspace.Pool: 2} {
 			require.Eventually(t, func() bool { return apptest.Waiting(t, s, kind, name) == n }, apptest.Patience, 10*time.Millisecond)
 		}
-		_, err = locks.Lock(berth.WithOwner(ctx, "me"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.NoError(t, err)
+		apptest.Got(locks.Lock(berth.WithOwner(ctx, "me"), name, &qlock.LockOptions{Conflict: qlock.WorkThrough}))(t)
 	}
-	_, err := locks.Lock(ctx, "thin", nil)
-	require.NoError(t, err)
-	_, err = once.New(first, "job", once.Config{Every: 24 * time.Hour}).Do(ctx, func(context.Context, *once.Run) error { return nil })
+	apptest.Got(locks.Lock(ctx, "thin", nil))(t)
+	_, err := once.New(first, "job", once.Config{Every: 24 * time.Hour}).Do(ctx, func(context.Context, *once.Run) error { return nil })
 	require.NoError(t, err)
 	sentry := apptest.LocksOf(t, s, node.Config{Lease: lease})
-	_, err = sentry.Lock(ctx, "watched", nil)
-	require.NoError(t, err)
+	apptest.Got(sentry.Lock(ctx, "watched", nil))(t)
 	require.NoError(t, sentry.Swarm().Start(ctx)) // it dies, as nothing probes for it where the copy is
 	redis := mutatedClient(t, s.URL())
-	base, err := backup.Take(ctx, redis)
-	require.NoError(t, err)
+	base := apptest.Got(backup.Take(ctx, redis))(t)
 	return base
 }
 
 func mutatedClient(t *testing.T, url string) rueidis.Client {
 	t.Helper()
-	o, err := rueidis.ParseURL(url)
-	require.NoError(t, err)
+	o := apptest.Got(rueidis.ParseURL(url))(t)
 	o.DisableCache = true
 	apptest.Patiently(&o)
-	redis, err := rueidis.NewClient(o)
-	require.NoError(t, err)
+	redis := apptest.Got(rueidis.NewClient(o))(t)
 	t.Cleanup(redis.Close)
 	return redis
 }
@@ -142,8 +131,7 @@ func newMutated(t *testing.T) *mutated {
 	m.base = stored(t)
 	m.restore()
 	ctx := context.Background()
-	keys, err := m.redis.Do(ctx, m.redis.B().Keys().Pattern("*").Build()).AsStrSlice()
-	require.NoError(t, err)
+	keys := apptest.Got(m.redis.Do(ctx, m.redis.B().Keys().Pattern("*").Build()).AsStrSlice())(t)
 	m.keys = slices.DeleteFunc(keys, func(key string) bool { return strings.Contains(key, "{"+calm+"}") || strings.Contains(key, ":notice:") })
 	slices.Sort(m.keys)
 	m.calm = m.dump()
@@ -158,8 +146,7 @@ func newMutated(t *testing.T) *mutated {
 	m.sem, m.locks = semaphore.New(m.n, changed, 2, nil), qlock.New(m.n, &qlock.Config{Lease: time.Hour})
 	m.pool = allocator.New(m.n, changed, allocator.PoolConfig[string]{})
 	m.job = once.New(m.n, "job", once.Config{Every: 24 * time.Hour, Lease: time.Hour})
-	held, err := m.look.Holders(ctx, keyspace.Lock, changed, "", 1)
-	require.NoError(t, err)
+	held := apptest.Got(m.look.Holders(ctx, keyspace.Lock, changed, "", 1))(t)
 	m.claim = held.Items[0].ID
 	t.Cleanup(func() {
 		m.restore()
@@ -178,8 +165,7 @@ func (m *mutated) dump() string {
 	ctx, all := context.Background(), ""
 	for _, kind := range mutatedKinds {
 		key := "berth:" + string(kind) + ":{" + calm + "}:"
-		fields, err := m.redis.Do(ctx, m.redis.B().Hgetall().Key(key+"state").Build()).AsStrMap()
-		require.NoError(m.t, err)
+		fields := apptest.Got(m.redis.Do(ctx, m.redis.B().Hgetall().Key(key+"state").Build()).AsStrMap())(m.t)
 		line, err := m.redis.Do(ctx, m.redis.B().Zrange().Key(key+"line").Min("0").Max("-1").Withscores().Build()).AsZScores()
 		require.NoError(m.t, err)
 		all += fmt.Sprint(fields, line)
@@ -201,10 +187,14 @@ func (m *mutated) looks() (all []call) {
 			name = "thin"
 		}
 		all = append(all,
-			call{"Name", func(ctx context.Context) error { _, err := m.look.Name(ctx, kind, name); return err }},
-			call{"Explain", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, ""); return err }},
-			call{"Explain claim", func(ctx context.Context) error { _, err := m.look.Explain(ctx, kind, name, m.claim); return err }},
-			call{"Holders", func(ctx context.Context) error { _, err := m.look.Holders(ctx, kind, name, "", 2); return err }},
+			call{"Name", func(ctx context.Context) error { return testkit.Second(m.look.Name(ctx, kind, name)) }},
+			call{"Explain", func(ctx context.Context) error { return testkit.Second(m.look.Explain(ctx, kind, name, "")) }},
+			call{"Explain claim", func(ctx context.Context) error {
+				return testkit.Second(m.look.Explain(ctx, kind, name, m.claim))
+			}},
+			call{"Holders", func(ctx context.Context) error {
+				return testkit.Second(m.look.Holders(ctx, kind, name, "", 2))
+			}},
 			call{"Waiters", func(ctx context.Context) error { return m.pagesOf(ctx, kind, name) }},
 			call{"View", func(ctx context.Context) error {
 				v, err := m.look.View(kind, name)
@@ -217,24 +207,23 @@ func (m *mutated) looks() (all []call) {
 	pools := allocator.NewOperator(m.n)
 	return append(all,
 		call{"Names", func(ctx context.Context) error {
-			_, err := m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0)
-			return err
+			return testkit.Second(m.look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 0))
 		}},
 		call{"Waiting", func(ctx context.Context) error {
-			_, err := m.look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0)
-			return err
+			return testkit.Second(m.look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0))
 		}},
 		call{"Claims", func(ctx context.Context) error {
-			_, err := m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)
-			return err
+			return testkit.Second(m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0))
 		}},
-		call{"Circles", func(ctx context.Context) error { _, err := m.look.Circles(ctx, inspect.CircleOptions{}); return err }},
-		call{"Last", func(ctx context.Context) error { _, err := m.job.Last(ctx); return err }},
-		call{"Zombies", func(ctx context.Context) error { _, err := m.n.Swarm().Zombies(ctx); return err }},
+		call{"Circles", func(ctx context.Context) error {
+			return testkit.Second(m.look.Circles(ctx, inspect.CircleOptions{}))
+		}},
+		call{"Last", func(ctx context.Context) error { return testkit.Second(m.job.Last(ctx)) }},
+		call{"Zombies", func(ctx context.Context) error { return testkit.Second(m.n.Swarm().Zombies(ctx)) }},
 		call{"Info", func(ctx context.Context) error { return firstError(m.n.Swarm().Info(ctx)) }},
 		call{"Resources", func(ctx context.Context) error { return firstError(pools.Resources(ctx, changed)) }},
 		call{"Bindings", func(ctx context.Context) error { return firstError(pools.Bindings(ctx, changed)) }},
-		call{"Inspect", func(ctx context.Context) error { _, err := pools.Inspect(ctx, changed); return err }},
+		call{"Inspect", func(ctx context.Context) error { return testkit.Second(pools.Inspect(ctx, changed)) }},
 	)
 }
 
@@ -269,25 +258,24 @@ func (m *mutated) acts() []call {
 		{"Lock", func(ctx context.Context) error { return ended(m.locks.Lock(ctx, changed, lock))(ctx) }},
 		{"Allocate", func(ctx context.Context) error { return ended(m.pool.Allocate(ctx, alloc))(ctx) }},
 		{"sem Want", func(ctx context.Context) error {
-			_, err := ops.Want(ctx, berth.Target{Kind: keyspace.Sem, Name: changed})
-			return err
+			return testkit.Second(ops.Want(ctx, berth.Target{Kind: keyspace.Sem, Name: changed}))
 		}},
 		{"lock Extend", func(ctx context.Context) error { return qlock.NewOperator(m.n).Extend(ctx, changed, time.Second) }},
 		{"sem Pause", func(ctx context.Context) error { return ops.Pause(ctx, keyspace.Sem, changed, time.Minute, "why") }},
 		{"Resize", func(ctx context.Context) error { return semaphore.NewOperator(m.n).Resize(ctx, changed, 3, nil) }},
 		{"once Do", func(ctx context.Context) error {
-			_, err := m.job.Do(ctx, func(context.Context, *once.Run) error { return nil })
-			return err
+			return testkit.Second(m.job.Do(ctx, func(context.Context, *once.Run) error { return nil }))
 		}},
-		{"flush", func(ctx context.Context) error { _, err := m.n.Swarm().FlushNow(ctx); return err }},
+		{"flush", func(ctx context.Context) error { return testkit.Second(m.n.Swarm().FlushNow(ctx)) }},
 	}
 	releases := m.r.IntN(2) == 0
 	for _, kind := range mutatedKinds {
-		all = append(all, call{string(kind) + " Sweep", func(ctx context.Context) error { _, err := ops.Sweep(ctx, kind, changed); return err }})
+		all = append(all, call{string(kind) + " Sweep", func(ctx context.Context) error {
+			return testkit.Second(ops.Sweep(ctx, kind, changed))
+		}})
 		if releases {
 			all = append(all, call{string(kind) + " Release", func(ctx context.Context) error {
-				_, err := ops.Release(ctx, berth.Target{Kind: kind, Name: changed})
-				return err
+				return testkit.Second(ops.Release(ctx, berth.Target{Kind: kind, Name: changed}))
 			}})
 		}
 	}

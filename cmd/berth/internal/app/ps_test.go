@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,17 +27,14 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 	first, err := gpu.Acquire(apptest.Owned("order 66\x1b[2J"), &semaphore.AcquireOptions{Weight: 2, Meta: map[string]string{"job": "7", "a": "b"}})
 	require.NoError(t, err)
 	locks := apptest.LocksOf(t, s, node.Config{Label: "host-2/two"})
-	_, err = locks.Lock(ctx, "nightly", nil)
-	require.NoError(t, err)
+	apptest.Got(locks.Lock(ctx, "nightly", nil))(t)
 	go func() { _, _ = locks.Lock(ctx, "nightly", &qlock.LockOptions{Priority: 3}) }() // ends with the node
 	waiter := apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	apptest.Filled(t, s, "proxies", apptest.Wild)
 	pool := apptest.PoolOf(t, s, "proxies", node.Config{Label: "host-2/one"})
-	_, err = pool.Allocate(ctx, nil)
-	require.NoError(t, err)
+	apptest.Got(pool.Allocate(ctx, nil))(t)
 
-	got := apptest.Call(t, s.URL(), "ps")
-	require.Zero(t, got.Code, got.Err)
+	got := apptest.Call(t, s.URL(), "ps").Ends(t, 0)
 	require.Empty(t, got.Err)
 	lines := strings.Split(strings.TrimSpace(got.Out), "\n")
 	require.Equal(t, []string{"KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "OWNER", "LABEL", "NODE", "CLAIM"}, strings.Fields(lines[0]))
@@ -84,8 +82,7 @@ func TestPsWithinTooLittleTime(t *testing.T) {
 	s := apptest.Server(t)
 	n := apptest.NodeOf(t, s, node.Config{})
 	for i := range 20 {
-		_, err := semaphore.New(n, fmt.Sprint("gpu", i), 1, nil).Acquire(context.Background(), nil)
-		require.NoError(t, err)
+		apptest.Got(semaphore.New(n, fmt.Sprint("gpu", i), 1, nil).Acquire(context.Background(), nil))(t)
 	}
 	for i := range 50 {
 		got := apptest.Call(t, s.URL(), "ps", "--within", fmt.Sprintf("%dus", 100*(i+1)))
@@ -96,4 +93,114 @@ func TestPsWithinTooLittleTime(t *testing.T) {
 		require.Zero(t, got.Code, got.Err)
 		require.Contains(t, []string{"", "berth: partial: there is more that was not read\n"}, got.Err)
 	}
+}
+
+// firstColumn are the first words of the lines under the heading of a table.
+func firstColumn(out string) (words []string) {
+	for _, line := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+		words = append(words, strings.Fields(line)[0])
+	}
+	return words
+}
+
+func TestListingsOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	for line, says := range map[string][2]string{
+		"sem ls":         {"No semaphore is in use in namespace shop.", `{"namespace": "shop", "semaphores": []}`},
+		"lock ls":        {"No lock is held in namespace shop.", `{"namespace": "shop", "locks": []}`},
+		"pool ls":        {"There is no pool in namespace shop.", `{"namespace": "shop", "pools": []}`},
+		"lock queue gpu": {"Nobody waits for lock gpu in namespace shop.", `{"namespace": "shop", "name": "gpu", "waiters": []}`},
+		"swarm status": {
+			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"owners": [], "names": [], "waiting": 0}}`,
+		},
+	} {
+		args := append(strings.Fields(line), "--namespace", "shop")
+		require.Equal(t, apptest.Outcome(0, says[0]+"\n", ""), apptest.Call(t, url, args...))
+		require.JSONEq(t, says[1], apptest.Call(t, url, append(args, "--json")...).Out)
+	}
+}
+
+func TestListingsAreSortedAndLimited(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	n := apptest.NodeOf(t, s, node.Config{})
+	for name, held := range map[string][2]int{"a": {8, 2}, "b": {2, 1}, "c": {4, 3}} { // capacity, held
+		sem := semaphore.New(n, name, held[0], nil)
+		apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: held[1]}))(t)
+		if name == "b" {
+			go func() { _, _ = sem.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) }() // ends with the node
+			apptest.WaitingFor(t, s, keyspace.Sem, name)
+		}
+	}
+	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "held": {"c", "a", "b"}, "share": {"c", "b", "a"}, "waiting": {"b", "a", "c"}} {
+		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "sem", "ls", "--sort", order).Out), order)
+		got := apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "2")
+		require.True(t, strings.HasSuffix(got.Out, "\n... and 1 more\n"), got.Out)
+		require.Equal(t, names[:2], firstColumn(got.Out)[:2])
+		document := apptest.Read[struct{ Semaphores []struct{ Name string } }](t, apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "1", "--json").Out)
+		require.Len(t, document.Semaphores, 1)
+		require.Equal(t, names[0], document.Semaphores[0].Name)
+	}
+}
+
+func TestLocksAndPoolsAreSorted(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	locks := apptest.LocksOf(t, s, node.Config{})
+	for _, name := range []string{"b", "a", "c"} {
+		apptest.Got(locks.Lock(ctx, name, nil))(t)
+	}
+	go func() { _, _ = locks.Lock(ctx, "c", nil) }() // ends with the node
+	apptest.WaitingFor(t, s, keyspace.Lock, "c")
+	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "share": {"a", "b", "c"}, "waiting": {"c", "a", "b"}} {
+		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "lock", "ls", "--sort", order).Out), order)
+	}
+	apptest.Call(t, s.URL(), "lock", "ls", "--sort", "held").Ends(t, 0)
+
+	for name, leased := range map[string]int{"a": 0, "b": 1, "c": 2} {
+		resources := []string{"1", "2", "3", "4", "5"}
+		if name == "b" {
+			resources = resources[:1]
+		}
+		pool := apptest.Filled(t, s, name, resources...)
+		for range leased {
+			apptest.Got(pool.Allocate(ctx, nil))(t)
+		}
+	}
+	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "held": {"c", "b", "a"}, "share": {"b", "c", "a"}, "waiting": {"a", "b", "c"}} {
+		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "pool", "ls", "--sort", order).Out), order)
+	}
+}
+
+func TestClaimsAndResourcesAreLimited(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	locks := apptest.LocksOf(t, s, node.Config{})
+	apptest.Got(locks.Lock(ctx, "gpu", nil))(t)
+	for i := range 3 {
+		go func() { _, _ = locks.Lock(ctx, "gpu", nil) }() // ends with the node
+		require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, apptest.Patience, 10*time.Millisecond)
+	}
+	for _, command := range []string{"queue", "show"} {
+		got := apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "1")
+		require.Regexp(t, `(?s)AHEAD.*\n0 [^\n]*\n\.\.\. and 2 more\n$`, got.Out)
+		require.NotContains(t, apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "0").Out, "more")
+	}
+	queue := apptest.Read[struct{ Waiters []struct{ Ahead int } }](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
+	require.Len(t, queue.Waiters, 2)
+
+	many := make([]string, 102)
+	for i := range many {
+		many[i] = fmt.Sprintf("%03d", i)
+	}
+	pool := apptest.Filled(t, s, "proxies", many...)
+	apptest.Got(pool.Allocate(ctx, nil))(t)
+	got := apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all")
+	require.Contains(t, got.Out, "\n100        -\n... and 1 more\n", "a screenful by default")
+	document := apptest.Read[struct{ Listed []struct{ Resource string } }](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
+	require.Len(t, document.Listed, len(many), "with --json all")
 }

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -117,23 +120,56 @@ func (a *App) WithServer(ctx context.Context, f func(context.Context, *Connectio
 	if err != nil {
 		return err
 	}
+	return c.with(ctx, f)
+}
+
+// with calls f, and ends the connection.
+func (c *Connection) with(ctx context.Context, f func(context.Context, *Connection) error) error {
 	defer c.Close()
-	err = f(ctx, c)
+	err := f(ctx, c)
 	if err == nil || decided(err) {
 		return err
 	}
 	return Unreachable(c.Address, err)
 }
 
-// WithNode connects, and calls f with a node that is as cfg says.
+// WithNode connects, and calls f with a node that is as cfg says. Where no server is reached, it calls f with a ctx
+// that has ended, for what f asks that cannot be.
 func (a *App) WithNode(ctx context.Context, cfg node.Config, f func(context.Context, *node.Node) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+	asks := func(ctx context.Context, c *Connection) error {
 		n, err := c.Node(cfg)
 		if err != nil {
 			return err
 		}
 		return f(ctx, n)
-	})
+	}
+	c, err := a.connect(ctx)
+	if Unavailable(err) {
+		return cmp.Or(a.Refused(asks), err)
+	} else if err != nil {
+		return err
+	}
+	return c.with(ctx, asks)
+}
+
+// Refused is what the library refuses of what f asks, nil for nothing. The library looks at that before it sends anything:
+// it needs a server to be made, which need not be the one that is meant, and is not asked, as ctx has ended.
+func (a *App) Refused(f func(context.Context, *Connection) error) error {
+	s, err := embedded.Start()
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	redis, err := s.Client()
+	if err != nil {
+		return nil
+	}
+	over, end := context.WithCancel(context.Background())
+	end()
+	if err = (&Connection{Namespace: a.Namespace, Redis: redis}).with(over, f); errors.Is(err, berth.ErrInvalidConfig) {
+		return err
+	}
+	return nil
 }
 
 // dial is rueidis.NewClient, which knows no ctx: where ctx ends first, it is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -24,16 +25,13 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 	sem := apptest.SemOf(t, s, "gpu", 2)
 	var permits []berth.Hold
 	for range 2 {
-		permit, err := sem.Acquire(context.Background(), nil)
-		require.NoError(t, err)
-		permits = append(permits, permit)
+		permits = append(permits, apptest.Got(sem.Acquire(context.Background(), nil))(t))
 	}
 	require.Equal(t, apptest.Outcome(0, "gpu: 2 claims released\n", ""), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 	for _, permit := range permits {
 		apptest.Ends(t, permit)
 	}
-	lock, err := apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil)
-	require.NoError(t, err)
+	lock := apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil))(t)
 	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force", "--json").Out)
 	apptest.Ends(t, lock)
 	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
@@ -43,8 +41,7 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	locks := apptest.LocksOf(t, s, node.Config{})
-	held, err := locks.Lock(context.Background(), "gpu", nil)
-	require.NoError(t, err)
+	held := apptest.Got(locks.Lock(context.Background(), "gpu", nil))(t)
 	waited := make(chan error, 1)
 	go func() {
 		_, err := locks.Lock(context.Background(), "gpu", nil)
@@ -146,14 +143,11 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	ctx := context.Background()
 	like := "0123456789abcdef.0123456789abcdefghij" // the form of a claim
 	pool := apptest.Filled(t, s, "proxies")
-	_, err := pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2})
-	require.NoError(t, err)
-	_, err = pool.Add(ctx, []string{"b", like, apptest.Wild}, nil)
-	require.NoError(t, err)
+	apptest.Got(pool.Add(ctx, []string{"a"}, &allocator.AddOptions{MaxSharers: 2}))(t)
+	apptest.Got(pool.Add(ctx, []string{"b", like, apptest.Wild}, nil))(t)
 	holds := map[string][]berth.Hold{}
 	for range 5 {
-		held, err := pool.Allocate(ctx, nil)
-		require.NoError(t, err)
+		held := apptest.Got(pool.Allocate(ctx, nil))(t)
 		holds[held.Resource()] = append(holds[held.Resource()], held)
 	}
 	release := func(args ...string) apptest.Result {
@@ -175,64 +169,12 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	apptest.Ends(t, holds["b"][0])
 }
 
-func TestWhatIsRefusedBeforeTheServerIsAsked(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		args []string
-		err  string
-	}{
-		"all, and a claim":          {[]string{"lock", "release", "x", "y", "--all", "--force"}, "invalid --all"},
-		"all, and a resource":       {[]string{"pool", "release", "x", "--resource", "a", "--all", "--force"}, "invalid --all"},
-		"a semaphore alone":         {[]string{"sem", "release", "x", "--force"}, `CLAIM is missing: what of "x" to release; with --all`},
-		"a pool alone":              {[]string{"pool", "release", "x", "--force"}, `CLAIM or RESOURCE is missing: what of "x"`},
-		"all of a name, unforced":   {[]string{"sem", "release", "x", "--all"}, "say --force if that is meant"},
-		"all, and an owner":         {[]string{"lock", "release", "--all", "--owner", "ann", "--force"}, "invalid --all"},
-		"all, and a node":           {[]string{"sem", "release", "--all", "--node", "n", "--force"}, "invalid --all"},
-		"all without force":         {[]string{"lock", "release", "--all"}, "say --force if that is meant"},
-		"an empty owner":            {[]string{"lock", "release", "--owner", "", "--force"}, "invalid --owner: it is empty"},
-		"an empty node":             {[]string{"pool", "release", "x", "--node", "", "--force"}, "invalid --node: it is empty"},
-		"nothing":                   {[]string{"pool", "release", "--force"}, "NAME is missing; or --owner"},
-		"too much":                  {[]string{"lock", "release", "x", "y", "z", "--force"}, `"z" is one argument too many`},
-		"a resource of no pool":     {[]string{"pool", "release", "--resource", "a", "--force"}, "NAME is missing: the pool"},
-		"two resources":             {[]string{"pool", "release", "x", "a", "--resource", "b", "--force"}, "invalid --resource"},
-		"an empty resource":         {[]string{"pool", "release", "x", "--resource", "", "--force"}, "invalid --resource: a key is empty"},
-		"a resource of an owner":    {[]string{"pool", "release", "x", "a", "--owner", "ann", "--force"}, "invalid RESOURCE"},
-		"a resource that is quoted": {[]string{"pool", "release", "x", `"a`, "--quoted", "--force"}, "invalid RESOURCE"},
-		"a pause of nothing":        {[]string{"pause", "--for", "2h", "--force"}, "--all is missing; one name is paused by 'berth sem|lock|pool pause NAME'\n"},
-		"all, paused for no time":   {[]string{"pause", "--all", "--force"}, "--for D is missing: how long all is to be paused, such as 10m or 2h\n"},
-		"all, paused unforced":      {[]string{"pause", "--all", "--for", "2h"}, "it may be somebody else's: say --force if that is meant\n"},
-		"no pause is ended":         {[]string{"unpause"}, "--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'\n"},
-		"a pause for no time":       {[]string{"sem", "pause", "gpu"}, "--for"},
-		"a pause of no name":        {[]string{"lock", "pause", "", "--for", "1h"}, "NAME"},
-		"an end of no pause":        {[]string{"pool", "unpause"}, "NAME"},
-		"a drain of nobody":         {[]string{"drain"}, "--node"},
-		"a drain of two":            {[]string{"drain", "--node", "a", "--label", "b"}, "--label"},
-		"a drain within no time":    {[]string{"drain", "--label", "b", "--within", "0"}, "--within"},
-		"an end of a drain within":  {[]string{"drain", "--label", "b", "--within", "1m", "--stop"}, "--within"},
-		"claims of no kind":         {[]string{"ps", "--kind", "x"}, "--kind"},
-		"claims with a bad word":    {[]string{"ps", "--meta", "x"}, "--meta"},
-		"claims with no key":        {[]string{"ps", "--meta", "=x"}, "--meta"},
-		"claims in no time":         {[]string{"ps", "--within", "0s"}, "--within"},
-		"less than no claims":       {[]string{"ps", "--limit", "-1"}, "--limit"},
-		"a sweep of a bad name":     {[]string{"sem", "sweep", "x", "x{"}, "invalid NAME"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := apptest.Call(t, apptest.Nobody, test.args...)
-			require.Equal(t, 64, got.Code, got.Err)
-			require.Contains(t, got.Err, test.err)
-			require.Empty(t, got.Out)
-		})
-	}
-}
-
 func TestSweepDropsWhatHasExpired(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	ctx := context.Background()
 	pool := apptest.Filled(t, s, "proxies", "stays")
-	_, err := pool.Add(ctx, []string{"a", "b"}, &allocator.AddOptions{Expiry: 20 * time.Millisecond})
-	require.NoError(t, err)
+	apptest.Got(pool.Add(ctx, []string{"a", "b"}, &allocator.AddOptions{Expiry: 20 * time.Millisecond}))(t)
 	require.Eventually(t, func() bool { return apptest.NameOf(t, s, keyspace.Pool, "proxies").Expired == 2 }, apptest.Patience, time.Millisecond)
 	require.Equal(t, apptest.Outcome(0, "0 dropped\n", ""), apptest.Call(t, s.URL(), "pool", "sweep", "accounts"))
 	require.JSONEq(t, `{"namespace": "berth", "names": ["proxies"], "dropped": 2}`, apptest.Call(t, s.URL(), "pool", "sweep", "proxies", "--json").Out)
@@ -241,4 +183,114 @@ func TestSweepDropsWhatHasExpired(t *testing.T) {
 		require.JSONEq(t, `{"namespace": "berth", "names": [], "dropped": 0}`, apptest.Call(t, s.URL(), kind, "sweep", "--json").Out)
 	}
 	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "sem", "sweep").Code)
+}
+
+const asking = "berth: asking; this goes on until nothing is left; Ctrl-C leaves the drain in force\n"
+
+// It lasts as long as the command waits for all processes to hear.
+func TestDrainOfALabel(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	way := link.New(nil)
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}, way.Wrap), "gpu", 2, nil)
+	permit := apptest.Got(sem.Acquire(ctx, nil))(t)
+	go func() {
+		<-permit.Wanted()
+		_ = permit.Release(ctx)
+	}()
+	asked := func() bool { return apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0].Wanted > 0 }
+	require.Equal(t, apptest.Outcome(0, "worker/*: 1 hold asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n", asking),
+		apptest.Drain(t, s, way, asked, "drain", "--label", "worker/*"))
+	_, err := sem.TryAcquire(ctx, nil)
+	require.ErrorIs(t, err, berth.ErrDraining)
+	require.JSONEq(t, `{"namespace": "berth", "label": "worker/*", "stopped": true,
+		"asked": 0, "cancelled": 0, "ended": 0, "detached": 0, "left": 0}`,
+		apptest.Call(t, s.URL(), "drain", "--label", "worker/*", "--stop", "--json").Out)
+	require.Equal(t, apptest.Outcome(0, "n1: drains no more; processes hear of it within 5 s\n", ""), apptest.Call(t, s.URL(), "drain", "--node", "n1", "--stop"))
+}
+
+func TestDrainLeavesWhatIsDetached(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "worker/7"}), "gpu", 2, nil)
+	permit := apptest.Got(sem.Acquire(ctx, &semaphore.AcquireOptions{Lease: berth.Forever}))(t)
+	apptest.Got(permit.Detach(ctx))(t)
+	require.Equal(t, apptest.Outcome(1, "worker/7: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left\n",
+		asking+"berth: 1 hold detached: no process has them\n"),
+		apptest.Call(t, s.URL(), "drain", "--label", "worker/7"))
+}
+
+func TestDrainOfWhatNobodyHas(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Got(apptest.SemOf(t, s, "gpu", 2).Acquire(context.Background(), nil))(t)
+	require.Equal(t, apptest.Outcome(0, "nobody: 0 holds asked for, 0 waits cancelled, 0 holds ended by force, 0 left; no hold or wait matched\n",
+		"berth: asking; what is left in 1h00m is ended by force; Ctrl-C leaves the drain in force\n"),
+		apptest.Call(t, s.URL(), "drain", "--label", "nobody", "--within", "1h"))
+}
+
+// It lasts as long as the command waits for all processes to hear, twice.
+func TestPauseOfTheNamespace(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	apptest.Got(apptest.SemOf(t, s, "gpu", 2).Acquire(ctx, nil))(t)
+	require.Equal(t, apptest.Outcome(0, "paused for 2h00m: moving; in use: 1 name\n", ""),
+		apptest.Call(t, s.URL(), "pause", "--all", "--for", "2h", "--reason", "moving", "--force"))
+	_, err := apptest.LocksOf(t, s, node.Config{}).TryLock(ctx, "nightly", nil)
+	var refused *berth.AcquireError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, berth.ReasonPaused, refused.Reason)
+	require.Equal(t, "moving", refused.Pause.Reason)
+	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "names": 1, "unread": 0}`,
+		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
+	apptest.Got(apptest.SemOf(t, s, "gpu", 2).TryAcquire(ctx, nil))(t)
+}
+
+func TestWantAsksForHoldsBack(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	sem := apptest.SemOf(t, s, "gpu", 3)
+	var permits []berth.Hold
+	for range 2 {
+		permits = append(permits, apptest.Got(sem.Acquire(apptest.Owned("ann"), nil))(t))
+	}
+	claim := permits[0].ID()
+	require.Equal(t, apptest.Outcome(0, "gpu: 1 hold wanted back\n", ""), apptest.Call(t, s.URL(), "sem", "want", "gpu", claim))
+	require.NoError(t, permits[0].Renew(context.Background()))
+	<-permits[0].Wanted()
+	require.Contains(t, apptest.Call(t, s.URL(), "sem", "show", "gpu").Out, ", wanted ")
+	require.Contains(t, apptest.Call(t, s.URL(), "sem", "show", "gpu", "--json").Out, `"wantedMs":`)
+	select {
+	case <-permits[1].Wanted():
+		require.Fail(t, "nobody has asked for this one")
+	default:
+	}
+	require.JSONEq(t, `{"namespace": "berth", "owner": "ann", "wanted": 2}`,
+		apptest.Call(t, s.URL(), "sem", "want", "--owner", "ann", "--json").Out)
+	lock := apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil))(t)
+	require.Equal(t, apptest.Outcome(0, "namespace berth: 1 hold wanted back\n", ""),
+		apptest.Call(t, s.URL(), "lock", "want", "--node", lock.Node()))
+	for _, permit := range permits {
+		require.NoError(t, permit.Err())
+	}
+}
+
+func TestWantOfNothing(t *testing.T) {
+	t.Parallel()
+	url := apptest.Server(t).URL()
+	for code, calls := range map[int][][]string{
+		1:  {{"gpu"}, {"gpu", "0a1b2c3d4e5f6071.d3k5m7p9r1t3v5x7z9b0"}, {"--owner", "ann"}, {"gpu", "--node", "n"}},
+		64: {{}, {""}, {"gpu", ""}, {"--owner", ""}, {"--node", ""}, {"gpu", "a", "b"}},
+	} {
+		for _, args := range calls {
+			for _, kind := range []string{"sem", "lock", "pool"} {
+				got := apptest.Call(t, url, append([]string{kind, "want"}, args...)...)
+				require.Equal(t, code, got.Code, "%s %q: %s", kind, args, got.Err)
+				require.Empty(t, got.Out)
+			}
+		}
+	}
 }

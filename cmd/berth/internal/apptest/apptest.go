@@ -147,6 +147,13 @@ type Result struct {
 	Out, Err string
 }
 
+// Ends requires this exit code.
+func (r Result) Ends(t *testing.T, code int, why ...any) Result {
+	t.Helper()
+	require.Equal(t, code, r.Code, fmt.Sprint(append(why, r.Out, r.Err)...))
+	return r
+}
+
 // Outcome is the result with this exit code, this output and these errors.
 func Outcome(code int, out, err string) Result { return Result{code, out, err} }
 

@@ -3,6 +3,7 @@ package apptest
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -202,4 +203,20 @@ func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
 	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
 	require.NoError(t, err)
 	return s, outer
+}
+
+// Got is what a call has returned, which has not failed: Got(call())(t).
+func Got[T any](got T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
+}
+
+// Read is a document that a command has printed.
+func Read[T any](t *testing.T, text string) (document T) {
+	t.Helper()
+	require.NoError(t, json.Unmarshal([]byte(text), &document))
+	return document
 }

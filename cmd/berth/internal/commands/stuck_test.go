@@ -1,7 +1,11 @@
 package commands_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/cmd/berth/internal/commands"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -50,8 +55,7 @@ var nights = map[string]struct {
 // The commands of the table are run in its order, each as it stands there.
 func TestTheQuestionsOfTheNight(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../../docs/operations.md")
-	require.NoError(t, err)
+	text := apptest.Got(os.ReadFile("../../../../docs/operations.md"))(t)
 	_, table, found := strings.Cut(string(text), "| question | command |\n")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -78,10 +82,8 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	go func() { _, _ = other.Acquire(waits, nil) }()
 	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")
 	cron := apptest.LocksOf(t, s, node.Config{Label: "host-9/cron/1"})
-	_, err = cron.Lock(ctx, "nightly", nil)
-	require.NoError(t, err)
-	_, err = cron.Lock(ctx, "forever", &qlock.LockOptions{Lease: berth.Forever})
-	require.NoError(t, err)
+	apptest.Got(cron.Lock(ctx, "nightly", nil))(t)
+	apptest.Got(cron.Lock(ctx, "forever", &qlock.LockOptions{Lease: berth.Forever}))(t)
 	go func() { _, _ = host7.Lock(waits, "nightly", nil) }()
 	apptest.WaitingFor(t, s, keyspace.Lock, "nightly")
 	pool := apptest.Filled(t, s, "proxies", "a")
@@ -105,3 +107,54 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 		require.Regexp(t, want.says, got.Out, row[1])
 	}
 }
+
+func TestTheDemoEndsWithASignal(t *testing.T) {
+	t.Parallel()
+	cmd := apptest.Command(t, "", "demo")
+	out := apptest.Got(cmd.StdoutPipe())(t)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	var said bytes.Buffer
+	for !strings.Contains(said.String(), "worker 2 asks") {
+		chunk := make([]byte, 1000)
+		n := apptest.Got(out.Read(chunk))(t)
+		said.Write(chunk[:n])
+	}
+	apptest.Interrupt(t, cmd, time.Millisecond) // also right before it exits
+	_, err := said.ReadFrom(out)                // ends when no worker is left either
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
+}
+
+func TestTheDemoShowsItsPage(t *testing.T) {
+	t.Parallel()
+	cmd := apptest.Command(t, "", "demo", "--web")
+	out := apptest.Got(cmd.StdoutPipe())(t)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	require.NoError(t, cmd.Start())
+	said := bufio.NewReader(out)
+	line := apptest.Got(said.ReadString('\n'))(t)
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(line)
+	require.NotEmpty(t, address, line)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for page := ""; !strings.Contains(page, "name=workshop"); {
+		resp := apptest.Got(client.Get(address + "names"))(t)
+		body := apptest.Got(io.ReadAll(resp.Body))(t)
+		require.NoError(t, resp.Body.Close())
+		if resp.StatusCode != http.StatusServiceUnavailable { // a busy machine has not read it in time
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+			page = string(body)
+		}
+	}
+	apptest.Interrupt(t, cmd, time.Millisecond)
+	apptest.Got(io.Copy(io.Discard, said))(t)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 130, cmd.ProcessState.ExitCode())
+	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
+}
+
+func TestMain(m *testing.M) { apptest.Main(m, commands.Execute) }

@@ -127,8 +127,7 @@ func TestTheDemo(t *testing.T) {
 func TestWorkersThatCannotStartFailTheDemo(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	err := Run(context.Background(), withWorkers("broken", &out))
-	require.ErrorContains(t, err, "exit status 1: I cannot work")
+	require.ErrorContains(t, Run(context.Background(), withWorkers("broken", &out)), "exit status 1: I cannot work")
 
 	opts := withWorkers("good", &out)
 	opts.Worker = func() *exec.Cmd { return exec.Command("/nowhere/at/all") }

@@ -2,7 +2,6 @@ package lock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -44,8 +43,7 @@ type jobs struct {
 func jobsOf(t *testing.T, label string) *jobs {
 	t.Helper()
 	s := apptest.Server(t)
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
+	redis := apptest.Got(s.Client(apptest.Patiently))(t)
 	t.Cleanup(redis.Close)
 	return &jobs{once.New(apptest.NodeOf(t, s, node.Config{Label: label}), "digest", yearly()), t, s, redis}
 }
@@ -74,8 +72,7 @@ func (j *jobs) do(command ...string) {
 // show is lock show, its lines about runs, and its document of them.
 func (j *jobs) show() (got apptest.Result, lines []string, document *onceDocument) {
 	j.t.Helper()
-	var whole showLockDocument
-	require.NoError(j.t, json.Unmarshal([]byte(apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out), &whole))
+	whole := apptest.Read[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
 	got = apptest.Call(j.t, j.s.URL(), "lock", "show", "digest")
 	_, shown, _ := strings.Cut(got.Out, "\nOnce in each period\n")
 	return got, strings.Split(shown, "\n"), whole.Once
@@ -107,8 +104,7 @@ func TestLockShowSaysWhatBecameOfARun(t *testing.T) {
 	require.Regexp(t, `^Newest run: attempt 2`+of+`done after \S+s$`, lines[0])
 	require.Equal(t, "Newest success: this run", lines[1])
 	require.Equal(t, document.Run, document.Success)
-	last, err := j.Last(t.Context())
-	require.NoError(t, err)
+	last := apptest.Got(j.Last(t.Context()))(t)
 	require.Equal(t, last.Run.Period.String(), *document.Run.PeriodStart)
 	require.Equal(t, last.Run.Node, document.Run.Node)
 	require.Equal(t, last.Run.Fence, document.Run.Fence)
@@ -145,8 +141,7 @@ func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
 	require.Regexp(t, `has not ended, and its lock is gone: its process has died, or has lost the lock$`, lines[0])
 	require.False(t, document.Run.GoesOn)
 
-	_, err := apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil)
-	require.NoError(t, err)
+	apptest.Got(apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil))(t)
 	got, lines, document = j.show()
 	require.Zero(t, got.Code, "somebody else has the lock")
 	require.Regexp(t, `its process has died`, lines[0])
@@ -157,8 +152,7 @@ func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
 	t.Parallel()
 	j := jobsOf(t, "host/one/1")
 	run := j.begin()
-	last, err := j.Last(t.Context())
-	require.NoError(t, err)
+	last := apptest.Got(j.Last(t.Context()))(t)
 	require.NoError(t, run.End(t.Context(), errors.New("late")))
 	read := runs{Last: last}
 	require.NoError(t, read.settle(t.Context(), j.Job, inspect.Name{Name: "digest"}))
@@ -196,8 +190,7 @@ func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			j := jobsOf(t, "")
-			_, err := apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil)
-			require.NoError(t, err)
+			apptest.Got(apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil))(t)
 			j.do(stored...)
 			got, _, document := j.show()
 			require.Zero(t, got.Code, got.Err)

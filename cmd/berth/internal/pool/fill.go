@@ -173,7 +173,7 @@ func fill(ctx context.Context, a *app.App, name, verb string, total int, send fu
 	var change allocator.Change
 	err := app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		return a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
-			p.begin()
+			p.begun = ctx.Err() == nil // else no server is asked
 			change, err = send(ctx, poolOf(n, name), p.told)
 			return err
 		})
@@ -216,8 +216,6 @@ func newBar(out io.Writer, name string, total int) *progressbar.ProgressBar {
 		progressbar.OptionClearOnFinish(),
 	)
 }
-
-func (p *progress) begin() { p.begun = true }
 
 // told is what the library tells, on the goroutine that sends.
 func (p *progress) told(done, total int) {

@@ -4,6 +4,7 @@ package pool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -68,8 +69,7 @@ func TestAnEmptyListReplacesNothing(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "proxies", "a")
-	got := apptest.Fed(t, s.URL(), "\n", "pool", "replace", "proxies", "--file", "-")
-	require.Equal(t, 64, got.Code)
+	got := apptest.Fed(t, s.URL(), "\n", "pool", "replace", "proxies", "--file", "-").Ends(t, 64)
 	require.Contains(t, got.Err, "to empty the pool, say --allow-empty\n")
 	require.Equal(t, []string{"a"}, inPool(t, pool))
 }
@@ -80,8 +80,7 @@ func TestResourcesStayAsLongAsTheirExpirySays(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", "a")
 	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "proxies", "b", "--expiry", "1h").Code)
 	for resource, least := range map[string]time.Duration{"a": 0, "b": 59 * time.Minute} {
-		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
-		require.NoError(t, err)
+		info := apptest.Got(pool.Ops.Resource(context.Background(), pool.Name(), resource))(t)
 		require.GreaterOrEqual(t, info.Expiry, least)
 		require.LessOrEqual(t, info.Expiry, 61*least)
 	}
@@ -103,21 +102,18 @@ func TestWhoWaitsForAnEmptyPoolGetsWhatIsAdded(t *testing.T) {
 		got <- held.Resource()
 	}()
 	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, pool.Name()) == 1 }, apptest.Patience, 10*time.Millisecond)
-	added := apptest.Call(t, s.URL(), "pool", "add", "proxies", "a")
-	require.Zero(t, added.Code, added.Err)
+	apptest.Call(t, s.URL(), "pool", "add", "proxies", "a").Ends(t, 0)
 	require.Equal(t, "a", <-got)
 }
 
 // TestAFillingThatIsInterruptedSaysHowMuchWasSent is not parallel: the signal goes to
 // this process, and to all that listens in it.
 func TestAFillingThatIsInterruptedSaysHowMuchWasSent(t *testing.T) {
-	s := apptest.Server(t)
 	var out, errs bytes.Buffer
 	a := app.New(&out, &errs)
-	a.URL, a.Namespace = s.URL(), "berth"
-	self, err := os.FindProcess(os.Getpid())
-	require.NoError(t, err)
-	err = fill(context.Background(), a, "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
+	a.URL, a.Namespace = apptest.Server(t).URL(), "berth"
+	self := apptest.Got(os.FindProcess(os.Getpid()))(t)
+	err := fill(context.Background(), a, "proxies", "added", 1000, func(ctx context.Context, _ *allocator.Pool[string], told func(done, total int)) (allocator.Change, error) {
 		told(200, 1000)
 		told(400, 1000)
 		require.NoError(t, self.Signal(syscall.SIGTERM))
@@ -188,8 +184,7 @@ func TestADashIsNoKeyUnlessThatIsMeant(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "proxies", "a")
-	got := apptest.Fed(t, s.URL(), "b\n", "pool", "add", "proxies", "-")
-	require.Equal(t, 64, got.Code)
+	got := apptest.Fed(t, s.URL(), "b\n", "pool", "add", "proxies", "-").Ends(t, 64)
 	require.Contains(t, got.Err, `to read standard input say --file -`)
 	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "add", "proxies", "--quoted", `"-"`).Code)
 	require.Equal(t, []string{"-", "a"}, inPool(t, pool))
@@ -200,8 +195,7 @@ func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 	s := apptest.Server(t)
 	pool := apptest.PoolOf(t, s, "keys", node.Config{})
 	sharers := func(key string) int {
-		info, err := pool.Ops.Resource(context.Background(), pool.Name(), key)
-		require.NoError(t, err)
+		info := apptest.Got(pool.Ops.Resource(context.Background(), pool.Name(), key))(t)
 		return info.MaxSharers
 	}
 	add := func(args ...string) apptest.Result {
@@ -212,9 +206,7 @@ func TestHowManyMayShareIsSaidOrStays(t *testing.T) {
 	require.Equal(t, []int{3, 1}, []int{sharers("a"), sharers("b")})
 	require.Zero(t, apptest.Fed(t, s.URL(), "", "pool", "replace", "keys", "a", "b", "--max-sharers", "2").Code)
 	require.Equal(t, []int{2, 2}, []int{sharers("a"), sharers("b")})
-	refused := add("c", "--max-sharers", "101")
-	require.Equal(t, 64, refused.Code)
-	require.Contains(t, refused.Err, "MaxSharers: 101 is not within 1 to 100")
+	require.Contains(t, add("c", "--max-sharers", "101").Ends(t, 64).Err, "MaxSharers: 101 is not within 1 to 100")
 	shown := apptest.Fed(t, s.URL(), "", "pool", "show", "keys", "--all")
 	require.Contains(t, shown.Out, "SHARERS")
 	require.Contains(t, shown.Out, "0 of 2")
@@ -261,9 +253,7 @@ func TestResourcesAreArgumentsOrLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := reading(t, test.stdin, test.line...)
-			require.NoError(t, err)
-			require.Equal(t, test.want, got)
+			require.Equal(t, test.want, apptest.Got(reading(t, test.stdin, test.line...))(t))
 		})
 	}
 }
@@ -312,7 +302,135 @@ func TestWhatIsPrintedIsReadAgain(t *testing.T) {
 		require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }), "%q", text)
 		printed.WriteString(text + "\n")
 	}
-	got, err := reading(t, printed.String(), "--file=-", "--quoted")
-	require.NoError(t, err)
-	require.Equal(t, keys, got)
+	require.Equal(t, keys, apptest.Got(reading(t, printed.String(), "--file=-", "--quoted"))(t))
+}
+
+// checked runs pool check as a process of its own: it sees to signals.
+func checked(t *testing.T, url string, args ...string) apptest.Result {
+	t.Helper()
+	return apptest.Spawn(t, url, append([]string{"pool", "check", "proxies"}, args...)...)
+}
+
+func TestAPoolIsCheckedByACommand(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	pool := apptest.Filled(t, s, "proxies", "leased", "good", "bad", "mute", "also good", "nul\x00")
+	require.Equal(t, "leased", apptest.Got(pool.Allocate(ctx, nil))(t).Resource())
+	got := checked(t, s.URL(), "--workers", "2", "--rest", "1d", "--exec",
+		`echo "$BERTH_POOL/$BERTH_RESOURCE"; case $BERTH_RESOURCE in *good) ;; bad) echo first >&2; echo "answers	429 " >&2; echo >&2; exit 3;; *) kill -9 $$;; esac`)
+	require.Equal(t, 1, got.Code, got.Err)
+	require.Equal(t, "berth: of pool \"proxies\" in namespace \"berth\" 3 resources have failed\n", got.Err)
+	lines := strings.Split(got.Out, "\n")
+	require.Equal(t, "proxies: 5 checked, 2 healthy, 3 failed, 1 skipped", lines[0])
+	require.Regexp(t, `^RESOURCE +REASON$`, lines[2])
+	require.Regexp(t, `(?m)^bad +"exit status 3: answers\\t429"$`, got.Out)
+	require.Regexp(t, `(?m)^mute +exit status 137$`, got.Out)
+	require.Regexp(t, `(?m)^"nul\\x00" +it has a NUL byte, which BERTH_RESOURCE cannot have$`, got.Out)
+	require.Len(t, lines, 7)
+
+	info := apptest.Got(pool.Ops.Resource(ctx, "proxies", "bad"))(t)
+	require.Equal(t, allocator.Resting, info.State)
+	require.Equal(t, "exit status 3: answers\t429", info.Reason)
+	require.Greater(t, info.Left, 23*time.Hour)
+	require.Equal(t, apptest.Outcome(0, "proxies: 2 checked, 2 healthy, 0 failed, 4 skipped\n", ""), checked(t, s.URL(), "--exec", "true"))
+}
+
+func TestACheckInJSON(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", apptest.Wild)
+	got := checked(t, s.URL(), "--exec", "head -c 6000 /dev/zero | tr '\\0' x >&2; exit 1", "--rest", "0", "--json")
+	require.Equal(t, 1, got.Code, got.Err)
+	document := apptest.Read[healthDocument](t, got.Out)
+	require.Equal(t, []failureDocument{{"c\x1b[2J\ufffd", []byte(apptest.Wild), document.Failed[0].Reason}}, document.Failed)
+	require.Equal(t, "exit status 1: "+strings.Repeat("x", 497), document.Failed[0].Reason)
+	info := apptest.Got(pool.Ops.Resource(context.Background(), "proxies", apptest.Wild))(t)
+	require.Equal(t, allocator.Free, info.State, "--rest 0 is no rest")
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "checked": 1, "healthy": 1, "skipped": 0, "restMs": 60000, "failed": []}`,
+		checked(t, s.URL(), "--exec", "true", "--json").Out)
+}
+
+func TestACheckOfNoPoolFails(t *testing.T) {
+	t.Parallel()
+	got := checked(t, apptest.Server(t).URL(), "--exec", "true").Ends(t, 1)
+	require.Contains(t, got.Err, `pool "proxies" in namespace "berth" has no resources`)
+	require.Empty(t, got.Out)
+}
+
+// gone waits until a process has ended whose number a file tells.
+func gone(t *testing.T, file string) {
+	t.Helper()
+	text := apptest.Got(os.ReadFile(file))(t)
+	pid := apptest.Got(strconv.Atoi(strings.TrimSpace(string(text))))(t)
+	require.Eventually(t, func() bool { return ended(pid) }, apptest.Patience, 10*time.Millisecond)
+}
+
+// ready waits until a file has got the name by which it is whole.
+func ready(t *testing.T, file string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(file + ".ready")
+		return err == nil
+	}, apptest.Patience, 10*time.Millisecond)
+}
+
+// ended reports whether a process runs no more; one that nobody has waited for does not.
+func ended(pid int) bool {
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err == nil && strings.Contains(string(stat), ") Z ")
+}
+
+func TestACheckThatTakesTooLongIsKilled(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "proxies", "a")
+	got := checked(t, s.URL(), "--timeout", "1s", "--exec", "exec sleep 600").Ends(t, 1)
+	require.Contains(t, got.Out, "not ended within 1s\n")
+}
+
+// TestWhatACheckHasStartedIsKilledWithIt has a command that has started another one, which holds its stderr open. Its
+// time is over when it has said so.
+func TestWhatACheckHasStartedIsKilledWithIt(t *testing.T) {
+	t.Parallel()
+	child := filepath.Join(t.TempDir(), "child")
+	ctx, over := context.WithCancel(t.Context())
+	faults := make(chan error, 1)
+	go func() {
+		c := checking{command: "sleep 600 & echo waiting >&2; echo $! >" + child + "; mv " + child + " " + child + ".ready; wait", timeout: time.Second}
+		fault, err := checkOne(ctx, "/bin/sh", c, "proxies", "a")
+		faults <- cmp.Or(err, fault)
+	}()
+	ready(t, child)
+	over()
+	require.EqualError(t, <-faults, "not ended within 1s: waiting")
+	gone(t, child+".ready")
+}
+
+// TestACheckLeavesNothingBehind has a command that ends before what it has started.
+func TestACheckLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "proxies", "a")
+	child := filepath.Join(t.TempDir(), "child")
+	checked(t, s.URL(), "--exec", "sleep 600 & echo $! >"+child).Ends(t, 0)
+	gone(t, child)
+}
+
+func TestASignalEndsACheck(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "proxies", "a", "b")
+	child := filepath.Join(t.TempDir(), "child")
+	cmd := apptest.Command(t, s.URL(), "pool", "check", "proxies", "--exec", "echo $$ >"+child+"; mv "+child+" "+child+".ready; exec sleep 600")
+	require.NoError(t, cmd.Start())
+	ready(t, child)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	require.Error(t, cmd.Wait())
+	require.Equal(t, 128+int(syscall.SIGTERM), cmd.ProcessState.ExitCode())
+	gone(t, child+".ready")
+	require.Equal(t, 2, apptest.NameOf(t, s, keyspace.Pool, "proxies").Pool.Free, "neither is to blame")
 }

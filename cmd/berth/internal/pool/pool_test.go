@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,8 +14,10 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // poolScenery is a server with a pool of which one resource is leased, one rests and
@@ -24,15 +27,13 @@ func poolScenery(t *testing.T) (url string) {
 	s := apptest.Server(t)
 	ctx := context.Background()
 	proxies := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
-	_, err := proxies.Add(ctx, []string{"d"}, &allocator.AddOptions{Expiry: time.Hour})
-	require.NoError(t, err)
-	_, err = proxies.Allocate(berth.WithOwner(ctx, "order 66"), &allocator.AllocateOptions{MaxHold: time.Hour, Meta: map[string]string{"step": "fetch"}})
+	apptest.Got(proxies.Add(ctx, []string{"d"}, &allocator.AddOptions{Expiry: time.Hour}))(t)
+	_, err := proxies.Allocate(berth.WithOwner(ctx, "order 66"), &allocator.AllocateOptions{MaxHold: time.Hour, Meta: map[string]string{"step": "fetch"}})
 	require.NoError(t, err)
 	require.NoError(t, proxies.Rest(ctx, "b", time.Hour, "answers\t429", nil))
 
 	accounts := apptest.Filled(t, s, "accounts", "x")
-	_, err = accounts.Allocate(ctx, &allocator.AllocateOptions{Lease: berth.Forever})
-	require.NoError(t, err)
+	apptest.Got(accounts.Allocate(ctx, &allocator.AllocateOptions{Lease: berth.Forever}))(t)
 	waits, leave := context.WithCancel(ctx)
 	t.Cleanup(leave)
 	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the node
@@ -40,7 +41,7 @@ func poolScenery(t *testing.T) (url string) {
 	return s.URL()
 }
 
-func TestPoolLsAndInspect(t *testing.T) {
+func TestPoolLsInspectAndShow(t *testing.T) {
 	t.Parallel()
 	url := poolScenery(t)
 	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
@@ -63,13 +64,8 @@ proxies    4           2      1        1         1         0
 		"bindings": 0, "moving": false, "whole": true, "problems": []
 	}`, apptest.Call(t, url, "pool", "inspect", "proxies", "--json").Out)
 	require.Equal(t, 1, apptest.Call(t, url, "pool", "inspect", "none").Code)
-}
 
-func TestPoolShow(t *testing.T) {
-	t.Parallel()
-	url := poolScenery(t)
-	got := apptest.Call(t, url, "pool", "show", "proxies")
-	require.Zero(t, got.Code, got.Err)
+	got := apptest.Call(t, url, "pool", "show", "proxies").Ends(t, 0)
 	require.NotContains(t, got.Out, "\x1b")
 	lines := strings.Split(got.Out, "\n")
 	require.Equal(t, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0", lines[0])
@@ -100,16 +96,14 @@ func TestPoolShow(t *testing.T) {
 		`null, "leaving": false, "maxSharers": 1, "holders": [] } ], "waiters": [] }`
 	require.Equal(t, want, strings.Join(strings.Fields(apptest.Settled(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)), " "))
 
-	var all showPoolDocument
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "pool", "show", "proxies", "--all").Out), &all))
+	all := apptest.Read[showPoolDocument](t, apptest.Call(t, url, "--json", "pool", "show", "proxies", "--all").Out)
 	require.Len(t, all.Listed, 4)
 	require.Equal(t, []byte(apptest.Wild), all.Listed[2].Base64, "JSON cannot say it")
 	require.Nil(t, all.Listed[0].Base64)
 	require.Zero(t, *all.Listed[3].LeftMs)
 	require.Positive(t, *all.Listed[3].ExpiryMs)
 
-	var forever showPoolDocument
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "pool", "show", "accounts").Out), &forever))
+	forever := apptest.Read[showPoolDocument](t, apptest.Call(t, url, "--json", "pool", "show", "accounts").Out)
 	require.Nil(t, forever.Listed[0].LeftMs, "no end")
 	require.Equal(t, 7, forever.Waiters[0].Priority)
 }
@@ -122,8 +116,7 @@ func TestLanesAreShown(t *testing.T) {
 	ctx, leave := context.WithCancel(context.Background())
 	t.Cleanup(leave)
 	for range 2 {
-		_, err := pool.Allocate(ctx, nil)
-		require.NoError(t, err)
+		apptest.Got(pool.Allocate(ctx, nil))(t)
 	}
 	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
 	for i, opts := range []*allocator.AllocateOptions{{Resource: "a"}, {Bind: "anna", BindWait: time.Hour}, {Resource: apptest.Wild}, nil} {
@@ -152,8 +145,7 @@ func TestLanesAreShown(t *testing.T) {
 		BindWaitMs *int64
 		Ahead      int
 	}
-	var document struct{ Waiters []waiting }
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out), &document))
+	document := apptest.Read[struct{ Waiters []waiting }](t, apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)
 	all := document.Waiters
 	require.Len(t, all, 4)
 	require.Zero(t, *all[0].BindWaitMs)
@@ -168,8 +160,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
-	held, err := pool.Allocate(context.Background(), nil)
-	require.NoError(t, err)
+	held := apptest.Got(pool.Allocate(context.Background(), nil))(t)
 	require.Equal(t, "a", held.Resource())
 	for _, step := range []struct {
 		args []string
@@ -187,15 +178,13 @@ func TestARestIsSaidAndShown(t *testing.T) {
 		require.Equal(t, apptest.Outcome(0, step.says, ""), got)
 	}
 	require.NoError(t, held.Release(context.Background()))
-	info, err := pool.Ops.Resource(context.Background(), "proxies", "a")
-	require.NoError(t, err)
+	info := apptest.Got(pool.Ops.Resource(context.Background(), "proxies", "a"))(t)
 	require.Equal(t, allocator.Resting, info.State)
 	require.Equal(t, "answers 429", info.Reason)
 
 	got := apptest.Call(t, s.URL(), "pool", "rest", "proxies", "d", "--for", "1s", "--reason", "x")
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource d is not in pool \"proxies\" in namespace \"berth\"\n"), got)
-	var document restDocument
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out), &document))
+	document := apptest.Read[restDocument](t, apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out)
 	require.Nil(t, document.ForMs)
 	require.Equal(t, "resting", document.Resource.State)
 }
@@ -205,13 +194,11 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	apptest.Filled(t, s, "proxies", "a", "b", "c")
-	redis, err := s.Client(apptest.Patiently)
-	require.NoError(t, err)
+	redis := apptest.Got(s.Client(apptest.Patiently))(t)
 	defer redis.Close()
 	require.NoError(t, redis.Do(context.Background(), redis.B().Hset().Key("berth:pool:{proxies}:items").FieldValue().
 		FieldValue("ia", "rubbish").FieldValue("ib", "rubbish").Build()).Error())
-	got := apptest.Call(t, s.URL(), "pool", "inspect", "proxies")
-	require.Equal(t, 65, got.Code, got.Out+got.Err)
+	got := apptest.Call(t, s.URL(), "pool", "inspect", "proxies").Ends(t, 65)
 	for _, resource := range []string{"a", "b"} {
 		require.Contains(t, got.Out, "\nproblem: the item of the resource "+strconv.Quote(resource)+" cannot be read: remove the resource, or add it again")
 	}
@@ -223,13 +210,11 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	require.Equal(t, 65, got.Code)
 	require.False(t, document.Whole)
 	require.NotEmpty(t, document.Problems)
-	got = apptest.Call(t, s.URL(), "pool", "show", "proxies")
-	require.Zero(t, got.Code, got.Err)
+	got = apptest.Call(t, s.URL(), "pool", "show", "proxies").Ends(t, 0)
 	require.Contains(t, got.Out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 removed\n", ""), apptest.Call(t, s.URL(), "pool", "remove", "proxies", "a"))
 	require.Equal(t, apptest.Outcome(0, "proxies: 0 added, 1 kept\n", ""), apptest.Call(t, s.URL(), "pool", "add", "proxies", "b"))
-	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies")
-	require.Zero(t, got.Code, got.Out+got.Err)
+	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies").Ends(t, 0)
 }
 
 func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
@@ -240,4 +225,166 @@ func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	}))
 	require.Equal(t, "proxies: 1 resource, 0 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+
 		"It changed meanwhile: these counts are not those of one moment.\nproblem: a\nproblem: \"b\\x1b\"\n", out.String())
+}
+
+func TestAPoolIsSetAndShown(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Filled(t, s, "proxies", "a", apptest.Wild)
+	berthPool := func(args ...string) apptest.Result {
+		t.Helper()
+		return apptest.Call(t, s.URL(), append([]string{"pool"}, args...)...)
+	}
+	wild := []string{"--quoted", "proxies", text.Quoted(apptest.Wild)}
+	require.Equal(t, apptest.Outcome(0, "proxies: cooldown 30s, 2 sharers\n", ""), berthPool("set", "proxies", "--cooldown", "30s", "--sharers", "2"))
+	all := "most recent first, cooldown 30s, 2 sharers, bindings forever, leases up to 1m00s, holds without limit\n"
+	require.Equal(t, apptest.Outcome(0, "proxies: "+all, ""),
+		berthPool("set", "proxies", "--policy", "most-recent", "--bind-for", "forever", "--max-lease", "1m", "--max-hold", "forever"))
+	require.Equal(t, apptest.Outcome(0, "proxies: \"c\\x1b[2J\\xff\": no cooldown\n", ""), berthPool(append([]string{"set", "--cooldown", "0"}, wild...)...))
+	require.Contains(t, berthPool("show", "proxies").Out, "\nset by an operator: "+all)
+	require.Contains(t, berthPool("show", "proxies", "--json").Out, `"settings": {
+    "policy": "most-recent",
+    "cooldownMs": 30000,
+    "maxSharers": 2,
+    "bindForMs": -1,
+    "maxLeaseMs": 60000,
+    "maxHoldMs": -1,
+    "byOperator": true
+  }`)
+	require.Contains(t, berthPool(append([]string{"show"}, wild...)...).Out, "\nof its own: no cooldown\n")
+	require.Contains(t, berthPool(append([]string{"show", "--json"}, wild...)...).Out, `"cooldownMs": 0`)
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "settings": null}`, berthPool("set", "proxies", "--reset", "--json").Out)
+	require.Equal(t, apptest.Outcome(0, "proxies: nothing is set\n", ""), berthPool("set", "proxies", "--reset"))
+	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), berthPool("set", "proxies", "gone", "--sharers", "1"))
+	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--sharers", "3"))
+	require.Equal(t, apptest.Outcome(0, "later: 0 resources, 0 free, 0 leased, 0 resting, waiting 0\nset by an operator: 3 sharers\n", ""), berthPool("show", "later"))
+}
+
+// What a process has said is told too.
+func TestWhatAProcessHasSaidIsShown(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := allocator.New(apptest.NodeOf(t, s, node.Config{}), "proxies", allocator.PoolConfig[string]{Cooldown: time.Second})
+	apptest.Got(pool.Add(context.Background(), []string{"a"}, nil))(t)
+	require.Contains(t, apptest.Call(t, s.URL(), "pool", "show", "proxies").Out, "\nset by processes: cooldown 1s\n")
+}
+
+func TestOneResourceIsShown(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	pool := apptest.Filled(t, s, "proxies", "free", apptest.Wild)
+	apptest.Got(pool.Add(ctx, []string{"shared"}, &allocator.AddOptions{MaxSharers: 2, Expiry: 10 * time.Hour}))(t)
+	require.NoError(t, pool.Rest(ctx, apptest.Wild, time.Hour, "answers\t429", nil))
+	var held *allocator.Allocation[string]
+	for held == nil || held.Resource() != "shared" {
+		held = apptest.Got(pool.Allocate(apptest.Owned("ann"), nil))(t)
+	}
+	require.NoError(t, pool.Rest(ctx, "shared", time.Hour, "later", nil))
+	require.NoError(t, pool.Bind(ctx, "b", "shared", nil))
+	require.NoError(t, pool.Bind(ctx, "a", "shared", &allocator.BindOptions{BindFor: berth.Forever}))
+	require.NoError(t, pool.Bind(ctx, "other", "free", nil))
+
+	show := func(args ...string) apptest.Result {
+		t.Helper()
+		return apptest.Call(t, s.URL(), append([]string{"pool", "show", "proxies"}, args...)...)
+	}
+	got := show("shared", "--bindings").Ends(t, 0)
+	require.Regexp(t, `^proxies: shared is leased, [\d.]+s left, 1 of 2 sharers, stays for (10h00m|9h59m)\n`+
+		`will rest when it comes back: later\n\nHeld by\nFENCE .*\n\d+ .* ann .*`+held.ID()+`\n\nBINDING +RESOURCE +LEFT\na +shared +forever\nb +shared +(1h00m|59m\d\ds)\n$`, got.Out)
+	require.Regexp(t, `^proxies: "c\\x1b\[2J\\xff" is resting, (1h00m|59m\d\ds) left\nrests: "answers\\t429"\n$`, show("--quoted", text.Quoted(apptest.Wild)).Out)
+	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), show("gone"))
+
+	require.NoError(t, pool.Unbind(ctx, "other"))
+	require.NotContains(t, show("shared", "--json").Out, "bindings")
+	document := apptest.Read[showResourceDocument](t, show("shared", "--json", "--bindings").Out)
+	require.Equal(t, "shared", document.Resource)
+	require.Equal(t, "leased", document.State)
+	require.Equal(t, 2, document.Sharers)
+	require.Len(t, document.Holders, 1)
+	require.Len(t, document.Bindings, 2)
+	require.Nil(t, document.Bindings[0].LeftMs, "no end")
+	require.NoError(t, held.Release(ctx))
+	require.Contains(t, show("free", "--json", "--bindings").Out, `"bindings": []`)
+}
+
+func TestBindingsAreSetListedAndRemoved(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	pool := apptest.Filled(t, s, "proxies", "a", apptest.Wild)
+	binding := func(args ...string) apptest.Result {
+		t.Helper()
+		return apptest.Call(t, s.URL(), append([]string{"pool", "binding"}, args...)...)
+	}
+	require.Equal(t, apptest.Outcome(0, "Nothing is bound in pool proxies in namespace berth.\n", ""), binding("ls", "proxies"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "bindings": []}`, binding("ls", "proxies", "--json").Out)
+	require.Equal(t, apptest.Outcome(0, "proxies: customer is bound to a, 36h00m left\n", ""), binding("set", "proxies", "customer", "a", "--for", "1d12h"))
+	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a, 1h00m left\n", ""), binding("set", "proxies", "b", "a"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
+		binding("set", "proxies", text.Quoted(apptest.Wild), text.Quoted(apptest.Wild), "--quoted", "--for", "forever", "--json").Out)
+	bound := apptest.Got(pool.Binding(context.Background(), apptest.Wild))(t)
+	require.Equal(t, allocator.Binding{Name: apptest.Wild, Resource: apptest.Wild, Left: berth.Forever}, bound)
+	require.Equal(t, apptest.Outcome(1, "", "berth: resource x is not in pool \"proxies\" in namespace \"berth\"\n"), binding("set", "proxies", "b", "x"))
+
+	require.Regexp(t, `^BINDING +RESOURCE +LEFT\nb +a +(1h00m|59m\d\ds)\n"c\\x1b\[2J\\xff" +"c\\x1b\[2J\\xff" +forever\n\.\.\. and 1 more\n$`, binding("ls", "proxies", "--limit", "2").Out)
+
+	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a no more\n", ""), binding("rm", "proxies", "b"))
+	require.Equal(t, apptest.Outcome(0, "proxies: b was not bound\n", ""), binding("rm", "proxies", "b"))
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("rm", "proxies", "b", "--json").Out)
+	document := apptest.Read[bindingsDocument](t, binding("ls", "proxies", "--json").Out)
+	require.Len(t, document.Bindings, 2)
+	require.Equal(t, "customer", document.Bindings[1].Binding)
+}
+
+// TestFreeResourcesAreListedInTheirOrder takes the first of four and gives it back, so that it
+// is the last; another one rests.
+func TestFreeResourcesAreListedInTheirOrder(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	ctx := context.Background()
+	pool := apptest.Filled(t, s, "proxies", "z", "rests", apptest.Wild, "a")
+	next := func(args ...string) apptest.Result {
+		t.Helper()
+		return apptest.Call(t, s.URL(), append([]string{"pool", "next", "proxies"}, args...)...)
+	}
+	require.NoError(t, apptest.Got(pool.Allocate(ctx, nil))(t).Release(ctx))
+	require.NoError(t, pool.Rest(ctx, "rests", time.Hour, "worn out", nil))
+	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
+RESOURCE         STAYS
+"c\x1b[2J\xff"   -
+a                -
+z                -
+`, "\n"), ""), next())
+	require.Equal(t, "RESOURCE         STAYS\n\"c\\x1b[2J\\xff\"   -\na                -\n... and more\n", next("--limit", "2").Out)
+	require.NotContains(t, next("--limit", "3").Out, "more")
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "next": [
+		{"resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "state": "free", "leftMs": 0, "reason": "", "expiryMs": null, "leaving": false, "maxSharers": 1, "holders": []}
+	]}`, next("--json", "--limit", "1").Out)
+
+	apptest.Got(pool.Add(ctx, []string{"shared"}, &allocator.AddOptions{MaxSharers: 2, Expiry: 10 * time.Hour}))(t)
+	apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Resource: "shared"}))(t)
+	apptest.Got(pool.Remove(ctx, []string{"a", "z", apptest.Wild}))(t)
+	require.Regexp(t, `^RESOURCE +STAYS +SHARERS\nshared +(10h00m|9h59m) +1 of 2\n$`, next().Out)
+	apptest.Got(pool.Allocate(ctx, nil))(t)
+	require.Equal(t, apptest.Outcome(0, "Nothing is free in pool proxies in namespace berth.\n", ""), next())
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "next": []}`, next("--json").Out)
+}
+
+func TestAPoolThatHandsOutAtRandomHasNoOrder(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		code int
+		says string
+	}{
+		{berth.Invalid("Policy", "under Random there is no order"), app.ExitFailed, `pool "proxies" in namespace "berth" hands out at random: there is no order`},
+		{errors.New("the server is gone"), app.CodeOf(errors.New("x")), "the server is gone"},
+	} {
+		var out strings.Builder
+		a := app.New(&out, nil)
+		a.Namespace = "berth"
+		err := printNext(a, "proxies", func(yield func(allocator.ResourceInfo, error) bool) { yield(allocator.ResourceInfo{}, test.err) }, 0)
+		require.EqualError(t, err, test.says)
+		require.Equal(t, test.code, app.CodeOf(err))
+		require.Empty(t, out.String())
+	}
 }

@@ -34,16 +34,14 @@ func filledAtATerminal(t *testing.T, n int) string {
 	defer func() { _ = master.Close() }()
 	cmd := apptest.Command(t, apptest.Server(t).URL(), "pool", "add", "proxies", "--file", numbers(t, n))
 	cmd.Stderr = slave
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	out := apptest.Got(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())
 	require.NoError(t, slave.Close())
 	screen, _ := io.ReadAll(bufio.NewReader(master)) // ends with an error when nobody has the terminal any more
-	said, err := io.ReadAll(out)
-	require.NoError(t, err)
+	said := apptest.Got(io.ReadAll(out))(t)
 	require.NoError(t, cmd.Wait())
 	var added, kept int // a step that is sent again because its answer comes late counts as kept
-	_, err = fmt.Sscanf(string(said), "proxies: %d added, %d kept\n", &added, &kept)
+	_, err := fmt.Sscanf(string(said), "proxies: %d added, %d kept\n", &added, &kept)
 	require.NoError(t, err, "%s", said)
 	require.Equal(t, n, added+kept)
 	return string(screen)

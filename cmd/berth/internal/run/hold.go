@@ -35,10 +35,16 @@ func start(a *app.App, o runOptions, args []string) error {
 	var conn *app.Connection
 	var held berth.Handle
 	err = app.UntilSignal(signals, cancel, func() (err error) {
-		if conn, err = a.ConnectWithin(ctx, o.wait); err == nil {
+		acquire := func(ctx context.Context, conn *app.Connection) (err error) {
 			held, err = o.acquire(ctx, conn, label(args[0]), notes)
+			return err
 		}
-		return err
+		if conn, err = a.ConnectWithin(ctx, o.wait); app.Unavailable(err) {
+			return cmp.Or(a.Refused(acquire), err)
+		} else if err != nil {
+			return err
+		}
+		return acquire(ctx, conn)
 	})
 	if err != nil || held == nil {
 		if conn != nil {

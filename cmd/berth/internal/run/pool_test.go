@@ -5,7 +5,8 @@ package run
 import (
 	"context"
 	"os"
-	"strings"
+	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -15,8 +16,12 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // poolArgs are the arguments of a run of a role with a resource of the pool gpu.
@@ -43,8 +48,7 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	pool := apptest.Filled(t, s, "gpu", "a b\xff")
 	require.Equal(t, apptest.Outcome(0, "a b\xff", ""), apptest.Spawn(t, s.URL(), says()...))
 	r := beginWith(t, s.URL(), poolArgs("polite"))
-	info, err := pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff")
-	require.NoError(t, err)
+	info := apptest.Got(pool.Ops.Resource(context.Background(), pool.Name(), "a b\xff"))(t)
 	require.Len(t, info.Holders, 1)
 	r.is(info.Holders[0], 10*time.Second)
 	full := `berth: "gpu" not acquired: full (capacity 1, held 1, waiting 0); 1 resource, 0 free, 1 leased, 0 resting, waiting 0` + "\n"
@@ -52,13 +56,6 @@ func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	r.ends(syscall.SIGTERM)
 	require.Empty(t, r.errs.String())
 	require.Equal(t, 0, apptest.Spawn(t, s.URL(), says()...).Code)
-}
-
-func TestASemaphoreHasNoResource(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	got := apptest.Spawn(t, s.URL(), "run", "--sem", "gpu", "--capacity", "1", "--", "sh", "-c", `printf %s "${BERTH_RESOURCE-none}"`)
-	require.Equal(t, apptest.Outcome(0, "none", ""), got)
 }
 
 func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
@@ -70,13 +67,11 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{holder.Lease, holder.MaxHold})
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
-	binding, err := pool.Binding(context.Background(), "anna")
-	require.NoError(t, err)
+	binding := apptest.Got(pool.Binding(context.Background(), "anna"))(t)
 	require.Equal(t, "a", binding.Resource)
 	require.Greater(t, binding.Left, 2*time.Hour)
 
-	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...)
-	require.Equal(t, 75, late.Code)
+	late := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...).Ends(t, 75)
 	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(1 resource, 0 free, 1 leased, 0 resting, waiting 0\)\n$`, late.Err)
 	waiter, leave := queued(t, s, keyspace.Pool, poolArgs("polite", "--priority", "7")...)
 	require.Equal(t, 7, waiter.Priority)
@@ -93,16 +88,14 @@ func TestARunIsWithinTheLimitsOfThePool(t *testing.T) {
 	limits(allocator.Settings{MaxLease: 9 * time.Second})
 	require.Equal(t, apptest.Outcome(0, "a", ""), apptest.Spawn(t, s.URL(), says()...))
 	limits(allocator.Settings{MaxHold: 6 * time.Second})
-	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", "sleep", "60")
-	require.Equal(t, 76, got.Code)
+	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", "sleep", "60").Ends(t, 76)
 	require.NotContains(t, got.Err, "no renewal in time")
 }
 
 func TestWhoWaitsForAnEmptyPoolIsToldThatItIs(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...)
-	require.Equal(t, 75, got.Code)
+	got := apptest.Spawn(t, s.URL(), poolArgs("polite", "--wait", "12s")...).Ends(t, 75)
 	require.Regexp(t, `timed out after [1-9][\d.]*s \(the pool is empty, waiting 0\)\n$`, got.Err)
 	require.Contains(t, got.Err, "berth: warning: the pool \"gpu\" has no resources; waiting until it has\n", "before it waits")
 	got = apptest.Spawn(t, s.URL(), says()...)
@@ -122,14 +115,12 @@ func TestARunWithAResourceGetsThatOneOrNone(t *testing.T) {
 		require.Equal(t, apptest.Outcome(67, "", "berth: resource z is not in pool \"gpu\" in namespace \"berth\"\n"), apptest.Spawn(t, s.URL(), args...))
 	}
 
-	held, err := pool.Allocate(context.Background(), &allocator.AllocateOptions{Resource: "b"})
-	require.NoError(t, err)
+	held := apptest.Got(pool.Allocate(context.Background(), &allocator.AllocateOptions{Resource: "b"}))(t)
 	got = apptest.Spawn(t, s.URL(), says("--resource", "b")...)
 	require.Equal(t, apptest.Outcome(75, "", "berth: \"gpu\" not acquired: held (waiting 0); b is leased\n"), got)
 	require.NoError(t, held.Rest(berth.Forever, "answers\t429"))
 	require.NoError(t, held.Release(context.Background()))
-	got = apptest.Spawn(t, s.URL(), says("--resource", "b")...)
-	require.Equal(t, 75, got.Code)
+	got = apptest.Spawn(t, s.URL(), says("--resource", "b")...).Ends(t, 75)
 	require.Contains(t, got.Err, `; b is resting for forever: "answers\t429"`)
 	require.Equal(t, apptest.Outcome(0, "a", ""), apptest.Spawn(t, s.URL(), says()...), "others are served")
 }
@@ -155,8 +146,7 @@ func TestABoundRunWaitsForItsResource(t *testing.T) {
 	pool := apptest.Filled(t, s, "gpu", "a", "b")
 	require.NoError(t, pool.Bind(ctx, "anna", "a", nil))
 	require.NoError(t, pool.Bind(ctx, "ben", "a", nil))
-	held, err := pool.Allocate(ctx, &allocator.AllocateOptions{Resource: "a"})
-	require.NoError(t, err)
+	held := apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Resource: "a"}))(t)
 	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--bind", "ben")...), "by default another one will do")
 	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--bind", "carl", "--bind-wait", "forever")...), "who is bound to nothing takes any")
 	require.Equal(t, apptest.Outcome(75, "",
@@ -183,13 +173,11 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 	got := apptest.Spawn(t, s.URL(), "run", "--pool", "gpu", "--", self, "pool", "rest", "gpu", "b", "--for", "2h", "--reason", "answers 429")
 	require.Equal(t, apptest.Outcome(0, "gpu: b is leased, and rests for 2h00m when it comes back\n", ""), got)
 	for resource, least := range map[string]time.Duration{"a": 59 * time.Minute, "b": 119 * time.Minute} {
-		info, err := pool.Ops.Resource(context.Background(), pool.Name(), resource)
-		require.NoError(t, err)
+		info := apptest.Got(pool.Ops.Resource(context.Background(), pool.Name(), resource))(t)
 		require.Equal(t, allocator.Resting, info.State)
 		require.GreaterOrEqual(t, info.Left, least)
 	}
-	got = apptest.Spawn(t, s.URL(), says()...)
-	require.Equal(t, 75, got.Code)
+	got = apptest.Spawn(t, s.URL(), says()...).Ends(t, 75)
 	require.Equal(t, "berth: \"gpu\" not acquired: resting (capacity 2, held 0, waiting 0); 2 resources, 0 free, 0 leased, 2 resting, waiting 0\n", got.Err)
 }
 
@@ -202,65 +190,173 @@ func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	require.Empty(t, holdsOf(t, pool), "it was given back")
 }
 
-func TestUsageOfARunWithAPoolOrOnce(t *testing.T) {
+// onceArgs run a command once in each period, a leap year so that no test meets the end of one.
+func onceArgs(flags ...string) []string {
+	return append([]string{"run", "--once", "gpu", "--every", "8784h", "--offset", middle(8784 * time.Hour)}, flags...)
+}
+
+// began is when these tests began, in whole seconds.
+var began = time.Duration(time.Now().Unix()) * time.Second
+
+// middle is an offset by which it is now the middle of a period that lasts so long, the same for all tests.
+func middle(every time.Duration) string { return ((began + every/2) % every).String() }
+
+// lastRun is what is known of the runs.
+func lastRun(t *testing.T, s *embedded.Server) once.Last {
+	t.Helper()
+	last, err := once.New(apptest.NodeOf(t, s, node.Config{}), "gpu", once.Config{Every: time.Hour}).Last(t.Context())
+	require.NoError(t, err)
+	return last
+}
+
+// gated is a shell command that ends with 0 once open is called.
+func gated(t *testing.T) (args []string, open func()) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gate")
+	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	script := "echo ready $$ $BERTH_NAME $BERTH_CLAIM $BERTH_FENCE; read line < " + path
+	return []string{"--", "sh", "-c", script}, func() { require.NoError(t, os.WriteFile(path, []byte("open\n"), 0o600)) }
+}
+
+func TestACommandRunsOnceInAPeriod(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		args []string
-		err  string
-	}{
-		"once a":                           {strings.Fields("--once a"), "--every is missing"},
-		"once a every 10ms":                {strings.Fields("--once a --every 10ms"), "invalid --every: 10ms is below 20ms"},
-		"once a every 0s offset 1h":        {strings.Fields("--once a --every 0s --offset 1h"), "invalid --every: "},
-		"once a every 1h offset 1h":        {strings.Fields("--once a --every 1h --offset 1h"), "invalid --offset: 1h0m0s is not below --every, 1h0m0s\n"},
-		"once a every 1h attempts 0":       {strings.Fields("--once a --every 1h --attempts 0"), "invalid --attempts: 0 is below 1\n"},
-		"once a every 1h attempts -1":      {strings.Fields("--once a --every 1h --attempts -1"), "invalid --attempts: -1 is below 1\n"},
-		"once a every 1h attempts 1000001": {strings.Fields("--once a --every 1h --attempts 1000001"), "invalid --attempts: 1000001 is not within 1 to 1000000\n"},
-		"once a every 1h retry-after 0s":   {strings.Fields("--once a --every 1h --retry-after 0s"), "invalid --retry-after: it is 0"},
-		"once a every 1h try":              {strings.Fields("--once a --every 1h --try"), "invalid --try: --once does not wait anyway, unless --wait is given\n"},
-		"once a every 1h owner b":          {strings.Fields("--once a --every 1h --owner b"), "invalid --owner: it is not for --once"},
-		"once a{ every 1h":                 {strings.Fields("--once a{ --every 1h"), "invalid --once: must have none of {}"},
-		"once a every 1h lock b":           {strings.Fields("--once a --every 1h --lock b"), "invalid --once: with --sem, --lock or --pool there are two"},
-		"lock a every 1h":                  {strings.Fields("--lock a --every 1h"), "invalid --every: it is for --once"},
-		"once a every 1h retry-after -1s":  {strings.Fields("--once a --every 1h --retry-after -1s"), "invalid --retry-after: "},
-		"lock a retry-after 1m":            {strings.Fields("--lock a --retry-after 1m"), "invalid --retry-after: it is for --once"},
-		"pool a strict":                    {strings.Fields("--pool a --strict"), "invalid --strict: it is for --once"},
-		"a pool and a lock":                {[]string{"--pool", "a", "--lock", "b"}, "invalid --pool: with --sem or --lock there are two"},
-		"a pool and a semaphore":           {[]string{"--pool", "a", "--sem", "b"}, "invalid --pool: with --sem or --lock there are two"},
-		"a pool with a capacity":           {[]string{"--pool", "a", "--capacity", "2"}, "a pool has neither --capacity nor --weight"},
-		"a pool with a weight":             {[]string{"--pool", "a", "--weight", "2"}, "a pool has neither --capacity nor --weight"},
-		"access of a pool":                 {[]string{"--pool", "a", "--access", "lifo"}, "invalid --access: a semaphore lets in who came first, and a pool too"},
-		"a pool with braces":               {[]string{"--pool", "a{b}"}, "invalid --pool: must have none of {}"},
-		"a pool of no name":                {[]string{"--pool", ""}, "invalid --pool"},
-		"a binding of no name":             {[]string{"--pool", "a", "--bind", ""}, "invalid --bind: it is empty"},
-		"a long binding":                   {[]string{"--pool", "a", "--bind", strings.Repeat("x", 513)}, "invalid --bind: 513 bytes"},
-		"bind-for alone":                   {[]string{"--pool", "a", "--bind-for", "1h"}, "invalid --bind-for: it is for --bind"},
-		"bound for no time":                {[]string{"--pool", "a", "--bind", "x", "--bind-for", "0s"}, "invalid --bind-for: 0s is not above 0"},
-		"bound for microseconds":           {[]string{"--pool", "a", "--bind", "x", "--bind-for", "1us"}, "invalid --bind-for"},
-		"bind-wait alone":                  {[]string{"--pool", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --bind"},
-		"bind-wait of 0":                   {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "0s"}, "invalid --bind-wait: 0s is not above 0"},
-		"bind-wait below 0":                {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "-1s"}, "invalid --bind-wait: -1s is not above 0"},
-		"bind-wait of no unit":             {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "1us"}, "invalid --bind-wait: 1µs is not a whole number of milliseconds"},
-		"bind-wait of nothing":             {[]string{"--pool", "a", "--bind", "x", "--bind-wait", "soon"}, `invalid --bind-wait: "soon" is not a time`},
-		"a resource or another":            {[]string{"--pool", "a", "--resource", "r", "--bind", "x", "--bind-wait", "1m"}, "invalid --bind-wait: with --resource no other one will do"},
-		"a resource of no name":            {[]string{"--pool", "a", "--resource", ""}, "invalid --resource: a key is empty"},
-		"a resource that is off":           {[]string{"--pool", "a", "--resource", `"x`, "--quoted"}, "invalid --resource"},
-		"quoted alone":                     {[]string{"--pool", "a", "--quoted"}, "invalid --quoted: it is for --resource"},
-		"a lock that waits":                {[]string{"--lock", "a", "--bind-wait", "1m"}, "invalid --bind-wait: it is for --pool"},
-		"a lock with a resource":           {[]string{"--lock", "a", "--resource", "r"}, "invalid --resource: it is for --pool"},
-		"cooldown of 0":                    {[]string{"--pool", "a", "--cooldown", "0s"}, "invalid --cooldown: 0s is not above 0"},
-		"cooldown below 0":                 {[]string{"--pool", "a", "--cooldown", "-1s"}, "invalid --cooldown"},
-		"cooldown of no unit":              {[]string{"--pool", "a", "--cooldown", "1us"}, "invalid --cooldown: 1µs is not a whole number of milliseconds"},
-		"cooldown without end":             {[]string{"--pool", "a", "--cooldown", "2562047h47m16.854775807s"}, "invalid --cooldown: it must end"},
-		"a lock with a binding":            {[]string{"--lock", "a", "--bind", "x"}, "invalid --bind: it is for --pool"},
-		"a semaphore that cools":           {[]string{"--sem", "a", "--capacity", "1", "--cooldown", "1s"}, "invalid --cooldown: it is for --pool"},
-		"a lock with a bind time":          {[]string{"--lock", "a", "--bind-for", "1s"}, "invalid --bind-for: it is for --pool"},
-		"a lease that is short":            {[]string{"--pool", "a", "--lease", "19ms"}, "invalid --lease: 19ms is below the shortest lease, 20ms"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := apptest.Call(t, apptest.Nobody, append(append([]string{"run"}, test.args...), "--", "true")...)
-			require.Equal(t, 64, got.Code, got.Err)
-			require.Contains(t, got.Err, test.err)
-		})
+	s := apptest.Server(t)
+	first := apptest.Spawn(t, s.URL(), onceArgs("--", "sh", "-c", `echo "$BERTH_NAME $BERTH_ATTEMPT $BERTH_FENCE"`)...)
+	done := lastRun(t, s).Success
+	require.NotNil(t, done)
+	require.Equal(t, apptest.Outcome(0, "gpu 1 "+strconv.FormatInt(done.Fence, 10)+"\n", ""), first)
+	require.Contains(t, done.Label, "/sh/")
+
+	again := apptest.Spawn(t, s.URL(), onceArgs("--", "sh", "-c", "echo twice")...).Ends(t, 0)
+	require.Empty(t, again.Out)
+	require.Equal(t, `berth: "gpu" is done for the period from `+done.Period.String()+" by "+done.Label+"; the command did not run\n", again.Err)
+
+	strict := apptest.Spawn(t, s.URL(), onceArgs("--strict", "--", "true")...)
+	require.Equal(t, apptest.Outcome(77, "", again.Err), strict)
+	require.Equal(t, done, lastRun(t, s).Run, "and nothing was written")
+}
+
+func TestAnotherLengthOfThePeriodIsSaid(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "24h", "--offset", middle(24*time.Hour), "--", "true").Ends(t, 0)
+	require.Contains(t, apptest.Spawn(t, s.URL(), onceArgs("--", "true")...).Ends(t, 0).Err,
+		", which lasts "+text.Human(24*time.Hour)+" and not --every "+text.Human(8784*time.Hour)+", by ")
+}
+
+func TestTheOutcomeIsThatOfTheCommand(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for attempt, code := range []int{7, 9} {
+		r := apptest.Spawn(t, s.URL(), onceArgs("--attempts", "2", "--", "sh", "-c", "exit "+strconv.Itoa(code))...)
+		require.Equal(t, apptest.Outcome(code, "", ""), r)
+		last := lastRun(t, s)
+		require.Nil(t, last.Success)
+		require.Equal(t, once.Failed, last.Run.Outcome)
+		require.Equal(t, attempt+1, last.Run.Attempt)
+		require.Equal(t, "exit code "+strconv.Itoa(code), last.Run.Error)
 	}
+	r := apptest.Spawn(t, s.URL(), onceArgs("--attempts", "2", "--", "true")...).Ends(t, 75)
+	require.Contains(t, r.Err, "attempts of the period used up: 2 of 2")
+	r = apptest.Spawn(t, s.URL(), onceArgs("--attempts", "3", "--", t.TempDir())...)
+	require.Equal(t, 126, r.Code, "before anything waits")
+	require.Equal(t, 2, lastRun(t, s).Run.Attempt)
+}
+
+func TestWhoComesMeanwhileLeavesOrWaits(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	r := beginWith(t, s.URL(), append(onceArgs("--lease", "1h"), apptest.LockArgs("polite")[3:]...))
+	held := apptest.HoldersOf(t, s, keyspace.Lock, "gpu")
+	require.Len(t, held, 1)
+	require.Equal(t, r.claim, held[0].ID)
+	late := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...).Ends(t, 0)
+	require.Contains(t, late.Err, `berth: "gpu" is being done for the period from `)
+	require.Contains(t, late.Err, " by "+held[0].Label)
+	apptest.Spawn(t, s.URL(), onceArgs("--strict", "--", "true")...).Ends(t, 77)
+	impatient := apptest.Spawn(t, s.URL(), onceArgs("--wait", "12s", "--", "true")...).Ends(t, 75)
+	require.Contains(t, impatient.Err, "berth: \"gpu\" is neither done nor free: --wait 12s is over\n")
+
+	next := apptest.Command(t, s.URL(), onceArgs("--wait", "1h", "--", "true")...)
+	require.NoError(t, next.Start())
+	require.Eventually(t, func() bool { return queueLength(t, s) == 1 }, apptest.Patience, 10*time.Millisecond)
+	r.ends(syscall.SIGTERM)
+	require.NoError(t, next.Wait(), "it takes over")
+	require.Equal(t, 1, lastRun(t, s).Success.Attempt, "the first one was stopped")
+	requireUnlocked(t, s.URL())
+}
+
+func TestACommandThatIsStoppedWithItsBerthHasUsedNoAttempt(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		r := beginWith(t, s.URL(), append(onceArgs("--attempts", "1", "--lease", "1h"), apptest.LockArgs("polite")[3:]...))
+		r.signal(sig)
+		r.signal(syscall.SIGTERM)
+		r.end()
+		require.Equal(t, once.Stopped, lastRun(t, s).Run.Outcome, sig)
+		requireUnlocked(t, s.URL())
+	}
+	r := apptest.Spawn(t, s.URL(), onceArgs("--attempts", "1", "--", "true")...)
+	require.Equal(t, apptest.Outcome(0, "", ""), r)
+}
+
+// Berth stands still past its lease, and its command ends meanwhile.
+func TestASuccessCountsThoughBerthStoodStill(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	command, open := gated(t)
+	r := beginWith(t, s.URL(), append(onceArgs("--lease", "15s"), command...))
+	r.signal(syscall.SIGSTOP)
+	open()
+	require.Eventually(t, func() bool { return len(apptest.HoldersOf(t, s, keyspace.Lock, "gpu")) == 0 }, apptest.Patience, 10*time.Millisecond)
+	r.signal(syscall.SIGCONT)
+	require.Equal(t, 0, r.end(), r.errs)
+	require.Contains(t, r.errs.String(), "so it is done")
+	require.NotNil(t, lastRun(t, s).Success)
+}
+
+func TestASuccessThatCouldNotBeKeptIsSaid(t *testing.T) {
+	t.Parallel()
+	way := apptest.WayTo(t, apptest.Server(t))
+	command, open := gated(t)
+	r := beginWith(t, way.URL, append(onceArgs("--lease", "1h"), command...))
+	way.Block()
+	open()
+	require.Equal(t, 0, r.end(), r.errs)
+	require.Regexp(t, `the command of "gpu" succeeded, and the server could not be told \(.+\): the command may run again in this period\n`, r.errs.String())
+}
+
+func TestNobodyBeginsAgainSoonAfterAFailure(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	failing := apptest.Spawn(t, s.URL(), onceArgs("--retry-after", "1h", "--", "sh", "-c", "exit 7")...)
+	require.Equal(t, apptest.Outcome(7, "", ""), failing)
+	next := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...).Ends(t, 0)
+	require.Contains(t, next.Err, `berth: "gpu" has failed, and may not be tried again yet, for the period from `)
+	require.Equal(t, 1, lastRun(t, s).Run.Attempt)
+}
+
+func TestARecordThatCannotBeReadIsSaid(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	redis := apptest.Got(s.Client(apptest.Patiently))(t)
+	defer redis.Close()
+	for field, text := range map[string]string{"run": "garbage", "expires": "zzz"} {
+		require.NoError(t, redis.Do(t.Context(), redis.B().Hset().Key("berth:once:{gpu}:state").FieldValue().
+			FieldValue("fmt", "1").FieldValue("expires", "1").FieldValue(field, text).Build()).Error())
+		r := apptest.Spawn(t, s.URL(), onceArgs("--", "true")...)
+		require.NotContains(t, r.Err, "cannot reach")
+		require.Contains(t, r.Err, "cannot be read")
+		require.NoError(t, redis.Do(t.Context(), redis.B().Del().Key("berth:once:{gpu}:state").Build()).Error())
+	}
+}
+
+func TestWhoComesAtTheEdgeOfAPeriodIsTold(t *testing.T) {
+	t.Parallel()
+	s := apptest.Server(t)
+	now := time.Duration(time.Now().Unix()) * time.Second
+	r := apptest.Spawn(t, s.URL(), "run", "--once", "gpu", "--every", "8784h", "--offset", (now % (8784 * time.Hour)).String(), "--", "true")
+	require.Equal(t, 0, r.Code)
+	require.Contains(t, r.Err, `warning: "gpu" came `)
 }

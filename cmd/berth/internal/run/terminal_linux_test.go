@@ -53,8 +53,7 @@ func beginAtTerminal(t *testing.T, url string, flags ...string) *atTerminal {
 		}
 		_ = master.Close()
 	})
-	role, err := strconv.Atoi(strings.Fields(a.until("ready"))[1])
-	require.NoError(t, err)
+	role := apptest.Got(strconv.Atoi(strings.Fields(a.until("ready"))[1]))(t)
 	a.role = role
 	return a
 }
@@ -73,15 +72,13 @@ func (a *atTerminal) until(text string) string {
 
 func (a *atTerminal) press(key string) {
 	a.t.Helper()
-	_, err := io.WriteString(a.master, key)
-	require.NoError(a.t, err)
+	apptest.Got(io.WriteString(a.master, key))(a.t)
 }
 
 // foreground is the process group that reads what is typed.
 func (a *atTerminal) foreground() int {
 	a.t.Helper()
-	group, err := unix.IoctlGetInt(int(a.master.Fd()), unix.TIOCGPGRP)
-	require.NoError(a.t, err)
+	group := apptest.Got(unix.IoctlGetInt(int(a.master.Fd()), unix.TIOCGPGRP))(a.t)
 	return group
 }
 
@@ -103,8 +100,7 @@ func (a *atTerminal) stopped() {
 // state is the letter that the kernel has for the state of a process.
 func state(t *testing.T, pid int) string {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(t, err)
+	text := apptest.Got(os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)))(t)
 	return string(bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])[0])
 }
 
@@ -140,8 +136,7 @@ func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
 	a := beginAtTerminal(t, s.URL(), "--lease", "15s")
 	a.press(ctrlZ)
 	a.stopped()
-	_, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
-	require.NoError(t, err)
+	apptest.Got(apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil))(t)
 	require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
 	a.until("SIGKILL sent")
 	a.until("was lost while the command ran")
@@ -164,10 +159,8 @@ func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 func TestWhoWaitsAtATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	permit, err := apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil)
-	require.NoError(t, err)
-	resource, err := apptest.Filled(t, s, "gpu", "a", "b").Allocate(context.Background(), nil)
-	require.NoError(t, err)
+	permit := apptest.Got(apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil))(t)
+	resource := apptest.Got(apptest.Filled(t, s, "gpu", "a", "b").Allocate(context.Background(), nil))(t)
 	for says, test := range map[string]struct {
 		held berth.Handle
 		args []string

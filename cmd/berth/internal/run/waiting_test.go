@@ -60,8 +60,7 @@ func TestThoseThatHoldForTheLongestAreNamed(t *testing.T) {
 // ended with the test.
 func stderrOf(t *testing.T, cmd *exec.Cmd) *bufio.Scanner {
 	t.Helper()
-	errs, err := cmd.StderrPipe()
-	require.NoError(t, err)
+	errs := apptest.Got(cmd.StderrPipe())(t)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
@@ -74,16 +73,9 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := apptest.Server(t)
-	sem := semaphore.New(apptest.NodeOf(t, s, node.Config{Label: "host/one/1"}), "gpu", 1, nil)
-	_, err := sem.Acquire(ctx, nil)
-	require.NoError(t, err)
-	_, err = apptest.LocksOf(t, s, node.Config{Label: "host/one/1"}).Lock(ctx, "gpu", nil)
-	require.NoError(t, err)
-	pool := apptest.PoolOf(t, s, "gpu", node.Config{Label: "host/one/1"})
-	_, err = pool.Add(ctx, []string{"a"}, nil)
-	require.NoError(t, err)
-	_, err = pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "anna"})
-	require.NoError(t, err)
+	hold(t, s)
+	pool := apptest.Filled(t, s, "gpu", "a")
+	apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Bind: "anna"}))(t)
 	const time = `[\d.m]+s`
 	for name, test := range map[string]struct {
 		args []string
@@ -104,8 +96,7 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 	}
 	t.Run("quiet", func(t *testing.T) {
 		t.Parallel()
-		got := apptest.Spawn(t, s.URL(), "run", "--quiet", "--wait", "6s", "--lock", "gpu", "true")
-		require.Equal(t, 75, got.Code)
+		got := apptest.Spawn(t, s.URL(), "run", "--quiet", "--wait", "6s", "--lock", "gpu", "true").Ends(t, 75)
 		require.Regexp(t, `^berth: "gpu" not acquired: timed out after [^\n]*\n$`, got.Err)
 	})
 }
@@ -181,8 +172,7 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 		{[]string{"--lock", "gpu", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.m]+s, waiting 0\)\n$`},
 		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(waiting 0\)\n$`},
 	} {
-		got := apptest.Spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...)
-		require.Equal(t, 75, got.Code)
+		got := apptest.Spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...).Ends(t, 75)
 		require.Regexp(t, test.says, got.Err)
 	}
 }
@@ -191,8 +181,6 @@ func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
 func hold(t *testing.T, s *embedded.Server) {
 	t.Helper()
 	locks := apptest.LocksOf(t, s, node.Config{Label: "host/one/1"})
-	_, err := semaphore.New(locks.Node, "gpu", 1, nil).Acquire(context.Background(), nil)
-	require.NoError(t, err)
-	_, err = locks.Lock(context.Background(), "gpu", nil)
-	require.NoError(t, err)
+	apptest.Got(semaphore.New(locks.Node, "gpu", 1, nil).Acquire(context.Background(), nil))(t)
+	apptest.Got(locks.Lock(context.Background(), "gpu", nil))(t)
 }

@@ -2,7 +2,6 @@ package sem
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +41,7 @@ func scenery(t *testing.T) (url string) {
 	return s.URL()
 }
 
-func TestSemLs(t *testing.T) {
+func TestSemLsAndShow(t *testing.T) {
 	t.Parallel()
 	url := scenery(t)
 	got := apptest.Call(t, url, "sem", "ls")
@@ -61,13 +60,8 @@ gpu      4          3      1      1         2
 			{"name": "gpu", "capacity": 4, "held": 3, "free": 1, "holders": 1, "waiting": 2}
 		]
 	}`, apptest.Call(t, url, "sem", "ls", "--json").Out)
-}
 
-func TestSemShow(t *testing.T) {
-	t.Parallel()
-	url := scenery(t)
-	got := apptest.Call(t, url, "sem", "show", "gpu")
-	require.Zero(t, got.Code)
+	got = apptest.Call(t, url, "sem", "show", "gpu").Ends(t, 0)
 	lines := strings.Split(got.Out, "\n")
 	require.Equal(t, "gpu: capacity 4, held 3, free 1, waiting 2", lines[0])
 	require.Equal(t, "Held by", lines[2])
@@ -91,8 +85,7 @@ func TestSemShow(t *testing.T) {
 		`2, "priority": 0, "ahead": 1, "since": *, "forMs": 0, "leftMs": 0, "meta": {} } ] }`
 	require.Equal(t, want, strings.Join(strings.Fields(apptest.Settled(apptest.Call(t, url, "sem", "show", "gpu", "--json").Out)), " "))
 
-	var document showDocument
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "--json", "sem", "show", "disk 2").Out), &document))
+	document := apptest.Read[showDocument](t, apptest.Call(t, url, "--json", "sem", "show", "disk 2").Out)
 	require.Nil(t, document.Holders[0].LeaseMs, "no end")
 	require.Nil(t, document.Holders[0].LeftMs)
 }

@@ -95,8 +95,7 @@ func (a *atTerminal) until(text string) {
 
 func (a *atTerminal) press(keys string) {
 	a.t.Helper()
-	_, err := io.WriteString(a.master, keys)
-	require.NoError(a.t, err)
+	apptest.Got(io.WriteString(a.master, keys))(a.t)
 }
 
 // ends waits for the end, and looks whether the terminal is as it was.
@@ -104,9 +103,7 @@ func (a *atTerminal) ends(code int) {
 	a.t.Helper()
 	_ = a.cmd.Wait()
 	require.Equal(a.t, code, a.cmd.ProcessState.ExitCode(), a.errs.String())
-	after, err := unix.IoctlGetTermios(int(a.slave.Fd()), unix.TCGETS)
-	require.NoError(a.t, err)
-	require.Equal(a.t, a.before, after)
+	require.Equal(a.t, a.before, apptest.Got(unix.IoctlGetTermios(int(a.slave.Fd()), unix.TCGETS))(a.t))
 	a.until("\x1b[?1049l") // the other screen is left
 	a.until("\x1b[?25h")   // the cursor is seen
 }
@@ -196,8 +193,7 @@ func TestWhatWasDoneIsPrintedAtTheEnd(t *testing.T) {
 	a.until("the capacity is 4")
 	a.press("q")
 	a.ends(0)
-	me, err := user.Current()
-	require.NoError(t, err)
+	me := apptest.Got(user.Current())(t)
 	require.Regexp(t, `^berth: \S+Z sem "gpu": resize to 4 by `+regexp.QuoteMeta(strconv.Quote(me.Username))+`: "more disks"\n$`, a.errs.String())
 }
 
