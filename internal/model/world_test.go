@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
@@ -240,3 +241,5 @@ func (a ask) with(change func(*ask)) ask {
 
 // forever is a hold without an end.
 func forever(a *ask) { a.Lease = berth.Forever }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,7 +3,10 @@ package embedded
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
+	"os"
+	"os/exec"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -25,10 +28,13 @@ func TestVirtualTime(t *testing.T) {
 			[]string{"k"}, ms(start.Add(61*time.Minute)))
 		require.NoError(t, err)
 
-		for range 61 {
-			exists, err := client.Do(ctx, client.B().Exists().Key("k").Build()).AsInt64()
+		exists := func() int64 {
+			n, err := client.Do(ctx, client.B().Exists().Key("k").Build()).AsInt64()
 			require.NoError(t, err)
-			require.EqualValues(t, 1, exists)
+			return n
+		}
+		for range 61 {
+			require.EqualValues(t, 1, exists())
 			time.Sleep(time.Minute - time.Millisecond)
 			reached, err := publish(client, "minutes", "almost")
 			require.NoError(t, err)
@@ -39,9 +45,7 @@ func TestVirtualTime(t *testing.T) {
 			require.Equal(t, 61*time.Minute-time.Since(start), time.Duration(left)*time.Millisecond)
 			time.Sleep(time.Millisecond)
 		}
-		exists, err := client.Do(ctx, client.B().Exists().Key("k").Build()).AsInt64()
-		require.NoError(t, err)
-		require.Zero(t, exists)
+		require.Zero(t, exists())
 
 		now, err := eval(client, `local t = redis.call("TIME"); return t[1] * 1000 + t[2] / 1000`, nil)
 		require.NoError(t, err)
@@ -62,24 +66,17 @@ func TestClientSpeaksRESP2(t *testing.T) {
 		version, err := proto.ToInt64()
 		require.NoError(t, err)
 		require.EqualValues(t, 2, version)
-	})
-}
-
-func TestHelloThreeIsUnknown(t *testing.T) {
-	t.Parallel()
-	inBubble(t, func(t *testing.T, client rueidis.Client) {
-		err := client.Do(context.Background(), client.B().Hello().Protover(3).Build()).Error()
+		err = client.Do(ctx, client.B().Hello().Protover(3).Build()).Error()
 		require.EqualError(t, err, "unknown command 'HELLO'")
+		err = client.Do(ctx, client.B().ClusterSlots().Build()).Error()
+		require.EqualError(t, err, "This instance has cluster support disabled")
 	})
 }
 
 func TestCacheNeedsToBeDisabled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := Start()
-		require.NoError(t, err)
-		defer server.Close()
-		_, err = server.Client(func(option *rueidis.ClientOption) { option.DisableCache = false })
+		_, err := started(t, Start).Client(func(option *rueidis.ClientOption) { option.DisableCache = false })
 		require.ErrorIs(t, err, rueidis.ErrNoCache)
 	})
 }
@@ -88,16 +85,11 @@ func TestCacheNeedsToBeDisabled(t *testing.T) {
 func TestConnectingWithOptions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := Start()
-		require.NoError(t, err)
-		defer server.Close()
-		client, err := server.Client(
+		client := clientOf(t, started(t, Start),
 			func(option *rueidis.ClientOption) { option.ClientName = "worker" },
 			func(option *rueidis.ClientOption) { option.SelectDB = 3 },
 			func(option *rueidis.ClientOption) { option.ClientSetInfo = []string{"berth", "1"} },
 		)
-		require.NoError(t, err)
-		defer client.Close()
 		ctx := context.Background()
 		name, err := client.Do(ctx, client.B().ClientGetname().Build()).ToString()
 		require.NoError(t, err)
@@ -110,13 +102,8 @@ func TestConnectingWithOptions(t *testing.T) {
 func TestReconnects(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		server, err := Start()
-		require.NoError(t, err)
-		defer server.Close()
 		var conns connections
-		client, err := server.Client(conns.watch)
-		require.NoError(t, err)
-		defer client.Close()
+		client := clientOf(t, started(t, Start), conns.watch)
 		ctx, cancel := context.WithCancel(context.Background())
 		s := subscribe(ctx, client, "c")
 		time.Sleep(5 * time.Second) // until the pings keep all connections busy
@@ -161,4 +148,86 @@ func (c *connections) closeAll(t *testing.T) {
 		require.NoError(t, conn.Close())
 	}
 	c.open = nil
+}
+
+// childURL is the variable that makes this test binary a child process: it then
+// answers one question over pub/sub, and ends.
+const childURL = "BERTH_EMBEDDED_CHILD"
+
+func child(url string) int {
+	if err := answer(url); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// answer connects as any program would, with nothing but the URL.
+func answer(url string) error {
+	option, err := rueidis.ParseURL(url)
+	if err != nil {
+		return err
+	}
+	client, err := rueidis.NewClient(option)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	questions := subscribe(ctx, client, "questions")
+	if _, err := publish(client, "answers", "ready"); err != nil {
+		return err
+	}
+	select {
+	case question := <-questions.messages:
+		_, err = publish(client, "answers", "to "+question)
+		return err
+	case err := <-questions.ended:
+		return err
+	}
+}
+
+func TestChildProcessNeedsOnlyTheURL(t *testing.T) {
+	t.Parallel()
+	server := started(t, listening)
+	client := clientOf(t, server)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	answers := subscribe(ctx, client, "answers")
+
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), childURL+"="+server.URL())
+	cmd.Stderr = os.Stderr
+	exited := make(chan error, 1)
+	go func() {
+		err := cmd.Run()
+		if err != nil {
+			cancel() // no answer will come
+		}
+		exited <- err
+	}()
+
+	require.Equal(t, "ready", next(t, answers))
+	reached, err := publish(client, "questions", "who are you")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, reached)
+	require.Equal(t, "to who are you", next(t, answers))
+	require.NoError(t, <-exited)
+
+	cancel()
+	require.ErrorIs(t, <-answers.ended, context.Canceled)
+}
+
+// next waits for a message until the subscription ends.
+func next(t *testing.T, s *subscription) string {
+	t.Helper()
+	select {
+	case message := <-s.messages:
+		return message
+	case err := <-s.ended:
+		require.NoError(t, err)
+		return ""
+	}
 }

@@ -25,15 +25,28 @@ func TestMain(m *testing.M) {
 // inBubble runs f in virtual time, with a client of a server of its own.
 func inBubble(t *testing.T, f func(t *testing.T, client rueidis.Client)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server, err := Start()
-		require.NoError(t, err)
-		defer server.Close()
-		client, err := server.Client()
-		require.NoError(t, err)
-		defer client.Close()
-		f(t, client)
-	})
+	synctest.Test(t, func(t *testing.T) { f(t, clientOf(t, started(t, Start))) })
+}
+
+// started is a server that ends with the test.
+func started(t *testing.T, start func() (*Server, error)) *Server {
+	t.Helper()
+	server, err := start()
+	require.NoError(t, err)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// listening is a server that other processes may reach.
+func listening() (*Server, error) { return StartListening("127.0.0.1:0") }
+
+// clientOf is a client that ends with the test.
+func clientOf(t *testing.T, server *Server, options ...func(*rueidis.ClientOption)) rueidis.Client {
+	t.Helper()
+	client, err := server.Client(options...)
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
 }
 
 // eval runs a script and returns its answer as rueidis.RedisMessage.ToAny does.

@@ -17,9 +17,8 @@ func ms(at time.Time) string { return strconv.FormatInt(at.UnixMilli(), 10) }
 // What Berth's scripts ask of a server. The expected answers are those of
 // Redis 7.
 var scriptCases = []struct {
-	name   string
-	script string
-	want   any
+	name, script string
+	want         any
 }{
 	{
 		"hashes",
@@ -153,11 +152,7 @@ var scriptCases = []struct {
 		`return { 3.99, -3.99, 9007199254740991, false, true, "text" }`,
 		[]any{int64(3), int64(-3), int64(9007199254740991), nil, int64(1), "text"},
 	},
-	{
-		"a status",
-		`return redis.status_reply("FINE")`,
-		"FINE",
-	},
+	{"a status", `return redis.status_reply("FINE")`, "FINE"},
 	{
 		"the language",
 		`local size, rest = string.match("5:hello!", "^(%d+):(.*)$")

@@ -1,10 +1,16 @@
 package observe_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -41,4 +47,85 @@ func TestMultiLeavesOutWhatDoesNothing(t *testing.T) {
 		require.NotNil(t, nothing)
 		require.NotPanics(t, func() { nothing.Observe(observe.Event{}) })
 	}
+}
+
+// A script or a dashboard may rely on the texts, so none may stand for two.
+func TestKindsAreDistinctAndTheSliceIsTheCallers(t *testing.T) {
+	kinds := observe.Kinds()
+	seen := make(map[observe.Kind]bool)
+	for _, kind := range kinds {
+		require.False(t, seen[kind], "%s twice", kind)
+		seen[kind] = true
+	}
+	kinds[0] = "scribbled over"
+	require.Equal(t, observe.Queued, observe.Kinds()[0])
+}
+
+// Sample thins what is debug, so whatever a caller or an operator must not miss
+// has to be above it.
+func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
+	for _, kind := range []observe.Kind{
+		observe.TimedOut, observe.AttemptsUsedUp, observe.Failed, observe.Deadlock,
+		observe.Lost, observe.Expired, observe.Unavailable, observe.Deaf, observe.ReleaseFailed,
+		observe.CleanupFailed, observe.HeldLong, observe.CapacityDiffers, observe.Requeued,
+		observe.Flushed, observe.ForceReleased, observe.ReleasedByOther, observe.Restored,
+		observe.NodeReplaced, observe.OpenFailed, observe.RefreshFailed, observe.Unhealthy,
+	} {
+		require.Greater(t, kind.Level(), slog.LevelDebug, "%s", kind)
+	}
+	require.Equal(t, slog.LevelInfo, observe.Kind("of a later release").Level())
+}
+
+func TestEveryReasonHasItsKind(t *testing.T) {
+	kindOf := map[berth.Reason]observe.Kind{}
+	for kind, reasons := range map[observe.Kind][]berth.Reason{
+		observe.Refused: {
+			berth.ReasonFull, berth.ReasonResting, berth.ReasonEmpty, berth.ReasonHeld, berth.ReasonQueuedAhead,
+			berth.ReasonPaused, berth.ReasonTooHeavy, berth.ReasonAbsent, berth.ReasonGone, berth.ReasonCapacity,
+			berth.ReasonDiffers, berth.ReasonLimited, berth.ReasonTooManyEntries, berth.ReasonDraining,
+		},
+		observe.TimedOut:       {berth.ReasonTimedOut},
+		observe.Cancelled:      {berth.ReasonCancelled, berth.ReasonClosed},
+		observe.AttemptsUsedUp: {berth.ReasonAttempts},
+		observe.Deadlock:       {berth.ReasonDeadlock},
+		observe.Failed:         {berth.ReasonFailed},
+	} {
+		for _, reason := range reasons {
+			kindOf[reason] = kind
+			require.Equal(t, kind, observe.ForReason(reason), "%s", reason)
+		}
+	}
+	require.Equal(t, observe.Failed, observe.ForReason("of a later release"))
+
+	// The reasons of the root package, so that a new one is not forgotten.
+	file, err := parser.ParseFile(token.NewFileSet(), "../../errors.go", nil, 0)
+	require.NoError(t, err)
+	var declared []ast.Spec
+	for _, decl := range file.Decls {
+		if block, ok := decl.(*ast.GenDecl); ok && block.Tok == token.CONST {
+			declared = append(declared, block.Specs...)
+		}
+	}
+	require.Len(t, declared, len(kindOf))
+	for _, spec := range declared {
+		values := spec.(*ast.ValueSpec)
+		reason, err := strconv.Unquote(values.Values[0].(*ast.BasicLit).Value)
+		require.NoError(t, err)
+		require.Contains(t, kindOf, berth.Reason(reason), values.Names[0].Name)
+	}
+}
+
+func TestSomeKindsEndAnAcquire(t *testing.T) {
+	t.Parallel()
+	var ends []observe.Kind
+	for _, kind := range observe.Kinds() {
+		if kind.EndsAcquire() {
+			ends = append(ends, kind)
+		}
+	}
+	require.ElementsMatch(t, []observe.Kind{
+		observe.Granted, observe.Reentered, observe.Refused, observe.TimedOut, observe.Cancelled,
+		observe.AttemptsUsedUp, observe.Deadlock, observe.Failed,
+	}, ends)
+	require.False(t, observe.Kind("unknown").EndsAcquire())
 }

@@ -48,8 +48,7 @@ func TestCloseWaitsForRunsAndTellsThemToEnd(t *testing.T) {
 		next := wait.Granted(time.Second + ms)
 		require.NoError(t, next.err)
 		require.Equal(t, 1, next.Attempt)
-		_, err := a.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, berth.ErrClosed)
+		_, _ = a.fails(hourly, berth.ErrClosed)
 		require.ErrorIs(t, a.job(hourly).Run(t.Context(), never(t)), berth.ErrClosed)
 	})
 }
@@ -168,22 +167,4 @@ func TestCloseEndsCallsOfAServerThatStandsStill(t *testing.T) {
 			n.Flow()
 		})
 	}
-}
-
-// A Close of the node that can wait no longer for a run says so.
-func TestACloseOfTheNodeThatLeavesARunSaysSo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		run := n.start(t.Context(), hourly, func(ctx context.Context, _ *once.Run) error {
-			<-ctx.Done()
-			<-time.After(time.Minute)
-			return nil
-		})
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		require.ErrorIs(t, n.Close(ctx), context.DeadlineExceeded)
-		require.NoError(t, n.Close(context.Background()), "which waits for the run")
-		require.Equal(t, time.Minute, w.Now())
-		<-run.Done
-	})
 }

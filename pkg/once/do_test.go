@@ -89,8 +89,7 @@ func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
 		require.Equal(t, 1, a.ran(hourly, errMine).Attempt)
 		require.Equal(t, 2, b.ran(hourly, errMine).Attempt)
 		require.Equal(t, 3, a.ran(hourly, errMine).Attempt)
-		r, err := b.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, once.ErrUsedUp)
+		r, err := b.fails(hourly, once.ErrUsedUp)
 		require.ErrorContains(t, err, `3 of 3 for 2026-01-01T00:00:00Z of "digest": my own reason`)
 		require.Empty(t, r.Status)
 		require.Equal(t, a.ID(), r.Node, "whose run was the last")
@@ -100,6 +99,14 @@ func TestWhatFailedIsTakenByAnotherWhileAttemptsAreLeft(t *testing.T) {
 
 		w.Until(hour)
 		require.Equal(t, 1, b.ran(hourly, nil).Attempt)
+
+		w.Until(2 * hour)
+		require.PanicsWithValue(t, "no paper", func() {
+			_, _ = a.job(hourly).Do(t.Context(), func(context.Context, *once.Run) error { panic("no paper") })
+		})
+		require.Equal(t, once.Failed, b.last().Run.Outcome, "a panic is a failure")
+		require.Contains(t, b.last().Run.Error, "panicked")
+		require.Equal(t, 2, b.ran(hourly, nil).Attempt)
 	})
 }
 
@@ -155,28 +162,18 @@ func TestWhatItsOwnProcessStopsCountsAsNoAttempt(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, once.Failed, r.Outcome, "it took too long")
 		require.Len(t, n.Told(observe.RunFailed), 1)
-		_, err = n.job(single).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, once.ErrUsedUp)
+		_, _ = n.fails(single, once.ErrUsedUp)
 	})
 }
 
-func TestAPanicIsAFailure(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		require.PanicsWithValue(t, "no paper", func() {
-			_, _ = a.job(hourly).Do(t.Context(), func(context.Context, *once.Run) error { panic("no paper") })
-		})
-		require.Equal(t, once.Failed, b.last().Run.Outcome)
-		require.Contains(t, b.last().Run.Error, "panicked")
-		require.Equal(t, 2, b.ran(hourly, nil).Attempt)
-	})
-}
-
+// The lock is held for something else: the last run is not at it, and is not said to go on.
 func TestWhoComesLateDoesNotRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
+		period := n.ran(hourly, errMine).Period
 		lock, err := w.locks().Lock(t.Context(), digest, nil)
 		require.NoError(t, err)
+		require.Equal(t, once.Info{Period: period}, n.finds(hourly, once.Running).Info)
 		wait := n.start(t.Context(), waiting(once.Config{Every: time.Minute}), never(t))
 		r := wait.GrantedBy(time.Minute)
 		require.ErrorIs(t, r.err, once.ErrLate)
@@ -191,21 +188,24 @@ func TestAPeriodThatEndsBeforeTheRunCanBeginIsLate(t *testing.T) {
 		n := w.node()
 		n.OnCommand(slow("once_begin", time.Second))
 		w.Until(hour - ms)
-		r, err := n.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, once.ErrLate)
+		r, _ := n.fails(hourly, once.ErrLate)
 		require.Empty(t, r.Status)
 		require.Nil(t, n.last().Run)
 		w.RequireIdle()
 	})
 }
 
+// Two processes name one owner: it lets neither in to the other's run.
 func TestARunInItsOwnRun(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		ctx := berth.WithOwner(t.Context(), "shared")
-		r, err := n.job(hourly).Do(ctx, func(ctx context.Context, run *once.Run) error {
+		n, other := w.node(), w.node()
+		owner := berth.WithOwner(t.Context(), "shared")
+		r, err := n.job(hourly).Do(owner, func(ctx context.Context, run *once.Run) error {
 			require.Equal(t, run.Fence(), n.job(hourly).Fence(ctx))
 			seen, err := n.job(hourly).Do(ctx, never(t))
+			require.NoError(t, err)
+			require.Equal(t, once.Running, seen.Status)
+			seen, err = other.job(hourly).Do(owner, never(t))
 			require.NoError(t, err)
 			require.Equal(t, once.Running, seen.Status)
 			_, err = n.job(waiting(hourly)).Do(ctx, never(t))
@@ -216,19 +216,6 @@ func TestARunInItsOwnRun(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, once.Ran, r.Status)
 		require.Zero(t, n.job(hourly).Fence(t.Context()))
-	})
-}
-
-// Two processes name one owner: it lets neither in to the other's run.
-func TestAnOwnerEntersNoRun(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		ctx := berth.WithOwner(t.Context(), "shared")
-		run := a.start(ctx, hourly, takes(time.Minute, nil))
-		r, err := b.job(hourly).Do(ctx, never(t))
-		require.NoError(t, err)
-		require.Equal(t, once.Running, r.Status)
-		run.Granted(time.Minute)
 	})
 }
 
@@ -244,9 +231,8 @@ func TestOtherSettingsBesideTheOldOnes(t *testing.T) {
 		n.ran(short, errMine) // of 00:40
 		n.finds(hourly, once.Done)
 		w.Until(hour)
-		n.ran(short, errMine) // of 01:00
-		_, err := n.job(once.Config{Every: 24 * hour}).Do(t.Context(), never(t))
-		require.NoError(t, err, "a later period was done")
+		n.ran(short, errMine)                              // of 01:00
+		_, _ = n.fails(once.Config{Every: 24 * hour}, nil) // a later period was done
 		w.Until(2 * hour)
 		r := n.ran(hourly, nil)
 		require.Equal(t, 1, r.Attempt)
@@ -289,20 +275,7 @@ func TestAPeriodIsLateWhereALaterOneHasBegun(t *testing.T) {
 		w.Advance(45 * time.Minute)
 		n.ran(once.Config{Every: 20 * time.Minute}, errMine)
 		before := w.kept()
-		_, err := n.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, once.ErrLate)
+		_, _ = n.fails(hourly, once.ErrLate)
 		require.Equal(t, before, w.kept())
-	})
-}
-
-// The lock is held for something else: the last run is not at it.
-func TestARunThatHasEndedIsNotSaidToGoOn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		period := n.ran(hourly, errMine).Period
-		lock, err := w.locks().Lock(t.Context(), digest, nil)
-		require.NoError(t, err)
-		require.Equal(t, once.Info{Period: period}, n.finds(hourly, once.Running).Info)
-		require.NoError(t, lock.Release(t.Context()))
 	})
 }

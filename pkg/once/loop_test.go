@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/once"
@@ -83,6 +84,13 @@ func TestEachMissedPeriodIsToldOnce(t *testing.T) {
 		require.Equal(t, "once", ran[0].Primitive)
 		require.Equal(t, digest, ran[0].Name)
 		require.Equal(t, ms, ran[0].Held)
+
+		w.Until(7 * period)
+		n.OnCommand(on("once_begin", link.LoseReply, func() {}))
+		_, _ = n.fails(single, berth.ErrUnavailable)
+		n.OnCommand(nil)
+		require.Equal(t, 1, n.ran(single, nil).Missed, "though the first begin was not answered")
+		require.Equal(t, 4, missed())
 	})
 }
 
@@ -249,19 +257,18 @@ func TestWhenALoopRuns(t *testing.T) {
 	for row, c := range map[string]struct {
 		cfg   once.Config
 		f     once.Func
+		late  bool // the second run, by up to two minutes: its server was away
 		while course
 		began []time.Duration
-		late  bool // the second one, by up to two minutes: its server was away
 	}{
 		"as soon as a period starts": {
-			hourly, takes(time.Minute, nil),
+			hourly, takes(time.Minute, nil), false,
 			course{{3 * hour, nothing}},
 			[]time.Duration{0, hour, 2 * hour, 3 * hour},
-			false,
 		},
 		"again after a failure": {
 			once.Config{Every: hour, Attempts: 2},
-			takes(0, errMine),
+			takes(0, errMine), false,
 			course{{hour + 30*time.Minute, func(_ *world, n *process) {
 				failed := n.Told(observe.RunFailed)
 				require.Len(n.w.T, failed, 4, "each attempt")
@@ -275,18 +282,16 @@ func TestWhenALoopRuns(t *testing.T) {
 				require.Equal(n.w.T, 1, missed[0].Count)
 			}}},
 			[]time.Duration{0, time.Minute, hour, hour + time.Minute},
-			false,
 		},
 		"after a rest as long as it says": {
 			once.Config{Every: hour, RetryAfter: time.Second},
-			takes(0, errMine),
+			takes(0, errMine), false,
 			course{{30 * time.Minute, nothing}},
 			[]time.Duration{0, time.Second, 2 * time.Second},
-			false,
 		},
 		// Each turn is told, none as a run that failed.
 		"on, though its server was away for two hours": {
-			hourly, takes(0, nil),
+			hourly, takes(0, nil), true,
 			course{{30 * time.Minute, cut}, {150 * time.Minute, mend}, {200 * time.Minute, func(_ *world, n *process) {
 				require.NotEmpty(n.w.T, n.Told(observe.NotBegun))
 				for _, e := range n.Told(observe.NotBegun) {
@@ -295,36 +300,32 @@ func TestWhenALoopRuns(t *testing.T) {
 				require.Empty(n.w.T, n.Told(observe.RunFailed))
 			}}},
 			[]time.Duration{0, 2*hour + 30*time.Minute, 3 * hour},
-			true,
 		},
 		// However long it is to rest after a failure of f, it asks a server that did not answer within a minute.
 		"in the period in which its server comes back": {
 			once.Config{Every: hour, RetryAfter: 2 * hour},
-			takes(0, nil),
+			takes(0, nil), true,
 			course{{hour - time.Second, cut}, {hour + 20*time.Second, mend}, {3*hour + time.Second, func(_ *world, n *process) {
 				require.Empty(n.w.T, n.Told(observe.Missed))
 			}}},
 			[]time.Duration{0, hour + 20*time.Second, 2 * hour, 3 * hour},
-			true,
 		},
 		// Nobody hears of a success for longer than the lease. The process that knows of it tells it later.
 		"not again what the server has not heard of": {
-			hourly, takes(time.Second, nil),
+			hourly, takes(time.Second, nil), false,
 			course{{time.Second - ms, cut}, {10 * time.Minute, mend}, {20 * time.Minute, func(w *world, _ *process) {
 				w.node().finds(hourly, once.Done)
 			}}},
 			[]time.Duration{0},
-			false,
 		},
 		// The server loses all of the run meanwhile. The process goes on, and tells of its success.
 		"on after a run that took longer than its period": {
 			once.Config{Every: time.Minute},
-			takes(90*time.Second, nil),
+			takes(90*time.Second, nil), false,
 			course{{30 * time.Second, flush}, {91 * time.Second, func(_ *world, n *process) {
 				require.Equal(n.w.T, "2026-01-01T00:00:00Z", n.last().Success.Period.String())
 			}}},
 			[]time.Duration{0, 90 * time.Second},
-			false,
 		},
 	} {
 		inWorldOf(t, row, func(t *testing.T, w *world) {

@@ -60,17 +60,21 @@ func TestTheSecondRunHasTheGreaterFence(t *testing.T) {
 	})
 }
 
-func TestASuccessCountsAfterTheLeaseIfNobodyHasBegunSince(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		first := a.start(t.Context(), hourly, takes(time.Minute, nil))
-		a.Cut()
-		w.Until(30 * time.Second)
-		a.Mend()
-		r := first.GrantedWithin(time.Minute, time.Second)
-		require.NoError(t, r.err)
-		require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
-	})
+// Nobody has begun since.
+func TestASuccessCountsAfterItsHoldIsLost(t *testing.T) {
+	for row, loses := range map[string]func(w *world, n *process){
+		"after the lease": func(w *world, n *process) { n.Cut(); w.Until(30 * time.Second); n.Mend() },
+		"by a flush":      flush,
+	} {
+		inWorldOf(t, row, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			first := a.start(t.Context(), hourly, takes(time.Minute, nil))
+			loses(w, a)
+			r := first.GrantedWithin(time.Minute, time.Second)
+			require.NoError(t, r.err)
+			require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
+		})
+	}
 }
 
 // The server is away for half a lease when f ends. Nobody begins before it knows of the success.
@@ -113,25 +117,20 @@ func TestLateCopiesChangeNothing(t *testing.T) {
 	for _, script := range []string{"once_begin", "once_end"} {
 		inWorldOf(t, script, func(t *testing.T, w *world) {
 			n := w.node()
-			n.Once(script, link.Late)
-			n.ran(hourly, errMine)
-			before := w.kept()
-			w.Advance(time.Second)
-			late, err := n.DeliverLate()
-			require.NoError(t, err)
-			require.Equal(t, 1, late)
-			require.Equal(t, before, w.kept())
-
-			n.Once(script, link.Late)
-			n.ran(hourly, errMine)
-			run, _, err := n.job(hourly).Begin(t.Context())
-			require.NoError(t, err)
-			defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
-			before = w.kept()
-			late, err = n.DeliverLate()
-			require.NoError(t, err)
-			require.Equal(t, 1, late)
-			require.Equal(t, before, w.kept())
+			for _, goesOn := range []bool{false, true} {
+				n.Once(script, link.Late)
+				n.ran(hourly, errMine)
+				if goesOn {
+					run, _ := n.begins(hourly)
+					defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
+				}
+				before := w.kept()
+				w.Advance(time.Second)
+				late, err := n.DeliverLate()
+				require.NoError(t, err)
+				require.Equal(t, 1, late)
+				require.Equal(t, before, w.kept())
+			}
 		})
 	}
 }
@@ -172,17 +171,6 @@ func TestALateCopyOfABeginThatBeganNothingUsesUpOneAttempt(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeOutlivesAFlushDuringTheRun(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		first := a.start(t.Context(), hourly, takes(time.Second, nil))
-		w.Do("FLUSHALL")
-		r := first.GrantedWithin(time.Second, time.Second)
-		require.NoError(t, r.err)
-		require.Equal(t, r.Fence, b.finds(hourly, once.Done).Fence)
-	})
-}
-
 // The server knows the hour before, and has lost the lock and the begin of this one.
 func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -190,8 +178,7 @@ func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
 		n.ran(hourly, nil)
 		w.Until(hour)
 		lose := w.Snapshot()
-		run, r, err := n.job(hourly).Begin(t.Context())
-		require.NoError(t, err)
+		run, r := n.begins(hourly)
 		lose()
 		require.NoError(t, run.End(t.Context(), nil))
 		last := n.last()
@@ -205,17 +192,12 @@ func TestAnOutcomeIsKeptWhereItsBeginIsLost(t *testing.T) {
 func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(node.Config{CallTimeout: time.Minute})
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "once_begin" {
-				w.Do("DEL", w.State)
-				time.Sleep(lease) // heartbeats say that it is gone
-			}
-			return link.Pass
-		})
-		_, err := n.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, berth.ErrLost)
+		n.OnCommand(on("once_begin", link.Pass, func() {
+			w.Do("DEL", w.State)
+			time.Sleep(lease) // heartbeats say that it is gone
+		}))
+		_, _ = n.fails(hourly, berth.ErrLost)
 		n.OnCommand(nil)
-		single := once.Config{Every: hour, Attempts: 1}
 		n.ran(single, nil)
 	})
 }
@@ -223,8 +205,7 @@ func TestAHoldThatIsLostBeforeItsRunBeginsRunsNothing(t *testing.T) {
 func TestAnEndWaitsForOneInProgress(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		run, r, err := n.job(hourly).Begin(t.Context())
-		require.NoError(t, err)
+		run, r := n.begins(hourly)
 		require.Equal(t, once.Ran, r.Status)
 		require.Equal(t, digest, run.Name())
 		require.Equal(t, r.Period, run.Period())
@@ -237,8 +218,7 @@ func TestAnEndWaitsForOneInProgress(t *testing.T) {
 		require.NoError(t, run.End(ctx, errMine), "the first one counts")
 		require.ErrorIs(t, context.Cause(run.Context()), berth.ErrReleased)
 		n.finds(hourly, once.Done)
-		nobody, r, err := n.job(hourly).Begin(t.Context())
-		require.NoError(t, err)
+		nobody, r := n.begins(hourly)
 		require.Nil(t, nobody)
 		require.Equal(t, once.Done, r.Status)
 	})
@@ -250,16 +230,13 @@ func TestABeginThatAnotherOneOvertookFindsItRunning(t *testing.T) {
 		a, b := w.node(), w.node()
 		var overtakes sync.Once
 		var run *once.Run
-		a.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "once_begin" {
-				overtakes.Do(func() {
-					w.Do("DEL", w.State)
-					time.Sleep(ms) // fences are told apart by the time in between
-					run, _, _ = b.job(hourly).Begin(context.Background())
-				})
-			}
-			return link.Pass
-		})
+		a.OnCommand(on("once_begin", link.Pass, func() {
+			overtakes.Do(func() {
+				w.Do("DEL", w.State)
+				time.Sleep(ms) // fences are told apart by the time in between
+				run, _, _ = b.job(hourly).Begin(context.Background())
+			})
+		}))
 		defer func() { require.NoError(t, run.End(t.Context(), nil)) }()
 		a.finds(hourly, once.Running)
 	})
@@ -270,8 +247,7 @@ func TestABeginThatAnotherOneOvertookFindsItRunning(t *testing.T) {
 func TestTheEndOfALostRunWhoseCallerHasLeftTakesTheCleanupTimeout(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node(node.Config{CleanupTimeout: 500 * ms})
-		run, _, err := n.job(hourly).Begin(t.Context())
-		require.NoError(t, err)
+		run, _ := n.begins(hourly)
 		n.Cut()
 		<-run.Context().Done()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -293,8 +269,7 @@ func TestASuccessWithALaterStartStays(t *testing.T) {
 		primary := w.Snapshot()
 		cutOff()
 		w.Advance(ms)
-		run, _, err := b.job(hourly).Begin(t.Context())
-		require.NoError(t, err)
+		run, _ := b.begins(hourly)
 		require.NotNil(t, run)
 		primary()
 		require.NoError(t, run.End(t.Context(), nil))
@@ -359,13 +334,7 @@ func TestACallThatIsLeftBeforeItKnowsAnythingEndsAsAnyWait(t *testing.T) {
 func TestCloseWaitsForABeginWhoseCallerHasLeft(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "once_begin" {
-				n.Cut()
-				return link.LoseReply
-			}
-			return link.Pass
-		})
+		n.OnCommand(on("once_begin", link.LoseReply, n.Cut))
 		begin := n.start(t.Context(), single, never(t))
 		w.Advance(ms)
 		begin.Cancel(errMine)
@@ -434,8 +403,7 @@ func TestAUsedUpPeriodIsToldOnce(t *testing.T) {
 		require.Equal(t, 1, told)
 		late := w.node()
 		late.Fresh()
-		_, err := late.job(waiting(once.Config{Every: hour, Attempts: 2})).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, once.ErrUsedUp)
+		_, _ = late.fails(waiting(once.Config{Every: hour, Attempts: 2}), once.ErrUsedUp)
 		require.Empty(t, late.Scripts())
 	})
 }
@@ -464,40 +432,20 @@ func TestASuccessFarAheadCountsAsNothing(t *testing.T) {
 	}
 }
 
-func TestMissedPeriodsAreToldThoughTheFirstBeginWasNotAnswered(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.ran(hourly, nil)
-		w.Until(2 * hour)
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "once_begin" {
-				return link.LoseReply
-			}
-			return link.Pass
-		})
-		_, err := n.job(hourly).Do(t.Context(), never(t))
-		require.ErrorIs(t, err, berth.ErrUnavailable)
-		n.OnCommand(nil)
-		require.Equal(t, 1, n.ran(hourly, nil).Missed)
-		require.Len(t, n.Told(observe.Missed), 1)
-	})
-}
-
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	for field, text := range map[string]string{"run": "garbage", "success": "x", "expires": "zzz"} {
 		inWorldOf(t, field, func(t *testing.T, w *world) {
 			n := w.node()
 			w.Do("HSET", record, "fmt", "1", "expires", strconv.FormatInt(w.Began.Add(3*hour).UnixMilli(), 10), field, text)
 			before := w.kept()
-			_, err := n.job(hourly).Do(t.Context(), never(t))
-			require.ErrorIs(t, err, state.ErrDamaged)
+			_, err := n.fails(hourly, state.ErrDamaged)
 			require.ErrorContains(t, err, "cannot be read")
 			require.Equal(t, before, w.kept())
 		})
 	}
 }
 
-// The process is closed, and does not wait for the run that goes on.
+// The process is closed, and does not wait for the run that goes on, which it says. A second Close waits.
 func TestWhatARunComesToThatACloseHasLeft(t *testing.T) {
 	for row, c := range map[string]struct {
 		fails           error
@@ -517,11 +465,13 @@ func TestWhatARunComesToThatACloseHasLeft(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_ = n.Close(ctx)
+			require.ErrorIs(t, n.Close(ctx), context.DeadlineExceeded)
 			var second once.Result
 			if c.overtaken {
 				second = other.ran(hourly, nil)
 			}
+			require.NoError(t, n.Close(context.Background()))
+			require.Equal(t, time.Minute, w.Now())
 			r := run.Granted(time.Minute)
 			require.Equal(t, c.want, r.Outcome)
 			require.Equal(t, c.overtaken, errors.Is(r.err, fence.ErrStale))

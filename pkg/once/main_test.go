@@ -137,10 +137,25 @@ func (n *process) ran(cfg once.Config, want error) once.Result {
 // finds does, and requires a status without a run.
 func (n *process) finds(cfg once.Config, want once.Status) once.Result {
 	n.w.T.Helper()
-	r, err := n.job(cfg).Do(context.Background(), never(n.w.T))
-	require.NoError(n.w.T, err)
+	r, _ := n.fails(cfg, nil)
 	require.Equal(n.w.T, want, r.Status)
 	return r
+}
+
+// fails does, and requires that error without a run.
+func (n *process) fails(cfg once.Config, want error) (once.Result, error) {
+	n.w.T.Helper()
+	r, err := n.job(cfg).Do(context.Background(), never(n.w.T))
+	require.ErrorIs(n.w.T, err, want)
+	return r, err
+}
+
+// begins begins a run, which somebody else ends.
+func (n *process) begins(cfg once.Config) (*once.Run, once.Result) {
+	n.w.T.Helper()
+	run, r, err := n.job(cfg).Begin(context.Background())
+	require.NoError(n.w.T, err)
+	return run, r
 }
 
 // last is what is known of the runs.
@@ -159,11 +174,17 @@ func (w *world) locks() *qlock.Locks {
 
 // slow lets a script take a time to reach the server.
 func slow(script string, takes time.Duration) func(link.Command) link.Fate {
+	return on(script, link.Pass, func() { time.Sleep(takes) })
+}
+
+// on has something done before a script reaches the server, which then has a fate.
+func on(script string, fate link.Fate, do func()) func(link.Command) link.Fate {
 	return func(c link.Command) link.Fate {
-		if c.Name == script {
-			time.Sleep(takes)
+		if c.Name != script {
+			return link.Pass
 		}
-		return link.Pass
+		do()
+		return fate
 	}
 }
 

@@ -2,6 +2,7 @@ package once_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -54,13 +55,19 @@ func TestWhatConfigsAreRefused(t *testing.T) {
 		for _, cfg := range all {
 			err := cfg.Validate()
 			require.ErrorIs(t, err, berth.ErrInvalidConfig)
-			var refused *berth.ConfigError
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, field, refused.Field, "%+v", cfg)
+			requireField(t, field, err, cfg)
 		}
 	}
 	require.NoError(t, once.Config{Every: 8784 * hour, Offset: 8784*hour - ms, Attempts: 1_000_000}.Validate())
 	require.NoError(t, once.Config{Every: 20 * ms}.Validate())
+}
+
+// requireField fails unless an error is about a field.
+func requireField(t *testing.T, field string, err error, of any) {
+	t.Helper()
+	refused, ok := errors.AsType[*berth.ConfigError](err)
+	require.True(t, ok, "%v: %v", of, err)
+	require.Equal(t, field, refused.Field, "%+v", of)
 }
 
 func TestEachCallOfAJobThatCannotBeUsedSaysWhy(t *testing.T) {
@@ -90,9 +97,7 @@ func TestEachCallOfAJobThatCannotBeUsedSaysWhy(t *testing.T) {
 				if call == "Check" && (field == "node" || field == "name") {
 					continue // it is another node, and a name may be a stranger's
 				}
-				var refused *berth.ConfigError
-				require.ErrorAs(t, err, &refused, call)
-				require.Equal(t, field, refused.Field, call)
+				requireField(t, field, err, call)
 			}
 			require.ErrorIs(t, n.job(hourly).Run(t.Context(), nil), berth.ErrInvalidConfig, "nor without a function")
 			require.ErrorIs(t, testkit.Second(n.job(hourly).Do(t.Context(), nil)), berth.ErrInvalidConfig)
@@ -126,9 +131,7 @@ func TestAFiringStandsInTheMiddleOfItsPeriod(t *testing.T) {
 	for field, cfg := range map[string]once.Config{
 		"Every": once.Around(0, hour), "Offset": once.Around(hour, time.Microsecond),
 	} {
-		var refused *berth.ConfigError
-		require.ErrorAs(t, cfg.Validate(), &refused)
-		require.Equal(t, field, refused.Field)
+		requireField(t, field, cfg.Validate(), cfg)
 	}
 	require.Error(t, once.Around(-hour, 0).Validate())
 	require.Error(t, once.Around(time.Microsecond, 0).Validate())
@@ -139,8 +142,7 @@ func TestTheLockOfARunHasTheOptionsOfTheJob(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		lasts := once.Config{Every: hour, Lease: 3 * lease, MaxHold: 10 * time.Minute, Meta: map[string]string{"a": "b"}, Attrs: map[string]any{"c": 1}}
-		run, _, err := a.job(lasts).Begin(t.Context())
-		require.NoError(t, err)
+		run, _ := a.begins(lasts)
 		defer func() { _ = run.End(context.Background(), nil) }()
 		require.Equal(t, map[string]any{"c": 1}, a.Told(observe.Granted)[0].Attrs)
 		wait := b.start(t.Context(), once.Config{Every: hour, Wait: true, Priority: 3, WantAfter: time.Minute}, takes(0, nil))
@@ -191,17 +193,12 @@ func TestWhatIsKnownIsForgottenAtTheEndOfThePeriodAfterTheNext(t *testing.T) {
 		w.Until(5 * period)
 		require.Equal(t, once.Last{}, n.last())
 		require.Empty(t, slices.DeleteFunc(w.Keys(), func(key string) bool { return !strings.Contains(key, "once") }))
-	})
-}
 
-func TestWhatIsKnownIsNeverForgottenEarlierThanItWasToBe(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
 		n.ran(once.Config{Every: 24 * hour}, nil)
-		at := w.Int("PEXPIRETIME", record)
+		at := expires()
 		w.Until(2 * hour)
 		n.ran(hourly, nil)
-		require.Equal(t, at, w.Int("PEXPIRETIME", record))
+		require.Equal(t, at, expires(), "never earlier than it was to be")
 	})
 }
 
@@ -214,7 +211,7 @@ func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
 		require.Equal(t, first.Info, *last.Success)
 		require.Equal(t, last.Success, last.Run)
 		w.Until(hour)
-		call := a.start(t.Context(), hourly, takes(time.Minute, fmt.Errorf("%s\xff", strings.Repeat("é", 300))))
+		call := a.start(t.Context(), hourly, takes(time.Minute, fmt.Errorf("\xff%s", strings.Repeat("é", 300))))
 		last = b.last()
 		require.Equal(t, once.Begun, last.Run.Outcome)
 		require.Zero(t, last.Run.Took())
@@ -222,20 +219,15 @@ func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
 		call.Granted(hour + time.Minute)
 		last = b.last()
 		require.Equal(t, once.Failed, last.Run.Outcome)
-		require.Equal(t, strings.Repeat("é", 256), last.Run.Error)
+		require.Equal(t, strings.Repeat("é", 255), last.Run.Error, "neither what is no letter, nor half of one")
 		require.Equal(t, time.Minute, last.Run.Took())
 		require.Equal(t, w.Began.Add(hour).UTC(), last.Run.Begun)
-	})
-}
 
-func TestAnErrorAndALabelMayBeAnyBytes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
+		w.Until(2 * hour)
 		for _, text := range []string{"", " ", "7:x", "a b\nc", "1 2 3 4 5 6 7 8 done x 3:"} {
-			run, _, err := n.job(once.Config{Every: hour, Attempts: 100}).Begin(t.Context())
-			require.NoError(t, err)
+			run, _ := a.begins(once.Config{Every: hour, Attempts: 100})
 			require.NoError(t, run.End(t.Context(), fmt.Errorf("%s", text)))
-			require.Equal(t, text, n.last().Run.Error)
+			require.Equal(t, text, b.last().Run.Error, "it may be any bytes")
 		}
 	})
 }
@@ -247,18 +239,14 @@ func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
 			n := w.node()
 			var before map[string]string
 			meets := func(script string) {
-				n.OnCommand(func(c link.Command) link.Fate {
-					if c.Name == script {
-						w.Do(append([]string{"HSET", record}, strings.Fields(field)...)...)
-						before = w.kept()
-					}
-					return link.Pass
-				})
+				n.OnCommand(on(script, link.Pass, func() {
+					w.Do(append([]string{"HSET", record}, strings.Fields(field)...)...)
+					before = w.kept()
+				}))
 			}
 			n.ran(hourly, nil)
 			w.Until(hour)
-			run, _, err := n.job(hourly).Begin(t.Context())
-			require.NoError(t, err)
+			run, _ := n.begins(hourly)
 			old := w.kept()
 			meets("once_end")
 			requireLeft := func(err error) {
@@ -271,15 +259,13 @@ func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
 				require.Equal(t, before, w.kept())
 			}
 			requireLeft(run.End(t.Context(), nil))
-			_, err = n.job(hourly).Last(t.Context())
-			requireLeft(err)
+			requireLeft(testkit.Second(n.job(hourly).Last(t.Context())))
 
 			w.Do("HSET", record, "fmt", old["fmt"], "run", old["run"], "success", old["success"])
 			w.Until(2 * hour)
 			before = nil
 			meets("once_begin")
-			_, err = n.job(hourly).Do(t.Context(), never(t))
-			requireLeft(err)
+			requireLeft(testkit.Second(n.job(hourly).Do(t.Context(), never(t))))
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
@@ -77,6 +76,12 @@ func TestRelease(t *testing.T) {
 	held, waits := s.turns("gpu", "alpha", "beta", "gamma")
 	l := s.open("name?kind=sem&name=gpu")
 	l.asks(linked(holders+" tr", "alpha", "Release"), `Release claim "`+held.ID()+`" of semaphore "gpu" by force`)
+	require.NoError(t, l.Eval(l.step(), `document.querySelector("form.act").noValidate = true`, nil))
+	l.clicks("form.act button.do")
+	l.shows(".notice.bad", "say why")
+	l.right(answered(http.StatusBadRequest))
+	require.NoError(t, held.Renew(s.Within(patience)), "nothing is done without a reason")
+	require.Empty(t, s.told())
 	l.confirms("it hangs <b>", "")
 	l.shows(holders, "beta")
 	l.shows(".notice.good", "the claim is released")
@@ -245,21 +250,6 @@ func TestActingWithoutAMouseAndWithoutScripts(t *testing.T) {
 	l.presses(kb.Enter)
 	l.until(`document.querySelector(".notice.good")`)
 	require.NoError(t, waits[0].Wait(s).Err())
-}
-
-// A reason is asked for.
-func TestNothingIsDoneWithoutAReason(t *testing.T) {
-	s := acting(t)
-	held, _ := s.turns("gpu", "alpha", "beta")
-	l := s.open("name?kind=sem&name=gpu")
-	l.asks(linked(holders+" tr", "alpha", "Release"), "Release claim")
-	require.NoError(t, l.Eval(l.step(), `document.querySelector("form.act").noValidate = true`, nil))
-	l.clicks("form.act button.do")
-	l.shows(".notice.bad", "say why")
-	require.NoError(t, l.Do(l.step(), chromedp.Navigate(l.base+"name?kind=sem&name=gpu")))
-	l.shows(holders, "alpha")
-	require.NoError(t, held.Err())
-	require.Empty(t, s.told())
 }
 
 // poolOperator reads what only pools have.

@@ -17,7 +17,8 @@ const (
 	names   = `[data-live="names"]`
 )
 
-// A hold is released, and the page that is open shows who has it now; nobody loads it again.
+// A hold is released, and the page that is open shows who has it now; nobody loads it again. What a person has reached with
+// the keyboard stays where it is meanwhile.
 func TestAHandOffAppears(t *testing.T) {
 	s := newStage(t, console.Config{})
 	held, waits := s.turns("gpu", "alpha", "beta", "gamma")
@@ -26,9 +27,12 @@ func TestAHandOffAppears(t *testing.T) {
 	l.shows(line, "beta")
 	l.shows(line, "gamma")
 	loads := l.Loads()
+	const focus = `[...document.querySelectorAll('[data-live="line"] a')].find(a => a.textContent == "gamma")`
+	require.NoError(t, l.Eval(l.step(), focus+`.focus()`, nil))
 
 	require.NoError(t, held.Release(s.Within(patience)))
 	l.shows(holders, "beta")
+	require.True(t, is[bool](l, `document.activeElement == `+focus))
 	l.hides(holders, "alpha")
 	l.hides(line, "beta has waited")
 	l.shows(line, "gamma")
@@ -79,19 +83,6 @@ func TestTheOverviewMoves(t *testing.T) {
 	l.shows(names, "beta")
 	require.Equal(t, loads, l.Loads())
 	l.right()
-}
-
-// What a person has reached with the keyboard stays where it is while the page moves.
-func TestTheFocusStays(t *testing.T) {
-	s := newStage(t, console.Config{})
-	held, waits := s.turns("gpu", "alpha", "beta", "gamma")
-	l := s.open("name?kind=sem&name=gpu")
-	const focus = `[...document.querySelectorAll('[data-live="line"] a')].find(a => a.textContent == "gamma")`
-	require.NoError(t, l.Eval(l.step(), focus+`.focus()`, nil))
-	require.NoError(t, held.Release(s.Within(patience)))
-	l.shows(holders, "beta")
-	require.True(t, is[bool](l, `document.activeElement == `+focus))
-	require.NoError(t, waits[0].Wait(s).Err())
 }
 
 // As many pages are live as may be; one more says so, and shows how things stand all the same.

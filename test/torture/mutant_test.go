@@ -219,14 +219,10 @@ func brief(j *job.Job) { j.Life, j.HoldMax, j.Goroutines = 600, 10, 30 }
 var mutants = slices.Concat(commonMutants, laneMutants, pauseMutants, wantMutants, passingMutants, drainMutants)
 
 var commonMutants = []mutant{
-	{
-		name: "nothing that frees grants to the first in line", scene: calm, rules: []string{checker.Stuck},
-		broke: []change{{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}, noFastHandOff},
-	},
-	{
-		name: "a release does not grant to the first in line", scene: calm, rules: []string{checker.HandOff},
-		broke: []change{{"scripts/line/release.lua", "handoff(at, st, budget, head_left)", "handoff(at, st, { left = 0 }, head_left)"}, noFastHandOff},
-	},
+	breaks("nothing that frees grants to the first in line", calm, []string{checker.Stuck}, noFastHandOff,
+		change{"scripts/line/handoff.lua", "while st.waiting > 0 and budget.left > 0 do", "while false do"}),
+	breaks("a release does not grant to the first in line", calm, []string{checker.HandOff}, noFastHandOff,
+		change{"scripts/line/release.lua", "handoff(at, st, budget, head_left)", "handoff(at, st, { left = 0 }, head_left)"}),
 	{
 		name: "deadlines go by the process's clock, which is behind", scene: calm, skew: []int{0, -700, -1400},
 		rules: []string{checker.Capacity}, broke: processClock,
@@ -275,15 +271,11 @@ var commonMutants = []mutant{
 		change{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n  weight = 1\n"},
 		change{"scripts/fast/release.lua", "used - weight", "used - 1"},
 		change{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"}),
-	{
-		name: "a resource is given to two", scene: calm, rules: []string{checker.Capacity},
-		broke: []change{
-			{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-			{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-			{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
-			{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}, // else it is in the list twice
-		},
-	},
+	breaks("a resource is given to two", calm, []string{checker.Capacity},
+		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
+		change{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
+		change{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}), // else it is in the list twice
 	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
 		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
 		"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
@@ -322,17 +314,13 @@ var commonMutants = []mutant{
 	}),
 	breaks("a name that becomes fat loses its hold", sparse, []string{checker.Capacity, checker.Unharmed},
 		change{"scripts/state/fatten.lua", "  local hold, anew = st.thin, ", "  st.used, st.due = 0, 0\n  local hold, anew = nil, "}),
-	{
-		name: "a name that becomes thin forgets that its fence is in the future", scene: slower, rules: []string{checker.Fence},
-		broke: []change{
-			{
-				"scripts/state/slim.lua", "st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - values_recent or st.fence >= at.us then",
-				"st.rev > at.ms - values_recent then",
-			},
-			{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
-			{"scripts/fast/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"},
+	breaks("a name that becomes thin forgets that its fence is in the future", slower, []string{checker.Fence},
+		change{
+			"scripts/state/slim.lua", "st.busy > calm and st.busy <= at.ms or st.ticket > calm or st.rev > at.ms - values_recent or st.fence >= at.us then",
+			"st.rev > at.ms - values_recent then",
 		},
-	},
+		change{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
+		change{"scripts/fast/release.lua", "now - busy >= 10000 and now - ticket >= 10000", "true"}),
 	breaks("a patrol drops the living", crowded, []string{checker.Unharmed},
 		change{"scripts/line/dead.lua", "if claim and not (heard and heard + wait > ms) then", "if claim then"}),
 	breaks("a Random claim is drawn a place among those of a higher priority", drawn, []string{checker.Order}, change{
@@ -351,16 +339,14 @@ const margin = "\treturn 2*time.Millisecond + lease/100\n"
 
 // processClock has every script go by the clock of the process that calls it: its
 // seconds and microseconds are the last two arguments of each call. See ownTime.
-var processClock = []change{
-	{
-		"pkg/scriptkit/runner.go", "\tclient, keys := c.runner.client, int64(len(c.keys))\n",
-		`	client, keys := c.runner.client, int64(len(c.keys))
+var processClock = []change{{
+	"pkg/scriptkit/runner.go", "\tclient, keys := c.runner.client, int64(len(c.keys))\n",
+	`	client, keys := c.runner.client, int64(len(c.keys))
 	if broken {
 		args = append(args[:len(args):len(args)], ownClock()...)
 	}
 `,
-	},
-}
+}}
 
 // What several mutants put into scripts.
 const (

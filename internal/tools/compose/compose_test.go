@@ -32,7 +32,7 @@ func TestIncludesComeFromAnyFolder(t *testing.T) {
 
 func TestAScriptHasTheDefinitionsThatItNeeds(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		name, body string
 		want       string // the definitions
 	}{
@@ -42,12 +42,9 @@ func TestAScriptHasTheDefinitionsThatItNeeds(t *testing.T) {
 		{"a function that names itself", "--- @include \"lib/f\"\nagain()", "again"},
 		{"what another file names", "--- @include \"lib/f\"\n--- @include \"lib/g\"\nlocal x = g", "one two g"},
 		{"no names of its own", "--- @include \"lib/f\"\nlocal function x(two) local three = one return two, three end", "one"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			source := sent(t, tt.body,
-				"lib/f.lua", `-- f.
+	} {
+		source := sent(t, tt.body,
+			"lib/f.lua", `-- f.
 local one = {}
 local two = {}
 local function three() return one end
@@ -55,15 +52,14 @@ local function again() return again() end
 `, "lib/g.lua", `-- g.
 local g = { one, two }
 `)
-			var defined []string
-			for line := range strings.Lines(source) {
-				if rest, ok := strings.CutPrefix(line, "local "); ok && !strings.Contains(line, " x") {
-					name := strings.Fields(strings.TrimPrefix(rest, "function "))[0]
-					defined = append(defined, strings.TrimSuffix(name, "()"))
-				}
+		var defined []string
+		for line := range strings.Lines(source) {
+			if rest, ok := strings.CutPrefix(line, "local "); ok && !strings.Contains(line, " x") {
+				name := strings.Fields(strings.TrimPrefix(rest, "function "))[0]
+				defined = append(defined, strings.TrimSuffix(name, "()"))
 			}
-			require.Equal(t, tt.want, strings.Join(defined, " "))
-		})
+		}
+		require.Equal(t, tt.want, strings.Join(defined, " "), tt.name)
 	}
 }
 
@@ -104,10 +100,20 @@ func noDefinition(line int, text string) string {
 	return fmt.Sprintf("line %d: %q is no definition: besides comments and includes, a file in a folder holds only local function name(...) ... end and local name = value", line, text)
 }
 
+// requireProblem fails unless an error is the one that is wanted, "" for none.
+func requireProblem(t *testing.T, want string, err error, name string) {
+	t.Helper()
+	if want == "" {
+		require.NoError(t, err, name)
+		return
+	}
+	require.EqualError(t, err, want, name)
+}
+
 func TestDefinitions(t *testing.T) {
 	t.Parallel()
 	const f = "local function f() end\n"
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text string
 		want       string // "" for a file that is right
 	}{
@@ -152,21 +158,13 @@ func TestDefinitions(t *testing.T) {
 		{"an include in a function", "local function g()\n--- @include \"lib/g\"\nend", "line 2: the definition of g cannot be read up to its end"},
 		{"no comment", "", "the file does not begin with a comment"},
 		{"no definition", "--- @include \"lib/g\"", "the file defines nothing"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			text := "-- f.\n" + tt.text
-			if tt.name == "no comment" {
-				text = "local f = 1 -- f."
-			}
-			err := (&source{path: "lib/f.lua"}).read(text)
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, tt.want)
-		})
+	} {
+		text := "-- f.\n" + tt.text
+		if tt.name == "no comment" {
+			text = "local f = 1 -- f."
+		}
+		err := (&source{path: "lib/f.lua"}).read(text)
+		requireProblem(t, tt.want, err, tt.name)
 	}
 }
 
@@ -185,11 +183,10 @@ func TestComposeRefuses(t *testing.T) {
 		}
 		return lines.String()
 	}
-	tests := []struct {
-		name     string
-		body     string
-		included []string
-		want     string // "" for a script that is right
+	for _, tt := range []struct {
+		name, body string
+		included   []string
+		want       string // "" for a script that is right
 	}{
 		{"a name of two files", include("lib/f", "lib/g") + "f()", []string{"lib/f.lua", f, "lib/g.lua", g + "local f = 1"}, "f is defined twice, in lib/f.lua and in lib/g.lua"},
 		{"a name of two files that nobody uses", include("lib/f", "lib/g") + "f(g)", []string{"lib/f.lua", f + "local x = 1", "lib/g.lua", g + "local x = 1"}, "x is defined twice, in lib/f.lua and in lib/g.lua"},
@@ -229,18 +226,13 @@ func TestComposeRefuses(t *testing.T) {
 		{"another name where its name is declared", include("lib/f") + "y(function(f) x(f) end)", []string{"lib/f.lua", f + "local x = f"}, "a.lua declares f, and names x, which is another name for it in lib/f.lua"},
 		{"another name behind where its name is declared", include("lib/f") + "local f = 1\n" + include("lib/g") + "y(x, g)", []string{"lib/f.lua", f + "local x = f", "lib/g.lua", g}, "a.lua declares f, and names x, which is another name for it in lib/f.lua"},
 		{"another name before where its name is declared", include("lib/f") + "x()\n" + include("lib/g") + "local f = g", []string{"lib/f.lua", f + "local x = f", "lib/g.lua", g}, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			all := files(append([]string{"a.lua", okScript("a", tt.body)}, tt.included...)...)
-			_, err := Parse(all)
-			if tt.want == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.EqualError(t, err, "compose: a.lua: "+tt.want)
-		})
+	} {
+		all := files(append([]string{"a.lua", okScript("a", tt.body)}, tt.included...)...)
+		_, err := Parse(all)
+		if tt.want != "" {
+			tt.want = "compose: a.lua: " + tt.want
+		}
+		requireProblem(t, tt.want, err, tt.name)
 	}
 }
 

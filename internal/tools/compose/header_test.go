@@ -47,7 +47,7 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 swept
 func TestParseHeaderRefuses(t *testing.T) {
 	t.Parallel()
 	const rest = "RETURNS {\"ok\"}\nREPLAY yes\nCOST O(1)\n"
-	tests := []struct{ name, comment, want string }{
+	for _, tt := range []struct{ name, comment, want string }{
 		{"no header", "-- s: x", "does not begin with a header"},
 		{"an empty header", "--[[\n\n]]", "the header is empty"},
 		{"another script's name", "--[[\nr: x\n" + rest + "]]", `"s: what it does"`},
@@ -76,13 +76,9 @@ func TestParseHeaderRefuses(t *testing.T) {
 		{"a status without quotes", "--[[\ns: x\n" + strings.Replace(rest, `{"ok"}`, `{ok}`, 1) + "]]", `instead of {"status"`},
 		{"a field that is no word", "--[[\ns: x\n" + strings.Replace(rest, `{"ok"}`, `{"ok", int(x)}`, 1) + "]]", `instead of {"status"`},
 		{"nothing repeated", "--[[\ns: x\n" + strings.Replace(rest, `{"ok"}`, `{"ok", ...}`, 1) + "]]", "repeats nothing"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := parseHeader("s", tt.comment)
-			require.ErrorContains(t, err, tt.want)
-		})
+	} {
+		_, err := parseHeader("s", tt.comment)
+		require.ErrorContains(t, err, tt.want, tt.name)
 	}
 }
 
@@ -93,7 +89,7 @@ func TestBodyIsHeldToItsHeader(t *testing.T) {
 		args  = "ARGV[1] x  ARGV[2] y"
 		group = "ARGV[1] x\nARGV[2...] x2: p, q"
 	)
-	tests := []struct {
+	for _, tt := range []struct {
 		name, params, body string
 		want               []string // none: the body is right
 	}{
@@ -129,19 +125,15 @@ func TestBodyIsHeldToItsHeader(t *testing.T) {
 		{"a group missing", group, `f(ARGV[1])`, []string{"does not use the group from ARGV[2] on"}},
 		{"a group read once", group, `f(ARGV[1], ARGV[2], ARGV[3])`, []string{"does not use the group from ARGV[2] on"}},
 		{"an arg missing before the group", group, `f(ARGV[i])`, []string{"does not use ARGV[1] (x)"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			expectProblems(t, tt.params+"\nRETURNS {\"ok\"}", tt.body+"\nreturn {\"ok\"}", tt.want)
-		})
+	} {
+		expectProblems(t, tt.name, tt.params+"\nRETURNS {\"ok\"}", tt.body+"\nreturn {\"ok\"}", tt.want)
 	}
 }
 
 func TestStatusesAreThoseOfReturns(t *testing.T) {
 	t.Parallel()
 	const two = `RETURNS {"a", x} | {"b"}`
-	tests := []struct {
+	for _, tt := range []struct {
 		name, returns, body string
 		want                []string
 	}{
@@ -164,12 +156,8 @@ func TestStatusesAreThoseOfReturns(t *testing.T) {
 		{"a status missing in the body", two, `return {"a", x} -- {"b"}`, []string{`RETURNS has "b", which the body does not return`}},
 		{"a status missing in RETURNS", `RETURNS {"a"}`, `if x then return {"c"} end return {"a"}`, []string{`the body returns "c", which RETURNS does not have`}},
 		{"both", two, `if x then return {"c"} end return {"a"}`, []string{`RETURNS has "b"`, `returns "c"`}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			expectProblems(t, tt.returns, tt.body, tt.want)
-		})
+	} {
+		expectProblems(t, tt.name, tt.returns, tt.body, tt.want)
 	}
 }
 
@@ -219,13 +207,13 @@ func TestCommandsMustBeWrittenOut(t *testing.T) {
 }
 
 // expectProblems parses a script and wants all of the given problems, or none.
-func expectProblems(t *testing.T, header, body string, want []string) {
+func expectProblems(t *testing.T, name, header, body string, want []string) {
 	t.Helper()
 	_, err := Parse(files("s.lua", "--[[\ns: x.\n"+header+"\nREPLAY yes    COST O(1)\n]]\n"+body))
 	if len(want) == 0 {
-		require.NoError(t, err)
+		require.NoError(t, err, name)
 	}
 	for _, w := range want {
-		require.ErrorContains(t, err, w)
+		require.ErrorContains(t, err, w, name)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 func TestLexTellsCodeFromStringsAndComments(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		name, src string
 		want      []string // without comments
 	}{
@@ -23,14 +23,10 @@ func TestLexTellsCodeFromStringsAndComments(t *testing.T) {
 		{"a long comment", "a --[[ b\n]] c --[==[ ]] ]==] d", []string{"a", "c", "d"}},
 		{"a comment that only looks long", "--[ a\nb --[=x\nc", []string{"b", "c"}},
 		{"an index is no long string", "a[b[1]]", []string{"a", "[", "b", "[", "1", "]", "]"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			tokens, err := lex(tt.src)
-			require.NoError(t, err)
-			require.Equal(t, tt.want, code(tokens))
-		})
+	} {
+		tokens, err := lex(tt.src)
+		require.NoError(t, err, tt.name)
+		require.Equal(t, tt.want, code(tokens), tt.name)
 	}
 }
 

@@ -34,43 +34,24 @@ func okScript(name, body string) string {
 
 func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
 	t.Parallel()
-	all, err := Parse(files(
-		"a.lua", okScript("a", "--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = two() or three()"),
-		"lib/one.lua", "-- one.\nlocal function one() end\n",
-		"lib/two.lua", "--- @include \"lib/one\"\n-- two.\nlocal function two() one() end\n",
-		"lib/three.lua", "--- @include \"lib/one\"\n-- three.\nlocal function three() one() end\n",
-	))
-	require.NoError(t, err)
-	s := all[0]
-	require.Equal(t, strings.Join([]string{
-		"local function one() end",
-		"local function two() one() end",
-		"local function three() one() end",
-		"local x = two() or three()",
-		`return {"ok"}`,
-		"",
-	}, "\n"), s.Source())
-	sum := sha1.Sum([]byte(s.Source()))
-	require.Equal(t, hex.EncodeToString(sum[:]), s.SHA)
-}
-
-// What stands behind a return is not even defined where the script ends there.
-func TestParseLeavesAnIncludeWhereItStands(t *testing.T) {
-	t.Parallel()
-	all, err := Parse(files(
-		"a.lua", okScript("a", "--- @include \"lib/one\"\nif one() then return {\"ok\"} end\n--- @include \"lib/two\"\ntwo()"),
-		"lib/one.lua", "-- one.\nlocal function one() end\n",
-		"lib/two.lua", "--- @include \"lib/one\"\n-- two.\nlocal function two() one() end\n",
-	))
-	require.NoError(t, err)
-	require.Equal(t, strings.Join([]string{
-		"local function one() end",
-		`if one() then return {"ok"} end`,
-		"local function two() one() end",
-		"two()",
-		`return {"ok"}`,
-		"",
-	}, "\n"), all[0].Source())
+	const one, two = "local function one() end\n", "local function two() one() end\n"
+	for body, want := range map[string]string{
+		"--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = two() or three()": one + two +
+			"local function three() one() end\nlocal x = two() or three()\n",
+		// What stands behind a return is not even defined where the script ends there.
+		"--- @include \"lib/one\"\nif one() then return {\"ok\"} end\n--- @include \"lib/two\"\ntwo()": one +
+			"if one() then return {\"ok\"} end\n" + two + "two()\n",
+	} {
+		all, err := Parse(files(
+			"a.lua", okScript("a", body), "lib/one.lua", "-- one.\n"+one,
+			"lib/two.lua", "--- @include \"lib/one\"\n-- two.\n"+two,
+			"lib/three.lua", "--- @include \"lib/one\"\n-- three.\nlocal function three() one() end\n",
+		))
+		require.NoError(t, err)
+		require.Equal(t, want+"return {\"ok\"}\n", all[0].Source())
+		sum := sha1.Sum([]byte(all[0].Source()))
+		require.Equal(t, hex.EncodeToString(sum[:]), all[0].SHA)
+	}
 }
 
 func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
@@ -84,7 +65,7 @@ func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		files []string
 		want  string
@@ -111,13 +92,9 @@ func TestParseRefuses(t *testing.T) {
 		{"an include in a block", []string{"a.lua", okScript("a", "if x then\n--- @include \"lib/f\"\nend")}, "a.lua: line 7: an include must not stand in a block"},
 		{"an include in a statement", []string{"a.lua", okScript("a", "for i = 1, 2\n--- @include \"lib/f\"\ndo end")}, "a.lua: line 7: an include must not stand in a block"},
 		{"an include with something behind it", []string{"a.lua", okScript("a", `--- @include "lib/f" please`)}, "a.lua: line 6: an include is written"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := Parse(files(tt.files...))
-			require.ErrorContains(t, err, tt.want)
-		})
+	} {
+		_, err := Parse(files(tt.files...))
+		require.ErrorContains(t, err, tt.want, tt.name)
 	}
 }
 

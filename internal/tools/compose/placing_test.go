@@ -53,189 +53,160 @@ func TestDefinitionsStandWhereTheyAreNeeded(t *testing.T) {
 	t.Parallel()
 	const include = "--- @include \"lib/f\"\n"
 	tests := map[string]struct {
-		body, f string // of the script, and of the file that it includes as include
-		want    string // the composed script, without its last line
-		reply   string // of ok
+		body, reply string // of the script, behind an include of f; of ok
+		f           string // the file
+		want        string // the composed script, without its last line
 	}{
 		"a literal stands in the place of its name": {
-			include + "local y, z = 'x'..n, {n = n, m}\nlocal function f(n) do return n end end\nok = {t, y, z.n + f(1), z[1]}",
+			"local y, z = 'x'..n, {n = n, m}\nlocal function f(n) do return n end end\nok = {t, y, z.n + f(1), z[1]}", "ab x3 4 4",
 			"local n = 1 + 2\nlocal m = #'four'\nlocal t = 'a' ..\n 'b'",
 			"local y, z = 'x'..(1 + 2), {n = (1 + 2), (#'four')}\nlocal function f(n) do return n end end\nok = {('a' ..\n 'b'), y, z.n + f(1), z[1]}\n",
-			"ab x3 4 4",
 		},
 		"another name stands for its first one": {
-			include + "ok = {c(), d(1)}",
+			"ok = {c(), d(1)}", "a 1",
 			"local function a() do return 'a' end end\nlocal b = a\nlocal c = b\nlocal d = tostring",
 			"local function a() do return 'a' end end\nok = {a(), tostring(1)}\n",
-			"a 1",
 		},
 		"a function stands in the only one that needs it": {
-			include + "ok = {c()}",
+			"ok = {c()}", "a",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c()\n  return b()\nend",
 			"local function c()\nlocal function b()\nlocal function a() do return 'a' end end\n do return a() end end\n  return b()\nend\nok = {c()}\n",
-			"a",
 		},
 		"a function stands in the one that has in it all that need it": {
-			include + "ok = {d()}",
+			"ok = {d()}", "aa",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nlocal function d() do return b() .. c() end end",
 			"local function d()\nlocal function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\n do return b() .. c() end end\nok = {d()}\n",
-			"aa",
 		},
 		"a function stands outside of functions that have no other in common": {
-			include + "ok = {b(), c()}",
+			"ok = {b(), c()}", "a a",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return a() end end\nok = {b(), c()}\n",
-			"a a",
 		},
 		"a function that names itself": {
-			include + "ok = {b(3)}",
+			"ok = {b(3)}", "321211",
 			"local function a(n) do return n > 0 and n .. a(n - 1) or '' end end\nlocal function b(n) do return n > 0 and a(n) .. b(n - 1) or '' end end",
 			"local function b(n)\nlocal function a(n) do return n > 0 and n .. a(n - 1) or '' end end\n do return n > 0 and a(n) .. b(n - 1) or '' end end\nok = {b(3)}\n",
-			"321211",
 		},
 		"a table is made once, and what it needs with it": {
-			include + "ok = {c(), c()}",
+			"ok = {c(), c()}", "a1 a2",
 			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end",
 			"local function a() do return 'a' end end\nlocal b = {n = 0, a = a}\nlocal function c() b.n = b.n + 1 do return b.a() .. b.n end end\nok = {c(), c()}\n",
-			"a1 a2",
 		},
 		"a function that is a value is made once, and so is what is said of the script's arguments": {
-			include + "ok = {b('x'), a()}",
+			"ok = {b('x'), a()}", "acx a",
 			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end",
 			"local a = function() do return 'a' end end\nlocal c = (...) or 'c'\nlocal function b(...) do return a() .. c .. (...) end end\nok = {b('x'), a()}\n",
-			"acx a",
 		},
 		"what no part before needs stands before the part that needs it": {
-			include + "local y = b()\n--- @include \"lib/none\"\nok = {y, c(), none}",
+			"local y = b()\n--- @include \"lib/none\"\nok = {y, c(), none}", "ab ac 0",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal y = b()\nlocal function c() do return a() .. 'c' end end\nok = {y, c(), (0)}\n",
-			"ab ac 0",
 		},
 		"a parameter has the name of what is needed": {
-			include + "ok = {c('x')}",
+			"ok = {c('x')}", "ax",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c(a) do return b() .. a end end",
 			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function c(a) do return b() .. a end end\nok = {c('x')}\n",
-			"ax",
 		},
 		"a parameter has the name of what another function provides": {
-			include + "ok = {d('x')}",
+			"ok = {d('x')}", "ax",
 			"local function a() do return 'a' end end\nlocal function b() do return a() end end\nlocal function c() do return b() end end\nlocal function d(a) do return c() .. a end end",
 			"local function b()\nlocal function a() do return 'a' end end\n do return a() end end\nlocal function d(a)\nlocal function c() do return b() end end\n do return c() .. a end end\nok = {d('x')}\n",
-			"ax",
 		},
 		"a parameter has the name of what Lua provides": {
-			include + "ok = {b('x')}",
+			"ok = {b('x')}", "12x",
 			"local function a(x) do return tostring(x) end end\nlocal c = tostring\nlocal function d(x) do return c(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end",
 			"local function a(x) do return tostring(x) end end\nlocal function d(x) do return tostring(x) end end\nlocal function b(tostring) do return a(1) .. d(2) .. tostring end end\nok = {b('x')}\n",
-			"12x",
 		},
 		"what cannot stand in a function stands in the next one outside": {
-			include + "ok = {d()}",
+			"ok = {d()}", "zbxz",
 			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function b() do return a() .. 'b' end end\nlocal function c(z) do return b() .. z end end\nlocal function d() do return c('x') .. z() end end",
 			"local function d()\nlocal function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z)\nlocal function b() do return a() .. 'b' end end\n do return b() .. z end end\n do return c('x') .. z() end end\nok = {d()}\n",
-			"zbxz",
 		},
 		"what cannot stand in two functions stands outside of both": {
-			include + "ok = {d('y')}",
+			"ok = {d('y')}", "zxy",
 			"local function z() do return 'z' end end\nlocal function a() do return z() end end\nlocal function c(z) do return a() .. z end end\nlocal function d(z) do return c('x') .. z end end",
 			"local function a()\nlocal function z() do return 'z' end end\n do return z() end end\nlocal function d(z)\nlocal function c(z) do return a() .. z end end\n do return c('x') .. z end end\nok = {d('y')}\n",
-			"zxy",
 		},
 		"a local variable of a function that needs what has its name": {
-			include + "ok = {b()}",
+			"ok = {b()}", "a",
 			"local function a() do return 'a' end end\nlocal function b() local a = a() do return a end end",
 			"local function b()\nlocal function a() do return 'a' end end\n local a = a() do return a end end\nok = {b()}\n",
-			"a",
 		},
 		"a local variable of the script has the name of what a later part needs": {
-			include + "local a = a()\n--- @include \"lib/none\"\nok = {a, b(), none}",
+			"local a = a()\n--- @include \"lib/none\"\nok = {a, b(), none}", "a ab 0",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal a = a()\nok = {a, b(), (0)}\n",
-			"a ab 0",
 		},
 		"a local variable of the script has the name of what a function in another one needs": {
-			include + "local a = 1\n--- @include \"lib/none\"\nok = {a, c(), none}",
+			"local a = 1\n--- @include \"lib/none\"\nok = {a, c(), none}", "1 ab 0",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return b() end end",
 			"local function b()\nlocal function a() do return 'a' end end\n do return a() .. 'b' end end\nlocal a = 1\nlocal function c() do return b() end end\nok = {a, c(), (0)}\n",
-			"1 ab 0",
 		},
 		"what one branch needs stands there, and what two need before the if": {
-			include + "ok = {d(1), d(2), d(3)}",
+			"ok = {d(1), d(2), d(3)}", "ab ac d",
 			"local function a() do return 'a' end end\nlocal function b() do return a() .. 'b' end end\nlocal function c() do return a() .. 'c' end end\nlocal function d(n) local s = 'd' if n == 1 then s = b() elseif n == 2 then s = c() else do return s end end do return s end end",
 			"local function d(n) local s = 'd'\nlocal function a() do return 'a' end end\n if n == 1 then\nlocal function b() do return a() .. 'b' end end\n s = b() elseif n == 2 then\nlocal function c() do return a() .. 'c' end end\n s = c() else do return s end end do return s end end\nok = {d(1), d(2), d(3)}\n",
-			"ab ac d",
 		},
 		"what stands behind a return is not made before it": {
-			include + "if not n then\n  return {'ok', 'b'}\nend\nok = {a()}",
+			"if not n then\n  return {'ok', 'b'}\nend\nok = {a()}", "b",
 			"local n = nil\nlocal function a() do return 'a' end end",
 			"if not (nil) then\n  return {'ok', 'b'}\nend\nlocal function a() do return 'a' end end\nok = {a()}\n",
-			"b",
 		},
 		"a condition needs what stands before the whole if, and a branch in it what stands in it": {
-			include + "ok = {d(1), d(2)}",
+			"ok = {d(1), d(2)}", "b d",
 			"local function a(n) do return n == 2 end end\nlocal function b() do return 'b' end end\nlocal function d(n) if n == 1 then if n then do return b() end end elseif a(n) then do return 'd' end end end",
 			"local function d(n)\nlocal function a(n) do return n == 2 end end\n if n == 1 then if n then\nlocal function b() do return 'b' end end\n do return b() end end elseif a(n) then do return 'd' end end end\nok = {d(1), d(2)}\n",
-			"b d",
 		},
 		"what may run more than once has it made before": {
-			include + "ok = {d()}",
+			"ok = {d()}", "aab",
 			"local function a() do return 'a' end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\nlocal function d() local s = '' for _ = 1, 2 do if s then s = s .. a() end end repeat s = s .. b() until c() do return s end end",
 			"local function d() local s = ''\nlocal function a() do return 'a' end end\n for _ = 1, 2 do if s then s = s .. a() end end\nlocal function b() do return 'b' end end\nlocal function c() do return 'c' end end\n repeat s = s .. b() until c() do return s end end\nok = {d()}\n",
-			"aab",
 		},
 		"a function that is a value may be called more than once": {
-			include + "local f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}",
+			"local f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}", "a a",
 			"local function a() do return 'a' end end",
 			"local function a() do return 'a' end end\nlocal f = function(n) if n then do return a() end end end\nok = {f(1), f(2)}\n",
-			"a a",
 		},
 		"a formula stands in the place of a call": {
-			include + "local x = 'x'\nok = {b(x .. 'y'), c(x, 1), d(x)}",
+			"local x = 'x'\nok = {b(x .. 'y'), c(x, 1), d(x)}", "xy x4 xx",
 			"local n = 3\nlocal function a(s) return string.format('%s', s) end\nlocal b = a\nlocal function c(s, m) return s .. m + n end\nlocal function d(s) return a(s) .. s end",
 			"local x = 'x'\nok = {(string.format('%s', (x .. 'y'))), ((x) .. (1) + (3)), ((string.format('%s', ((x)))) .. (x))}\n",
-			"xy x4 xx",
 		},
 		"a number that is known is written down": {
-			include + "local x = 3\nok = {b(), a(x), a(2 - 3 * (n + 1)), a(1.5), a(m * 4), a(n / 2), a(0x10), c(1)}",
+			"local x = 3\nok = {b(), a(x), a(2 - 3 * (n + 1)), a(1.5), a(m * 4), a(n / 2), a(0x10), c(1)}", "19 3 -13 1 36028797018963968 2 16 1,",
 			"local n = 2 + 2\nlocal m = 9007199254740992\nlocal function a(n) return string.format('%d', n) end\nlocal function b() return string.format(\"%d\", n * 5 - 1) end\nlocal function c(n) return string.format('%d,', n) end",
 			"local x = 3\nok = {(\"19\"), (string.format('%d', (x))), (\"-13\"), (string.format('%d', (1.5))), (string.format('%d', ((9007199254740992) * 4))), (string.format('%d', ((2 + 2) / 2))), (string.format('%d', (0x10))), (string.format('%d,', (1)))}\n",
-			"19 3 -13 1 36028797018963968 2 16 1,",
 		},
 		"what an argument does is done once, and before the rest": {
-			include + "local x = 'x'\nlocal function f() x = x .. 'y' return x end\nok = {a(f()), b(f()), c(x, f()), d(f())}",
+			"local x = 'x'\nlocal function f() x = x .. 'y' return x end\nok = {a(f()), b(f()), c(x, f()), d(f())}", "xya xyyxyy xyyxyyy d",
 			"local function a(s) return s .. 'a' end\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end",
 			"local x = 'x'\nlocal function b(s) return s .. s end\nlocal function c(s, t) return s .. t end\nlocal function d(s) return s and 'd' end\nlocal function f() x = x .. 'y' return x end\nok = {((f()) .. 'a'), b(f()), c(x, f()), d(f())}\n",
-			"xya xyyxyy xyyxyyy d",
 		},
 		"a call that is a statement, one with other arguments, and a function that is no call": {
-			include + "a('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}",
+			"a('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}", "xa true x",
 			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end",
 			"local function a(s) return s .. 'a' end\nlocal function b(s) return s end\na('x')\nok = {a('x', 'y'), tostring(a ~= nil), b('x')}\n",
-			"xa true x",
 		},
 		"a parameter may have changed before it is used": {
-			include + "local x = 1\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}",
+			"local x = 1\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}", "3",
 			"local function a(n) return (n) end",
 			"local x = 1\nlocal function a(n) return (n) end\nlocal function f() x = x + 1 return x end\nok = {tostring(a(x) + f())}\n",
-			"3",
 		},
 		"what a formula names means something else where the call stands": {
-			include + "local string = 'x'\nok = {a(string)}",
+			"local string = 'x'\nok = {a(string)}", "x",
 			"local function a(s) return string.format('%s', s) end",
 			"local function a(s) return string.format('%s', s) end\nlocal string = 'x'\nok = {a(string)}\n",
-			"x",
 		},
 		"a function of which only is asked whether there is one": {
-			include + "if a then\n  ok = {a and b and b('x') or 'y', c and 'c' or 'd'}\nend",
+			"if a then\n  ok = {a and b and b('x') or 'y', c and 'c' or 'd'}\nend", "a d",
 			"local function a() do return 'a' end end\nlocal b = a\nlocal c = false",
 			"if (true) then\nlocal function a() do return 'a' end end\n  ok = {(true) and (true) and a('x') or 'y', (false) and 'c' or 'd'}\nend\n",
-			"a d",
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body, reply := "local ok\n"+tt.body, "\nreturn {\"ok\", table.concat(ok, ' ')}\n"
+			body, reply := "local ok\n"+include+tt.body, "\nreturn {\"ok\", table.concat(ok, ' ')}\n"
 			all := files("a.lua", strings.TrimSuffix(okScript("a", body), "\nreturn {\"ok\"}\n")+reply,
 				"lib/f.lua", "-- f.\n"+tt.f+"\n", "lib/none.lua", "-- none.\nlocal none = 0\n")
 			scripts, err := Parse(all)

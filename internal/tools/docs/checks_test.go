@@ -9,6 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// requireProblem fails unless an error says what is wanted, "" for no error, and reports whether there is one.
+func requireProblem(t *testing.T, want string, err error, name string) (problem bool) {
+	t.Helper()
+	if want == "" {
+		require.NoError(t, err, name)
+		return false
+	}
+	require.ErrorContains(t, err, want, name)
+	return true
+}
+
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	tree := fstest.MapFS{
@@ -35,20 +46,10 @@ func TestLinks(t *testing.T) {
 		{"a reference", "[b][1]\n\n[1]: docs/gone.md\n", "no such file"},
 		{"a way out", "[b](../b.md)", "leads out of the repository"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			files := fstest.MapFS{"README.md": {Data: []byte(test.text)}}
-			for name, file := range tree {
-				files[name] = file
-			}
-			err := checkLinks(files)
-			if test.problem == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, test.problem)
+		tree["README.md"] = &fstest.MapFile{Data: []byte(test.text)}
+		if err := checkLinks(tree); requireProblem(t, test.problem, err, test.name) {
 			require.True(t, strings.HasPrefix(err.Error(), "README.md: the link to "), err)
-		})
+		}
 	}
 }
 
@@ -78,9 +79,7 @@ func TestTheReadmeIsShortAndBeginsWithTheProgramThatIsBuilt(t *testing.T) {
 		"```go\n" + program + "```\n" + strings.Repeat("line\n", readmeLines-5): "README.md has 200 lines, and is to have fewer than 200",
 	} {
 		tree := fstest.MapFS{"README.md": {Data: []byte(text)}, first: {Data: []byte("// First.\n" + program)}}
-		if err := checkReadme(tree); want == "" {
-			require.NoError(t, err)
-		} else {
+		if err := checkReadme(tree); requireProblem(t, want, err, text) {
 			require.EqualError(t, err, want)
 		}
 	}
@@ -109,18 +108,12 @@ func TestAWordThatNobodyExplains(t *testing.T) {
 		{"a package", "internal/thin/a.go", "package tide\n", "package tide: the word tide "},
 		{"a command", "internal/tide/a.go", "package main\n", ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			err := checkWords(fstest.MapFS{
-				"docs/a.md": {Data: []byte(wordsDocument)}, test.file: {Data: []byte(test.text)},
-			}, "docs/a.md")
-			if test.problem == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, test.problem)
+		err := checkWords(fstest.MapFS{
+			"docs/a.md": {Data: []byte(wordsDocument)}, test.file: {Data: []byte(test.text)},
+		}, "docs/a.md")
+		if requireProblem(t, test.problem, err, test.name) {
 			require.Equal(t, 1, strings.Count(err.Error(), "the word "), "%v", err)
-		})
+		}
 	}
 }
 
@@ -210,10 +203,7 @@ func TestNames(t *testing.T) {
 		"lock.New":          "there is no package lock for lock.New",
 		"TestGone":          "there is no test TestGone",
 	} {
-		err := names.lookUp(name)
-		if problem == "" {
-			require.NoError(t, err, name)
-		} else {
+		if err := names.lookUp(name); requireProblem(t, problem, err, name) {
 			require.EqualError(t, err, problem, name)
 		}
 	}

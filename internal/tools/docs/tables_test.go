@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -141,52 +143,31 @@ var kindScripts = map[string]string{
 
 func TestTheTableOfKinds(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name, file, old, fresh, problem string
-	}{
-		{name: "it is true"},
-		{
-			"one for which nobody asks", "scripts/lock_acquire.lua", "kind_open", "open",
-			"scripts/scripts.go has kind_open, for which no script asks",
-		},
-		{
-			"one that a kind lacks", "scripts/kind/pool.lua", "local kind_spare = 20 -- for pick\n", "",
-			"scripts/kind/pool.lua: kind_spare is not defined",
-		},
-		{
-			"a function without a comment", "scripts/kind/lock.lua", "-- kind_heavy", "-- heavy",
-			"scripts/kind/lock.lua: the function kind_heavy has no comment that begins with its name",
-		},
-		{
-			"another argument", "scripts/kind/lock.lua", "(_, r)", "(_, at)",
-			"scripts/kind/lock.lua: kind_heavy takes (_, at); scripts/scripts.go says (st, r)",
-		},
-		{
-			"one more argument", "scripts/kind/lock.lua", "(_, r)", "(_, r, at)",
-			"scripts/kind/lock.lua: kind_heavy takes (_, r, at); scripts/scripts.go says (st, r)",
-		},
+	tree := fstest.MapFS{}
+	for file, text := range kindScripts {
+		tree[file] = &fstest.MapFile{Data: []byte(text)}
+	}
+	p, err := kindsPage(tree)
+	require.NoError(t, err)
+	require.Contains(t, p.text, "\n| name | does | lock | pool |\n|---|---|---|---|\n"+
+		"| `kind_spare` | a number | `0` | `20`: for pick |\n"+
+		"| `kind_open(k, ...)` | the state | `open` | its own |\n"+
+		"| `kind_heavy(st, r)` | whether it fits | by weight, of course | `false` |\n")
+
+	const lock, pool = "scripts/kind/lock.lua", "scripts/kind/pool.lua"
+	for _, test := range []struct{ file, old, fresh, problem string }{
+		{"scripts/lock_acquire.lua", "kind_open", "open", "scripts/scripts.go has kind_open, for which no script asks"},
+		{pool, "local kind_spare = 20 -- for pick\n", "", pool + ": kind_spare is not defined"},
+		{lock, "-- kind_heavy", "-- heavy", lock + ": the function kind_heavy has no comment that begins with its name"},
+		{lock, "(_, r)", "(_, at)", lock + ": kind_heavy takes (_, at); scripts/scripts.go says (st, r)"},
+		{lock, "(_, r)", "(_, r, at)", lock + ": kind_heavy takes (_, r, at); scripts/scripts.go says (st, r)"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			tree := fstest.MapFS{}
-			for file, text := range kindScripts {
-				tree[file] = &fstest.MapFile{Data: []byte(text)}
-			}
-			if test.problem == "" {
-				p, err := kindsPage(tree)
-				require.NoError(t, err)
-				require.Contains(t, p.text, "\n| name | does | lock | pool |\n|---|---|---|---|\n"+
-					"| `kind_spare` | a number | `0` | `20`: for pick |\n"+
-					"| `kind_open(k, ...)` | the state | `open` | its own |\n"+
-					"| `kind_heavy(st, r)` | whether it fits | by weight, of course | `false` |\n")
-				return
-			}
-			before := string(tree[test.file].Data)
-			require.Contains(t, before, test.old)
-			tree[test.file] = &fstest.MapFile{Data: []byte(strings.Replace(before, test.old, test.fresh, 1))}
-			_, err := kindsPage(tree)
-			require.ErrorContains(t, err, test.problem)
-		})
+		before := kindScripts[test.file]
+		require.Contains(t, before, test.old)
+		tree[test.file] = &fstest.MapFile{Data: []byte(strings.Replace(before, test.old, test.fresh, 1))}
+		_, err := kindsPage(tree)
+		require.ErrorContains(t, err, test.problem)
+		tree[test.file] = &fstest.MapFile{Data: []byte(before)}
 	}
 }
 
@@ -235,9 +216,8 @@ func TestThePageOfKeys(t *testing.T) {
 	space, err := keyspace.New("NS")
 	require.NoError(t, err)
 	for _, key := range []string{
-		space.State(keyspace.Sem, "NAME"), space.Line(keyspace.Sem, "NAME"),
-		space.State(keyspace.Lock, "NAME"), space.Line(keyspace.Lock, "NAME"),
-		space.State(keyspace.Pool, "NAME"), space.Line(keyspace.Pool, "NAME"),
+		space.State(keyspace.Sem, "NAME"), space.Line(keyspace.Sem, "NAME"), space.State(keyspace.Lock, "NAME"),
+		space.Line(keyspace.Lock, "NAME"), space.State(keyspace.Pool, "NAME"), space.Line(keyspace.Pool, "NAME"),
 		space.Key(keyspace.Pool, "NAME", keyspace.ItemsPart), space.Key(keyspace.Pool, "NAME", keyspace.FreePart),
 		space.Key(keyspace.Pool, "NAME", keyspace.BindingsPart), space.State(keyspace.Fence, "NAME"),
 		space.State(keyspace.Swarm, "nodes"), space.Key(keyspace.Swarm, "nodes", keyspace.ProbesPart), space.Wake("NODE"),
@@ -246,4 +226,76 @@ func TestThePageOfKeys(t *testing.T) {
 		require.Contains(t, p.text, "\n| `"+key+"` | ")
 	}
 	require.Contains(t, p.text, "| `phase` | w: waiting")
+}
+
+func TestAPageIsWrittenAndThenFresh(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	sample := filesOf([]page{{name: "a", title: "A page", text: "\nnew\n\n"}}, map[string][]byte{"b/b_verb.lua": []byte("return")})
+	require.EqualError(t, checkFiles(os.DirFS(root), sample),
+		"docs/generated/a.md is stale: run `make docs`\nscripts/composed/b/b_verb.lua is stale: run `make docs`")
+	require.NoError(t, write(root, sample))
+	require.NoError(t, checkFiles(os.DirFS(root), sample))
+
+	file := filepath.Join(root, "docs", "generated", "a.md")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "<!-- Written by `make docs`: do not edit. -->\n\n# A page\n\nnew\n", string(text))
+
+	require.NoError(t, os.WriteFile(file, append(text, "old\n"...), 0o600))
+	require.ErrorContains(t, checkFiles(os.DirFS(root), sample), "a.md is stale")
+	require.NoError(t, write(root, sample))
+	require.NoError(t, checkFiles(os.DirFS(root), sample))
+
+	// A script that is no more goes, and a page that somebody has put there stays.
+	other := filepath.Join(root, "docs", "generated", "other.md")
+	require.NoError(t, os.WriteFile(other, text, 0o600))
+	delete(sample, "scripts/composed/b/b_verb.lua")
+	require.ErrorContains(t, checkFiles(os.DirFS(root), sample), "scripts/composed/b/b_verb.lua is not generated: remove it")
+	require.NoError(t, write(root, sample))
+	require.EqualError(t, checkFiles(os.DirFS(root), sample), "docs/generated/other.md is not generated: remove it")
+}
+
+func TestAPageThatNobodyWritesIsAnError(t *testing.T) {
+	t.Parallel()
+	tree := fstest.MapFS{"docs/generated/old.md": {}, measured[0]: {}}
+	require.EqualError(t, checkFiles(tree, nil), "docs/generated/old.md is not generated: remove it")
+}
+
+func TestWhatIsWrittenAboutAScript(t *testing.T) {
+	t.Parallel()
+	scripts := compose.Scripts{
+		{
+			Script: scriptkit.Script{Name: "b_verb", Commands: []string{"TIME", "ZADD"}},
+			Declares: compose.Header{
+				Summary:    "take a|b.",
+				Keys:       []compose.Param{{Name: "line", Type: "zset", Note: "ZSET claim -> place"}},
+				Args:       []compose.Param{{Name: "lease", Note: "ms"}, {Name: "claim"}},
+				Group:      []compose.Param{{Name: "claim"}, {Name: "record"}},
+				GroupStart: 3,
+				Returns:    []scriptkit.Return{{Status: "done", Fields: []string{"fence"}, Repeats: true}, {Status: "gone"}},
+				Replay:     "same",
+				Cost:       "O(1)",
+			},
+		},
+		{Script: scriptkit.Script{Name: "a_verb", Commands: []string{"TIME", "PUBLISH"}}, Declares: compose.Header{Summary: "x"}},
+	}
+	text := scriptTable(scripts) + scriptDetails(scripts)
+	for _, want := range []string{
+		"| [`b_verb`](#b_verb) | take a\\|b | O(1) |\n",
+		"### b_verb\n\nTake a|b.\n",
+		"| `KEYS[1]` | line (ZSET claim -> place) |\n",
+		"| `ARGV[1]` | lease (ms) |\n| `ARGV[2]` | claim |\n| `ARGV[3...]` | any number of times: claim, record |\n",
+		"| returns | **done** fence, ... |\n| returns | **gone** |\n",
+		"| replay | same |\n| commands | TIME ZADD |\n",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.Equal(t,
+		"user berth on >PASSWORD ~berth:* &berth:wake:* "+
+			"+evalsha +eval +script|load +subscribe +ping +publish +time +zadd",
+		smallestACL(scripts))
+	require.Equal(t,
+		"user berth-reads on >PASSWORD %R~berth:* +ping +hmget +mget +scan +time +zcount +zmscore +zrange +zrangebyscore +zrank",
+		readingACL())
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/observe"
@@ -184,17 +184,14 @@ func TestAGaugeReturnsToZeroThoughTheClassesAreUsedUpInBetween(t *testing.T) {
 		}
 	}
 	numbers := s.numbers()
-	gauges := maps.Collect(func(yield func(string, int64) bool) {
-		for series, n := range numbers {
-			if strings.HasPrefix(series, "berth.waiting") || strings.HasPrefix(series, "berth.held") {
-				yield(series, n)
-			}
+	gauges := 0
+	for series, n := range numbers {
+		if strings.HasPrefix(series, "berth.waiting") || strings.HasPrefix(series, "berth.held") {
+			require.Zero(t, n, series)
+			gauges++
 		}
-	})
-	require.Len(t, gauges, 2*11)
-	for series, n := range gauges {
-		require.Zero(t, n, series)
 	}
+	require.Equal(t, 2*11, gauges)
 	require.EqualValues(t, names-10, numbers["berth.acquires lock other granted"])
 }
 
@@ -278,3 +275,5 @@ func TestOptionsThatAreWrongAreNamed(t *testing.T) {
 		require.Equal(t, field, wrong.Field)
 	}
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

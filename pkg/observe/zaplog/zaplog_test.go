@@ -21,7 +21,7 @@ func TestARecordIsALineOfZap(t *testing.T) {
 	logger := zaplog.New(zap.New(core, zap.AddCaller()))
 	failed := errors.New("no answer")
 	logger.With("logger", "berth", "host", "h").WithGroup("g").WithGroup("").Warn("lost",
-		"text", "a", "number", 7, "lasted", time.Second, "yes", true, "error", failed, "share", math.Pi, slog.Any("late", late("now")))
+		"text", "a", "number", 7, "fence", int64(1<<60), "attrs", map[string]any{"request": "r-1"}, "lasted", time.Second, "yes", true, "error", failed, "share", math.Pi, slog.Any("late", late("now")))
 	require.Equal(t, 1, lines.Len())
 	line := lines.All()[0]
 	require.Equal(t, "lost", line.Message)
@@ -31,7 +31,7 @@ func TestARecordIsALineOfZap(t *testing.T) {
 	require.Equal(t, map[string]any{
 		"host": "h",
 		"g": map[string]any{
-			"text": "a", "number": int64(7), "lasted": time.Second, "yes": true, "error": "no answer", "share": math.Pi, "late": "now",
+			"text": "a", "fence": int64(1 << 60), "attrs": map[string]any{"request": "r-1"}, "number": int64(7), "lasted": time.Second, "yes": true, "error": "no answer", "share": math.Pi, "late": "now",
 		},
 	}, line.ContextMap())
 }

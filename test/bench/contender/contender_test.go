@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/server"
@@ -205,4 +206,9 @@ func TestPlainCommandsAreSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestMain(m *testing.M) {
+	// rueidis looks at a server's topology once more some time after it was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/server"
@@ -233,4 +234,9 @@ func scriptsOf(ctx context.Context, s step) (scripts float64, ran any, err error
 	p := probe{machine: m, ctx: ctx, step: s}
 	_, scripts, err = p.measure()
 	return scripts, p.ran(), errors.Join(err, m.close())
+}
+
+func TestMain(m *testing.M) {
+	// rueidis looks at a server's topology once more some time after it was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }

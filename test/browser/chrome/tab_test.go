@@ -3,15 +3,18 @@ package chrome_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/test/browser/chrome"
 )
@@ -145,4 +148,21 @@ func TestWhatAScreenReaderTells(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, parts, chrome.Part{Role: "main"})
 	require.Contains(t, parts, chrome.Part{Role: "link", Name: "home"})
+}
+
+var browser *chrome.Browser
+
+func TestMain(m *testing.M) {
+	var err error
+	if browser, err = chrome.Start(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	browser.Close()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
 }

@@ -186,9 +186,8 @@ func TestAChangedHistoryIsFound(t *testing.T) {
 // drawer draws what is changed in a history.
 type drawer struct{ *rand.Rand }
 
-// pair draws two grants that follow each other in a name of capacity 1 and will do, nil
-// where there are none.
-func (d *drawer) pair(run *history.Run, will func(c *check, n *name, a, b *claim) bool) (a, b *claim) {
+// pair draws two grants that follow each other in a name of capacity 1 and will do, and changes them, if there are any.
+func (d *drawer) pair(run *history.Run, will func(c *check, n *name, a, b *claim) bool, change func(a, b *claim)) (changed bool) {
 	var found [][2]*claim
 	c := &check{round: read(run)}
 	for _, n := range c.names {
@@ -202,10 +201,11 @@ func (d *drawer) pair(run *history.Run, will func(c *check, n *name, a, b *claim
 		}
 	}
 	if len(found) == 0 {
-		return nil, nil
+		return false
 	}
 	pair := found[d.IntN(len(found))]
-	return pair[0], pair[1]
+	change(pair[0], pair[1])
+	return true
 }
 
 func loseOutcome(d *drawer, run *history.Run) bool {
@@ -224,21 +224,16 @@ func loseOutcome(d *drawer, run *history.Run) bool {
 }
 
 func swapGrants(d *drawer, run *history.Run) bool {
-	a, b := d.pair(run, func(c *check, _ *name, a, b *claim) bool {
+	return d.pair(run, func(c *check, _ *name, a, b *claim) bool {
 		return a.queued != nil && c.steady(a) && !a.restored && a.invoke.Do == history.Acquire && !a.invoke.Unordered && !b.invoke.Unordered &&
 			a.invoke.Priority == b.invoke.Priority && b.invoke.At > a.queued.At
-	})
-	if a == nil {
-		return false
-	}
-	a.ok.Fence, b.ok.Fence = b.ok.Fence, a.ok.Fence
-	return true
+	}, func(a, b *claim) { a.ok.Fence, b.ok.Fence = b.ok.Fence, a.ok.Fence })
 }
 
 // delayGrant has the server grant a little before the claimant hears of it, instead of
 // in the release.
 func delayGrant(d *drawer, run *history.Run) bool {
-	_, b := d.pair(run, func(c *check, n *name, a, b *claim) bool {
+	return d.pair(run, func(c *check, n *name, a, b *claim) bool {
 		gave := a.released()
 		if gave == nil || b.queued == nil || b.queued.At > gave.invoke.At || b.restored || b.invoke.Do == history.Reenter {
 			return false
@@ -247,35 +242,24 @@ func delayGrant(d *drawer, run *history.Run) bool {
 			return false
 		}
 		return c.steady(b) && !c.unclear(n, a.ok.Resource, gave.invoke, gave.outcome) && a.ended == nil
-	})
-	if b == nil {
-		return false
-	}
-	b.ok.Fence = b.ok.Real - blur/2
-	return true
+	}, func(_, b *claim) { b.ok.Fence = b.ok.Real - blur/2 })
 }
 
 func outlive(d *drawer, run *history.Run) bool {
-	a, b := d.pair(run, func(_ *check, _ *name, a, b *claim) bool { return len(a.alive) > 0 && a.invoke.Do != history.Reenter })
-	if a == nil {
-		return false
-	}
-	last := a.believed()
-	last.Real = b.fence() + 10
-	last.At = (last.Real - simEpoch) * 1000
-	sortEvents(run)
-	return true
+	return d.pair(run, func(_ *check, _ *name, a, _ *claim) bool {
+		return len(a.alive) > 0 && a.invoke.Do != history.Reenter
+	}, func(a, b *claim) {
+		last := a.believed()
+		last.Real = b.fence() + 10
+		last.At = (last.Real - simEpoch) * 1000
+		sortEvents(run)
+	})
 }
 
 func repeatFence(d *drawer, run *history.Run) bool {
-	a, b := d.pair(run, func(_ *check, _ *name, a, b *claim) bool {
+	return d.pair(run, func(_ *check, _ *name, a, b *claim) bool {
 		return a.invoke.Do != history.Reenter && b.invoke.Do != history.Reenter
-	})
-	if a == nil {
-		return false
-	}
-	b.ok.Fence = a.ok.Fence
-	return true
+	}, func(a, b *claim) { b.ok.Fence = a.ok.Fence })
 }
 
 // A rule that looks at each pair of events would take ten times as long for these as

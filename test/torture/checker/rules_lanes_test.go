@@ -23,6 +23,8 @@ func inPool(text string) string {
 
 // Claims that wait for one resource: each pair of stories differs in what decides.
 func TestRulesOfLanes(t *testing.T) {
+	given, other := giveStory("named=a", "a", 20), boundStory("bindwait=-1", "b", 40)
+	idle := idleStory("named=a", "a")
 	tales := []tale{
 		{"who comes later gets what somebody waits for by name", passStory("named=a", "a", "", "a"), []string{Order}},
 		{"who comes later gets something else", passStory("named=a", "a", "", "b"), nil},
@@ -49,7 +51,7 @@ func TestRulesOfLanes(t *testing.T) {
 		{"the clock was ahead", passStory("bind=x bindwait=1", "a", "", "b") + `
 			500..501 w3 ok acquire#9 name=lock/z fence=900`, nil},
 
-		{"given back while somebody waits for it by name, and nobody is granted", giveStory("named=a", "a", 20), []string{HandOff}},
+		{"given back while somebody waits for it by name, and nobody is granted", given, []string{HandOff}},
 		{"given back, and granted by the release to who waits for it", giveStory("named=a", "a", 11), nil},
 		{"given back while somebody waits for something else", giveStory("named=b", "b", 20), nil},
 		{"given back while somebody waits who takes any", giveStory("", "b", 20), []string{HandOff}},
@@ -59,21 +61,20 @@ func TestRulesOfLanes(t *testing.T) {
 		{"given back when a BindWait was just over", endedStory(-100), nil},
 		{"given back, and who has taken it out was killed long before", killedStory(1000), []string{HandOff}},
 		{"given back, and who has taken it out was killed shortly before", killedStory(5000), nil},
-		{"given back, and it rests", strings.ReplaceAll(giveStory("named=a", "a", 20), "acquire#1", "acquire#1 cooldown=5"), nil},
-		{"given back, and it has left the pool", giveStory("named=a", "a", 20) + `
+		{"given back, and it rests", strings.ReplaceAll(given, "acquire#1", "acquire#1 cooldown=5"), nil},
+		{"given back, and it has left the pool", given + `
 			4..5 w3 ok remove#1 resource=a
 			14..19 w3 ok add#2 resource=a`, nil},
-		{"given back, and it has left the pool and was put back", giveStory("named=a", "a", 20) + `
+		{"given back, and it has left the pool and was put back", given + `
 			4..5 w3 ok remove#1 resource=a
 			6..7 w3 ok add#2 resource=a`, []string{HandOff}},
-		{"given back, and whether it has left the pool is not known", giveStory("named=a", "a", 20) + `
+		{"given back, and whether it has left the pool is not known", given + `
 			4..5 w3 unknown remove#1 resource=a is=closed
 			6..7 w3 ok add#2 resource=a`, nil},
-		{"one who waited for something else by name was cancelled", giveStory("named=a", "a", 20) + `
+		{"one who waited for something else by name was cancelled", given + `
 			3..9 w3 fail acquire#1 named=b`, []string{HandOff}},
-		{"one who waited for it by name was cancelled", giveStory("named=a", "a", 20) + `
-			3..9 w3 fail acquire#1 named=a`, nil},
-		{"one who waited for it by name was refused when that was taken out, long before", giveStory("named=a", "a", 20) + `
+		{"one who waited for it by name was cancelled", given + "\n3..9 w3 fail acquire#1 named=a", nil},
+		{"one who waited for it by name was refused when that was taken out, long before", given + `
 			-30..-20 w3 fail acquire#1 named=a reason=absent
 			-29..-28 w3 ok remove#2 resource=a
 			-18..-17 w3 ok add#3 resource=a`, []string{HandOff}},
@@ -83,78 +84,73 @@ func TestRulesOfLanes(t *testing.T) {
 			0..2 w1 ok acquire#1 named=a fence=1 resource=b
 			fault flush 1 2 amnesia`, []string{Asked}},
 		{"who is bound gets what it is bound to", boundStory("bindwait=-1", "a", 40), nil},
-		{"who is bound gets something else", boundStory("bindwait=-1", "b", 40), []string{Asked}},
+		{"who is bound gets something else", other, []string{Asked}},
 		{"who is bound gets something else after its BindWait", boundStory("bindwait=20", "b", 60), nil},
 		{"who is bound gets something else before its BindWait is over", boundStory("bindwait=20", "b", 46), []string{Asked}},
 		{"who is bound gets something else when its BindWait is over in whole milliseconds", boundStory("bindwait=20", "b", 47), nil},
 		{"who is bound and waits for nothing gets something else", boundStory("", "b", 40), nil},
-		{"another grant may have bound it in between", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant may have bound it in between", other + `
 			20..23 w3 ok acquire#1 bind=x fence=22 resource=b
 			24..25 w3 ok release#2 of#1`, nil},
-		{"another grant has bound it in between, to the same", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant has bound it in between, to the same", other + `
 			20..23 w3 ok acquire#1 bind=x fence=22 resource=a`, []string{Asked}},
-		{"another grant may have bound it when it came, to the same", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant may have bound it when it came, to the same", other + `
 			20..33 w3 ok acquire#1 bind=x fence=31 resource=a`, []string{Asked}},
-		{"another grant may have bound it when it came", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant may have bound it when it came", other + `
 			20..33 w3 ok acquire#1 bind=x fence=31 resource=c`, nil},
-		{"another grant may have bound it unseen", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant may have bound it unseen", other + `
 			20..60 w3 ok acquire#1 bind=x queued=21 fence=59 resource=c
 			38 w3 restored of#1 detail=other`, nil},
-		{"another grant has bound it since", boundStory("bindwait=-1", "b", 40) + `
+		{"another grant has bound it since", other + `
 			20..36 w3 ok acquire#1 bind=x fence=35 resource=c
 			50..51 w3 ok release#2 of#1`, []string{Asked}},
-		{"one that was cancelled may have bound it", boundStory("bindwait=-1", "b", 40) + `
-			20..23 w3 fail acquire#1 bind=x`, nil},
-		{"one that was cancelled is of another binding", boundStory("bindwait=-1", "b", 40) + `
+		{"one that was cancelled may have bound it", other + "\n20..23 w3 fail acquire#1 bind=x", nil},
+		{"one that was cancelled is of another binding", other + `
 			20..23 w3 fail acquire#1 bind=y`, []string{Asked}},
-		{"what it is bound to was taken out", boundStory("bindwait=-1", "b", 40) + `
-			33..34 w3 ok remove#1 resource=a`, nil},
-		{"the binding may be lost", boundStory("bindwait=-1", "b", 40) + "\nfault flush 20 22 amnesia", nil},
+		{"what it is bound to was taken out", other + "\n33..34 w3 ok remove#1 resource=a", nil},
+		{"the binding may be lost", other + "\nfault flush 20 22 amnesia", nil},
 
-		{"free for a second while somebody waits for it by name", idleStory("named=a", "a"), []string{Idle}},
+		{"free for a second while somebody waits for it by name", idle, []string{Idle}},
 		{"free for a second while somebody waits for something else", idleStory("named=b", "b") + `
 			57..59 w3 ok acquire#1 named=b fence=58 resource=b
 			1298..1300 w3 ok release#2 of#1`, nil},
 		{"free for a second while somebody waits who takes any", idleStory("", "b"), []string{Idle}},
 		{"free for a second while somebody waits who has been bound for long enough", idleStory("bind=x bindwait=1", "b"), []string{Idle}},
 		{"free for a second while somebody is bound", idleStory("bind=x bindwait=1000", "b"), nil},
-		{"it was held", strings.NewReplacer("50..55 w2 ok", "700..705 w2 ok").Replace(idleStory("named=a", "a")), []string{HandOff}},
-		{"two hold it, and there is room for a third", shared(idleStory("named=a", "a"), 3, "a"), []string{Idle}},
-		{"two hold it, and there is no room for a third", shared(idleStory("named=a", "a"), 2, "a"), nil},
-		{"two hold another one", shared(idleStory("named=a", "a"), 2, "c"), []string{Idle}},
-		{"it rests", strings.ReplaceAll(idleStory("named=a", "a"), "acquire#1", "acquire#1 cooldown=1000"), nil},
-		{"it has rested", strings.ReplaceAll(idleStory("named=a", "a"), "acquire#1", "acquire#1 cooldown=50"), []string{Idle}},
-		{"nobody has given it back", strings.Replace(idleStory("named=a", "a"), "ok release#2", "fail release#2", 1), nil},
-		{"it was held by who is gone for long", idleStory("named=a", "a") + `
+		{"it was held", strings.NewReplacer("50..55 w2 ok", "700..705 w2 ok").Replace(idle), []string{HandOff}},
+		{"two hold it, and there is room for a third", shared(idle, 3, "a"), []string{Idle}},
+		{"two hold it, and there is no room for a third", shared(idle, 2, "a"), nil},
+		{"two hold another one", shared(idle, 2, "c"), []string{Idle}},
+		{"it rests", strings.ReplaceAll(idle, "acquire#1", "acquire#1 cooldown=1000"), nil},
+		{"it has rested", strings.ReplaceAll(idle, "acquire#1", "acquire#1 cooldown=50"), []string{Idle}},
+		{"nobody has given it back", strings.Replace(idle, "ok release#2", "fail release#2", 1), nil},
+		{"it was held by who is gone for long", idle + `
 			-9000..-8999 w3 ok acquire#31 fence=-8999 resource=a
 			-8500 w3 ended of#31 is=expired`, []string{Idle}},
-		{"it was held by who is gone", idleStory("named=a", "a") + `
+		{"it was held by who is gone", idle + `
 			-5000..-4999 w3 ok acquire#31 fence=-4999 resource=a
 			-4500 w3 ended of#31 is=expired`, nil},
-		{"somebody who was restored may have held it", idleStory("named=a", "a") + `
+		{"somebody who was restored may have held it", idle + `
 			3..1290 w3 ok acquire#1 queued=5 fence=1289 resource=c
 			500 w3 restored of#1 detail=other`, nil},
-		{"data was lost shortly before", idleStory("named=a", "a") + "\nfault flush -3000 -2900 amnesia", nil},
-		{"data was lost long before", idleStory("named=a", "a") + "\nfault flush -6000 -5900 amnesia", []string{Idle}},
-		{"the clock is ahead of the fences", idleStory("named=a", "a") + `
-			500..501 w3 ok acquire#9 name=lock/z fence=9000`, nil},
-		{"it was not in the pool", idleStory("named=a", "a") + `
+		{"data was lost shortly before", idle + "\nfault flush -3000 -2900 amnesia", nil},
+		{"data was lost long before", idle + "\nfault flush -6000 -5900 amnesia", []string{Idle}},
+		{"the clock is ahead of the fences", idle + "\n500..501 w3 ok acquire#9 name=lock/z fence=9000", nil},
+		{"it was not in the pool", idle + `
 			40..45 w3 ok remove#1 resource=a
 			600..605 w3 ok add#2 resource=a`, []string{}},
-		{"one that was cancelled may have got it", idleStory("named=a", "a") + "\n3..400 w3 fail acquire#1", nil},
-		{"one that was cancelled may not have got it", idleStory("named=a", "a") + `
-			3..400 w3 fail acquire#1 named=c`, []string{Idle}},
-		{"one that was killed may have got it", idleStory("named=a", "a") + `
+		{"one that was cancelled may have got it", idle + "\n3..400 w3 fail acquire#1", nil},
+		{"one that was cancelled may not have got it", idle + "\n3..400 w3 fail acquire#1 named=c", []string{Idle}},
+		{"one that was killed may have got it", idle + `
 			3 w3 invoke acquire#1
 			fault kill -2000 -1500 w3 kills`, nil},
-		{"somebody was stopped shortly before", idleStory("named=a", "a") + "\nfault stop -300 -200 w3", nil},
-		{"somebody was stopped long before", idleStory("named=a", "a") + "\nfault stop -1300 -1200 w3", []string{Idle}},
-		{"a server was overwritten, which nobody may notice", idleStory("named=a", "a") + `
-			fault overwritten 0 100 unseen`, nil},
-		{"some process wrote nothing for a while", strings.ReplaceAll(idleStory("named=a", "a"), "w3 alive", "w4 alive") + `
+		{"somebody was stopped shortly before", idle + "\nfault stop -300 -200 w3", nil},
+		{"somebody was stopped long before", idle + "\nfault stop -1300 -1200 w3", []string{Idle}},
+		{"a server was overwritten, which nobody may notice", idle + "\nfault overwritten 0 100 unseen", nil},
+		{"some process wrote nothing for a while", strings.ReplaceAll(idle, "w3 alive", "w4 alive") + `
 			0 w3 alive of#77 claim=y
 			700 w3 alive of#77 claim=y`, nil},
-		{"it may have been restored", idleStory("named=a", "a") + "\n800 w1 restored of#1 detail=other", nil},
+		{"it may have been restored", idle + "\n800 w1 restored of#1 detail=other", nil},
 
 		{"refused as absent, and it is there", "0..2 w1 fail acquire#1 named=a reason=absent", []string{Absent}},
 		{"refused for something else", "0..2 w1 fail try#1 named=a reason=held", nil},

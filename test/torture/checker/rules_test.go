@@ -105,8 +105,13 @@ func faultOf(t *testing.T, words []string) history.Fault {
 	t.Helper()
 	from, to := int64(number(t, words[2])*1000), int64(number(t, words[3])*1000)
 	f := history.Fault{Name: words[1], From: from * 1000, To: to * 1000, Real: epoch + from, RealEnd: epoch + to}
+	flags := map[string]*bool{"passes": &f.Passes, "amnesia": &f.Amnesia, "behind": &f.Behind, "kills": &f.Kills, "unseen": &f.Unseen}
 	for _, w := range words[4:] {
 		key, value, _ := strings.Cut(w, "=")
+		if flag := flags[key]; flag != nil {
+			*flag = true
+			continue
+		}
 		switch key {
 		case "lost":
 			f.Lost = int64(number(t, value) * 1e6)
@@ -116,16 +121,6 @@ func faultOf(t *testing.T, words []string) history.Fault {
 			f.Names = strings.Split(value, ",")
 		case "shown":
 			f.Shown = strings.Split(value, ",")
-		case "passes":
-			f.Passes = true
-		case "amnesia":
-			f.Amnesia = true
-		case "behind":
-			f.Behind = true
-		case "kills":
-			f.Kills = true
-		case "unseen":
-			f.Unseen = true
 		default:
 			f.Process = w
 		}
@@ -174,51 +169,29 @@ func eventOf(t *testing.T, words []string) history.Event {
 
 func set1(t *testing.T, e *history.Event, key, value string) {
 	t.Helper()
-	switch key {
-	case "name":
+	texts := map[string]*string{
+		"resource": &e.Resource, "claim": &e.Claim, "named": &e.Named, "bind": &e.Bind, "reason": &e.Reason, "err": &e.Err,
+		"node": &e.Node, "former": &e.Former, "detail": &e.Detail,
+	}
+	lists := map[string]*[]string{"is": &e.Is, "left": &e.Left}
+	moments := map[string]*int64{"fence": &e.Fence, "real": &e.Real}
+	numbers := map[string]*int64{
+		"lasts": &e.Lasts, "lease": &e.Lease, "crew": &e.Crew, "bindwait": &e.BindWait, "cooldown": &e.Cooldown,
+	}
+	counts := map[string]*int{"weight": &e.Weight, "priority": &e.Priority, "capacity": &e.Capacity}
+	switch {
+	case key == "name":
 		e.Primitive, e.Name, _ = strings.Cut(value, "/")
-	case "fence":
-		e.Fence = epoch + int64(number(t, value)*1000)
-	case "real":
-		e.Real = epoch + int64(number(t, value)*1000)
-	case "lasts":
-		e.Lasts = int64(number(t, value))
-	case "lease":
-		e.Lease = int64(number(t, value))
-	case "weight":
-		e.Weight = int(number(t, value))
-	case "crew":
-		e.Crew = int64(number(t, value))
-	case "priority":
-		e.Priority = int(number(t, value))
-	case "resource":
-		e.Resource = value
-	case "claim":
-		e.Claim = value
-	case "named":
-		e.Named = value
-	case "bind":
-		e.Bind = value
-	case "bindwait":
-		e.BindWait = int64(number(t, value))
-	case "cooldown":
-		e.Cooldown = int64(number(t, value))
-	case "capacity":
-		e.Capacity = int(number(t, value))
-	case "reason":
-		e.Reason = value
-	case "is":
-		e.Is = strings.Split(value, ",")
-	case "left":
-		e.Left = strings.Split(value, ",")
-	case "err":
-		e.Err = value
-	case "node":
-		e.Node = value
-	case "former":
-		e.Former = value
-	case "detail":
-		e.Detail = value
+	case texts[key] != nil:
+		*texts[key] = value
+	case lists[key] != nil:
+		*lists[key] = strings.Split(value, ",")
+	case moments[key] != nil:
+		*moments[key] = epoch + int64(number(t, value)*1000)
+	case numbers[key] != nil:
+		*numbers[key] = int64(number(t, value))
+	case counts[key] != nil:
+		*counts[key] = int(number(t, value))
 	default:
 		require.Fail(t, "no such key", key)
 	}
@@ -229,8 +202,22 @@ const condemnedStory = `
 	1000..1002 w1 ok acquire#1 fence=1001 claim=w1n.1 alive=1010
 	1003..1009 w2 ok acquire#1 fence=1005 claim=w2n.1 alive=1009.5`
 
+// heldStory is a lock that is believed in for more than a lease, anewStory one that is granted anew meanwhile.
+const (
+	heldStory = `
+	0..2 w1 ok acquire#1 fence=1 alive=1100`
+	anewStory = heldStory + `
+	14..16 w2 ok acquire#1 fence=15 alive=1101`
+)
+
+// fallStory has a fence that is less than the one before.
+const fallStory = `
+	0..12 w1 ok acquire#1 fence=11
+	20..22 w2 ok acquire#1 fence=10`
+
 // each pair of stories differs in what decides.
 func TestRules(t *testing.T) {
+	given, woken := handOffStory(20), wakeStory(350, "")
 	tell(t, []tale{
 		{"one after the other", `
 			0..2 w1 ok acquire#1 fence=1 alive=5
@@ -266,20 +253,12 @@ func TestRules(t *testing.T) {
 		{"another node was found dead", condemnedStory + `
 			1011 w1 trouble detail=node_replaced former=w1m
 			fault clock 900 990 amnesia`, []string{Capacity}},
-		{"data was lost long before the fault was healed: a lease from the loss", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			14..16 w2 ok acquire#1 fence=15 alive=1101
-			fault failover 10 3000 amnesia lost=12`, []string{Capacity}},
-		{"the same while data may still be lost", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			14..16 w2 ok acquire#1 fence=15 alive=1101
-			fault failover 10 3000 amnesia`, nil},
+		{"data was lost long before the fault was healed: a lease from the loss", anewStory + "\nfault failover 10 3000 amnesia lost=12", []string{Capacity}},
+		{"the same while data may still be lost", anewStory + "\nfault failover 10 3000 amnesia", nil},
 		{"a look shows the hold as it is", `
 			0..2 w1 ok acquire#1 name=pool/x fence=1 resource=a alive=1100
 			5..6 w1 ok look#2 of#1 name=pool/x fence=1 resource=a`, nil},
-		{"a look shows another fence, and a lease later the hold is still believed in", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			5..6 w1 ok look#2 of#1 fence=2`, []string{Agreement}},
+		{"a look shows another fence, and a lease later the hold is still believed in", heldStory + "\n5..6 w1 ok look#2 of#1 fence=2", []string{Agreement}},
 		{"the same, and less than a lease later it ends", `
 			0..2 w1 ok acquire#1 fence=1 alive=900
 			5..6 w1 ok look#2 of#1 fence=2
@@ -287,25 +266,11 @@ func TestRules(t *testing.T) {
 		{"a look shows another resource", `
 			0..2 w1 ok acquire#1 name=pool/x fence=1 resource=a alive=1100
 			5..6 w1 ok look#2 of#1 name=pool/x fence=1 resource=b`, []string{Agreement}},
-		{"a look shows no such hold", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			5..6 w1 fail look#2 of#1`, []string{Agreement}},
-		{"the look was answered before data was lost", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			5..6 w1 fail look#2 of#1
-			fault restore 7 9 amnesia`, nil},
-		{"the look was asked after the last was lost, before the fault was healed", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			25..26 w1 fail look#2 of#1
-			fault failover 7 3000 amnesia lost=20`, []string{Agreement}},
-		{"nobody knows how long an extended hold lasts", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			3..4 w1 ok extend#3 of#1
-			5..6 w1 fail look#2 of#1`, nil},
-		{"data was lost, and the older holder believes for more than its lease", `
-			0..2 w1 ok acquire#1 fence=1 alive=1100
-			14..16 w2 ok acquire#1 fence=15 alive=1101
-			fault flush 10 12 amnesia`, []string{Capacity}},
+		{"a look shows no such hold", heldStory + "\n5..6 w1 fail look#2 of#1", []string{Agreement}},
+		{"the look was answered before data was lost", heldStory + "\n5..6 w1 fail look#2 of#1\nfault restore 7 9 amnesia", nil},
+		{"the look was asked after the last was lost, before the fault was healed", heldStory + "\n25..26 w1 fail look#2 of#1\nfault failover 7 3000 amnesia lost=20", []string{Agreement}},
+		{"nobody knows how long an extended hold lasts", heldStory + "\n3..4 w1 ok extend#3 of#1\n5..6 w1 fail look#2 of#1", nil},
+		{"data was lost, and the older holder believes for more than its lease", anewStory + "\nfault flush 10 12 amnesia", []string{Capacity}},
 		{"data was lost before both were granted", `
 			20..22 w1 ok acquire#1 fence=21 alive=50
 			24..26 w2 ok acquire#1 fence=25 alive=51
@@ -315,25 +280,17 @@ func TestRules(t *testing.T) {
 			1..6 w2 ok acquire#1 fence=5 alive=9
 			fault flush 40 42 amnesia`, []string{Capacity}}, // such rounds are not searched for an order
 		{"weights that fit together", `
-			0..2 w1 ok acquire#1 name=sem/s fence=1
-			8 w1 alive of#1
-			3..5 w2 ok acquire#1 name=sem/s fence=4
-			9 w2 alive of#1`, nil},
+			0..2 w1 ok acquire#1 name=sem/s fence=1 alive=8
+			3..5 w2 ok acquire#1 name=sem/s fence=4 alive=9`, nil},
 		{"weights that do not", `
-			0..2 w1 ok acquire#1 name=sem/s fence=1
-			8 w1 alive of#1
-			3..5 w2 ok acquire#1 name=sem/s weight=2 fence=4
-			9 w2 alive of#1`, []string{Capacity, Linearizable}},
+			0..2 w1 ok acquire#1 name=sem/s fence=1 alive=8
+			3..5 w2 ok acquire#1 name=sem/s weight=2 fence=4 alive=9`, []string{Capacity, Linearizable}},
 		{"two resources of a pool", `
-			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a
-			8 w1 alive of#1
-			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=b
-			9 w2 alive of#1`, nil},
+			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a alive=8
+			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=b alive=9`, nil},
 		{"one resource of a pool twice", `
-			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a
-			8 w1 alive of#1
-			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=a
-			9 w2 alive of#1`, []string{Capacity, Linearizable}},
+			0..2 w1 ok acquire#1 name=pool/p fence=1 resource=a alive=8
+			3..5 w2 ok acquire#1 name=pool/p fence=4 resource=a alive=9`, []string{Capacity, Linearizable}},
 		{"a re-entry shares the fence and the place", `
 			0..2 w1 ok acquire#1 fence=1 alive=6
 			3..4 w1 ok reenter#2 fence=1 alive=5`, nil},
@@ -349,16 +306,11 @@ func TestRules(t *testing.T) {
 			0..2 w1 ok acquire#1 fence=1 claim=c
 			11..13 w2 ok acquire#1 fence=1 claim=c
 			fault flush 900 901 amnesia`, nil},
-		{"a fence that falls", `
-			0..12 w1 ok acquire#1 fence=11
-			20..22 w2 ok acquire#1 fence=10`, []string{Fence, Linearizable}},
+		{"a fence that falls", fallStory, []string{Fence, Linearizable}},
 		{"fences of waits that overlap come as they like", `
 			0..12 w1 ok acquire#1 fence=11
 			10..22 w2 ok acquire#1 fence=10`, nil},
-		{"a fence that falls through a flush", `
-			0..12 w1 ok acquire#1 fence=11
-			20..22 w2 ok acquire#1 fence=10
-			fault flush 14 15 amnesia`, []string{Fence}},
+		{"a fence that falls through a flush", fallStory + "\nfault flush 14 15 amnesia", []string{Fence}},
 		{"a fence that was ahead of the clock falls through a flush", `
 			0..12 w1 ok acquire#1 fence=5011
 			20..22 w2 ok acquire#1 fence=21
@@ -369,25 +321,13 @@ func TestRules(t *testing.T) {
 			fault flush 14 15 amnesia
 			fault clock 16 30 behind amnesia`, nil},
 
-		{"who comes later is granted first", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			3..11 w2 ok acquire#1 fence=10`, []string{Order}},
-		{"who comes later is granted first, while the other's process had no answer", `
-			0..1000 w1 ok acquire#1 queued=2 fence=999
-			4..350 w1 fail try#9 name=lock/y
-			800..850 w2 ok acquire#1 fence=849
-			500 w1 alive of#77 claim=y`, nil},
-		{"who comes later is granted first, while a third process had no answer", `
-			0..1000 w1 ok acquire#1 queued=2 fence=999
-			4..350 w3 fail try#9 name=lock/y
-			800..850 w2 ok acquire#1 fence=849
-			500 w1 alive of#77 claim=y`, []string{Order}},
+		{"who comes later is granted first", passedStory("acquire#1"), []string{Order}},
+		{"who comes later is granted first, while the other's process had no answer", silentStory("w1"), nil},
+		{"who comes later is granted first, while a third process had no answer", silentStory("w3"), []string{Order}},
 		{"who asked before the other stood in line", `
 			0..20 w1 ok acquire#1 queued=4 fence=19
 			3..11 w2 ok acquire#1 fence=10`, nil},
-		{"who has another priority", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			3..11 w2 ok acquire#1 priority=1 fence=10`, nil},
+		{"who has another priority", passedStory("acquire#1 priority=1"), nil},
 		{"who has a lower priority", `
 			0..20 w1 ok acquire#1 priority=1 queued=2 fence=19
 			3..11 w2 ok acquire#1 fence=10`, []string{Order}},
@@ -403,19 +343,10 @@ func TestRules(t *testing.T) {
 		{"who came before a higher priority; clocks were ahead", `
 			3..20 w1 ok acquire#1 priority=1 queued=5 fence=1019
 			0..11 w2 ok acquire#1 fence=1010`, nil},
-		{"who draws a place", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			3..11 w2 ok acquire#1 unordered fence=10`, nil},
-		{"a try that passes the line", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			3..11 w2 ok try#1 fence=10`, []string{Order}},
-		{"a re-entry passes the line", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			3..11 w2 ok reenter#1 fence=10`, nil},
-		{"who was restored may have been passed", `
-			0..20 w1 ok acquire#1 queued=2 fence=19
-			15 w1 restored of#1
-			3..11 w2 ok acquire#1 fence=10`, nil},
+		{"who draws a place", passedStory("acquire#1 unordered"), nil},
+		{"a try that passes the line", passedStory("try#1"), []string{Order}},
+		{"a re-entry passes the line", passedStory("reenter#1"), nil},
+		{"who was restored may have been passed", passedStory("acquire#1") + "\n15 w1 restored of#1", nil},
 		{"who asked anew may have been passed", `
 			0..20 w1 ok acquire#1 fence=19
 			2 w1 queued of#1 claim=first
@@ -436,37 +367,36 @@ func TestRules(t *testing.T) {
 			0..1020 w1 ok acquire#1 queued=2 fence=1019
 			3..1011 w2 ok acquire#1 fence=1010`, nil},
 
-		{"given back while somebody waits, and nobody is granted", handOffStory(20), []string{HandOff}},
+		{"given back while somebody waits, and nobody is granted", given, []string{HandOff}},
 		{"given back, and granted by the release", handOffStory(11), nil},
-		{"given back, and somebody else is granted by the release", handOffStory(20) + `
+		{"given back, and somebody else is granted by the release", given + `
 			3..13 w3 ok acquire#1 fence=12
 			14..21 w3 ok release#2 of#1`, nil},
-		{"a wait that was cancelled may have been granted", handOffStory(20) + "\n3..9 w3 fail acquire#1", nil},
-		{"a wait that was cancelled long ago was not", handOffStory(20) + `
-			-3300..-3200 w3 fail acquire#1`, []string{HandOff}},
-		{"a wait that was cancelled a while ago was not, where its process worked all the time", handOffStory(20) +
+		{"a wait that was cancelled may have been granted", given + "\n3..9 w3 fail acquire#1", nil},
+		{"a wait that was cancelled long ago was not", given + "\n-3300..-3200 w3 fail acquire#1", []string{HandOff}},
+		{"a wait that was cancelled a while ago was not, where its process worked all the time", given +
 			beats(-1100, -600) + `
 			-1100..-1000 w3 fail acquire#1`, []string{HandOff}},
-		{"it may have been where its process paused", handOffStory(20) + beats(-1100, -900) + beats(-850, -600) + `
+		{"it may have been where its process paused", given + beats(-1100, -900) + beats(-850, -600) + `
 			-1100..-1000 w3 fail acquire#1`, nil},
-		{"a try that was refused never waited", handOffStory(20) + "\n3..9 w3 fail try#1", []string{HandOff}},
-		{"a killed process may have been granted", handOffStory(20) + `
+		{"a try that was refused never waited", given + "\n3..9 w3 fail try#1", []string{HandOff}},
+		{"a killed process may have been granted", given + `
 			3 w3 invoke acquire#1
 			fault kill 4 5 w3 kills`, nil},
-		{"who was restored may have been granted before", handOffStory(20) + `
+		{"who was restored may have been granted before", given + `
 			3..33 w3 ok acquire#1 fence=32
 			30 w3 restored of#1`, nil},
-		{"who asked anew may have been granted before", handOffStory(20) + `
+		{"who asked anew may have been granted before", given + `
 			3..33 w3 ok acquire#1 fence=32
 			30 w3 trouble of#1 claim=first is=lost`, nil},
-		{"a hold that was lost before its release hands nothing on", handOffStory(20) + `
+		{"a hold that was lost before its release hands nothing on", given + `
 			9 w1 ended of#1 is=lost
 			fault cut -1000 -900 w1`, nil},
-		{"another entry lives", handOffStory(20) + "\n4..5 w1 ok reenter#8 fence=1", nil},
-		{"another entry was left before", handOffStory(20) + `
+		{"another entry lives", given + "\n4..5 w1 ok reenter#8 fence=1", nil},
+		{"another entry was left before", given + `
 			4..5 w1 ok reenter#8 fence=1
 			6..7 w1 ok release#9 of#8`, []string{HandOff}},
-		{"data was lost soon after", handOffStory(20) + "\nfault flush 100 101 amnesia", nil},
+		{"data was lost soon after", given + "\nfault flush 100 101 amnesia", nil},
 
 		{"an end that was none", `
 			0..2 w1 ok acquire#1 fence=1 alive=6
@@ -595,35 +525,28 @@ func TestRules(t *testing.T) {
 			-90 w1 alive of#77 claim=y`, []string{Unharmed}},
 
 		{"told of the grant at once", wakeStory(52, ""), nil},
-		{"told of the grant by the heartbeat", wakeStory(350, ""), []string{WakeUp}},
+		{"told of the grant by the heartbeat", woken, []string{WakeUp}},
 		{"a fixed lease was confirmed", wakeStory(350, "fixed"), nil},
-		{"it may have been restored", wakeStory(350, "") + "\n300 w1 restored of#1", nil},
-		{"granted before it was known to stand in line", strings.Replace(wakeStory(350, ""), "queued=10", "queued=60", 1), nil},
-		{"its process was cut off before", wakeStory(350, "") + "\nfault cut -900 -800 w1", nil},
-		{"another process was cut off before", wakeStory(350, "") + "\nfault cut -900 -800 w2", []string{WakeUp}},
-		{"pushes were refused, which nobody may notice", wakeStory(350, "") + "\nfault acl 0 100 unseen", nil},
-		{"a master was lost before", wakeStory(350, "") + "\nfault failover -4000 -3000 amnesia", nil},
-		{"a call of its process was answered late", wakeStory(350, "") + "\n70..120 w1 fail try#9 name=lock/y", nil},
-		{"a call of another process was answered late", wakeStory(350, "") + `
+		{"it may have been restored", woken + "\n300 w1 restored of#1", nil},
+		{"granted before it was known to stand in line", strings.Replace(woken, "queued=10", "queued=60", 1), nil},
+		{"its process was cut off before", woken + "\nfault cut -900 -800 w1", nil},
+		{"another process was cut off before", woken + "\nfault cut -900 -800 w2", []string{WakeUp}},
+		{"pushes were refused, which nobody may notice", woken + "\nfault acl 0 100 unseen", nil},
+		{"a master was lost before", woken + "\nfault failover -4000 -3000 amnesia", nil},
+		{"a call of its process was answered late", woken + "\n70..120 w1 fail try#9 name=lock/y", nil},
+		{"a call of another process was answered late", woken + `
 			70..120 w2 fail try#9 name=lock/y`, []string{WakeUp}},
-		{"the clock is ahead of the fences", wakeStory(350, "") + `
-			500..501 w2 ok acquire#9 name=lock/z fence=900`, nil},
-		{"nobody was subscribed", strings.Replace(wakeStory(350, ""), "detail=subscribed", "detail=other", 1), nil},
-		{"the subscription was not there yet", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "60 w1 trouble", 1), nil},
-		{"the subscription came long after", strings.Replace(wakeStory(350, ""), "0 w1 trouble", "6000 w1 trouble", 1), nil},
-		{"the subscription had broken", wakeStory(350, "") + "\n700 w1 trouble detail=subscribed node=n", nil},
-		{"the subscription was refused", wakeStory(350, "") + "\n20 w1 trouble detail=deaf node=n err=NOPERM", nil},
-		{"that of another node was", wakeStory(350, "") + `
-			20 w1 trouble detail=deaf node=m err=NOPERM`, []string{WakeUp}},
-		{"it was refused only afterwards", wakeStory(350, "") + `
-			60 w1 trouble detail=deaf node=n err=NOPERM`, []string{WakeUp}},
-		{"it was found to bring nothing", wakeStory(350, "") + "\n20 w1 trouble detail=deaf node=n", []string{WakeUp}},
-		{"the process wrote nothing for a while", `
-			0 w1 trouble detail=subscribed node=n
-			5..350 w1 ok acquire#1 node=n queued=10 fence=50` + busyStory(200, 320), nil},
-		{"it did not reach the server before", `
-			0 w1 trouble detail=subscribed node=n
-			5..350 w1 ok acquire#1 node=n queued=10 fence=50
+		{"the clock is ahead of the fences", woken + "\n500..501 w2 ok acquire#9 name=lock/z fence=900", nil},
+		{"nobody was subscribed", strings.Replace(woken, "detail=subscribed", "detail=other", 1), nil},
+		{"the subscription was not there yet", strings.Replace(woken, "0 w1 trouble", "60 w1 trouble", 1), nil},
+		{"the subscription came long after", strings.Replace(woken, "0 w1 trouble", "6000 w1 trouble", 1), nil},
+		{"the subscription had broken", woken + "\n700 w1 trouble detail=subscribed node=n", nil},
+		{"the subscription was refused", woken + "\n20 w1 trouble detail=deaf node=n err=NOPERM", nil},
+		{"that of another node was", woken + "\n20 w1 trouble detail=deaf node=m err=NOPERM", []string{WakeUp}},
+		{"it was refused only afterwards", woken + "\n60 w1 trouble detail=deaf node=n err=NOPERM", []string{WakeUp}},
+		{"it was found to bring nothing", woken + "\n20 w1 trouble detail=deaf node=n", []string{WakeUp}},
+		{"the process wrote nothing for a while", lateStory(350, "") + busyStory(200, 320), nil},
+		{"it did not reach the server before", lateStory(350, "") + `
 			80 w1 alive of#77 claim=y
 			160 w1 alive of#77 claim=y` + busyStory(40, 210), nil},
 	})
@@ -644,6 +567,20 @@ func tell(t *testing.T, tales []tale) {
 			require.ElementsMatch(t, tc.broken, rulesOf(report), "%v", report.Violations)
 		})
 	}
+}
+
+// passedStory has w2 come later than w1, and be granted first.
+func passedStory(by string) string {
+	return "\n0..20 w1 ok acquire#1 queued=2 fence=19\n3..11 w2 ok " + by + " fence=10"
+}
+
+// silentStory has the same, while a process had no answer.
+func silentStory(process string) string {
+	return `
+			0..1000 w1 ok acquire#1 queued=2 fence=999
+			4..350 ` + process + ` fail try#9 name=lock/y
+			800..850 w2 ok acquire#1 fence=849
+			500 w1 alive of#77 claim=y`
 }
 
 // handOffStory has w1 give a lock back from 10 to 13 while w2 waits, who is granted at
@@ -702,9 +639,11 @@ func busyStory(from, to int) string {
 	return text.String()
 }
 
-// wakeStory has w1 granted at 50, and hear of it then.
-func wakeStory(hears int, more string) string {
+// lateStory has w1 granted at 50, and hear of it then. In a wakeStory it writes all the time.
+func lateStory(hears int, more string) string {
 	return fmt.Sprintf(`
 			0 w1 trouble detail=subscribed node=n
-			5..%d w1 ok acquire#1 node=n %s queued=10 fence=50`, hears, more) + busyStory(400, 0)
+			5..%d w1 ok acquire#1 node=n %s queued=10 fence=50`, hears, more)
 }
+
+func wakeStory(hears int, more string) string { return lateStory(hears, more) + busyStory(400, 0) }

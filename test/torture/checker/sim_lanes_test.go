@@ -60,11 +60,7 @@ func newLanesSim(seed uint64, wrong bug) *sim {
 		pool("pair", 2, 0, true, "a", "b"),
 		pool("tired", 1, 20*simMS, true, "a", "b"),
 	}
-	for _, p := range s.processes {
-		for range 5 {
-			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
-		}
-	}
+	s.more(5)
 	return s
 }
 
@@ -138,18 +134,7 @@ func (s *sim) serve(n *simName) {
 }
 
 func (s *sim) serveOne(n *simName) bool {
-	slices.SortStableFunc(n.line, func(a, b *simClaim) int {
-		if general := a.target == ""; s.bug == generalFirst && general != (b.target == "") {
-			if general {
-				return -1
-			}
-			return 1
-		}
-		if s.ahead(a, b) {
-			return -1
-		}
-		return 1
-	})
+	s.sort(n)
 	passed := false
 	for i, c := range n.line {
 		r := s.pick(n, c)
@@ -258,16 +243,12 @@ func (s *sim) putBack(a *simActor) {
 // move makes a call about a resource, which is answered.
 func (s *sim) move(a *simActor, do string, effect func()) {
 	n := a.out.pool
-	a.process.ops++
-	e := history.Event{Kind: history.Invoke, Op: a.process.ops, Do: do, Primitive: n.primitive, Name: n.name, Resource: a.out.resource}
-	s.write(a, e)
-	s.pass(300)
-	s.sweep(n)
-	effect()
-	s.serve(n)
-	s.pass(300)
-	e.Kind = history.OK
-	s.write(a, e)
+	e := history.Event{Do: do, Primitive: n.primitive, Name: n.name, Resource: a.out.resource}
+	s.call(a, 300, 300, e, func(*history.Event) {
+		s.sweep(n)
+		effect()
+		s.serve(n)
+	})
 }
 
 // fill puts back all that is not in the pools, as the driver does.

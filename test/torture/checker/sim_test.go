@@ -163,14 +163,22 @@ func newSim(seed uint64, wrong bug) *sim {
 		{primitive: "pool", name: "two", capacity: 2, resources: []string{"a", "b"}},
 	}
 	for i := range 3 {
-		p := &simProcess{name: fmt.Sprintf("w%d", i+1), life: 1}
-		for range 5 {
-			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
-		}
-		s.processes = append(s.processes, p)
+		s.processes = append(s.processes, &simProcess{name: fmt.Sprintf("w%d", i+1), life: 1})
+	}
+	s.more(5)
+	for _, p := range s.processes {
 		s.subscribe(p)
 	}
 	return s
+}
+
+// more has each process get so many more actors.
+func (s *sim) more(actors int) {
+	for _, p := range s.processes {
+		for range actors {
+			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
+		}
+	}
 }
 
 // subscribe has a new life of a process tell that it hears what is pushed to it.
@@ -186,6 +194,25 @@ func (s *sim) write(a *simActor, e history.Event) {
 	}
 	e.Process = a.process.id()
 	s.run.Events = append(s.run.Events, e)
+}
+
+// next is the number of the next operation of an actor's process.
+func (s *sim) next(a *simActor) int64 {
+	a.process.ops++
+	return a.process.ops
+}
+
+// call makes a call, which takes some time before its effect and after it. That may change what is answered.
+func (s *sim) call(a *simActor, before, after int64, e history.Event, effect func(answer *history.Event)) {
+	e.Kind, e.Op = history.Invoke, s.next(a)
+	s.write(a, e)
+	s.pass(before)
+	e.Kind = history.OK
+	effect(&e)
+	if after > 0 {
+		s.pass(after)
+	}
+	s.write(a, e)
 }
 
 func (s *sim) server() int64 { return simEpoch + s.now + s.offset }
@@ -231,6 +258,20 @@ func (s *sim) ahead(a, b *simClaim) bool {
 	return a.priority > b.priority || a.priority == b.priority && a.ticket < b.ticket
 }
 
+// sort has a line in its order.
+func (s *sim) sort(n *simName) {
+	slices.SortStableFunc(n.line, func(a, b *simClaim) int {
+		first := s.ahead(a, b)
+		if general := a.target == ""; s.bug == generalFirst && general != (b.target == "") {
+			first = general
+		}
+		if first {
+			return -1
+		}
+		return 1
+	})
+}
+
 func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 	fence := max(n.fence+1, s.server())
 	switch {
@@ -259,12 +300,7 @@ func (s *sim) handOff(n *simName) {
 		return
 	}
 	for len(n.line) > 0 {
-		slices.SortStableFunc(n.line, func(a, b *simClaim) int {
-			if s.ahead(a, b) {
-				return -1
-			}
-			return 1
-		})
+		s.sort(n)
 		i := 0
 		if s.bug == lastFirst {
 			i = len(n.line) - 1
@@ -395,8 +431,7 @@ func (s *sim) begin(a *simActor) {
 		return
 	}
 	s.claims++
-	a.process.ops++
-	c := &simClaim{actor: a, name: n, op: a.process.ops, id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease}
+	c := &simClaim{actor: a, name: n, op: s.next(a), id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease}
 	e := history.Event{Kind: history.Invoke, Op: c.op, Do: history.Acquire, Primitive: n.primitive, Name: n.name, Lease: c.lease / 1000, Node: a.process.id()}
 	if !s.calm && s.IntN(5) == 0 {
 		e.Do, c.try = history.Try, true
@@ -448,6 +483,9 @@ func (s *sim) act(a *simActor) {
 		return
 	}
 	cut := p.cut > s.now
+	if cut && slices.Contains([]string{"sent", "asked", "took out", "leaves"}, a.phase) {
+		return
+	}
 	c := a.claim
 	switch a.phase {
 	case "idle":
@@ -460,17 +498,11 @@ func (s *sim) act(a *simActor) {
 		}
 		s.begin(a)
 	case "sent":
-		if cut {
-			return
-		}
 		s.pass(100)
 		s.request(c)
 		a.phase, a.beat = "asked", s.now+simLease/3
 		c.start = s.now
 	case "asked": // the reply
-		if cut {
-			return
-		}
 		held, waits := slices.Contains(c.name.held, c), slices.Contains(c.name.line, c)
 		switch {
 		case held:
@@ -510,35 +542,24 @@ func (s *sim) act(a *simActor) {
 			}
 		}
 	case "took out":
-		if !cut && (s.now >= a.until || s.draining) {
+		if s.now >= a.until || s.draining {
 			s.putBack(a)
 		}
 	case "leaves":
-		if cut {
-			return
-		}
 		s.giveBack(c)
 		a.phase = "idle"
 	case "holds":
 		s.hold(a, cut)
 	case "parting":
-		if cut {
-			if s.IntN(50) == 0 {
-				s.write(a, c.about(history.Event{Kind: history.Unknown, Op: a.op, Hold: c.op, Do: history.Release}))
-				a.phase = "idle"
-				s.giveBack(c) // it arrives, unanswered
-			}
-			return
-		}
-		if s.bug == needless && s.IntN(20) == 0 {
+		switch {
+		case cut && s.IntN(50) == 0, !cut && s.bug == needless && s.IntN(20) == 0: // it arrives, unanswered
 			s.write(a, c.about(history.Event{Kind: history.Unknown, Op: a.op, Hold: c.op, Do: history.Release}))
 			a.phase = "idle"
 			s.giveBack(c)
-			return
-		}
-		if s.giveBack(c) {
+		case cut:
+		case s.giveBack(c):
 			a.phase = "parted"
-		} else {
+		default:
 			a.phase = "refused"
 		}
 	case "parted", "refused":
@@ -603,8 +624,7 @@ func (s *sim) hold(a *simActor, cut bool) {
 		}
 	}
 	if s.now >= a.until || !lives || s.draining || s.bug == revived && a.over {
-		a.process.ops++
-		a.op = a.process.ops
+		a.op = s.next(a)
 		s.write(a, c.about(history.Event{Kind: history.Invoke, Op: a.op, Hold: c.op, Do: history.Release}))
 		a.phase = "parting"
 		if s.bug == lateEnd && lives && s.IntN(10) == 0 {
@@ -617,24 +637,18 @@ func (s *sim) hold(a *simActor, cut bool) {
 // look asks for the listing of the hold.
 func (s *sim) look(a *simActor) {
 	c := a.claim
-	a.process.ops++
-	e := c.about(history.Event{Kind: history.Invoke, Op: a.process.ops, Hold: c.op, Do: history.Look})
-	s.write(a, e)
-	s.pass(200)
-	e.Kind = history.Fail
-	if slices.Contains(c.name.held, c) && c.deadline > s.server() {
-		e.Kind, e.Fence, e.Resource = history.OK, c.fence, c.resource
-	}
-	s.pass(200)
-	s.write(a, e)
+	s.call(a, 200, 200, c.about(history.Event{Hold: c.op, Do: history.Look}), func(e *history.Event) {
+		if e.Fence, e.Resource = c.fence, c.resource; !slices.Contains(c.name.held, c) || c.deadline <= s.server() {
+			e.Kind, e.Fence, e.Resource = history.Fail, 0, ""
+		}
+	})
 }
 
 // reenter enters once more, and leaves again, at once.
 func (s *sim) reenter(a *simActor) {
 	outer := a.claim
 	s.claims++
-	a.process.ops++
-	c := &simClaim{actor: a, name: outer.name, op: a.process.ops, id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease, outer: outer}
+	c := &simClaim{actor: a, name: outer.name, op: s.next(a), id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease, outer: outer}
 	s.write(a, history.Event{Kind: history.Invoke, Op: c.op, Do: history.Reenter, Primitive: "lock", Name: c.name.name, Lease: c.lease / 1000})
 	s.pass(300)
 	s.request(c)
@@ -648,12 +662,7 @@ func (s *sim) reenter(a *simActor) {
 		s.write(a, c.about(history.Event{Kind: history.Alive, Hold: c.op, Fence: c.fence}))
 	}
 	s.pass(300)
-	a.process.ops++
-	op := a.process.ops
-	s.write(a, c.about(history.Event{Kind: history.Invoke, Op: op, Hold: c.op, Do: history.Release}))
-	s.pass(300)
-	s.giveBack(c)
-	s.write(a, c.about(history.Event{Kind: history.OK, Op: op, Hold: c.op, Do: history.Release}))
+	s.call(a, 300, 0, c.about(history.Event{Hold: c.op, Do: history.Release}), func(*history.Event) { s.giveBack(c) })
 }
 
 func (s *sim) force(a *simActor, cut bool) {
@@ -662,15 +671,11 @@ func (s *sim) force(a *simActor, cut bool) {
 	}
 	c := a.past[0]
 	a.past = a.past[1:]
-	a.process.ops++
-	op := a.process.ops
-	s.write(a, c.about(history.Event{Kind: history.Invoke, Op: op, Do: history.Force}))
-	s.pass(300)
-	kind := history.Fail
-	if s.bug == forceWorks || slices.Contains(c.name.held, c) {
-		kind = history.OK
-	}
-	s.write(a, c.about(history.Event{Kind: kind, Op: op, Do: history.Force}))
+	s.call(a, 300, 0, c.about(history.Event{Do: history.Force}), func(e *history.Event) {
+		if s.bug != forceWorks && !slices.Contains(c.name.held, c) {
+			e.Kind = history.Fail
+		}
+	})
 }
 
 // The nemesis.
@@ -815,11 +820,7 @@ func sortEvents(run *history.Run) {
 func newPausedSim(seed uint64, wrong bug) *sim {
 	s := newSim(seed, wrong)
 	s.names[s.IntN(2)*3].pauses = true
-	for _, p := range s.processes {
-		for range 10 {
-			p.actors = append(p.actors, &simActor{process: p, phase: "idle"})
-		}
-	}
+	s.more(10)
 	return s
 }
 
@@ -839,22 +840,18 @@ func (s *sim) decide(a *simActor, n *simName) {
 	if a.process.cut > s.now {
 		return
 	}
-	a.process.ops++
-	e := history.Event{Kind: history.Invoke, Op: a.process.ops, Do: history.Pause, Primitive: n.primitive, Name: n.name, Lasts: 50 + s.Int64N(700)}
+	e := history.Event{Do: history.Pause, Primitive: n.primitive, Name: n.name, Lasts: 50 + s.Int64N(700)}
 	if s.IntN(3) == 0 {
 		e.Do, e.Lasts = history.Unpause, 0
 	}
-	s.write(a, e)
-	s.pass(200)
-	n.paused = s.server() + e.Lasts*simMS
-	if e.Lasts == 0 && s.bug != neverResumed {
-		n.paused = 0
-		s.sweep(n)
-		s.handOff(n)
-	}
-	s.pass(200)
-	e.Kind = history.OK
-	s.write(a, e)
+	s.call(a, 200, 200, e, func(*history.Event) {
+		n.paused = s.server() + e.Lasts*simMS
+		if e.Lasts == 0 && s.bug != neverResumed {
+			n.paused = 0
+			s.sweep(n)
+			s.handOff(n)
+		}
+	})
 }
 
 // newWantedSim has holds of all names wanted back, and half of them held for longer than a lease.
@@ -873,21 +870,13 @@ func (s *sim) want(a *simActor, n *simName) {
 	if c.outer != nil {
 		return
 	}
-	a.process.ops++
-	e := c.about(history.Event{Kind: history.Invoke, Op: a.process.ops, Do: history.Want})
-	s.write(a, e)
-	s.pass(200)
-	s.sweep(n)
-	held := false
-	for _, h := range n.held {
-		held = held || h == c
-	}
-	e.Kind = history.Fail
-	if held {
-		c.wanted, e.Kind = true, history.OK
-	}
-	s.pass(200)
-	s.write(a, e)
+	s.call(a, 200, 200, c.about(history.Event{Do: history.Want}), func(e *history.Event) {
+		s.sweep(n)
+		held := slices.Contains(n.held, c)
+		if c.wanted = c.wanted || held; !held {
+			e.Kind = history.Fail
+		}
+	})
 }
 
 // ask is what the server says to a heartbeat of a hold.

@@ -108,30 +108,34 @@ func spawn(t *testing.T, program string, j job.Job, n int) *child {
 	return c
 }
 
-// count is what a history has of an operation.
-type count struct{ begun, ended int }
-
-// read reads a history, and fails the test for what none may have, whatever
+// read reads the histories, and fails the test for what none may have, whatever
 // happened. It counts what was acquired by primitive, and everything by kind.
-func read(t *testing.T, path string, acquired map[string]int, kinds map[string]int) []history.Event {
+func read(t *testing.T, workers []*child) (all []history.Event) {
+	t.Helper()
+	acquired, kinds := map[string]int{}, map[string]int{}
+	for _, c := range workers {
+		all = append(all, readOne(t, c.path, acquired, kinds)...)
+	}
+	t.Log(acquired, kinds)
+	return all
+}
+
+func readOne(t *testing.T, path string, acquired, kinds map[string]int) []history.Event {
 	t.Helper()
 	events, err := history.Read(path)
 	require.NoError(t, err)
-	ops := map[int64]count{}
-	over := map[int64]bool{} // holds that have ended or are being released
+	begun, ended := map[int64]int{}, map[int64]int{} // by operation
+	over := map[int64]bool{}                         // holds that have ended or are being released
 	for _, e := range events {
 		kinds[string(e.Kind)+" "+e.Do]++
-		n := ops[e.Op]
 		switch e.Kind {
 		case history.Invoke:
-			n.begun++
-			ops[e.Op] = n
+			begun[e.Op]++
 			if e.Do == history.Release {
 				over[e.Hold] = true
 			}
 		case history.OK, history.Fail, history.Unknown:
-			n.ended++
-			ops[e.Op] = n
+			ended[e.Op]++
 			require.False(t, e.Do == history.Force && e.Kind == history.OK, "%+v", e)
 			require.NotContains(t, e.Is, "invalid", "%+v", e)
 			if got(e) {
@@ -146,9 +150,10 @@ func read(t *testing.T, path string, acquired map[string]int, kinds map[string]i
 			require.Fail(t, "stuck or leaked", "%+v", e)
 		}
 	}
-	for op, n := range ops {
-		require.Equal(t, count{1, 1}, n, "operation %d", op)
+	for op, n := range begun {
+		require.Equal(t, 1, n, "operation %d", op)
 	}
+	require.Equal(t, begun, ended)
 	return events
 }
 
@@ -179,16 +184,12 @@ func TestWorkersUseAllAndDrain(t *testing.T) {
 				acquired(t, workers, primitive)
 			}
 			drain(t, workers)
-			acquired, kinds := map[string]int{}, map[string]int{}
-			for _, c := range workers {
-				for _, e := range read(t, c.path, acquired, kinds) {
-					if e.Kind == history.Closed {
-						require.Empty(t, e.Err, "%+v", e)
-						require.Empty(t, e.Left, "%+v", e)
-					}
+			for _, e := range read(t, workers) {
+				if e.Kind == history.Closed {
+					require.Empty(t, e.Err, "%+v", e)
+					require.Empty(t, e.Left, "%+v", e)
 				}
 			}
-			t.Log(acquired, kinds)
 		})
 	}
 }
@@ -213,14 +214,12 @@ func grown(t *testing.T, workers []*child, by int64) {
 		require.NoError(t, err)
 		least[c] = info.Size() + by
 	}
-	require.Eventually(t, func() bool {
-		for _, c := range workers {
-			if info, err := os.Stat(c.path); err != nil || info.Size() < least[c] {
-				return false
-			}
-		}
-		return true
-	}, testkit.Patience, 10*time.Millisecond)
+	for _, c := range workers {
+		require.Eventually(t, func() bool {
+			info, err := os.Stat(c.path)
+			return err == nil && info.Size() >= least[c]
+		}, testkit.Patience, 10*time.Millisecond)
+	}
 }
 
 // acquired waits until the workers together have acquired some of a primitive.
@@ -252,14 +251,12 @@ func got(e history.Event) bool {
 // refused waits until an acquire of each worker was refused by a server that is full.
 func refused(t *testing.T, workers []*child) {
 	t.Helper()
-	require.Eventually(t, func() bool {
-		for _, c := range workers {
-			if events, err := history.Read(c.path); err != nil || !slices.ContainsFunc(events, refusal) {
-				return false
-			}
-		}
-		return true
-	}, testkit.Patience, 10*time.Millisecond)
+	for _, c := range workers {
+		require.Eventually(t, func() bool {
+			events, err := history.Read(c.path)
+			return err == nil && slices.ContainsFunc(events, refusal)
+		}, testkit.Patience, 10*time.Millisecond)
+	}
 }
 
 // refusal reports whether an acquire ended because the server was full.
@@ -301,18 +298,14 @@ func TestWorkersOutliveFaults(t *testing.T) {
 		grown(t, workers, some)
 	}
 	drain(t, workers)
-	acquired, kinds := map[string]int{}, map[string]int{}
-	for _, c := range workers {
-		for _, e := range read(t, c.path, acquired, kinds) {
-			if e.Kind == history.Closed && e.Err == "" {
-				require.Empty(t, e.Left, "%+v", e)
-			}
-			if refusal(e) {
-				require.Equal(t, history.Fail, e.Kind, "%+v", e) // a refusal is an answer
-			}
+	for _, e := range read(t, workers) {
+		if e.Kind == history.Closed && e.Err == "" {
+			require.Empty(t, e.Left, "%+v", e)
+		}
+		if refusal(e) {
+			require.Equal(t, history.Fail, e.Kind, "%+v", e) // a refusal is an answer
 		}
 	}
-	t.Log(acquired, kinds)
 }
 
 // Nobody gives back what the workers wait for.

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
 // history takes the model through steps that are written down, and the laws hold after each.
@@ -52,6 +55,14 @@ func (h *history) adds(lasts int64, most int, whole bool, keys ...string) {
 func (h *history) asks(id string, w wants) string {
 	h.t.Helper()
 	return h.askedBy(id, w, true)
+}
+
+// all has claims ask for the same, one after the other.
+func (h *history) all(w wants, ids ...string) {
+	h.t.Helper()
+	for _, id := range ids {
+		h.asks(id, w)
+	}
 }
 
 // tries has a claim ask that may not wait.
@@ -113,6 +124,20 @@ func (h *history) sweeps() {
 	h.step(func() { h.model.sweep("n", "0") })
 }
 
+// lapses lets time pass until somebody looks.
+func (h *history) lapses(ms int) {
+	h.t.Helper()
+	h.pass(ms)
+	h.sweeps()
+}
+
+// taken has "me" be bound to r1, which the claim a holds.
+func (h *history) taken() {
+	h.t.Helper()
+	h.binds("me", "r1")
+	h.asks("a", named("r1"))
+}
+
 func (h *history) binds(name, key string) {
 	h.t.Helper()
 	h.step(func() { h.model.tie(name, key, 0) })
@@ -153,14 +178,9 @@ func (h *history) are(want ...string) {
 }
 
 var (
-	some    = wants{}
-	named   = func(key string) wants { return wants{only: key} }
-	bound   = func(name string, patience int64) wants { return wants{bind: name, patience: patience} }
-	forSome = func(h *history, ids ...string) {
-		for _, id := range ids {
-			h.asks(id, some)
-		}
-	}
+	some  = wants{}
+	named = func(key string) wants { return wants{only: key} }
+	bound = func(name string, patience int64) wants { return wants{bind: name, patience: patience} }
 )
 
 func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
@@ -229,9 +249,9 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			require.Equal(h.t, "granted", h.tries("d", named("r1")))
 		},
 		"who comes first gets it, in whichever line he waits": func(h *history) {
-			forSome(h, "a", "b", "c")
+			h.all(some, "a", "b", "c")
 			h.asks("d", named("r1"))
-			forSome(h, "e")
+			h.all(some, "e")
 			h.gives("a", 0)
 			h.are("c holds r1", "d waits for r1", "e waits")
 			h.gives("b", 0)
@@ -240,7 +260,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("d holds r1")
 		},
 		"a priority goes before a place": func(h *history) {
-			forSome(h, "a", "b", "c")
+			h.all(some, "a", "b", "c")
 			h.ahead("d", named("r1"))
 			h.asks("e", named("r1"))
 			h.gives("a", 0)
@@ -249,9 +269,9 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("c holds r1", "e waits for r1")
 		},
 		"several that are free at once go round in one order": func(h *history) {
-			forSome(h, "a", "b")
+			h.all(some, "a", "b")
 			h.asks("c", named("r2"))
-			forSome(h, "d")
+			h.all(some, "d")
 			h.asks("e", named("r2"))
 			h.pass(60_000)
 			for _, id := range []string{"c", "d", "e"} {
@@ -262,30 +282,24 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			require.Less(h.t, h.claims["c"].fence, h.claims["d"].fence)
 		},
 		"who is bound waits for that, and then takes another one": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			require.Equal(h.t, "queued", h.asks("b", bound("me", 300)))
-			h.pass(299)
-			h.sweeps()
+			h.lapses(299)
 			h.are("b waits for r1")
-			h.pass(1)
-			h.sweeps()
+			h.lapses(1)
 			h.are("b holds r2")
 			require.Equal(h.t, "r2", h.bound("me"))
 		},
 		"who is bound takes no other one in any case": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", bound("me", forever))
-			h.pass(50_000)
-			h.sweeps()
+			h.lapses(50_000)
 			h.are("b waits for r1")
 			h.gives("a", 0)
 			h.are("b holds r1")
 		},
 		"who is bound and does not wait takes another one": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			require.Equal(h.t, "granted", h.asks("b", bound("me", 0)))
 			h.are("b holds r2")
 		},
@@ -306,7 +320,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 		},
 		"a binding that changes meanwhile changes nothing": func(h *history) {
 			h.binds("me", "r1")
-			forSome(h, "a", "b")
+			h.all(some, "a", "b")
 			h.asks("c", bound("me", 900))
 			h.binds("me", "r2")
 			h.gives("b", 0)
@@ -317,18 +331,16 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 		},
 		"the place stays when patience ends": func(h *history) {
 			h.binds("me", "r1")
-			forSome(h, "a", "b")
+			h.all(some, "a", "b")
 			h.asks("c", bound("me", 300))
-			forSome(h, "d")
-			h.pass(300)
-			h.sweeps()
+			h.all(some, "d")
+			h.lapses(300)
 			h.are("c waits", "d waits")
 			h.gives("b", 0)
 			h.are("c holds r2", "d waits")
 		},
 		"removed: what is named is absent, who is bound takes another one": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", named("r1"))
 			h.asks("c", bound("me", forever))
 			h.removes("r1") // and it is leased
@@ -339,12 +351,11 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 		"expired": func(h *history) {
 			h.adds(500, 1, true, "r1")
 			h.binds("me", "r1")
-			forSome(h, "a", "b")
+			h.all(some, "a", "b")
 			h.asks("c", named("r1"))
 			h.asks("d", bound("me", forever))
 			require.Equal(h.t, h.now+500, h.looks("r1"))
-			h.pass(500)
-			h.sweeps()
+			h.lapses(500)
 			h.are("a holds r1", "c is gone", "d waits")
 		},
 		"a replace fills the pool": func(h *history) {
@@ -355,13 +366,12 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("a is gone")
 		},
 		"who takes no other one has no end of patience": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", bound("me", forever))
 			require.Zero(h.t, h.claims["b"].until)
 		},
 		"not named by a replace, or named": func(h *history) {
-			forSome(h, "a", "b")
+			h.all(some, "a", "b")
 			h.asks("c", named("r1"))
 			h.asks("d", named("r2"))
 			h.step(func() { h.start(h.rev, "turn") })
@@ -371,15 +381,13 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("c is gone", "d waits for r2")
 		},
 		"it rests": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", named("r1"))
 			h.asks("c", bound("me", 600))
 			h.gives("a", 500)
 			h.are("b waits for r1", "c waits for r1")
 			require.Equal(h.t, h.now+500, h.looks("r1"))
-			h.pass(500)
-			h.sweeps()
+			h.lapses(500)
 			h.are("b holds r1", "c waits for r1")
 		},
 		"it rests without end": func(h *history) {
@@ -388,16 +396,13 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.asks("a", named("r1"))
 			h.asks("b", bound("me", 600))
 			require.Zero(h.t, h.looks("r1"))
-			h.pass(600)
-			h.sweeps()
+			h.lapses(600)
 			h.are("a waits for r1", "b holds r2")
 			h.rests("r1", 0)
 			h.are("a holds r1")
 		},
 		"more may hold it": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
-			h.asks("c", named("r1"))
+			h.all(named("r1"), "a", "b", "c")
 			h.adds(0, 2, true, "r1")
 			h.are("a holds r1", "b holds r1", "c waits for r1")
 		},
@@ -409,17 +414,14 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("b holds r1", "c holds r1")
 		},
 		"the first has died": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
-			h.asks("c", named("r1"))
+			h.all(named("r1"), "a", "b", "c")
 			h.claims["b"].alive = h.now
 			h.gives("a", 0)
 			h.are("b is gone", "c holds r1")
 			require.Empty(h.t, h.lanes)
 		},
 		"all have died": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.claims["b"].alive = h.now
 			h.gives("a", 0)
 			h.are("b is gone")
@@ -427,8 +429,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			require.Empty(h.t, h.lanes)
 		},
 		"the first leaves": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.gives("b", 0)
 			h.are("b is gone")
 			require.Empty(h.t, h.lanes)
@@ -437,15 +438,13 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("c holds r1")
 		},
 		"the holder has died": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.claims["a"].deadline = h.now
 			h.sweeps()
 			h.are("a is gone", "b holds r1")
 		},
 		"the holder is thrown out": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.step(func() { h.model.force(h.claims["a"], 900) })
 			h.are("a is gone", "b holds r1")
 		},
@@ -456,14 +455,13 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("a holds r2", "b holds r1")
 		},
 		"a swap passes nobody": func(h *history) {
-			forSome(h, "a", "b", "c")
+			h.all(some, "a", "b", "c")
 			h.asks("d", named("r2"))
 			h.step(func() { h.model.swap(h.claims["a"], h.claims["a"].fence, 0, "", 0) })
 			h.are("a holds r1", "b holds r2", "c waits", "d waits for r2")
 		},
 		"a flush, and the resource comes again": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.flushes("b")
 			h.are("b waits for r1")
 			require.Equal(h.t, forever, h.looks("r1"))
@@ -473,8 +471,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("b holds r1")
 		},
 		"a flush, and the pool is whole without it": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", named("r1"))
 			h.asks("c", bound("me", forever))
 			h.asks("d", bound("me", 500))
@@ -484,16 +481,14 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.are("b is gone", "c holds r2", "d waits")
 		},
 		"a flush that lasts longer than patience": func(h *history) {
-			h.binds("me", "r1")
-			h.asks("a", named("r1"))
+			h.taken()
 			h.asks("b", bound("me", 500))
 			h.pass(500)
 			h.flushes("b")
 			h.are("b waits")
 		},
 		"restored when it is absent": func(h *history) {
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.removes("r1")
 			h.step(func() { require.Equal(h.t, "absent", h.model.restore(h.claims["b"])) })
 			h.are("b is gone")
@@ -510,8 +505,7 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 		"removed before the pool is filled": func(h *history) {
 			h.forget()
 			h.adds(0, 1, false, "r1")
-			h.asks("a", named("r1"))
-			h.asks("b", named("r1"))
+			h.all(named("r1"), "a", "b")
 			h.removes("r1")
 			h.are("b waits for r1")
 			h.gives("a", 0)
@@ -522,4 +516,18 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(opens(t, "r1", "r2")) })
 	}
+}
+
+// alone is a world without a server: its clock moves only when it is told to.
+func alone() World {
+	now := time.UnixMilli(1_800_000_000_000)
+	return World{
+		Now:     func() time.Time { return now },
+		Advance: func(d time.Duration, _ ...string) { now = now.Add(d) },
+	}
+}
+
+func TestTheModelKeepsItsOwnLaws(t *testing.T) {
+	require.NoError(t, amount.Histories(200))
+	rapid.Check(t, func(rt *rapid.T) { Run(rt, alone()) })
 }
