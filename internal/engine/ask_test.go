@@ -64,11 +64,20 @@ func (s *tardy) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 	return s.fake.Release(ctx, c, stays)
 }
 
-// seen are when acquires came, and what stayed of the claims that were removed.
-func (s *tardy) seen() (starts, stays []time.Duration) {
+// noted is a copy of what the server has noted.
+func (s *tardy) noted(what *[]time.Duration) []time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]time.Duration(nil), s.starts...), append([]time.Duration(nil), s.stays...)
+	return slices.Clone(*what)
+}
+
+func (s *tardy) started() []time.Duration    { return s.noted(&s.starts) }
+func (s *tardy) given() []time.Duration      { return s.noted(&s.left) }
+func (s *tardy) tombstones() []time.Duration { return s.noted(&s.stays) }
+
+// patiently are the settings of the engine: how long a call may take, and a pause of a second.
+func patiently(cfg *engine.Config) {
+	cfg.Wait, cfg.CallTimeout, cfg.Retry = time.Hour, patient, berth.Retry{Base: time.Second, Jitter: -1}
 }
 
 // onTardy runs a test in virtual time with an engine on such a server, with a context
@@ -81,11 +90,7 @@ func onTardy(t *testing.T, answers []tardyAnswer, test func(t *testing.T, ctx co
 			synctest.Test(t, func(t *testing.T) {
 				s := &tardy{answers: append([]tardyAnswer(nil), answers...), clock: clock.New()}
 				s.fence = 1
-				e := engine.New(engine.Config{
-					Scripts: s, Node: "n", Wait: time.Hour, CallTimeout: patient, CleanupTimeout: time.Second, Clock: s.clock,
-					Retry: berth.Retry{Base: time.Second, Jitter: -1},
-				})
-				defer func() { require.NoError(t, e.Close(context.Background())) }()
+				e, _ := begin(t, s, patiently)
 				ctx, cancel := context.Background(), func() {}
 				if ends {
 					ctx, cancel = context.WithCancel(ctx)
@@ -107,23 +112,50 @@ var (
 	isFull    = engine.Answer{Refused: &berth.AcquireError{Reason: berth.ReasonFull}}
 )
 
-func TestALateGrantOfAnAcquireIsTaken(t *testing.T) {
-	answers := []tardyAnswer{{isGranted, patient + 1500*time.Millisecond}}
-	onTardy(t, answers, func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
-		h, err := may(ctx, e, true)
-		require.NoError(t, err)
-		require.Equal(t, patient+1500*time.Millisecond, s.clock.Now())
-		require.Equal(t, time.Hour-2*time.Millisecond-time.Hour/100-s.clock.Now(), h.Left(), "from its own start")
-		starts, _ := s.seen()
-		require.Equal(t, []time.Duration{0, patient + time.Second}, starts)
-		synctest.Wait()
-		s.mu.Lock()
-		require.Equal(t, []time.Duration{s.clock.Now()}, s.left, "nobody waits for the other one")
-		s.mu.Unlock()
-		require.NoError(t, h.Release(context.Background()))
-		_, stays := s.seen()
-		require.Equal(t, []time.Duration{time.Minute}, stays, "the other one may run yet")
-	})
+// What comes late is taken, if it comes first; nobody waits for another attempt, or asks again.
+func TestALateAnswerToAnAcquireIsTaken(t *testing.T) {
+	const late = patient + 1500*time.Millisecond
+	again := []time.Duration{patient + time.Second}
+	for name, c := range map[string]struct {
+		answers  []tardyAnswer
+		from, at time.Duration
+		again    []time.Duration // when it is asked for again, and that attempt is given up
+		waits    bool
+		refused  bool
+	}{
+		"a grant":                  {answers: []tardyAnswer{{isGranted, late}}, at: late, again: again, waits: true},
+		"a grant during the pause": {answers: []tardyAnswer{{isGranted, late - time.Second}}, at: late - time.Second},
+		"a refusal":                {answers: []tardyAnswer{{isFull, late}}, at: late, again: again, refused: true},
+		"that to the other attempt": {
+			answers: []tardyAnswer{{isFull, 3 * patient}, {isGranted, time.Second}},
+			from:    patient + time.Second, at: patient + 2*time.Second, again: again,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTardy(t, c.answers, func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
+				h, err := may(ctx, e, c.waits)
+				require.Equal(t, c.at, s.clock.Now())
+				synctest.Wait()
+				require.Len(t, s.given(), len(c.again))
+				for _, at := range s.given() {
+					require.Equal(t, c.at, at, "nobody waits for the other one")
+				}
+				if c.refused {
+					require.Equal(t, berth.ReasonFull, refused(t, err).Reason)
+				} else {
+					require.NoError(t, err)
+					require.Equal(t, time.Hour-2*time.Millisecond-time.Hour/100-c.at+c.from, h.Left(), "from its own start")
+				}
+				after(time.Minute)
+				require.Equal(t, append([]time.Duration{0}, c.again...), s.started())
+				if !c.refused {
+					require.Empty(t, s.tombstones())
+					require.NoError(t, h.Release(context.Background()))
+				}
+				require.Equal(t, []time.Duration{time.Minute}, s.tombstones(), "the other attempt may run yet")
+			})
+		})
+	}
 }
 
 // More is said to be in the way, for ever, and a sweep finds nothing to drop.
@@ -131,50 +163,8 @@ func TestARefusalEndsThoughMoreSeemsToBeInTheWay(t *testing.T) {
 	unfinished := tardyAnswer{engine.Answer{Refused: isFull.Refused, NextDeadline: engine.NextDeadline{More: true}}, time.Second}
 	onTardy(t, slices.Repeat([]tardyAnswer{unfinished}, 200), func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
 		_, err := may(ctx, e, true)
-		var refusal *berth.AcquireError
-		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, berth.ReasonFull, refusal.Reason)
-		starts, _ := s.seen()
-		require.Len(t, starts, 101, "the first one, and one behind each sweep")
-	})
-}
-
-func TestALateGrantDuringThePauseIsTaken(t *testing.T) {
-	answers := []tardyAnswer{{isGranted, patient + 500*time.Millisecond}}
-	onTardy(t, answers, func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
-		_, err := may(ctx, e, false)
-		require.NoError(t, err)
-		require.Equal(t, patient+500*time.Millisecond, s.clock.Now())
-		after(time.Minute)
-		starts, _ := s.seen()
-		require.Len(t, starts, 1, "it is not asked for again")
-	})
-}
-
-func TestALateRefusalIsTaken(t *testing.T) {
-	answers := []tardyAnswer{{isFull, patient + 1500*time.Millisecond}}
-	onTardy(t, answers, func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
-		_, err := may(ctx, e, false)
-		var refusal *berth.AcquireError
-		require.ErrorAs(t, err, &refusal)
-		require.Equal(t, berth.ReasonFull, refusal.Reason)
-		require.Equal(t, patient+1500*time.Millisecond, s.clock.Now())
-		after(time.Minute)
-		_, stays := s.seen()
-		require.Equal(t, []time.Duration{time.Minute}, stays, "the other attempt may be granted yet")
-	})
-}
-
-func TestOfTwoAnswersToAnAcquireTheFirstIsTaken(t *testing.T) {
-	answers := []tardyAnswer{{isFull, 3 * patient}, {isGranted, time.Second}}
-	onTardy(t, answers, func(t *testing.T, ctx context.Context, s *tardy, e *engine.Engine) {
-		h, err := may(ctx, e, false)
-		require.NoError(t, err)
-		require.Equal(t, patient+2*time.Second, s.clock.Now())
-		after(time.Minute)
-		require.NoError(t, h.Err())
-		_, stays := s.seen()
-		require.Empty(t, stays)
+		require.Equal(t, berth.ReasonFull, refused(t, err).Reason)
+		require.Len(t, s.started(), 101, "the first one, and one behind each sweep")
 	})
 }
 
@@ -185,14 +175,11 @@ func TestWhoLeavesAnUnansweredAcquireLeavesATombstone(t *testing.T) {
 		_, err := may(ctx, e, true)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		after(patient - time.Second - 1)
-		_, stays := s.seen()
-		require.Empty(t, stays, "the removal must not overtake it")
+		require.Empty(t, s.tombstones(), "the removal must not overtake it")
 		after(1)
-		_, stays = s.seen()
-		require.Equal(t, []time.Duration{time.Minute}, stays)
+		require.Equal(t, []time.Duration{time.Minute}, s.tombstones())
 		after(time.Minute)
-		starts, _ := s.seen()
-		require.Len(t, starts, 1)
+		require.Len(t, s.started(), 1)
 	})
 }
 
@@ -214,8 +201,7 @@ func TestEachAttemptIsUnansweredAfterItsOwnTime(t *testing.T) {
 		}
 		asking.Wait()
 		again := patient + time.Second
-		starts, _ := s.seen()
-		require.Equal(t, []time.Duration{0, 4 * half, 5 * half, 4*half + again, 5*half + again}, starts)
+		require.Equal(t, []time.Duration{0, 4 * half, 5 * half, 4*half + again, 5*half + again}, s.started())
 	})
 }
 
@@ -223,14 +209,12 @@ func TestASlowObserverHoldsUpItsOwnClaimOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tardy{clock: clock.New()}
 		s.fence = 1
-		e := engine.New(engine.Config{
-			Scripts: s, Node: "n", Wait: time.Hour, CallTimeout: patient, CleanupTimeout: time.Second, Clock: s.clock,
-			Retry: berth.Retry{Base: time.Second, Jitter: -1},
-			Observe: func(ev observe.Event) {
+		e, _ := begin(t, s, patiently, func(cfg *engine.Config) {
+			cfg.Observe = func(ev observe.Event) {
 				if ev.Kind == observe.Unavailable {
 					time.Sleep(time.Second)
 				}
-			},
+			}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		const calls = 8
@@ -243,10 +227,35 @@ func TestASlowObserverHoldsUpItsOwnClaimOnly(t *testing.T) {
 			})
 		}
 		time.Sleep(patient + 2500*time.Millisecond)
-		starts, _ := s.seen()
-		require.Len(t, starts, 2*calls, "all have asked again, a second after they told of it")
+		require.Len(t, s.started(), 2*calls, "all have asked again, a second after they told of it")
 		cancel()
 		running.Wait()
-		require.NoError(t, e.Close(context.Background()))
 	})
+}
+
+// An hour is what the answers leave: the machine may stand still meanwhile.
+type hours struct{ fake }
+
+func (h *hours) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	a, err := h.fake.Acquire(ctx, c)
+	a.Left = time.Hour
+	return a, err
+}
+
+func TestAnAcquireAndAReleaseAllocateLittle(t *testing.T) {
+	f := &hours{fake{fence: 1}}
+	e, _ := begin(t, f, func(cfg *engine.Config) {
+		cfg.Wait, cfg.CallTimeout, cfg.CleanupTimeout, cfg.Observe = time.Hour, time.Hour, time.Hour, nil
+	})
+	// The claim with its hold, its id, the asking and what ends it, the attempt, and the end.
+	const most = 6
+	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+		h, err := may(context.Background(), e, true)
+		if err == nil {
+			err = h.Release(context.Background())
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}), float64(most))
 }

@@ -5,26 +5,161 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-func TestCloseEndsWaitsAndGivesBackHolds(t *testing.T) {
+// within is how long a release is repeated, and cleanup how long a caller waits for one
+// who has left.
+const (
+	within  = 10 * time.Second
+	cleanup = 2 * time.Second
+)
+
+var errMine = errors.New("my own reason")
+
+// mute is a server that may answer late: who may wait is queued, who may not is granted.
+type mute struct {
+	fake
+	acquire time.Duration // how long the answer to an acquire is on its way
+	clock   clock.Clock
+	told    *told
+
+	mu     sync.Mutex
+	speaks time.Duration   // guarded by mu: no release is answered before that
+	asked  int             // guarded by mu: acquires
+	came   []time.Duration // guarded by mu: when releases came
+	stays  []time.Duration // guarded by mu: of the tombstones
+}
+
+func (m *mute) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	m.mu.Lock()
+	m.asked++
+	m.mu.Unlock()
+	<-time.After(m.acquire)
+	if c.MayWait && c.Name == "queued" {
+		return isQueued, nil
+	}
+	return m.fake.Acquire(ctx, c)
+}
+
+func (m *mute) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	round, err := m.fake.Beat(ctx, name, mode, claims)
+	for i := range round.Status {
+		if name == "queued" {
+			round.Status[i] = isWaiting
+		}
+	}
+	return round, err
+}
+
+// Release is repeated for as long as Retry allows, as in the scripts of the primitives.
+func (m *mute) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+	m.mu.Lock()
+	now := m.clock.Now()
+	speaks := m.speaks - now
+	m.came, m.stays = append(m.came, now), append(m.stays, stays)
+	m.mu.Unlock()
+	err := context.Cause(ctx)
+	if err == nil {
+		select {
+		case <-time.After(max(0, min(speaks, within))):
+			err = errors.New("no answer")
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if m.clock.Now() < now+speaks {
+		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: err}
+	}
+	return m.fake.Release(ctx, c, stays)
+}
+
+// silent has the server answer no release before a moment.
+func (m *mute) silent(until time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.speaks = until
+}
+
+// seen are how many acquires came, and when releases did, all of them without a tombstone.
+func (m *mute) seen(t *testing.T) (asked int, came []time.Duration) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, stays := range m.stays {
+		require.Zero(t, stays)
+	}
+	return m.asked, append([]time.Duration{}, m.came...)
+}
+
+// removals are when releases came.
+func (m *mute) removals(t *testing.T) []time.Duration {
+	t.Helper()
+	_, came := m.seen(t)
+	return came
+}
+
+// failures are the releases that the engine says have failed, and what it did for those who had left.
+func (m *mute) failures() []observe.Event {
+	return append(m.told.of(observe.ReleaseFailed), m.told.of(observe.CleanupFailed)...)
+}
+
+// onMute runs a test in virtual time with an engine on such a server.
+func onMute(t *testing.T, test func(t *testing.T, m *mute, e *engine.Engine)) {
+	t.Helper()
 	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onEngine(t, m, m, within, nil, func(t *testing.T, e *engine.Engine) { test(t, m, e) })
+}
+
+// onEngine is onMute with a server s that m is part of, and settings.
+func onEngine(
+	t *testing.T, s engine.Scripts, m *mute, callTimeout time.Duration, server func(string) int, test func(t *testing.T, e *engine.Engine),
+) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m.fence, m.resource, m.clock = 1, "r1", clock.New()
+		redis := connected(t)
+		e, seen := unclosed(s, func(c *engine.Config) {
+			c.Redis, c.CallTimeout, c.CleanupTimeout, c.Server = unheard{redis}, callTimeout, cleanup, server
+		})
+		m.told = seen
+		defer func() { _ = e.Close(context.Background()) }()
+		test(t, e)
+	})
+}
+
+// waits has a claim wait in line.
+func waits(ctx context.Context, e *engine.Engine, maxWait time.Duration) error {
+	c := claimOf(e, "queued")
+	c.MayWait = true
+	_, err := e.Acquire(ctx, c, maxWait)
+	return err
+}
+
+// closes closes an engine in the background.
+func closes(e *engine.Engine) <-chan error {
+	return inBackground(func() error { return e.Close(context.Background()) })
+}
+
+func TestCloseEndsWaitsAndGivesBackHolds(t *testing.T) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		first, second, detached := take(t, e), take(t, e), take(t, e)
 		require.NoError(t, detached.Detach(t.Context()))
 		waiting := inBackground(func() error { return waits(context.Background(), e, time.Hour) })
 		require.NoError(t, e.Close(t.Context()))
 		err := <-waiting
-		refusal, ok := errors.AsType[*berth.AcquireError](err)
-		require.True(t, ok)
-		require.Equal(t, berth.ReasonClosed, refusal.Reason)
+		require.Equal(t, berth.ReasonClosed, refused(t, err).Reason)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.NotErrorIs(t, err, berth.ErrBusy)
 		for _, h := range []*engine.Hold{first, second, detached} {
@@ -44,8 +179,7 @@ func TestCloseEndsWaitsAndGivesBackHolds(t *testing.T) {
 // back once, by Close or by the call that may not have it any more.
 func TestCloseGivesBackOnceWhatComesMeanwhile(t *testing.T) {
 	const held, asked, slow = 260, 20, 100 * time.Millisecond // more than Close gives back at a time
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		for range held {
 			take(t, e)
 		}
@@ -66,7 +200,7 @@ func TestCloseGivesBackOnceWhatComesMeanwhile(t *testing.T) {
 		after(slow / 2)
 		m.silent(slow)
 		closed := closes(e)
-		h, err := e.Adopt(t.Context(), &engine.Claim{ID: "m.1", Name: "x", Record: engine.Record{Weight: 1, Wait: wait, Lease: wait}}, e.Now(), 1, "r1", wait)
+		h, err := adopt(e)
 		require.ErrorIs(t, err, berth.ErrClosed)
 		require.Nil(t, h)
 		e.End()
@@ -74,16 +208,14 @@ func TestCloseGivesBackOnceWhatComesMeanwhile(t *testing.T) {
 			require.ErrorIs(t, <-err, berth.ErrClosed)
 		}
 		require.NoError(t, <-closed)
-		_, came := m.seen(t)
-		require.Len(t, came, held+asked+1)
-		_, released := m.counts()
-		require.Equal(t, held+asked+1, released)
+		require.Len(t, m.removals(t), held+asked+1)
+		require.EqualValues(t, held+asked+1, m.released.Load())
 	})
 }
 
 // What runs in the background is told that Close has begun, and Close waits for its end.
 func TestCloseWaitsForTheBackground(t *testing.T) {
-	onMute(t, &mute{}, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, _ *mute, e *engine.Engine) {
 		begun, ended := e.Now(), time.Duration(0)
 		require.True(t, e.Background(func(closing <-chan struct{}) {
 			<-closing
@@ -99,8 +231,7 @@ func TestCloseWaitsForTheBackground(t *testing.T) {
 
 // Whoever leaves is told at once; what he leaves to do Close waits for.
 func TestCloseWaitsForWhatLeaversLeftToDo(t *testing.T) {
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		ctx, cancel := context.WithCancel(t.Context())
 		waiting := inBackground(func() error { return waits(ctx, e, 0) })
 		after(time.Second)
@@ -110,8 +241,7 @@ func TestCloseWaitsForWhatLeaversLeftToDo(t *testing.T) {
 		require.Equal(t, time.Second, e.Now())
 		require.NoError(t, e.Close(t.Context()))
 		require.Equal(t, 1500*time.Millisecond, e.Now())
-		_, came := m.seen(t)
-		require.Equal(t, []time.Duration{time.Second}, came)
+		require.Equal(t, []time.Duration{time.Second}, m.removals(t))
 	})
 }
 
@@ -134,8 +264,7 @@ func TestAContextBoundsTheWaitForAReleaseAndNotTheRelease(t *testing.T) {
 	} {
 		for call, of := range calls {
 			t.Run(call+" "+name, func(t *testing.T) {
-				m := &mute{}
-				onMute(t, m, func(t *testing.T, e *engine.Engine) {
+				onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 					h := take(t, e)
 					m.silent(c.speaks)
 					ctx, cancel := context.WithTimeout(context.Background(), c.ends)
@@ -146,8 +275,7 @@ func TestAContextBoundsTheWaitForAReleaseAndNotTheRelease(t *testing.T) {
 					require.NoError(t, e.Close(context.Background()))
 					require.Equal(t, c.speaks, e.Now())
 					require.NoError(t, h.Release(context.Background()), "it was given back")
-					_, came := m.seen(t)
-					require.Len(t, came, 1)
+					require.Len(t, m.removals(t), 1)
 				})
 			})
 		}
@@ -156,8 +284,7 @@ func TestAContextBoundsTheWaitForAReleaseAndNotTheRelease(t *testing.T) {
 
 // A release of an engine that is closed leaves nothing running.
 func TestAReleaseAfterCloseEndsWithItsWait(t *testing.T) {
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		h := take(t, e)
 		m.silent(time.Hour)
 		require.ErrorIs(t, e.Close(context.Background()), berth.ErrUnavailable)
@@ -165,8 +292,7 @@ func TestAReleaseAfterCloseEndsWithItsWait(t *testing.T) {
 		cancel(errMine)
 		require.ErrorIs(t, h.Release(ctx), errMine)
 		require.Equal(t, within+cleanup, e.Now())
-		_, came := m.seen(t)
-		require.Equal(t, []time.Duration{0, within}, came)
+		require.Equal(t, []time.Duration{0, within}, m.removals(t))
 	})
 }
 
@@ -174,8 +300,7 @@ func TestAReleaseAfterCloseEndsWithItsWait(t *testing.T) {
 // back is told.
 func TestRetryBoundsACloseOfManyHolds(t *testing.T) {
 	const held, atOnce = 260, 256
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		for range held {
 			take(t, e)
 		}
@@ -186,8 +311,7 @@ func TestRetryBoundsACloseOfManyHolds(t *testing.T) {
 		require.NotErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, fmt.Sprintf("%d more holds", held-10))
 		require.Equal(t, within, e.Now())
-		_, came := m.seen(t)
-		require.Len(t, came, atOnce, "nothing more is sent then")
+		require.Len(t, m.removals(t), atOnce, "nothing more is sent then")
 		require.Len(t, m.failures(), held)
 	})
 }
@@ -195,8 +319,7 @@ func TestRetryBoundsACloseOfManyHolds(t *testing.T) {
 // What Retry bounds is how long no release at all is answered.
 func TestACloseOutlastsAServerThatStandsStill(t *testing.T) {
 	const held = 2*256 + 4
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		for range held {
 			take(t, e)
 		}
@@ -204,14 +327,12 @@ func TestACloseOutlastsAServerThatStandsStill(t *testing.T) {
 		time.AfterFunc(5*time.Second, func() { m.silent(18 * time.Second) })
 		require.NoError(t, e.Close(context.Background()))
 		require.Equal(t, 18*time.Second, e.Now())
-		_, released := m.counts()
-		require.Equal(t, held, released)
+		require.EqualValues(t, held, m.released.Load())
 	})
 }
 
 func TestReleasesTogetherAreOne(t *testing.T) {
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		h := take(t, e)
 		m.silent(time.Second)
 		var all []<-chan error
@@ -223,8 +344,7 @@ func TestReleasesTogetherAreOne(t *testing.T) {
 		}
 		require.Equal(t, time.Second, e.Now())
 		require.NoError(t, h.Release(context.Background()))
-		_, came := m.seen(t)
-		require.Len(t, came, 1)
+		require.Len(t, m.removals(t), 1)
 	})
 }
 
@@ -253,14 +373,13 @@ func TestHowAWaitEnds(t *testing.T) {
 	} {
 		for state, slow := range map[string]time.Duration{"it waits": 0, "its acquire is on its way": 5 * end} {
 			t.Run(name+" while "+state, func(t *testing.T) {
-				m := &mute{acquire: slow}
-				onMute(t, m, func(t *testing.T, e *engine.Engine) {
+				onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
+					m.acquire = slow
 					ctx, cancel := c.ctx()
 					defer cancel()
 					err := waits(ctx, e, c.maxWait)
 					require.Equal(t, end, e.Now())
-					refusal, ok := errors.AsType[*berth.AcquireError](err)
-					require.True(t, ok)
+					refusal := refused(t, err)
 					require.Equal(t, end, refusal.Waited)
 					reason := c.reason
 					if slow > 0 && reason == berth.ReasonTimedOut {
@@ -283,8 +402,7 @@ func TestHowAWaitEnds(t *testing.T) {
 }
 
 func TestWhoComesWithAContextThatHasEndedSendsNothing(t *testing.T) {
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(errMine)
 		err := waits(ctx, e, time.Hour)
@@ -298,8 +416,7 @@ func TestWhoComesWithAContextThatHasEndedSendsNothing(t *testing.T) {
 
 // A removal that fails is told, and given up.
 func TestARemovalThatFailsIsTold(t *testing.T) {
-	m := &mute{}
-	onMute(t, m, func(t *testing.T, e *engine.Engine) {
+	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		m.silent(time.Hour)
 		require.ErrorIs(t, waits(context.Background(), e, time.Second), berth.ErrBusy)
 		after(cleanup - 1)
@@ -307,7 +424,6 @@ func TestARemovalThatFailsIsTold(t *testing.T) {
 		after(1)
 		require.Len(t, m.failures(), 1)
 		after(time.Minute)
-		_, came := m.seen(t)
-		require.Equal(t, []time.Duration{time.Second}, came)
+		require.Equal(t, []time.Duration{time.Second}, m.removals(t))
 	})
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -40,8 +41,7 @@ func onEnd(t *testing.T, test func(t *testing.T, h *engine.Hold, want error)) {
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
 				test(t, take(t, e, func(r *engine.Record) { r.MaxHold = c.maxHold }), c.want)
 				synctest.Wait()
-				_, released := p.fake.counts()
-				require.Equal(t, 1, released)
+				require.EqualValues(t, 1, p.released.Load())
 			})
 		})
 	}
@@ -109,17 +109,26 @@ func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
 	returns := func(err error) func(context.Context, *doing) error {
 		return func(context.Context, *doing) error { return err }
 	}
+	releases := func(ctx context.Context, d *doing) error { _ = d.h.Release(ctx); return nil }
 	for name, c := range map[string]struct {
 		f    func(ctx context.Context, d *doing) error
 		word engine.Released // of the release, if it is not that it was given back
 		want error
-		kept bool // nothing is given back
+		kept bool  // nothing is given back
+		end  error // what has ended the hold, if not its release
 	}{
-		"and returns nothing":                {f: returns(nil)},
-		"and returns its error":              {f: returns(errOwn), want: errOwn},
-		"and returns a deadline of its own":  {f: returns(context.DeadlineExceeded), want: context.DeadlineExceeded},
-		"lost, which nobody had heard of":    {f: returns(nil), word: engine.NotHeld, want: berth.ErrLost},
-		"lost, with an error of its own":     {f: returns(errOwn), word: engine.LeftLine, want: errOwn},
+		"and returns nothing":                   {f: returns(nil)},
+		"and returns its error":                 {f: returns(errOwn), want: errOwn},
+		"and returns a deadline of its own":     {f: returns(context.DeadlineExceeded), want: context.DeadlineExceeded},
+		"lost, which nobody had heard of":       {f: returns(nil), word: engine.NotHeld, want: berth.ErrLost},
+		"lost, with an error of its own":        {f: returns(errOwn), word: engine.LeftLine, want: errOwn},
+		"released, which nobody had heard of":   {f: returns(nil), word: engine.ForceReleased, want: berth.ErrReleased},
+		"lost, which its own release hears":     {f: releases, word: engine.NotHeld, want: berth.ErrLost},
+		"released, which its own release hears": {f: releases, word: engine.ForceReleased, want: berth.ErrReleased},
+		"unless the engine has done so, and others may have had it": {
+			f:    func(_ context.Context, d *doing) error { d.e.Abandon(); synctest.Wait(); return nil },
+			want: berth.ErrLost, end: berth.ErrLost,
+		},
 		"unless that has given it back":      {f: func(ctx context.Context, d *doing) error { return d.h.Release(ctx) }},
 		"unless that has detached it":        {f: func(ctx context.Context, d *doing) error { return d.h.Detach(ctx) }, kept: true},
 		"unless Close has given it back":     {f: func(ctx context.Context, d *doing) error { return d.e.Close(ctx) }},
@@ -140,47 +149,16 @@ func TestDoGivesBackWhatItsFunctionLeaves(t *testing.T) {
 				})
 				leave(nil)
 				require.ErrorIs(t, err, c.want)
-				require.Equal(t, c.word != "", errors.Is(err, berth.ErrNotHeld))
+				tells := c.word != "" || c.end != nil
+				require.Equal(t, tells && c.word != engine.ForceReleased, errors.Is(err, berth.ErrNotHeld))
+				_, told := errors.AsType[*berth.EndError](err)
+				require.Equal(t, tells, told)
 				require.Error(t, inner.Err())
-				require.ErrorIs(t, h.Err(), berth.ErrReleased)
-				_, released := p.fake.counts()
-				require.Equal(t, !c.kept, released == 1)
+				require.ErrorIs(t, h.Err(), cmp.Or(c.end, berth.ErrReleased))
+				require.Equal(t, !c.kept, p.released.Load() == 1)
 			})
 		})
 	}
-}
-
-func TestDoTellsOfAnEndThatOnlyItsReleaseHasHeardOf(t *testing.T) {
-	for want, word := range map[error]engine.Released{
-		berth.ErrReleased: engine.ForceReleased, berth.ErrLost: engine.NotHeld,
-	} {
-		for name, f := range map[string]func(context.Context, *engine.Hold) error{
-			"its own":           func(context.Context, *engine.Hold) error { return nil },
-			"the function's is": func(ctx context.Context, h *engine.Hold) error { _ = h.Release(ctx); return nil },
-		} {
-			t.Run(want.Error()+", "+name, func(t *testing.T) {
-				p := &played{fake: fake{word: word}, answers: []reply{{Status: isHeld}}}
-				onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-					h := take(t, e)
-					err := h.Do(context.Background(), func(ctx context.Context) error { return f(ctx, h) })
-					require.ErrorIs(t, err, want)
-					_, told := errors.AsType[*berth.EndError](err)
-					require.True(t, told)
-				})
-			})
-		}
-	}
-}
-
-func TestDoTellsOfAHoldThatTheEngineGaveBackWhileItsFunctionRan(t *testing.T) {
-	onPlayed(t, &played{answers: []reply{{Status: isHeld}}}, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		err := take(t, e).Do(context.Background(), func(context.Context) error {
-			e.Abandon()
-			synctest.Wait()
-			return nil
-		})
-		require.ErrorIs(t, err, berth.ErrLost, "others may have had it meanwhile")
-	})
 }
 
 func TestDoOfALooseHoldTellsThatCloseHasEndedIt(t *testing.T) {
@@ -216,8 +194,7 @@ func TestAPanicGoesOnThroughDoWhichGivesBack(t *testing.T) {
 		require.PanicsWithError(t, errOwn.Error(), func() {
 			_ = take(t, e).Do(context.Background(), func(context.Context) error { panic(errOwn) })
 		})
-		_, released := f.counts()
-		require.Equal(t, 1, released)
+		require.EqualValues(t, 1, f.released.Load())
 	})
 }
 
@@ -232,8 +209,7 @@ func TestADroppedHoldIsGivenBackInTheBackground(t *testing.T) {
 		require.Equal(t, began, e.Now(), "nobody waits for that")
 		require.ErrorIs(t, h.Err(), berth.ErrReleased)
 		after(time.Second)
-		_, released := f.counts()
-		require.Equal(t, 1, released)
+		require.EqualValues(t, 1, f.released.Load())
 	})
 }
 
@@ -256,6 +232,9 @@ type leap struct {
 	by atomic.Int64
 }
 
+// isOf has an engine look at the clock.
+func (l *leap) isOf(cfg *engine.Config) { l.Clock, cfg.Clock = cfg.Clock, l }
+
 func (l *leap) Now() time.Duration { return l.Clock.Now() + time.Duration(l.by.Load()) }
 
 // Each look is the first one at its context: Err, Done, and Err of what was made before.
@@ -266,10 +245,8 @@ func TestTheContextsOfAHoldLookAtTheClockThemselves(t *testing.T) {
 	}
 	for name, ended := range looks {
 		t.Run(name, func(t *testing.T) {
-			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{Clock: clock.New()}
-			late := func(cfg *engine.Config) { cfg.Clock = l }
+			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{}
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-				l.Clock = clock.New()
 				for _, of := range []func(*engine.Hold) context.Context{
 					func(h *engine.Hold) context.Context { return h.Context() },
 					func(h *engine.Hold) context.Context {
@@ -287,7 +264,7 @@ func TestTheContextsOfAHoldLookAtTheClockThemselves(t *testing.T) {
 					require.ErrorIs(t, context.Cause(ctx), berth.ErrLost)
 					require.ErrorIs(t, context.Cause(made), berth.ErrLost, "what is made from it ends in the same moment")
 				}
-			}, late)
+			}, l.isOf)
 		})
 	}
 }
@@ -309,10 +286,8 @@ func TestANestedContextLooksAtTheClockOfTheOuterHoldToo(t *testing.T) {
 		"without the outer's end":   context.WithoutCancel,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{Clock: clock.New()}
-			late := func(cfg *engine.Config) { cfg.Clock = l }
+			p, l := &played{answers: []reply{{Status: isHeld}}}, &leap{}
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-				l.Clock = clock.New()
 				outer := take(t, e, func(r *engine.Record) { r.MaxHold = wait / 2 }) // no heartbeat lengthens it
 				a, cancel := outer.Within(context.Background())
 				defer cancel()
@@ -329,7 +304,7 @@ func TestANestedContextLooksAtTheClockOfTheOuterHoldToo(t *testing.T) {
 				require.ErrorIs(t, context.Cause(b), berth.ErrExpired, "of the outer hold")
 				require.ErrorIs(t, outer.Err(), berth.ErrExpired)
 				require.NoError(t, inner.Err())
-			}, late)
+			}, l.isOf)
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -56,7 +55,7 @@ func (o *owned) run(script func(now time.Time)) error {
 func (o *owned) Acquire(_ context.Context, c *engine.Claim) (a engine.Answer, err error) {
 	err = o.run(func(now time.Time) {
 		_, again := o.entries[c.ID]
-		a = engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: 1, NextDeadline: engine.NextDeadline{In: -1}}
+		a = engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: 1, NextDeadline: nothingDue}
 		switch {
 		case len(o.entries) == 0:
 			o.own, o.deadline = now.Add(wait), now.Add(wait)
@@ -95,10 +94,6 @@ func (o *owned) Beat(_ context.Context, _ string, mode engine.Mode, claims []*en
 		}
 	})
 	return round, err
-}
-
-func (o *owned) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
-	oneByOne(ctx, o.Beat, batches, answered)
 }
 
 // Release may run only when the engine has given up waiting for its answer.
@@ -153,9 +148,8 @@ func playOwned(t *testing.T, seed uint64) {
 	t.Helper()
 	dice := rand.New(rand.NewPCG(seed, 1))
 	o := &owned{dice: rand.New(rand.NewPCG(seed, 2)), renews: seed%2 == 0, entries: make(map[string]time.Duration), came: make(map[string]time.Time)}
-	e := engine.New(engine.Config{
-		Scripts: o, Node: "n", Wait: wait, CallTimeout: 10 * time.Second, CleanupTimeout: 5 * time.Second, Clock: clock.New(),
-		Retry: berth.Retry{Attempts: 2, Base: 100 * time.Millisecond},
+	e, _ := unclosed(o, func(cfg *engine.Config) {
+		cfg.CleanupTimeout, cfg.Retry, cfg.Observe = 5*time.Second, berth.Retry{Attempts: 2, Base: 100 * time.Millisecond}, nil
 	})
 	var mu sync.Mutex
 	var holds []*engine.Hold // guarded by mu

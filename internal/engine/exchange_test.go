@@ -92,8 +92,7 @@ func TestWhatAnExchangeIsToldDecidesWhatIsHeldAfterIt(t *testing.T) {
 				}
 				require.Equal(t, fence, h.Fence())
 				require.Equal(t, resource, h.Resource())
-				_, released := p.fake.counts()
-				require.Equal(t, errors.Is(c.end, berth.ErrLost), released == 1, "what it holds by now is given back")
+				require.Equal(t, errors.Is(c.end, berth.ErrLost), p.released.Load() == 1, "what it holds by now is given back")
 			})
 		})
 	}
@@ -160,8 +159,7 @@ func TestTheOwnCallsOfAHoldAreSentOneAfterTheOther(t *testing.T) {
 		require.Equal(t, "r2", h.Resource())
 		synctest.Wait() // the second one is sent
 		f.slows(each)
-		renewed := make(chan error, 1)
-		go func() { renewed <- h.Renew(context.Background()) }()
+		renewed := inBackground(func() error { return h.Renew(context.Background()) })
 		require.NoError(t, <-second)
 		require.Equal(t, 2*each, e.Now()-began)
 		require.Equal(t, "r3", h.Resource())
@@ -175,9 +173,7 @@ func TestAnExchangeBehindADetachIsRefused(t *testing.T) {
 	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
 		h, sent := take(t, e), 0
 		f.slows(time.Second)
-		detached := make(chan error, 1)
-		go func() { detached <- h.Detach(context.Background()) }()
-		synctest.Wait()
+		detached := inBackground(func() error { return h.Detach(context.Background()) })
 		exchanged, err := h.Exchange(context.Background(), attempts(&sent, isOther))
 		require.False(t, exchanged)
 		require.ErrorIs(t, err, berth.ErrReleased)

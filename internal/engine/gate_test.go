@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -66,7 +65,7 @@ func (b *busy) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, err
 	}
 	if answered > b.patient {
 		<-time.After(b.patient)
-		return engine.Answer{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errors.New("no answer in time")}
+		return engine.Answer{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}
 	}
 	<-time.After(answered)
 	a, err := b.fake.Acquire(ctx, c)
@@ -85,8 +84,10 @@ func (b *busy) Beat(ctx context.Context, name string, mode engine.Mode, claims [
 	return round, err
 }
 
-func (b *busy) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
-	oneByOne(ctx, b.Beat, batches, answered)
+// sent are the acquires that came.
+func (b *busy) sent() []string {
+	came, _ := b.seen()
+	return came
 }
 
 // seen are the acquires that came, and the most that were in flight.
@@ -97,7 +98,7 @@ func (b *busy) seen() (came []string, most int) {
 }
 
 // onBusy runs a test in virtual time with an engine on such a server.
-func onBusy(t *testing.T, b *busy, test func(t *testing.T, e *engine.Engine)) {
+func onBusy(t *testing.T, b *busy, test func(t *testing.T, b *busy, e *engine.Engine)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -105,37 +106,32 @@ func onBusy(t *testing.T, b *busy, test func(t *testing.T, e *engine.Engine)) {
 		if b.runs != nil {
 			b.runs = make(chan struct{}) // the bubble's
 		}
-		e := engine.New(engine.Config{
-			Scripts: b, Node: "n", Wait: time.Hour, CallTimeout: b.patient, CleanupTimeout: time.Second, Clock: clock.New(),
-		})
-		defer func() { require.NoError(t, e.Close(context.Background())) }()
-		test(t, e)
+		e, _ := begin(t, b, func(cfg *engine.Config) { cfg.Wait, cfg.CallTimeout = time.Hour, b.patient })
+		test(t, b, e)
 	})
 }
 
-// asks acquires under a label, by which the server sees it.
-func asks(ctx context.Context, e *engine.Engine, label string) (*engine.Hold, error) {
+// labelled is a claim with a label, by which the server sees it.
+func labelled(e *engine.Engine, label string, mayWait bool) *engine.Claim {
 	r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
-	return e.Acquire(ctx, &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: true, Request: label}, 0)
+	return &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: mayWait, Request: label}
 }
 
 func TestFiveThousandAcquiresAtOnceAreEachSentOnce(t *testing.T) {
 	const many = 5_000
-	for name, ctx := range map[string]func() (context.Context, context.CancelFunc){
-		"a context that ends": func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) },
-		"one that never does": func() (context.Context, context.CancelFunc) { return context.Background(), func() {} },
-	} {
+	for name, ends := range map[string]bool{"a context that ends": true, "one that never does": false} {
 		t.Run(name, func(t *testing.T) {
 			// 5 s in all, longer than a call may take.
-			b := &busy{takes: time.Millisecond, patient: time.Second}
-			onBusy(t, b, func(t *testing.T, e *engine.Engine) {
-				ctx, cancel := ctx()
-				defer cancel()
+			onBusy(t, &busy{takes: time.Millisecond, patient: time.Second}, func(t *testing.T, b *busy, e *engine.Engine) {
+				ctx := context.Background()
+				if ends {
+					ctx = t.Context()
+				}
 				var all sync.WaitGroup
 				var failed atomic.Int32
 				for range many {
 					all.Go(func() {
-						if _, err := asks(ctx, e, ""); err != nil {
+						if _, err := e.Acquire(ctx, labelled(e, "", true), 0); err != nil {
 							failed.Add(1)
 						}
 					})
@@ -157,7 +153,7 @@ func crowd(ctx context.Context, e *engine.Engine, from, to int) (errs chan error
 	errs = make(chan error, to-from)
 	for i := from; i < to; i++ {
 		go func() {
-			_, err := asks(ctx, e, strconv.Itoa(i))
+			_, err := e.Acquire(ctx, labelled(e, strconv.Itoa(i), true), 0)
 			errs <- err
 		}()
 		synctest.Wait()
@@ -167,11 +163,9 @@ func crowd(ctx context.Context, e *engine.Engine, from, to int) (errs chan error
 
 func TestAcquiresAreSentInTheOrderInWhichTheyCame(t *testing.T) {
 	const many = mostAsking + 100
-	b := &busy{patient: time.Hour, runs: make(chan struct{})}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
 		errs := crowd(context.Background(), e, 0, many)
-		came, _ := b.seen()
-		require.Len(t, came, mostAsking)
+		require.Len(t, b.sent(), mostAsking)
 		for range many {
 			b.runs <- struct{}{}
 			synctest.Wait()
@@ -187,8 +181,7 @@ func TestAcquiresAreSentInTheOrderInWhichTheyCame(t *testing.T) {
 }
 
 func TestWhoLeavesBeforeItsAcquireIsSentSendsNothing(t *testing.T) {
-	b := &busy{patient: time.Hour, runs: make(chan struct{})}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
 		held := crowd(context.Background(), e, 0, mostAsking)
 		ctx, cancel := context.WithCancel(context.Background())
 		leaves := crowd(ctx, e, mostAsking, mostAsking+2)
@@ -206,24 +199,19 @@ func TestWhoLeavesBeforeItsAcquireIsSentSendsNothing(t *testing.T) {
 		}
 		require.NoError(t, <-stays)
 		synctest.Wait()
-		came, _ := b.seen()
-		require.Len(t, came, mostAsking+1)
-		require.Equal(t, strconv.Itoa(mostAsking+2), came[mostAsking], "who stays comes next")
-		_, released := b.counts()
-		require.Zero(t, released, "there is nothing to remove")
+		require.Len(t, b.sent(), mostAsking+1)
+		require.Equal(t, strconv.Itoa(mostAsking+2), b.sent()[mostAsking], "who stays comes next")
+		require.Zero(t, b.released.Load(), "there is nothing to remove")
 	})
 }
 
 func TestCloseEndsWhatWaitsToBeSent(t *testing.T) {
-	b := &busy{patient: time.Hour, runs: make(chan struct{})}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		sent := crowd(ctx, e, 0, mostAsking)
 		waits := crowd(context.Background(), e, mostAsking, mostAsking+10)
-		closed := make(chan error, 1)
-		go func() { closed <- e.Close(context.Background()) }()
-		synctest.Wait()
+		closed := closes(e)
 		for range 10 {
 			require.ErrorIs(t, <-waits, berth.ErrClosed)
 		}
@@ -232,15 +220,13 @@ func TestCloseEndsWhatWaitsToBeSent(t *testing.T) {
 		for range mostAsking {
 			require.ErrorIs(t, <-sent, berth.ErrClosed)
 		}
-		came, _ := b.seen()
-		require.Len(t, came, mostAsking)
+		require.Len(t, b.sent(), mostAsking)
 	})
 }
 
 func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
-	b := &busy{patient: 10 * time.Hour}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
-		h, err := asks(context.Background(), e, "first")
+	onBusy(t, &busy{patient: 10 * time.Hour}, func(t *testing.T, b *busy, e *engine.Engine) {
+		h, err := e.Acquire(context.Background(), labelled(e, "first", true), 0)
 		require.NoError(t, err)
 		b.mu.Lock()
 		b.runs = make(chan struct{})
@@ -251,26 +237,20 @@ func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
 		require.Equal(t, []time.Duration{time.Hour / 3}, b.renews)
 		b.mu.Unlock()
 		require.NoError(t, h.Release(context.Background()))
-		_, released := b.counts()
-		require.Equal(t, 1, released)
+		require.EqualValues(t, 1, b.released.Load())
 		close(b.runs)
 		synctest.Wait()
 	})
 }
 
 func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
-	b := &busy{patient: time.Hour, runs: make(chan struct{})}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
 		sent := crowd(context.Background(), e, 0, mostAsking)
 		ends := func(maxWait time.Duration, mayWait bool) *berth.AcquireError {
-			r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
-			c := &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: mayWait, Request: "late"}
-			_, err := e.Acquire(context.Background(), c, maxWait)
-			refusal, ok := errors.AsType[*berth.AcquireError](err)
-			require.True(t, ok)
+			_, err := e.Acquire(context.Background(), labelled(e, "late", mayWait), maxWait)
 			require.ErrorIs(t, err, berth.ErrUnavailable)
 			require.ErrorContains(t, err, "not sent")
-			return refusal
+			return refused(t, err)
 		}
 		require.Equal(t, berth.ReasonTimedOut, ends(time.Second, true).Reason)
 		start := time.Now()
@@ -280,25 +260,20 @@ func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
 		for range mostAsking {
 			require.NoError(t, <-sent)
 		}
-		came, _ := b.seen()
-		require.NotContains(t, came, "late")
-		_, released := b.counts()
-		require.Zero(t, released, "there is nothing to remove")
+		require.NotContains(t, b.sent(), "late")
+		require.Zero(t, b.released.Load(), "there is nothing to remove")
 	})
 }
 
 // An attempt may have run, and the next one does not pass.
 func TestATryThatIsNotSentAgainTellsWhatItsLastAttemptMet(t *testing.T) {
 	b := &busy{patient: time.Hour, runs: make(chan struct{}), breaks: &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errors.New("cut off")}}
-	onBusy(t, b, func(t *testing.T, e *engine.Engine) {
+	onBusy(t, b, func(t *testing.T, b *busy, e *engine.Engine) {
 		sent := crowd(context.Background(), e, 0, mostAsking-1)
-		failed := make(chan error, 1)
-		go func() {
-			r := engine.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour}
-			_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, Request: "broken"}, 0)
-			failed <- err
-		}()
-		synctest.Wait() // it pauses
+		failed := inBackground(func() error {
+			_, err := e.Acquire(context.Background(), labelled(e, "broken", false), 0)
+			return err
+		}) // it pauses
 		last := crowd(context.Background(), e, mostAsking-1, mostAsking)
 		synctest.Wait()
 		err := <-failed

@@ -2,25 +2,26 @@ package engine_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // callTimeout is shorter than what Retry allows, as it is by default.
 const callTimeout = 3 * time.Second
 
-// halves answers the releases of some names after a way there and back, and those of others, "away", never.
+// halves answers the releases of some names after a way there and back, and those of others never: of
+// names that are "away", and of pools. It grants all of these, but for pools that are not "granted".
 type halves struct {
 	mute
 	way    time.Duration
@@ -32,13 +33,26 @@ type halves struct {
 	latest time.Duration // guarded by mu: when the last one was
 }
 
+// silent is a call that is not answered, until it counts as that.
+func silent(ctx context.Context) error {
+	select {
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	return unanswered()
+}
+
+func (h *halves) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
+	a, err := h.mute.Acquire(ctx, c)
+	if c.Kind == keyspace.Pool && c.Name != "granted" {
+		return engine.Answer{}, silent(ctx)
+	}
+	return a, err
+}
+
 func (h *halves) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	if strings.HasPrefix(c.Name, "away") {
-		select {
-		case <-time.After(within):
-		case <-ctx.Done():
-		}
-		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: errors.New("no answer")}
+	if c.Kind == keyspace.Pool || strings.HasPrefix(c.Name, "away") {
+		return engine.Parting{}, silent(ctx)
 	}
 	time.Sleep(max(h.way, h.first-h.clock.Now()))
 	if h.leaves {
@@ -58,10 +72,22 @@ func fill(t *testing.T, e *engine.Engine, here, away int) {
 		if i >= here {
 			name = fmt.Sprint("away", i)
 		}
-		r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
-		_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: name, Record: r}, 0)
-		require.NoError(t, err)
+		hold(t, e, name)
 	}
+}
+
+// closesBeside closes an engine, and fails unless what is here is back soon, and what is away has been waited for once.
+func (h *halves) closesBeside(t *testing.T, e *engine.Engine, here, away int, soon time.Duration) {
+	t.Helper()
+	begun := e.Now()
+	err := e.Close(context.Background())
+	require.ErrorIs(t, err, berth.ErrUnavailable)
+	require.ErrorContains(t, err, fmt.Sprintf("%d more holds", away-10))
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "nobody's context has ended")
+	require.Equal(t, here, h.back)
+	require.LessOrEqual(t, h.latest-begun, soon)
+	require.Len(t, h.failures(), away)
+	require.LessOrEqual(t, e.Now()-begun, within+callTimeout+time.Second)
 }
 
 // A shard that is away holds up nobody, and all that lies there is waited for once.
@@ -85,17 +111,9 @@ func TestACloseBesideNamesThatAreAway(t *testing.T) {
 			if !c.known {
 				server = nil
 			}
-			onEngine(t, &h.mute, engine.Config{Scripts: h, Server: server, CallTimeout: callTimeout}, func(t *testing.T, e *engine.Engine) {
+			onEngine(t, h, &h.mute, callTimeout, server, func(t *testing.T, e *engine.Engine) {
 				fill(t, e, c.here, c.away)
-				begun := e.Now()
-				err := e.Close(context.Background())
-				require.ErrorIs(t, err, berth.ErrUnavailable)
-				require.ErrorContains(t, err, fmt.Sprintf("%d more holds", c.away-10))
-				require.NotErrorIs(t, err, context.DeadlineExceeded, "nobody's context has ended")
-				require.Equal(t, c.here, h.back)
-				require.LessOrEqual(t, h.latest-begun, c.soon)
-				require.Len(t, h.failures(), c.away)
-				require.LessOrEqual(t, e.Now()-begun, within+callTimeout+time.Second)
+				h.closesBeside(t, e, c.here, c.away, c.soon)
 			})
 		})
 	}
@@ -104,8 +122,59 @@ func TestACloseBesideNamesThatAreAway(t *testing.T) {
 // An observer that ends its goroutine, as a failed test does, ends no Close.
 func TestACloseOutlastsAnObserverThatLeaves(t *testing.T) {
 	h := &halves{way: time.Millisecond, leaves: true}
-	onEngine(t, &h.mute, engine.Config{Scripts: h, CallTimeout: callTimeout}, func(t *testing.T, e *engine.Engine) {
+	onEngine(t, h, &h.mute, callTimeout, nil, func(t *testing.T, e *engine.Engine) {
 		fill(t, e, 300, 0) // more than have a place
 		require.ErrorIs(t, e.Close(context.Background()), berth.ErrUnavailable)
+	})
+}
+
+// of is a claim of a kind.
+func of(e *engine.Engine, kind keyspace.Kind, name string) *engine.Claim {
+	c := claimOf(e, name)
+	c.Kind, c.MayWait = kind, true
+	return c
+}
+
+// All kinds of a node share its gates. A storm of one kind, whose asks take all the room and are never answered, must not have the
+// others stand in line behind it: they would wait for as long as its calls are repeated.
+func TestAStormOfOneKindHoldsUpNoOther(t *testing.T) {
+	h := &halves{}
+	h.acquire = time.Millisecond
+	onEngine(t, h, &h.mute, callTimeout, nil, func(t *testing.T, e *engine.Engine) {
+		ctx, cancel := context.WithCancel(context.Background())
+		var storm sync.WaitGroup
+		for i := range 3000 {
+			storm.Go(func() { _, _ = e.Acquire(ctx, of(e, keyspace.Pool, fmt.Sprint("p", i)), 0) })
+		}
+		synctest.Wait()
+		asked, _ := h.seen(t)
+		require.Equal(t, mostAsking, asked, "the window is full, and the others wait for room")
+		for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Sem} {
+			for range 3 {
+				begun := e.Now()
+				held, err := e.Acquire(context.Background(), of(e, kind, "x"), 0)
+				require.NoError(t, err)
+				require.Equal(t, h.acquire, e.Now()-begun)
+				require.NoError(t, held.Release(context.Background()))
+			}
+		}
+		cancel()
+		storm.Wait()
+	})
+}
+
+// A Close gives all kinds back side by side: what is answered is back as soon as without the others, though these fill all the places
+// that there are, and they are waited for once.
+func TestACloseBesideAKindThatIsAway(t *testing.T) {
+	const many = 2000
+	h := &halves{way: time.Millisecond}
+	onEngine(t, h, &h.mute, callTimeout, nil, func(t *testing.T, e *engine.Engine) {
+		for _, kind := range []keyspace.Kind{keyspace.Pool, keyspace.Lock, keyspace.Sem} {
+			for range many {
+				_, err := e.Acquire(context.Background(), of(e, kind, "granted"), 0)
+				require.NoError(t, err)
+			}
+		}
+		h.closesBeside(t, e, 2*many, many, 500*time.Millisecond)
 	})
 }

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,11 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // forgetful is a server that grants each claim, and takes down the releases that it is sent.
@@ -33,7 +29,7 @@ func (f *forgetful) Release(_ context.Context, c *engine.Claim, _ time.Duration)
 	defer f.log.Unlock()
 	f.released = append(f.released, c.Name)
 	if f.down {
-		return engine.Parting{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: berth.ErrUnavailable}
+		return engine.Parting{}, unanswered()
 	}
 	return engine.Parting{Word: engine.GivenBack, Fence: f.fence}, nil
 }
@@ -41,20 +37,17 @@ func (f *forgetful) Release(_ context.Context, c *engine.Claim, _ time.Duration)
 func (f *forgetful) Acquire(_ context.Context, _ *engine.Claim) (engine.Answer, error) {
 	f.log.Lock()
 	defer f.log.Unlock()
-	return engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: f.fence, Left: -1, NextDeadline: engine.NextDeadline{In: -1}}, nil
+	return engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: f.fence, Left: -1, NextDeadline: nothingDue}, nil
 }
 
-func (f *forgetful) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
+func (f *forgetful) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
 	f.log.Lock()
 	unknown := f.unknown
 	f.log.Unlock()
-	if !unknown {
-		f.fake.BeatMany(ctx, batches, answered)
-		return
+	if unknown {
+		return roundOf(claims, isUnknown), nil
 	}
-	for i := range batches {
-		answered(i, engine.Round{Status: slices.Repeat([]engine.Status{isUnknown}, len(batches[i].Claims))}, nil)
-	}
+	return f.fake.Beat(ctx, name, mode, claims)
 }
 
 func (f *forgetful) says(change func()) {
@@ -77,42 +70,16 @@ func onForgetful(t *testing.T, test func(t *testing.T, f *forgetful, e *engine.E
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &forgetful{fake: fake{fence: 10}}
-		var mu sync.Mutex
-		again := 0
-		server, err := embedded.Start()
-		require.NoError(t, err)
-		defer server.Close()
-		redis, err := server.Client()
-		require.NoError(t, err)
-		defer redis.Close()
-		e := engine.New(engine.Config{
-			Scripts: f, Redis: unheard{redis}, Channel: "c", Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: time.Second, Clock: clock.New(),
-			Observe: func(ev observe.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if ev.Kind == observe.ReleasedAgain {
-					again++
-				}
-			},
-		})
-		test(t, f, e, func() int {
-			mu.Lock()
-			defer mu.Unlock()
-			return again
-		})
-		require.NoError(t, e.Close(t.Context()))
+		f, redis := &forgetful{fake: fake{fence: 10}}, connected(t)
+		e, seen := begin(t, f, func(cfg *engine.Config) { cfg.Redis, cfg.CallTimeout = unheard{redis}, time.Second })
+		test(t, f, e, func() int { return len(seen.of(observe.ReleasedAgain)) })
 	})
 }
 
 // leased acquires a name with a lease.
 func leased(t *testing.T, e *engine.Engine, name string, lease time.Duration) *engine.Hold {
 	t.Helper()
-	h, err := e.Acquire(t.Context(), &engine.Claim{
-		ID: e.ClaimID(), Name: name, Record: engine.Record{Node: "n", Wait: wait, Lease: lease, Weight: 1},
-	}, 0)
-	require.NoError(t, err)
-	return h
+	return hold(t, e, name, func(r *engine.Record) { r.Lease = lease })
 }
 
 func TestLongReleasesAreAskedAgainAfterASign(t *testing.T) {

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -29,6 +27,12 @@ func outerOf5s() (*group, *member) {
 	return g, g.entry("outer", 0, 5*sec)
 }
 
+// of5sAnd20s is outerOf5s with an inner entry that has added 20 s.
+func of5sAnd20s() (*group, *member, *member) {
+	g, o := outerOf5s()
+	return g, o, g.entry("inner", 0, 25*sec)
+}
+
 // told is an own answer of a claim to a call that was sent in the same moment.
 func (m *member) told(at, deadline time.Duration) { m.heard(m.seen(), at, deadline, past) }
 
@@ -42,8 +46,7 @@ func TestAReleaseLeavesTheDeadlineLessWhatIsUnused(t *testing.T) {
 		"an acquire on its way": {20 * sec, 60 * sec, 8 * sec, 5 * sec},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, o := outerOf5s()
-			i := g.entry("inner", 0, 25*sec)
+			g, o, i := of5sAnd20s()
 			g.noteNothing(o, i)
 			require.Equal(t, never, o.ceiling())
 			require.True(t, i.leaves(tc.now, tc.by, tc.since, []string{"outer"}))
@@ -62,8 +65,7 @@ func (g *group) noteNothing(of ...*member) {
 }
 
 func TestAReleaseThatTakesNothingBackLowersNobody(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	_, o, i := of5sAnd20s()
 	require.False(t, i.leaves(20*sec, 20*sec, 0, []string{"outer"}), "used up")
 	require.False(t, i.leaves(0, 0, 0, []string{"outer"}), "it has not extended")
 	require.False(t, i.leaves(0, 20*sec, 0, nil), "nobody to lower")
@@ -73,8 +75,7 @@ func TestAReleaseThatTakesNothingBackLowersNobody(t *testing.T) {
 }
 
 func TestOnlyWhoIsHeraldedHasTheCeiling(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	g, o, i := of5sAnd20s()
 	require.True(t, i.leaves(0, 20*sec, 0, []string{"outer"}))
 	require.Equal(t, 5*sec, o.ceiling())
 	require.Equal(t, never, g.entry("late", 0, 25*sec).ceiling())
@@ -141,8 +142,7 @@ func TestNoReleaseTakesBackARenewal(t *testing.T) {
 }
 
 func TestARepeatedAttemptLowersOnce(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	g, o, i := of5sAnd20s()
 	g.noteNothing(i)
 	require.True(t, i.leaves(0, 20*sec, 0, []string{"outer"}))
 	require.False(t, i.leaves(sec, 20*sec, 0, []string{"outer", "late"}))
@@ -152,8 +152,7 @@ func TestARepeatedAttemptLowersOnce(t *testing.T) {
 
 // What a call from the same version tells may be from before a release that is on its way.
 func TestAnAnswerDuringAReleaseIsTakenLessWhatIsUnused(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	_, o, i := of5sAnd20s()
 	require.True(t, i.leaves(0, 20*sec, 0, []string{"outer"}))
 	o.told(8*sec, 30*sec)
 	require.Equal(t, 18*sec, o.ceiling())
@@ -162,8 +161,7 @@ func TestAnAnswerDuringAReleaseIsTakenLessWhatIsUnused(t *testing.T) {
 }
 
 func TestAnAnswerFromAnEarlierTurnIsNotHeard(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	g, o, i := of5sAnd20s()
 	sent := o.seen()
 	require.True(t, o.heard(sent, 0, 25*sec, past))
 	require.True(t, i.leaves(0, 20*sec, 0, []string{"outer"}))
@@ -177,8 +175,7 @@ func TestAnAnswerFromAnEarlierTurnIsNotHeard(t *testing.T) {
 }
 
 func TestALiftedDeadlineIsWhatIsLeft(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	_, o, i := of5sAnd20s()
 	require.True(t, i.leaves(0, 20*sec, 0, []string{"outer"}))
 	i.answered(0)
 	require.Equal(t, 5*sec, o.lifts(25*sec))
@@ -206,8 +203,7 @@ func TestWhatIsTakenUpAgainIsBelievedInWithinWhatIsLeft(t *testing.T) {
 		"sent later":                       {sent: 6 * sec, answered: 5 * sec, most: 26 * sec},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, o := outerOf5s()
-			i := g.entry("inner", 0, 25*sec)
+			g, o, i := of5sAnd20s()
 			require.True(t, i.leaves(2*sec, 20*sec, 0, []string{"outer"}))
 			i.ends()
 			o.ends()
@@ -224,8 +220,7 @@ func TestWhatIsTakenUpAgainIsBelievedInWithinWhatIsLeft(t *testing.T) {
 }
 
 func TestALaterHolderMakesNoTurnOlder(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 25*sec)
+	g, o, i := of5sAnd20s()
 	require.True(t, i.leaves(2*sec, 20*sec, 0, []string{"outer"}))
 	i.answered(5 * sec)
 	i.ends()
@@ -289,140 +284,6 @@ func TestWhatIsFarOffStaysInRange(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, o.ceiling(), past)
 	require.Equal(t, past, nearer(sec, sec), "0 is none")
-}
-
-// ownersServer is one owner's entries as scripts/owner has them, in whole numbers.
-type ownersServer struct {
-	own, deadline time.Duration
-	entries       map[string]added
-}
-
-type added struct{ by, came time.Duration }
-
-func (v *ownersServer) part(now time.Duration, id string, of []string) {
-	e, held := v.entries[id]
-	if delete(v.entries, id); !held {
-		return
-	}
-	unused := max(0, e.by-(now-e.came))
-	for other := range v.entries {
-		if !slices.Contains(of, other) {
-			unused = 0
-		}
-	}
-	v.deadline = max(v.own, v.deadline-unused)
-}
-
-// playGroup has an owner enter, leave and ask at random, with calls that run and are answered in any
-// order or not at all, and holds every handle against the server at each step.
-func playGroup(t *testing.T, seed uint64) {
-	t.Helper()
-	dice := rand.New(rand.NewPCG(seed, 0))
-	now, drawn := time.Duration(0), 0
-	g, v := newGroup(groupKey{}), &ownersServer{entries: map[string]added{"outer": {}}, own: 5 * sec, deadline: 5 * sec}
-	type handle struct {
-		*member
-		deadline time.Duration
-		by, came time.Duration
-	}
-	handles := []*handle{{member: g.entry("outer", 0, 5*sec), deadline: 5 * sec}}
-	var calls []func() // what may happen next to the calls under way
-	remove := func(h *handle) {
-		var of []string
-		for _, o := range handles {
-			if o != h && o.holds {
-				of = append(of, o.id)
-			}
-		}
-		if !h.leaves(now, h.by, h.came, of) {
-			of = nil
-		}
-		id := h.id
-		calls = append(calls, func() {
-			v.part(now, id, of)
-			calls = append(calls, func() {
-				for _, id := range h.answered(now) {
-					for _, o := range handles {
-						if o.id == id {
-							o.deadline = o.lifts(o.deadline)
-						}
-					}
-				}
-			})
-		})
-	}
-	for range 60 {
-		switch pick := dice.IntN(8); {
-		case pick == 0 && len(v.entries) > 0: // one more enters
-			drawn++
-			h := &handle{member: &member{id: strconv.Itoa(drawn), group: g}, by: time.Duration(dice.IntN(9)) * sec}
-			h.asks()
-			start := now
-			calls = append(calls, func() {
-				if len(v.entries) == 0 || v.deadline <= now {
-					return
-				}
-				v.entries[h.id] = added{h.by, now}
-				v.deadline += h.by
-				told := v.deadline
-				calls = append(calls, func() {
-					h.came, h.deadline = now, told
-					h.member.heard(h.noted, start, told, past)
-					handles = append(handles, h)
-					if h.heard(h.noted, start, told, past) {
-						for _, o := range handles {
-							if o.holds {
-								o.deadline = max(o.deadline, told)
-							}
-						}
-					}
-				})
-			})
-		case pick == 1 && len(handles) > 1: // one leaves
-			if h := handles[1+dice.IntN(len(handles)-1)]; h.holds {
-				h.ends()
-				remove(h)
-			}
-		case pick == 2: // one asks
-			h, start := handles[dice.IntN(len(handles))], now
-			sent := h.seen()
-			calls = append(calls, func() {
-				if _, held := v.entries[h.id]; !held {
-					return
-				}
-				renewed := past
-				if h.id == "outer" {
-					v.own, v.deadline, renewed = max(v.own, now+5*sec), max(v.deadline, now+5*sec), start+5*sec
-				}
-				told := v.deadline
-				calls = append(calls, func() {
-					if h.holds && h.heard(sent, start, told, renewed) {
-						h.deadline = told
-					}
-				})
-			})
-		case pick == 3:
-			now += time.Duration(dice.IntN(1500)) * time.Millisecond
-		case len(calls) > 0: // something happens to a call
-			i := dice.IntN(len(calls))
-			next := calls[i]
-			calls = append(calls[:i:i], calls[i+1:]...)
-			if dice.IntN(8) > 0 {
-				next()
-			}
-		}
-		for _, h := range handles {
-			if _, held := v.entries[h.id]; held && h.holds && now < v.deadline {
-				require.LessOrEqual(t, min(h.deadline, h.ceiling()), v.deadline, "seed %d: %s at %s", seed, h.id, now)
-			}
-		}
-	}
-}
-
-func TestNoHandleBelievesInMoreThanTheServerLeaves(t *testing.T) {
-	for seed := range uint64(500) {
-		playGroup(t, seed)
-	}
 }
 
 // A group goes with its last claim, or later with what was on its way.

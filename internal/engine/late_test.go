@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,10 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/heartbeat"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // played is a server that answers heartbeats as a test says, one after the other, and
@@ -27,8 +29,8 @@ type played struct {
 	queues   bool            // guarded by mu: an acquire waits in line
 	answers  []reply         // guarded by mu: the last one goes on
 	sent     []time.Duration // guarded by mu: when heartbeats came
-	restored int             // guarded by mu
-	loaded   int             // guarded by mu
+	restored atomic.Int64
+	loaded   atomic.Int64
 	swept    []time.Duration // guarded by mu: when sweeps came
 	sweeping time.Duration   // how long a sweep takes
 	endless  bool            // a sweep drops nothing, and always says that more is left
@@ -45,7 +47,7 @@ type reply struct {
 
 func (p *played) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if p.queues {
-		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
+		return isQueued, nil
 	}
 	return p.fake.Acquire(ctx, c)
 }
@@ -63,28 +65,18 @@ func (p *played) Beat(ctx context.Context, _ string, _ engine.Mode, claims []*en
 	case <-ctx.Done():
 		return engine.Round{}, ctx.Err()
 	}
-	round := engine.Round{NextDeadline: engine.NextDeadline{In: -1, More: a.more}}
-	for range claims {
-		round.Status = append(round.Status, a.Status)
-	}
+	round := roundOf(claims, a.Status)
+	round.NextDeadline.More = a.more
 	return round, nil
 }
 
-func (p *played) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
-	oneByOne(ctx, p.Beat, batches, answered)
-}
-
 func (p *played) Restore(_ context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.restored += len(claims)
-	return engine.Round{NextDeadline: engine.NextDeadline{In: -1}, Status: []engine.Status{{Word: engine.WordWaiting}}}, nil
+	p.restored.Add(int64(len(claims)))
+	return roundOf(claims[:1], engine.Status{Word: engine.WordWaiting}), nil
 }
 
 func (p *played) Load(context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.loaded++
+	p.loaded.Add(1)
 	return nil
 }
 
@@ -106,13 +98,6 @@ func (p *played) times() []time.Duration {
 	return append([]time.Duration(nil), p.sent...)
 }
 
-// counts are how many claims were restored, and how often a script was loaded.
-func (p *played) counts() (restored, loaded int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.restored, p.loaded
-}
-
 // onPlayed runs a test in virtual time with an engine on such a server.
 func onPlayed(
 	t *testing.T, p *played, test func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind), configure ...func(*engine.Config),
@@ -121,43 +106,11 @@ func onPlayed(
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p.fence, p.resource, p.clock = 1, "r1", clock.New()
-		server, err := embedded.Start()
-		require.NoError(t, err)
-		defer server.Close()
-		redis, err := server.Client()
-		require.NoError(t, err)
-		defer redis.Close()
-		var mu sync.Mutex
-		var seen []observe.Kind
-		cfg := engine.Config{
-			Redis: redis, Scripts: p, Node: "n", Channel: "c", Wait: wait, CallTimeout: 10 * time.Second, CleanupTimeout: time.Second, Clock: p.clock,
-			Observe: func(ev observe.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				seen = append(seen, ev.Kind)
-			},
-		}
-		for _, f := range configure {
-			f(&cfg)
-		}
-		e := engine.New(cfg)
-		defer func() { require.NoError(t, e.Close(context.Background())) }()
-		test(t, e, func() []observe.Kind {
-			mu.Lock()
-			defer mu.Unlock()
-			return append([]observe.Kind(nil), seen...)
-		})
+		redis := connected(t)
+		e, seen := begin(t, p, append(configure, func(cfg *engine.Config) { cfg.Redis = redis })...)
+		test(t, e, seen.kinds)
 	})
 }
-
-var (
-	isHeld    = engine.Status{Word: engine.WordHeld, Left: wait, Fence: 1, Resource: "r1"}
-	isWaiting = engine.Status{Word: engine.WordWaiting, Left: wait}
-	isUnknown = engine.Status{Word: engine.WordUnknown}
-	isGone    = engine.Status{Word: engine.WordReleased}
-)
-
-const never = time.Hour
 
 func TestALateHeartbeatKeepsAHold(t *testing.T) {
 	p := &played{answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isHeld, slow: never}}}
@@ -198,7 +151,7 @@ func TestWhatHasEndedByTheClockIsNotLostByAnAnswer(t *testing.T) {
 				after(time.Second)
 				require.ErrorIs(t, h.Err(), want)
 				require.NotEqual(t, fixed, slices.Contains(kinds(), observe.Lost))
-			}, func(cfg *engine.Config) { l.Clock, cfg.Clock = cfg.Clock, l })
+			}, l.isOf)
 		})
 	}
 }
@@ -213,52 +166,39 @@ func TestAnAnswerFromBeforeALaterOneDoesNotEndAHold(t *testing.T) {
 }
 
 // queue has a claim wait in line.
-func queue(e *engine.Engine) (returned chan error, leave context.CancelFunc) {
+func queue(e *engine.Engine) (returned <-chan error, leave context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	returned = make(chan error, 1)
-	go func() {
-		r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
-		_, err := e.Acquire(ctx, &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r, MayWait: true}, 0)
-		returned <- err
-	}()
-	synctest.Wait()
-	return returned, cancel
+	return asksInBackground(ctx, e, claimOf(e, "x"), 0), cancel
 }
 
-func TestALateUnknownRestoresNothingThatALaterHeartbeatHasFound(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait * 2 / 3}, {Status: isWaiting, slow: 0}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-		returned, leave := queue(e)
-		after(2 * wait)
-		restored, _ := p.counts()
-		require.Zero(t, restored)
-		require.NotContains(t, kinds(), observe.Restored)
-		leave()
-		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
-	})
-}
-
-func TestALateUnknownRestoresWhereNothingNewerIsKnown(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isUnknown, slow: wait * 2 / 3}, {Status: isWaiting, slow: never}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		returned, leave := queue(e)
-		after(wait)
-		restored, _ := p.counts()
-		require.Equal(t, 1, restored)
-		leave()
-		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
-	})
-}
-
-func TestALateGrantFromBeforeALaterAnswerIsNotBelieved(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait * 2 / 3}, {Status: isWaiting, slow: 0}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		returned, leave := queue(e)
-		after(2 * wait)
-		require.Empty(t, returned, "a later answer says that it waits")
-		leave()
-		require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
-	})
+// The first heartbeat is answered after the second one, if that is answered at all.
+func TestALateAnswerToAWaitCountsWhereNothingNewerIsKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		first    engine.Status
+		second   time.Duration // when it is answered that the claim waits
+		restored int64
+	}{
+		"unknown":           {isUnknown, never, 1},
+		"unknown, but once": {isUnknown, 0, 0},
+		"held, but once":    {isHeld, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &played{queues: true, answers: []reply{{c.first, wait * 2 / 3, false}, {isWaiting, c.second, false}}}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+				returned, leave := queue(e)
+				after(wait)
+				require.Equal(t, c.restored, p.restored.Load())
+				if c.second == 0 {
+					after(wait)
+					require.Zero(t, p.restored.Load())
+					require.NotContains(t, kinds(), observe.Restored)
+					require.Empty(t, returned, "a later answer says that it waits")
+				}
+				leave()
+				require.ErrorIs(t, <-returned, berth.ErrNotAcquired)
+			})
+		})
+	}
 }
 
 func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
@@ -301,8 +241,7 @@ func TestTheHeartbeatsScriptIsLoadedOnce(t *testing.T) {
 			take(t, e)
 		}
 		synctest.Wait()
-		_, loaded := p.counts()
-		require.Equal(t, 1, loaded)
+		require.EqualValues(t, 1, p.loaded.Load())
 	})
 }
 
@@ -319,14 +258,11 @@ func TestAnEngineThatIsClosedBeforeItsFirstAnswerLoadsNothing(t *testing.T) {
 					closes(e)
 					synctest.Wait()
 				}
-				r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
-				_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: "x", Record: r}, 0)
+				_, err := e.Acquire(context.Background(), claimOf(e, "x"), 0)
 				require.ErrorIs(t, err, berth.ErrNotAcquired)
 				synctest.Wait()
-				_, loaded := p.counts()
-				require.Zero(t, loaded)
-				_, released := p.fake.counts()
-				require.Equal(t, 1, released, "what was granted is given back")
+				require.Zero(t, p.loaded.Load())
+				require.EqualValues(t, 1, p.released.Load(), "what was granted is given back")
 			})
 		})
 	}
@@ -356,19 +292,6 @@ func TestAnExtensionOfAHoldThatHasEndedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAReleaseOfWhatTheServerSaysHadExpired(t *testing.T) {
-	for want, fixed := range map[error]bool{berth.ErrExpired: true, berth.ErrLost: false} {
-		t.Run(want.Error(), func(t *testing.T) {
-			onFake(t, func(t *testing.T, f *fake, e *engine.Engine, _ func() int) {
-				f.word = engine.HadExpired
-				h := take(t, e, func(r *engine.Record) { r.NoRenew = fixed })
-				require.NoError(t, h.Err())
-				require.ErrorIs(t, h.Release(context.Background()), want)
-			})
-		})
-	}
-}
-
 // stalls lets the process stand still while its release is on its way.
 type stalls struct {
 	*played
@@ -382,15 +305,100 @@ func (s stalls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 
 func TestAReleaseThatComesAfterTheEndSaysWhatHasEndedTheHold(t *testing.T) {
 	for want, maximum := range map[error]time.Duration{berth.ErrExpired: time.Second, berth.ErrLost: time.Minute} {
-		for _, word := range []engine.Released{engine.HadExpired, engine.NotHeld} {
-			t.Run(want.Error()+" "+string(word), func(t *testing.T) {
-				p, l := &played{fake: fake{word: word}, answers: []reply{{Status: isHeld}}}, &leap{}
-				onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-					h := take(t, e, func(r *engine.Record) { r.MaxHold = maximum })
-					require.ErrorIs(t, h.Release(context.Background()), want)
-					require.Equal(t, maximum == time.Minute, slices.Contains(kinds(), observe.Lost))
-				}, func(cfg *engine.Config) { l.Clock, cfg.Clock, cfg.Scripts = cfg.Clock, l, stalls{p, l} })
-			})
-		}
+		t.Run(want.Error(), func(t *testing.T) {
+			p, l := &played{fake: fake{word: engine.HadExpired}, answers: []reply{{Status: isHeld}}}, &leap{}
+			onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+				h := take(t, e, func(r *engine.Record) { r.MaxHold = maximum })
+				require.ErrorIs(t, h.Release(context.Background()), want)
+				require.Equal(t, maximum == time.Minute, slices.Contains(kinds(), observe.Lost))
+			}, l.isOf, func(cfg *engine.Config) { cfg.Scripts = byName{stalls{p, l}} })
+		})
 	}
+}
+
+// wanting is a server that says in its first heartbeat that the hold is wanted back.
+type wanting struct {
+	*fake
+	first sync.Once
+}
+
+func (w *wanting) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	round, err := w.fake.Beat(ctx, name, mode, claims)
+	w.first.Do(func() { round.Status[0].Word = engine.WordWanted })
+	return round, err
+}
+
+// What panics on an answer is here the observer that hears of the wish.
+func TestAPanicOnOneAnswerLetsTheHeartbeatGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, seen := &fake{fence: 7}, &told{}
+		e, _ := begin(t, &wanting{fake: f}, func(cfg *engine.Config) {
+			cfg.Observe = func(ev observe.Event) {
+				if seen.take(ev); ev.Kind == observe.Wanted {
+					panic(guard.Meant("no such index"))
+				}
+			}
+		})
+		h := take(t, e)
+		time.Sleep(time.Minute)
+		require.NoError(t, h.Err())
+		require.Greater(t, f.beats.Load(), int64(20))
+		panicked := seen.of(observe.Panicked)
+		require.Len(t, panicked, 1)
+		require.ErrorContains(t, panicked[0].Err, "the answer to a heartbeat panicked: no such index")
+		require.NoError(t, h.Release(context.Background()))
+	})
+}
+
+// stuttering is a server whose first answers to own calls are lost.
+type stuttering struct {
+	fake
+	mu   sync.Mutex
+	lost []error // guarded by mu
+}
+
+func (s *stuttering) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	s.mu.Lock()
+	var err error
+	if len(s.lost) > 0 {
+		err, s.lost = s.lost[0], s.lost[1:]
+	}
+	s.mu.Unlock()
+	round, _ := s.fake.Beat(ctx, name, mode, claims)
+	return round, err
+}
+
+func TestAConfirmingCallIsRepeatedUntilItIsAnsweredAndAnotherOwnCallByRetry(t *testing.T) {
+	const pause, attempts = 10 * time.Millisecond, 3
+	synctest.Test(t, func(t *testing.T) {
+		s := &stuttering{fake: fake{fence: 1}, lost: make([]error, 2*attempts)}
+		for i := range s.lost {
+			s.lost[i] = &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}
+		}
+		e, seen := begin(t, s, func(cfg *engine.Config) {
+			cfg.CallTimeout, cfg.Retry = time.Second, berth.Retry{Attempts: attempts, Base: pause, Cap: pause, Jitter: -1}
+		})
+		h := take(t, e, func(r *engine.Record) { r.NoRenew = true })
+		require.Equal(t, 2*attempts*pause, e.Now())
+		require.Equal(t, wait-2*time.Millisecond-wait/100, h.Left(), "from the start of the call that was answered")
+		repeated := seen.of(observe.Repeated)
+		require.Len(t, repeated, 2*attempts)
+		require.ErrorIs(t, repeated[0].Err, errOwn)
+
+		for range attempts {
+			s.lost = append(s.lost, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn})
+		}
+		require.ErrorIs(t, h.Renew(context.Background()), errOwn)
+		require.Empty(t, s.lost, "it was sent no more often")
+		require.NoError(t, h.Err())
+		require.Len(t, seen.of(observe.Repeated), 3*attempts-1)
+
+		s.lost = append(s.lost, &scriptkit.Error{Err: errOwn})
+		c := claimOf(e, "y")
+		c.Record.NoRenew = true
+		_, err := e.Acquire(context.Background(), c, 0)
+		require.ErrorIs(t, err, errOwn, "the server refuses it for good")
+		require.Empty(t, s.lost)
+	})
 }

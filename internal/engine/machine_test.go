@@ -5,11 +5,11 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 )
 
 func TestHistoriesOfAClaim(t *testing.T) {
@@ -133,7 +133,11 @@ func kindNamed(name string) eventKind {
 
 // constants are the names of a type's constants in a file, without a prefix, as words.
 func constants(file, of, prefix string) (names []string) {
-	for _, decl := range parsed(file).Decls {
+	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		panic(err)
+	}
+	for _, decl := range tree.Decls {
 		block, ok := decl.(*ast.GenDecl)
 		if !ok || block.Tok != token.CONST {
 			continue
@@ -150,22 +154,7 @@ func constants(file, of, prefix string) (names []string) {
 	return names
 }
 
-func parsed(file string) *ast.File {
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments)
-	if err != nil {
-		panic(err)
-	}
-	return tree
-}
-
 // words has hyphens in the place of capitals.
 func words(name string) string {
-	var text strings.Builder
-	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 {
-			text.WriteByte('-')
-		}
-		text.WriteRune(unicode.ToLower(r))
-	}
-	return text.String()
+	return strings.ToLower(regexp.MustCompile(`\B[A-Z]`).ReplaceAllString(name, "-$0"))
 }

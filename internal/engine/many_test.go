@@ -8,13 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -34,7 +32,7 @@ type manyNames struct {
 
 func (m *manyNames) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
 	if c.MayWait {
-		return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
+		return isQueued, nil
 	}
 	return m.fake.Acquire(ctx, c)
 }
@@ -52,22 +50,18 @@ func (m *manyNames) BeatMany(_ context.Context, batches []engine.Batch, answered
 		_, unknown := m.unknown[name]
 		fails := m.fails[name]
 		m.mu.Unlock()
-		round := engine.Round{NextDeadline: engine.NextDeadline{In: -1}}
-		for range batches[i].Claims {
-			status := engine.Status{Word: engine.WordHeld, Left: wait, Fence: m.fence, Resource: m.resource}
-			if unknown {
-				status = isUnknown
-			}
-			round.Status = append(round.Status, status)
+		status := isHeld
+		if unknown {
+			status = isUnknown
 		}
-		answered(i, round, fails)
+		answered(i, roundOf(batches[i].Claims, status), fails)
 		m.mu.Lock()
 		m.renewed[name] = m.clock.Now()
 		m.mu.Unlock()
 	}
 }
 
-func (m *manyNames) Restore(_ context.Context, name string, _ []*engine.Claim) (engine.Round, error) {
+func (m *manyNames) Restore(_ context.Context, name string, claims []*engine.Claim) (engine.Round, error) {
 	m.mu.Lock()
 	slow := m.unknown[name]
 	m.mu.Unlock()
@@ -76,18 +70,7 @@ func (m *manyNames) Restore(_ context.Context, name string, _ []*engine.Claim) (
 	defer m.mu.Unlock()
 	delete(m.unknown, name)
 	m.restored = append(m.restored, name)
-	return engine.Round{NextDeadline: engine.NextDeadline{In: -1}, Status: []engine.Status{{Word: engine.WordHeld}}}, nil
-}
-
-// unheard is a client whose subscriptions do not come about, so that nobody who waits asks
-// at once.
-type unheard struct{ rueidis.Client }
-
-func (unheard) Dedicate() (rueidis.DedicatedClient, func()) { panic("not used") }
-
-func (unheard) Receive(ctx context.Context, _ rueidis.Completed, _ func(rueidis.PubSubMessage)) error {
-	<-ctx.Done()
-	return ctx.Err()
+	return roundOf(claims[:1], engine.Status{Word: engine.WordHeld}), nil
 }
 
 func onManyNames(t *testing.T, test func(t *testing.T, m *manyNames, e *engine.Engine)) {
@@ -96,16 +79,8 @@ func onManyNames(t *testing.T, test func(t *testing.T, m *manyNames, e *engine.E
 	synctest.Test(t, func(t *testing.T) {
 		m := &manyNames{t: t, unknown: map[string]time.Duration{}, fails: map[string]error{}, renewed: map[string]time.Duration{}, clock: clock.New()}
 		m.fence, m.resource = 1, "r1"
-		server, err := embedded.Start()
-		require.NoError(t, err)
-		defer server.Close()
-		redis, err := server.Client()
-		require.NoError(t, err)
-		defer redis.Close()
-		e := engine.New(engine.Config{
-			Redis: unheard{redis}, Channel: "c", Scripts: m, Node: "n", Wait: wait, CallTimeout: 10 * time.Second, CleanupTimeout: time.Second, Clock: m.clock,
-		})
-		defer func() { require.NoError(t, e.Close(context.Background())) }()
+		redis := connected(t)
+		e, _ := begin(t, m, func(cfg *engine.Config) { cfg.Redis, cfg.Scripts = unheard{redis}, m })
 		test(t, m, e)
 	})
 }
@@ -115,13 +90,6 @@ func (m *manyNames) now(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
-}
-
-func hold(t *testing.T, e *engine.Engine, name string) *engine.Hold {
-	t.Helper()
-	h, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: name, Record: engine.Record{Weight: 1, Wait: wait, Lease: wait}}, 0)
-	require.NoError(t, err)
-	return h
 }
 
 func TestHoldsOfManyNamesAreRenewedTogether(t *testing.T) {
@@ -163,16 +131,10 @@ func TestARestoreOfOneNameDelaysNoOther(t *testing.T) {
 	onManyNames(t, func(t *testing.T, m *manyNames, e *engine.Engine) {
 		const slow = wait / 12
 		h := hold(t, e, "held")
-		var all sync.WaitGroup
+		var asking []<-chan error
 		for _, name := range []string{"lost", "lost, too"} {
 			m.now(func() { m.unknown[name] = slow })
-			all.Go(func() {
-				r := engine.Record{Weight: 1, Wait: wait, Lease: wait}
-				_, err := e.Acquire(context.Background(), &engine.Claim{ID: e.ClaimID(), Name: name, Record: r, MayWait: true}, 0)
-				if err != nil {
-					t.Error(err)
-				}
-			})
+			asking = append(asking, asksInBackground(context.Background(), e, claimOf(e, name), 0))
 		}
 		after(wait / 3)
 		m.now(func() {
@@ -182,7 +144,9 @@ func TestARestoreOfOneNameDelaysNoOther(t *testing.T) {
 		})
 		after(slow)
 		m.now(func() { require.ElementsMatch(t, []string{"lost", "lost, too"}, m.restored, "side by side") })
-		all.Wait() // the next heartbeat says that they hold
+		for _, err := range asking {
+			require.NoError(t, <-err, "the next heartbeat says that they hold")
+		}
 		require.NoError(t, h.Err())
 	})
 }

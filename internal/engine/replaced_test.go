@@ -33,15 +33,10 @@ func (o *outlived) configure(cfg *engine.Config) {
 }
 
 // acquire asks for a claim in the background.
-func acquire(ctx context.Context, e *engine.Engine, r engine.Record, maxWait time.Duration) <-chan error {
-	returned := make(chan error, 1)
-	go func() {
-		r.Weight, r.Wait, r.Lease = 1, wait, wait
-		_, err := e.Acquire(ctx, &engine.Claim{ID: e.ClaimID(), Name: "y", Record: r, MayWait: true}, maxWait)
-		returned <- err
-	}()
-	synctest.Wait()
-	return returned
+func acquire(ctx context.Context, e *engine.Engine, maxWait time.Duration, noRenew bool) <-chan error {
+	c := claimOf(e, "y")
+	c.Record.NoRenew = noRenew
+	return asksInBackground(ctx, e, c, maxWait)
 }
 
 // requireRefused fails unless an acquire has returned, and was refused for the reason.
@@ -49,8 +44,7 @@ func requireRefused(t *testing.T, returned <-chan error, reason berth.Reason, ca
 	t.Helper()
 	synctest.Wait()
 	require.Len(t, returned, 1)
-	var refusal *berth.AcquireError
-	require.ErrorAs(t, <-returned, &refusal)
+	refusal := refused(t, <-returned)
 	require.Equal(t, reason, refusal.Reason)
 	require.ErrorIs(t, refusal.Cause, cause)
 }
@@ -71,7 +65,7 @@ func TestAnEngineThatIsAbandonedEndsWhatItHasAtOnce(t *testing.T) {
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 		holds := []*engine.Hold{take(t, e), take(t, e, func(r *engine.Record) { r.NoRenew = true })}
 		p.queues = true
-		returned := acquire(context.Background(), e, engine.Record{}, 0)
+		returned := acquire(context.Background(), e, 0, false)
 
 		under := holds[0].Context()
 		require.Equal(t, 2, e.Abandon(), "handles")
@@ -82,17 +76,15 @@ func TestAnEngineThatIsAbandonedEndsWhatItHasAtOnce(t *testing.T) {
 		}
 		requireRefused(t, returned, berth.ReasonClosed, engine.ErrReplaced)
 		require.Equal(t, []observe.Kind{observe.Lost, observe.Lost}, ends(kinds()))
-		_, released := p.fake.counts()
-		require.Equal(t, 3, released, "both holds, and what waited")
+		require.EqualValues(t, 3, p.released.Load(), "both holds, and what waited")
 		for _, h := range holds {
 			require.ErrorIs(t, h.Release(context.Background()), berth.ErrLost, "it was given back before")
 		}
 
 		require.Zero(t, e.Abandon())
-		requireRefused(t, acquire(context.Background(), e, engine.Record{}, 0), berth.ReasonClosed, engine.ErrReplaced)
+		requireRefused(t, acquire(context.Background(), e, 0, false), berth.ReasonClosed, engine.ErrReplaced)
 		require.ErrorIs(t, e.Begin(), engine.ErrReplaced)
-		_, released = p.fake.counts()
-		require.Equal(t, 3, released, "once each")
+		require.EqualValues(t, 3, p.released.Load(), "once each")
 		require.Equal(t, []observe.Kind{observe.Lost, observe.Lost}, ends(kinds()))
 	})
 }
@@ -101,9 +93,8 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 	t.Run("a renewal", func(t *testing.T) {
 		p := &played{answers: []reply{{Status: isHeld, slow: time.Second}}}
 		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-			h, renewed := take(t, e), make(chan error, 1)
-			go func() { renewed <- h.Renew(context.Background()) }()
-			synctest.Wait()
+			h := take(t, e)
+			renewed := inBackground(func() error { return h.Renew(context.Background()) })
 			e.Abandon()
 			require.ErrorIs(t, <-renewed, berth.ErrLost)
 			require.ErrorIs(t, h.Err(), berth.ErrLost)
@@ -119,8 +110,7 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 			requireRefused(t, returned, berth.ReasonClosed, engine.ErrReplaced)
 			after(2 * time.Second)
 			require.NotContains(t, kinds(), observe.Granted)
-			_, released := p.fake.counts()
-			require.Equal(t, 1, released)
+			require.EqualValues(t, 1, p.released.Load())
 		})
 	})
 	t.Run("a hold that is being taken up", func(t *testing.T) {
@@ -128,13 +118,11 @@ func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
 		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 			require.NoError(t, e.Begin())
 			e.Abandon()
-			c := &engine.Claim{ID: "m.1", Name: "x", Record: engine.Record{Weight: 1, Wait: wait, Lease: wait}}
-			_, err := e.Adopt(context.Background(), c, e.Now(), 1, "r1", wait)
+			_, err := adopt(e)
 			require.ErrorIs(t, err, berth.ErrLost)
 			e.End()
 			synctest.Wait()
-			_, released := p.fake.counts()
-			require.Equal(t, 1, released)
+			require.EqualValues(t, 1, p.released.Load())
 			require.NotContains(t, kinds(), observe.Resumed)
 		})
 	})
@@ -174,21 +162,13 @@ func TestNothingIsAskedForOnceTheTimeOfTheNodeHasPassed(t *testing.T) {
 			asked++
 			o.passed.Store(true)
 		}
-		requireRefused(t, acquire(context.Background(), e, engine.Record{}, 0), berth.ReasonClosed, engine.ErrReplaced)
-		_, released := p.fake.counts()
-		require.Equal(t, 1, released, "it was granted, and is given back")
-		requireRefused(t, acquire(context.Background(), e, engine.Record{}, 0), berth.ReasonClosed, engine.ErrReplaced)
+		requireRefused(t, acquire(context.Background(), e, 0, false), berth.ReasonClosed, engine.ErrReplaced)
+		require.EqualValues(t, 1, p.released.Load(), "it was granted, and is given back")
+		requireRefused(t, acquire(context.Background(), e, 0, false), berth.ReasonClosed, engine.ErrReplaced)
 		require.ErrorIs(t, e.Begin(), engine.ErrReplaced)
 		require.Equal(t, 1, asked)
 		require.NotContains(t, kinds(), observe.Granted)
 	}, o.configure)
-}
-
-func TestNothingIsTakenUpByAnEngineThatIsClosed(t *testing.T) {
-	onPlayed(t, &played{}, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		require.NoError(t, e.Close(context.Background()))
-		require.ErrorIs(t, e.Begin(), berth.ErrClosed)
-	})
 }
 
 // Somebody has ended a claim that waits: an operator, or who found its node dead.
@@ -238,7 +218,7 @@ func TestAWaitThatSomebodyEndedIsSettled(t *testing.T) {
 						tc.settle(ctx, o, e, leave)
 					}
 				}
-				returned := acquire(ctx, e, engine.Record{}, tc.maxWait)
+				returned := acquire(ctx, e, tc.maxWait, false)
 				after(wait)
 				requireRefused(t, returned, tc.reason, tc.cause)
 			}, o.configure)
@@ -249,8 +229,8 @@ func TestAWaitThatSomebodyEndedIsSettled(t *testing.T) {
 func TestAGrantThatSomebodyEndedIsSettled(t *testing.T) {
 	p, o := &played{answers: []reply{{Status: isGone}}}, &outlived{}
 	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		requireRefused(t, acquire(context.Background(), e, engine.Record{NoRenew: true}, 0), berth.ReasonFailed, berth.ErrReleased)
+		requireRefused(t, acquire(context.Background(), e, 0, true), berth.ReasonFailed, berth.ErrReleased)
 		o.settle = func(context.Context) { o.passed.Store(true) }
-		requireRefused(t, acquire(context.Background(), e, engine.Record{NoRenew: true}, 0), berth.ReasonFailed, engine.ErrReplaced)
+		requireRefused(t, acquire(context.Background(), e, 0, true), berth.ReasonFailed, engine.ErrReplaced)
 	}, o.configure)
 }

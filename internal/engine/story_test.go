@@ -20,67 +20,45 @@ import (
 func (s *story) event(words []string) *event {
 	ev := &event{kind: kindNamed(words[0]), start: unasked}
 	refusal, cut, told := &berth.AcquireError{}, false, false
+	fields := map[string]any{
+		"from": &ev.start, "left": &ev.left, "most": &s.most,
+		"fence": &ev.fence, "resource": &ev.resource, "ticket": &ev.ticket,
+		"confirmed": &ev.confirmed, "late": &ev.late, "may-run": &ev.mayRun, "revives": &ev.revives, "beat": &ev.beats,
+		"wanted": &ev.wanted, "asked": &ev.asked, "stale": &ev.stale, "unanswered": &ev.again, "cut": &cut,
+		"secret": &ev.text, "place": &ev.text, "word": &ev.text,
+		"capacity": &ev.counts.capacity, "held": &ev.counts.held, "waiting": &ev.counts.waiting,
+	}
 	for _, word := range words[1:] {
 		if at, ok := strings.CutPrefix(word, "@"); ok {
 			s.now = duration(at)
 			continue
 		}
 		name, value, _ := strings.Cut(word, "=")
-		switch name {
-		case "from":
-			ev.start = duration(value)
-		case "left":
-			ev.left = duration(value)
-		case "most":
-			s.most = duration(value)
-		case "fence":
-			ev.fence = number(value)
-		case "resource":
-			ev.resource = value
-		case "confirmed":
-			ev.confirmed = true
-		case "late":
-			ev.late = true
-		case "may-run":
-			ev.mayRun = true
-		case "revives":
-			ev.revives = true
-		case "beat":
-			ev.beats = true
-		case "wanted":
-			ev.wanted = true
-		case "asked":
-			ev.asked = true
-		case "stale":
-			ev.stale = true
-		case "secret":
-			ev.text, told = value, true
-		case "place":
-			ev.text = value
-		case "ticket":
-			ev.ticket = number(value)
-		case "capacity":
-			ev.counts.capacity = int(number(value))
-		case "held":
-			ev.counts.held = int(number(value))
-		case "waiting":
-			ev.counts.waiting = int(number(value))
-		case "lease", "max-hold", "no-renew":
-			ev.entry = entryWith(ev.entry, name, value)
-		case "reason":
-			refusal.Reason = berth.Reason(strings.ReplaceAll(value, "-", " "))
-		case "cut":
-			cut = true
-		case "cause":
-			ev.cause = causeNamed(value)
-		case "word":
-			ev.text = value
-		case "unanswered":
-			ev.again = true
-		case "entries":
-			ev.stays = number(value) > 0
+		switch field := fields[name].(type) {
+		case *time.Duration:
+			*field = duration(value)
+		case *int64:
+			*field = number(value)
+		case *int:
+			*field = int(number(value))
+		case *bool:
+			*field = true
+		case *string:
+			*field = value
+			told = told || name == "secret"
 		default:
-			panic("no word of an event: " + word)
+			switch name {
+			case "lease", "max-hold", "no-renew":
+				ev.entry = entryWith(ev.entry, name, value)
+			case "reason":
+				refusal.Reason = berth.Reason(strings.ReplaceAll(value, "-", " "))
+			case "cause":
+				ev.cause = causeNamed(value)
+			case "entries":
+				ev.stays = number(value) > 0
+			default:
+				panic("no word of an event: " + word)
+			}
 		}
 	}
 	ev.now = s.now
@@ -264,56 +242,32 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%gs", float64(d.Milli
 // show is what is known, as text.
 func (m *machine) show() string {
 	words := []string{phaseNames[m.phase]}
-	for _, flag := range []struct {
-		set  bool
-		name string
-	}{
-		{m.grant.confirmed, "confirmed"},
-		{m.wanted, "wanted"},
-		{m.wants, "wants"},
-		{m.grant.wanted, "wanted-before"},
-		{m.news.lost, "lost"},
-		{m.news.doubt, "doubt"},
-		{m.news.swapping, "swapping"},
-		{m.news.askAgain, "ask-again"},
-		{m.end.own, "own"},
-		{m.end.final, "final"},
-		{m.end.mayRun, "released-perhaps"},
-	} {
-		if flag.set {
-			words = append(words, flag.name)
+	add := func(known bool, format string, args ...any) {
+		if known {
+			words = append(words, fmt.Sprintf(format, args...))
 		}
 	}
-	if m.terms.mayRun {
-		words = append(words, "may-run="+seconds(m.terms.since))
-	}
-	if m.place.at != "" {
-		words = append(words, fmt.Sprintf("place=%s heard=%s left=%s", m.place.at, seconds(m.place.heard), seconds(m.place.left)))
-	}
-	if m.place.ticket != 0 {
-		words = append(words, fmt.Sprintf("ticket=%d", m.place.ticket))
-	}
-	if m.grant.fence != 0 {
-		words = append(words, fmt.Sprintf("fence=%d", m.grant.fence))
-	}
-	if m.grant.resource != "" {
-		words = append(words, "resource="+m.grant.resource)
-	}
-	if m.terms.capacity != 0 {
-		words = append(words, fmt.Sprintf("capacity=%d", m.terms.capacity))
-	}
-	if m.news.sent != 0 {
-		words = append(words, "beat="+seconds(m.news.sent))
-	}
-	if m.silence.calls > 0 {
-		words = append(words, fmt.Sprintf("silent=%d", m.silence.calls))
-	}
-	if m.news.fresh {
-		words = append(words, fmt.Sprintf("pushed=%d", m.news.pushed.fence))
-	}
-	if m.news.secret != "s" {
-		words = append(words, "secret="+m.news.secret)
-	}
+	add(m.grant.confirmed, "confirmed")
+	add(m.wanted, "wanted")
+	add(m.wants, "wants")
+	add(m.grant.wanted, "wanted-before")
+	add(m.news.lost, "lost")
+	add(m.news.doubt, "doubt")
+	add(m.news.swapping, "swapping")
+	add(m.news.askAgain, "ask-again")
+	add(m.end.own, "own")
+	add(m.end.final, "final")
+	add(m.end.mayRun, "released-perhaps")
+	add(m.terms.mayRun, "may-run=%s", seconds(m.terms.since))
+	add(m.place.at != "", "place=%s heard=%s left=%s", m.place.at, seconds(m.place.heard), seconds(m.place.left))
+	add(m.place.ticket != 0, "ticket=%d", m.place.ticket)
+	add(m.grant.fence != 0, "fence=%d", m.grant.fence)
+	add(m.grant.resource != "", "resource=%s", m.grant.resource)
+	add(m.terms.capacity != 0, "capacity=%d", m.terms.capacity)
+	add(m.news.sent != 0, "beat=%s", seconds(m.news.sent))
+	add(m.silence.calls > 0, "silent=%d", m.silence.calls)
+	add(m.news.fresh, "pushed=%d", m.news.pushed.fence)
+	add(m.news.secret != "s", "secret=%s", m.news.secret)
 	if m.end.err != nil {
 		words = append(words, "err="+said(m.end.err))
 	}

@@ -14,12 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // lottery is a server of which nobody knows what it answers, and when.
@@ -45,10 +42,6 @@ func (l *lottery) slow() {
 	time.Sleep(d)
 }
 
-func unanswered() error {
-	return &scriptkit.Error{MaybeRan: true, Repeatable: true, Unavailable: true, Err: errors.New("no answer")}
-}
-
 func (l *lottery) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, error) {
 	l.slow()
 	switch l.one(12) {
@@ -59,12 +52,12 @@ func (l *lottery) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, er
 	case 2:
 		return engine.Answer{Refused: &berth.AcquireError{Reason: berth.ReasonDeadlock, Cause: berth.ErrDeadlock}}, nil
 	case 3:
-		return engine.Answer{Granted: true, Confirmed: l.one(2) == 0, Ticket: 1, Fence: 1, Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
+		return engine.Answer{Granted: true, Confirmed: l.one(2) == 0, Ticket: 1, Fence: 1, Left: wait, NextDeadline: nothingDue}, nil
 	}
 	if !c.MayWait {
 		return engine.Answer{Refused: &berth.AcquireError{Reason: berth.ReasonFull}}, nil
 	}
-	return engine.Answer{Ticket: 1, Place: "254 1", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, nil
+	return isQueued, nil
 }
 
 func (l *lottery) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine.Claim) (engine.Round, error) {
@@ -76,7 +69,7 @@ func (l *lottery) Beat(_ context.Context, _ string, _ engine.Mode, claims []*eng
 }
 
 func (l *lottery) round(claims []*engine.Claim) engine.Round {
-	round := engine.Round{NextDeadline: engine.NextDeadline{In: -1}}
+	round := engine.Round{NextDeadline: nothingDue}
 	for range claims {
 		words := []engine.Word{
 			engine.WordWaiting, engine.WordWaiting, engine.WordWaiting, engine.WordHeld, engine.WordUnknown, engine.WordTooHeavy, engine.WordReleased,
@@ -84,10 +77,6 @@ func (l *lottery) round(claims []*engine.Claim) engine.Round {
 		round.Status = append(round.Status, engine.Status{Word: words[l.one(len(words))], Left: wait, Fence: 1})
 	}
 	return round
-}
-
-func (l *lottery) BeatMany(ctx context.Context, batches []engine.Batch, answered func(int, engine.Round, error)) {
-	oneByOne(ctx, l.Beat, batches, answered)
 }
 
 func (l *lottery) Restore(_ context.Context, _ string, claims []*engine.Claim) (engine.Round, error) {
@@ -100,7 +89,7 @@ func (l *lottery) Restore(_ context.Context, _ string, claims []*engine.Claim) (
 
 func (l *lottery) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, error) {
 	l.slow()
-	return engine.Answer{Ticket: 2, Place: "254 2", Left: wait, NextDeadline: engine.NextDeadline{In: -1}}, l.one(2) == 0, nil
+	return engine.Answer{Ticket: 2, Place: "254 2", Left: wait, NextDeadline: nothingDue}, l.one(2) == 0, nil
 }
 
 func (l *lottery) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
@@ -136,18 +125,13 @@ func TestWhoWaitsCanBeCounted(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &lottery{draw: rand.New(rand.NewPCG(seed, 0))}
 			l.fence = 1
-			server, err := embedded.Start()
-			require.NoError(t, err)
-			defer server.Close()
-			redis, err := server.Client()
-			require.NoError(t, err)
-			defer redis.Close()
+			redis := connected(t)
 			var mu sync.Mutex
 			waiters, problems := testkit.Waiters{}, []error(nil)
-			e := engine.New(engine.Config{
-				Redis: unheard{redis}, Channel: "c", Scripts: l, Node: "n", Wait: wait, CallTimeout: time.Second, CleanupTimeout: cleanup,
-				Retry: berth.Retry{Attempts: 3}, Clock: clock.New(),
-				Observe: func(ev observe.Event) {
+			e, _ := begin(t, l, func(cfg *engine.Config) {
+				cfg.Redis, cfg.CallTimeout, cfg.CleanupTimeout = unheard{redis}, time.Second, cleanup
+				cfg.Retry = berth.Retry{Attempts: 3}
+				cfg.Observe = func(ev observe.Event) {
 					if ev.Kind == observe.Queued {
 						counted.Add(1)
 						l.slow() // so that what ends the claim comes meanwhile
@@ -157,7 +141,7 @@ func TestWhoWaitsCanBeCounted(t *testing.T) {
 					if err := waiters.Take(ev); err != nil {
 						problems = append(problems, err)
 					}
-				},
+				}
 			})
 			var callers sync.WaitGroup
 			for range 40 {

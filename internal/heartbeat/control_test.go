@@ -3,6 +3,7 @@ package heartbeat
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,8 +27,7 @@ func TestKickMakesEveryLeaseOfTheKeyDue(t *testing.T) {
 		w.until(1500 * ms)
 		w.Kick("k")
 		w.Kick("unknown")
-		w.until(2 * time.Second)
-		require.Equal(t, []time.Duration{1500 * ms, 1510 * ms}, w.times(), "in batches of two")
+		w.beatsBy(2*time.Second, 1500*ms, 1510*ms) // in batches of two
 		require.Equal(t, "a", w.calls()[0].claims[0])
 		w.until(4 * time.Second)
 		require.Equal(t, []time.Duration{4000 * ms}, w.times("other"))
@@ -92,8 +92,7 @@ func TestKickDuringAFlightIsFollowedByAnotherBatch(t *testing.T) {
 				w.until(3050 * ms)
 				w.Kick("k")
 				w.Kick("k")
-				w.until(5 * time.Second)
-				require.Equal(t, []time.Duration{3000 * ms, 3100 * ms}, w.times())
+				w.beatsBy(5*time.Second, 3000*ms, 3100*ms)
 			})
 		})
 	}
@@ -123,8 +122,7 @@ func TestHurryDuringAFlightSendsThatLeaseOnceMore(t *testing.T) {
 				w.until(3050 * ms)
 				w.Hurry(a)
 				w.Hurry(a)
-				w.until(3150 * ms)
-				require.Equal(t, []time.Duration{3000 * ms, 3100 * ms}, w.times())
+				w.beatsBy(3150*ms, 3000*ms, 3100*ms)
 				require.Equal(t, "a", w.calls()[1].claims[0])
 				w.until(5 * time.Second)
 				require.LessOrEqual(t, len(w.calls()), 3, "once")
@@ -138,8 +136,7 @@ func TestKickRepeatsAFailedBatchAtOnce(t *testing.T) {
 		w.add("a", "k", w.hold(lease))
 		w.until(4 * time.Second)
 		w.Kick("k")
-		w.until(5 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 3300 * ms, 3900 * ms, 4000 * ms}, w.times())
+		w.beatsBy(5*time.Second, 3000*ms, 3300*ms, 3900*ms, 4000*ms)
 	})
 }
 
@@ -161,6 +158,7 @@ func TestStopMayComeBeforeAnythingAndMoreThanOnce(t *testing.T) {
 	})
 }
 
+// Twenty batches and more are in flight, most of them late.
 func TestStopCancelsAndWaitsForWhatIsInFlight(t *testing.T) {
 	var returned atomic.Int32
 	slow := func(ctx context.Context, _ string, _ []*Lease) ([]Outcome, error) {
@@ -170,29 +168,32 @@ func TestStopCancelsAndWaitsForWhatIsInFlight(t *testing.T) {
 		return nil, ctx.Err()
 	}
 	inWorld(t, slow, func(w *world) {
-		a := w.add("a", "k", w.hold(lease))
-		w.add("b", "other", w.hold(lease))
-		w.until(3100 * ms)
+		other := w.add("other", "other", w.hold(lease))
+		w.holds(60, "k", lease)
+		w.until(5 * time.Second)
+		sent, failed := len(w.times()), maps.Clone(w.fails)
+		require.Greater(t, sent, 20)
+		require.Zero(t, returned.Load())
 		var stops sync.WaitGroup
 		for range 3 {
 			stops.Go(func() {
 				w.Stop()
-				if returned.Load() != 2 {
-					t.Error("Stop returned before the batches in flight")
+				if n := returned.Load(); int(n) != sent {
+					t.Errorf("Stop returned after %d of %d batches in flight", n, sent)
 				}
-				if now := w.clock.Now(); now != 3150*ms {
+				if now := w.clock.Now(); now != 5050*ms {
 					t.Errorf("Stop returned at %s", now)
 				}
 			})
 		}
 		stops.Wait()
-		require.False(t, w.Update(a, func(*Spec) { t.Error("called on a stopped engine") }))
-		w.Remove(a)
+		require.False(t, w.Update(other, func(*Spec) { t.Error("called on a stopped engine") }))
+		w.Remove(other)
 		w.until(time.Minute)
 		require.Empty(t, w.ended)
-		require.Empty(t, w.fails)
-		require.Len(t, w.times(), 2)
-	})
+		require.Equal(t, failed, w.fails)
+		require.Len(t, w.times(), sent)
+	}, func(cfg *Config) { cfg.BatchSize = 2 })
 }
 
 func TestStopWaitsForARunningCallbackAndLetsNoOtherBegin(t *testing.T) {
@@ -224,8 +225,11 @@ func (c *counting) Now() time.Duration {
 	return c.Clock.Now()
 }
 
+// counted has an engine look at the clock through it.
+func (c *counting) counted(cfg *Config) { c.Clock, cfg.Clock = cfg.Clock, c }
+
 func TestIdleEngineDoesNothing(t *testing.T) {
-	looks := &counting{Clock: clock.New()}
+	looks := &counting{}
 	inWorld(t, nil, func(w *world) {
 		l := w.add("a", "k", w.hold(lease))
 		w.until(time.Minute)
@@ -234,10 +238,7 @@ func TestIdleEngineDoesNothing(t *testing.T) {
 		before := looks.looks.Load()
 		w.until(365 * 24 * time.Hour)
 		require.Equal(t, before, looks.looks.Load())
-	}, func(cfg *Config) {
-		looks.Clock = cfg.Clock
-		cfg.Clock = looks
-	})
+	}, looks.counted)
 }
 
 func TestEngineSleepsUntilTheNextEvent(t *testing.T) {
@@ -253,10 +254,7 @@ func TestEngineSleepsUntilTheNextEvent(t *testing.T) {
 		// back, and at most one more because the answer moved what comes next.
 		require.LessOrEqual(t, looks.looks.Load()-before, int32(2+27))
 		require.Len(t, w.times(), 9)
-	}, func(cfg *Config) {
-		looks.Clock = cfg.Clock
-		cfg.Clock = looks
-	})
+	}, looks.counted)
 }
 
 func TestWhatComesLaterWakesNobody(t *testing.T) {
@@ -275,10 +273,7 @@ func TestWhatComesLaterWakesNobody(t *testing.T) {
 		}
 		// The calls of hold look at the clock that the test sees.
 		require.EqualValues(t, 100, looks.looks.Load()-before)
-	}, func(cfg *Config) {
-		looks.Clock = cfg.Clock
-		cfg.Clock = looks
-	})
+	}, looks.counted)
 }
 
 func TestLeaseBelowAMillisecondPanics(t *testing.T) {

@@ -27,16 +27,14 @@ func TestAFailedBeatOfALongLeaseIsRepeatedSoon(t *testing.T) {
 	inWorld(t, down, func(w *world) {
 		w.add("a", "k", w.hold(time.Hour))
 		const first = 20 * time.Minute
-		w.until(first + 10*time.Second)
-		require.Equal(t, []time.Duration{first, first + time.Second, first + 3*time.Second, first + 7*time.Second}, w.times())
+		w.beatsBy(first+10*time.Second, first, first+time.Second, first+3*time.Second, first+7*time.Second)
 	})
 }
 
 func TestPauseCountsFromTheFailure(t *testing.T) {
 	inWorld(t, hang, func(w *world) {
 		w.add("a", "k", w.hold(lease))
-		w.until(time.Minute)
-		require.Equal(t, []time.Duration{3000 * ms, 4800 * ms, 6900 * ms}, w.times())
+		w.beatsBy(time.Minute, 3000*ms, 4800*ms, 6900*ms)
 		require.Equal(t, []time.Duration{4500 * ms, 6300 * ms, 8400 * ms}, w.fails["a"])
 		w.requireEnd("a", lease-92*ms, ErrDeadline)
 	})
@@ -45,26 +43,8 @@ func TestPauseCountsFromTheFailure(t *testing.T) {
 func TestPausesBeginAnewAfterAnAnswer(t *testing.T) {
 	inWorld(t, script(down, down, renewAll, down, renewAll), func(w *world) {
 		w.add("a", "k", w.hold(lease))
-		w.until(8 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 3300 * ms, 3900 * ms, 6900 * ms, 7200 * ms}, w.times())
+		w.beatsBy(8*time.Second, 3000*ms, 3300*ms, 3900*ms, 6900*ms, 7200*ms)
 		w.requireAlive("a")
-	})
-}
-
-func TestHangingKeyDelaysNoOther(t *testing.T) {
-	answer := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		if key == "hangs" {
-			return hang(ctx, key, leases)
-		}
-		return renewAll(ctx, key, leases)
-	}
-	inWorld(t, answer, func(w *world) {
-		w.add("a", "hangs", w.hold(lease))
-		w.add("b", "works", w.hold(lease))
-		w.until(12 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms, 12000 * ms}, w.times("works"))
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
-		w.requireAlive("b")
 	})
 }
 
@@ -87,45 +67,28 @@ func TestShortLeaseThatHangsCostsNoLongOneABeat(t *testing.T) {
 		}
 		require.NotEmpty(t, w.fails["short"])
 		require.Empty(t, w.fails["long"])
-		var long []time.Duration
-		for _, call := range w.calls() {
-			if call.claims[0] == "long" {
-				long = append(long, call.at)
-			}
-		}
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms, 12000 * ms, 15000 * ms, 18000 * ms}, long)
+		turns := []time.Duration{3000 * ms, 6000 * ms, 9000 * ms, 12000 * ms, 15000 * ms, 18000 * ms}
+		require.Equal(t, turns, w.turns()["long"])
 		w.requireAlive("long")
 	})
 }
 
+// late is a server that outstays even its ctx, and answers well in the end.
+func late(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+	time.Sleep(20 * time.Second)
+	return renewAll(ctx, key, leases)
+}
+
 func TestDeadlinePassesWhileABatchIsInFlight(t *testing.T) {
-	// A Beat that outstays even its ctx, and is answered well in the end.
-	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		time.Sleep(20 * time.Second)
-		return renewAll(ctx, key, leases)
-	}
 	inWorld(t, late, func(w *world) {
 		l := w.add("a", "k", w.hold(lease))
 		w.until(lease - 93*ms)
 		w.requireAlive("a")
 		require.NoError(t, l.Err(w.clock.Now()))
-		w.until(lease - 92*ms)
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		w.endsBy(lease-92*ms, "a", lease-92*ms, ErrDeadline)
 		w.until(time.Minute)
 		require.Equal(t, lease-92*ms, l.Deadline(), "the late answers are ignored")
 		require.ErrorIs(t, l.Err(0), ErrDeadline)
-	})
-}
-
-func TestAnswerAtTheDeadlineIsTooLate(t *testing.T) {
-	atTheDeadline := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		time.Sleep(lease - 92*ms - 3*time.Second)
-		return renewAll(ctx, key, leases)
-	}
-	inWorld(t, atTheDeadline, func(w *world) {
-		w.add("a", "k", w.hold(lease))
-		w.until(time.Minute)
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
 	})
 }
 
@@ -138,8 +101,7 @@ func TestAnswerDoesNotReviveWhatTheHolderSawEnd(t *testing.T) {
 		require.ErrorIs(t, l.Err(l.Deadline()), ErrDeadline)
 		require.ErrorIs(t, l.Err(0), ErrDeadline, "once over, over")
 		require.False(t, w.Update(l, func(*Spec) { t.Error("it is over") }))
-		w.until(time.Minute)
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		w.endsBy(time.Minute, "a", lease-92*ms, ErrDeadline)
 		require.Equal(t, lease-92*ms, l.Deadline())
 	})
 }
@@ -163,8 +125,7 @@ func TestOutcomesBelongToTheirLeases(t *testing.T) {
 		w.add("short", "k", w.hold(lease))
 		w.add("skipped", "k", w.hold(lease))
 		w.add("renewed", "k", w.hold(lease))
-		w.until(30 * time.Second)
-		w.requireEnd("short", 4*time.Second-92*ms, ErrDeadline)
+		w.endsBy(30*time.Second, "short", 4*time.Second-92*ms, ErrDeadline)
 		w.requireEnd("skipped", lease-92*ms, ErrDeadline)
 		w.requireAlive("renewed")
 	})
@@ -175,8 +136,7 @@ func TestSkippedLeaseHasItsNextTurnAsUsual(t *testing.T) {
 		l := w.add("a", "k", w.hold(lease))
 		w.until(3 * time.Second)
 		require.Equal(t, lease-92*ms, l.Deadline())
-		w.until(6 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
+		w.beatsBy(6*time.Second, 3000*ms, 6000*ms)
 		require.Equal(t, 15*time.Second-92*ms, l.Deadline())
 		require.Empty(t, w.fails)
 	})
@@ -196,14 +156,11 @@ func TestWrongNumberOfOutcomesIsAFailure(t *testing.T) {
 
 func TestLimitEndsAHoldThatRenews(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		spec := w.hold(lease)
-		spec.Limit = 20 * time.Second
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Limit = 20 * time.Second })
 		w.until(19 * time.Second)
 		require.Equal(t, 20*time.Second, l.Deadline())
 		require.NoError(t, l.Err(20*time.Second-1))
-		w.until(time.Minute)
-		w.requireEnd("a", 20*time.Second, ErrLimit)
+		w.endsBy(time.Minute, "a", 20*time.Second, ErrLimit)
 		require.Len(t, w.times(), 6)
 	})
 }
@@ -217,8 +174,7 @@ func TestDeadlineThatTheServersLimitSetIsTheLimit(t *testing.T) {
 		spec.Limit = 10200 * ms
 		spec.Warn = 7 * time.Second // makes no difference
 		w.add("a", "k", spec)
-		w.until(time.Minute)
-		w.requireEnd("a", 10*time.Second-92*ms, ErrLimit)
+		w.endsBy(time.Minute, "a", 10*time.Second-92*ms, ErrLimit)
 	})
 }
 
@@ -228,9 +184,7 @@ func TestAnUpdateSaysWhetherTheLimitBounds(t *testing.T) {
 	for bounded, want := range map[bool]error{true: ErrLimit, false: ErrDeadline} {
 		t.Run(want.Error(), func(t *testing.T) {
 			inWorld(t, down, func(w *world) {
-				spec := w.hold(lease)
-				spec.Limit = 2 * time.Second
-				l := w.add("a", "k", spec)
+				l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Limit = 2 * time.Second })
 				for now := ms; w.Update(l, func(s *Spec) {
 					s.Deadline, s.Bounded = s.Limit-ms/2, bounded
 				}); now += ms {
@@ -244,22 +198,16 @@ func TestAnUpdateSaysWhetherTheLimitBounds(t *testing.T) {
 
 func TestADeadlineThatABeatLowersIsNotTheLimit(t *testing.T) {
 	inWorld(t, down, func(w *world) {
-		spec := w.hold(lease)
-		spec.Deadline, spec.Limit, spec.Bounded = time.Hour, 2*time.Hour, true
-		w.add("a", "k", spec)
+		w.add("a", "k", w.hold(lease), func(s *Spec) { s.Deadline, s.Limit, s.Bounded = time.Hour, 2*time.Hour, true })
 		w.Kick("k")
-		w.until(time.Minute)
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
+		w.endsBy(time.Minute, "a", lease-92*ms, ErrDeadline)
 	})
 }
 
 func TestDeadlineOfALostServerIsNotTheLimit(t *testing.T) {
 	inWorld(t, script(renewAll, down), func(w *world) {
-		spec := w.hold(lease)
-		spec.Limit = time.Minute
-		w.add("a", "k", spec)
-		w.until(time.Hour)
-		w.requireEnd("a", 12*time.Second-92*ms, ErrDeadline)
+		w.add("a", "k", w.hold(lease), func(s *Spec) { s.Limit = time.Minute })
+		w.endsBy(time.Hour, "a", 12*time.Second-92*ms, ErrDeadline)
 	})
 }
 
@@ -300,16 +248,9 @@ func TestWarningComesOnce(t *testing.T) {
 }
 
 func TestDeadlineThatABeatLoweredPassesDuringIt(t *testing.T) {
-	late := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		time.Sleep(20 * time.Second)
-		return renewAll(ctx, key, leases)
-	}
 	inWorld(t, late, func(w *world) {
-		spec := w.hold(lease)
-		spec.Deadline = time.Minute
-		w.add("a", "k", spec)
-		w.until(time.Hour)
-		w.requireEnd("a", 12*time.Second-92*ms, ErrDeadline)
+		w.add("a", "k", w.hold(lease), func(s *Spec) { s.Deadline = time.Minute })
+		w.endsBy(time.Hour, "a", 12*time.Second-92*ms, ErrDeadline)
 	})
 }
 
@@ -321,8 +262,7 @@ func TestCallbackThatTakesItsTimeMovesNoDeadline(t *testing.T) {
 		w.Add(&Lease{Claim: "a"}, "k", spec)
 		spec.Limit, spec.Ended = 1100*ms, nil
 		w.add("b", "k", spec)
-		w.until(time.Minute)
-		w.requireEnd("b", 1100*ms, ErrLimit)
+		w.endsBy(time.Minute, "b", 1100*ms, ErrLimit)
 	})
 }
 

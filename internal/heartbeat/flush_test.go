@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -19,37 +18,16 @@ type flushed struct {
 	limit time.Duration
 }
 
-// flushes notes the calls of Beat, whose batches are then answered each by itself.
-type flushes struct {
-	mu  sync.Mutex
-	all []flushed
-	w   *world
-}
-
-func (f *flushes) of(next Beat) Beat {
-	return func(ctx context.Context, batches []Batch, answer func(int, []Outcome, error)) {
-		until, _ := ctx.Deadline()
-		call := flushed{at: f.w.clock.Now(), limit: time.Until(until)}
-		for _, b := range batches {
-			call.keys = append(call.keys, b.Key)
-		}
-		f.mu.Lock()
-		f.all = append(f.all, call)
-		f.mu.Unlock()
-		next(ctx, batches, answer)
-	}
-}
-
-// seen returns the calls so far.
-func (f *flushes) seen() []flushed {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.all)
+// flushes returns the calls of Beat so far.
+func (w *world) flushes() []flushed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.flushed)
 }
 
 // sizes returns how many batches the flushes had, the largest first.
-func (f *flushes) sizes() (sizes []int) {
-	for _, call := range f.seen() {
+func (w *world) sizes() (sizes []int) {
+	for _, call := range w.flushes() {
 		sizes = append(sizes, len(call.keys))
 	}
 	slices.Sort(sizes)
@@ -57,24 +35,14 @@ func (f *flushes) sizes() (sizes []int) {
 	return sizes
 }
 
-// inFlushes is inWorld with a note of the calls of Beat.
-func inFlushes(t *testing.T, answer server, test func(w *world, f *flushes), change ...func(*Config)) {
-	t.Helper()
-	f := &flushes{}
-	inWorld(t, answer, func(w *world) {
-		f.w = w
-		test(w, f)
-	}, append(slices.Clip(change), func(cfg *Config) { cfg.Beat = f.of(cfg.Beat) })...)
-}
-
 func TestBatchesOfManyKeysAreSentInOneFlush(t *testing.T) {
-	inFlushes(t, nil, func(w *world, f *flushes) {
+	inWorld(t, nil, func(w *world) {
 		w.add("a", "k", w.hold(lease))
 		w.add("b", "l", w.claim(lease))
 		w.add("c", "k", w.hold(lease))
 		w.until(10 * time.Second)
-		require.Len(t, f.seen(), 3)
-		for i, call := range f.seen() {
+		require.Len(t, w.flushes(), 3)
+		for i, call := range w.flushes() {
 			require.ElementsMatch(t, []string{"k", "l"}, call.keys)
 			require.Equal(t, time.Duration(i+1)*3*time.Second, call.at)
 			require.Equal(t, lease, call.limit)
@@ -85,12 +53,10 @@ func TestBatchesOfManyKeysAreSentInOneFlush(t *testing.T) {
 }
 
 func TestAFlushTakesNoMoreThanFiftyBatches(t *testing.T) {
-	inFlushes(t, nil, func(w *world, f *flushes) {
-		for i := range 120 {
-			w.add(fmt.Sprint(i), fmt.Sprint(i), w.hold(lease))
-		}
+	inWorld(t, nil, func(w *world) {
+		w.holds(120, "", lease)
 		w.until(3 * time.Second)
-		require.Equal(t, []int{50, 50, 20}, f.sizes())
+		require.Equal(t, []int{50, 50, 20}, w.sizes())
 	})
 }
 
@@ -99,59 +65,57 @@ func TestAFlushTakesNoMoreThanItsPaceLeavesTimeFor(t *testing.T) {
 		4 * ms: 1, 20 * ms: 1, 35 * ms: 1, 40 * ms: 1, 70 * ms: 3, 200 * ms: 7, 600 * ms: 28, 1100 * ms: 50, time.Hour: 50,
 	} {
 		t.Run(fmt.Sprint(pace), func(t *testing.T) {
-			inFlushes(t, nil, func(w *world, f *flushes) {
+			inWorld(t, nil, func(w *world) {
 				for i := range 60 {
-					spec := w.claim(time.Hour)
-					spec.Pace = pace
-					w.add(fmt.Sprint(i), fmt.Sprint(i), spec)
+					w.add(fmt.Sprint(i), fmt.Sprint(i), w.claim(time.Hour), func(s *Spec) { s.Pace = pace })
 				}
 				w.until(pace / 3)
-				require.Equal(t, most, f.sizes()[0])
+				require.Equal(t, most, w.sizes()[0])
 			})
 		})
 	}
 }
 
 func TestAFlushTakesNoBatchAfterAsManyLeasesAsOneMayHave(t *testing.T) {
-	inFlushes(t, nil, func(w *world, f *flushes) {
+	inWorld(t, nil, func(w *world) {
 		for i := range 10 {
 			for _, key := range []string{"a", "b", "c", "d", "e"} {
 				w.add(fmt.Sprint(key, i), key, w.hold(lease))
 			}
 		}
 		w.until(3 * time.Second)
-		require.Equal(t, []int{2, 2, 1}, f.sizes())
+		require.Equal(t, []int{2, 2, 1}, w.sizes())
 	}, func(cfg *Config) { cfg.BatchSize = 20 })
 }
 
 func TestPacesThatAreNotAlikeShareNoFlush(t *testing.T) {
-	inFlushes(t, nil, func(w *world, f *flushes) {
+	inWorld(t, nil, func(w *world) {
 		w.add("long", "k", w.hold(20*lease))
 		w.add("long, too", "l", w.hold(22*lease))
 		w.until(19 * lease / 3)
 		w.add("short", "m", w.hold(lease))
 		w.add("short, too", "n", w.hold(lease))
 		w.until(20 * lease / 3)
-		require.Equal(t, []int{2, 1}, f.sizes())
-		for _, call := range f.seen() {
+		require.Equal(t, []int{2, 1}, w.sizes())
+		for _, call := range w.flushes() {
 			require.Equal(t, map[int]time.Duration{1: 20 * lease, 2: lease}[len(call.keys)], call.limit)
 		}
 	})
 }
 
 func TestALaneThatIsDueWithinANinetiethGoesAlong(t *testing.T) {
-	inFlushes(t, after(100*ms, renewAll), func(w *world, f *flushes) {
+	inWorld(t, after(100*ms, renewAll), func(w *world) {
 		for i, at := range []time.Duration{0, 100 * ms, 101 * ms} {
 			w.until(at)
 			w.add(fmt.Sprint(i), fmt.Sprint(i), w.hold(lease))
 		}
 		w.until(6200 * ms)
 		var at []time.Duration
-		for _, call := range f.seen() {
+		for _, call := range w.flushes() {
 			at = append(at, call.at)
 		}
 		require.Equal(t, []time.Duration{3000 * ms, 3101 * ms, 6000 * ms, 6101 * ms}, at)
-		keys := func(i int) []string { return slices.Sorted(slices.Values(f.seen()[i].keys)) }
+		keys := func(i int) []string { return slices.Sorted(slices.Values(w.flushes()[i].keys)) }
 		require.Equal(t, []string{"0", "1"}, keys(0))
 		require.Equal(t, []string{"2"}, keys(1))
 		require.Equal(t, []string{"0", "1"}, keys(2), "from then on together")
@@ -163,10 +127,8 @@ func TestALaneThatWaitsForItsTurnDoesNotGoAlong(t *testing.T) {
 	// the time between two of them.
 	const size, many = 10, 200
 	count := func(others int) (batches int) {
-		inFlushes(t, nil, func(w *world, _ *flushes) {
-			for i := range many {
-				w.add(fmt.Sprint(i), "k", w.hold(lease))
-			}
+		inWorld(t, nil, func(w *world) {
+			w.holds(many, "k", lease)
 			for i := range others {
 				w.until(time.Duration(i) * 75 * ms)
 				w.add(fmt.Sprint("other ", i), fmt.Sprint("other ", i), w.hold(lease))
@@ -191,7 +153,7 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 		}
 		return renewAll(ctx, key, leases)
 	}
-	inFlushes(t, answer, func(w *world, f *flushes) {
+	inWorld(t, answer, func(w *world) {
 		keys := []string{"fails", "hangs", "renews", "slow"}
 		leases := map[string]*Lease{}
 		for _, key := range keys {
@@ -199,7 +161,7 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 		}
 		first, renewed := lease-Margin(lease), 3*time.Second+lease-Margin(lease)
 		w.until(3 * time.Second)
-		require.Equal(t, keys, slices.Sorted(slices.Values(f.seen()[0].keys)))
+		require.Equal(t, keys, slices.Sorted(slices.Values(w.flushes()[0].keys)))
 		require.Equal(t, renewed, leases["renews"].Deadline(), "at once")
 		require.Equal(t, first, leases["slow"].Deadline())
 		require.Equal(t, []time.Duration{3 * time.Second}, w.failed("fails"))
@@ -218,18 +180,16 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 }
 
 func TestALeaseThatIsUrgentWaitsForNoFlushInFlight(t *testing.T) {
-	inFlushes(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+	inWorld(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 		if key == "hangs" || leases[0].Claim == "first" {
 			return hang(ctx, key, leases)
 		}
 		return renewAll(ctx, key, leases)
-	}, func(w *world, _ *flushes) {
+	}, func(w *world) {
 		w.add("hangs", "hangs", w.hold(lease))
 		w.add("first", "k", w.hold(lease))
 		w.until(3100 * ms)
-		spec := w.hold(lease)
-		spec.Deadline = 6400 * ms
-		w.add("urgent", "k", spec)
+		w.add("urgent", "k", w.hold(lease), func(s *Spec) { s.Deadline = 6400 * ms })
 		w.until(4199 * ms)
 		require.Equal(t, []time.Duration{3 * time.Second}, w.times("k"))
 		w.until(4200 * ms)
@@ -266,27 +226,10 @@ func TestWhatBeatDoesNotAnswerHasFailed(t *testing.T) {
 	}, func(cfg *Config) { cfg.Beat = forgets })
 }
 
-func TestStopWaitsForAFlush(t *testing.T) {
-	inFlushes(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		defer time.Sleep(50 * ms)
-		return hang(ctx, key, leases)
-	}, func(w *world, f *flushes) {
-		for i := range 5 {
-			w.add(fmt.Sprint(i), fmt.Sprint(i), w.hold(lease))
-		}
-		w.until(3100 * ms)
-		require.Equal(t, []int{5}, f.sizes())
-		w.Stop()
-		require.Equal(t, 3150*ms, w.clock.Now())
-		synctest.Wait()
-		require.Empty(t, w.fails)
-	})
-}
-
 // As ten thousand with a lease of 5 s are.
 func TestFourThousandKeysWithALeaseOfTwoSecondsAreRenewedInFewFlushes(t *testing.T) {
 	const many, length, seconds = 4000, 2 * time.Second, 6
-	inFlushes(t, after(2*ms, renewAll), func(w *world, f *flushes) {
+	inWorld(t, after(2*ms, renewAll), func(w *world) {
 		for i := range many {
 			if i%100 == 0 {
 				time.Sleep(10 * ms)
@@ -295,7 +238,7 @@ func TestFourThousandKeysWithALeaseOfTwoSecondsAreRenewedInFewFlushes(t *testing
 		}
 		begun := w.clock.Now()
 		w.until(begun + seconds*time.Second)
-		sizes := f.sizes()
+		sizes := w.sizes()
 		calls := len(w.calls())
 		t.Logf("%d batches in %d flushes", calls, len(sizes))
 		require.Less(t, float64(len(sizes)), float64(calls)/45)
@@ -323,11 +266,9 @@ func queue(each time.Duration) server {
 
 func TestWhatIsDueAtOnceIsNotSentFasterThanItIsAnswered(t *testing.T) {
 	// All of it takes the server 1.5 s of a lease of 6 s: more than a sixth.
-	inFlushes(t, queue(time.Second/2000), func(w *world, f *flushes) {
+	inWorld(t, queue(time.Second/2000), func(w *world) {
 		const many = 3000
-		for i := range many {
-			w.add(fmt.Sprint(i), fmt.Sprint(i), w.hold(6*time.Second))
-		}
+		w.holds(many, "", 6*time.Second)
 		w.until(time.Second)
 		w.Kick("")
 		w.until(20 * time.Second)
@@ -339,12 +280,12 @@ func TestWhatIsDueAtOnceIsNotSentFasterThanItIsAnswered(t *testing.T) {
 }
 
 func TestACrowdThatIsNeverAnsweredCostsNoOtherItsTurn(t *testing.T) {
-	inFlushes(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+	inWorld(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 		if key[0] == 'h' {
 			return hang(ctx, key, leases)
 		}
 		return renewAll(ctx, key, leases)
-	}, func(w *world, _ *flushes) {
+	}, func(w *world) {
 		for i := range 1500 {
 			w.add(fmt.Sprint("hangs ", i), fmt.Sprint("h", i), w.claim(lease))
 			w.add(fmt.Sprint("renews ", i), fmt.Sprint("r", i), w.hold(lease))
@@ -355,4 +296,61 @@ func TestACrowdThatIsNeverAnsweredCostsNoOtherItsTurn(t *testing.T) {
 			require.Contains(t, name, "hangs")
 		}
 	})
+}
+
+// TestWhatBecameOfWhatWasSentTogetherIsToldOnce has leases that were added at the given moments, of
+// names by their places in the list, and what has been told by the end of a moment.
+func TestWhatBecameOfWhatWasSentTogetherIsToldOnce(t *testing.T) {
+	t.Parallel()
+	odd := func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		if key == "1" {
+			return down(ctx, key, leases)
+		}
+		return renewAll(ctx, key, leases)
+	}
+	for name, c := range map[string]struct {
+		answer server
+		added  []time.Duration
+		keys   string // of each lease, one byte
+		until  time.Duration
+		want   []Flown
+	}{
+		"answered": {renewAll, []time.Duration{0, 0, 0}, "000", 3 * time.Second, []Flown{{Answered: 3}}},
+		// The second one is due at 4.2 s, and waits for the answer to the first, which comes at 4.4 s.
+		"late": {
+			after(1400*ms, renewAll),
+			[]time.Duration{0, 1200 * ms},
+			"00", 5800 * ms,
+			[]Flown{{Answered: 1}, {Answered: 1, Late: 200 * ms}},
+		},
+		"failed":            {down, []time.Duration{0}, "0", 3 * time.Second, []Flown{{Unanswered: 1, Err: errDown}}},
+		"answered too late": {after(2*time.Second, renewAll), []time.Duration{0}, "0", 5 * time.Second, []Flown{{Unanswered: 1, Err: ErrNoAnswer}}},
+		"some of them":      {odd, []time.Duration{0, 0, 0}, "010", 3 * time.Second, []Flown{{Answered: 2, Unanswered: 1, Err: errDown}}},
+		"cut short by Stop": {hang, []time.Duration{0}, "0", 3 * time.Second, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var told []Flown
+			inWorld(t, c.answer, func(w *world) {
+				for i, at := range c.added {
+					w.until(at)
+					w.add(string(rune('a'+i)), c.keys[i:i+1], w.hold(lease))
+				}
+				w.until(c.until)
+				if c.want == nil {
+					w.Stop()
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				require.Equal(t, c.want, told)
+			}, func(cfg *Config) {
+				cfg.Over = func(f Flown) {
+					mu.Lock()
+					defer mu.Unlock()
+					told = append(told, f)
+				}
+			})
+		})
+	}
 }

@@ -1,8 +1,10 @@
 package heartbeat
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -40,11 +42,12 @@ type world struct {
 	t     *testing.T
 	clock clock.Clock
 
-	mu    sync.Mutex
-	sent  []sent
-	ended map[string]end
-	warns map[string][]time.Duration
-	fails map[string][]time.Duration
+	mu      sync.Mutex
+	sent    []sent
+	flushed []flushed
+	ended   map[string]end
+	warns   map[string][]time.Duration
+	fails   map[string][]time.Duration
 }
 
 // end is how a lease was reported over.
@@ -61,19 +64,21 @@ func inWorld(t *testing.T, answer server, test func(w *world), change ...func(*C
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{
-			t: t, clock: clock.New(),
-			ended: map[string]end{},
-			warns: map[string][]time.Duration{},
-			fails: map[string][]time.Duration{},
+			t: t, clock: clock.New(), ended: map[string]end{},
+			warns: map[string][]time.Duration{}, fails: map[string][]time.Duration{},
 		}
 		if answer == nil {
 			answer = renewAll
 		}
 		cfg := Config{Clock: w.clock, Rand: func() float64 { return 0 }}
-		cfg.Beat = apart(func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
+		each := apart(func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
 			w.record(ctx, key, leases)
 			return answer(ctx, key, leases)
 		})
+		cfg.Beat = func(ctx context.Context, batches []Batch, answered func(int, []Outcome, error)) {
+			w.flies(ctx, batches)
+			each(ctx, batches, answered)
+		}
 		for _, f := range change {
 			f(&cfg)
 		}
@@ -123,11 +128,7 @@ func after(d time.Duration, answer server) server {
 // always answers the same about every lease.
 func always(out Outcome) server {
 	return func(_ context.Context, _ string, leases []*Lease) ([]Outcome, error) {
-		outcomes := make([]Outcome, len(leases))
-		for i := range outcomes {
-			outcomes[i] = out
-		}
-		return outcomes, nil
+		return slices.Repeat([]Outcome{out}, len(leases)), nil
 	}
 }
 
@@ -168,6 +169,18 @@ func (w *world) record(ctx context.Context, key string, leases []*Lease) {
 	w.sent = append(w.sent, call)
 }
 
+// flies notes a call of Beat.
+func (w *world) flies(ctx context.Context, batches []Batch) {
+	until, _ := ctx.Deadline()
+	call := flushed{at: w.clock.Now(), limit: time.Until(until)}
+	for _, b := range batches {
+		call.keys = append(call.keys, b.Key)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.flushed = append(w.flushed, call)
+}
+
 // hold is the spec of a hold that renews and was granted right now.
 func (w *world) hold(lease time.Duration) Spec {
 	return Spec{Lease: lease, Ends: true, Renews: true, Deadline: Deadline(w.clock.Now(), lease, lease)}
@@ -180,9 +193,19 @@ func (w *world) claim(lease time.Duration) Spec {
 	return spec
 }
 
+// holds adds so many holds from now on, all of a key or, if that is empty, each of its own.
+func (w *world) holds(n int, key string, lease time.Duration) {
+	for i := range n {
+		w.add(fmt.Sprint(i), cmp.Or(key, fmt.Sprint(i)), w.hold(lease))
+	}
+}
+
 // add registers a lease whose callbacks are recorded under the claim's name.
-func (w *world) add(claim, key string, spec Spec) *Lease {
+func (w *world) add(claim, key string, spec Spec, change ...func(*Spec)) *Lease {
 	l := &Lease{Claim: claim}
+	for _, f := range change {
+		f(&spec)
+	}
 	w.addTo(l, key, spec)
 	return l
 }
@@ -234,15 +257,36 @@ func (w *world) calls() []sent {
 func (w *world) times(keys ...string) []time.Duration {
 	var times []time.Duration
 	for _, call := range w.calls() {
-		wanted := len(keys) == 0
-		for _, key := range keys {
-			wanted = wanted || key == call.key
-		}
-		if wanted {
+		if len(keys) == 0 || slices.Contains(keys, call.key) {
 			times = append(times, call.at)
 		}
 	}
 	return times
+}
+
+// turns returns when each claim had its turns so far.
+func (w *world) turns() map[string][]time.Duration {
+	turns := map[string][]time.Duration{}
+	for _, call := range w.calls() {
+		for _, claim := range call.claims {
+			turns[claim] = append(turns[claim], call.at)
+		}
+	}
+	return turns
+}
+
+// beatsBy lets time pass, and fails unless beats have been sent at those moments alone.
+func (w *world) beatsBy(until time.Duration, at ...time.Duration) {
+	w.t.Helper()
+	w.until(until)
+	require.Equal(w.t, at, w.times())
+}
+
+// endsBy lets time pass, and fails unless a claim has ended so.
+func (w *world) endsBy(until time.Duration, claim string, at time.Duration, cause error) {
+	w.t.Helper()
+	w.until(until)
+	w.requireEnd(claim, at, cause)
 }
 
 func (w *world) requireEnd(claim string, at time.Duration, cause error) {

@@ -30,8 +30,7 @@ func TestALeaseEntersItsLaneWhenItsBeatComesNear(t *testing.T) {
 				require.True(t, w.waiting(l))
 				w.until(earliest)
 				require.False(t, w.waiting(l))
-				w.until(length / 3)
-				require.Equal(t, []time.Duration{length / 3}, w.times())
+				w.beatsBy(length/3, length/3)
 			})
 		})
 	}
@@ -67,8 +66,7 @@ func TestWhatHappensToAPendingLeaseHappensInTime(t *testing.T) {
 				spec.Limit, spec.Deadline = 0, at
 				spec.Renews = false
 				require.True(t, w.waiting(w.add("b", "k", spec)))
-				w.until(time.Minute)
-				w.requireEnd("a", at, ErrLimit)
+				w.endsBy(time.Minute, "a", at, ErrLimit)
 				w.requireEnd("b", at, ErrDeadline)
 				require.Equal(t, []time.Duration{at - 1}, w.warns["a"])
 			})
@@ -131,8 +129,7 @@ func TestAPendingLeaseThatIsAddedAnewStartsAnew(t *testing.T) {
 		w.until(500 * ms)
 		w.addTo(l, "other", w.hold(900*ms))
 		w.Remove(other)
-		w.until(1400 * ms)
-		require.Equal(t, []time.Duration{800 * ms, 1100 * ms, 1400 * ms}, w.times())
+		w.beatsBy(1400*ms, 800*ms, 1100*ms, 1400*ms)
 		require.Equal(t, w.times("other"), w.times())
 	})
 }
@@ -162,10 +159,7 @@ func TestShortHoldsWakeTheEngineSeldom(t *testing.T) {
 		}
 		synctest.Wait()
 		require.LessOrEqual(t, looks.looks.Load()-before, int32(holds+lease/trackOf("k", lease).while()+1))
-	}, func(cfg *Config) {
-		looks.Clock = cfg.Clock
-		cfg.Clock = looks
-	})
+	}, looks.counted)
 }
 
 // BenchmarkAddRemoveBesideMany is what a short hold of a key of its own costs the engine

@@ -42,8 +42,7 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 		require.Empty(t, w.times())
 		w.until(3000 * ms)
 		require.Equal(t, 3*time.Second+lease-92*ms, l.Deadline())
-		w.until(10 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms}, w.times())
+		w.beatsBy(10*time.Second, 3000*ms, 6000*ms, 9000*ms)
 
 		w.until(time.Hour)
 		require.Len(t, w.times(), 1200)
@@ -59,27 +58,21 @@ func TestBeatCountsFromItsStart(t *testing.T) {
 		require.Equal(t, lease-92*ms, l.Deadline())
 		w.until(4400 * ms)
 		require.Equal(t, 3*time.Second+lease-92*ms, l.Deadline())
-		w.until(10 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms, 9000 * ms}, w.times())
+		w.beatsBy(10*time.Second, 3000*ms, 6000*ms, 9000*ms)
 	})
 }
 
 func TestAnswerThatLeavesLessIsBelieved(t *testing.T) {
-	inWorld(t, always(Outcome{Left: 500 * ms}), func(w *world) {
-		l := w.add("a", "k", w.hold(lease))
-		w.until(3 * time.Second)
-		require.Equal(t, 3408*ms, l.Deadline())
-		w.until(time.Minute)
-		w.requireEnd("a", 3408*ms, ErrDeadline)
-	})
-}
-
-func TestAnswerThatLeavesNothingEndsAtOnce(t *testing.T) {
-	inWorld(t, always(Outcome{}), func(w *world) {
-		w.add("a", "k", w.hold(lease))
-		w.until(time.Minute)
-		w.requireEnd("a", 3*time.Second, ErrDeadline)
-	})
+	for left, ends := range map[time.Duration]time.Duration{500 * ms: 3408 * ms, 0: 3 * time.Second} {
+		t.Run(left.String(), func(t *testing.T) {
+			inWorld(t, always(Outcome{Left: left}), func(w *world) {
+				l := w.add("a", "k", w.hold(lease))
+				w.until(3 * time.Second)
+				require.Equal(t, Deadline(3*time.Second, left, lease), l.Deadline())
+				w.endsBy(time.Minute, "a", ends, ErrDeadline)
+			})
+		})
+	}
 }
 
 func TestJitterIsDrawnOncePerBatch(t *testing.T) {
@@ -127,18 +120,13 @@ func TestLongLeaseIsNotRenewedWithEveryShortOne(t *testing.T) {
 		w.add("long", "k", w.hold(90*time.Second))
 		w.add("short", "k", w.hold(900*ms))
 		w.until(91 * time.Second)
-		var long []time.Duration
+		limits := map[string]time.Duration{"long": 90 * time.Second, "short": 900 * ms}
 		for _, call := range w.calls() {
 			require.Len(t, call.claims, 1, "each goes by itself")
-			if call.claims[0] == "long" {
-				require.Equal(t, 90*time.Second, call.limit, "its own")
-				long = append(long, call.at)
-			} else {
-				require.Equal(t, 900*ms, call.limit)
-			}
+			require.Equal(t, limits[call.claims[0]], call.limit, "its own")
 		}
-		require.Equal(t, []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}, long)
-		require.Len(t, w.times(), 303+3)
+		require.Equal(t, []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}, w.turns()["long"])
+		require.Len(t, w.turns()["short"], 303)
 		w.requireAlive("long", "short")
 	})
 }
@@ -185,8 +173,7 @@ func TestBatchIsUnansweredAfterASixthOfItsShortestLease(t *testing.T) {
 	inWorld(t, script(renewAll, hang), func(w *world) {
 		w.add("a", "k", w.hold(lease))
 		w.add("b", "k", w.hold(15*time.Second))
-		w.until(7 * time.Second)
-		require.Equal(t, []time.Duration{3 * time.Second, 5 * time.Second, 6800 * ms}, w.times())
+		w.beatsBy(7*time.Second, 3*time.Second, 5*time.Second, 6800*ms)
 		require.Equal(t, []string{"a"}, w.calls()[0].claims)
 		require.ElementsMatch(t, []string{"a", "b"}, w.calls()[1].claims)
 		require.Equal(t, map[string][]time.Duration{"a": {6500 * ms}, "b": {6500 * ms}}, w.fails)
@@ -218,9 +205,7 @@ func TestFullBatchIsFollowedAtOnceByTheNext(t *testing.T) {
 
 func TestBatchTakesTwoHundredByDefault(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		for i := range 450 {
-			w.add(fmt.Sprint(i), "k", w.hold(lease))
-		}
+		w.holds(450, "k", lease)
 		w.until(3 * time.Second)
 		var sizes []int
 		for _, call := range w.calls() {
@@ -240,14 +225,11 @@ func TestExtensionIsTakenBackBeforeABeatIsSent(t *testing.T) {
 	}
 	long := always(Outcome{Left: time.Minute})
 	inWorld(t, script(look(long), look(down)), func(w *world) {
-		spec := w.hold(lease)
-		spec.Deadline = time.Minute
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Deadline = time.Minute })
 		w.until(3 * time.Second)
 		require.Equal(t, []time.Duration{12*time.Second - 92*ms}, before)
 		require.Equal(t, 63*time.Second-92*ms, l.Deadline(), "the answer sets it anew")
-		w.until(time.Minute)
-		w.requireEnd("a", 15*time.Second-92*ms, ErrDeadline)
+		w.endsBy(time.Minute, "a", 15*time.Second-92*ms, ErrDeadline)
 	})
 }
 
@@ -258,27 +240,21 @@ func TestFixedLeaseIsCheckedAtAThird(t *testing.T) {
 		return []Outcome{{Left: lease - start}}, nil
 	}
 	inWorld(t, rest, func(w *world) {
-		spec := w.hold(lease)
-		spec.Renews = false
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
 		w.until(7 * time.Second)
 		require.Equal(t, lease-92*ms, l.Deadline())
-		w.until(time.Minute)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
+		w.beatsBy(time.Minute, 3000*ms, 6000*ms)
 		w.requireEnd("a", lease-92*ms, ErrDeadline)
 	})
 }
 
 func TestFixedLeaseIsNotLoweredByAFailedCheck(t *testing.T) {
 	inWorld(t, hang, func(w *world) {
-		spec := w.hold(time.Minute)
-		spec.Renews, spec.Pace = false, lease
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(time.Minute), func(s *Spec) { s.Renews, s.Pace = false, lease })
 		w.until(4 * time.Second)
 		require.Len(t, w.times(), 1)
 		require.Equal(t, time.Minute-Margin(time.Minute), l.Deadline())
-		w.until(time.Hour)
-		w.requireEnd("a", time.Minute-Margin(time.Minute), ErrDeadline)
+		w.endsBy(time.Hour, "a", time.Minute-Margin(time.Minute), ErrDeadline)
 	})
 }
 
@@ -287,17 +263,13 @@ func TestPaceTimesTheBeatsAndLeaseTheMargin(t *testing.T) {
 		spec := w.hold(time.Hour)
 		spec.Pace = lease
 		l := w.add("a", "k", spec)
-		w.until(7 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
+		w.beatsBy(7*time.Second, 3000*ms, 6000*ms)
 		require.Equal(t, lease, w.calls()[0].limit)
 		require.Equal(t, 6*time.Second+time.Hour-Margin(time.Hour), l.Deadline())
 	})
 	inWorld(t, nil, func(w *world) {
-		spec := w.hold(lease)
-		spec.Pace = time.Hour
-		w.add("a", "k", spec)
-		w.until(7 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times(), "a longer pace changes nothing")
+		w.add("a", "k", w.hold(lease), func(s *Spec) { s.Pace = time.Hour })
+		w.beatsBy(7*time.Second, 3000*ms, 6000*ms) // a longer pace changes nothing
 	})
 }
 
@@ -358,9 +330,7 @@ func busiestSecond(times []time.Duration) (most int) {
 
 func TestFullBatchesSpreadOverTime(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		for i := range 6 {
-			w.add(fmt.Sprint(i), "k", w.hold(lease))
-		}
+		w.holds(6, "k", lease)
 		w.until(6 * time.Second)
 		// Three at once; then each a third of 3 s after the one before, as
 		// soon as its leases are within a ninth of being due.

@@ -19,10 +19,8 @@ func TestWaitingClaimBecomesAHold(t *testing.T) {
 			s.Ends = true
 		}))
 		require.Equal(t, 12*time.Second-92*ms, l.Deadline())
-		w.until(6 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times(), "its turn stays where it was")
-		w.until(time.Minute)
-		w.requireEnd("a", 12*time.Second-92*ms, ErrDeadline)
+		w.beatsBy(6*time.Second, 3000*ms, 6000*ms) // its turn stays where it was
+		w.endsBy(time.Minute, "a", 12*time.Second-92*ms, ErrDeadline)
 	})
 }
 
@@ -43,8 +41,7 @@ func TestHoldOfAShorterLeaseIsRenewedAtAThirdOfIt(t *testing.T) {
 		l := w.add("a", "k", w.claim(lease))
 		w.until(500 * ms)
 		w.Update(l, func(s *Spec) { s.Lease, s.Ends = 900*ms, true })
-		w.until(1500 * ms)
-		require.Equal(t, []time.Duration{800 * ms, 1100 * ms, 1400 * ms}, w.times())
+		w.beatsBy(1500*ms, 800*ms, 1100*ms, 1400*ms)
 	})
 }
 
@@ -52,40 +49,32 @@ func TestLeaseWithoutADeadlineIsDueAThirdAfterItWasAdded(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		w.until(time.Second)
 		w.add("a", "k", Spec{Lease: lease, Renews: true})
-		w.until(5 * time.Second)
-		require.Equal(t, []time.Duration{4 * time.Second}, w.times())
+		w.beatsBy(5*time.Second, 4*time.Second)
 	})
 }
 
 func TestUpdateMovesWhatIsDue(t *testing.T) {
 	inWorld(t, down, func(w *world) {
-		fixed := w.hold(lease)
-		fixed.Renews = false
-		l := w.add("a", "k", fixed)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
 		w.until(2 * time.Second)
 		w.Update(l, func(s *Spec) {
 			s.Deadline = Deadline(2*time.Second, lease, lease)
 			s.Warn = 4 * time.Second
 			s.Limit = 10 * time.Second
 		})
-		w.until(5 * time.Second)
-		require.Equal(t, []time.Duration{5 * time.Second}, w.times())
+		w.beatsBy(5*time.Second, 5*time.Second)
 		require.Equal(t, []time.Duration{4 * time.Second}, w.warns["a"])
 		w.Update(l, func(s *Spec) { s.Limit = 0 })
-		w.until(time.Minute)
-		w.requireEnd("a", 11*time.Second-92*ms, ErrDeadline)
+		w.endsBy(time.Minute, "a", 11*time.Second-92*ms, ErrDeadline)
 	})
 }
 
 func TestUpdateThatShortensIsFollowedAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		fixed := w.hold(lease)
-		fixed.Renews = false
-		l := w.add("a", "k", fixed)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
 		w.until(time.Second)
 		require.True(t, w.Update(l, func(s *Spec) { s.Deadline = 1001 * ms }))
-		w.until(1001 * ms)
-		w.requireEnd("a", 1001*ms, ErrDeadline)
+		w.endsBy(1001*ms, "a", 1001*ms, ErrDeadline)
 		l = w.add("b", "k", w.hold(lease))
 		require.True(t, w.Update(l, func(s *Spec) { s.Limit = 1 }))
 		synctest.Wait()
@@ -96,16 +85,13 @@ func TestUpdateThatShortensIsFollowedAtOnce(t *testing.T) {
 func TestUpdateDuringAFlightKeepsItsDeadline(t *testing.T) {
 	stale := after(time.Second, always(Outcome{Left: 2 * time.Second}))
 	inWorld(t, script(stale, renewAll), func(w *world) {
-		spec := w.hold(lease)
-		spec.Renews = false
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
 		w.until(3500 * ms)
 		extended := Deadline(3500*ms, lease, lease)
 		require.True(t, w.Update(l, func(s *Spec) { s.Deadline = extended }))
 		w.until(6 * time.Second)
 		require.Equal(t, extended, l.Deadline(), "the beat began before the extension")
-		w.until(6500 * ms)
-		require.Equal(t, []time.Duration{3000 * ms, 6500 * ms}, w.times())
+		w.beatsBy(6500*ms, 3000*ms, 6500*ms)
 		require.Equal(t, Deadline(6500*ms, lease, lease), l.Deadline(), "the next counts again")
 	})
 }
@@ -117,8 +103,7 @@ func TestUpdateOfSomethingElseDuringAFlightLetsTheAnswerCount(t *testing.T) {
 		require.True(t, w.Update(l, func(s *Spec) { s.Ends = true }))
 		w.until(4 * time.Second)
 		require.Equal(t, 12*time.Second-92*ms, l.Deadline())
-		w.until(6 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 6000 * ms}, w.times())
+		w.beatsBy(6*time.Second, 3000*ms, 6000*ms)
 	})
 }
 
@@ -130,8 +115,7 @@ func TestHoldThatBecomesForeverLetsOthersEnd(t *testing.T) {
 		w.Update(provisional, func(s *Spec) { s.Deadline, s.Renews = 0, false })
 		_, due := w.all()
 		require.Equal(t, 2, due, "their lane, and the other: nothing will happen to it by itself")
-		w.until(time.Minute)
-		w.requireEnd("other", 10*time.Second-92*ms, ErrDeadline)
+		w.endsBy(time.Minute, "other", 10*time.Second-92*ms, ErrDeadline)
 		w.requireAlive("provisional")
 	})
 }
@@ -154,9 +138,7 @@ func TestUpdateNeverRevives(t *testing.T) {
 
 func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
-		spec := w.hold(lease)
-		spec.Warn, spec.Limit = time.Second, 2*time.Second
-		l := w.add("a", "k", spec)
+		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Warn, s.Limit = time.Second, 2*time.Second })
 		other := w.add("b", "k", w.hold(lease))
 		w.Remove(l)
 		w.Remove(l)
@@ -242,8 +224,7 @@ func TestAddedAnewPausesAsIfNew(t *testing.T) {
 		l := w.add("a", "k", w.claim(lease))
 		w.until(4 * time.Second)
 		w.addTo(l, "k", w.claim(lease))
-		w.until(8 * time.Second)
-		require.Equal(t, []time.Duration{3000 * ms, 3300 * ms, 3900 * ms, 7000 * ms, 7300 * ms, 7900 * ms}, w.times())
+		w.beatsBy(8*time.Second, 3000*ms, 3300*ms, 3900*ms, 7000*ms, 7300*ms, 7900*ms)
 	})
 }
 
@@ -256,25 +237,13 @@ func TestNewLeasesOfLikePaceWaitForWhatIsInFlightForOldOnes(t *testing.T) {
 		w.add("quick", "k", w.hold(2*lease))
 		w.Kick("k")
 		w.until(28 * time.Second)
-		requireTurns(t, w, map[string][]time.Duration{
+		require.Equal(t, map[string][]time.Duration{
 			"old":   {18 * time.Second},
 			"new":   {27 * time.Second},
 			"quick": {18 * time.Second, 24 * time.Second},
-		})
+		}, w.turns())
 		w.requireAlive("new", "quick")
 	})
-}
-
-// requireTurns compares when each claim had its turns.
-func requireTurns(t *testing.T, w *world, want map[string][]time.Duration) {
-	t.Helper()
-	got := map[string][]time.Duration{}
-	for _, call := range w.calls() {
-		for _, claim := range call.claims {
-			got[claim] = append(got[claim], call.at)
-		}
-	}
-	require.Equal(t, want, got)
 }
 
 func TestAddedAnewAtAnotherPaceLeavesItsLane(t *testing.T) {
@@ -285,7 +254,7 @@ func TestAddedAnewAtAnotherPaceLeavesItsLane(t *testing.T) {
 		waited := w.claim(lease)
 		w.requireLanes(waited.track("k"), trackOf("k", 900*ms)) // the old one has a batch in flight
 		w.until(4 * time.Second)
-		requireTurns(t, w, map[string][]time.Duration{"a": {3000 * ms, 3300 * ms, 3600 * ms, 3900 * ms}})
+		require.Equal(t, map[string][]time.Duration{"a": {3000 * ms, 3300 * ms, 3600 * ms, 3900 * ms}}, w.turns())
 		w.until(5 * time.Second)
 		w.requireAlive("a")
 		w.requireLanes(trackOf("k", 900*ms))
@@ -302,7 +271,7 @@ func TestUpdateToAnotherPaceChangesLanes(t *testing.T) {
 		w.until(time.Second)
 		w.Update(l, func(s *Spec) { s.Pace = lease })
 		w.until(10 * time.Second)
-		requireTurns(t, w, map[string][]time.Duration{"a": {3 * time.Second, 6 * time.Second, 9 * time.Second}})
+		require.Equal(t, map[string][]time.Duration{"a": {3 * time.Second, 6 * time.Second, 9 * time.Second}}, w.turns())
 		require.Equal(t, lease, w.calls()[0].limit)
 		w.requireLanes(trackOf("k", time.Minute), trackOf("k", lease))
 		w.Update(l, func(s *Spec) { s.Pace = 0 })
@@ -331,8 +300,7 @@ func TestUpdateToAnotherPaceDuringAFlight(t *testing.T) {
 				if test.kick {
 					w.Kick("k")
 				}
-				w.until(test.want)
-				require.Equal(t, []time.Duration{20 * time.Second, test.want}, w.times(), "never twice in flight")
+				w.beatsBy(test.want, 20*time.Second, test.want) // never twice in flight
 				require.Equal(t, test.pace, w.calls()[1].limit)
 				w.requireLanes(trackOf("k", test.pace))
 				w.Remove(l)

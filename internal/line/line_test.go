@@ -3,6 +3,7 @@ package line_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
@@ -86,23 +88,23 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 	})
 }
 
-// ask acquires for a node, and returns the status.
-func (a *process) ask(node, id string) string {
+// do sends a command.
+func (a *process) do(words ...string) rueidis.RedisResult {
 	a.t.Helper()
-	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: node}
-	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		node, id, "1", line.Lane(0), state.FixedTerms(&r), "1", "stored")
-	require.NoError(a.t, err)
-	return reply.Status()
+	r := a.redis.Do(context.Background(), a.redis.B().Arbitrary(words...).Build())
+	require.NoError(a.t, r.Error())
+	return r
 }
+
+// ask acquires for a node, and returns the status.
+func (a *process) ask(id string) string { return a.claims(name, 1, id, "") }
 
 // dump is all that the server has of the name.
 func (a *process) dump() string {
 	a.t.Helper()
-	ctx := context.Background()
-	state, err := a.redis.Do(ctx, a.redis.B().Hgetall().Key("ns:sem:{door}:state").Build()).AsStrMap()
+	state, err := a.do("HGETALL", "ns:sem:{door}:state").AsStrMap()
 	require.NoError(a.t, err)
-	line, err := a.redis.Do(ctx, a.redis.B().Zrange().Key("ns:sem:{door}:line").Min("0").Max("-1").Withscores().Build()).AsZScores()
+	line, err := a.do("ZRANGE", "ns:sem:{door}:line", "0", "-1", "WITHSCORES").AsZScores()
 	require.NoError(a.t, err)
 	return fmt.Sprint(state, line)
 }
@@ -110,8 +112,8 @@ func (a *process) dump() string {
 func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
-		require.Equal(t, "granted", a.ask("b", "b.1"))
-		require.Equal(t, "queued", a.ask("c", "c.1"))
+		require.Equal(t, "granted", a.ask("b.1"))
+		require.Equal(t, "queued", a.ask("c.1"))
 		before := a.dump()
 		require.ErrorIs(t, a.ForceRelease(ctx, name, "b.1", "x"), berth.ErrNotHeld)
 		require.ErrorIs(t, a.ForceRelease(ctx, name, "c.1", "b"), berth.ErrNotHeld)
@@ -134,7 +136,7 @@ func TestAForcedReleaseEndsOnlyTheClaimOfTheNodeThatIsMeant(t *testing.T) {
 func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		for i := range 250 {
-			a.ask("dead", fmt.Sprintf("dead.%d", i))
+			a.ask(fmt.Sprintf("dead.%d", i))
 		}
 		time.Sleep(lease)
 		all, err := a.SweepAll(context.Background(), name)
@@ -154,16 +156,14 @@ func TestASweepDropsMoreThanOneScriptMay(t *testing.T) {
 func TestASweepEndsWhereMoreWaitsAreCountedThanThereAre(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		for i := range 3 {
-			a.ask("b", fmt.Sprintf("b.%d", i))
+			a.ask(fmt.Sprintf("b.%d", i))
 		}
 		values := func() (text string) {
-			text, err := a.redis.Do(t.Context(), a.redis.B().Hget().Key("ns:sem:{door}:state").Field("v").Build()).ToString()
+			text, err := a.do("HGET", "ns:sem:{door}:state", "v").ToString()
 			require.NoError(t, err)
 			return text
 		}
-		forged := testkit.WithCount(t, values(), "waiting", 1_000_000_000_000)
-		set := a.redis.B().Hset().Key("ns:sem:{door}:state").FieldValue().FieldValue("v", forged).Build()
-		require.NoError(t, a.redis.Do(t.Context(), set).Error())
+		a.do("HSET", "ns:sem:{door}:state", "v", testkit.WithCount(t, values(), "waiting", 1_000_000_000_000))
 		dropped, err := a.SweepAll(t.Context(), name)
 		require.NoError(t, err)
 		require.Zero(t, dropped)
@@ -176,15 +176,14 @@ func TestASweepEndsWhereMoreWaitsAreCountedThanThereAre(t *testing.T) {
 func TestBeatsOfManyNamesAreThoseOfEach(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		ctx := context.Background()
-		require.Equal(t, "granted", a.ask(a.ID, "a.1"))
-		require.Equal(t, "queued", a.ask(a.ID, "a.2"))
+		require.Equal(t, "granted", a.ask(a.ID+".1"))
+		require.Equal(t, "queued", a.ask(a.ID+".2"))
 		claim := func(id string) *engine.Claim {
 			return &engine.Claim{ID: id, Kind: keyspace.Sem, Record: engine.Record{Weight: 1, Wait: lease, Lease: lease}}
 		}
-		key := "ns:sem:{broken}:state"
-		require.NoError(t, a.redis.Do(ctx, a.redis.B().Rpush().Key(key).Element("a").Build()).Error())
+		a.do("RPUSH", "ns:sem:{broken}:state", "a")
 		batches := []engine.Batch{
-			{Name: name, Claims: []*engine.Claim{claim("a.2"), claim("a.1")}},
+			{Name: name, Claims: []*engine.Claim{claim(a.ID + ".2"), claim(a.ID + ".1")}},
 			{Name: "broken", Claims: []*engine.Claim{claim("a.3")}},
 			{Name: "other", Claims: []*engine.Claim{claim("a.4")}},
 		}
@@ -247,12 +246,82 @@ func TestEachClaimOfAThinNameHasItsOwnTail(t *testing.T) {
 			require.NoError(t, err)
 			require.True(t, answer.Granted)
 			key := a.Node.Key(engine.Line{Kind: keyspace.Sem, Name: c.Name})
-			text, err := a.redis.Do(ctx, a.redis.B().Get().Key(key).Build()).ToString()
+			text, err := a.do("GET", key).ToString()
 			require.NoError(t, err)
 			require.Equal(t, c.ID+" "+state.FixedTerms(&c.Record), strings.SplitN(text, " ", 3)[2])
-			left, err := a.redis.Do(ctx, a.redis.B().Pttl().Key(key).Build()).AsInt64()
+			left, err := a.do("PTTL", key).AsInt64()
 			require.NoError(t, err)
 			require.Equal(t, (c.Record.Lease + time.Minute).Milliseconds(), left)
+		}
+	})
+}
+
+// What panics on the answer to a sweep is here the observer that hears what was swept.
+func TestAPanicOnAnAnswerIsAnErrorOfACallThatMayHaveRun(t *testing.T) {
+	onServer(t, func(t *testing.T, a *process) {
+		a.ask("dead.1")
+		a.ask("dead.2")
+		time.Sleep(lease)
+		a.told = func() {
+			if a.events[len(a.events)-1].Kind == observe.Swept {
+				panic(guard.Meant("no such index"))
+			}
+		}
+		_, err := a.SweepAll(context.Background(), name)
+		require.ErrorContains(t, err, "the reading of sweep panicked: no such index")
+		require.True(t, scriptkit.MaybeRan(err))
+		require.Equal(t, observe.Panicked, a.events[len(a.events)-1].Kind)
+		_, err = a.SweepAll(context.Background(), name)
+		require.NoError(t, err)
+	})
+}
+
+// trialled is a client that notes which scripts it is sent, and fails the one that it is
+// told to.
+type trialled struct {
+	rueidis.Client
+	t     *testing.T
+	sent  []string
+	fails string
+}
+
+func (c *trialled) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	words := cmd.Commands()
+	scripts := composed.Library().Scripts()
+	at := slices.IndexFunc(scripts, func(s *scriptkit.Script) bool { return s.SHA == words[1] || s.Source() == words[1] })
+	if at < 0 {
+		return c.Client.Do(ctx, cmd)
+	}
+	script := scripts[at]
+	if n := len(c.sent); n > 0 && c.sent[n-1] == script.Name { // EVAL, where the server has the script no more
+		return c.Client.Do(ctx, cmd)
+	}
+	require.Contains(c.t, words[3], "{berth check ", "nobody's name")
+	c.sent = append(c.sent, script.Name)
+	if script.Name == c.fails {
+		return c.Client.Do(ctx, c.B().Arbitrary("NONSENSE").Build())
+	}
+	return c.Client.Do(ctx, cmd)
+}
+
+func TestATrialMakesTheCallsOfTwoHoldsUpToTheFirstThatFails(t *testing.T) {
+	all := []string{
+		"thin_acquire", "thin_renew", "thin_release",
+		"semaphore_acquire", "semaphore_renew", "semaphore_release",
+	}
+	client := &trialled{t: t}
+	through(t, func(redis rueidis.Client) rueidis.Client {
+		client.Client = redis
+		return client
+	}, func(t *testing.T, a *process) {
+		ctx := context.Background()
+		require.NoError(t, a.p.Trial(ctx))
+		require.Equal(t, all, client.sent)
+		for i, script := range all {
+			time.Sleep(2 * time.Minute) // the name is forgotten, and so thin again
+			client.sent, client.fails = nil, script
+			require.ErrorIs(t, a.p.Trial(ctx), berth.ErrIncompatible)
+			require.Equal(t, all[:i+1], client.sent)
 		}
 	})
 }

@@ -44,7 +44,7 @@ func TestEachNoticeHasAGreaterNumber(t *testing.T) {
 		r = a.notice("pause:sem", "60000", "moving\nhouse", "0", "one")
 		require.Equal(t, "stale", r.Status(), "a late copy")
 		require.Equal(t, first+1000, r.Int(1))
-		fields, err := a.redis.Do(context.Background(), a.redis.B().Hgetall().Key(noticeKey).Build()).AsStrMap()
+		fields, err := a.do("HGETALL", noticeKey).AsStrMap()
 		require.NoError(t, err)
 		require.Equal(t, strconv.FormatInt(first+1000, 10)+" three 0 ", fields["pause:sem"])
 		require.True(t, strings.HasSuffix(fields["l:w*"], " two 0 drain"))
@@ -54,7 +54,7 @@ func TestEachNoticeHasAGreaterNumber(t *testing.T) {
 func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		left := func() time.Duration {
-			n, err := a.redis.Do(context.Background(), a.redis.B().Pttl().Key(noticeKey).Build()).AsInt64()
+			n, err := a.do("PTTL", noticeKey).AsInt64()
 			require.NoError(t, err)
 			return time.Duration(n) * time.Millisecond
 		}
@@ -72,17 +72,14 @@ func TestANoticeLastsADayLongerThanThePause(t *testing.T) {
 func TestAForgedNoticeIsWrittenOver(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		now := time.Now().UnixMilli()
-		field := func(name, text string) {
-			require.NoError(t, a.redis.Do(context.Background(), a.redis.B().Arbitrary("HSET", noticeKey, name, text).Build()).Error())
-		}
 		for _, text := range []string{"99999999999999999999 x 0 drain", "x", "1 x 99999999999999999999 y"} {
-			field("pause:sem", text)
+			a.do("HSET", noticeKey, "pause:sem", text)
 			r := a.notice("pause:sem", "60000", "", strconv.FormatInt(notice.Read(text).Number, 10), "one"+text)
 			require.Equal(t, []any{"set", int64(60000)}, []any{r.Status(), r.Int(2)}, text)
 			require.Less(t, r.Int(1), now+10)
 		}
 		for i := range 10_001 {
-			field("l:"+strconv.Itoa(i)+"*", "1 x 0 drain")
+			a.do("HSET", noticeKey, "l:"+strconv.Itoa(i)+"*", "1 x 0 drain")
 		}
 		require.Equal(t, "crowded", a.notice("l:x", "0", "drain", "0", "two").Status())
 		require.Equal(t, "set", a.notice("l:7*", "0", "stop", "1", "three").Status(), "one that is there")
@@ -100,7 +97,7 @@ func TestAHundredDrainsAreEnough(t *testing.T) {
 		require.Equal(t, "set", a.notice("pause:sem", "1000", "", "0", "p").Status())
 		time.Sleep(25 * time.Hour)
 		require.Equal(t, "set", a.notice("l:x", "0", "drain", "0", "x").Status())
-		n, err := a.redis.Do(context.Background(), a.redis.B().Hlen().Key(noticeKey).Build()).AsInt64()
+		n, err := a.do("HLEN", noticeKey).AsInt64()
 		require.NoError(t, err)
 		require.EqualValues(t, 1, n, "the old ones have gone, the key expired")
 	})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -40,6 +41,15 @@ func (a *process) release(ctx context.Context, target berth.Target) (int, error)
 		target.Kind = cmp.Or(target.Kind, keyspace.Sem)
 	}
 	return a.p.ReleaseTarget(ctx, target)
+}
+
+// ends is release, which ends so many, and returns such an error.
+func (a *process) ends(target berth.Target, want int, wantErr error) error {
+	a.t.Helper()
+	ended, err := a.release(context.Background(), target)
+	require.ErrorIs(a.t, err, wantErr, "%v", target)
+	require.Equal(a.t, want, ended, "%v", target)
+	return err
 }
 
 // forced are the claims that the node says were ended by force, sorted.
@@ -131,9 +141,7 @@ func TestATargetMeansWhatMatchesAllOfIt(t *testing.T) {
 				require.Equal(t, "granted", a.claims("y", 1, "c.1", "me"))
 				require.Equal(t, "queued", a.claims("y", 1, "b.2", ""))
 				require.Equal(t, "queued", a.claims("x", 1, "c.2", "you"))
-				ended, err := a.release(context.Background(), test.target)
-				require.ErrorIs(t, err, test.err)
-				require.Equal(t, len(test.ended), ended)
+				_ = a.ends(test.target, len(test.ended), test.err)
 				require.Equal(t, test.ended, a.forced())
 				require.Equal(t, []string{test.x}, a.holders("x"))
 				require.Equal(t, []string{test.y}, a.holders("y"))
@@ -148,9 +156,7 @@ func TestANodeGetsNothingOfWhatItsHoldLeaves(t *testing.T) {
 		a.claims("x", 1, "b.1", "")
 		a.claims("x", 1, "b.2", "")
 		a.claims("x", 1, "c.1", "")
-		ended, err := a.release(context.Background(), berth.Target{Node: "b"})
-		require.NoError(t, err)
-		require.Equal(t, 2, ended)
+		_ = a.ends(berth.Target{Node: "b"}, 2, nil)
 		require.Equal(t, []string{"c.1"}, a.holders("x"))
 		require.Equal(t, []string{"b.2", "b.1"}, []string{a.events[0].Claim, a.events[1].Claim})
 	})
@@ -163,9 +169,7 @@ func TestWhoGetsANameMeanwhileIsNotMeant(t *testing.T) {
 		for i := range 2 * many {
 			a.claims("x", many, fmt.Sprintf("b.%03d", i), "")
 		}
-		ended, err := a.release(context.Background(), berth.Target{Name: "x"})
-		require.NoError(t, err)
-		require.Equal(t, many, ended)
+		_ = a.ends(berth.Target{Name: "x"}, many, nil)
 		holders := a.holders("x")
 		require.Len(t, holders, many)
 		require.Equal(t, fmt.Sprintf("b.%d", many), holders[0])
@@ -176,31 +180,25 @@ func TestAClaimWhoseTimeHasPassedIsSaidToHaveExpired(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
 		a.claims("x", 1, "b.1", "")
 		time.Sleep(lease)
-		ended, err := a.release(context.Background(), berth.Target{Name: "x", Claim: "b.1"})
-		require.ErrorIs(t, err, berth.ErrExpired)
-		require.Zero(t, ended)
+		_ = a.ends(berth.Target{Name: "x", Claim: "b.1"}, 0, berth.ErrExpired)
 	})
 }
 
 func TestWhatIsDamagedDoesNotKeepTheOthers(t *testing.T) {
 	onServer(t, func(t *testing.T, a *process) {
-		ctx := context.Background()
 		for _, id := range []string{"b.1", "c.1", "c.2", "c.3"} { // two hold, two wait
 			a.claims("x", 2, id, "")
 		}
 		for _, id := range []string{"b.1", "c.2"} {
 			const key = "ns:sem:{x}:state"
-			record, err := a.redis.Do(ctx, a.redis.B().Hget().Key(key).Field("c:"+id).Build()).ToString()
+			record, err := a.do("HGET", key, "c:"+id).ToString()
 			require.NoError(t, err)
-			damaged := a.redis.B().Hset().Key(key).FieldValue().FieldValue("c:"+id, record+"nothing of Berth's")
-			require.NoError(t, a.redis.Do(ctx, damaged.Build()).Error())
+			a.do("HSET", key, "c:"+id, record+"nothing of Berth's")
 		}
-		ended, err := a.release(ctx, berth.Target{Node: "c"})
-		require.ErrorIs(t, err, state.ErrDamaged)
+		err := a.ends(berth.Target{Node: "c"}, 2, state.ErrDamaged)
 		require.ErrorContains(t, err, `"b.1"`)
 		require.ErrorContains(t, err, `"c.2"`)
 		require.Equal(t, []string{"c.1", "c.3"}, a.forced())
-		require.Equal(t, 2, ended)
 	})
 }
 
@@ -220,30 +218,22 @@ func TestOnlyANameAloneAndAllEndLocksAsAWhole(t *testing.T) {
 		lock := func(name string) berth.Target { return berth.Target{Kind: keyspace.Lock, Name: name} }
 		for _, target := range []berth.Target{{Owner: "you"}, {Node: "c"}, {Claim: "b.0"}} {
 			target.Kind, target.Name = keyspace.Lock, "x"
-			_, err := a.release(ctx, target)
-			require.ErrorIs(t, err, berth.ErrNotHeld)
+			_ = a.ends(target, 0, berth.ErrNotHeld)
 		}
 		require.Empty(t, a.events)
-		ended, err := a.release(ctx, lock("y"))
-		require.NoError(t, err)
-		require.Equal(t, 2, ended)
-		_, err = a.release(ctx, lock("y"))
-		require.ErrorIs(t, err, berth.ErrNotHeld)
+		_ = a.ends(lock("y"), 2, nil)
+		_ = a.ends(lock("y"), 0, berth.ErrNotHeld)
 		require.Len(t, a.events, 1)
 		require.Equal(t, []any{observe.ForceReleased, "y", "", 2}, []any{a.events[0].Kind, a.events[0].Name, a.events[0].Claim, a.events[0].Count})
 
 		a.claims("x", 1, "b.3", "me") // a semaphore of that name
-		damaged := a.redis.B().Hset().Key("ns:lock:{z}:state").FieldValue().FieldValue("v", "9 of another release").Build()
-		require.NoError(t, a.redis.Do(ctx, damaged).Error())
-		ended, err = a.release(ctx, berth.Target{Kind: keyspace.Lock, All: true})
-		require.ErrorIs(t, err, berth.ErrIncompatible)
-		require.Equal(t, 2, ended, "none keeps the others")
+		a.do("HSET", "ns:lock:{z}:state", "v", "9 of another release")
+		_ = a.ends(berth.Target{Kind: keyspace.Lock, All: true}, 2, berth.ErrIncompatible) // none keeps the others
 		require.Equal(t, []string{"b.3"}, a.holders("x"), "it is no lock")
 		require.Len(t, a.events, 2)
 
 		a.events = nil
-		_, err = a.release(ctx, berth.Target{Owner: "me"})
-		require.ErrorIs(t, err, berth.ErrIncompatible)
+		_ = a.ends(berth.Target{Owner: "me"}, 1, berth.ErrIncompatible)
 		require.Equal(t, []string{"b.3"}, a.forced())
 	})
 }
@@ -267,5 +257,100 @@ func TestASweepOfNamesIsOfThoseGivenOrOfAll(t *testing.T) {
 			require.Equal(t, step.refused, errors.Is(err, berth.ErrInvalidConfig), err)
 			require.Equal(t, step.dropped, dropped, step.names)
 		}
+	})
+}
+
+// A release of many ends with the call, or with the server, and says so once.
+func TestAReleaseOfManyEndsWithItsContext(t *testing.T) {
+	onServer(t, func(t *testing.T, a *process) {
+		for i := range 50 {
+			a.claims("x", 50, fmt.Sprintf("b.%03d", i), "me")
+			a.claims(fmt.Sprintf("y%d", i), 1, "b.1", "me")
+		}
+		for _, target := range []berth.Target{{Name: "x"}, {Name: "x", Owner: "me"}, {Owner: "me"}, {All: true}} {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			ended, err := a.release(ctx, target)
+			require.ErrorIs(t, err, context.Canceled)
+			require.Zero(t, ended)
+			require.LessOrEqual(t, strings.Count(err.Error(), "canceled"), len(line.Kinds), "%v: %v", target, err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		a.told = func() { cancel() } // with the first
+		ended, err := a.release(ctx, berth.Target{Name: "x"})
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 1, ended)
+		require.Equal(t, 1, strings.Count(err.Error(), "canceled"), err)
+	})
+}
+
+// refusing answers READONLY to scripts, once told to: to all, and to what is read, or to one.
+type refusing struct {
+	rueidis.Client
+	now  bool
+	only string // its name, "" for all
+}
+
+// before has the client stand before another one.
+func (c *refusing) before(redis rueidis.Client) rueidis.Client {
+	c.Client = redis
+	return c
+}
+
+func (c *refusing) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
+	if words := cmd.Commands(); c.now && strings.HasPrefix(words[0], "EVAL") &&
+		(c.only == "" || words[1] == composed.Library().Script(c.only).SHA) {
+		return c.Client.Do(ctx, c.B().Eval().Script("return redis.error_reply('READONLY a replica')").Numkeys(0).Build())
+	}
+	return c.Client.Do(ctx, cmd)
+}
+
+func (c *refusing) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	if c.now && c.only == "" {
+		for i := range multi {
+			multi[i] = c.B().Eval().Script("return redis.error_reply('READONLY a replica')").Numkeys(0).Build()
+		}
+	}
+	return c.Client.DoMulti(ctx, multi...)
+}
+
+// Retry is for each call; that of a name that cannot be reached is not paid for each claim.
+func TestAReleaseOfManyEndsWithTheServer(t *testing.T) {
+	client := &refusing{}
+	through(t, client.before, func(t *testing.T, a *process) {
+		for _, target := range []berth.Target{{Name: "x"}, {Name: "y", Node: "b"}} {
+			for i := range 50 {
+				a.claims(target.Name, 50, fmt.Sprintf("b.%03d", i), "me")
+			}
+			a.told = func() { client.now = true }
+			start := time.Now()
+			_ = a.ends(target, 1, berth.ErrUnavailable)
+			require.Less(t, time.Since(start), 15*time.Second)
+
+			start = time.Now()
+			_ = a.ends(target, 0, berth.ErrUnavailable)
+			require.Less(t, time.Since(start), 15*time.Second)
+			client.now = false
+		}
+	})
+}
+
+// What a call has ended counts, even if the sweep that follows fails.
+func TestWhatAReleaseHasEndedCountsBesideTheErrorOfItsSweep(t *testing.T) {
+	client := &refusing{only: "semaphore_sweep"}
+	through(t, client.before, func(t *testing.T, a *process) {
+		const many = 250
+		for _, target := range []berth.Target{{Name: "x", Claim: "c.1"}, {Name: "y", Node: "c"}} {
+			client.now = false
+			for i := range many {
+				a.claims(target.Name, many+1, fmt.Sprintf("b.%03d", i), "")
+			}
+			time.Sleep(lease - time.Millisecond)
+			a.claims(target.Name, many+1, "c.1", "")
+			time.Sleep(time.Millisecond)
+			client.now = true
+			_ = a.ends(target, 1, berth.ErrUnavailable)
+		}
+		require.Equal(t, []string{"c.1", "c.1"}, a.forced())
 	})
 }

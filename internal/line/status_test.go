@@ -1,10 +1,12 @@
 package line_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,53 +28,37 @@ var verbs = []string{"acquire", "release", "renew", "resume", "restore", "sweep"
 // locks are the scripts of one kind that are run here all the same.
 var locks = []string{"lock_requeue", "lock_force_hold"}
 
-// constants are the values of a file's text constants for whose name and type wanted is
-// true, sorted.
-func constants(t *testing.T, file string, wanted func(name, kind string) bool) []string {
+// constants are the values of a file's text constants of a prefix and a type, of any type where that is empty, sorted.
+func constants(t *testing.T, file, prefix, kind string) (values []string) {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 	require.NoError(t, err)
-	var values []string
-	for _, decl := range parsed.Decls {
-		block, ok := decl.(*ast.GenDecl)
-		if !ok || block.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range block.Specs {
-			value := spec.(*ast.ValueSpec)
-			kind, _ := value.Type.(*ast.Ident)
-			if kind == nil {
-				kind = &ast.Ident{}
-			}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if value, ok := n.(*ast.ValueSpec); ok && (kind == "" || fmt.Sprint(value.Type) == kind) {
 			for i, name := range value.Names {
-				if wanted(name.Name, kind.Name) {
-					values = append(values, literal(t, value.Values[i]))
+				if strings.HasPrefix(name.Name, prefix) {
+					words, err := strconv.Unquote(value.Values[i].(*ast.BasicLit).Value)
+					require.NoError(t, err)
+					values = append(values, words)
 				}
 			}
 		}
-	}
+		return true
+	})
 	slices.Sort(values)
 	return values
-}
-
-// literal is the value of a text in Go.
-func literal(t *testing.T, e ast.Expr) string {
-	t.Helper()
-	value, err := strconv.Unquote(e.(*ast.BasicLit).Value)
-	require.NoError(t, err)
-	return value
 }
 
 // statuses are the values of a file's constants status..., sorted.
 func statuses(t *testing.T, file string) []string {
 	t.Helper()
-	return constants(t, file, func(name, _ string) bool { return strings.HasPrefix(name, "status") })
+	return constants(t, file, "status", "")
 }
 
 // engineWords are the values of the engine's constants of a type.
 func engineWords(t *testing.T, kind string) []string {
 	t.Helper()
-	return constants(t, "../engine/scripts.go", func(_, k string) bool { return k == kind })
+	return constants(t, "../engine/scripts.go", "", kind)
 }
 
 // distinct sorts and drops repeats.
@@ -157,6 +143,8 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		_, own := scriptsOf(kind)
 		require.Equal(t, without(declared(own...), "incompatible"), statuses(t, "../../pkg/"+folder+"/script.go"), kind)
 	}
+	_, own := scriptsOf("swarm")
+	require.Equal(t, declared(own...), statuses(t, "../swarm/script.go"), "swarm")
 }
 
 func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
@@ -214,7 +202,7 @@ func tombstones(t *testing.T) []string {
 	}
 	words = distinct(words)
 	require.Equal(t, []string{"gone", "released"}, words)
-	told := constants(t, "status.go", func(name, _ string) bool { return strings.HasPrefix(name, "told") })
+	told := constants(t, "status.go", "told", "")
 	require.Subset(t, words, told)
 	return words
 }
@@ -281,22 +269,10 @@ func TestTheWakeUpsThatScriptsSendAreThoseThatTheEngineTakes(t *testing.T) {
 // taken are the words in the switch of Engine.deliver.
 func taken(t *testing.T) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "../engine/push.go", nil, 0)
+	raw, err := os.ReadFile("../engine/push.go")
 	require.NoError(t, err)
-	var words []string
-	for _, decl := range parsed.Decls {
-		f, ok := decl.(*ast.FuncDecl)
-		if !ok || f.Name.Name != "deliver" {
-			continue
-		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if clause, ok := n.(*ast.CaseClause); ok {
-				for _, word := range clause.List {
-					words = append(words, literal(t, word))
-				}
-			}
-			return true
-		})
-	}
-	return distinct(words)
+	_, body, ok := strings.Cut(string(raw), ") deliver(")
+	require.True(t, ok)
+	body, _, _ = strings.Cut(body, "\n}\n")
+	return found(`"(\w+)"`, strings.Join(found(`(?m)^\tcase (.*):$`, body), " "))
 }

@@ -29,8 +29,8 @@ func nothing() {}
 // world is a notice, and the server that it is read from.
 type world struct {
 	*notice.Notice
-	clock clock.Clock
-	reads atomic.Int64
+	clock         clock.Clock
+	reads, failed atomic.Int64 // how often the notice was read, and the process told that it could not be
 
 	mu     sync.Mutex
 	fields map[string]string // guarded by mu, like the others
@@ -39,7 +39,6 @@ type world struct {
 	// problem and err are what a read returns.
 	problem, err error
 	heard        []string
-	failed       int
 }
 
 // set changes the server, which may be read meanwhile.
@@ -49,28 +48,17 @@ func (w *world) set(change func()) {
 	change()
 }
 
-// told is what the process has heard of, and how often it was told that the read failed.
-func (w *world) told() (heard []string, failed int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.heard), w.failed
-}
-
-// inWorld runs a test in virtual time, with the notice of a process that was made a minute ago.
-func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
-	t.Helper()
-	inWorldApart(t, false, test)
-}
-
-// inWorldApart is inWorld; apart says that names may be on other servers.
-func inWorldApart(t *testing.T, apart bool, test func(t *testing.T, w *world)) {
+// inWorld runs a test in virtual time, with the notice of a process that was made a minute ago. Names may be
+// on other servers where apart says so.
+func inWorld(t *testing.T, test func(t *testing.T, w *world), apart ...bool) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{fields: map[string]string{}, clock: clock.New()}
 		w.Notice = notice.New(notice.Config{
-			Clock: w.clock, Label: "worker/7", Kinds: []keyspace.Kind{keyspace.Lock, keyspace.Sem}, Timeout: 3 * time.Second, Read: w.read, Apart: apart,
-			Failed: func(error) { w.set(func() { w.failed++ }) },
+			Clock: w.clock, Label: "worker/7", Kinds: []keyspace.Kind{keyspace.Lock, keyspace.Sem}, Timeout: 3 * time.Second,
+			Read: w.read, Apart: slices.Contains(apart, true),
+			Failed: func(error) { w.failed.Add(1) },
 			Heard: func(drains bool, what string) {
 				w.set(func() { w.heard = append(w.heard, fmt.Sprint(drains, " ", what)) })
 			},
@@ -102,11 +90,22 @@ func (w *world) says(field, text string) {
 	w.set(func() { w.fields = map[string]string{field: fmt.Sprintf("%d call %s", time.Now().UnixMilli(), text)} })
 }
 
+// inTime is a pause that ends then, as text.
+func inTime(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).UnixMilli(), " x") }
+
+func (w *world) pauses(d time.Duration) { w.says(pause, inTime(d)) }
+
 // errSilent is the error of a read that was not answered.
 var errSilent = &scriptkit.Error{Repeatable: true, Unavailable: true, Err: errors.New("no answer in time")}
 
 // pause is the field of the pause of locks.
 var pause = notice.Pause(keyspace.Lock)
+
+// drains reads, and says whether the process drains then.
+func (w *world) drains() bool {
+	w.Ask(context.Background())
+	return w.Drains()
+}
 
 func (w *world) sure() notice.State { return w.Sure(context.Background(), keyspace.Lock) }
 
@@ -160,7 +159,7 @@ func TestWhatIsKnownCountsForSixSecondsFromTheStartOfItsRead(t *testing.T) {
 		start := time.Now()
 		w.set(func() { w.slow = 1999 * ms })
 		time.Sleep(6 * time.Second) // the second read is under way, or back: it began 4 to 5 s after the first
-		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.pauses(time.Hour)
 		time.Sleep(ms)
 		for s := w.current(); w.Left(s) == 0; s = w.current() {
 			require.Less(t, time.Since(start), 6*time.Second+notice.Vouches, "a pause is known 6 s after it was set")
@@ -173,8 +172,7 @@ func TestANoticeThatCannotBeReadStopsNobody(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.set(func() { w.err = errors.New("NOPERM") })
 		w.current()
-		_, failed := w.told()
-		require.Equal(t, 1, failed)
+		require.EqualValues(t, 1, w.failed.Load())
 		w.set(func() { w.slow = time.Hour })
 		start := time.Now()
 		for range 100 {
@@ -182,16 +180,14 @@ func TestANoticeThatCannotBeReadStopsNobody(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		require.Equal(t, 100*time.Second, time.Since(start), "nobody waits for it")
-		_, failed = w.told()
-		require.Equal(t, 1, failed, "and it is told once")
+		require.EqualValues(t, 1, w.failed.Load(), "and it is told once")
 		w.set(func() { w.err, w.slow = nil, 0 })
 		time.Sleep(8 * time.Second)
-		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.pauses(time.Hour)
 		w.set(func() { w.slow = time.Hour })
 		time.Sleep(10 * time.Second)
 		w.current()
-		_, failed = w.told()
-		require.Equal(t, 2, failed)
+		require.EqualValues(t, 2, w.failed.Load())
 	})
 }
 
@@ -214,7 +210,7 @@ func TestWhoWasGrantedSomethingReadsAfterAReadThatFailed(t *testing.T) {
 		w.sure()
 		w.set(func() { w.err = errSilent })
 		time.Sleep(notice.Vouches)
-		w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+		w.pauses(time.Hour)
 		time.Sleep(notice.Vouches)
 		require.Zero(t, w.Left(w.current()), "a call that may not be answered waits for nothing")
 		w.set(func() { w.err = nil })
@@ -238,7 +234,7 @@ func TestALookThatFailsIsMadeOnceInFiveSecondsWhereTheNextOneFailsToo(t *testing
 		"the user may not read there": {errors.New("NOPERM"), true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorldApart(t, tt.apart, func(t *testing.T, w *world) {
+			inWorld(t, func(t *testing.T, w *world) {
 				w.set(func() { w.err = tt.err })
 				w.current()
 				w.reads.Store(0)
@@ -249,10 +245,10 @@ func TestALookThatFailsIsMadeOnceInFiveSecondsWhereTheNextOneFailsToo(t *testing
 				require.Equal(t, tt.looks, w.reads.Load())
 				w.set(func() { w.err = nil })
 				time.Sleep(5 * time.Second)
-				w.says(pause, fmt.Sprint(time.Now().Add(time.Hour).UnixMilli(), " x"))
+				w.pauses(time.Hour)
 				time.Sleep(5 * time.Second)
 				require.NotZero(t, w.Left(w.sure()))
-			})
+			}, tt.apart)
 		})
 	}
 }
@@ -268,12 +264,11 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 			w.Ask(context.Background())
 			return w.current()
 		}
-		until := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).UnixMilli(), " x") }
 		w.says(pause, "0 ")
 		old := w.fields
 		reads()
 		time.Sleep(ms)
-		w.says(pause, until(time.Hour))
+		w.pauses(time.Hour)
 		paused := reads()
 		for i, fields := range []map[string]string{nil, nil, old, nil} {
 			w.set(func() { w.fields = fields })
@@ -285,10 +280,10 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 		}
 		require.Equal(t, 2, lost, "told of each step back once")
 
-		w.says(pause, until(2*time.Hour))
+		w.pauses(2 * time.Hour)
 		require.InDelta(t, 2*time.Hour, w.Left(reads()), float64(10*ms))
 		time.Sleep(ms)
-		w.says(pause, until(time.Minute))
+		w.pauses(time.Minute)
 		w.set(func() { old = w.fields })
 		require.InDelta(t, time.Minute, w.Left(reads()), float64(10*ms), "a newer word makes it shorter, too")
 		w.set(func() { w.fields = nil })
@@ -296,7 +291,7 @@ func TestAPauseLastsToItsEndUnlessANewerWordHasAnother(t *testing.T) {
 		require.InDelta(t, 30*time.Second, w.Left(reads()), float64(10*ms))
 		time.Sleep(31 * time.Second)
 		require.Zero(t, w.Left(reads()), "its own end")
-		w.set(func() { w.fields = map[string]string{pause: fmt.Sprint("7 call ", until(time.Minute))} })
+		w.set(func() { w.fields = map[string]string{pause: fmt.Sprint("7 call ", inTime(time.Minute))} })
 		require.NotZero(t, w.Left(reads()), "whatever number it has: the server's clock may have gone back")
 		w.says(pause, "0 ")
 		require.Zero(t, w.Left(reads()))
@@ -327,8 +322,7 @@ func TestWhoAsksIsAnsweredByAReadThatBeganLater(t *testing.T) {
 		w.Prompt()
 		time.Sleep(50 * ms)
 		w.says("l:worker/7", "0 drain")
-		w.Ask(context.Background())
-		require.True(t, w.Drains())
+		require.True(t, w.drains())
 	})
 }
 
@@ -362,13 +356,10 @@ func TestWhoDrains(t *testing.T) {
 				}
 				require.Equal(t, 2, calls)
 				w.set(func() { w.fields = nil }) // a flush
-				w.Ask(context.Background())
-				require.True(t, w.Drains())
+				require.True(t, w.drains())
 				w.says(tt.field, "0 stop")
-				w.Ask(context.Background())
-				require.False(t, w.Drains())
-				heard, _ := w.told()
-				require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, heard)
+				require.False(t, w.drains())
+				w.set(func() { require.Equal(t, []string{"true " + tt.field, "false " + tt.field}, w.heard) })
 			})
 		})
 	}
@@ -409,21 +400,16 @@ func TestAProcessDrainsWhileOneFieldSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.Join("a", nothing, nothing)
 		now := time.Now().UnixMilli()
-		set := func(node, label string) {
+		for _, c := range []struct {
+			node, label string
+			drains      bool
+		}{{"drain", "drain", true}, {"stop", "drain", true}, {"drain", "stop", true}, {"stop", "stop", false}} {
 			now++
 			w.set(func() {
-				w.fields = map[string]string{"n:a": fmt.Sprint(now, " x 0 ", node), "l:work*": fmt.Sprint(now, " x 0 ", label)}
+				w.fields = map[string]string{"n:a": fmt.Sprint(now, " x 0 ", c.node), "l:work*": fmt.Sprint(now, " x 0 ", c.label)}
 			})
-			w.Ask(context.Background())
+			require.Equal(t, c.drains, w.drains(), "%v", c)
 		}
-		set("drain", "drain")
-		require.True(t, w.Drains())
-		set("stop", "drain")
-		require.True(t, w.Drains())
-		set("drain", "stop")
-		require.True(t, w.Drains())
-		set("stop", "stop")
-		require.False(t, w.Drains())
 	})
 }
 
@@ -443,8 +429,7 @@ func TestADamagedPauseIsToldAndChangesNothing(t *testing.T) {
 				}
 				require.Equal(t, time.Hour, w.Left(w.current()))
 				require.Equal(t, known.Number, w.current().Number)
-				_, failed := w.told()
-				require.Equal(t, 2, failed, "each time once")
+				require.EqualValues(t, 2, w.failed.Load(), "each time once")
 				w.says(pause, "0 ")
 				w.Ask(context.Background())
 				require.Zero(t, w.Left(w.current()))
@@ -469,8 +454,7 @@ func TestANoticeThatIsNotReadWholeCountsAndIsToldOnce(t *testing.T) {
 			w.Ask(context.Background())
 		}
 		require.True(t, w.Drains())
-		_, failed := w.told()
-		require.Equal(t, 1, failed)
+		require.EqualValues(t, 1, w.failed.Load())
 		require.Equal(t, []string{"l:worker/7", pause, "pause:sem", "n:a"}, w.own)
 	})
 }

@@ -3,13 +3,17 @@ package swarm
 import (
 	"context"
 	"fmt"
+	"iter"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -27,16 +31,12 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		a.Cut()
 
 		w.Until(limit - ms)
-		z, err := b.Zombies(ctx)
-		require.NoError(t, err)
+		z := b.zombies()
 		require.Empty(t, z.Nodes)
-		out, err := b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 
 		w.Until(limit)
-		z, err = b.Zombies(ctx)
-		require.NoError(t, err)
+		z = b.zombies()
 		require.Equal(t, []string{"a"}, z.Nodes)
 		require.Equal(t, []string{"a.2", "a.4", "owner of a.1"}, z.Owners, "a claim without an owner is its own")
 		require.Len(t, z.Holds, 1)
@@ -45,9 +45,7 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		require.Len(t, z.Waiters, 2)
 		require.Empty(t, w.line.ended(), "that changed nothing")
 
-		out, err = b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1, Holds: 1, Waiters: 2}, out)
+		b.flushes(Flushed{Nodes: 1, Holds: 1, Waiters: 2})
 		require.Equal(t, []string{"x/a.2", "x/a.1", "z/a.4"}, w.line.ended(), "waiters first")
 		require.Equal(t, "b.1", w.line.holders["x"][0].ID, "handed on")
 		require.Len(t, w.line.holders["y"], 2)
@@ -61,15 +59,13 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 		}, b.Told(observe.Flushed))
 		require.Equal(t, time.Now(), b.Status().FlushedAt)
 
-		z, err = b.Zombies(ctx)
-		require.NoError(t, err)
+		z = b.zombies()
 		require.Zero(t, z, "it left with its flush")
 
 		a.heal()
 		require.Equal(t, []string{"p:b", "p:a-1", "c:a"}, w.members())
 		w.line.wait("y", "a.5", "a") // it came late
-		z, err = b.Zombies(ctx)
-		require.NoError(t, err)
+		z = b.zombies()
 		require.Equal(t, []string{"a"}, z.Nodes)
 		require.Equal(t, []string{"a.5"}, z.Owners)
 	})
@@ -77,23 +73,16 @@ func TestAFlushRemovesWhatTheDeadHave(t *testing.T) {
 
 func TestEveryPassCoversWhoWasCondemnedWithinADay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		require.Equal(t, "probed", w.probe("dead", 1))
 		b := w.node("b")
 		w.Advance(limit)
-		out, err := b.FlushNow(ctx) // its swarm is not started
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1}, out)
+		b.flushes(Flushed{Nodes: 1})              // its swarm is not started
 		w.line.hold("x", "dead.1", "dead", false) // it came late
 		w.Advance(24*time.Hour - ms)
-		out, err = b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Holds: 1}, out)
+		b.flushes(Flushed{Holds: 1})
 		w.line.hold("x", "dead.2", "dead", false)
 		w.Advance(ms)
-		out, err = b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		require.Len(t, b.Told(observe.Condemned), 1)
 	})
 }
@@ -130,9 +119,7 @@ func TestAnErrorWithOneDoesNotStopTheOthers(t *testing.T) {
 		require.ErrorIs(t, err, errMine)
 		require.Equal(t, Flushed{Holds: 2}, out)
 		w.line.fail("*", nil)
-		out, err = b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		require.NoError(t, b.Status().Err)
 	})
 }
@@ -201,9 +188,7 @@ func TestACondemnationWhoseReplyIsLostIsCounted(t *testing.T) {
 		b := w.node("b")
 		w.Advance(limit)
 		b.Once("swarm_condemn", link.LoseReply)
-		out, err := b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1}, out)
+		b.flushes(Flushed{Nodes: 1})
 		require.Equal(t, 2, b.Count("swarm_condemn"))
 		require.Len(t, b.Told(observe.Condemned), 1)
 	})
@@ -269,16 +254,11 @@ func TestInfoListsTheNodes(t *testing.T) {
 		w.Until(30 * time.Second)
 		w.probe("late", 1)
 		w.Advance(limit)
-		all := make(map[string]Node)
-		for node, err := range n.Info(ctx) {
-			require.NoError(t, err)
-			all[node.ID] = node
-		}
 		require.Equal(t, map[string]Node{
 			"a":    {ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.Began.Add(44 * time.Second).UnixMilli()), ZombieAfter: limit},
 			"dead": {ID: "dead", Label: "l", ProbedAt: time.UnixMilli(w.Began.UnixMilli()), ZombieAfter: limit, Zombie: true, Condemned: true},
 			"late": {ID: "late", Label: "l", ProbedAt: time.UnixMilli(w.Began.Add(30 * time.Second).UnixMilli()), ZombieAfter: limit, Zombie: true},
-		}, all)
+		}, n.listed())
 		for _, err := range n.Info(ctx) {
 			require.NoError(t, err)
 			break
@@ -287,5 +267,81 @@ func TestInfoListsTheNodes(t *testing.T) {
 		for _, err := range n.Info(ctx) {
 			require.Error(t, err)
 		}
+	})
+}
+
+// brittle is a Line that panics while it is to.
+type brittle struct {
+	Line
+	breaks atomic.Bool
+	asked  atomic.Int64
+}
+
+func (l *brittle) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
+	if l.asked.Add(1); l.breaks.Load() {
+		panic(guard.Meant("no such index"))
+	}
+	return l.Line.Names(ctx)
+}
+
+func TestAFlushThatPanicsIsToldAndTheNodeProbesAndFlushesOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		line := &brittle{Line: w.line}
+		line.breaks.Store(true)
+		n := w.node("n", func(c *Config) { c.FlushEvery, c.Line = 10*time.Second, line }).start()
+		w.Advance(11 * time.Second)
+		require.ErrorContains(t, n.Status().Err, "no such index")
+		told := n.Told(observe.Panicked)
+		require.NotEmpty(t, told)
+		require.Equal(t, "a flush of the swarm", told[0].Detail)
+		require.EqualValues(t, 1, line.asked.Load(), "it does not spin")
+		line.breaks.Store(false)
+		w.Advance(time.Minute)
+		require.NoError(t, n.Status().Err)
+		require.Equal(t, "n", n.current(), "it has probed all the time")
+		require.Empty(t, n.ends())
+	})
+}
+
+func TestAPanicOfTheLoopOrOfACallDelaysTheNextProbe(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		var panics atomic.Int64
+		n := w.node("n", func(c *Config) {
+			c.Observe = func(e observe.Event) {
+				if e.Kind == observe.ProbeFailed {
+					panics.Add(1)
+					panic(guard.Meant("the observer"))
+				}
+			}
+			c.Leaving = func(context.Context) error { panics.Add(1); panic(guard.Meant("the last word")) }
+		}).start()
+		n.Cut()
+		w.Advance(n.cfg.ProbeEvery + n.cfg.ZombieAfter/6 + n.cfg.ProbeEvery/5)
+		require.Positive(t, panics.Load())
+		require.LessOrEqual(t, panics.Load(), int64(3), "it does not spin")
+		n.Mend()
+		w.Advance(3 * n.cfg.ProbeEvery)
+		require.NoError(t, n.Status().Err)
+		require.Equal(t, "n", n.current())
+
+		before := panics.Load()
+		err := n.Stop(context.Background())
+		require.ErrorContains(t, err, "the last word", "it goes on asking until the horizon passes")
+		require.Greater(t, panics.Load(), before+1)
+		require.Less(t, panics.Load(), before+100)
+	})
+}
+
+func TestAShortProbeEndsNobody(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node("n", func(c *Config) { c.FlushEvery = 10 * time.Second }).start()
+		w.Do("ZADD", probesKey, "5", "x", "6", "")
+		w.Advance(11 * time.Second)
+		require.ErrorContains(t, n.Status().Err, "damaged member")
+		w.Do("ZREM", probesKey, "x", "")
+		w.Advance(11 * time.Second)
+		require.NoError(t, n.Status().Err)
+		require.Empty(t, n.Told(observe.Panicked))
+		require.Empty(t, n.ends())
 	})
 }

@@ -110,9 +110,7 @@ func TestALateAnswerRevivesNobody(t *testing.T) {
 		})
 		w.Until(last - ms)
 		require.Contains(t, w.members(), "p:a")
-		status, left := w.condemn("a")
-		require.Equal(t, "alive", status)
-		require.Greater(t, left, int64(12000), "the server has its last probe")
+		require.Equal(t, "alive 13153", w.condemn("a"), "the server has its last probe, of 13 s")
 		require.Equal(t, last, n.Horizon("a"))
 		require.Empty(t, n.ends())
 		w.Until(last)
@@ -143,15 +141,8 @@ func TestWhoHasSeenTheHorizonPassIsNotContradicted(t *testing.T) {
 func TestAProbeThatComesTooLateIsNotTakenForConfirmed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a").start()
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "swarm_probe" {
-				return link.Slow(time.Second)
-			}
-			return link.Pass
-		})
-		probed := make(chan error, 1)
-		go func() { probed <- n.ProbeNow(context.Background()) }()
-		synctest.Wait()
+		n.probesMeet(link.Slow(time.Second))
+		probed := inBackground(func() error { return n.ProbeNow(context.Background()) })
 		n.arm("a", n.cfg.Clock.Now()+500*ms) // and the loop does not know
 		require.NoError(t, <-probed)
 		require.Equal(t, 2*time.Second, w.Now(), "that of the new id")
@@ -175,14 +166,10 @@ func TestAPauseBelowTheLimitCostsNothing(t *testing.T) {
 		w.line.hold("x", "a.1", "a", false)
 		a.Cut()
 		w.Until(last - 10*ms)
-		out, err := b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		a.heal()
 		w.Advance(time.Minute)
-		out, err = b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		require.Empty(t, a.ends())
 	})
 }
@@ -243,5 +230,91 @@ func TestProbeNowProbesOnce(t *testing.T) {
 		synctest.Wait()
 		n.Once("swarm_probe", link.LoseRequest)
 		require.Error(t, n.ProbeNow(context.Background()))
+	})
+}
+
+// limited gives a node a zombie limit of its own.
+func limited(limit time.Duration) func(*Config) {
+	return func(c *Config) { c.ZombieAfter, c.ProbeEvery = limit, limit/2 }
+}
+
+func TestANodeIsDeadByItsOwnLimitAlone(t *testing.T) {
+	for flusher, its := range map[string]time.Duration{"a shorter one": 200 * ms, "a longer one": 24 * time.Hour} {
+		t.Run("whoever flushes has "+flusher, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				ctx := context.Background()
+				const own = time.Minute
+				a, b := w.node("a", limited(own)).start(), w.node("b", limited(its))
+				w.line.hold("x", "a.1", "a", false)
+				a.Cut()
+
+				w.Until(own - ms)
+				require.Equal(t, own, b.listed()["a"].ZombieAfter)
+				require.False(t, b.listed()["a"].Zombie)
+				require.Equal(t, w.Began.UnixMilli(), b.listed()["a"].ProbedAt.UnixMilli())
+				z := b.zombies()
+				require.Empty(t, z.Nodes)
+				b.flushes(Flushed{})
+				_, mine, err := b.calls.Condemn(ctx, "a")
+				require.NoError(t, err)
+				require.False(t, mine, "nor does the script do it that condemns")
+
+				w.Until(own)
+				require.True(t, b.listed()["a"].Zombie)
+				z = b.zombies()
+				require.Equal(t, []string{"a"}, z.Nodes)
+				b.flushes(Flushed{Nodes: 1, Holds: 1})
+				w.Advance(time.Minute)
+				require.Equal(t, own, b.listed()["a"].ZombieAfter, "it is remembered")
+				require.Equal(t, w.Began.UnixMilli(), b.listed()["a"].ProbedAt.UnixMilli())
+			})
+		})
+	}
+}
+
+// The limit that a node has been given with its last probe counts until the next.
+func TestALateCallIsJudgedByTheStoredLimit(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		probe := func(node, limit string) string {
+			r := w.Call("swarm_probe", node, "1", "l", limit, memoryMS)
+			return r.Status()
+		}
+		require.Equal(t, "probed", probe("a", "60000"))
+		require.Equal(t, "probed", probe("b", "1000"))
+		w.Advance(time.Second)
+		require.Equal(t, "condemned", probe("b", "60000"))
+		require.Equal(t, "condemned", w.leave("b", 1, 0))
+		w.Advance(58 * time.Second)
+		require.Equal(t, "probed", probe("a", "1000"))
+		w.Advance(999 * ms)
+		require.Equal(t, "probed", probe("a", "60000"))
+		w.Advance(time.Minute - ms)
+		require.Equal(t, "left", w.leave("a", 1, 0))
+	})
+}
+
+// Who may not read the names could remove nothing of those that it has condemned.
+func TestNobodyIsCondemnedWhileTheNamesCannotBeRead(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		ctx := context.Background()
+		w.probe("dead", 1)
+		b := w.node("b")
+		w.line.fail("*", errMine)
+		out, err := b.FlushNow(ctx)
+		require.ErrorIs(t, err, errMine, "nobody is dead, but some may be lost")
+		require.Zero(t, out)
+		w.Advance(limit)
+		for range 2 {
+			out, err = b.FlushNow(ctx)
+			require.ErrorIs(t, err, errMine)
+			require.Zero(t, out)
+		}
+		require.ErrorIs(t, b.Status().Err, errMine)
+		require.Equal(t, []string{"p:dead"}, w.members())
+		require.Empty(t, b.Told(observe.Condemned))
+		require.True(t, b.listed()["dead"].Zombie)
+		require.False(t, b.listed()["dead"].Condemned)
+		w.line.fail("*", nil)
+		b.flushes(Flushed{Nodes: 1})
 	})
 }

@@ -35,7 +35,7 @@ func TestANodeThatTheServerHasLostAndThatHasDiedIsFlushed(t *testing.T) {
 		require.ElementsMatch(t, []string{"p:b", "p:a"}, w.members(), "it is missed")
 		require.Equal(t, Node{
 			ID: "a", Label: "label of a", ProbedAt: time.UnixMilli(w.Began.Add(20 * time.Second).UnixMilli()), ZombieAfter: limit,
-		}, listed(t, b)["a"])
+		}, b.listed()["a"])
 		w.Until(40*time.Second - ms) // a flush at 30 s: it has its limit from when it was missed
 		require.Empty(t, w.line.ended())
 		require.Empty(t, b.Told(observe.Condemned))
@@ -84,9 +84,7 @@ func TestANodeThatTheServerHasLostAndThatLivesLosesNothing(t *testing.T) {
 
 		// One that was missed may stop as well.
 		w.lose()
-		out, err := b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		require.Contains(t, w.members(), "p:slow")
 		require.NoError(t, slow.Stop(context.Background()))
 		require.NotContains(t, w.members(), "p:slow")
@@ -110,26 +108,18 @@ func TestAFirstFlushMissesTheNodesOfThoseBefore(t *testing.T) {
 
 func TestAnOperatorFlushesTwiceWhomTheServerHasLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.line.endless("x", "a.1", "a", limit)
 		b := w.node("b") // it takes no part
 		for range 2 {
-			out, err := b.FlushNow(ctx)
-			require.NoError(t, err)
-			require.Zero(t, out)
+			b.flushes(Flushed{})
 			require.Equal(t, 24*time.Hour+time.Minute, w.Expiry())
 		}
 		w.Until(limit - ms)
-		out, err := b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		w.Until(limit)
-		z, err := b.Zombies(ctx)
-		require.NoError(t, err)
+		z := b.zombies()
 		require.Equal(t, []string{"a"}, z.Nodes)
-		out, err = b.FlushNow(ctx)
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Nodes: 1, Holds: 1}, out)
+		b.flushes(Flushed{Nodes: 1, Holds: 1})
 	})
 }
 
@@ -154,11 +144,8 @@ func TestWhoIsKnownIsNotExpected(t *testing.T) {
 		w.probe("a", 1)
 		require.EqualValues(t, 1, expect("a", "dead", "late", "lost"))
 		require.Zero(t, expect("a", "dead", "late", "lost"))
-		status, left := w.condemn("a")
-		require.Equal(t, "alive", status)
-		require.Equal(t, limit.Milliseconds(), left)
-		status, _ = w.condemn("late")
-		require.Equal(t, "condemned", status, "nobody revives it")
+		require.Equal(t, "alive "+limitMS, w.condemn("a"))
+		require.Equal(t, "condemned 1", w.condemn("late"), "nobody revives it")
 		require.Equal(t, "probed", w.probe("lost", 1), "it lives")
 		require.Equal(t, "left", w.leave("lost", 1, 0))
 		require.EqualValues(t, 1, expect("lost"))
@@ -255,9 +242,7 @@ func TestANodeEndsWhatItDoesNotKnowOfItsOwn(t *testing.T) {
 		w.line.endless("z", "b.3", "b", limit)
 		w.line.unknown = map[string]bool{"b.1": true, "b.3": true}
 		w.line.parting = func() { w.line.detach("z") } // after the first reading
-		out, err := b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, Flushed{Holds: 1}, out)
+		b.flushes(Flushed{Holds: 1})
 		require.Equal(t, []string{"x/b.1"}, w.line.ended(), "not what it knows, nor what it has detached meanwhile")
 		require.Len(t, b.Told(observe.Flushed), 1)
 	})

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,7 +18,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -130,6 +135,24 @@ func (n *node) start() *node {
 	return n
 }
 
+// probesMeet has such a fate meet each probe from now on.
+func (n *node) probesMeet(fate link.Fate) {
+	n.OnCommand(func(c link.Command) link.Fate {
+		if c.Name == "swarm_probe" {
+			return fate
+		}
+		return link.Pass
+	})
+}
+
+// inBackground runs a call, and lets everything settle.
+func inBackground(call func() error) <-chan error {
+	returned := make(chan error, 1)
+	go func() { returned <- call() }()
+	synctest.Wait()
+	return returned
+}
+
 // heal mends the link, and probes until that is confirmed: the connections that were
 // there before may still have to be found broken.
 func (n *node) heal() {
@@ -143,6 +166,32 @@ func (n *node) heal() {
 	n.w.T.Fatal("no probe is confirmed")
 }
 
+// flushes has the node make one pass, which succeeds.
+func (n *node) flushes(want Flushed) {
+	n.w.T.Helper()
+	out, err := n.FlushNow(context.Background())
+	require.NoError(n.w.T, err)
+	require.Equal(n.w.T, want, out)
+}
+
+// zombies is Zombies, which succeeds.
+func (n *node) zombies() Zombies {
+	n.w.T.Helper()
+	z, err := n.Zombies(context.Background())
+	require.NoError(n.w.T, err)
+	return z
+}
+
+// listed are the nodes that Info goes through.
+func (n *node) listed() map[string]Node {
+	n.w.T.Helper()
+	all := make(map[string]Node)
+	for _, one := range testkit.Collect(n.w.T, n.Info(context.Background())) {
+		all[one.ID] = one
+	}
+	return all
+}
+
 const limitMS, memoryMS = "15000", "86400000"
 
 func (w *world) probe(node string, run int) string {
@@ -151,13 +200,14 @@ func (w *world) probe(node string, run int) string {
 	return r.Status()
 }
 
-func (w *world) condemn(node string) (status string, number int64) {
+// condemn returns the status, and the number that it comes with, or 0.
+func (w *world) condemn(node string) string {
 	w.T.Helper()
 	r := w.Call("swarm_condemn", node, memoryMS)
 	if r.Len() == 1 {
-		return r.Status(), 0
+		return r.Status() + " 0"
 	}
-	return r.Status(), r.Int(1)
+	return fmt.Sprint(r.Status(), " ", r.Int(1))
 }
 
 func (w *world) leave(node string, run, stays int) string {
@@ -175,3 +225,173 @@ func (w *world) members() []string {
 }
 
 var errMine = errors.New("my own reason")
+
+// fakeLine is a Line in memory.
+type fakeLine struct {
+	mu       sync.Mutex
+	names    []string
+	holders  map[string][]berth.Holder
+	waiters  map[string][]berth.Waiter
+	broken   map[string]error // what a name answers with
+	released []string         // name/claim, in order
+	unknown  map[string]bool  // what the asking node does not know, by claim
+	parting  func()           // runs when that was asked
+	passes   int              // how often the names were asked for
+}
+
+func newLine() *fakeLine {
+	return &fakeLine{
+		holders: make(map[string][]berth.Holder), waiters: make(map[string][]berth.Waiter), broken: make(map[string]error),
+	}
+}
+
+// ref is a lock, or what the word before a colon says.
+func ref(name string) reader.Ref {
+	if kind, name, ok := strings.Cut(name, ":"); ok {
+		return reader.Ref{Kind: keyspace.Kind(kind), Name: name}
+	}
+	return reader.Ref{Kind: keyspace.Lock, Name: name}
+}
+
+// key is what ref was made of.
+func key(of reader.Ref) string {
+	if of.Kind == keyspace.Lock {
+		return of.Name
+	}
+	return string(of.Kind) + ":" + of.Name
+}
+
+func (l *fakeLine) name(name string) {
+	if !slices.Contains(l.names, name) {
+		l.names = append(l.names, name)
+	}
+}
+
+func (l *fakeLine) holds(name string, h berth.Holder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name(name)
+	l.holders[name] = append(l.holders[name], h)
+}
+
+func (l *fakeLine) hold(name, claim, node string, detached bool) {
+	l.holds(name, berth.Holder{ID: claim, Node: node, Owner: "owner of " + claim, Detached: detached})
+}
+
+// endless is hold for a claim without end of a node that is in a swarm.
+func (l *fakeLine) endless(name, claim, node string, limit time.Duration) {
+	l.holds(name, berth.Holder{ID: claim, Node: node, Label: "label of " + node, ZombieAfter: limit})
+}
+
+// detach has all holds of a name detached.
+func (l *fakeLine) detach(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.holders[name] {
+		l.holders[name][i].Detached = true
+	}
+}
+
+func (l *fakeLine) wait(name, claim, node string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name(name)
+	l.waiters[name] = append(l.waiters[name], berth.Waiter{ID: claim, Node: node})
+}
+
+// fail makes a name, one claim of it ("name/claim"), or all of the names ("*") fail,
+// or work again.
+func (l *fakeLine) fail(what string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		delete(l.broken, what)
+		return
+	}
+	l.broken[what] = err
+}
+
+func (l *fakeLine) ended() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.released)
+}
+
+func (l *fakeLine) passed() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.passes
+}
+
+func (l *fakeLine) Names(context.Context) iter.Seq2[reader.Ref, error] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.passes++
+	var names []reader.Ref
+	for _, name := range l.names {
+		names = append(names, ref(name))
+	}
+	return each(names, l.broken["*"])
+}
+
+func (l *fakeLine) Holders(_ context.Context, of reader.Ref) iter.Seq2[berth.Holder, error] {
+	name := key(of)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.holders[name]), nil)
+}
+
+func (l *fakeLine) Waiters(_ context.Context, of reader.Ref) iter.Seq2[berth.Waiter, error] {
+	name := key(of)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return each(slices.Clone(l.waiters[name]), l.broken[name])
+}
+
+// Unknown says what a test says.
+func (l *fakeLine) Unknown(claim string) bool {
+	l.mu.Lock()
+	unknown, then := l.unknown[claim], l.parting
+	l.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	return unknown
+}
+
+// ForceRelease hands what is freed to the first waiter.
+func (l *fakeLine) ForceRelease(_ context.Context, of reader.Ref, claim, node string) error {
+	name := key(of)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.broken[name+"/"+claim]; err != nil {
+		return err
+	}
+	waiters, holders := len(l.waiters[name]), len(l.holders[name])
+	l.waiters[name] = slices.DeleteFunc(l.waiters[name], func(w berth.Waiter) bool { return w.ID == claim && w.Node == node })
+	l.holders[name] = slices.DeleteFunc(l.holders[name], func(h berth.Holder) bool { return h.ID == claim && h.Node == node })
+	if len(l.waiters[name]) == waiters && len(l.holders[name]) == holders {
+		return berth.ErrNotHeld
+	}
+	l.released = append(l.released, name+"/"+claim)
+	if len(l.holders[name]) == 0 && len(l.waiters[name]) > 0 {
+		first := l.waiters[name][0]
+		l.waiters[name] = l.waiters[name][1:]
+		l.holders[name] = append(l.holders[name], berth.Holder{ID: first.ID, Node: first.Node})
+	}
+	return nil
+}
+
+func each[T any](all []T, err error) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+		if err != nil {
+			var zero T
+			yield(zero, err)
+		}
+	}
+}

@@ -3,55 +3,20 @@ package swarm
 import (
 	"context"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/scripts/composed"
 )
-
-func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
-	t.Parallel()
-	var declared []string
-	for _, script := range composed.Library().Scripts() {
-		for _, reply := range script.Returns {
-			if strings.HasPrefix(script.Name, "swarm_") {
-				declared = append(declared, reply.Status)
-			}
-		}
-	}
-	parsed, err := parser.ParseFile(token.NewFileSet(), "script.go", nil, 0)
-	require.NoError(t, err)
-	var known []string
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if value, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(value.Names[0].Name, "status") {
-			word, err := strconv.Unquote(value.Values[0].(*ast.BasicLit).Value)
-			require.NoError(t, err)
-			known = append(known, word)
-		}
-		return true
-	})
-	slices.Sort(declared)
-	slices.Sort(known)
-	require.Equal(t, slices.Compact(declared), known)
-}
 
 func TestAProbeIsADeadlineThatNobodyRevives(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		require.Equal(t, "probed", w.probe("a", 1))
 		require.Equal(t, "probed", w.probe("b", 1))
 		w.Advance(limit - ms)
-		status, left := w.condemn("a")
-		require.Equal(t, "alive", status)
-		require.EqualValues(t, 1, left)
+		require.Equal(t, "alive 1", w.condemn("a"))
 		require.Equal(t, "probed", w.probe("a", 1))
 		require.Equal(t, []string{"p:b", "p:a"}, w.members())
 		w.Advance(ms)
@@ -59,14 +24,9 @@ func TestAProbeIsADeadlineThatNobodyRevives(t *testing.T) {
 		require.Equal(t, "condemned", w.probe("b", 2), "for good")
 		w.Advance(limit - ms)
 		require.Equal(t, []string{"p:a", "c:b"}, w.members())
-		status, fresh := w.condemn("a")
-		require.Equal(t, "condemned", status)
-		require.EqualValues(t, 1, fresh)
-		status, fresh = w.condemn("a")
-		require.Equal(t, "condemned", status, "again")
-		require.Zero(t, fresh)
-		status, _ = w.condemn("c")
-		require.Equal(t, "unknown", status)
+		require.Equal(t, "condemned 1", w.condemn("a"))
+		require.Equal(t, "condemned 0", w.condemn("a"), "again")
+		require.Equal(t, "unknown 0", w.condemn("c"))
 	})
 }
 
@@ -104,8 +64,7 @@ func TestTheIdsOfADayAreForgottenInBoundedSteps(t *testing.T) {
 		}
 		w.Advance(limit)
 		for i := range 250 {
-			status, _ := w.condemn(fmt.Sprintf("dead%d", i))
-			require.Equal(t, "condemned", status)
+			require.Equal(t, "condemned 1", w.condemn(fmt.Sprintf("dead%d", i)))
 		}
 		w.Advance(24*time.Hour - ms)
 		n := w.node("a").start() // drops the tombstones, in several runs
@@ -205,8 +164,7 @@ func TestANodeWhoseRecordIsGoneProbesOn(t *testing.T) {
 		}
 		w.Do("DEL", stateKey)
 		w.Advance(1)
-		status, _ := w.condemn("a")
-		require.Equal(t, "alive", status)
+		require.Equal(t, "alive "+limitMS, w.condemn("a"))
 		require.NoError(t, n.Stop(context.Background()))
 		require.Empty(t, w.Keys())
 	})

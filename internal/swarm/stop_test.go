@@ -26,9 +26,7 @@ func TestStopTakesTheNodeOut(t *testing.T) {
 		a.Reset()
 		w.Advance(time.Minute)
 		require.Zero(t, a.Count("swarm_probe"), "it probes no more")
-		out, err := b.FlushNow(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, out)
+		b.flushes(Flushed{})
 		require.Empty(t, a.ends())
 		require.NoError(t, b.Stop(context.Background()))
 		require.Empty(t, w.Keys(), "the last one leaves nothing")
@@ -64,9 +62,7 @@ func TestAStartDuringAStopStartsAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a").start()
 		n.Once("swarm_leave", link.Slow(time.Second))
-		stopped := make(chan error, 1)
-		go func() { stopped <- n.Stop(context.Background()) }()
-		synctest.Wait()
+		stopped := inBackground(func() error { return n.Stop(context.Background()) })
 		require.False(t, n.Running())
 		require.Equal(t, last, n.Horizon("a"), "until it is known that it has left")
 		require.ErrorIs(t, n.ProbeNow(context.Background()), berth.ErrNotRunning)
@@ -92,9 +88,7 @@ func TestAStartThatAStopMeetsStartsAnew(t *testing.T) {
 		}
 		synctest.Wait()
 		n.Once("swarm_leave", link.Slow(time.Second))
-		stopped := make(chan error, 1)
-		go func() { stopped <- n.Stop(context.Background()) }()
-		synctest.Wait()
+		stopped := inBackground(func() error { return n.Stop(context.Background()) })
 		require.NoError(t, <-stopped)
 		for range 2 {
 			require.NoError(t, <-started)
@@ -128,12 +122,7 @@ func TestAGhostProbeDoesNotBringBackWhoHasLeft(t *testing.T) {
 func TestAStartThatFailsLeavesNobodyInTheSwarm(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a")
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "swarm_probe" {
-				return link.LoseReply
-			}
-			return link.Pass
-		})
+		n.probesMeet(link.LoseReply)
 		require.Error(t, n.Start(context.Background()))
 		require.Equal(t, 15, n.Count("swarm_probe"), "as many as Config.Retry lets begin within 10 s")
 		require.False(t, n.Running())
@@ -169,12 +158,7 @@ func TestAStartThatReachesNobodyChangesNothing(t *testing.T) {
 func TestAStartWhoseContextEndsReturnsAndLeaves(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a")
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "swarm_probe" {
-				return link.Slow(10 * time.Second)
-			}
-			return link.Pass
-		})
+		n.probesMeet(link.Slow(10 * time.Second))
 		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errMine)
 		defer cancel()
 		err := n.Start(ctx)

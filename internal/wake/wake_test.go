@@ -146,8 +146,18 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	})
 }
 
-// answer decides about all commands from now on.
-func (w *world) answer(f func(c *server.Peer, cmd string) bool) { w.refuse.Store(&f) }
+// refuses has the server answer a command with an error from now on, or not at all where that is empty.
+func (w *world) refuses(command, err string) {
+	f := func(c *server.Peer, cmd string) bool {
+		if cmd == command && err != "" {
+			c.WriteError(err)
+		}
+		return cmd == command
+	}
+	w.refuse.Store(&f)
+}
+
+const noPermission = "NOPERM this user has no permissions to access one of the channels"
 
 // publish says something on the channel, and returns how many heard it.
 func (w *world) publish(payload string) int {
@@ -189,10 +199,18 @@ func (h *heard) resubscribed() {
 	h.subscribed++
 }
 
-func (h *heard) state() ([]string, int) {
+// said are the words that were delivered.
+func (h *heard) said() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.words, h.subscribed
+	return h.words
+}
+
+// times is how often it was told of a subscription.
+func (h *heard) times() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.subscribed
 }
 
 func (w *world) hub() (*wake.Hub, *heard) {
@@ -212,9 +230,8 @@ func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
 		require.EqualValues(t, 1, hub.Epoch())
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
 		require.Equal(t, 1, w.publish(pack("next", "gpu")))
-		words, subscribed := h.state()
-		require.Equal(t, []string{"granted", "next"}, words)
-		require.Equal(t, 1, subscribed)
+		require.Equal(t, []string{"granted", "next"}, h.said())
+		require.Equal(t, 1, h.times())
 		hub.Stop()
 	})
 }
@@ -226,8 +243,7 @@ func TestAHubDropsWhatItCannotRead(t *testing.T) {
 			require.Equal(t, 1, w.publish(payload))
 		}
 		require.Equal(t, 1, w.publish(pack("granted", "gpu", "a field of a release to come")))
-		words, _ := h.state()
-		require.Equal(t, []string{"granted"}, words)
+		require.Equal(t, []string{"granted"}, h.said())
 	})
 }
 
@@ -238,8 +254,7 @@ func TestNothingIsDeliveredAfterStop(t *testing.T) {
 		require.Zero(t, w.link.Count("UNSUBSCRIBE"), "rueidis panics where the PING behind it is refused")
 		w.publish(pack("granted", "gpu"))
 		synctest.Wait()
-		words, _ := h.state()
-		require.Empty(t, words)
+		require.Empty(t, h.said())
 		hub.Stop() // again
 		hub.Start()
 		synctest.Wait()
@@ -273,64 +288,40 @@ func TestABrokenSubscriptionIsMadeAgainAndCounted(t *testing.T) {
 			// With RESP2, rueidis subscribes again only when it has noticed that
 			// its connection for calls is broken too.
 			_ = w.redis.Do(t.Context(), w.redis.B().Ping().Build()).Error()
-			time.Sleep(3 * time.Second) // it pauses, longer each time
-			synctest.Wait()
-			_, subscribed := h.state()
-			require.Equal(t, i, subscribed)
+			pass(3 * time.Second) // it pauses, longer each time
+			require.Equal(t, i, h.times())
 			require.EqualValues(t, i, hub.Epoch())
 			require.Equal(t, 1, w.publish(pack("granted", "gpu")))
 		}
-		words, _ := h.state()
-		require.Len(t, words, 3)
+		require.Len(t, h.said(), 3)
 	})
 }
 
 func TestASubscriptionIsMadeWhenTheServerIsBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		hub, h := w.hub()
 		w.link.Cut()
-		hub.Start()
+		hub, h := w.started()
 		time.Sleep(10 * time.Second)
 		require.EqualValues(t, 0, hub.Epoch())
 		w.link.Mend()
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		pass(5 * time.Second)
 		require.EqualValues(t, 1, hub.Epoch())
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
-		words, _ := h.state()
-		require.Equal(t, []string{"granted"}, words)
-		hub.Stop()
+		require.Equal(t, []string{"granted"}, h.said())
 	})
 }
 
 func TestARefusedSubscriptionIsTriedAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.answer(func(c *server.Peer, cmd string) bool {
-			if cmd == "SUBSCRIBE" {
-				c.WriteError("LOADING Redis is loading the dataset in memory")
-			}
-			return cmd == "SUBSCRIBE"
-		})
-		hub, _ := w.hub()
-		hub.Start()
-		time.Sleep(time.Second)
-		synctest.Wait()
+		w.refuses("SUBSCRIBE", "LOADING Redis is loading the dataset in memory")
+		hub, _ := w.started()
+		pass(time.Second)
 		require.EqualValues(t, 0, hub.Epoch())
 		require.InDelta(t, 10, w.link.Count("SUBSCRIBE"), 1, "one in 100 ms")
-		w.answer(func(*server.Peer, string) bool { return false })
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
+		w.refuses("", "")
+		pass(100 * time.Millisecond)
 		require.EqualValues(t, 1, hub.Epoch())
-		hub.Stop()
 	})
-}
-
-func noPermission(c *server.Peer, cmd string) bool {
-	if cmd == "SUBSCRIBE" {
-		c.WriteError("NOPERM this user has no permissions to access one of the channels")
-		return true
-	}
-	return false
 }
 
 func TestTrySubscribesOnceAndSaysWhyItCannot(t *testing.T) {
@@ -338,11 +329,11 @@ func TestTrySubscribesOnceAndSaysWhyItCannot(t *testing.T) {
 		require.NoError(t, wake.Try(t.Context(), w.redis, channel))
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
 		require.Zero(t, w.link.Count("UNSUBSCRIBE"))
-		w.answer(noPermission)
+		w.refuses("SUBSCRIBE", noPermission)
 		start := time.Now()
 		require.ErrorContains(t, wake.Try(t.Context(), w.redis, channel), "NOPERM")
 		require.Zero(t, time.Since(start))
-		w.answer(func(_ *server.Peer, cmd string) bool { return cmd == "SUBSCRIBE" }) // the server is silent
+		w.refuses("SUBSCRIBE", "") // the server is silent
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, wake.Try(ctx, w.redis, channel), context.DeadlineExceeded)
@@ -367,11 +358,144 @@ func TestAMessageOnWhichSomethingPanicsIsDroppedAndTold(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, w.publish(pack("granted", "bad")))
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
-		words, subscribed := h.state()
-		require.Equal(t, []string{"granted"}, words)
-		require.Equal(t, 1, subscribed, "the connection lives on")
+		require.Equal(t, []string{"granted"}, h.said())
+		require.Equal(t, 1, h.times(), "the connection lives on")
 		require.Len(t, told, 1)
 		require.Equal(t, observe.Panicked, told[0].Kind)
 		hub.Stop()
+	})
+}
+
+const key = "berth:sem:{gpu}:state"
+
+// started starts a hub.
+func (w *world) started() (*wake.Hub, *heard) {
+	hub, h := w.hub()
+	hub.Start()
+	synctest.Wait()
+	w.t.Cleanup(hub.Stop)
+	return hub, h
+}
+
+// pass lets time pass, and everything that happens then.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestADeafSubscriptionIsMadeAnewWhereADoubtSays(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, h := w.started()
+		w.link.Deafen(true) // its server has left the cluster
+		w.link.OnCommand(func(c link.Command) link.Fate {
+			if c.Name == "SUBSCRIBE" {
+				w.link.Deafen(false) // another one
+			}
+			return link.Pass
+		})
+		hub.Doubt(key, 10*time.Second)
+		pass(1999 * time.Millisecond)
+		require.Equal(t, 2, w.link.Count("PUBLISH"), "an echo may be lost, two may not")
+		require.Zero(t, h.timesDeaf())
+		pass(time.Millisecond)
+		require.Equal(t, 1, h.timesDeaf())
+		require.Equal(t, 2, w.link.Count("SUBSCRIBE"))
+		require.EqualValues(t, 2, hub.Epoch())
+		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
+		require.Equal(t, []string{"granted"}, h.said(), "an echo is nobody else's business")
+		require.Equal(t, 2, h.times())
+	})
+}
+
+func TestAMessageThatWasLostDoesNotMakeASubscriptionDeaf(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, h := w.started()
+		for range 100 { // a storm of doubts
+			hub.Doubt(key, 10*time.Second)
+		}
+		pass(time.Second)
+		require.Equal(t, 1, w.link.Count("PUBLISH"))
+		w.link.Deafen(true)
+		pass(10 * time.Second)
+		hub.Doubt(key, 10*time.Second)
+		pass(500 * time.Millisecond)
+		w.link.Deafen(false) // the first echo was lost, and the second is not
+		pass(10 * time.Second)
+		hub.Doubt(key, 10*time.Second)
+		pass(10 * time.Second)
+		require.Zero(t, h.timesDeaf())
+		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
+	})
+}
+
+func TestASubscriptionThatStaysDeafIsMadeAnewEverMoreSeldom(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, h := w.started()
+		w.link.Deafen(true)
+		for range 3600 {
+			hub.Doubt(key, 10*time.Second)
+			pass(time.Second)
+		}
+		require.InDelta(t, 60, h.timesDeaf(), 4, "at 0, 10, 30, 70, 130 s and so on")
+		require.Equal(t, h.timesDeaf(), w.link.Count("SUBSCRIBE")-1)
+	})
+}
+
+func TestAUserWhoMayNotPublishIsNotTakenForDeaf(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, h := w.started()
+		w.refuses("PUBLISH", "NOPERM this user has no permissions to run the 'publish' command")
+		for range 600 {
+			hub.Doubt(key, 10*time.Second)
+			pass(time.Second)
+		}
+		require.Zero(t, h.timesDeaf())
+		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
+		require.Equal(t, 10, w.link.Count("PUBLISH"), "once a minute")
+	})
+}
+
+func TestNobodyDoubtsBeforeThereIsASubscriptionOrAfterStop(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, _ := w.hub()
+		hub.Doubt(key, 10*time.Second)
+		hub.Start()
+		synctest.Wait()
+		w.link.Deafen(true)
+		hub.Doubt(key, 10*time.Second)
+		synctest.Wait()
+		start := time.Now()
+		hub.Stop()
+		require.Zero(t, time.Since(start), "Stop waits for no echo")
+		hub.Doubt(key, 10*time.Second)
+		pass(time.Minute)
+		require.Equal(t, 1, w.link.Count("PUBLISH"))
+	})
+}
+
+// Rueidis says that it is closing also of one connection, to a server that has left
+// the cluster.
+func TestAHubDoesNotBelieveAtOnceThatRueidisIsClosing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		hub, _ := w.hub()
+		w.redis.Close()
+		hub.Start()
+		pass(time.Minute)
+		hub.Stop()
+	})
+}
+
+func TestAUserWhoMayNotSubscribeIsToldOnceAndTriesEachMinute(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.refuses("SUBSCRIBE", noPermission)
+		_, h := w.started()
+		require.Equal(t, 1, h.timesDeaf())
+		require.ErrorContains(t, h.refusal, "NOPERM")
+		pass(10 * time.Minute)
+		require.Equal(t, 1, h.timesDeaf())
+		require.Equal(t, 11, w.link.Count("SUBSCRIBE"))
+		w.refuses("", "") // the right is given
+		pass(time.Minute)
+		require.Equal(t, 1, h.times())
 	})
 }
