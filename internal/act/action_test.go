@@ -40,35 +40,30 @@ func TestWhatCannotBeDoneIsRefusedByTheNameOfItsField(t *testing.T) {
 }
 
 func TestAnActionSaysBeforeWhatItWillDoAndAfterwardsWhoDidItAndWhy(t *testing.T) {
-	sem := Action{Kind: keyspace.Sem, Name: "gpu"}
-	with := func(f func(*Action)) Action {
-		a := sem
-		f(&a)
-		return a
-	}
+	sem := func(a Action) Action { a.Kind, a.Name = keyspace.Sem, "gpu"; return a }
 	for _, test := range []struct {
 		action     Action
 		will, told string
 	}{
 		{
-			with(func(a *Action) { a.Verb, a.Claim, a.Reason = Release, "n.1", "it hangs" }),
+			sem(Action{Verb: Release, Claim: "n.1", Reason: "it hangs"}),
 			`Release claim "n.1" of semaphore "gpu" by force. If it holds, the first in line gets what comes free; its process is told, and until it has heard, two may be inside. If it waits, it leaves the line.`,
 			`release by "ann": "it hangs"`,
 		},
 		{
-			with(func(a *Action) { a.Verb, a.For = Pause, 10*time.Minute }),
+			sem(Action{Verb: Pause, For: 10 * time.Minute}),
 			`Pause semaphore "gpu" for 10m00s. Nothing is granted; who holds goes on, who waits keeps its place.`, `pause for 10m00s by "ann"`,
 		},
 		{
-			with(func(a *Action) { a.Verb = Unpause }),
+			sem(Action{Verb: Unpause}),
 			`End the pause of semaphore "gpu". The first in line gets what is free at once.`, `unpause by "ann"`,
 		},
 		{
-			with(func(a *Action) { a.Verb, a.Capacity = Resize, 4 }),
+			sem(Action{Verb: Resize, Capacity: 4}),
 			`Set the capacity of semaphore "gpu" to 4, until it is idle and forgotten. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
 		},
 		{
-			with(func(a *Action) { a.Verb, a.Capacity, a.Keep = Resize, 4, true }),
+			sem(Action{Verb: Resize, Capacity: 4, Keep: true}),
 			`Set the capacity of semaphore "gpu" to 4, for good. Less than is held takes nothing away: nothing is granted until enough is given back.`, `resize to 4 by "ann"`,
 		},
 		{

@@ -21,6 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var ctx = context.Background()
+
 // world is a server with a process that holds, and an operator.
 type world struct {
 	*testkit.World
@@ -40,7 +42,6 @@ func inWorld(t *testing.T, test func(w *world)) {
 		w.look, err = inspect.New(base.Redis, inspect.Config{})
 		require.NoError(t, err)
 		w.actor = act.New(act.Config{Redis: w.told.Redis, Observer: w.told.Observer(nil)})
-		require.NoError(t, err)
 
 		p := base.Process()
 		n, err := node.New(p.Redis, node.Config{Label: "worker/1", Lease: testkit.Lease})
@@ -48,13 +49,13 @@ func inWorld(t *testing.T, test func(w *world)) {
 		p.Closes(n.Close)
 		w.node = n.ID()
 		w.sem = semaphore.New(n, "gpu", 1, nil)
-		w.permit, err = w.sem.Acquire(context.Background(), nil)
+		w.permit, err = w.sem.Acquire(ctx, nil)
 		require.NoError(t, err)
 
 		pool := allocator.New(n, "mail", allocator.PoolConfig[string]{})
-		_, err = pool.Add(context.Background(), []string{"a", "b"}, nil)
+		_, err = pool.Add(ctx, []string{"a", "b"}, nil)
 		require.NoError(t, err)
-		_, err = pool.Allocate(context.Background(), nil)
+		_, err = pool.Allocate(ctx, nil)
 		require.NoError(t, err)
 		w.Advance(time.Second) // a drain is of the processes that are there before it
 		test(w)
@@ -65,7 +66,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 func (w *world) do(a act.Action) (string, []observe.Event, error) {
 	w.T.Helper()
 	before := len(w.told.Told(observe.Acted))
-	done, err := w.actor.Do(context.Background(), a, "ann")
+	done, err := w.actor.Do(ctx, a, "ann")
 	return done, w.told.Told(observe.Acted)[before:], err
 }
 
@@ -84,32 +85,24 @@ func (w *world) did(a act.Action) string {
 
 func (w *world) name(kind keyspace.Kind, name string) inspect.Name {
 	w.T.Helper()
-	n, err := w.look.Name(context.Background(), kind, name)
+	n, err := w.look.Name(ctx, kind, name)
 	require.NoError(w.T, err)
 	return n
 }
 
 func TestEachActionIsDoneAndTold(t *testing.T) {
 	inWorld(t, func(w *world) {
-		sem := act.Action{Kind: keyspace.Sem, Name: "gpu", Reason: "it is late"}
-		with := func(f func(*act.Action)) act.Action {
-			a := sem
-			f(&a)
-			return a
-		}
-		done := w.did(with(func(a *act.Action) { a.Verb, a.For = act.Pause, time.Minute }))
-		require.Equal(w.T, "paused for 1m00s", done)
+		sem := func(a act.Action) act.Action { a.Kind, a.Name, a.Reason = keyspace.Sem, "gpu", "it is late"; return a }
+		require.Equal(w.T, "paused for 1m00s", w.did(sem(act.Action{Verb: act.Pause, For: time.Minute})))
 		require.Equal(w.T, "it is late", w.name(keyspace.Sem, "gpu").Pause.Reason)
 
-		w.did(with(func(a *act.Action) { a.Verb = act.Unpause }))
+		w.did(sem(act.Action{Verb: act.Unpause}))
 		require.Nil(w.T, w.name(keyspace.Sem, "gpu").Pause)
 
-		done = w.did(with(func(a *act.Action) { a.Verb, a.Capacity = act.Resize, 5 }))
-		require.Equal(w.T, "the capacity is 5", done)
+		require.Equal(w.T, "the capacity is 5", w.did(sem(act.Action{Verb: act.Resize, Capacity: 5})))
 		require.Equal(w.T, 5, w.name(keyspace.Sem, "gpu").Capacity)
 
-		done = w.did(with(func(a *act.Action) { a.Verb, a.Claim = act.Release, w.permit.ID() }))
-		require.Equal(w.T, "the claim is released", done)
+		require.Equal(w.T, "the claim is released", w.did(sem(act.Action{Verb: act.Release, Claim: w.permit.ID()})))
 		require.Zero(w.T, w.name(keyspace.Sem, "gpu").Held)
 		w.Advance(testkit.Lease)
 		require.ErrorIs(w.T, w.permit.Err(), berth.ErrReleased)
@@ -127,9 +120,14 @@ func TestEachActionIsDoneAndTold(t *testing.T) {
 	})
 }
 
-func TestWhatFailedIsToldToo(t *testing.T) {
+func TestWhatFailedIsToldTooAndWhatIsRefusedIsNotSent(t *testing.T) {
 	inWorld(t, func(w *world) {
-		_, told, err := w.do(act.Action{Verb: act.Release, Kind: keyspace.Sem, Name: "gpu", Claim: "0000000000000000.00000000000000000000"})
+		_, told, err := w.do(act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"})
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		require.Empty(w.T, told)
+		require.Empty(w.T, w.told.Scripts())
+
+		_, told, err = w.do(act.Action{Verb: act.Release, Kind: keyspace.Sem, Name: "gpu", Claim: "0000000000000000.00000000000000000000"})
 		require.ErrorIs(w.T, err, berth.ErrNotHeld)
 		require.ErrorContains(w.T, err, "the claim has ended by itself")
 		require.Len(w.T, told, 1)
@@ -138,15 +136,6 @@ func TestWhatFailedIsToldToo(t *testing.T) {
 		_, told, err = w.do(act.Action{Verb: act.Rest, Kind: keyspace.Pool, Name: "mail", Resource: "none", For: time.Second, Reason: "x"})
 		require.ErrorIs(w.T, err, berth.ErrAbsent)
 		require.Len(w.T, told, 1)
-	})
-}
-
-func TestWhatIsRefusedIsNotSentAndNotTold(t *testing.T) {
-	inWorld(t, func(w *world) {
-		_, told, err := w.do(act.Action{Verb: act.Pause, Kind: keyspace.Sem, Name: "gpu"})
-		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
-		require.Empty(w.T, told)
-		require.Empty(w.T, w.told.Scripts())
 	})
 }
 
@@ -160,7 +149,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		require.Equal(w.T, `drain all processes whose label begins with "worker/" by "ann": "a new release"`, told[0].Detail)
 		require.GreaterOrEqual(w.T, w.Now(), 10*time.Second)
 
-		_, err = w.sem.TryAcquire(context.Background(), nil)
+		_, err = w.sem.TryAcquire(ctx, nil)
 		require.ErrorIs(w.T, err, berth.ErrDraining)
 
 		target.Verb = act.Undrain
@@ -169,7 +158,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 		require.Equal(w.T, `all processes whose label begins with "worker/": the drain has ended`, done)
 		require.Len(w.T, told, 1)
 		w.Advance(6 * time.Second)
-		_, err = w.sem.TryAcquire(context.Background(), nil)
+		_, err = w.sem.TryAcquire(ctx, nil)
 		require.NoError(w.T, err, "the process has heard of it")
 	})
 }
@@ -177,7 +166,7 @@ func TestADrainEndsWhenNothingIsLeftAndCanBeStopped(t *testing.T) {
 func TestADrainThatIsLeftGoesOnAndWasToldWhenItBegan(t *testing.T) {
 	inWorld(t, func(w *world) {
 		begun := make(chan int, 1)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		time.AfterFunc(time.Second, func() { begun <- len(w.told.Told(observe.Acted)) })
 		_, err := w.actor.Do(ctx, act.Action{Verb: act.Drain, Node: w.node}, "")

@@ -1,7 +1,6 @@
 package reader_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -37,30 +36,23 @@ func bandsOf(now int64) []int64 {
 // readAll reads a name in every way.
 func (w *world) readAll(memory *reader.Memory) (damaged []string) {
 	w.T.Helper()
-	ctx, ref := context.Background(), reader.Ref{Kind: w.kind, Name: name}
-	_, err := w.reader.Name(ctx, w.kind, name)
-	require.NoError(w.T, err)
-	holds, err := w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)
-	require.NoError(w.T, err)
-	waits, err := w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)
-	require.NoError(w.T, err)
+	ref := reader.Ref{Kind: w.kind, Name: name}
+	must(w.reader.Name(ctx, w.kind, name)).in(w.T)
+	holds := must(w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)).in(w.T)
+	waits := must(w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)).in(w.T)
 	for _, f := range holds.Found {
 		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
 	}
 	for _, f := range waits.Found {
 		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
 	}
-	_, err = w.reader.Claim(ctx, w.kind, name, "a.1")
-	require.NoError(w.T, err)
-	_, err = w.reader.ClaimsPage(ctx, reader.Which{
+	must(w.reader.Claim(ctx, w.kind, name, "a.1")).in(w.T)
+	must(w.reader.ClaimsPage(ctx, reader.Which{
 		Walk: reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{w.kind}}, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true },
-	}, "", 100)
-	require.NoError(w.T, err)
-	found, err := w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)
-	require.NoError(w.T, err)
+	}, "", 100)).in(w.T)
+	found := must(w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)).in(w.T)
 	require.NoError(w.T, found[0].Err)
-	again, err := w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)
-	require.NoError(w.T, err)
+	again := must(w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)).in(w.T)
 	require.NoError(w.T, again.Err)
 	for _, id := range append(found[0].Damaged, again.Damaged...) {
 		require.LessOrEqual(w.T, len(id), state.MaxMember)
@@ -82,23 +74,21 @@ func (w *world) damaged(id string, err error) []string {
 
 func TestAMemberThatIsNoneOfItsBandIsDamaged(t *testing.T) {
 	for kind := range kinds {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, kind, func(t *testing.T, w *world) {
-				w.used()
-				var memory reader.Memory
-				require.Empty(t, w.readAll(&memory))
-				for _, score := range bandsOf(time.Now().UnixMilli()) {
-					for _, short := range shorts {
-						w.Do("ZADD", w.Line, strconv.FormatInt(score, 10), short)
-					}
-					damaged := w.readAll(&memory)
-					if read := score <= state.LastLane || score > state.Holds+time.Now().UnixMilli() && score < state.Rests; read {
-						require.GreaterOrEqual(t, len(damaged), len(shorts)-1, "at %d", score)
-					}
-					w.Do(append([]string{"ZREM", w.Line}, shorts...)...)
+		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
+			w.used()
+			var memory reader.Memory
+			require.Empty(t, w.readAll(&memory))
+			for _, score := range bandsOf(time.Now().UnixMilli()) {
+				for _, short := range shorts {
+					w.Do("ZADD", w.Line, strconv.FormatInt(score, 10), short)
 				}
-				require.Empty(t, w.readAll(&memory), "nothing else is damaged")
-			})
+				damaged := w.readAll(&memory)
+				if read := score <= state.LastLane || score > state.Holds+time.Now().UnixMilli() && score < state.Rests; read {
+					require.GreaterOrEqual(t, len(damaged), len(shorts)-1, "at %d", score)
+				}
+				w.Do(append([]string{"ZREM", w.Line}, shorts...)...)
+			}
+			require.Empty(t, w.readAll(&memory), "nothing else is damaged")
 		})
 	}
 }
@@ -117,15 +107,14 @@ func (w *world) used() {
 
 func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-		ctx, probes := context.Background(), "berth:swarm:{nodes}:probes"
+		probes := "berth:swarm:{nodes}:probes"
 		w.CallOn([]string{"berth:swarm:{nodes}:state", probes}, "swarm_probe", "old", "1", "l", "1", "86400000")
 		w.Advance(2 * ms)
 		for _, score := range []int64{5, state.Condemned + time.Now().UnixMilli()} {
 			for _, short := range shorts {
 				w.Do("ZADD", probes, strconv.FormatInt(score, 10), short)
 			}
-			dead, err := w.reader.Dead(ctx, 86400000, 0, 100)
-			require.NoError(t, err)
+			dead := must(w.reader.Dead(ctx, 86400000, 0, 100)).in(t)
 			require.Contains(t, dead.Overdue, "old", "the others are found")
 			require.ErrorIs(t, errors.Join(dead.Damaged...), state.ErrDamaged)
 			for _, short := range shorts {
@@ -154,30 +143,26 @@ func (w *world) counted(means func(c link.Command) bool) (looks *testkit.Process
 
 func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 	for kind := range kinds {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, kind, func(t *testing.T, w *world) {
-				w.used()
-				_, asked := w.counted(func(c link.Command) bool { return c.Name == "HMGET" && slices.Contains(c.Args, "c:a.1") })
-				record, err := w.Do("HGET", w.State, "c:a.1").ToString()
-				require.NoError(t, err)
-				w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
-				look := func() (damaged []string) {
-					found, err := w.reader.Snapshots(context.Background(), nil, 1, nil, reader.Ref{Kind: kind, Name: name})
-					require.NoError(t, err)
-					require.NoError(t, found[0].Err)
-					return found[0].Damaged
-				}
-				for range 5 {
-					require.Equal(t, []string{"a.1"}, look())
-				}
-				require.Equal(t, 1, *asked)
-				w.Do("HSET", w.State, "c:a.1", record)
-				w.Advance(30 * time.Second)
-				w.write("renew", "node-a.1", "a.1", "beat")
-				w.Advance(31 * time.Second)
-				require.Empty(t, look())
-				require.Equal(t, 2, *asked)
-			})
+		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
+			w.used()
+			_, asked := w.counted(func(c link.Command) bool { return c.Name == "HMGET" && slices.Contains(c.Args, "c:a.1") })
+			record := must(w.Do("HGET", w.State, "c:a.1").ToString()).in(t)
+			w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
+			look := func() (damaged []string) {
+				found := must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: kind, Name: name})).in(t)
+				require.NoError(t, found[0].Err)
+				return found[0].Damaged
+			}
+			for range 5 {
+				require.Equal(t, []string{"a.1"}, look())
+			}
+			require.Equal(t, 1, *asked)
+			w.Do("HSET", w.State, "c:a.1", record)
+			w.Advance(30 * time.Second)
+			w.write("renew", "node-a.1", "a.1", "beat")
+			w.Advance(31 * time.Second)
+			require.Empty(t, look())
+			require.Equal(t, 2, *asked)
 		})
 	}
 }
@@ -187,11 +172,10 @@ func TestAThinTextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 		looks, asked := w.counted(func(c link.Command) bool { return c.Name == "MGET" })
 		w.Do("SET", w.State, strings.Repeat("x", state.MaxStored+1))
 		for range 5 {
-			_, err := w.reader.Name(context.Background(), keyspace.Sem, name)
-			require.ErrorIs(t, err, state.ErrDamaged)
+			require.ErrorIs(t, testkit.Second(w.reader.Name(ctx, keyspace.Sem, name)), state.ErrDamaged)
 		}
 		for range 3 { // nor by who looks for names
-			page, err := w.reader.NamesPage(context.Background(), reader.Walk{Redis: looks.Redis, Kinds: []keyspace.Kind{keyspace.Sem}}, "", 100)
+			page, err := w.reader.NamesPage(ctx, reader.Walk{Redis: looks.Redis, Kinds: []keyspace.Kind{keyspace.Sem}}, "", 100)
 			require.NoError(t, err)
 			require.Len(t, page.Names, 1)
 		}

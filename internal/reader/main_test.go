@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -20,6 +21,22 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var ctx = context.Background()
+
+// must has a call succeed, and in says in which test; it is what the call returned.
+func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
+
+type returned[V any] struct {
+	v   V
+	err error
+}
+
+func (r returned[V]) in(t testing.TB) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
 
 const (
 	name = "gpu"
@@ -39,8 +56,7 @@ type world struct {
 
 func inWorld(t *testing.T, kind keyspace.Kind, test func(t *testing.T, w *world)) {
 	t.Helper()
-	space, err := keyspace.New("berth")
-	require.NoError(t, err)
+	space := must(keyspace.New("berth")).in(t)
 	testkit.In(t, name, space.State(kind, name), space.Line(kind, name), func(t *testing.T, w *testkit.World) {
 		if kind == keyspace.Pool {
 			for _, part := range []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart} {
@@ -50,6 +66,12 @@ func inWorld(t *testing.T, kind keyspace.Kind, test func(t *testing.T, w *world)
 		run := scriptkit.NewRunner(w.Redis, scriptkit.Options{})
 		test(t, &world{World: w, space: space, kind: kind, reader: reader.New(run, space, false)})
 	})
+}
+
+// inWorldOf runs one row of a table in a world of its own.
+func inWorldOf(t *testing.T, row string, kind keyspace.Kind, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { inWorld(t, kind, test) })
 }
 
 // write runs a script of the kind that writes the name, and returns its status.
@@ -94,8 +116,7 @@ func (w *world) release(claim string) {
 // row is the name as it is read now.
 func (w *world) row() reader.Name {
 	w.T.Helper()
-	n, err := w.reader.Name(context.Background(), w.kind, name)
-	require.NoError(w.T, err)
+	n := must(w.reader.Name(ctx, w.kind, name)).in(w.T)
 	return n
 }
 
@@ -117,3 +138,16 @@ func (w *world) each(n int) {
 }
 
 func id(prefix string, n int) string { return fmt.Sprintf("%s.%d", prefix, n) }
+
+// pages has a listing be read page by page, and says how many there are, a thousand at the most.
+func pages(read func(cursor string) (next string)) (n int) {
+	for next := ""; n == 0 || next != "" && n < 1000; n++ {
+		next = read(next)
+	}
+	return n
+}
+
+// sems are the semaphores of a client's servers.
+func sems(client rueidis.Client) reader.Walk {
+	return reader.Walk{Redis: client, Kinds: []keyspace.Kind{keyspace.Sem}}
+}

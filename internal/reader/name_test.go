@@ -1,7 +1,6 @@
 package reader_test
 
 import (
-	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -47,7 +47,7 @@ func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
 		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me"}, owned))
 		w.write("renew", "node-d.1", "d.1", "beat")
 		require.Equal(t, "queued", w.ask("e.1", []string{""}))
-		n, entries, err := w.reader.Entries(context.Background(), name)
+		n, entries, err := w.reader.Entries(ctx, name)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)
 		require.Equal(t, []string{"b.1", "d.1", "c.1"}, []string{entries[0].Entry.ID, entries[1].Entry.ID, entries[2].Entry.ID},
@@ -69,8 +69,7 @@ func (w *world) pooled() {
 // operates runs an operator's call.
 func (w *world) operates(verb string, args ...string) {
 	w.T.Helper()
-	seen, err := w.reader.Revision(context.Background(), w.kind, name)
-	require.NoError(w.T, err)
+	seen := must(w.reader.Revision(ctx, w.kind, name)).in(w.T)
 	w.made++
 	args = append(args, strconv.FormatInt(seen, 10), id("op", w.made))
 	if verb == "rest" {
@@ -111,40 +110,35 @@ func TestOfAPoolTheCountsAreThoseThatASweepWouldLeave(t *testing.T) {
 
 func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, kind, func(t *testing.T, w *world) {
-				_, err := w.reader.Name(context.Background(), kind, "{")
-				require.ErrorIs(t, err, berth.ErrInvalidConfig)
-				for text, want := range map[string]error{"f3 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
-					w.Do("SET", w.State, text)
-					w.refused(want)
-				}
+		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
+			require.ErrorIs(t, testkit.Second(w.reader.Name(ctx, kind, "{")), berth.ErrInvalidConfig)
+			for text, want := range map[string]error{"f3 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
+				w.Do("SET", w.State, text)
+				w.refused(want)
+			}
+			w.Do("DEL", w.State)
+			w.Do("RPUSH", w.State, "x")
+			w.refused(state.ErrDamaged)
+			require.ErrorContains(t, testkit.Second(w.reader.Name(ctx, kind, name)), `"`+w.State+`" holds a list`)
+			for field, want := range map[string]error{"v": state.ErrDamaged, "fmt": berth.ErrIncompatible} {
 				w.Do("DEL", w.State)
-				w.Do("RPUSH", w.State, "x")
-				w.refused(state.ErrDamaged)
-				_, err = w.reader.Name(context.Background(), kind, name)
-				require.ErrorContains(t, err, `"`+w.State+`" holds a list`)
-				for field, want := range map[string]error{"v": state.ErrDamaged, "fmt": berth.ErrIncompatible} {
-					w.Do("DEL", w.State)
-					w.Do("HSET", w.State, field, "1")
-					w.refused(map[string]error{"v": berth.ErrIncompatible, "fmt": want}[field])
-				}
-				w.Do("HSET", w.State, "v", "2 ?")
-				w.refused(state.ErrDamaged)
-				_, err = w.reader.Name(context.Background(), kind, name)
-				require.ErrorContains(t, err, `"`+w.State+`" holds a hash`)
+				w.Do("HSET", w.State, field, "1")
+				w.refused(map[string]error{"v": berth.ErrIncompatible, "fmt": want}[field])
+			}
+			w.Do("HSET", w.State, "v", "2 ?")
+			w.refused(state.ErrDamaged)
+			require.ErrorContains(t, testkit.Second(w.reader.Name(ctx, kind, name)), `"`+w.State+`" holds a hash`)
 
-				w.Do("DEL", w.State)
-				w.used()
-				w.Do("DEL", w.Line)
-				n := w.row()
-				require.Equal(t, []int{0, 0}, []int{n.Holders, n.Waiting}, "a line that is lost had nobody")
-				require.True(t, n.Held == 0 || kind == keyspace.Pool, "the items of which say more")
-				w.Do("SET", w.Line, "mine")
-				_, err = w.reader.Name(context.Background(), kind, name)
-				require.ErrorContains(t, err, `"`+w.Line+`" holds a string`)
-				require.ErrorIs(t, err, state.ErrDamaged)
-			})
+			w.Do("DEL", w.State)
+			w.used()
+			w.Do("DEL", w.Line)
+			n := w.row()
+			require.Equal(t, []int{0, 0}, []int{n.Holders, n.Waiting}, "a line that is lost had nobody")
+			require.True(t, n.Held == 0 || kind == keyspace.Pool, "the items of which say more")
+			w.Do("SET", w.Line, "mine")
+			_, err := w.reader.Name(ctx, kind, name)
+			require.ErrorContains(t, err, `"`+w.Line+`" holds a string`)
+			require.ErrorIs(t, err, state.ErrDamaged)
 		})
 	}
 }
@@ -152,25 +146,18 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 // refused fails unless every way to read the name says why not.
 func (w *world) refused(want error) {
 	w.T.Helper()
-	ctx := context.Background()
 	n, err := w.reader.Name(ctx, w.kind, name)
 	require.ErrorIs(w.T, err, want)
 	require.Equal(w.T, w.kind, n.Kind)
-	_, err = w.reader.HoldersPage(ctx, w.kind, name, "", 1)
-	require.ErrorIs(w.T, err, want)
-	_, err = w.reader.WaitersPage(ctx, w.kind, name, "", 1)
-	require.ErrorIs(w.T, err, want)
-	_, err = w.reader.Claim(ctx, w.kind, name, "a.1")
-	require.ErrorIs(w.T, err, want)
-	_, err = w.reader.Revision(ctx, w.kind, name)
-	require.ErrorIs(w.T, err, want)
+	require.ErrorIs(w.T, testkit.Second(w.reader.HoldersPage(ctx, w.kind, name, "", 1)), want)
+	require.ErrorIs(w.T, testkit.Second(w.reader.WaitersPage(ctx, w.kind, name, "", 1)), want)
+	require.ErrorIs(w.T, testkit.Second(w.reader.Claim(ctx, w.kind, name, "a.1")), want)
+	require.ErrorIs(w.T, testkit.Second(w.reader.Revision(ctx, w.kind, name)), want)
 }
 
 func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		none, err := w.reader.Census(ctx, time.Hour)
-		require.NoError(t, err)
+		none := must(w.reader.Census(ctx, time.Hour)).in(t)
 		require.Zero(t, none, "there is no swarm")
 
 		now := time.Now().UnixMilli()
@@ -182,20 +169,17 @@ func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 		}
 		state := w.space.Key(keyspace.Swarm, "nodes", keyspace.StatePart)
 		w.Do("HSET", state, "fmt", "1")
-		some, err := w.reader.Census(ctx, time.Hour)
-		require.NoError(t, err)
+		some := must(w.reader.Census(ctx, time.Hour)).in(t)
 		require.Equal(t, reader.Census{Alive: 2, Zombie: 2, Condemned: 2}, some)
 
 		w.Do("HSET", state, "fmt", "99")
-		_, err = w.reader.Census(ctx, time.Hour)
-		require.ErrorContains(t, err, "format 99")
+		require.ErrorContains(t, testkit.Second(w.reader.Census(ctx, time.Hour)), "format 99")
 	})
 }
 
 func TestAServerTellsAboutItself(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
-		about, err := w.reader.About(context.Background(), w.Redis)
-		require.NoError(t, err)
+		about := must(w.reader.About(ctx, w.Redis)).in(t)
 		require.False(t, about.Replica)
 		t.Logf("%+v", about)
 	})

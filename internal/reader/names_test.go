@@ -18,24 +18,21 @@ import (
 )
 
 // every reads all pages, and returns the names.
-func (w *world) every(walk reader.Walk, most int) (all []string, pages int) {
+func (w *world) every(walk reader.Walk, most int) (all []string, n int) {
 	w.T.Helper()
-	for cursor := ""; ; {
-		page, err := w.reader.NamesPage(context.Background(), walk, cursor, most)
-		require.NoError(w.T, err)
+	n = pages(func(cursor string) string {
+		page := must(w.reader.NamesPage(ctx, walk, cursor, most)).in(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Names), most)
 		for _, n := range page.Names {
 			require.NoError(w.T, n.Err)
 			all = append(all, string(n.Kind)+" "+n.Name)
 		}
-		pages++
-		if cursor = page.Next; cursor == "" {
-			slices.Sort(all)
-			return all, pages
-		}
-		require.True(w.T, page.Partial || len(page.Names) == most, "a page ends where it is full, or says why")
-	}
+		require.True(w.T, page.Next == "" || page.Partial || len(page.Names) == most, "it is full, or says why not")
+		return page.Next
+	})
+	slices.Sort(all)
+	return all, n
 }
 
 // thin is the text of a thin name that is held for a minute, or idle.
@@ -82,7 +79,7 @@ func TestTheNamesOfAServerAreReadInPages(t *testing.T) {
 		require.Empty(t, got, "a prefix is no pattern")
 
 		var names []string
-		for name, err := range w.reader.Every(context.Background(), w.Redis, keyspace.Sem) {
+		for name, err := range w.reader.Every(ctx, w.Redis, keyspace.Sem) {
 			require.NoError(t, err)
 			names = append(names, "sem "+name)
 		}
@@ -98,16 +95,13 @@ func TestAPageOfNamesLooksForThemABoundedNumberOfTimes(t *testing.T) {
 		for n := range 450 { // servers without names, each looked at once
 			none.nodes[fmt.Sprintf("10.0.0.%03d:1", n)] = process.Redis
 		}
-		cursor, pages := "", 0
-		for ; pages == 0 || cursor != ""; pages++ {
+		require.Equal(t, 3, pages(func(cursor string) string {
 			process.Reset()
-			page, err := w.reader.NamesPage(context.Background(), reader.Walk{Redis: none, Kinds: []keyspace.Kind{keyspace.Sem}}, cursor, 100)
-			require.NoError(t, err)
+			page := must(w.reader.NamesPage(ctx, sems(none), cursor, 100)).in(t)
 			require.LessOrEqual(t, process.Count("SCAN"), 200)
 			require.Equal(t, page.Next != "", page.Partial, "it says why it ended")
-			cursor = page.Next
-		}
-		require.Equal(t, 3, pages)
+			return page.Next
+		}))
 	})
 }
 
@@ -118,15 +112,13 @@ func TestAPageOfNamesEndsAtAThousandEntries(t *testing.T) {
 			w.Do("COPY", w.State, w.space.State(keyspace.Sem, id("x", n)))
 			w.Do("COPY", w.Line, w.space.Line(keyspace.Sem, id("x", n)))
 		}
-		page, err := w.reader.NamesPage(context.Background(), reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{keyspace.Sem}}, "", 100)
+		page, err := w.reader.NamesPage(ctx, sems(w.Redis), "", 100)
 		require.NoError(t, err)
-		read := 0
+		require.Len(t, page.Names, 41, "each with few of its holds")
 		for _, n := range page.Names {
 			require.Equal(t, 400, n.Holders)
 			require.True(t, n.Partial, "not all its holds are read")
-			read++
 		}
-		require.Equal(t, 41, read, "each with few of its holds")
 	})
 }
 
@@ -135,23 +127,20 @@ func TestTheServerOfACursorThatIsGoneIsToldOf(t *testing.T) {
 		for n := range 5 {
 			w.Do("SET", w.space.State(keyspace.Sem, id("x", n)), thin(true))
 		}
-		walk := reader.Walk{Redis: moved{w.Redis, "10.0.0.1:1"}, Kinds: []keyspace.Kind{keyspace.Sem}}
-		first, err := w.reader.NamesPage(context.Background(), walk, "", 2)
-		require.NoError(t, err)
+		walk := sems(moved{w.Redis, "10.0.0.1:1"})
+		first := must(w.reader.NamesPage(ctx, walk, "", 2)).in(t)
 		require.Len(t, first.Names, 2)
 		walk.Redis = moved{w.Redis, "10.0.0.2:1"}
 		all := len(first.Names)
 		for cursor := first.Next; cursor != ""; {
-			page, err := w.reader.NamesPage(context.Background(), walk, cursor, 100)
-			require.NoError(t, err)
+			page := must(w.reader.NamesPage(ctx, walk, cursor, 100)).in(t)
 			all += len(page.Names)
 			cursor = page.Next
 		}
 		require.GreaterOrEqual(t, all, 5, "what was found is read, and the other server's names are, too")
 
 		for _, cursor := range []string{"x", "e30", "eyJ2IjoyfQ"} {
-			_, err := w.reader.NamesPage(context.Background(), walk, cursor, 2)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig, cursor)
+			require.ErrorIs(t, testkit.Second(w.reader.NamesPage(ctx, walk, cursor, 2)), berth.ErrInvalidConfig, cursor)
 		}
 	})
 }
@@ -200,10 +189,9 @@ func TestTheClaimsOfACrowdAreReadInPages(t *testing.T) {
 				looked++
 				return test.keep(c)
 			}
-			for cursor := ""; ; {
+			pages(func(cursor string) string {
 				looked = 0
-				page, err := w.reader.ClaimsPage(context.Background(), which, cursor, test.most)
-				require.NoError(t, err)
+				page := must(w.reader.ClaimsPage(ctx, which, cursor, test.most)).in(t)
 				require.Empty(t, page.Problems)
 				require.LessOrEqual(t, len(page.Claims), test.most)
 				require.LessOrEqual(t, looked, reader.Most+200, "a page is bounded")
@@ -217,11 +205,9 @@ func TestTheClaimsOfACrowdAreReadInPages(t *testing.T) {
 					require.False(t, seen[claim], "each once")
 					seen[claim] = true
 				}
-				if cursor = page.Next; cursor == "" {
-					break
-				}
-				require.True(t, page.Partial || len(page.Claims) == test.most, "a page ends where it is full, or says why")
-			}
+				require.True(t, page.Next == "" || page.Partial || len(page.Claims) == test.most, "a page is full, or says why not")
+				return page.Next
+			})
 			require.Len(t, seen, test.want)
 		}
 	})
@@ -231,26 +217,21 @@ func TestTheClaimsOfACrowdAreReadInPages(t *testing.T) {
 func TestClaimsOfAServerThatIsGone(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
 		w.crowd(5, 5)
-		walk := reader.Walk{Redis: moved{w.Redis, "10.0.0.1:1"}, Kinds: []keyspace.Kind{keyspace.Sem}}
+		walk := sems(moved{w.Redis, "10.0.0.1:1"})
 		which := reader.Which{Walk: walk, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true }}
-		first, err := w.reader.ClaimsPage(context.Background(), which, "", 3)
-		require.NoError(t, err)
+		first := must(w.reader.ClaimsPage(ctx, which, "", 3)).in(t)
 		require.Len(t, first.Claims, 3)
 		which.Redis = moved{w.Redis, "10.0.0.2:1"}
-		rest, err := w.reader.ClaimsPage(context.Background(), which, first.Next, 7)
-		require.NoError(t, err)
+		rest := must(w.reader.ClaimsPage(ctx, which, first.Next, 7)).in(t)
 		require.Len(t, rest.Claims, 7, "what was found is read")
 
-		closed, err := w.Server.Client()
-		require.NoError(t, err)
+		closed := must(w.Server.Client()).in(t)
 		closed.Close()
 		which.Redis = several{w.Redis, map[string]rueidis.Client{"a": closed}}
-		_, err = w.reader.ClaimsPage(context.Background(), which, "", 3)
-		require.ErrorIs(t, err, rueidis.ErrClosing)
-		ended, cancel := context.WithCancel(context.Background())
+		require.ErrorIs(t, testkit.Second(w.reader.ClaimsPage(ctx, which, "", 3)), rueidis.ErrClosing)
+		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err = w.reader.ClaimsPage(ended, which, "", 3)
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, testkit.Second(w.reader.ClaimsPage(ended, which, "", 3)), context.Canceled)
 	})
 }
 
@@ -266,27 +247,35 @@ var silence = map[string]func(p *testkit.Process){
 	"it is dead":      func(p *testkit.Process) { p.Die() },
 }
 
+// untilItFails reads pages until one is the last, or an error.
+func untilItFails(read func(cursor string) (string, int, []error, error)) (found int, problems []error, err error) {
+	pages(func(cursor string) string {
+		next, n, told, failed := read(cursor)
+		if found, problems, err = found+n, append(problems, told...), failed; failed != nil {
+			return ""
+		}
+		return next
+	})
+	return found, problems, err
+}
+
 // listings are all that go through the servers. Each returns its errors, and those that are told beside what was found.
 var listings = map[string]func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error){
-	"names": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
-		for cursor, more := "", true; more && err == nil; more = cursor != "" {
-			var page reader.Names
-			page, err = r.NamesPage(context.Background(), walk, cursor, 10)
-			cursor, found, problems = page.Next, found+len(page.Names), append(problems, page.Problems...)
-		}
-		return found, problems, err
+	"names": func(r *reader.Reader, walk reader.Walk) (int, []error, error) {
+		return untilItFails(func(cursor string) (string, int, []error, error) {
+			page, err := r.NamesPage(ctx, walk, cursor, 10)
+			return page.Next, len(page.Names), page.Problems, err
+		})
 	},
-	"claims": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
+	"claims": func(r *reader.Reader, walk reader.Walk) (int, []error, error) {
 		which := reader.Which{Walk: walk, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true }}
-		for cursor, more := "", true; more && err == nil; more = cursor != "" {
-			var page reader.Claims
-			page, err = r.ClaimsPage(context.Background(), which, cursor, 10)
-			cursor, found, problems = page.Next, found+len(page.Claims), append(problems, page.Problems...)
-		}
-		return found, problems, err
+		return untilItFails(func(cursor string) (string, int, []error, error) {
+			page, err := r.ClaimsPage(ctx, which, cursor, 10)
+			return page.Next, len(page.Claims), page.Problems, err
+		})
 	},
 	"each": func(r *reader.Reader, walk reader.Walk) (found int, problems []error, err error) {
-		for _, failed := range r.Every(context.Background(), walk.Redis, walk.Kinds[0]) {
+		for _, failed := range r.Every(ctx, walk.Redis, walk.Kinds[0]) {
 			if failed == nil {
 				found++
 			} else {
@@ -305,34 +294,32 @@ func (w *world) servers(silent func(p *testkit.Process), answers ...bool) (*read
 	nodes := map[string]rueidis.Client{}
 	for i, does := range answers {
 		p := w.Process()
-		require.NoError(w.T, p.Redis.Do(context.Background(), p.Redis.B().Ping().Build()).Error())
+		require.NoError(w.T, p.Redis.Do(ctx, p.Redis.B().Ping().Build()).Error())
 		if !does {
 			silent(p)
 		}
 		nodes[fmt.Sprintf("10.0.0.%d:6379", i)] = p.Redis
 	}
 	run := scriptkit.NewRunner(w.Redis, scriptkit.Options{})
-	return reader.New(run, w.space, false), reader.Walk{Redis: several{w.Redis, nodes}, Kinds: []keyspace.Kind{keyspace.Sem}}
+	return reader.New(run, w.space, false), sems(several{w.Redis, nodes})
 }
 
 func TestAListingThatNoServerAnswersIsAnError(t *testing.T) {
 	for name, list := range listings {
 		for how, silent := range silence {
 			for _, n := range []int{1, 3} {
-				t.Run(fmt.Sprintf("%s, %s, %d", name, how, n), func(t *testing.T) {
-					inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-						w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
-						r, walk := w.servers(silent, make([]bool, n)...)
-						began := time.Now()
-						found, _, err := list(r, walk)
-						require.ErrorIs(t, err, berth.ErrUnavailable)
-						require.Zero(t, found)
-						limit := within
-						if n > 1 {
-							limit += attempt // all others together
-						}
-						require.LessOrEqual(t, time.Since(began), limit)
-					})
+				inWorldOf(t, fmt.Sprintf("%s, %s, %d", name, how, n), keyspace.Sem, func(t *testing.T, w *world) {
+					w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
+					r, walk := w.servers(silent, make([]bool, n)...)
+					began := time.Now()
+					found, _, err := list(r, walk)
+					require.ErrorIs(t, err, berth.ErrUnavailable)
+					require.Zero(t, found)
+					limit := within
+					if n > 1 {
+						limit += attempt // all others together
+					}
+					require.LessOrEqual(t, time.Since(began), limit)
 				})
 			}
 		}
@@ -344,17 +331,15 @@ func TestAListingThatNoServerAnswersIsAnError(t *testing.T) {
 func TestAListingOfServersOfWhichSomeAnswer(t *testing.T) {
 	for name, list := range listings {
 		for _, answers := range [][]bool{{false, true, false}, {false, false, false, true}, {true, false, false}} {
-			t.Run(fmt.Sprint(name, answers), func(t *testing.T) {
-				inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-					w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
-					r, walk := w.servers(silence["it stands still"], answers...)
-					began := time.Now()
-					found, problems, err := list(r, walk)
-					require.NoError(t, err)
-					require.Equal(t, 1, found)
-					require.Len(t, problems, len(answers)-1)
-					require.LessOrEqual(t, time.Since(began), within+attempt)
-				})
+			inWorldOf(t, fmt.Sprint(name, answers), keyspace.Sem, func(t *testing.T, w *world) {
+				w.Do("SET", w.space.State(keyspace.Sem, "x"), thin(true))
+				r, walk := w.servers(silence["it stands still"], answers...)
+				began := time.Now()
+				found, problems, err := list(r, walk)
+				require.NoError(t, err)
+				require.Equal(t, 1, found)
+				require.Len(t, problems, len(answers)-1)
+				require.LessOrEqual(t, time.Since(began), within+attempt)
 			})
 		}
 	}
@@ -363,34 +348,31 @@ func TestAListingOfServersOfWhichSomeAnswer(t *testing.T) {
 // A server that falls silent in the midst of a walk is an error where it is the only one.
 func TestAServerThatFallsSilentBetweenPages(t *testing.T) {
 	for _, others := range []int{0, 2} {
-		t.Run(fmt.Sprint(others, " others"), func(t *testing.T) {
-			inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-				for i := range 3 {
-					w.Do("SET", w.space.State(keyspace.Sem, fmt.Sprint("x", i)), thin(true))
-				}
-				p := w.Process()
-				nodes := map[string]rueidis.Client{"10.0.1.0:6379": p.Redis}
-				for i := range others {
-					nodes[fmt.Sprintf("10.0.%d.0:6379", 2*i)] = w.Redis // one before it, and one behind
-				}
-				walk := reader.Walk{Redis: several{w.Redis, nodes}, Kinds: []keyspace.Kind{keyspace.Sem}}
-				first, err := w.reader.NamesPage(context.Background(), walk, "", 1)
-				require.NoError(t, err)
-				require.NotEmpty(t, first.Next)
-				p.Stall()
-				var failed error
-				problems := 0
-				for cursor, more := first.Next, true; more; more = cursor != "" {
-					page, err := w.reader.NamesPage(context.Background(), walk, cursor, 1)
-					failed, cursor, problems = err, page.Next, problems+len(page.Problems)
-				}
-				if others > 0 {
-					require.NoError(t, failed)
-					require.Equal(t, 1, problems)
-				} else {
-					require.ErrorIs(t, failed, berth.ErrUnavailable)
-				}
-			})
+		inWorldOf(t, fmt.Sprint(others, " others"), keyspace.Sem, func(t *testing.T, w *world) {
+			for i := range 3 {
+				w.Do("SET", w.space.State(keyspace.Sem, fmt.Sprint("x", i)), thin(true))
+			}
+			p := w.Process()
+			nodes := map[string]rueidis.Client{"10.0.1.0:6379": p.Redis}
+			for i := range others {
+				nodes[fmt.Sprintf("10.0.%d.0:6379", 2*i)] = w.Redis // one before it, and one behind
+			}
+			walk := sems(several{w.Redis, nodes})
+			first := must(w.reader.NamesPage(ctx, walk, "", 1)).in(t)
+			require.NotEmpty(t, first.Next)
+			p.Stall()
+			var failed error
+			problems := 0
+			for cursor, more := first.Next, true; more; more = cursor != "" {
+				page, err := w.reader.NamesPage(ctx, walk, cursor, 1)
+				failed, cursor, problems = err, page.Next, problems+len(page.Problems)
+			}
+			if others > 0 {
+				require.NoError(t, failed)
+				require.Equal(t, 1, problems)
+			} else {
+				require.ErrorIs(t, failed, berth.ErrUnavailable)
+			}
 		})
 	}
 }
@@ -398,7 +380,7 @@ func TestAServerThatFallsSilentBetweenPages(t *testing.T) {
 func TestTheEndOfAListingSaysWhyNothingWasRead(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
 		r, walk := w.servers(silence["it stands still"], false)
-		ctx, cancel := context.WithTimeout(context.Background(), attempt+time.Second)
+		ctx, cancel := context.WithTimeout(ctx, attempt+time.Second)
 		defer cancel()
 		_, err := r.NamesPage(ctx, walk, "", 1)
 		require.ErrorIs(t, err, context.DeadlineExceeded)

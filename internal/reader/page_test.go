@@ -1,7 +1,6 @@
 package reader_test
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -60,8 +59,7 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 			leave(beats)
 			if n := len(order); n > 0 {
 				var at int
-				_, err := fmt.Sscanf(order[n-1], "w.%d", &at)
-				require.NoError(t, err)
+				must(fmt.Sscanf(order[n-1], "w.%d", &at)).in(t)
 				leave(at)
 				if beats%3 == 0 {
 					for k := range 40 {
@@ -70,19 +68,16 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 				}
 			}
 		})
-		for cursor := ""; ; {
-			page, err := w.reader.WaitersPage(context.Background(), w.kind, name, cursor, 100)
-			require.NoError(t, err)
+		pages(func(cursor string) string {
+			page := must(w.reader.WaitersPage(ctx, w.kind, name, cursor, 100)).in(t)
 			for _, f := range page.Found {
 				require.NoError(t, f.Err)
 				require.False(t, seen[f.Entry.ID], "%s is there twice", f.Entry.ID)
 				seen[f.Entry.ID] = true
 				order = append(order, f.Entry.ID)
 			}
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-		}
+			return page.Next
+		})
 		for n := range waits {
 			require.True(t, seen[id("w", n)] || gone[id("w", n)], "w.%d stays, and is missed", n)
 		}
@@ -96,19 +91,15 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 			}
 		})
 		all := map[string]bool{}
-		pages := 0
-		for cursor := ""; pages < 200; pages++ {
-			page, err := w.reader.HoldersPage(context.Background(), w.kind, name, cursor, 100)
-			require.NoError(t, err)
+		n := pages(func(cursor string) string {
+			page := must(w.reader.HoldersPage(ctx, w.kind, name, cursor, 100)).in(t)
 			for _, f := range page.Found {
 				all[f.Entry.ID] = true
 			}
-			if cursor = page.Next; cursor == "" {
-				break
-			}
-		}
+			return page.Next
+		})
 		require.Len(t, all, holds, "a hold is missed")
-		require.Less(t, pages, 100)
+		require.Less(t, n, 100)
 	})
 }
 
@@ -124,8 +115,7 @@ func TestAPageGoesOnWhereTheOneBeforeItsLastClaimStood(t *testing.T) {
 					w.Do("ZREM", w.Line, place(at))
 				}
 				for _, most := range []int{1, 2, 50} {
-					page, err := w.reader.WaitersPage(context.Background(), w.kind, name, "254 "+place(at), most)
-					require.NoError(t, err)
+					page := must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(at), most)).in(t)
 					var got []string
 					for _, f := range page.Found {
 						got = append(got, f.Entry.ID)
@@ -142,8 +132,7 @@ func TestAPageGoesOnWhereTheOneBeforeItsLastClaimStood(t *testing.T) {
 				}
 			}
 		}
-		page, err := w.reader.WaitersPage(context.Background(), w.kind, name, "254 "+place(99), 10)
-		require.NoError(t, err)
+		page := must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(99), 10)).in(t)
 		require.Equal(t, 100, page.Found[0].Entry.Ahead)
 	})
 }
@@ -151,11 +140,11 @@ func TestAPageGoesOnWhereTheOneBeforeItsLastClaimStood(t *testing.T) {
 func TestACursorThatIsNoneIsRefused(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
 		for _, cursor := range []string{"x", "1", "-1 a", "99999999999999999999 a", " a"} {
-			_, err := w.reader.WaitersPage(context.Background(), w.kind, name, cursor, 1)
+			_, err := w.reader.WaitersPage(ctx, w.kind, name, cursor, 1)
 			require.ErrorIs(t, err, berth.ErrInvalidConfig, cursor)
 			require.ErrorContains(t, err, "cursor")
 		}
-		_, err := w.reader.HoldersPage(context.Background(), w.kind, name, "1 a", 1)
+		_, err := w.reader.HoldersPage(ctx, w.kind, name, "1 a", 1)
 		require.NoError(t, err, "a name that is not there any more")
 	})
 }
@@ -176,8 +165,7 @@ func TestRowsOfManyNamesAreReadTogether(t *testing.T) {
 		w.Do("SET", w.space.State(keyspace.Lock, "mine"), "mine")
 		trips := 1
 		w.reader.Between(func() { trips++ })
-		rows, err := w.reader.Rows(context.Background(), w.Redis, 9, refs("sem gpu", "lock thin", "lock mine", "pool none")...)
-		require.NoError(t, err)
+		rows := must(w.reader.Rows(ctx, w.Redis, 9, refs("sem gpu", "lock thin", "lock mine", "pool none")...)).in(t)
 		require.Equal(t, 3, trips)
 		require.Equal(t, []int{1, 0, 0, 0}, []int{rows[0].Held, rows[1].Held, rows[2].Held, rows[3].Held})
 		require.Equal(t, []int{2, 1, 0, 0}, []int{rows[0].Capacity, rows[1].Capacity, rows[2].Capacity, rows[3].Capacity})

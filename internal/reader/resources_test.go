@@ -1,7 +1,6 @@
 package reader_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -11,14 +10,14 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // resource is one that is read alone.
 func (w *world) resource(key string) reader.Resource {
 	w.T.Helper()
-	found, err := w.reader.Resources(context.Background(), name, key)
-	require.NoError(w.T, err)
+	found := must(w.reader.Resources(ctx, name, key)).in(w.T)
 	require.Len(w.T, found, 1)
 	return found[0]
 }
@@ -31,16 +30,14 @@ func TestAResourceThatMovesIsReadAgain(t *testing.T) {
 		"settings":          func(w *world) { w.operates("set", "a", "25 . .", "of a") },
 		"something foreign": func(w *world) { w.Do("HSET", w.Hashes[0], "ia", "?") },
 	} {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-				w.pooled()
-				w.reader.Between(func() {
-					w.reader.Between(nil)
-					move(w)
-				})
-				got := w.resource("a")
-				require.Equal(t, w.resource("a"), got)
+		inWorldOf(t, what, keyspace.Pool, func(t *testing.T, w *world) {
+			w.pooled()
+			w.reader.Between(func() {
+				w.reader.Between(nil)
+				move(w)
 			})
+			got := w.resource("a")
+			require.Equal(t, w.resource("a"), got)
 		})
 	}
 }
@@ -74,8 +71,7 @@ func TestOfSharedResourcesNoTripReadsMoreThanAThousandEntries(t *testing.T) {
 		}
 		trips := 0
 		w.reader.Between(func() { trips++ })
-		found, err := w.reader.Resources(context.Background(), name, keys...)
-		require.NoError(t, err)
+		found := must(w.reader.Resources(ctx, name, keys...)).in(t)
 		require.Equal(t, 2, trips)
 		held := 0
 		for i, r := range found {
@@ -88,7 +84,6 @@ func TestOfSharedResourcesNoTripReadsMoreThanAThousandEntries(t *testing.T) {
 
 func TestOfABindingWhoseResourceHasGoneNothingIsTold(t *testing.T) {
 	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.pooled()
 		require.Equal(t, "bound", w.write("bind", "n", "a", "1000"))
 		require.Equal(t, "bound", w.write("bind", "m", "b", "0"))
@@ -102,29 +97,24 @@ func TestOfABindingWhoseResourceHasGoneNothingIsTold(t *testing.T) {
 		w.reader.Between(func() { w.removes("a") })
 		require.Equal(t, []reader.Binding{{"m", "b", berth.Forever}}, read())
 		w.reader.Between(nil)
-		one, err := w.reader.Binding(ctx, name, "n")
-		require.NoError(t, err)
+		one := must(w.reader.Binding(ctx, name, "n")).in(t)
 		require.Equal(t, reader.Binding{Name: "n"}, one)
 	})
 }
 
 func TestANewerOrAForeignPoolIsRefusedByEveryReading(t *testing.T) {
 	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		refused := func(want error) {
 			t.Helper()
-			_, err := w.reader.Resources(ctx, name, "a")
-			require.ErrorIs(t, err, want)
-			_, _, err = w.reader.ResourcesPage(ctx, name, "0")
-			require.ErrorIs(t, err, want)
-			_, _, err = w.reader.BindingsPage(ctx, name, "0")
-			require.ErrorIs(t, err, want)
-			_, err = w.reader.Binding(ctx, name, "n")
-			require.ErrorIs(t, err, want)
-			_, err = w.reader.HoldersOf(ctx, name, []string{"a"})
-			require.ErrorIs(t, err, want)
-			_, err = w.reader.Settings(ctx, name)
-			require.ErrorIs(t, err, want)
+			_, _, resources := w.reader.ResourcesPage(ctx, name, "0")
+			_, _, bindings := w.reader.BindingsPage(ctx, name, "0")
+			for _, err := range []error{
+				resources, bindings, testkit.Second(w.reader.Resources(ctx, name, "a")),
+				testkit.Second(w.reader.Binding(ctx, name, "n")),
+				testkit.Second(w.reader.HoldersOf(ctx, name, []string{"a"})), testkit.Second(w.reader.Settings(ctx, name)),
+			} {
+				require.ErrorIs(t, err, want)
+			}
 		}
 		w.pooled()
 		w.Do("HSET", w.State, "v", "9 words")

@@ -1,7 +1,6 @@
 package reader_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -22,60 +21,46 @@ type move struct {
 
 func mine(r *state.Record) { r.Owner = "me" }
 
+// permits has claims ask for a permit each.
+func permits(capacity int, claims ...string) func(w *world) {
+	return func(w *world) {
+		for _, claim := range claims {
+			w.semaphore(claim, capacity)
+		}
+	}
+}
+
+// entries has claims of one owner ask for the lock.
+func entries(claims ...string) func(w *world) {
+	return func(w *world) {
+		for _, claim := range claims {
+			w.ask(claim, []string{"work queued 0 me"}, mine)
+		}
+	}
+}
+
 var moves = map[string]move{
-	"a grant": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.semaphore("b.1", 2) },
-	},
-	"a release": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2); w.semaphore("b.1", 2) }, func(w *world) { w.release("a.1") },
-	},
-	"one for another": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.release("a.1"); w.semaphore("b.1", 2) },
-	},
-	"a place": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 1); w.semaphore("b.1", 1) }, func(w *world) { w.semaphore("c.1", 1) },
-	},
-	"a cancel": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 1); w.semaphore("b.1", 1); w.semaphore("c.1", 1) },
-		func(w *world) { w.release("b.1") },
-	},
-	"a resize": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.operates("resize", "3", "0", "0") },
-	},
-	"a re-entry": {
-		keyspace.Lock, func(w *world) {
-			w.ask("a.1", []string{"work queued 0 me"}, mine)
-			w.ask("b.1", []string{"work queued 0 me"}, mine)
-		},
-		func(w *world) { w.ask("c.1", []string{"work queued 0 me"}, mine) },
-	},
-	"an inner release": {
-		keyspace.Lock, func(w *world) {
-			w.ask("a.1", []string{"work queued 0 me"}, mine)
-			w.ask("b.1", []string{"work queued 0 me"}, mine)
-		},
-		func(w *world) { w.release("b.1"); w.ask("d.1", []string{"work queued 0 me"}, mine) },
-	},
-	"a swap": {
-		keyspace.Pool, func(w *world) { w.pooled(); w.ask("a.1", []string{"", ""}) },
-		func(w *world) {
-			fence := w.row().Fence
-			w.write("swap", "node-a.1", "a.1", number(fence), "0", "", "0")
-		},
-	},
-	"a rest": {
-		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.operates("rest", "a", "1000", "") },
-	},
-	"a removal": {
-		keyspace.Pool, func(w *world) { w.pooled() }, func(w *world) { w.removes("a") },
-	},
+	"a grant":         {keyspace.Sem, permits(2, "a.1"), permits(2, "b.1")},
+	"a release":       {keyspace.Sem, permits(2, "a.1", "b.1"), func(w *world) { w.release("a.1") }},
+	"one for another": {keyspace.Sem, permits(2, "a.1"), func(w *world) { w.release("a.1"); w.semaphore("b.1", 2) }},
+	"a place":         {keyspace.Sem, permits(1, "a.1", "b.1"), permits(1, "c.1")},
+	"a cancel":        {keyspace.Sem, permits(1, "a.1", "b.1", "c.1"), func(w *world) { w.release("b.1") }},
+	"a resize":        {keyspace.Sem, permits(2, "a.1"), func(w *world) { w.operates("resize", "3", "0", "0") }},
+	"a re-entry":      {keyspace.Lock, entries("a.1", "b.1"), entries("c.1")},
+	"an inner release": {keyspace.Lock, entries("a.1", "b.1"), func(w *world) {
+		w.release("b.1")
+		w.ask("d.1", []string{"work queued 0 me"}, mine)
+	}},
+	"a swap": {keyspace.Pool, func(w *world) { w.pooled(); w.ask("a.1", []string{"", ""}) }, func(w *world) {
+		w.write("swap", "node-a.1", "a.1", number(w.row().Fence), "0", "", "0")
+	}},
+	"a rest":    {keyspace.Pool, (*world).pooled, func(w *world) { w.operates("rest", "a", "1000", "") }},
+	"a removal": {keyspace.Pool, (*world).pooled, func(w *world) { w.removes("a") }},
 	"the end of a rest": {
 		keyspace.Pool, func(w *world) { w.pooled(); w.operates("rest", "a", "1", ""); w.Advance(2 * ms) },
 		func(w *world) { w.write("sweep", "n", "0") },
 	},
-	"a flush": {
-		keyspace.Sem, func(w *world) { w.semaphore("a.1", 2) }, func(w *world) { w.Do("DEL", w.State, w.Line) },
-	},
+	"a flush": {keyspace.Sem, permits(2, "a.1"), func(w *world) { w.Do("DEL", w.State, w.Line) }},
 	"a slim name": {
 		keyspace.Lock, func(w *world) { w.ask("a.1", []string{""}); w.ask("b.1", []string{""}) },
 		func(w *world) { w.Do("DEL", w.State, w.Line); w.Do("SET", w.State, "1795470968951844") },
@@ -85,31 +70,25 @@ var moves = map[string]move{
 func TestARowIsOfOneMomentOrSaysThatTheNameMoves(t *testing.T) {
 	for what, m := range moves {
 		for trip := 1; trip <= 2; trip++ {
-			t.Run(what, func(t *testing.T) {
-				inWorld(t, m.kind, func(t *testing.T, w *world) {
-					m.before(w)
-					trips := 0
-					w.reader.Between(func() {
-						if trips++; trips == trip {
-							w.reader.Between(nil)
-							m.moves(w)
-						}
-					})
-					got := w.row()
-					w.reader.Between(nil)
-					require.GreaterOrEqual(t, trips, trip)
-					require.False(t, got.Moving, "it was read again")
-					require.Equal(t, whole(w.row()), whole(got))
+			inWorldOf(t, what, m.kind, func(t *testing.T, w *world) {
+				m.before(w)
+				trips := 0
+				w.reader.Between(func() {
+					if trips++; trips == trip {
+						w.reader.Between(nil)
+						m.moves(w)
+					}
 				})
+				got := w.row()
+				w.reader.Between(nil)
+				require.GreaterOrEqual(t, trips, trip)
+				require.False(t, got.Moving, "it was read again")
+				want := w.row()
+				want.At = got.At
+				require.Equal(t, want, got)
 			})
 		}
 	}
-}
-
-// whole is what is compared of a row.
-func whole(n reader.Name) reader.Name {
-	n.At = time.Time{}
-	return n
 }
 
 func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
@@ -122,11 +101,9 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 			w.semaphore(id("a", n), 2)
 		})
 		require.True(t, w.row().Moving)
-		page, err := w.reader.HoldersPage(context.Background(), w.kind, name, "", 10)
-		require.NoError(t, err)
+		page := must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).in(t)
 		require.True(t, page.Moving)
-		rows, err := w.reader.Rows(context.Background(), nil, 10, reader.Ref{Kind: w.kind, Name: name})
-		require.NoError(t, err)
+		rows := must(w.reader.Rows(ctx, nil, 10, reader.Ref{Kind: w.kind, Name: name})).in(t)
 		require.True(t, rows[0].Moving)
 	})
 }
@@ -134,8 +111,7 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 func TestHeartbeatsMoveNobody(t *testing.T) {
 	for kind, before := range map[keyspace.Kind]func(w *world){
 		keyspace.Lock: func(w *world) {
-			w.ask("a.1", []string{"work queued 0 me"}, mine)
-			w.ask("b.1", []string{"work queued 0 me"}, mine)
+			entries("a.1", "b.1")(w)
 			w.ask("c.1", []string{""})
 		},
 		keyspace.Pool: func(w *world) {
@@ -143,16 +119,14 @@ func TestHeartbeatsMoveNobody(t *testing.T) {
 			w.ask("a.1", []string{"", ""}, lasts(time.Second, time.Second))
 		},
 	} {
-		t.Run(string(kind), func(t *testing.T) {
-			inWorld(t, kind, func(t *testing.T, w *world) {
-				before(w)
-				w.reader.Between(func() {
-					w.Advance(ms)
-					w.write("renew", "node-a.1", "a.1", "beat")
-					w.write("renew", "node-c.1", "c.1", "beat")
-				})
-				require.False(t, w.row().Moving)
+		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
+			before(w)
+			w.reader.Between(func() {
+				w.Advance(ms)
+				w.write("renew", "node-a.1", "a.1", "beat")
+				w.write("renew", "node-c.1", "c.1", "beat")
 			})
+			require.False(t, w.row().Moving)
 		})
 	}
 }
@@ -167,8 +141,7 @@ func TestAHoldThatIsConfirmedMeanwhileHasItsLongerLease(t *testing.T) {
 				w.write("renew", "node-a.1", "a.1", "beat")
 			}
 		})
-		page, err := w.reader.HoldersPage(context.Background(), w.kind, name, "", 10)
-		require.NoError(t, err)
+		page := must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).in(t)
 		require.False(t, page.Moving)
 		require.Equal(t, time.Hour, page.Found[0].Entry.Left)
 	})
@@ -200,15 +173,13 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 			w.Advance(500 * ms)
 			w.write("sweep", "n", "0")
 		})
-		page, err := w.reader.WaitersPage(context.Background(), w.kind, name, "", 100)
-		require.NoError(t, err)
+		page := must(w.reader.WaitersPage(ctx, w.kind, name, "", 100)).in(t)
 		require.True(t, page.Moving)
 		require.Len(t, page.Found, many)
 		for _, f := range page.Found {
 			require.NoError(t, f.Err, f.Entry.ID)
 		}
-		found, err := w.reader.Snapshots(context.Background(), nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})
-		require.NoError(t, err)
+		found := must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})).in(t)
 		require.Empty(t, found[0].Damaged)
 		for _, wait := range found[0].Apart {
 			require.Equal(t, 254, wait.Lane, wait.ID)

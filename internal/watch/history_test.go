@@ -53,24 +53,19 @@ func TestWhatALookReturnedIsNotWrittenToAgain(t *testing.T) {
 	require.Equal(t, kept, fmt.Sprint(first))
 }
 
+// Of a name with more holds than a look has, one that is not there may be among the others.
 func TestAHoldIsSeenFromItsGrantToItsEnd(t *testing.T) {
 	var s seen
 	s.add(lookAt(time.Second, 1, "a"))
 	s.add(lookAt(2*time.Second, 2, "a", "b"))
+	l := lookAt(2500*time.Millisecond, 2, "b")
+	l.HoldsLeft = 1
+	require.False(t, s.add(l).Spans[0].Ended, "it was not read")
 	n := s.add(lookAt(3*time.Second, 1, "b"))
 	require.Equal(t, []Span{
 		{Claim: "a", Label: "of a", From: noon, To: noon.Add(2 * time.Second), Ended: true},
 		{Claim: "b", Label: "of b", From: noon, To: noon.Add(3 * time.Second)},
 	}, n.Spans)
-}
-
-// Of a name with more holds than a look has, one that is not there may be among the others.
-func TestAHoldThatWasNotReadHasNotEnded(t *testing.T) {
-	var s seen
-	s.add(lookAt(time.Second, 2, "a", "b"))
-	l := lookAt(2*time.Second, 2, "b")
-	l.HoldsLeft = 1
-	require.False(t, s.add(l).Spans[0].Ended)
 }
 
 // A semaphore of many short holds has always some that were not read, so that none is known to have ended.

@@ -20,6 +20,20 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
+// must has a call succeed, and in says in which test; it is what the call returned.
+func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
+
+type returned[V any] struct {
+	v   V
+	err error
+}
+
+func (r returned[V]) in(t testing.TB) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
+
 // pages are so many, with one claim each.
 func pages(n int, fails *error) func(context.Context, string, int) (inspect.Page[inspect.Claim], error) {
 	return func(_ context.Context, cursor string, most int) (page inspect.Page[inspect.Claim], err error) {
@@ -40,15 +54,13 @@ func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.
 	var fails error
 	k := walk{page: pages(3*claimsPages-1, &fails)}
 	for n := 1; n <= 2; n++ {
-		c, err := k.next(t.Context())
-		require.NoError(t, err)
+		c := must(k.next(t.Context())).in(t)
 		require.True(t, c.Partial)
 		require.Len(t, c.Items, n*claimsPages)
 		require.Equal(t, noon, c.At, "as old as the first page")
 	}
 	for range 3 { // and while the next walk is under way
-		c, err := k.next(t.Context())
-		require.NoError(t, err)
+		c := must(k.next(t.Context())).in(t)
 		require.False(t, c.Partial)
 		require.Len(t, c.Items, 3*claimsPages-1)
 	}
@@ -57,17 +69,13 @@ func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.
 func TestAWalkThatFailsBeginsAnew(t *testing.T) {
 	var fails error
 	k := walk{page: pages(2*claimsPages, &fails)}
-	_, err := k.next(t.Context())
-	require.NoError(t, err)
+	must(k.next(t.Context())).in(t)
 	fails = errors.New("it is away")
-	_, err = k.next(t.Context())
-	require.ErrorIs(t, err, fails)
+	require.ErrorIs(t, testkit.Second(k.next(t.Context())), fails)
 	fails = nil
-	c, err := k.next(t.Context())
-	require.NoError(t, err)
+	c := must(k.next(t.Context())).in(t)
 	require.True(t, c.Partial, "what the cursor meant may be gone")
-	c, err = k.next(t.Context())
-	require.NoError(t, err)
+	c = must(k.next(t.Context())).in(t)
 	require.Len(t, c.Items, 2*claimsPages)
 	require.False(t, c.Partial)
 }
@@ -95,11 +103,9 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
 		ctx := context.Background()
 		p := base.Process()
-		n, err := node.New(p.Redis, node.Config{Lease: time.Minute})
-		require.NoError(t, err)
+		n := must(node.New(p.Redis, node.Config{Lease: time.Minute})).in(t)
 		defer func() { require.NoError(t, n.Close(ctx)) }()
-		l, err := qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)
-		require.NoError(t, err)
+		l := must(qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)).in(t)
 
 		var times atomic.Int64
 		reads := base.Process()
@@ -109,8 +115,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 			}
 			return link.Pass
 		})
-		look, err := inspect.New(reads.Redis, inspect.Config{})
-		require.NoError(t, err)
+		look := must(inspect.New(reads.Redis, inspect.Config{})).in(t)
 		w := New(look, nil)
 		defer w.Close()
 
@@ -131,8 +136,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		require.Zero(t, last.Seq, "what was read before does not tell of its claim")
 		require.True(t, last.At.IsZero())
 		<-news
-		last, err = late.First(ctx)
-		require.NoError(t, err)
+		last = must(late.First(ctx)).in(t)
 		require.Contains(t, last.Value.Asked, "n.late")
 		late.Close()
 		for _, f := range feeds[1:] {
@@ -145,21 +149,12 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		last, _ = feeds[0].Last()
 		require.Empty(t, last.Value.Asked)
 		feeds[0].Close()
-	})
-}
 
-func TestANameThatCannotBeReadIsShownAsThat(t *testing.T) {
-	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
-		base.Do("HSET", "berth:lock:{nightly}:state", "v", "9 words of a release to come")
-		look, err := inspect.New(base.Redis, inspect.Config{})
-		require.NoError(t, err)
-		w := New(look, nil)
-		defer w.Close()
-		f := w.Name(keyspace.Lock, "nightly", "n.1")
-		defer f.Close()
-		last, err := f.First(context.Background())
-		require.NoError(t, err)
-		require.NoError(t, last.Err)
+		base.Do("HSET", "berth:lock:{newer}:state", "v", "9 words of a release to come")
+		newer := w.Name(keyspace.Lock, "newer", "n.1")
+		defer newer.Close()
+		last = must(newer.First(ctx)).in(t)
+		require.NoError(t, last.Err, "what cannot be read is shown as that")
 		require.Error(t, last.Value.Err)
 		require.Equal(t, inspect.Incompatible, last.Value.Asked["n.1"].Reasons[0].Code)
 	})

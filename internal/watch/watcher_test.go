@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/guard"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -68,17 +69,6 @@ func inBubble(t *testing.T, test func(t *testing.T, w *Watcher)) {
 func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
-}
-
-func TestHoweverManyLookTheServerIsReadOnce(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		var s source
-		for range 50 {
-			defer look(w, "a", sort{every: time.Second}, s.begin).Close()
-		}
-		advance(9500 * time.Millisecond)
-		require.Equal(t, 10, s.count(), "once a second, the first at once")
-	})
 }
 
 func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *testing.T) {
@@ -153,8 +143,7 @@ func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
 		f := look(w, "a", sort{every: time.Second}, s.begin)
-		first, err := f.First(t.Context())
-		require.NoError(t, err)
+		first := must(f.First(t.Context())).in(t)
 		require.Equal(t, 1, first.Value)
 		f.Close()
 		advance(unlooked - time.Second)
@@ -197,8 +186,7 @@ func TestThereAreOnlySoManyTopics(t *testing.T) {
 		first := func(key string, of sort, begin func() (func(context.Context) (int, error), error)) error {
 			f := look(w, key, of, begin)
 			t.Cleanup(f.Close)
-			last, err := f.First(t.Context())
-			require.NoError(t, err)
+			last := must(f.First(t.Context())).in(t)
 			return last.Err
 		}
 		never := func() (func(context.Context) (int, error), error) {
@@ -230,8 +218,7 @@ func TestATopicAtWhichNobodyLooksGivesWay(t *testing.T) {
 		require.Nil(t, w.topics["0"], "the one that was left longest ago")
 		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, s[0].begin)
 		defer f.Close()
-		last, err := f.First(t.Context())
-		require.NoError(t, err)
+		last := must(f.First(t.Context())).in(t)
 		require.NoError(t, last.Err)
 	})
 }
@@ -272,34 +259,22 @@ func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
 	})
 }
 
-func TestCloseEndsWhatIsReadAndWhoWaits(t *testing.T) {
+func TestWhoWaitsIsEndedByItsContextAndByClose(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: time.Hour}
 		f := look(w, "a", sort{every: time.Second}, s.begin)
-		advance(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		require.ErrorIs(t, testkit.Second(f.First(ctx)), context.DeadlineExceeded)
 		w.Close()
-		last, err := f.First(t.Context())
-		require.NoError(t, err)
+		last := must(f.First(t.Context())).in(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
 		late := look(w, "b", sort{every: time.Second}, s.begin)
-		last, err = late.First(t.Context())
-		require.NoError(t, err)
+		last = must(late.First(t.Context())).in(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
 		f.Close()
 		late.Close()
 		w.Close()
-	})
-}
-
-func TestFirstEndsWithItsContext(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		s := source{takes: time.Hour}
-		f := look(w, "a", sort{every: time.Second}, s.begin)
-		defer f.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err := f.First(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
 	})
 }
 
@@ -308,8 +283,7 @@ func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 		no := errors.New("there is none of this kind")
 		f := look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { return nil, no })
 		defer f.Close()
-		last, err := f.First(t.Context())
-		require.NoError(t, err)
+		last := must(f.First(t.Context())).in(t)
 		require.ErrorIs(t, last.Err, no)
 		require.Empty(t, w.topics)
 	})

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"encoding/xml"
 	"net/http"
 	"net/url"
@@ -42,6 +41,14 @@ func (s *site) ask(address string) *deed {
 	return d
 }
 
+// ready is the form of an action with a reason.
+func (s *site) ready(address string) *deed {
+	s.w.T.Helper()
+	d := s.ask(address)
+	d.values.Set("reason", "x")
+	return d
+}
+
 // read takes the form of a page.
 func (d *deed) read(page string) {
 	d.s.w.T.Helper()
@@ -69,8 +76,7 @@ func attr(e xml.StartElement, name string) string {
 // post sends the form, as a browser does; what are changes of the request.
 func (d *deed) post(what ...func(*http.Request)) answer {
 	d.s.w.T.Helper()
-	r, err := http.NewRequest(http.MethodPost, d.s.base+"/"+d.address, strings.NewReader(d.values.Encode()))
-	require.NoError(d.s.w.T, err)
+	r := must(http.NewRequest(http.MethodPost, d.s.base+"/"+d.address, strings.NewReader(d.values.Encode()))).in(d.s.w.T)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", "http://console.test")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -186,21 +192,18 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 		s, p := w.acting(told), w.process("worker")
 		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
 		const key = "\xff\n<i>\"&"
-		_, err := pool.Add(context.Background(), []string{key}, nil)
-		require.NoError(t, err)
-		held, err := pool.Allocate(context.Background(), nil)
-		require.NoError(t, err)
+		must(pool.Add(ctx, []string{key}, nil)).in(t)
+		held := must(pool.Allocate(ctx, nil)).in(t)
 
 		page := s.see("name?kind=pool&name=proxies")
 		requireHarmless(t, page)
 		s.ask(linksOf(t, page, "act?kind=pool&name=proxies&resource=")[0]).do("for", "forever")
-		require.NoError(t, held.Release(context.Background()))
+		require.NoError(t, held.Release(ctx))
 		w.Advance(2 * time.Second)
 		page = s.see("name?kind=pool&name=proxies")
 		require.Contains(t, page, "because &lt;b&gt;")
 		s.ask(linksOf(t, page, "act?for=0&kind=pool&name=proxies&resource=")[0]).do()
-		_, err = pool.TryAllocate(context.Background(), nil)
-		require.NoError(t, err)
+		must(pool.TryAllocate(ctx, nil)).in(t)
 	})
 }
 
@@ -214,13 +217,12 @@ func TestADrainGoesOnBehindThePage(t *testing.T) {
 		w.Advance(10 * time.Second)
 		require.Contains(t, s.see("actions"), "goes on", "a hold is left")
 		s.ask("act?verb=undrain&label=worker/*").do()
-		require.NoError(t, s.page.Close(context.Background()), "it waits for no drain")
+		require.NoError(t, s.page.Close(ctx), "it waits for no drain")
 	})
 }
 
 func TestItIsReadOnly(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(w *world, s *site) {
 		w.process("worker").permit("anna", "gpu", 1)
 		require.Empty(t, linksOf(t, s.see("name?kind=sem&name=gpu"), "act?"))
 		for _, verb := range []string{"release", "pause", "unpause", "resize", "rest", "drain", "undrain"} {
@@ -259,8 +261,7 @@ func TestWhatIsRefused(t *testing.T) {
 			"about something else":  func(r *http.Request) { r.URL.RawQuery = "verb=pause&kind=sem&name=other" },
 			"without what it is of": func(r *http.Request) { r.URL.RawQuery = "" },
 		} {
-			d := s.ask(address)
-			d.values.Set("reason", "x")
+			d := s.ready(address)
 			a := d.post(change)
 			require.Equal(t, http.StatusForbidden, a.code, what)
 			require.Contains(t, a.body, "refused: ", what)
@@ -299,8 +300,7 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 			{"act?verb=resize&kind=sem&name=gpu", "capacity", "0", "below 1"},
 			{"act?verb=drain&node=x", "within", "-5m", "below 0"},
 		} {
-			d := s.ask(wrong.address)
-			d.values.Set("reason", "x")
+			d := s.ready(wrong.address)
 			d.values.Set(wrong.field, wrong.value)
 			a := d.post()
 			require.Equal(t, http.StatusBadRequest, a.code, wrong)
@@ -311,8 +311,7 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 		require.NotEmpty(t, linksOf(t, s.see("search?by=label&q=w*"), "act?"))
 		require.Empty(t, linksOf(t, s.see("search?by=label&q=*"), "act?"), "a label of all is not drained from a page")
 
-		d := s.ask("act?verb=pause&kind=sem&name=gpu")
-		d.values.Set("reason", "x")
+		d := s.ready("act?verb=pause&kind=sem&name=gpu")
 		d.values.Set("for", "2h")
 		a := d.post()
 		require.Equal(t, http.StatusOK, a.code)
@@ -324,27 +323,13 @@ func TestWhatIsMissingIsAskedFor(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeDoneIsSaid(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.acting(w.Process())
-		d := s.ask("act?verb=release&kind=sem&name=gpu&claim=none.such")
-		d.values.Set("reason", "x")
-		a := d.post()
-		require.Equal(t, http.StatusConflict, a.code)
-		require.Contains(t, a.body, "It was not done.")
-		require.Contains(t, s.see("actions"), ">failed<")
-	})
-}
-
 func TestAServerThatDoesNotAnswerAnAction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		way := w.Process()
 		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Second, AllowActions: true})
 		var asked []*deed
 		for _, of := range []string{"verb=pause&kind=sem&name=gpu", "verb=release&kind=sem&name=gpu&claim=x", "verb=undrain&node=x"} {
-			d := s.ask("act?" + of)
-			d.values.Set("reason", "x")
-			asked = append(asked, d)
+			asked = append(asked, s.ready("act?"+of))
 		}
 		way.Cut()
 		for _, d := range asked {
@@ -353,16 +338,8 @@ func TestAServerThatDoesNotAnswerAnAction(t *testing.T) {
 			require.Contains(t, a.body, "the server is unavailable", d.address)
 		}
 		way.Mend()
-		require.Equal(t, http.StatusSeeOther, s.again(asked[0]).code)
+		require.Equal(t, http.StatusSeeOther, s.ready(asked[0].address).post().code)
 	})
-}
-
-// again sends what a form asked for once more, by a form of its own.
-func (s *site) again(d *deed) answer {
-	s.w.T.Helper()
-	again := s.ask(d.address)
-	again.values.Set("reason", "x")
-	return again.post()
 }
 
 // gate holds what an action tells until it is opened.
@@ -380,13 +357,11 @@ func TestCloseWaitsForAnAction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		g := gate{make(chan struct{})}
 		s := w.serve("", console.Config{AllowActions: true, Observer: g.observer()})
-		d, late := s.ask("act?verb=pause&kind=sem&name=gpu"), s.ask("act?verb=pause&kind=sem&name=gpu")
-		d.values.Set("reason", "x")
-		late.values.Set("reason", "x")
+		d, late := s.ready("act?verb=pause&kind=sem&name=gpu"), s.ready("act?verb=pause&kind=sem&name=gpu")
 		acted, closed := make(chan answer, 1), make(chan error, 1)
 		go func() { acted <- d.post() }()
 		synctest.Wait()
-		go func() { closed <- s.page.Close(context.Background()) }()
+		go func() { closed <- s.page.Close(ctx) }()
 		synctest.Wait()
 		require.Empty(t, closed, "it waits")
 		require.Equal(t, http.StatusServiceUnavailable, late.post().code)
@@ -401,8 +376,7 @@ func TestAFormIsDoneOnce(t *testing.T) {
 		told, g := w.Process(), gate{make(chan struct{})}
 		s := w.serve("", console.Config{AllowActions: true, Observer: observe.Multi(told.Observer(nil), g.observer())})
 		held := w.process("worker").permit("anna", "gpu", 1)
-		d := s.ask("act?verb=release&kind=sem&name=gpu&claim=" + held.ID())
-		d.values.Set("reason", "x")
+		d := s.ready("act?verb=release&kind=sem&name=gpu&claim=" + held.ID())
 		answers := make(chan answer, 2)
 		for range 2 {
 			go func() { answers <- d.post() }()
@@ -417,8 +391,7 @@ func TestAFormIsDoneOnce(t *testing.T) {
 		require.Len(t, told.Told(observe.Acted), 1)
 
 		// What has failed is told as often, and done again by a form of its own.
-		d = s.ask("act?verb=release&kind=sem&name=gpu&claim=none.such")
-		d.values.Set("reason", "x")
+		d = s.ready("act?verb=release&kind=sem&name=gpu&claim=none.such")
 		var again deed
 		for range 2 {
 			a := d.post()
@@ -430,6 +403,7 @@ func TestAFormIsDoneOnce(t *testing.T) {
 		require.Len(t, told.Told(observe.Acted), 2)
 		require.Equal(t, http.StatusConflict, again.post().code)
 		require.Len(t, told.Told(observe.Acted), 3)
+		require.Contains(t, s.see("actions"), ">failed<")
 	})
 }
 
@@ -446,9 +420,7 @@ func TestTheEleventhDrainIsRefused(t *testing.T) {
 		s.ask("act?verb=drain&node=" + p.ID()).do()
 		w.Advance(10 * time.Second)
 		require.Equal(t, 10, strings.Count(s.see("actions"), ">goes on<"))
-		d := s.ask("act?verb=drain&label=worke*")
-		d.values.Set("reason", "x")
-		a := d.post()
+		a := s.ready("act?verb=drain&label=worke*").post()
 		require.Equal(t, http.StatusConflict, a.code)
 		require.Contains(t, a.body, "10 drains go on from here already")
 	})

@@ -16,8 +16,7 @@ import (
 )
 
 func TestAHandOffAppears(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(w *world, s *site) {
 		first, second := w.process("first"), w.process("second")
 		held := first.permit("anna", "gpu", 1)
 		waits := second.awaitPermit("bert", "gpu", 1)
@@ -31,25 +30,17 @@ func TestAHandOffAppears(t *testing.T) {
 		require.Contains(t, html, "anna")
 		require.NotContains(t, html, "bert")
 
-		require.NoError(t, held.Release(context.Background()))
+		require.NoError(t, held.Release(ctx))
 		waits.Granted(w.Now())
 		w.Advance(time.Second)
 		html, _ = live.region("holders")
 		require.Contains(t, html, "bert")
 		require.NotContains(t, html, "anna")
-		html, _ = live.region("line")
+		html, times := live.region("line")
 		require.Contains(t, html, "Nobody waits.")
-	})
-}
-
-func TestWhatHasNotChangedIsNotSentAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
-		w.process("first").permit("anna", "gpu", 2)
-		live := s.open("page=name&kind=sem&name=gpu")
 		w.Advance(10 * time.Second)
-		_, times := live.region("line")
-		require.Equal(t, 1, times)
+		_, later := live.region("line")
+		require.Equal(t, times, later, "what has not changed is not sent again")
 		require.GreaterOrEqual(t, live.beats, 10)
 	})
 }
@@ -117,17 +108,16 @@ func TestCloseEndsAPageOfNames(t *testing.T) {
 		asked := make(chan answer)
 		go func() { asked <- s.get("names") }()
 		synctest.Wait()
-		require.NoError(t, s.page.Close(context.Background()))
+		require.NoError(t, s.page.Close(ctx))
 		require.Equal(t, http.StatusServiceUnavailable, (<-asked).code)
 	})
 }
 
 func TestCloseEndsTheStreams(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(w *world, s *site) {
 		live := s.open("page=overview")
 		w.Advance(time.Second)
-		require.NoError(t, s.page.Close(context.Background()))
+		require.NoError(t, s.page.Close(ctx))
 		<-live.ended
 		require.Equal(t, http.StatusServiceUnavailable, s.get("").code)
 		require.Equal(t, http.StatusServiceUnavailable, s.get("healthz").code)
@@ -174,11 +164,9 @@ func TestHoweverManyBrowsersLookTheServerIsReadOnce(t *testing.T) {
 func TestWhoDoesNotReadIsDropped(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := w.serve("", console.Config{MaxStreams: 1})
-		slow, err := s.pipes.dial(context.Background(), "", "")
-		require.NoError(t, err)
+		slow := must(s.pipes.dial(ctx, "", "")).in(t)
 		defer func() { _ = slow.Close() }()
-		_, err = slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))
-		require.NoError(t, err)
+		must(slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))).in(t)
 		w.Advance(time.Second)
 		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview").code)
 		w.Advance(20 * time.Second)

@@ -27,6 +27,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var ctx = context.Background()
+
+// must has a call succeed, and in says in which test; it is what the call returned.
+func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
+
+type returned[V any] struct {
+	v   V
+	err error
+}
+
+func (r returned[V]) in(t testing.TB) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
+
 // world is a server in virtual time, and processes on it.
 type world struct{ *testkit.World }
 
@@ -48,24 +64,22 @@ type process struct {
 func (w *world) process(label string) *process {
 	w.T.Helper()
 	p := w.Process()
-	n, err := node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})
-	require.NoError(w.T, err)
+	n := must(node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})).in(w.T)
 	p.Closes(n.Close)
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
 
 func of(owner string) context.Context {
 	if owner == "" {
-		return context.Background()
+		return ctx
 	}
-	return berth.WithOwner(context.Background(), owner)
+	return berth.WithOwner(ctx, owner)
 }
 
 // permit takes a permit of a semaphore at once.
 func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 	p.w.T.Helper()
-	permit, err := semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)
-	require.NoError(p.w.T, err)
+	permit := must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).in(p.w.T)
 	return permit
 }
 
@@ -94,8 +108,7 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	if cfg.Hosts == nil {
 		cfg.Hosts = []string{"console.test", "example.com"} // the second is that of httptest
 	}
-	page, err := console.New(cfg)
-	require.NoError(w.T, err)
+	page := must(console.New(cfg)).in(w.T)
 	mux := http.NewServeMux()
 	mux.Handle(prefix+"/", http.StripPrefix(prefix, page))
 	pipes := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
@@ -107,7 +120,7 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	}()
 	transport := &http.Transport{DialContext: pipes.dial}
 	w.T.Cleanup(func() {
-		require.NoError(w.T, page.Close(context.Background()))
+		require.NoError(w.T, page.Close(ctx))
 		transport.CloseIdleConnections()
 		require.NoError(w.T, server.Close())
 		<-served
@@ -115,6 +128,12 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	})
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &site{w, pipes, page, client, "http://console.test" + prefix}
+}
+
+// onSite runs a test beside a console that is as by default.
+func onSite(t *testing.T, test func(w *world, s *site)) {
+	t.Helper()
+	inWorld(t, func(w *world) { test(w, w.serve("", console.Config{})) })
 }
 
 // pipes is a listener without a network: time stays virtual.
@@ -161,8 +180,7 @@ type answer struct {
 
 func (s *site) do(r *http.Request) answer {
 	s.w.T.Helper()
-	resp, err := s.client.Do(r)
-	require.NoError(s.w.T, err)
+	resp := must(s.client.Do(r)).in(s.w.T)
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(s.w.T, errors.Join(err, resp.Body.Close()))
 	return answer{resp.StatusCode, resp.Header, string(body)}
@@ -171,8 +189,7 @@ func (s *site) do(r *http.Request) answer {
 // get asks for a page; what are changes of the request.
 func (s *site) get(address string, what ...func(*http.Request)) answer {
 	s.w.T.Helper()
-	r, err := http.NewRequest(http.MethodGet, s.base+"/"+strings.TrimPrefix(address, "./"), nil)
-	require.NoError(s.w.T, err)
+	r := must(http.NewRequest(http.MethodGet, s.base+"/"+strings.TrimPrefix(address, "./"), nil)).in(s.w.T)
 	for _, change := range what {
 		change(r)
 	}
@@ -204,11 +221,9 @@ type stream struct {
 // open opens the stream of a page.
 func (s *site) open(query string) *stream {
 	s.w.T.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?"+query, nil)
-	require.NoError(s.w.T, err)
-	resp, err := s.client.Do(r)
-	require.NoError(s.w.T, err)
+	ctx, cancel := context.WithCancel(ctx)
+	r := must(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?"+query, nil)).in(s.w.T)
+	resp := must(s.client.Do(r)).in(s.w.T)
 	l := &stream{s: s, code: resp.StatusCode, ended: make(chan struct{}), regions: map[string]string{}, news: map[string]int{}}
 	l.close = func() { cancel(); <-l.ended }
 	go func() {

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -18,8 +17,7 @@ import (
 )
 
 func TestEveryAnswerHasItsPolicy(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(_ *world, s *site) {
 		for _, address := range []string{"", "name?kind=sem&name=gpu", "name?kind=x", "nowhere", "healthz", "static/console.css", "events?page=none"} {
 			h := s.get(address).head
 			require.Contains(t, h.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self';", address)
@@ -77,8 +75,7 @@ func requireHarmless(t *testing.T, page string) {
 }
 
 func TestStrangersTextIsText(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(w *world, s *site) {
 		p := w.process(`"><img src=x onerror=alert(1)>`)
 		for _, name := range []string{`<script>alert(1)</script>`, `a"b'c&d`, "javascript:alert(1)", "a b/../c?d#e%2f", "größe 日本"} {
 			held := p.permit("<b>\xff\u202e</b>\n", name, 1)
@@ -96,28 +93,21 @@ func TestStrangersTextIsText(t *testing.T) {
 			page = s.see(linksOf(t, page, "claim?")[0])
 			requireHarmless(t, page)
 			require.Contains(t, page, `\xff\u202e`)
-			require.NoError(t, held.Release(context.Background()))
-			require.NoError(t, waits.Granted(w.Now()).Release(context.Background()))
+			require.NoError(t, held.Release(ctx))
+			require.NoError(t, waits.Granted(w.Now()).Release(ctx))
 		}
 	})
 }
 
-func TestItIsMountedAnywhere(t *testing.T) {
+func TestItIsMountedAnywhereAndOfTheFilesOnlyEachIsServed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.process("first").permit("", "gpu", 1)
 		for _, prefix := range []string{"", "/berth", "/a/b"} {
 			s := w.serve(prefix, console.Config{})
 			page := s.see("name?kind=sem&name=gpu")
 			requireHarmless(t, page)
-			require.Equal(t, "public, max-age=31536000, immutable", s.get(linksOf(t, page, "static/console.css")[0]).head.Get("Cache-Control"))
-		}
-	})
-}
-
-func TestOfTheFilesOnlyEachIsServed(t *testing.T) {
-	inWorld(t, func(w *world) {
-		for _, prefix := range []string{"", "/berth"} {
-			s := w.serve(prefix, console.Config{})
+			file := s.get(linksOf(t, page, "static/console.css")[0])
+			require.Equal(t, "public, max-age=31536000, immutable", file.head.Get("Cache-Control"))
 			require.Equal(t, http.StatusOK, s.get("static/console.css").code)
 			for _, address := range []string{
 				"static", "static/", "static/x", "static/index.html", "static/console.css/", "static/..%2ftemplates%2flayout.html",
@@ -137,8 +127,7 @@ func TestOfTheFilesOnlyEachIsServed(t *testing.T) {
 
 // A link of a wiki leads here. What another site has a browser load takes no stream, and nothing is read for it.
 func TestWhatAnotherSiteLoadsIsRefused(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(_ *world, s *site) {
 		as := func(site, mode, dest string) func(*http.Request) {
 			return func(r *http.Request) {
 				r.Header.Set("Sec-Fetch-Site", site)
@@ -161,8 +150,7 @@ func TestWhatAnotherSiteLoadsIsRefused(t *testing.T) {
 }
 
 func TestAMountWithoutItsSlashLeadsToTheFolder(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{})
+	onSite(t, func(_ *world, s *site) {
 		ask := func(prefix, address string) *httptest.ResponseRecorder {
 			out := httptest.NewRecorder()
 			http.StripPrefix(prefix, s.page).ServeHTTP(out, httptest.NewRequest(http.MethodGet, address, nil))

@@ -35,11 +35,11 @@ func TestADeadProcessIsSeen(t *testing.T) {
 	})
 }
 
+// The page has its own rule for a hold, beside that of a node.
 func TestALongLeaseIsOverdueByTheWaitLease(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("holder")
-		_, err := semaphore.New(p.Node, "gpu", 1, nil).Acquire(context.Background(), &semaphore.AcquireOptions{Lease: time.Hour})
-		require.NoError(t, err)
+		must(semaphore.New(p.Node, "gpu", 1, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).in(t)
 		w.Advance(time.Minute)
 		require.NotContains(t, s.see("node?id="+p.ID()), "overdue", "it renews")
 		p.Die()
@@ -70,23 +70,21 @@ func TestThePagesOfAPool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("worker")
 		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
-		_, err := pool.Add(context.Background(), []string{"a", "b", "c"}, nil)
-		require.NoError(t, err)
-		held, err := pool.Allocate(of("anna"), nil)
-		require.NoError(t, err)
-		require.NoError(t, pool.Rest(context.Background(), "b", time.Hour, "429", nil))
-		require.NoError(t, pool.Rest(context.Background(), "a", time.Hour, "tired", nil))
+		must(pool.Add(ctx, []string{"a", "b", "c"}, nil)).in(t)
+		held := must(pool.Allocate(of("anna"), nil)).in(t)
+		require.NoError(t, pool.Rest(ctx, "b", time.Hour, "429", nil))
+		require.NoError(t, pool.Rest(ctx, "a", time.Hour, "tired", nil))
 		w.Advance(time.Second)
 		page := s.see("name?kind=pool&name=proxies")
 		require.Contains(t, page, ">leased, rests then<")
 		require.Contains(t, page, ">rests<")
 		require.Contains(t, page, ">429<")
 		requireHarmless(t, page)
-		require.NoError(t, pool.Rest(context.Background(), "c", time.Hour, "429", nil))
-		testkit.Queue(context.Background(), w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, nil) })
+		require.NoError(t, pool.Rest(ctx, "c", time.Hour, "429", nil))
+		testkit.Queue(ctx, w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, nil) })
 		w.Advance(2 * time.Second)
 		require.Contains(t, s.see(""), ">full<")
-		require.NoError(t, held.Release(context.Background()))
+		require.NoError(t, held.Release(ctx))
 		w.Advance(2 * time.Second)
 		require.Contains(t, s.see(""), ">resting<")
 	})
@@ -99,13 +97,11 @@ func TestACircleIsShown(t *testing.T) {
 		lock := func(p *process, owner, name string) func(context.Context) (*qlock.Lock, error) {
 			return func(context.Context) (*qlock.Lock, error) { return p.locks.Lock(of(owner), name, nil) }
 		}
-		_, err := lock(p, "order-1", "a")(context.Background())
-		require.NoError(t, err)
+		must(lock(p, "order-1", "a")(ctx)).in(t)
 		w.Advance(time.Second)
-		held, err := lock(q, "order-2", "b")(context.Background())
-		require.NoError(t, err)
-		first := testkit.Queue(context.Background(), w.World, lock(p, "order-1", "b"))
-		testkit.Queue(context.Background(), w.World, func(ctx context.Context) (*qlock.Lock, error) {
+		held := must(lock(q, "order-2", "b")(ctx)).in(t)
+		first := testkit.Queue(ctx, w.World, lock(p, "order-1", "b"))
+		testkit.Queue(ctx, w.World, func(ctx context.Context) (*qlock.Lock, error) {
 			return q.locks.Lock(of("order-2"), "a", &qlock.LockOptions{MaxWait: time.Minute})
 		})
 		w.Advance(3 * time.Second)
@@ -176,7 +172,7 @@ func TestTheOverviewSaysOfWhichNamesItIs(t *testing.T) {
 		w.Advance(3 * time.Second)
 		html, _ := live.region("names")
 		require.Contains(t, html, "<caption>Names that somebody waits for, the most contended first")
-		require.NoError(t, held.Release(context.Background()))
+		require.NoError(t, held.Release(ctx))
 		waits.Granted(w.Now())
 		w.Advance(3 * time.Second)
 		html, _ = live.region("names")

@@ -1,7 +1,6 @@
 package inspect_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -19,15 +18,13 @@ import (
 // tellsAsExplain has what a Look tells of a claim be what Explain tells.
 func (w *world) tellsAsExplain(l *inspect.Look, name, claim string) {
 	w.T.Helper()
-	e, err := w.look.Explain(context.Background(), keyspace.Sem, name, claim)
-	require.NoError(w.T, err)
+	e := must(w.look.Explain(ctx, keyspace.Sem, name, claim)).in(w.T)
 	require.Contains(w.T, l.Asked, claim)
 	require.Equal(w.T, e, l.Asked[claim].Explanation)
 }
 
 func TestAViewIsAskedForManyClaimsInOneReading(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha := w.process("alpha")
 		for range 105 {
 			alpha.permit("gpu", 105, nil)
@@ -36,18 +33,14 @@ func TestAViewIsAskedForManyClaimsInOneReading(t *testing.T) {
 			alpha.awaitPermit("gpu", 105, nil)
 		}
 		look, sent := w.counted()
-		view, err := look.View(keyspace.Sem, "gpu")
-		require.NoError(w.T, err)
+		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
 		read := func(claims ...string) inspect.Look {
-			l, err := view.Read(ctx, claims...)
-			require.NoError(w.T, err)
+			l := must(view.Read(ctx, claims...)).in(w.T)
 			return l
 		}
 		read()
-		holders, err := w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)
-		require.NoError(w.T, err)
-		waiters, err := w.look.Waiters(ctx, keyspace.Sem, "gpu", "", 200)
-		require.NoError(w.T, err)
+		holders := must(w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)).in(w.T)
+		waiters := must(w.look.Waiters(ctx, keyspace.Sem, "gpu", "", 200)).in(w.T)
 		require.Len(w.T, waiters.Items, 130)
 
 		claims := []string{"", "n.nobody", holders.Items[0].ID, holders.Items[104].ID, waiters.Items[0].ID, waiters.Items[0].ID, waiters.Items[129].ID}
@@ -105,13 +98,11 @@ func TestAViewTellsWhereClaimsStandInAVeryLongLine(t *testing.T) {
 		}
 		w.crowds("gpu", claims...)
 		look, sent := w.counted()
-		view, err := look.View(keyspace.Sem, "gpu")
-		require.NoError(w.T, err)
+		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
 		for range 3 {
 			w.Advance(time.Second)
 			sent()
-			l, err := view.Read(context.Background(), claims[50], claims[300], claims[519])
-			require.NoError(w.T, err)
+			l := must(view.Read(ctx, claims[50], claims[300], claims[519])).in(w.T)
 			for _, claim := range []string{claims[50], claims[300], claims[519]} {
 				w.tellsAsExplain(&l, "gpu", claim)
 			}
@@ -124,7 +115,6 @@ func TestAViewTellsWhereClaimsStandInAVeryLongLine(t *testing.T) {
 
 func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha := w.process("alpha")
 		alpha.permit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
 		w.process("beta").awaitPermit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
@@ -135,15 +125,12 @@ func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
 				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(ctx, "gpu", capacity, nil))
 			}
 		})
-		view, err := look.View(keyspace.Sem, "gpu")
-		require.NoError(w.T, err)
-		_, err = view.Read(ctx)
-		require.NoError(w.T, err)
+		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
+		must(view.Read(ctx)).in(w.T)
 		for n := range 30 {
 			w.Advance(time.Second)
 			sent()
-			l, err := view.Read(ctx)
-			require.NoError(w.T, err)
+			l := must(view.Read(ctx)).in(w.T)
 			require.True(w.T, l.Moving)
 			require.Equal(w.T, []int{10, 1}, []int{l.Held, l.Waiting})
 			got := sent()
@@ -154,19 +141,16 @@ func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
 
 func TestAViewOfALockThatGoesFromNodeToNodeAsksTheSwarmInTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		nodes := []*process{w.swarmed("alpha"), w.swarmed("beta"), w.swarmed("gamma")}
 		look, sent := w.counted()
-		view, err := look.View(keyspace.Lock, "nightly")
-		require.NoError(w.T, err)
+		view := must(look.View(keyspace.Lock, "nightly")).in(w.T)
 		swarm := 0
 		var probed time.Time
 		for n := range 30 {
 			l := nodes[n%3].lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
 			w.Advance(time.Second)
 			sent()
-			seen, err := view.Read(ctx)
-			require.NoError(w.T, err)
+			seen := must(view.Read(ctx)).in(w.T)
 			require.Equal(w.T, l.Node(), seen.Holds[0].Node)
 			got := sent()
 			if n > 0 {
@@ -193,14 +177,11 @@ func TestAViewAsksAnewWhoAnswersAfterARepeatedAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.process("alpha").permit("gpu", 1, nil)
 		reads := w.Process()
-		look, err := inspect.New(reads.Redis, inspect.Config{})
-		require.NoError(w.T, err)
-		view, err := look.View(keyspace.Sem, "gpu")
-		require.NoError(w.T, err)
+		look := must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
+		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
 		read := func() map[string]int {
 			reads.Reset()
-			_, err := view.Read(context.Background())
-			require.NoError(w.T, err)
+			must(view.Read(ctx)).in(w.T)
 			w.Advance(time.Second)
 			return reads.Counts()
 		}
@@ -220,11 +201,9 @@ func TestAViewExplainsANameThatCannotBeRead(t *testing.T) {
 		w.Do("HSET", "berth:sem:{gpu}:state", "v", "9 words of a release to come")
 		w.Do("SADD", "berth:sem:{odd}:state", "mine")
 		for name, code := range map[string]inspect.Code{"gpu": inspect.Incompatible, "odd": inspect.Foreign} {
-			view, err := w.look.View(keyspace.Sem, name)
-			require.NoError(w.T, err)
+			view := must(w.look.View(keyspace.Sem, name)).in(w.T)
 			for range 2 {
-				l, err := view.Read(context.Background(), "n.1")
-				require.NoError(w.T, err)
+				l := must(view.Read(ctx, "n.1")).in(w.T)
 				require.Error(w.T, l.Err)
 				require.Equal(w.T, code, l.Explanation.Reasons[0].Code)
 				require.Equal(w.T, code, l.Asked["n.1"].Reasons[0].Code)

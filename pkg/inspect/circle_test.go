@@ -190,6 +190,11 @@ func TestReduce(t *testing.T) {
 	q := func(owner string, changes ...func(*wait)) wait {
 		return waits(owner+"-w", append(changes, owned(owner))...)
 	}
+	held, one := holds("p", ownedBy("p"), long, of("r")), q("x", only("r"))
+	// crosses has x wait for what p holds, and p for what x holds.
+	crosses := func(s *snapshot) []*snapshot {
+		return []*snapshot{lockNamed("a", s), lockNamed("b", lockOf(a("x")).in(q("p")))}
+	}
 	bound := func(w *wait) { w.Named, w.Bind, w.Until = false, "customer-7", after(15*time.Second) }
 	for name, test := range map[string]struct {
 		names []*snapshot
@@ -198,7 +203,7 @@ func TestReduce(t *testing.T) {
 		"nobody waits":     {[]*snapshot{lockOf(a("p"))}, nil},
 		"a line":           {[]*snapshot{lockOf(a("p")).in(q("x"), q("y"))}, nil},
 		"one's own lock":   {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
-		"two cross":        {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, []string{"p-w", "x-w"}},
+		"two cross":        {crosses(lockOf(a("p")).in(q("x"))), []string{"p-w", "x-w"}},
 		"one is dead":      {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
 		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &pause{Until: after(time.Second)} })}, []string{"p-w", "x-w"}},
 		"granted later":    {[]*snapshot{lockNamed("a", lockOf(holds("p", ownedBy("p"), func(h *hold) { h.Granted = before(time.Second) })).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, nil},
@@ -206,28 +211,26 @@ func TestReduce(t *testing.T) {
 			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},
 		},
 		"a shared hold takes nothing": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"), func(h *hold) { h.Shared = true })}, nil).with(func(s *snapshot) {
+			crosses(poolOf([]hold{held}, nil).with(func(s *snapshot) {
+				s.Holds[0].Shared = true
 				i := s.Items["r"]
 				i.Holders = nil
 				s.Items["r"] = i
-			}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+			}).in(one)), nil,
 		},
-		"a sharer has room": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"r": {Max: 2}}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
-		},
+		"a sharer has room": {crosses(poolOf([]hold{held}, map[string]item{"r": {Max: 2}}).in(one)), nil},
 		"it takes any other in a while": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"s": {}}).in(q("x", only("r"), bound)), lockOf(a("x")).in(q("p"))}, nil,
+			crosses(poolOf([]hold{held}, map[string]item{"s": {}}).in(q("x", only("r"), bound))), nil,
 		},
 		"all others are taken, too": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, nil).in(q("x", only("r"), bound)), lockOf(a("x")).in(q("p"))},
-			[]string{"p-w", "x-w"},
+			crosses(poolOf([]hold{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
 		},
 		"only one of two resources": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"s": {RestEnd: after(time.Hour)}}).in(q("x", only("r")), q("y")), lockOf(a("x")).in(q("p"))},
+			crosses(poolOf([]hold{held}, map[string]item{"s": {RestEnd: after(time.Hour)}}).in(one, q("y"))),
 			[]string{"p-w", "x-w"},
 		},
 		"a resource that leaves is nobody's fault": {
-			[]*snapshot{poolOf([]hold{holds("p", ownedBy("p"), long, of("r"))}, map[string]item{"r": {Leaving: true}}).in(q("x", only("r"))), lockOf(a("x")).in(q("p"))}, nil,
+			crosses(poolOf([]hold{held}, map[string]item{"r": {Leaving: true}}).in(one)), nil,
 		},
 	} {
 		for i := range test.names {

@@ -177,6 +177,18 @@ var sentences = []struct {
 	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
 	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{
+		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Phase = 'd' })).in(waits("beta")), "",
+		`1 waits for lock "nightly", beta first (12s): alpha has left it to whoever resumes it, without end.`,
+		`Nothing ends by itself: alpha has no end.`,
+	},
+	{
+		Locked, lockOf(holds("alpha", func(h *hold) { h.ID = "n-alpha.0" })).
+			in(waits("alpha", quiet(3*time.Second)), waits("beta")).asked("alpha"),
+		"n-alpha.1",
+		`alpha has waited 12s for lock "nightly": ` + alphaRenews + `.`,
+		`Nothing ends by itself: alpha renews. If it is not heard of again, that ends in 7s.`,
+	},
+	{
 		Paused, semOf(2, holds("alpha"), holds("delta")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }), "",
 		`1 waits for semaphore "gpu", beta first (12s): it is paused for 20s more; and all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
 		`In 20s (00:01:00 UTC) the pause ends, and what is held stays held. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,

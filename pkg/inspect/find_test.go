@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -45,35 +46,31 @@ func circle(w *world, by string) (a *process) {
 func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"owner", "node", "label"} {
-		t.Run(by, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				alpha := circle(w, by)
-				w.Advance(500 * ms) // the registry has heard of them
-				begun := time.Now()
-				found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
-				require.NoError(w.T, err)
-				require.Less(w.T, time.Since(begun), time.Second)
-				require.Empty(w.T, found.Problems)
-				require.False(w.T, found.Partial)
-				require.Equal(w.T, 3, found.Names)
-				require.Len(w.T, found.Circles, 1)
-				c := found.Circles[0]
-				require.Equal(w.T, by, c.By)
-				require.Equal(w.T, by == "owner", c.Certain)
-				require.Len(w.T, c.Links, 3)
-				require.Len(w.T, c.Release, 1)
-				require.Equal(w.T, keyspace.Sem, c.Release[0].Kind, "gamma came last")
-				require.Equal(w.T, "gamma", c.Release[0].Hold.Label)
-				require.Empty(w.T, c.Ends, "all renew")
+		inWorldOf(t, by, func(w *world) {
+			alpha := circle(w, by)
+			w.Advance(500 * ms) // the registry has heard of them
+			begun := time.Now()
+			found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
+			require.Less(w.T, time.Since(begun), time.Second)
+			require.Empty(w.T, found.Problems)
+			require.False(w.T, found.Partial)
+			require.Equal(w.T, 3, found.Names)
+			require.Len(w.T, found.Circles, 1)
+			c := found.Circles[0]
+			require.Equal(w.T, by, c.By)
+			require.Equal(w.T, by == "owner", c.Certain)
+			require.Len(w.T, c.Links, 3)
+			require.Len(w.T, c.Release, 1)
+			require.Equal(w.T, keyspace.Sem, c.Release[0].Kind, "gamma came last")
+			require.Equal(w.T, "gamma", c.Release[0].Hold.Label)
+			require.Empty(w.T, c.Ends, "all renew")
 
-				n, err := alpha.Operator().Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: c.Release[0].Hold.Claim})
-				require.NoError(w.T, err)
-				require.Equal(w.T, 1, n)
-				w.Advance(time.Second)
-				found, err = w.look.Circles(context.Background(), inspect.CircleOptions{Loose: true})
-				require.NoError(w.T, err)
-				require.Empty(w.T, found.Circles)
-			})
+			n, err := alpha.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: c.Release[0].Hold.Claim})
+			require.NoError(w.T, err)
+			require.Equal(w.T, 1, n)
+			w.Advance(time.Second)
+			found = must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).in(w.T)
+			require.Empty(w.T, found.Circles)
 		})
 	}
 }
@@ -90,45 +87,34 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 		alpha.awaitLock("c", "order-1", nil)
 		beta.awaitLock("a", "order-2", nil)
 		w.Advance(500 * ms)
-		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
-		require.NoError(w.T, err)
+		found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
 		require.Empty(w.T, found.Circles)
 		require.Equal(w.T, 1, found.Skipped)
-		found, err = w.look.Circles(context.Background(), inspect.CircleOptions{Loose: true})
-		require.NoError(w.T, err)
+		found = must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).in(w.T)
 		require.Len(w.T, found.Circles, 1)
 		require.Len(w.T, found.Circles[0].Links, 2)
 		require.False(w.T, found.Circles[0].Certain)
 	})
 }
 
-// Each shard of the registry has the same to say.
-func TestAnErrorIsToldOnce(t *testing.T) {
-	inWorld(t, func(w *world) {
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		_, err := w.look.Circles(ended, inspect.CircleOptions{})
-		require.EqualError(w.T, err, "berth: waits: context canceled")
-		require.ErrorIs(w.T, err, context.Canceled)
-	})
-}
-
 func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
 	inWorld(t, func(w *world) {
-		found, err := w.look.Circles(context.Background(), inspect.CircleOptions{})
-		require.NoError(w.T, err)
+		found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
 		require.Zero(w.T, found.Names)
 		w.process("alpha").lock("a", "", nil)
 		w.process("beta").awaitLock("a", "", nil)
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		w.Advance(500 * ms)
-		found, err = w.look.Circles(context.Background(), inspect.CircleOptions{})
-		require.NoError(w.T, err)
+		found = must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
 		require.True(w.T, found.Partial)
 		require.Len(w.T, found.Problems, 1)
 		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
-		_, err = w.look.Circles(context.Background(), inspect.CircleOptions{Within: -1})
-		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		require.ErrorIs(w.T, testkit.Second(w.look.Circles(ctx, inspect.CircleOptions{Within: -1})), berth.ErrInvalidConfig)
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		_, err := w.look.Circles(ended, inspect.CircleOptions{})
+		require.EqualError(w.T, err, "berth: waits: context canceled", "once, not by each shard")
+		require.ErrorIs(w.T, err, context.Canceled)
 	})
 }
 
@@ -145,8 +131,7 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 		// cut is a reader that is answered so many commands in time.
 		cut := func(answered int64) *inspect.Reader {
 			slow, sent := w.Process(), new(atomic.Int64)
-			look, err := inspect.New(slow.Redis, inspect.Config{})
-			require.NoError(w.T, err)
+			look := must(inspect.New(slow.Redis, inspect.Config{})).in(w.T)
 			slow.OnCommand(func(c link.Command) link.Fate {
 				if c.Name == "HELLO" || c.Name == "CLIENT" {
 					return link.Pass // a connection begins
@@ -158,11 +143,11 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 			})
 			return look
 		}
-		_, err := cut(0).Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
+		_, err := cut(0).Circles(ctx, inspect.CircleOptions{Within: time.Second})
 		require.ErrorIs(w.T, err, berth.ErrUnavailable)
 		for answered, whole := int64(1), false; !whole; answered++ {
 			require.Less(w.T, answered, int64(200))
-			found, err := cut(answered).Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
+			found, err := cut(answered).Circles(ctx, inspect.CircleOptions{Within: time.Second})
 			if errors.Is(err, berth.ErrUnavailable) && answered < 3 {
 				continue // a reading asks for the time first, on one of two connections: no reading may be answered by then
 			}

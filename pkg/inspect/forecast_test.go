@@ -24,6 +24,15 @@ func TestForecast(t *testing.T) {
 	}
 	passed := func(w *wait) { w.Node, w.Heard = "dead", before(7*sec) } // alive for 3 s more
 	place := func(n string) func(*wait) { return func(w *wait) { w.Place = n } }
+	at := func(what What, in time.Duration, grants ...string) *comes {
+		return &comes{what: what, in: in, grants: grants}
+	}
+	ends := func(in time.Duration, grants ...string) *comes { return at(LeaseEnds, in, grants...) }
+	lone := func(i item, entries ...hold) *snapshot { return poolOf(entries, map[string]item{"r": i}) }
+	dies := dead("a", 5*sec, of("r"))
+	paused := func(left time.Duration) func(*snapshot) {
+		return func(s *snapshot) { s.Pause = &pause{Until: after(left)} }
+	}
 	third := func(h *hold) { h.Fresh, h.Phase = true, 'g' }
 	for name, test := range map[string]struct {
 		s    *snapshot
@@ -31,110 +40,96 @@ func TestForecast(t *testing.T) {
 	}{
 		"two ends that are needed": {
 			semOf(3, dead("a", 5*sec), dead("b", 8*sec), holds("c")).in(waits("x", heavy(2))),
-			&comes{what: LeaseEnds, in: 8 * sec, grants: []string{"x"}},
+			ends(8*sec, "x"),
 		},
 		"ends of one moment count together": {
 			semOf(3, dead("a", 5*sec), dead("b", 5*sec), holds("c")).in(waits("x"), waits("y"), waits("z")),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x", "y"}},
+			ends(5*sec, "x", "y"),
 		},
 		"a heavy head is in the way": {semOf(3, dead("a", 5*sec), holds("b"), holds("c")).in(waits("x", heavy(2)), waits("y")), nil},
 		"until it has died": {
-			semOf(2, holds("a")).in(waits("x", heavy(2), passed), waits("y")), &comes{what: ClaimLeaves, in: 3 * sec, grants: []string{"y"}},
+			semOf(2, holds("a")).in(waits("x", heavy(2), passed), waits("y")), at(ClaimLeaves, 3*sec, "y"),
 		},
 		"one that is dead and still counts as alive is granted": {
-			semOf(1, dead("a", 2*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 2 * sec, grants: []string{"x"}},
+			semOf(1, dead("a", 2*sec)).in(waits("x", passed), waits("y")), ends(2*sec, "x"),
 		},
-		"one that has died is not": {
-			semOf(1, dead("a", 4*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 4 * sec, grants: []string{"y"}},
-		},
-		"at its deadline it has": {
-			semOf(1, dead("a", 3*sec)).in(waits("x", passed), waits("y")), &comes{what: LeaseEnds, in: 3 * sec, grants: []string{"y"}},
-		},
-		"too heavy ones are passed": {
-			semOf(1, dead("a", 4*sec)).in(waits("x", heavy(2)), waits("y")), &comes{what: LeaseEnds, in: 4 * sec, grants: []string{"y"}},
-		},
+		"one that has died is not":  {semOf(1, dead("a", 4*sec)).in(waits("x", passed), waits("y")), ends(4*sec, "y")},
+		"at its deadline it has":    {semOf(1, dead("a", 3*sec)).in(waits("x", passed), waits("y")), ends(3*sec, "y")},
+		"too heavy ones are passed": {semOf(1, dead("a", 4*sec)).in(waits("x", heavy(2)), waits("y")), ends(4*sec, "y")},
 		"a pause": {
-			semOf(2, holds("a"), dead("b", 4*sec)).in(waits("x")).with(func(s *snapshot) { s.Pause = &pause{Until: after(9 * sec)} }),
-			&comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}},
+			semOf(2, holds("a"), dead("b", 4*sec)).in(waits("x")).with(paused(9 * sec)), at(PauseEnds, 9*sec, "x"),
 		},
-		"a limit": {lockOf(holds("a", limited(20*sec))).in(waits("x")), &comes{what: MaxHoldEnds, in: 20 * sec, grants: []string{"x"}}},
+		"a limit": {lockOf(holds("a", limited(20*sec))).in(waits("x")), at(MaxHoldEnds, 20*sec, "x")},
 		"an entry's limit alone frees nothing": {
 			lockOf(holds("a"), holds("b", limited(20*sec))).in(waits("x")), nil,
 		},
 		"the last entry of a dead owner frees": {
-			lockOf(dead("a", 5*sec), dead("b", 3*sec, third)).in(waits("x")), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+			lockOf(dead("a", 5*sec), dead("b", 3*sec, third)).in(waits("x")), ends(5*sec, "x"),
 		},
-		"a fresh entry is not the outermost": {
-			lockOf(dead("b", 9*sec, third), holds("a")).in(waits("x")), nil,
-		},
+		"a fresh entry is not the outermost": {lockOf(dead("b", 9*sec, third), holds("a")).in(waits("x")), nil},
 		"entries that stay have another deadline by then": {
 			lockOf(holds("a", limited(4*sec)), holds("b", fixed(9*sec))).in(waits("x")), &comes{horizon: 4 * sec},
 		},
 		"the outermost entry renews for all": {
 			lockOf(holds("a", limited(20*sec)), holds("b")).in(waits("x")), &comes{horizon: 20 * sec},
 		},
-		"a cooldown counts from the end": {
-			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
-			&comes{what: RestEnds, in: 9 * sec, grants: []string{"x"}},
-		},
+		"a cooldown counts from the end": {lone(item{Cooldown: 4 * sec}, dies).in(waits("x")), at(RestEnds, 9*sec, "x")},
 		"the claim's own if it is longer": {
-			poolOf([]hold{dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
-			&comes{what: RestEnds, in: 11 * sec, grants: []string{"x"}},
+			lone(item{Cooldown: 4 * sec}, dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })).in(waits("x")),
+			at(RestEnds, 11*sec, "x"),
 		},
 		"none after a check": {
-			poolOf([]hold{dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })}, map[string]item{"r": {Cooldown: 4 * sec}}).in(waits("x")),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+			lone(item{Cooldown: 4 * sec}, dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })).in(waits("x")),
+			ends(5*sec, "x"),
 		},
 		"a rest that was asked for meanwhile": {
-			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 9 * sec}}).in(waits("x")),
-			&comes{what: RestEnds, in: 14 * sec, grants: []string{"x"}},
+			lone(item{RestPend: 9 * sec}, dies).in(waits("x")),
+			at(RestEnds, 14*sec, "x"),
 		},
 		"during a pause nobody begins it": {
-			poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 9 * sec}}).in(waits("x")).with(func(s *snapshot) {
-				s.Pause = &pause{Until: after(6 * sec)}
-			}), &comes{horizon: 5 * sec},
+			lone(item{RestPend: 9 * sec}, dies).in(waits("x")).with(paused(6 * sec)), &comes{horizon: 5 * sec},
 		},
 		"one that is to begin by now may begin later": {
-			poolOf(nil, map[string]item{"r": {RestEnd: after(9 * sec), Unbegun: true}}).in(waits("x")), &comes{horizon: 9*sec - time.Millisecond},
+			lone(item{RestEnd: after(9 * sec), Unbegun: true}).in(waits("x")), &comes{horizon: 9*sec - time.Millisecond},
 		},
 		"what comes before it comes": {
-			poolOf([]hold{dead("a", 5*sec, of("s"))}, map[string]item{"r": {RestEnd: after(9 * sec), Unbegun: true}}).in(waits("x")),
+			lone(item{RestEnd: after(9 * sec), Unbegun: true}, dead("a", 5*sec, of("s"))).in(waits("x")),
 			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 9*sec - time.Millisecond},
 		},
-		"one that has no end": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {RestPend: 1<<63 - 1}}).in(waits("x")), nil},
+		"one that has no end": {lone(item{RestPend: 1<<63 - 1}, dies).in(waits("x")), nil},
 		"a shared hold frees nothing": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
+			poolOf([]hold{dies, holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}}
 			}), nil,
 		},
 		"nor begins a rest": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 6*sec, of("r"), func(h *hold) { h.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
+			poolOf([]hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}, Cooldown: 9 * sec}
-			}), &comes{what: LeaseEnds, in: 6 * sec, grants: []string{"x"}},
+			}), ends(6*sec, "x"),
 		},
 		"a sharer frees a place": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("r"))}, map[string]item{"r": {Max: 2}}).in(waits("x"), waits("y")),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+			lone(item{Max: 2}, dies, holds("b", of("r"))).in(waits("x"), waits("y")),
+			ends(5*sec, "x"),
 		},
 		"a lane goes by the places of the line": {
-			poolOf([]hold{dead("a", 5*sec, of("r"))}, nil).in(waits("x", place("1")), waits("y", only("r"), place("2"))),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}},
+			poolOf([]hold{dies}, nil).in(waits("x", place("1")), waits("y", only("r"), place("2"))),
+			ends(5*sec, "x"),
 		},
 		"and comes first if it came first": {
-			poolOf([]hold{dead("a", 5*sec, of("r"))}, nil).in(waits("x", place("2")), waits("y", only("r"), place("1"))),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"y"}},
+			poolOf([]hold{dies}, nil).in(waits("x", place("2")), waits("y", only("r"), place("1"))),
+			ends(5*sec, "y"),
 		},
 		"another resource does not serve a lane": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), holds("b", of("s"))}, nil).in(waits("y", only("s"))), nil,
+			poolOf([]hold{dies, holds("b", of("s"))}, nil).in(waits("y", only("s"))), nil,
 		},
 		"which one the first gets decides about a lane": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 5*sec, of("s"))}, nil).in(waits("x", place("1")), waits("y", only("s"), place("2"))),
+			poolOf([]hold{dies, dead("b", 5*sec, of("s"))}, nil).in(waits("x", place("1")), waits("y", only("s"), place("2"))),
 			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, open: true},
 		},
 		"a bound one takes its own": {
-			poolOf([]hold{dead("a", 5*sec, of("r")), dead("b", 5*sec, of("s"))}, nil).
+			poolOf([]hold{dies, dead("b", 5*sec, of("s"))}, nil).
 				in(waits("x", place("1"), func(w *wait) { w.Bound = "r" }), waits("y", only("s"), place("2"))),
-			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x", "y"}},
+			ends(5*sec, "x", "y"),
 		},
 		"one that was not read may have room for several": {
 			poolOf(nil, nil).in(waits("x"), waits("y")).with(func(s *snapshot) {
@@ -149,9 +144,9 @@ func TestForecast(t *testing.T) {
 		"which does not matter to the last": {
 			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
-			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}},
+			}), at(PauseEnds, 9*sec, "x"),
 		},
-		"one that leaves comes never": {poolOf([]hold{dead("a", 5*sec, of("r"))}, map[string]item{"r": {Expiry: after(4 * sec)}}).in(waits("x")), nil},
+		"one that leaves comes never": {lone(item{Expiry: after(4 * sec)}, dies).in(waits("x")), nil},
 		"of a list that was cut": {
 			semOf(3, dead("a", 5*sec)).in(waits("x")).with(func(s *snapshot) { s.Held, s.HoldsLeft = 3, 2 }), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 5 * sec},
 		},

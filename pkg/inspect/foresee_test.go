@@ -1,7 +1,6 @@
 package inspect_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -31,11 +30,11 @@ func (k *walk) foresee(*rapid.T) {
 	if len(was) > 0 && k.once("one claim", 2) {
 		claim = was[k.number("claim", 0, len(was)-1)].id
 	}
-	e, quiet, text, err := k.look.Quiet(context.Background(), kind, k.names[kind], claim)
+	e, quiet, text, err := k.look.Quiet(ctx, kind, k.names[kind], claim)
 	require.NoError(k.t, err)
 	defer func() {
 		if k.t.Failed() {
-			_, _, now, _ := k.look.Quiet(context.Background(), kind, k.names[kind], claim)
+			_, _, now, _ := k.look.Quiet(ctx, kind, k.names[kind], claim)
 			k.t.Logf("%s\nas it was read: %s\nas it is: %s", e, text, now)
 		}
 	}()
@@ -177,7 +176,7 @@ func (f *foreseen) pairs() func(func(*stand, stand) bool) {
 
 // stillSo fails if something else is said a moment before.
 func (f *foreseen) stillSo() {
-	e, quiet, _, err := f.look.Quiet(context.Background(), f.kind, f.names[f.kind], f.claim)
+	e, quiet, _, err := f.look.Quiet(ctx, f.kind, f.names[f.kind], f.claim)
 	require.NoError(f.t, err)
 	if slices.ContainsFunc(f.was, func(s stand) bool { return s.secret() && !quiet(s.node) }) {
 		return
@@ -199,7 +198,7 @@ func (f *foreseen) stillSo() {
 func (f *foreseen) comes(sweep bool) {
 	next := f.next
 	if sweep {
-		f.done(testkit.Second(f.keeper.Operator().Sweep(context.Background(), f.kind, f.names[f.kind])))
+		f.done(testkit.Second(f.keeper.Operator().Sweep(ctx, f.kind, f.names[f.kind])))
 	} else {
 		f.Advance(51 * ms)
 	}

@@ -20,6 +20,25 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var ctx = context.Background()
+
+// must has a call succeed, and in says in which test; it is what the call returned.
+func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
+
+type returned[V any] struct {
+	v   V
+	err error
+}
+
+func (r returned[V]) in(t interface {
+	require.TestingT
+	Helper()
+}) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
+
 const ms = time.Millisecond
 
 // world is a server in virtual time, processes on it, and who looks.
@@ -32,10 +51,15 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
-		look, err := inspect.New(base.Redis, inspect.Config{})
-		require.NoError(t, err)
+		look := must(inspect.New(base.Redis, inspect.Config{})).in(t)
 		test(&world{World: base, look: look})
 	})
+}
+
+// inWorldOf runs one row of a table in a world of its own.
+func inWorldOf(t *testing.T, row string, test func(w *world)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { inWorld(t, test) })
 }
 
 // process is one with a node, whose label is its name.
@@ -56,8 +80,7 @@ func (w *world) made(cfg node.Config) *process {
 	w.T.Helper()
 	p := w.Process()
 	cfg.Lease, cfg.Observer = testkit.Lease, p.Observer(nil)
-	n, err := node.New(p.Redis, cfg)
-	require.NoError(w.T, err)
+	n := must(node.New(p.Redis, cfg)).in(w.T)
 	p.Closes(n.Close)
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
@@ -65,16 +88,15 @@ func (w *world) made(cfg node.Config) *process {
 // of is a context with an owner.
 func of(owner string) context.Context {
 	if owner == "" {
-		return context.Background()
+		return ctx
 	}
-	return berth.WithOwner(context.Background(), owner)
+	return berth.WithOwner(ctx, owner)
 }
 
 // lock takes a lock at once, for an owner if it is not "".
 func (p *process) lock(name, owner string, opts *qlock.LockOptions) *qlock.Lock {
 	p.w.T.Helper()
-	l, err := p.locks.Lock(of(owner), name, opts)
-	require.NoError(p.w.T, err)
+	l := must(p.locks.Lock(of(owner), name, opts)).in(p.w.T)
 	return l
 }
 
@@ -83,12 +105,13 @@ func (p *process) awaitLock(name, owner string, opts *qlock.LockOptions) *testki
 	return testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*qlock.Lock, error) { return p.locks.Lock(ctx, name, opts) })
 }
 
-// contends has alpha hold the lock nightly, and beta wait for it.
-func (w *world) contends(hold *qlock.LockOptions) (alpha *process) {
+// contends has alpha hold the lock nightly, and beta wait for it a while.
+func (w *world) contends(hold *qlock.LockOptions, while time.Duration) (alpha *process) {
 	w.T.Helper()
 	alpha = w.process("alpha")
 	alpha.lock("nightly", "", hold)
 	w.process("beta").awaitLock("nightly", "", nil)
+	w.Advance(while)
 	return alpha
 }
 
@@ -107,8 +130,7 @@ func (p *process) permit(name string, capacity int, opts *semaphore.AcquireOptio
 
 func (p *process) permitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	p.w.T.Helper()
-	_, err := semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)
-	require.NoError(p.w.T, err)
+	must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)).in(p.w.T)
 }
 
 func (p *process) awaitPermit(name string, capacity int, opts *semaphore.AcquireOptions) {
@@ -129,28 +151,25 @@ func (p *process) pool(cfg allocator.PoolConfig[string]) *allocator.Pool[string]
 func (p *process) filled(resources ...string) *allocator.Pool[string] {
 	p.w.T.Helper()
 	pool := p.pool(allocator.PoolConfig[string]{})
-	_, err := pool.Add(context.Background(), resources, nil)
-	require.NoError(p.w.T, err)
+	must(pool.Add(ctx, resources, nil)).in(p.w.T)
 	return pool
 }
 
 // take takes a resource at once.
 func (p *process) take(pool *allocator.Pool[string], opts *allocator.AllocateOptions) *allocator.Allocation[string] {
 	p.w.T.Helper()
-	a, err := pool.Allocate(context.Background(), opts)
-	require.NoError(p.w.T, err)
+	a := must(pool.Allocate(ctx, opts)).in(p.w.T)
 	return a
 }
 
 func (p *process) await(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {
-	testkit.Queue(context.Background(), p.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, opts) })
+	testkit.Queue(ctx, p.w.World, func(ctx context.Context) (*allocator.Allocation[string], error) { return pool.Allocate(ctx, opts) })
 }
 
 // waiting is the id of the claim of a label that waits.
 func (w *world) waiting(kind keyspace.Kind, name, label string) string {
 	w.T.Helper()
-	page, err := w.look.Waiters(context.Background(), kind, name, "", 0)
-	require.NoError(w.T, err)
+	page := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
 	for _, c := range page.Items {
 		if c.Label == label {
 			return c.ID

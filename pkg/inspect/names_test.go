@@ -25,8 +25,7 @@ import (
 func (w *world) names(f inspect.NameFilter, most int) (all []string) {
 	w.T.Helper()
 	for cursor := ""; ; {
-		page, err := w.look.Names(context.Background(), f, cursor, most)
-		require.NoError(w.T, err)
+		page := must(w.look.Names(ctx, f, cursor, most)).in(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Items), most)
 		require.False(w.T, page.At.IsZero())
@@ -54,9 +53,7 @@ func TestNamesAreReadInPages(t *testing.T) {
 		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
 		held = append(held, "pool proxies", "sem gpu")
 		for _, most := range []int{1, 7, 100} {
-			got := w.names(inspect.NameFilter{}, most)
-			slices.Sort(got)
-			require.Equal(w.T, held, got, "each once")
+			require.ElementsMatch(w.T, held, w.names(inspect.NameFilter{}, most), "each once")
 		}
 		require.Equal(w.T, []string{"sem gpu"}, w.names(inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, 10))
 		require.Equal(w.T, []string{"lock x07"}, w.names(inspect.NameFilter{Prefix: "x07"}, 10))
@@ -65,17 +62,14 @@ func TestNamesAreReadInPages(t *testing.T) {
 
 		for _, f := range []inspect.NameFilter{{}, {Waiting: true}} {
 			for _, cursor := range []string{"x", "e30", "eyJ2IjoyfQ"} {
-				_, err := w.look.Names(context.Background(), f, cursor, 0)
-				require.ErrorIs(w.T, err, berth.ErrInvalidConfig, cursor)
+				require.ErrorIs(w.T, testkit.Second(w.look.Names(ctx, f, cursor, 0)), berth.ErrInvalidConfig, cursor)
 			}
-			_, err := w.look.Names(context.Background(), f, "", -1)
-			require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+			require.ErrorIs(w.T, testkit.Second(w.look.Names(ctx, f, "", -1)), berth.ErrInvalidConfig)
 			f.Kinds = []keyspace.Kind{keyspace.Swarm}
-			_, err = w.look.Names(context.Background(), f, "", 0)
-			require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
-			ended, cancel := context.WithCancel(context.Background())
+			require.ErrorIs(w.T, testkit.Second(w.look.Names(ctx, f, "", 0)), berth.ErrInvalidConfig)
+			ended, cancel := context.WithCancel(ctx)
 			cancel()
-			_, err = w.look.Names(ended, inspect.NameFilter{Waiting: f.Waiting}, "", 0)
+			_, err := w.look.Names(ended, inspect.NameFilter{Waiting: f.Waiting}, "", 0)
 			require.ErrorIs(w.T, err, context.Canceled)
 		}
 	})
@@ -99,8 +93,7 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 		for _, most := range []int{1, 3, 10} {
 			require.Equal(w.T, want, w.names(inspect.NameFilter{Waiting: true}, most), "%d a page", most)
 		}
-		page, err := w.look.Names(context.Background(), inspect.NameFilter{Waiting: true, Prefix: "c"}, "", 0)
-		require.NoError(w.T, err)
+		page := must(w.look.Names(ctx, inspect.NameFilter{Waiting: true, Prefix: "c"}, "", 0)).in(w.T)
 		require.False(w.T, page.Partial)
 		require.Len(w.T, page.Items, 1)
 		n := page.Items[0]
@@ -112,8 +105,7 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		for _, waiting := range []bool{true, false} {
-			page, err = w.look.Names(context.Background(), inspect.NameFilter{Waiting: waiting}, "", 0)
-			require.NoError(w.T, err)
+			page = must(w.look.Names(ctx, inspect.NameFilter{Waiting: waiting}, "", 0)).in(w.T)
 			i := slices.IndexFunc(page.Items, func(n inspect.Name) bool { return n.Err != nil })
 			require.Equal(w.T, "a", page.Items[i].Name)
 			require.ErrorIs(w.T, page.Items[i].Err, berth.ErrIncompatible)
@@ -146,8 +138,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		got := map[string]*inspect.Runs{}
 		var bad []string
 		for cursor := ""; ; {
-			page, err := w.look.Names(context.Background(), inspect.NameFilter{Once: true}, cursor, 3)
-			require.NoError(w.T, err)
+			page := must(w.look.Names(ctx, inspect.NameFilter{Once: true}, cursor, 3)).in(w.T)
 			for _, n := range page.Items {
 				if n.Kind == keyspace.Once {
 					require.Nil(w.T, n.Pause)
@@ -182,8 +173,7 @@ func (w *world) claims(f inspect.ClaimFilter, most int) (all []string) {
 	w.T.Helper()
 	ids := map[string]bool{}
 	for cursor := ""; ; {
-		page, err := w.look.Claims(context.Background(), f, cursor, most)
-		require.NoError(w.T, err)
+		page := must(w.look.Claims(ctx, f, cursor, most)).in(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Items), most)
 		require.False(w.T, page.Moving)
@@ -254,10 +244,10 @@ func TestClaimsAreReadInPages(t *testing.T) {
 				require.Equal(w.T, test.want, w.claims(test.f, most), name)
 			}
 		}
-		_, err := w.look.Claims(context.Background(), inspect.ClaimFilter{Kinds: []keyspace.Kind{"x"}}, "", 0)
+		_, err := w.look.Claims(ctx, inspect.ClaimFilter{Kinds: []keyspace.Kind{"x"}}, "", 0)
 		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
 		for _, cursor := range []string{"x", "e30", "eyJ2IjoxLCJpbiI6IngifQ"} {
-			_, err = w.look.Claims(context.Background(), inspect.ClaimFilter{}, cursor, 0)
+			_, err = w.look.Claims(ctx, inspect.ClaimFilter{}, cursor, 0)
 			require.ErrorIs(w.T, err, berth.ErrInvalidConfig, cursor)
 		}
 	})
@@ -273,8 +263,7 @@ func TestADamagedClaimIsOneOfTheProblems(t *testing.T) {
 		w.Advance(ms)
 		w.Do("HSET", "berth:lock:{a}:state", "c:"+l.ID(), "h rubbish")
 		w.Do("SET", "berth:lock:{c}:state", "rubbish")
-		page, err := w.look.Claims(context.Background(), inspect.ClaimFilter{}, "", 0)
-		require.NoError(w.T, err)
+		page := must(w.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)).in(w.T)
 		require.True(w.T, page.Partial)
 		require.Len(w.T, page.Problems, 2)
 		var got []string
@@ -289,14 +278,10 @@ func TestADamagedClaimIsOneOfTheProblems(t *testing.T) {
 // told is all that the reader tells of a name.
 func (w *world) told(kind keyspace.Kind, name string) (inspect.Name, []berth.Holder, []berth.Waiter) {
 	w.T.Helper()
-	ctx := context.Background()
-	n, err := w.look.Name(ctx, kind, name)
-	require.NoError(w.T, err)
+	n := must(w.look.Name(ctx, kind, name)).in(w.T)
 	require.Equal(w.T, []any{kind, name}, []any{n.Kind, n.Name})
-	holders, err := w.look.Holders(ctx, kind, name, "", 0)
-	require.NoError(w.T, err)
-	waiters, err := w.look.Waiters(ctx, kind, name, "", 0)
-	require.NoError(w.T, err)
+	holders := must(w.look.Holders(ctx, kind, name, "", 0)).in(w.T)
+	waiters := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
 	require.Empty(w.T, append(holders.Problems, waiters.Problems...))
 	require.Empty(w.T, holders.Next+waiters.Next)
 	return n, holders.Items, waiters.Items
@@ -355,55 +340,51 @@ var asked = map[string]struct {
 
 func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 	for what, c := range asked {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				n, _, _ := w.told(c.kind, c.name)
-				require.Equal(w.T, inspect.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
-				require.Zero(w.T, n.Share())
-				require.Empty(w.T, w.Keys(), "and a question does not make it known")
+		inWorldOf(t, what, func(w *world) {
+			n, _, _ := w.told(c.kind, c.name)
+			require.Equal(w.T, inspect.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
+			require.Zero(w.T, n.Share())
+			require.Empty(w.T, w.Keys(), "and a question does not make it known")
 
-				p, q := w.process("worker 7"), w.process("worker 8")
-				w.Advance(time.Second)
-				at := time.UnixMilli(time.Now().UnixMilli())
-				h, err := c.hold(p)
-				require.NoError(w.T, err)
-				w.Advance(ms)
-				c.wait(q)
-				w.Advance(1499 * ms)
-				holder, waiter := c.held, c.weak
-				n, holders, waiters := w.told(c.kind, c.name)
-				holder.ID, holder.Node, holder.Label, holder.Owner, holder.Fence = h.ID(), h.Node(), "worker 7", "me", h.Fence()
-				holder.Lease, holder.Left, holder.NoRenew, holder.MaxHold = 5*time.Second, 3500*ms, true, time.Minute
-				holder.Granted, holder.Held, holder.Meta = at, 1500*ms, meta
-				require.Equal(w.T, []berth.Holder{holder}, holders)
-				waiter.ID, waiter.Node = w.waiting(c.kind, c.name, "worker 8"), q.ID()
-				waiter.Label, waiter.Owner, waiter.Priority, waiter.Meta = "worker 8", "you", 4, meta
-				waiter.Since, waiter.Waited, waiter.Alive = at.Add(ms), 1499*ms, testkit.Lease-1499*ms
-				require.Equal(w.T, []berth.Waiter{waiter}, waiters)
-				want := c.want
-				want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
-				want.Revision, want.At = n.Revision, n.At
-				want.Oldest, want.Longest, want.First = 1500*ms, n.Longest, waiters
-				require.Equal(w.T, holder.ID, n.Longest.ID)
-				require.Equal(w.T, 1500*ms, n.Longest.Held)
-				if want.Lock != nil {
-					want.Lock.Claim, want.Lock.Label = h.ID(), "worker 7"
-				}
-				require.Equal(w.T, want, n)
-				require.InDelta(w.T, float64(want.Held)/float64(want.Capacity), n.Share(), 1e-9)
+			p, q := w.process("worker 7"), w.process("worker 8")
+			w.Advance(time.Second)
+			at := time.UnixMilli(time.Now().UnixMilli())
+			h := must(c.hold(p)).in(w.T)
+			w.Advance(ms)
+			c.wait(q)
+			w.Advance(1499 * ms)
+			holder, waiter := c.held, c.weak
+			n, holders, waiters := w.told(c.kind, c.name)
+			holder.ID, holder.Node, holder.Label, holder.Owner, holder.Fence = h.ID(), h.Node(), "worker 7", "me", h.Fence()
+			holder.Lease, holder.Left, holder.NoRenew, holder.MaxHold = 5*time.Second, 3500*ms, true, time.Minute
+			holder.Granted, holder.Held, holder.Meta = at, 1500*ms, meta
+			require.Equal(w.T, []berth.Holder{holder}, holders)
+			waiter.ID, waiter.Node = w.waiting(c.kind, c.name, "worker 8"), q.ID()
+			waiter.Label, waiter.Owner, waiter.Priority, waiter.Meta = "worker 8", "you", 4, meta
+			waiter.Since, waiter.Waited, waiter.Alive = at.Add(ms), 1499*ms, testkit.Lease-1499*ms
+			require.Equal(w.T, []berth.Waiter{waiter}, waiters)
+			want := c.want
+			want.Kind, want.Name, want.Holders, want.Waiting, want.Fence = c.kind, c.name, 1, 1, h.Fence()
+			want.Revision, want.At = n.Revision, n.At
+			want.Oldest, want.Longest, want.First = 1500*ms, n.Longest, waiters
+			require.Equal(w.T, holder.ID, n.Longest.ID)
+			require.Equal(w.T, 1500*ms, n.Longest.Held)
+			if want.Lock != nil {
+				want.Lock.Claim, want.Lock.Label = h.ID(), "worker 7"
+			}
+			require.Equal(w.T, want, n)
+			require.InDelta(w.T, float64(want.Held)/float64(want.Capacity), n.Share(), 1e-9)
 
-				_, err = h.Detach(context.Background())
-				require.NoError(w.T, err)
-				_, holders, _ = w.told(c.kind, c.name)
-				holder.Detached = true
-				require.Equal(w.T, []berth.Holder{holder}, holders)
-				q.Die()
-				w.Advance(testkit.Lease)
-				n, holders, waiters = w.told(c.kind, c.name)
-				require.Empty(w.T, holders, "what has expired is not held, swept or not")
-				require.Empty(w.T, waiters)
-				require.Equal(w.T, []int{0, 0}, []int{n.Held, n.Holders})
-			})
+			must(h.Detach(ctx)).in(w.T)
+			_, holders, _ = w.told(c.kind, c.name)
+			holder.Detached = true
+			require.Equal(w.T, []berth.Holder{holder}, holders)
+			q.Die()
+			w.Advance(testkit.Lease)
+			n, holders, waiters = w.told(c.kind, c.name)
+			require.Empty(w.T, holders, "what has expired is not held, swept or not")
+			require.Empty(w.T, waiters)
+			require.Equal(w.T, []int{0, 0}, []int{n.Held, n.Holders})
 		})
 	}
 }
@@ -411,45 +392,33 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 // A listing of a server that does not answer says so, as those of the reader, after as long as one read may take: an empty
 // one would say that nothing is held.
 func TestAListingOfASilentServerIsAnError(t *testing.T) {
+	circles := func(within time.Duration) func(r *inspect.Reader) error {
+		return func(r *inspect.Reader) error {
+			return testkit.Second(r.Circles(ctx, inspect.CircleOptions{Within: within}))
+		}
+	}
 	listings := map[string]func(r *inspect.Reader) error{
 		"names that are waited for": func(r *inspect.Reader) error {
-			_, err := r.Names(context.Background(), inspect.NameFilter{Waiting: true}, "", 0)
-			return err
+			return testkit.Second(r.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0))
 		},
-		"circles": func(r *inspect.Reader) error {
-			_, err := r.Circles(context.Background(), inspect.CircleOptions{Within: time.Minute})
-			return err
-		},
-		"circles, within less": func(r *inspect.Reader) error {
-			_, err := r.Circles(context.Background(), inspect.CircleOptions{})
-			return err
-		},
-		"circles, within less than an attempt": func(r *inspect.Reader) error {
-			_, err := r.Circles(context.Background(), inspect.CircleOptions{Within: time.Second})
-			return err
-		},
+		"circles": circles(time.Minute), "circles, within less": circles(0),
+		"circles, within less than an attempt": circles(time.Second),
 		"an overview": func(r *inspect.Reader) error {
-			o, err := r.Overview(inspect.NameFilter{})
-			require.NoError(t, err)
-			_, err = o.Read(context.Background())
-			return err
+			return testkit.Second(must(r.Overview(inspect.NameFilter{})).in(t).Read(ctx))
 		},
 	}
 	for name, list := range listings {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.process("alpha").lock("nightly", "", nil)
-				p := w.Process()
-				look, err := inspect.New(p.Redis, inspect.Config{})
-				require.NoError(w.T, err)
-				require.NoError(w.T, list(look))
-				p.Stall()
-				began := time.Now()
-				err = list(look)
-				require.ErrorIs(w.T, err, berth.ErrUnavailable)
-				require.NotErrorIs(w.T, err, context.DeadlineExceeded, "the caller has set no limit")
-				require.LessOrEqual(w.T, time.Since(began), 10*time.Second)
-			})
+		inWorldOf(t, name, func(w *world) {
+			w.process("alpha").lock("nightly", "", nil)
+			p := w.Process()
+			look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
+			require.NoError(w.T, list(look))
+			p.Stall()
+			began := time.Now()
+			err := list(look)
+			require.ErrorIs(w.T, err, berth.ErrUnavailable)
+			require.NotErrorIs(w.T, err, context.DeadlineExceeded, "the caller has set no limit")
+			require.LessOrEqual(w.T, time.Since(began), 10*time.Second)
 		})
 	}
 }
@@ -462,8 +431,7 @@ func TestAServerThatFallsSilentInTheMidst(t *testing.T) {
 			w.Do("ZADD", fmt.Sprintf("berth:waits:{%d}:names", stored.Shard(member)), "99999999999999", member)
 		}
 		p := w.Process()
-		look, err := inspect.New(p.Redis, inspect.Config{})
-		require.NoError(w.T, err)
+		look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
 		p.OnCommand(func(c link.Command) link.Fate {
 			if len(c.Args) > 0 && strings.Contains(c.Args[0], "{n") {
 				p.Stall()
@@ -471,8 +439,7 @@ func TestAServerThatFallsSilentInTheMidst(t *testing.T) {
 			return link.Pass
 		})
 		began := time.Now()
-		_, err = look.Names(context.Background(), inspect.NameFilter{Waiting: true}, "", 0)
-		require.ErrorIs(w.T, err, berth.ErrUnavailable)
+		require.ErrorIs(w.T, testkit.Second(look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0)), berth.ErrUnavailable)
 		require.LessOrEqual(w.T, time.Since(began), 10*time.Second)
 	})
 }

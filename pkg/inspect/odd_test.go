@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -53,7 +54,7 @@ var verbs = []string{"TIME", "MGET", "HMGET", "HLEN", "ZMSCORE", "ZRANGE", "ZRAN
 // reads are the calls of a process that read plainly. There is something of all kinds to be read.
 func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	w.T.Helper()
-	ctx, by := context.Background(), w.process("by")
+	by := w.process("by")
 	by.permit("report", 2, &semaphore.AcquireOptions{Weight: 2})
 	by.awaitPermit("report", 2, nil)
 	by.lock("nightly", "owner", nil)
@@ -68,22 +69,17 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 
 	p = w.made(node.Config{Label: "label", Swarm: node.SwarmConfig{Auto: true}})
 	job := once.New(p.Node, "daily", once.Config{Every: time.Hour})
-	_, err := job.Do(ctx, func(context.Context, *once.Run) error { return nil })
-	require.NoError(w.T, err)
-	look, err := inspect.New(p.Redis, inspect.Config{})
-	require.NoError(w.T, err)
+	must(job.Do(ctx, func(context.Context, *once.Run) error { return nil })).in(w.T)
+	look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
 	mine, pools := p.pool(allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	w.Advance(time.Second)
 
 	names := map[keyspace.Kind]string{keyspace.Sem: "report", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
 	for kind, name := range names {
-		page, err := w.look.Waiters(ctx, kind, name, "", 0)
-		require.NoError(w.T, err)
+		page := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
 		claim := page.Items[0].ID
-		o, err := look.Overview(inspect.NameFilter{})
-		require.NoError(w.T, err)
-		v, err := look.View(kind, name)
-		require.NoError(w.T, err)
+		o := must(look.Overview(inspect.NameFilter{})).in(w.T)
+		v := must(look.View(kind, name)).in(w.T)
 		calls = append(calls,
 			func(ctx context.Context) error { _, err := look.Name(ctx, kind, name); return err },
 			func(ctx context.Context) error { _, err := look.Holders(ctx, kind, name, "", 1); return err },
@@ -96,12 +92,10 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	return p, append(calls,
 		func(ctx context.Context) error { _, err := look.Name(ctx, keyspace.Lock, "thin"); return err },
 		func(ctx context.Context) error {
-			_, err := look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 10)
-			return err
+			return testkit.Second(look.Names(ctx, inspect.NameFilter{Once: true, Idle: true}, "", 10))
 		},
 		func(ctx context.Context) error {
-			_, err := look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10)
-			return err
+			return testkit.Second(look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10))
 		},
 		func(ctx context.Context) error { _, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 10); return err },
 		func(ctx context.Context) error { _, err := look.Circles(ctx, inspect.CircleOptions{}); return err },
@@ -112,20 +106,15 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 		},
 		func(ctx context.Context) error { return p.Operator().Unpause(ctx, keyspace.Lock, "other") },
 		func(ctx context.Context) error {
-			_, err := p.Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"})
-			return err
+			return testkit.Second(p.Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"}))
 		},
 		func(ctx context.Context) error {
-			_, err := p.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second)
-			return err
+			return testkit.Second(p.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second))
 		},
 		func(ctx context.Context) error { _, err := p.Operator().Sweep(ctx, keyspace.Lock); return err },
 		func(ctx context.Context) error { _, err := pools.Inspect(ctx, "proxies"); return err },
 		func(ctx context.Context) error { _, err := pools.Settings(ctx, "proxies"); return err },
-		func(ctx context.Context) error {
-			_, err := pools.Resource(ctx, "proxies", "a")
-			return err
-		},
+		func(ctx context.Context) error { _, err := pools.Resource(ctx, "proxies", "a"); return err },
 		func(ctx context.Context) error { return last(pools.Resources(ctx, "proxies")) },
 		func(ctx context.Context) error { return last(pools.Bindings(ctx, "proxies")) },
 		func(ctx context.Context) error { _, err := mine.Binding(ctx, "bound"); return err },
@@ -153,7 +142,7 @@ func TestAnOddAnswerToAPlainReadIsAnError(t *testing.T) {
 	inWorld(t, func(w *world) {
 		p, calls := w.reads()
 		for _, call := range calls {
-			require.NoError(t, call(context.Background()))
+			require.NoError(t, call(ctx))
 		}
 		for i, verb := range verbs {
 			require.NotZero(t, p.Count(verb), "the calls send %s", verb)
@@ -165,7 +154,7 @@ func TestAnOddAnswerToAPlainReadIsAnError(t *testing.T) {
 				return link.Pass
 			})
 			for _, call := range calls {
-				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+				ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 				assert.NotPanics(t, func() { _ = call(ctx) }, verb)
 				cancel()
 			}

@@ -13,18 +13,17 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
 	stored "github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[inspect.Name] {
 	w.T.Helper()
-	o, err := look.Overview(f)
-	require.NoError(w.T, err)
+	o := must(look.Overview(f)).in(w.T)
 	return func() inspect.Page[inspect.Name] {
 		w.T.Helper()
-		page, err := o.Read(context.Background())
-		require.NoError(w.T, err)
+		page := must(o.Read(ctx)).in(w.T)
 		require.Empty(w.T, page.Problems)
 		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b inspect.Name) int { return b.Waiting - a.Waiting }))
 		return page
@@ -34,8 +33,7 @@ func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() insp
 // crowds has claims wait for a semaphore, and the registry know that.
 func (w *world) crowds(name string, claims ...string) {
 	w.T.Helper()
-	space, err := keyspace.New("berth")
-	require.NoError(w.T, err)
+	space := must(keyspace.New("berth")).in(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	for _, claim := range claims {
 		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
@@ -49,8 +47,7 @@ func (w *world) crowds(name string, claims ...string) {
 // leaves has a claim give back.
 func (w *world) leaves(name, claim string) {
 	w.T.Helper()
-	space, err := keyspace.New("berth")
-	require.NoError(w.T, err)
+	space := must(keyspace.New("berth")).in(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	w.Call("semaphore_release", "60000", "berth:wake:", name, "node", claim, "0")
 }
@@ -118,8 +115,7 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 
 func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
-		space, err := keyspace.New("berth")
-		require.NoError(w.T, err)
+		space := must(keyspace.New("berth")).in(w.T)
 		until := strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)
 		shards := map[int][]string{}
 		for n := range 4000 { // that nobody waits for any more
@@ -129,11 +125,9 @@ func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *te
 		for shard, members := range shards {
 			w.Do(append([]string{"ZADD", space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)}, members...)...)
 		}
-		o, err := w.look.Overview(inspect.NameFilter{})
-		require.NoError(w.T, err)
+		o := must(w.look.Overview(inspect.NameFilter{})).in(w.T)
 		pass := func() inspect.Page[inspect.Name] {
-			page, err := o.Read(context.Background())
-			require.NoError(w.T, err)
+			page := must(o.Read(ctx)).in(w.T)
 			return page
 		}
 		for range 5 {
@@ -184,7 +178,7 @@ func TestAnOverviewOfAQuietSystemHasWhatIsInUse(t *testing.T) {
 		w.Advance(28 * time.Second)
 		require.Contains(w.T, names(), "lock late 0")
 		require.Contains(w.T, sent(), "SCAN")
-		require.NoError(w.T, late.Release(context.Background()))
+		require.NoError(w.T, late.Release(ctx))
 		require.NotContains(w.T, names(), "lock late 0", "nobody uses it any more")
 
 		for n := range 19 {
@@ -222,17 +216,14 @@ func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
 			require.Equal(w.T, "beta", n.First[0].Label)
 			require.Positive(w.T, n.First[0].Waited)
 		}
-		_, err := w.look.Overview(inspect.NameFilter{Kinds: []keyspace.Kind{"x"}})
-		require.Error(w.T, err)
+		require.Error(w.T, testkit.Second(w.look.Overview(inspect.NameFilter{Kinds: []keyspace.Kind{"x"}})))
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		page := only()
 		require.ErrorIs(w.T, page.Items[1].Err, berth.ErrIncompatible)
 		require.Equal(w.T, "a", page.Items[1].Name)
-		ended, cancel := context.WithCancel(context.Background())
+		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		o, err := w.look.Overview(inspect.NameFilter{})
-		require.NoError(w.T, err)
-		_, err = o.Read(ended)
-		require.ErrorIs(w.T, err, context.Canceled)
+		o := must(w.look.Overview(inspect.NameFilter{})).in(w.T)
+		require.ErrorIs(w.T, testkit.Second(o.Read(ended)), context.Canceled)
 	})
 }

@@ -1,9 +1,7 @@
 package inspect_test
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,12 +15,10 @@ import (
 
 func TestANameTellsItsPause(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha, beta := w.process("alpha"), w.process("beta")
 		ops := alpha.Operator()
 		pause := func(name string) (left time.Duration, reason string) {
-			n, err := w.look.Name(ctx, keyspace.Lock, name)
-			require.NoError(w.T, err)
+			n := must(w.look.Name(ctx, keyspace.Lock, name)).in(w.T)
 			if n.Pause == nil {
 				return 0, ""
 			}
@@ -37,9 +33,9 @@ func TestANameTellsItsPause(t *testing.T) {
 		left, reason := pause("idle")
 		require.Equal(w.T, 59*time.Minute, left)
 		require.Equal(w.T, "because", reason)
-		require.Equal(w.T, []string{"lock held", "lock idle", "lock thin"}, w.sortedNames(), "an idle name that is paused is in use")
-		page, err := w.look.Claims(ctx, inspect.ClaimFilter{Waiting: true}, "", 0)
-		require.NoError(w.T, err)
+		used := w.names(inspect.NameFilter{}, 100)
+		require.ElementsMatch(w.T, []string{"lock held", "lock idle", "lock thin"}, used, "an idle name that is paused is in use")
+		page := must(w.look.Claims(ctx, inspect.ClaimFilter{Waiting: true}, "", 0)).in(w.T)
 		require.Equal(w.T, 59*time.Minute, page.Items[0].Paused)
 
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "idle"))
@@ -48,18 +44,10 @@ func TestANameTellsItsPause(t *testing.T) {
 	})
 }
 
-func (w *world) sortedNames() []string {
-	w.T.Helper()
-	names := w.names(inspect.NameFilter{}, 100)
-	slices.Sort(names)
-	return names
-}
-
 // The rest that was asked for of a leased resource begins when somebody finds the lease over, and during a pause
 // nobody need look: at its end the resource may rest still.
 func TestDuringAPauseARestMayBeginLater(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := beta.filled("a")
 		alpha.take(alpha.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{NoRenew: true})
@@ -71,15 +59,12 @@ func TestDuringAPauseARestMayBeginLater(t *testing.T) {
 		w.Advance(ms)
 		over := time.Now()
 
-		e, err := w.look.Explain(ctx, keyspace.Pool, "proxies", "")
-		require.NoError(w.T, err)
+		e := must(w.look.Explain(ctx, keyspace.Pool, "proxies", "")).in(w.T)
 		require.Nil(w.T, e.Next, "%s", e)
 		require.Equal(w.T, over.Add(2*time.Second-ms).UTC(), e.Horizon.UTC())
 		w.Advance(500 * ms)
-		_, err = beta.Operator().Sweep(ctx, keyspace.Pool, "proxies")
-		require.NoError(w.T, err)
-		e, err = w.look.Explain(ctx, keyspace.Pool, "proxies", "")
-		require.NoError(w.T, err)
+		must(beta.Operator().Sweep(ctx, keyspace.Pool, "proxies")).in(w.T)
+		e = must(w.look.Explain(ctx, keyspace.Pool, "proxies", "")).in(w.T)
 		require.Equal(w.T, inspect.RestEnds, e.Next.What, "%s", e)
 		require.Equal(w.T, over.Add(2500*ms).UTC(), e.Next.At.UTC(), "it has begun now")
 		require.Zero(w.T, e.Horizon)
@@ -89,41 +74,34 @@ func TestDuringAPauseARestMayBeginLater(t *testing.T) {
 // All names are paused, those too that nobody has come upon since, unless an operator has set one apart.
 func TestANameTellsThePauseOfAllNames(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha := w.process("alpha")
 		ops := alpha.Operator()
 		alpha.lock("thin", "", nil)
-		_, err := ops.PauseAll(ctx, 10*time.Minute, "migration", keyspace.Lock)
-		require.NoError(w.T, err)
+		must(ops.PauseAll(ctx, 10*time.Minute, "migration", keyspace.Lock)).in(w.T)
 		began := time.Now()
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "thin"))
 		alpha.permit("other kind", 1, nil)
 		for name, paused := range map[string]bool{"nobody's": true, "thin": false} {
-			n, err := w.look.Name(ctx, keyspace.Lock, name)
-			require.NoError(w.T, err)
+			n := must(w.look.Name(ctx, keyspace.Lock, name)).in(w.T)
 			require.Equal(w.T, paused, n.Pause != nil, name)
 			if paused {
 				require.Equal(w.T, "migration", n.Pause.Reason)
 				require.Greater(w.T, n.Pause.Left, 9*time.Minute)
 			}
 		}
-		n, err := w.look.Name(ctx, keyspace.Sem, "other kind")
-		require.NoError(w.T, err)
+		n := must(w.look.Name(ctx, keyspace.Sem, "other kind")).in(w.T)
 		require.Nil(w.T, n.Pause, "each kind has its own")
 
-		e, err := w.look.Explain(ctx, keyspace.Lock, "nobody's", "")
-		require.NoError(w.T, err)
+		e := must(w.look.Explain(ctx, keyspace.Lock, "nobody's", "")).in(w.T)
 		require.Equal(w.T, inspect.Unknown, e.Reasons[0].Code)
 		require.Equal(w.T, inspect.Paused, e.Reasons[1].Code)
 		require.Contains(w.T, e.Why, `All names are paused for 9m`)
 		require.Contains(w.T, e.Why, `more: "migration".`)
 		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
-		e, err = w.look.Explain(ctx, keyspace.Lock, "idle", "")
-		require.NoError(w.T, err)
+		e = must(w.look.Explain(ctx, keyspace.Lock, "idle", "")).in(w.T)
 		require.Equal(w.T, inspect.Paused, e.Reasons[0].Code, "not free")
 		w.Advance(10*time.Minute - time.Since(began))
-		n, err = w.look.Name(ctx, keyspace.Lock, "nobody's")
-		require.NoError(w.T, err)
+		n = must(w.look.Name(ctx, keyspace.Lock, "nobody's")).in(w.T)
 		require.Nil(w.T, n.Pause, "it has ended by itself")
 	})
 }

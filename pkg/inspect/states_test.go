@@ -23,11 +23,19 @@ import (
 
 // state is what the calls of some processes have made, of which one name or claim is explained.
 type state struct {
-	// make makes it, and has the world's claim be explained if it is not the name.
+	// make makes it, and has the world's claim be explained if it is not the name. Where it says that somebody has waited,
+	// that is about the claim which that one waits with.
 	make func(w *world)
 	// codes are those of the reasons, says is the whole text. The claim's id is ID in it.
 	codes []inspect.Code
 	says  string
+}
+
+func (s *state) made(w *world, kind keyspace.Kind) {
+	s.make(w)
+	if who, _, waits := strings.Cut(s.says, " has waited "); waits {
+		w.claim = w.waiting(kind, named[kind], who)
+	}
 }
 
 // codes are in the order in which they are told.
@@ -39,26 +47,23 @@ func TestEachSentenceIsOfARealState(t *testing.T) {
 	for kind, states := range map[keyspace.Kind]map[string]state{
 		keyspace.Lock: lockStates, keyspace.Sem: semStates, keyspace.Pool: poolStates,
 	} {
-		name := map[keyspace.Kind]string{keyspace.Lock: "nightly", keyspace.Sem: "gpu", keyspace.Pool: "proxies"}[kind]
 		for what, s := range states {
 			for _, code := range s.codes {
 				told[code] = true
 			}
-			t.Run(string(kind)+" "+what, func(t *testing.T) {
-				inWorld(t, func(w *world) {
-					s.make(w)
-					e := w.look.Guarded(w.T, kind, name, w.claim)
-					says := e.String()
-					if w.claim != "" {
-						says = strings.ReplaceAll(says, w.claim, "ID")
-					}
-					var codes []inspect.Code
-					for _, r := range e.Reasons {
-						codes = append(codes, r.Code)
-					}
-					require.Equal(w.T, s.says, says, "%v", codes)
-					require.Equal(w.T, s.codes, codes)
-				})
+			inWorldOf(t, string(kind)+" "+what, func(w *world) {
+				s.made(w, kind)
+				e := w.look.Guarded(w.T, kind, named[kind], w.claim)
+				says := e.String()
+				if w.claim != "" {
+					says = strings.ReplaceAll(says, w.claim, "ID")
+				}
+				var codes []inspect.Code
+				for _, r := range e.Reasons {
+					codes = append(codes, r.Code)
+				}
+				require.Equal(w.T, s.says, says, "%v", codes)
+				require.Equal(w.T, s.codes, codes)
 			})
 		}
 	}
@@ -84,7 +89,7 @@ var lockStates = map[string]state{
 		w.Do("SET", w.State, "mine")
 	}, codes(inspect.Foreign), `What is stored as lock "nightly" is not Berth's: something else writes below namespace "berth".`},
 	"idle": {func(w *world) {
-		require.NoError(w.T, w.process("alpha").lock("nightly", "", nil).Release(context.Background()))
+		require.NoError(w.T, w.process("alpha").lock("nightly", "", nil).Release(ctx))
 	}, codes(inspect.Free), `Nobody waits for lock "nightly": it is free.`},
 	"held, and nobody waits": {func(w *world) {
 		w.process("alpha").lock("nightly", "", nil)
@@ -106,7 +111,7 @@ var lockStates = map[string]state{
 		w.process("beta").awaitLock("nightly", "", nil)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		alpha.Die()
-		_, err := w.process("delta").Operator().Release(context.Background(), berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})
+		_, err := w.process("delta").Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})
 		require.NoError(w.T, err)
 		w.claim = id
 	}, codes(inspect.Gone), "Claim ID was ended by force less than a minute ago."},
@@ -121,29 +126,26 @@ var lockStates = map[string]state{
 		w.claim = id
 	}, codes(inspect.Gone), "Claim ID has left the line less than a minute ago."},
 	"a damaged claim": {func(w *world) {
-		w.contends(nil)
+		w.contends(nil, 0)
 		w.Do("HSET", w.State, "c:n.1", "h rubbish")
 		w.claim = "n.1"
 	}, codes(inspect.Damaged), "What is stored of claim ID is damaged."},
 	"held": {func(w *world) {
-		w.contends(nil)
-		w.Advance(time.Second)
+		w.contends(nil, time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s and renews it (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"others are ahead": {func(w *world) {
-		w.contends(nil)
+		w.contends(nil, 0)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		w.Advance(time.Second)
-		w.claim = w.waiting(keyspace.Lock, "nightly", "gamma")
 	}, codes(inspect.Locked, inspect.Behind), `gamma has waited 999ms for lock "nightly", 1 ahead: alpha has held it for 1s and renews it (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"others have a higher priority": {func(w *world) {
 		w.process("alpha").lock("nightly", "", nil)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		w.process("beta").awaitLock("nightly", "", &qlock.LockOptions{Priority: 5})
 		w.process("delta").awaitLock("nightly", "", &qlock.LockOptions{Priority: 6})
-		w.claim = w.waiting(keyspace.Lock, "nightly", "gamma")
 	}, codes(inspect.Locked, inspect.Outranked), `gamma has waited 0s for lock "nightly", 2 ahead: alpha has held it for 0s and renews it (heard of 0s ago). 2 of higher priority are ahead. Nothing ends by itself: alpha renews. If it is not heard of again, delta gets it in 6s.`},
 	"a dead holder": {func(w *world) {
-		alpha := w.contends(nil)
+		alpha := w.contends(nil, 0)
 		alpha.Die()
 		w.Advance(5 * time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (5s): alpha has held it for 5s and has not been heard of for 5s: its process is dead, stopped or cut off. Next: unless it is heard of, in 1s (00:00:06 UTC) the lease of alpha ends, and beta gets it.`},
@@ -153,7 +155,6 @@ var lockStates = map[string]state{
 		beta.awaitLock("nightly", "", nil)
 		beta.Die()
 		w.Advance(4 * time.Second)
-		w.claim = w.waiting(keyspace.Lock, "nightly", "beta")
 	}, codes(inspect.Silent, inspect.Locked), `beta has waited 4s for lock "nightly": its own process has not been heard of for 4s; unless it is, the claim is dropped after 2s more. Next: unless it is heard of, in 2s (00:00:06 UTC) the claim of beta leaves the line.`},
 	"a dead waiter is the first": {func(w *world) {
 		w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
@@ -197,7 +198,6 @@ var lockStates = map[string]state{
 	"last come, first served": {func(w *world) {
 		w.process("alpha").lock("nightly", "", nil)
 		w.process("beta").awaitLock("nightly", "", &qlock.LockOptions{Access: qlock.LIFO})
-		w.claim = w.waiting(keyspace.Lock, "nightly", "beta")
 	}, codes(inspect.Locked, inspect.LIFO), `beta has waited 0s for lock "nightly": alpha has held it for 0s and renews it (heard of 0s ago). It is last come, first served: who comes later passes it. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"drawn": {func(w *world) {
 		w.process("alpha").lock("nightly", "", nil)
@@ -206,41 +206,36 @@ var lockStates = map[string]state{
 		}
 	}, codes(inspect.Locked, inspect.Drawn), `8 wait for lock "nightly", beta first (0s): alpha has held it for 0s and renews it (heard of 0s ago). Places are drawn: who comes later may pass it. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"paused": {func(w *world) {
-		alpha := w.contends(nil)
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
+		alpha := w.contends(nil, 0)
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Lock, "nightly", time.Hour, "migration"))
 	}, codes(inspect.Paused, inspect.Locked), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration"; and alpha has held it for 0s and renews it (heard of 0s ago). In 1h00m (01:00:00 UTC) the pause ends, and alpha still has it. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 1h00m.`},
 	"paused while it is free": {func(w *world) {
-		require.NoError(w.T, w.process("alpha").Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
+		require.NoError(w.T, w.process("alpha").Operator().Pause(ctx, keyspace.Lock, "nightly", time.Hour, "migration"))
 		w.process("beta").awaitLock("nightly", "", nil)
 	}, codes(inspect.Paused), `1 waits for lock "nightly", beta first (0s): it is paused for 1h00m more: "migration". Next: in 1h00m (01:00:00 UTC) the pause ends, and beta gets it.`},
 	"paused, and nobody waits": {func(w *world) {
-		require.NoError(w.T, w.process("alpha").Operator().Pause(context.Background(), keyspace.Lock, "nightly", time.Hour, "migration"))
+		require.NoError(w.T, w.process("alpha").Operator().Pause(ctx, keyspace.Lock, "nightly", time.Hour, "migration"))
 	}, codes(inspect.Paused), `Nobody waits for lock "nightly": it is paused for 1h00m more: "migration".`},
 	"wanted back": {func(w *world) {
 		alpha := w.process("alpha")
 		id := alpha.lock("nightly", "", nil).ID()
 		w.process("beta").awaitLock("nightly", "", nil)
-		_, err := w.process("delta").Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})
-		require.NoError(w.T, err)
+		must(w.process("delta").Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})).in(w.T)
 		w.Advance(time.Second)
 	}, codes(inspect.Locked, inspect.Asked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s and renews it (heard of 1s ago). alpha was asked to give back 1s ago. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"a fixed lease": {func(w *world) {
-		w.contends(&qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
-		w.Advance(time.Second)
+		w.contends(&qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true}, time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s, for 19s more at most. Next: in 19s (00:00:20 UTC) the lease of alpha ends, and beta gets it.`},
 	"a maximum hold": {func(w *world) {
-		w.contends(&qlock.LockOptions{MaxHold: 20 * time.Second})
-		w.Advance(time.Second)
+		w.contends(&qlock.LockOptions{MaxHold: 20 * time.Second}, time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s and renews it, for 19s more at most (heard of 1s ago). Next: in 19s (00:00:20 UTC) the maximum hold of alpha ends, and beta gets it.`},
 	"a long lease of a dead process": {func(w *world) {
-		alpha := w.contends(&qlock.LockOptions{Lease: time.Hour})
-		w.Advance(3 * time.Second)
+		alpha := w.contends(&qlock.LockOptions{Lease: time.Hour}, 3*time.Second)
 		alpha.Die()
 		w.Advance(5 * time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (8s): alpha has held it for 8s and has not been heard of for 6s: its process is dead, stopped or cut off. Next: unless it is heard of, in 59m54s (01:00:01 UTC) the lease of alpha ends, and beta gets it.`},
 	"without end": {func(w *world) {
-		w.contends(&qlock.LockOptions{Lease: berth.Forever})
-		w.Advance(time.Minute)
+		w.contends(&qlock.LockOptions{Lease: berth.Forever}, time.Minute)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m00s): alpha has held it for 1m00s without end (nothing tells when its process was last heard of). Nothing ends by itself: alpha has no end.`},
 	"without end, in a swarm": {func(w *world) {
 		w.swarmed("alpha").lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
@@ -261,8 +256,7 @@ var lockStates = map[string]state{
 		w.Do("HSET", swarm+"state", "n:"+node, "1 "+dead+" 15000 alpha")
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m00s): alpha has held it for 1m00s, and the swarm has declared its process dead. Next: with a next flush of the swarm the hold of alpha ends.`},
 	"detached": {func(w *world) {
-		_, err := w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second}).Detach(context.Background())
-		require.NoError(w.T, err)
+		must(w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second}).Detach(ctx)).in(w.T)
 		w.process("beta").awaitLock("nightly", "", nil)
 		w.Advance(time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has left it to whoever resumes it, for 19s more. Next: in 19s (00:00:20 UTC) the lease of alpha ends, and beta gets it.`},
@@ -272,9 +266,8 @@ var lockStates = map[string]state{
 		beta.awaitLock("nightly", "", nil)
 		beta.awaitLock("nightly", "", nil)
 		beta.Cut()
-		require.NoError(w.T, held.Release(context.Background()))
+		require.NoError(w.T, held.Release(ctx))
 		w.Advance(200 * ms)
-		w.claim = w.waiting(keyspace.Lock, "nightly", "beta")
 	}, codes(inspect.Locked), `beta has waited 199ms for lock "nightly": beta was granted it 200ms ago and has not taken it up yet. Nothing ends by itself: beta has not taken it up yet.`},
 	"granted to a process that is not there": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
@@ -282,7 +275,7 @@ var lockStates = map[string]state{
 		beta.awaitLock("nightly", "", nil)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		beta.Cut()
-		require.NoError(w.T, held.Release(context.Background()))
+		require.NoError(w.T, held.Release(ctx))
 		w.Advance(200 * ms)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", gamma first (199ms): beta was granted it 200ms ago and has not taken it up yet. Nothing ends by itself: beta has not taken it up yet. If it is not heard of again, gamma gets it in 5.8s.`},
 }
@@ -310,7 +303,6 @@ var semStates = map[string]state{
 		w.process("gamma").awaitPermit("gpu", 3, &semaphore.AcquireOptions{Weight: 2})
 		w.process("beta").awaitPermit("gpu", 3, nil)
 		w.Advance(time.Second)
-		w.claim = w.waiting(keyspace.Sem, "gpu", "beta")
 	}, codes(inspect.Full, inspect.Heavier, inspect.Behind), `beta has waited 999ms for semaphore "gpu", 1 ahead: 2 of 3 are held, and gamma, who is first, asks for 2; alpha has held it for 1s and renews it (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, gamma and beta get it in 5s.`},
 	"too heavy for ever": {func(w *world) {
 		w.process("alpha").permit("gpu", 3, &semaphore.AcquireOptions{Weight: 3})
@@ -318,8 +310,7 @@ var semStates = map[string]state{
 		beta := w.process("beta")
 		beta.awaitPermit("gpu", 3, &semaphore.AcquireOptions{Weight: 3})
 		beta.Deafen(true)
-		require.NoError(w.T, semaphore.NewOperator(w.process("delta").Node).Resize(context.Background(), "gpu", 2, nil))
-		w.claim = w.waiting(keyspace.Sem, "gpu", "beta")
+		require.NoError(w.T, semaphore.NewOperator(w.process("delta").Node).Resize(ctx, "gpu", 2, nil))
 	}, codes(inspect.TooHeavy, inspect.Over, inspect.Full, inspect.Behind), `beta has waited 0s for semaphore "gpu", 1 ahead: it asks for 3 of a capacity of 2 and is taken out when its process is next heard of. Nothing ends by itself: alpha renews. If it is not heard of again, gamma gets it in 6s.`},
 	"the capacity was lowered": {func(w *world) {
 		alpha := w.process("alpha")
@@ -327,7 +318,7 @@ var semStates = map[string]state{
 			alpha.permit("gpu", 5, nil)
 		}
 		w.process("beta").awaitPermit("gpu", 5, nil)
-		require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(context.Background(), "gpu", 3, nil))
+		require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(ctx, "gpu", 3, nil))
 	}, codes(inspect.Over, inspect.Full), `1 waits for semaphore "gpu", beta first (0s): 5 are held of a capacity of 3, which was lowered; alpha has held it for 0s and renews it (heard of 0s ago), and 4 others hold the rest. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"its own owner": {func(w *world) {
 		alpha := w.process("alpha")
@@ -356,13 +347,11 @@ var semStates = map[string]state{
 		reads.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "ZMSCORE" { // of the second of two trips
 				capacity++
-				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(context.Background(), "gpu", capacity, nil))
+				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(ctx, "gpu", capacity, nil))
 			}
 			return link.Pass
 		})
-		var err error
-		w.look, err = inspect.New(reads.Redis, inspect.Config{})
-		require.NoError(w.T, err)
+		w.look = must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
 	}, codes(inspect.Full, inspect.Moved), `1 waits for semaphore "gpu", beta first (0s): 10 of 12 are held and it asks for 10; alpha has held it for 0s and renews it (heard of 0s ago). It changed while it was read. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"more hold, and more wait, than are read": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
@@ -415,19 +404,17 @@ var poolStates = map[string]state{
 	"leased, resting and leaving": {func(w *world) {
 		alpha := w.process("alpha")
 		pool := alpha.filled("a", "b", "c")
-		require.NoError(w.T, pool.Rest(context.Background(), "c", time.Minute, "answers 429", nil))
+		require.NoError(w.T, pool.Rest(ctx, "c", time.Minute, "answers 429", nil))
 		alpha.take(pool, nil)
 		alpha.take(pool, nil)
-		_, err := pool.Remove(context.Background(), []string{"a"})
-		require.NoError(w.T, err)
+		must(pool.Remove(ctx, []string{"a"})).in(w.T)
 		w.awaits(nil)
 		w.Advance(time.Second)
 	}, codes(inspect.Taken, inspect.LeavingPool), `1 waits for pool "proxies", beta first (1s): of 3 resources 1 is leased, 1 rests and 1 leaves when it comes back; alpha has held it for 1s and renews it (heard of 1s ago), and 1 other holds the rest. Next: in 59s (00:01:00 UTC) the rest of c ends, and beta gets it.`},
 	"a dead holder, with a cooldown": {func(w *world) {
 		alpha := w.process("alpha")
 		pool := alpha.pool(allocator.PoolConfig[string]{Cooldown: 40 * time.Second})
-		_, err := pool.Add(context.Background(), []string{"a"}, nil)
-		require.NoError(w.T, err)
+		must(pool.Add(ctx, []string{"a"}, nil)).in(w.T)
 		alpha.take(pool, nil)
 		w.awaits(nil)
 		alpha.Die()
@@ -435,18 +422,18 @@ var poolStates = map[string]state{
 	}, codes(inspect.Taken), `1 waits for pool "proxies", beta first (5s): the one resource is leased; alpha has held it for 5s and has not been heard of for 5s: its process is dead, stopped or cut off. Next: unless it is heard of, in 41s (00:00:46 UTC) the lease of alpha and the rest of a after it are over, and beta gets it.`},
 	"all rest": {func(w *world) {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429", nil))
-		require.NoError(w.T, pool.Rest(context.Background(), "b", 30*time.Second, "", nil))
+		require.NoError(w.T, pool.Rest(ctx, "a", 20*time.Second, "answers 429", nil))
+		require.NoError(w.T, pool.Rest(ctx, "b", 30*time.Second, "", nil))
 		w.awaits(nil)
 	}, codes(inspect.Resting), `1 waits for pool "proxies", beta first (0s): all 2 resources rest, the first for 20s more: "answers 429". Next: in 20s (00:00:20 UTC) the rest of a ends, and beta gets it.`},
 	"all rest, and nobody waits": {func(w *world) {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "answers 429", nil))
-		require.NoError(w.T, pool.Rest(context.Background(), "b", berth.Forever, "banned", nil))
+		require.NoError(w.T, pool.Rest(ctx, "a", 20*time.Second, "answers 429", nil))
+		require.NoError(w.T, pool.Rest(ctx, "b", berth.Forever, "banned", nil))
 	}, codes(inspect.Resting), `Nobody waits for pool "proxies": all 2 resources rest, the first for 20s more: "answers 429".`},
 	"all rest for ever": {func(w *world) {
 		pool := w.process("alpha").filled("a")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", berth.Forever, "banned", nil))
+		require.NoError(w.T, pool.Rest(ctx, "a", berth.Forever, "banned", nil))
 		w.awaits(nil)
 	}, codes(inspect.Resting), `1 waits for pool "proxies", beta first (0s): the one resource rests until somebody ends that: "banned". Nothing ends by itself.`},
 	"one that is held": {func(w *world) {
@@ -454,9 +441,8 @@ var poolStates = map[string]state{
 	}, codes(inspect.OneHeld), `1 waits for pool "proxies", beta first (1s): it wants only a, which alpha has held for 1s and renews (heard of 1s ago). Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"one that rests": {func(w *world) {
 		pool := w.process("alpha").filled("a", "b")
-		require.NoError(w.T, pool.Rest(context.Background(), "a", 20*time.Second, "banned", nil))
+		require.NoError(w.T, pool.Rest(ctx, "a", 20*time.Second, "banned", nil))
 		w.awaits(&allocator.AllocateOptions{Resource: "a"})
-		w.claim = w.waiting(keyspace.Pool, "proxies", "beta")
 	}, codes(inspect.OneResting), `beta has waited 0s for pool "proxies": it wants only a, which rests for 20s more: "banned". Next: in 20s (00:00:20 UTC) the rest of a ends, and beta gets it.`},
 	"one that is damaged": {func(w *world) {
 		taken(w, &allocator.AllocateOptions{Resource: "a"}, "a")
@@ -467,24 +453,20 @@ var poolStates = map[string]state{
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, nil)
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
-		_, err := pool.Remove(context.Background(), []string{"a"})
-		require.NoError(w.T, err)
-		w.claim = w.waiting(keyspace.Pool, "proxies", "beta")
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
+		must(pool.Remove(ctx, []string{"a"})).in(w.T)
 	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more; and it wants only a, which alpha has held for 0s and renews (heard of 0s ago). Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
 	"a free one during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		alpha.filled("a", "b")
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
-		w.claim = w.waiting(keyspace.Pool, "proxies", "beta")
 	}, codes(inspect.Paused), `beta has waited 0s for pool "proxies": it is paused for 20s more. Next: in 20s (00:00:20 UTC) the pause ends, and beta gets it.`},
 	"a free one leaves during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
-		_, err := pool.Add(context.Background(), []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})
-		require.NoError(w.T, err)
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
+		must(pool.Add(ctx, []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})).in(w.T)
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		same := beta.pool(allocator.PoolConfig[string]{})
 		beta.await(same, nil)
 		beta.await(same, nil)
@@ -493,10 +475,10 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
 		for n := range 11 {
-			_, err := pool.Add(context.Background(), []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})
+			_, err := pool.Add(ctx, []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})
 			require.NoError(w.T, err)
 		}
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)
 	}, codes(inspect.Paused), `1 waits for pool "proxies", beta first (0s): it is paused for 20s more. Next: not known beyond 00:00:10 UTC.`},
 	"one that is lost": {func(w *world) {
@@ -515,9 +497,8 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a", "b")
 		alpha.take(pool, &allocator.AllocateOptions{Bind: "customer-7", BindFor: time.Hour})
-		require.NoError(w.T, alpha.Operator().Pause(context.Background(), keyspace.Pool, "proxies", 20*time.Second, ""))
+		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Bind: "customer-7", BindWait: 5 * time.Second, BindFor: time.Hour})
 		w.Advance(time.Second)
-		w.claim = w.waiting(keyspace.Pool, "proxies", "beta")
 	}, codes(inspect.Paused, inspect.OneHeld, inspect.Bound), `beta has waited 1s for pool "proxies": it is paused for 19s more; and it waits for a, which "customer-7" is bound to and which alpha has held for 1s and renews (heard of 1s ago); in 19s it takes any other. Next: in 19s (00:00:20 UTC) the wait for a alone ends, and beta gets it.`},
 }

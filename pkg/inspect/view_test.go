@@ -1,7 +1,6 @@
 package inspect_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -39,8 +38,7 @@ func (w *world) counted(also ...func(c link.Command)) (look *inspect.Reader, sen
 		}
 		return link.Pass
 	})
-	look, err := inspect.New(reads.Redis, inspect.Config{})
-	require.NoError(w.T, err)
+	look = must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
 	return look, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,12 +50,10 @@ func (w *world) counted(also ...func(c link.Command)) (look *inspect.Reader, sen
 
 func (w *world) view(look *inspect.Reader, kind keyspace.Kind, name, claim string) func() inspect.Look {
 	w.T.Helper()
-	v, err := look.View(kind, name)
-	require.NoError(w.T, err)
+	v := must(look.View(kind, name)).in(w.T)
 	return func() inspect.Look {
 		w.T.Helper()
-		l, err := v.Read(context.Background(), claim)
-		require.NoError(w.T, err)
+		l := must(v.Read(ctx, claim)).in(w.T)
 		return l
 	}
 }
@@ -69,9 +65,8 @@ func (w *world) agrees(view func() inspect.Look, kind keyspace.Kind, name, claim
 	for range 2 { // the second one knows what the first one has found
 		require.Equal(w.T, fresh, view())
 	}
-	e, err := w.look.Explain(context.Background(), kind, name, claim)
-	require.NoError(w.T, err)
-	n, err := w.look.Name(context.Background(), kind, name)
+	e := must(w.look.Explain(ctx, kind, name, claim)).in(w.T)
+	n, err := w.look.Name(ctx, kind, name)
 	require.Equal(w.T, fresh.Err, err)
 	if fresh.WaitsLeft > 0 {
 		require.True(w.T, fresh.Partial, "priorities may be missing")
@@ -101,29 +96,27 @@ func TestAViewTellsOfEachStateWhatAFirstReadingTells(t *testing.T) {
 			if what == "it changes whenever it is read" {
 				continue
 			}
-			t.Run(string(kind)+" "+what, func(t *testing.T) {
-				inWorld(t, func(w *world) {
-					look, sent := w.counted()
-					of := w.view(look, kind, named[kind], "")
-					require.Zero(w.T, of().Capacity)
-					s.make(w)
+			inWorldOf(t, string(kind)+" "+what, func(w *world) {
+				look, sent := w.counted()
+				of := w.view(look, kind, named[kind], "")
+				require.Zero(w.T, of().Capacity)
+				s.made(w, kind)
+				w.agrees(of, kind, named[kind], "")
+				own := w.view(look, kind, named[kind], w.claim)
+				w.agrees(own, kind, named[kind], w.claim)
+				for range 2 {
+					w.Advance(10 * time.Second) // for no longer it remembers what is of others
 					w.agrees(of, kind, named[kind], "")
-					own := w.view(look, kind, named[kind], w.claim)
 					w.agrees(own, kind, named[kind], w.claim)
-					for range 2 {
-						w.Advance(10 * time.Second) // for no longer it remembers what is of others
-						w.agrees(of, kind, named[kind], "")
-						w.agrees(own, kind, named[kind], w.claim)
+				}
+				for _, view := range []func() inspect.Look{of, own} {
+					for range 3 {
+						view() // what is due is asked, one thing at a time
 					}
-					for _, view := range []func() inspect.Look{of, own} {
-						for range 3 {
-							view() // what is due is asked, one thing at a time
-						}
-						sent()
-						view()
-						require.LessOrEqual(w.T, len(sent()), budgets[kind])
-					}
-				})
+					sent()
+					view()
+					require.LessOrEqual(w.T, len(sent()), budgets[kind])
+				}
 			})
 		}
 	}
@@ -131,7 +124,6 @@ func TestAViewTellsOfEachStateWhatAFirstReadingTells(t *testing.T) {
 
 func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		look, _ := w.counted()
 		of := w.view(look, keyspace.Sem, "gpu", "")
 		is := func(capacity, holders, waiting int) {
@@ -146,8 +138,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		is(0, 0, 0)
 		alpha, beta := w.process("alpha"), w.process("beta")
 		s := semaphore.New(alpha.Node, "gpu", 1, nil)
-		permit, err := s.Acquire(ctx, nil)
-		require.NoError(w.T, err)
+		permit := must(s.Acquire(ctx, nil)).in(w.T)
 		is(1, 1, 0) // thin
 		beta.awaitPermit("gpu", 1, nil)
 		is(1, 1, 1) // fat
@@ -157,8 +148,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		beta.Shut()
 		w.Advance(10 * time.Minute)
 		is(0, 0, 0)
-		permit, err = s.Acquire(ctx, nil)
-		require.NoError(w.T, err)
+		permit = must(s.Acquire(ctx, nil)).in(w.T)
 		is(1, 1, 0)
 		w.Do("FLUSHALL")
 		is(0, 0, 0)
@@ -169,8 +159,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		s = semaphore.New(gamma.Node, "gpu", 250, nil)
 		for _, holders := range []int{1, 101, 200, 201, 250} {
 			for len(permits) < holders {
-				permit, err := s.Acquire(ctx, nil)
-				require.NoError(w.T, err)
+				permit := must(s.Acquire(ctx, nil)).in(w.T)
 				permits = append(permits, permit)
 			}
 			is(250, holders, 0)
@@ -212,7 +201,7 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 		"a pool": {keyspace.Pool, 8, func(w *world) {
 			alpha, beta := w.process("alpha"), w.process("beta")
 			pool := alpha.filled("a", "b", "c")
-			require.NoError(w.T, pool.Rest(context.Background(), "c", time.Hour, "", nil))
+			require.NoError(w.T, pool.Rest(ctx, "c", time.Hour, "", nil))
 			alpha.take(pool, &allocator.AllocateOptions{Bind: "customer"})
 			alpha.take(pool, nil)
 			same := beta.pool(allocator.PoolConfig[string]{})
@@ -220,27 +209,24 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 			beta.await(same, nil)
 		}},
 	} {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				c.make(w)
-				look, sent := w.counted()
-				of := w.view(look, c.kind, named[c.kind], "")
+		inWorldOf(t, what, func(w *world) {
+			c.make(w)
+			look, sent := w.counted()
+			of := w.view(look, c.kind, named[c.kind], "")
+			of()
+			for n := range 30 {
+				w.Advance(time.Second)
+				sent()
 				of()
-				for n := range 30 {
-					w.Advance(time.Second)
-					sent()
-					of()
-					got := sent()
-					require.LessOrEqual(w.T, len(got), c.most, "%d: %v", n, got)
-				}
-			})
+				got := sent()
+				require.LessOrEqual(w.T, len(got), c.most, "%d: %v", n, got)
+			}
 		})
 	}
 }
 
 func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 	inWorld(t, func(w *world) {
-		ctx := context.Background()
 		alpha := w.process("alpha")
 		look, sent := w.counted()
 		of := w.view(look, keyspace.Pool, "proxies", "")
@@ -251,8 +237,7 @@ func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 		}
 		add := func(from, to int, opts *allocator.AddOptions) {
 			for ; from < to; from += 100 {
-				_, err := pool.Add(ctx, keys[from:from+100], opts)
-				require.NoError(w.T, err)
+				must(pool.Add(ctx, keys[from:from+100], opts)).in(w.T)
 			}
 		}
 		add(0, 500, nil)

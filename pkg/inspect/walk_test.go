@@ -131,8 +131,7 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 	for i := range 4 {
 		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", i), cfg))
 	}
-	_, err := k.keeper.pool.Add(context.Background(), []string{"a", "b", "c"}[:k.number("resources", 1, 3)], nil)
-	require.NoError(rt, err)
+	must(k.keeper.pool.Add(ctx, []string{"a", "b", "c"}[:k.number("resources", 1, 3)], nil)).in(rt)
 	return k
 }
 
@@ -229,7 +228,7 @@ func (k *walk) held() *walked {
 
 func (k *walk) release(*rapid.T) {
 	if c := k.held(); c != nil {
-		_ = c.call.Got.Release(context.Background()) // it may just have ended
+		_ = c.call.Got.Release(ctx) // it may just have ended
 	}
 }
 
@@ -238,7 +237,7 @@ func (k *walk) detach(*rapid.T) {
 	if c == nil {
 		return
 	}
-	token, err := c.call.Got.Detach(context.Background())
+	token, err := c.call.Got.Detach(ctx)
 	if err != nil {
 		return
 	}
@@ -261,7 +260,7 @@ func (k *walk) detach(*rapid.T) {
 
 func (k *walk) resume(*rapid.T) {
 	if n := len(k.tokens); n > 0 {
-		_ = k.tokens[n-1](context.Background(), k.alive()) // its lease may have ended
+		_ = k.tokens[n-1](ctx, k.alive()) // its lease may have ended
 		k.tokens = k.tokens[:n-1]
 	}
 }
@@ -272,11 +271,11 @@ func (k *walk) renew(*rapid.T) {
 		return
 	}
 	if l, ok := c.call.Got.(*qlock.Lock); ok && k.once("extend", 2) {
-		_ = l.Extend(context.Background(), k.duration("by", time.Second, 5*time.Second))
+		_ = l.Extend(ctx, k.duration("by", time.Second, 5*time.Second))
 	} else if h, ok := c.call.Got.(interface {
 		Renew(ctx context.Context) error
 	}); ok {
-		_ = h.Renew(context.Background())
+		_ = h.Renew(ctx)
 	}
 }
 
@@ -293,7 +292,7 @@ func (k *walk) force(*rapid.T) {
 	kind := k.kind()
 	for _, s := range k.view(kind) {
 		if k.once("force", 4) {
-			k.done(testkit.Second(k.keeper.Operator().Release(context.Background(), berth.Target{Kind: kind, Name: k.names[kind], Claim: s.id})))
+			k.done(testkit.Second(k.keeper.Operator().Release(ctx, berth.Target{Kind: kind, Name: k.names[kind], Claim: s.id})))
 			return
 		}
 	}
@@ -301,28 +300,28 @@ func (k *walk) force(*rapid.T) {
 
 func (k *walk) want(*rapid.T) {
 	kind := k.kind()
-	k.done(testkit.Second(k.keeper.Operator().Want(context.Background(), berth.Target{Kind: kind, Name: k.names[kind]})))
+	k.done(testkit.Second(k.keeper.Operator().Want(ctx, berth.Target{Kind: kind, Name: k.names[kind]})))
 }
 
 func (k *walk) pause(*rapid.T) {
 	kind := k.kind()
 	lasts := k.duration("pause", 0, 3*time.Second, 10*time.Second)
 	if lasts == 0 {
-		k.done(k.keeper.Operator().Unpause(context.Background(), kind, k.names[kind]))
+		k.done(k.keeper.Operator().Unpause(ctx, kind, k.names[kind]))
 	} else {
-		k.done(k.keeper.Operator().Pause(context.Background(), kind, k.names[kind], lasts, "migration"))
+		k.done(k.keeper.Operator().Pause(ctx, kind, k.names[kind], lasts, "migration"))
 	}
 }
 
 func (k *walk) resize(*rapid.T) {
-	err := semaphore.NewOperator(k.keeper.Node).Resize(context.Background(), k.names[keyspace.Sem], k.number("capacity", 1, 4), nil)
+	err := semaphore.NewOperator(k.keeper.Node).Resize(ctx, k.names[keyspace.Sem], k.number("capacity", 1, 4), nil)
 	if err != nil {
 		require.ErrorIs(k.t, err, berth.ErrAbsent)
 	}
 }
 
 func (k *walk) rest(*rapid.T) {
-	err := k.keeper.pool.Rest(context.Background(), k.resource(), k.duration("rest", 2*time.Second, 7*time.Second, berth.Forever), "banned", nil)
+	err := k.keeper.pool.Rest(ctx, k.resource(), k.duration("rest", 2*time.Second, 7*time.Second, berth.Forever), "banned", nil)
 	if err != nil {
 		require.ErrorIs(k.t, err, berth.ErrAbsent)
 	}
@@ -332,10 +331,10 @@ func (k *walk) rest(*rapid.T) {
 func (k *walk) change(*rapid.T) {
 	key, err := []string{k.resource()}, error(nil)
 	if k.once("remove", 4) {
-		_, err = k.keeper.pool.Remove(context.Background(), key)
+		_, err = k.keeper.pool.Remove(ctx, key)
 	} else {
 		lasts := k.duration("expiry", 0, 0, 4*time.Second, 13*time.Second)
-		_, err = k.keeper.pool.Add(context.Background(), key, &allocator.AddOptions{Expiry: lasts})
+		_, err = k.keeper.pool.Add(ctx, key, &allocator.AddOptions{Expiry: lasts})
 		k.leaves[key[0]] = time.Now().Add(lasts)
 	}
 	require.NoError(k.t, err)
@@ -380,13 +379,11 @@ type stand struct {
 
 // view is where the claims of a name stand that live by the server's clock, by their IDs.
 func (k *walk) view(kind keyspace.Kind) (all []stand) {
-	holds, err := k.look.Holders(context.Background(), kind, k.names[kind], "", 0)
-	require.NoError(k.t, err)
+	holds := must(k.look.Holders(ctx, kind, k.names[kind], "", 0)).in(k.t)
 	for _, h := range holds.Items {
 		all = append(all, stand{k.of(h.Meta), h.ID, h.Node, true, h.Resource, h, false})
 	}
-	waits, err := k.look.Waiters(context.Background(), kind, k.names[kind], "", 0)
-	require.NoError(k.t, err)
+	waits := must(k.look.Waiters(ctx, kind, k.names[kind], "", 0)).in(k.t)
 	for _, w := range waits.Items {
 		if w.Alive > 0 {
 			all = append(all, stand{k.of(w.Meta), w.ID, w.Node, false, w.Resource, berth.Holder{}, w.Ahead == 0})
@@ -397,7 +394,6 @@ func (k *walk) view(kind keyspace.Kind) (all []stand) {
 }
 
 func (k *walk) of(meta map[string]string) *walked {
-	n, err := strconv.Atoi(meta["n"])
-	require.NoError(k.t, err)
+	n := must(strconv.Atoi(meta["n"])).in(k.t)
 	return k.claims[n]
 }

@@ -1,12 +1,34 @@
 package keyspace_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/keyspace"
 )
+
+// hashTag is what Redis Cluster hashes of a key: the text between the first {
+// and the next }, or all of it where there is no such text.
+func hashTag(key string) string {
+	if _, rest, found := strings.Cut(key, "{"); found {
+		if tag, _, found := strings.Cut(rest, "}"); found && tag != "" {
+			return tag
+		}
+	}
+	return key
+}
+
+// The values are those of the specification.
+func TestAHashTagIsThatOfRedis(t *testing.T) {
+	for key, tag := range map[string]string{
+		"foo": "foo", "a{foo}b{bar}": "foo", "{user1000}.following": "user1000",
+		"foo{}{bar}": "foo{}{bar}", "foo{{bar}}zap": "{bar",
+	} {
+		require.Equal(t, tag, hashTag(key))
+	}
+}
 
 // Whatever passes the checks gives keys in the name's own slot, from which the
 // name can be read again, and from no other namespace or kind.
@@ -16,6 +38,9 @@ func FuzzKeys(f *testing.F) {
 	f.Add(":", "}:state", "::sem")
 	f.Add("a", "{x}", "a:lock")
 	f.Add("a\x00", "\xff", "")
+	f.Add("shop:eu", "invoice:42", "Überweisung")
+	f.Add("berth", "Überweisung", "*")
+	f.Add("shop:eu", "*", "a b")
 	f.Fuzz(func(t *testing.T, ns, name, other string) {
 		space, err := keyspace.New(ns)
 		if err != nil || keyspace.CheckName(name) != nil {
@@ -23,8 +48,9 @@ func FuzzKeys(f *testing.F) {
 		}
 		for _, kind := range kinds {
 			key := space.State(kind, name)
-			require.Equal(t, name, hashTag(key))
-			require.Equal(t, name, hashTag(space.Line(kind, name)))
+			for _, key := range []string{key, space.Line(kind, name), space.Key(kind, name, "any"), space.Probes(name)} {
+				require.Equal(t, name, hashTag(key))
+			}
 			got, ok := space.NameOf(kind, key)
 			require.True(t, ok)
 			require.Equal(t, name, got)

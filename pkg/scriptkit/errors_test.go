@@ -21,58 +21,46 @@ import (
 func TestServerErrorsAreExplained(t *testing.T) {
 	t.Parallel()
 	const acl = "the ACL of this user lacks something that the script needs (EVALSHA, EVAL and what it calls: HGET, HSET): "
-	tests := []struct{ name, answer, want string }{
-		{
-			"a command that the user may not call",
+	const old = "incompatible: needs Redis 7 or Valkey 7.2: "
+	for answer, want := range map[string]string{
+		// A command that the user may not call.
+		"NOPERM this user has no permissions to run the 'evalsha' command": acl +
 			"NOPERM this user has no permissions to run the 'evalsha' command",
-			acl + "NOPERM this user has no permissions to run the 'evalsha' command",
-		},
-		{
-			"a command inside the script, Redis 7.0",
-			"ERR The user executing the script can't run this command or subcommand script: 12b6, on @user_script:3.",
-			acl + "The user executing the script can't run this command or subcommand (line 3)",
-		},
-		{
-			"a key inside the script, Redis 7.2",
-			"ERR ACL failure in script: No permissions to access a key script: 12b6, on @user_script:3.",
-			acl + "ACL failure in script: No permissions to access a key (line 3)",
-		},
-		{
-			"a full server",
-			"OOM command not allowed when used memory > 'maxmemory'. script: 12b6, on @user_script:1.",
-			"the server is full: OOM command not allowed when used memory > 'maxmemory' (line 1)",
-		},
-		{
-			"a cluster behind a client that does not follow it",
+		// A command inside the script, Redis 7.0.
+		"ERR The user executing the script can't run this command or subcommand script: 12b6, on @user_script:3.": acl +
+			"The user executing the script can't run this command or subcommand (line 3)",
+		// A key inside the script, Redis 7.2.
+		"ERR ACL failure in script: No permissions to access a key script: 12b6, on @user_script:3.": acl +
+			"ACL failure in script: No permissions to access a key (line 3)",
+		"OOM command not allowed when used memory > 'maxmemory'. script: 12b6, on @user_script:1.": "the server is full: " +
+			"OOM command not allowed when used memory > 'maxmemory' (line 1)",
+		"MOVED 866 10.0.0.1:6379": "the server belongs to a Redis Cluster, and this client does not follow it further: " +
 			"MOVED 866 10.0.0.1:6379",
-			"the server belongs to a Redis Cluster, and this client does not follow it further: MOVED 866 10.0.0.1:6379",
-		},
-		{
-			"a server without scripts",
-			"ERR unknown command 'EVALSHA', with args beginning with: '12b6' '1' '{gpu}:state' 'secret' ",
-			"incompatible: needs Redis 7 or Valkey 7.2: unknown command 'EVALSHA'",
-		},
-		{
-			"a server without a script's command",
-			"ERR Unknown Redis command called from script script: 12b6, on @user_script:1.",
-			"incompatible: needs Redis 7 or Valkey 7.2: Unknown Redis command called from script (line 1)",
-		},
-		{
-			"an error of the script",
-			"ERR user_script:7: attempt to compare nil with number script: 12b6, on @user_script:7.",
+		"ERR unknown command 'EVALSHA', with args beginning with: '12b6' '1' '{gpu}:state' 'secret' ": old +
+			"unknown command 'EVALSHA'",
+		"ERR Unknown Redis command called from script script: 12b6, on @user_script:1.": old +
+			"Unknown Redis command called from script (line 1)",
+		// An error of the script.
+		"ERR user_script:7: attempt to compare nil with number script: 12b6, on @user_script:7.": "" +
 			"user_script:7: attempt to compare nil with number (line 7)",
-		},
-		{"any other", "ERR This Redis command is not allowed from script", "This Redis command is not allowed from script"},
-	}
-	for _, tt := range tests {
-		bubbleOf(t, tt.name, func(t *testing.T) {
-			server := newFakeServer(t, answers("-"+tt.answer+"\r\n"))
-			_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
-			require.EqualError(t, err, `berth: script s on "{gpu}:state": `+tt.want)
+		"ERR user_script:3: a mistake script: f_1, on @u":   "user_script:3: a mistake script: f_1, on @u",
+		"ERR This Redis command is not allowed from script": "This Redis command is not allowed from script",
+		"BUSYGROUP no such answer to a script":              "BUSYGROUP no such answer to a script", // it is not BUSY
+		"NOAUTH Authentication required.":                   "NOAUTH Authentication required.",
+		"WRONGPASS another password":                        "WRONGPASS another password",
+	} {
+		bubbleOf(t, answer, func(t *testing.T) {
+			server := newFakeServer(t, answers("-"+answer+"\r\n"))
+			_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), UntilDone)
+			require.EqualError(t, err, `berth: script s on "{gpu}:state": `+want)
 			var original *rueidis.RedisError
 			require.ErrorAs(t, err, &original)
+			require.Equal(t, strings.TrimPrefix(answer, "ERR "), original.Error())
 			require.NotContains(t, err.Error(), "secret")
-			require.Equal(t, strings.HasPrefix(tt.want, "incompatible"), errors.Is(err, berth.ErrIncompatible))
+			require.NotErrorIs(t, err, berth.ErrUnavailable)
+			require.Equal(t, []string{"EVAL"}, server.seen(), "it is final")
+			require.Equal(t, []bool{false, false}, []bool{MaybeRan(err), Repeatable(err)})
+			require.Equal(t, strings.HasPrefix(want, "incompatible"), errors.Is(err, berth.ErrIncompatible))
 		})
 	}
 }
@@ -129,25 +117,19 @@ func TestJudge(t *testing.T) {
 }
 
 func TestAServerThatCannotBeReachedLeavesNoDoubt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
-		client := connect(t, func() (net.Conn, error) { return nil, refused })
-		_, err := run(t.Context(), NewRunner(client, Options{Retry: berth.Retry{Attempts: 5}}), simple(t), Bounded)
-		require.ErrorIs(t, err, syscall.ECONNREFUSED)
-		require.EqualError(t, err, `berth: script s on "{gpu}:state": dial tcp: connection refused (5 attempts)`)
-		require.False(t, MaybeRan(err))
-		require.True(t, Repeatable(err))
-	})
-}
-
-func TestAnAttemptsEndDoesNotLookLikeTheCallers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		slow := &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
-		client := connect(t, func() (net.Conn, error) { return nil, slow })
-		_, err := run(t.Context(), NewRunner(client, Options{}), simple(t), Bounded)
-		require.NotErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "dial tcp: no answer in time")
-	})
+	t.Parallel()
+	for says, refused := range map[string]error{
+		"connection refused": syscall.ECONNREFUSED, "no answer in time": context.DeadlineExceeded,
+	} {
+		bubbleOf(t, says, func(t *testing.T) {
+			dial := &net.OpError{Op: "dial", Net: "tcp", Err: refused}
+			client := connect(t, func() (net.Conn, error) { return nil, dial })
+			_, err := run(t.Context(), NewRunner(client, Options{Retry: berth.Retry{Attempts: 5}}), simple(t), Bounded)
+			require.EqualError(t, err, `berth: script s on "{gpu}:state": dial tcp: `+says+" (5 attempts)")
+			require.Equal(t, errors.Is(refused, syscall.ECONNREFUSED), errors.Is(err, refused), "its end is not the caller's")
+			require.Equal(t, []bool{false, true}, []bool{MaybeRan(err), Repeatable(err)})
+		})
+	}
 }
 
 func TestErrorsThatAreNotOursAreNeither(t *testing.T) {
@@ -175,8 +157,7 @@ func TestEachRefusalTakesItsCourse(t *testing.T) {
 				opts.Retry.Attempts = 3
 				runner := NewRunner(server.client(t), opts)
 				if served {
-					_, err := run(t.Context(), runner, simple(t), Once)
-					require.NoError(t, err)
+					must(run(t.Context(), runner, simple(t), Once)).in(t)
 				}
 				_, err := run(t.Context(), runner, simple(t), Bounded)
 				require.Error(t, err)
@@ -204,10 +185,7 @@ func TestWhoWasRefusedWasNotServed(t *testing.T) {
 		const denied = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
 		server := newFakeServer(t, answers("-LOADING wait\r\n", denied, table("ok", "1"), denied))
 		runner := NewRunner(server.client(t), exact())
-		ask := func() error {
-			_, err := run(t.Context(), runner, simple(t), Once)
-			return err
-		}
+		ask := func() error { return second(run(t.Context(), runner, simple(t), Once)) }
 		require.ErrorIs(t, ask(), berth.ErrUnavailable)
 		require.NotErrorIs(t, ask(), berth.ErrUnavailable)
 		require.NoError(t, ask())
@@ -222,8 +200,8 @@ func TestAReadIsServedOnlyWhereACommandIs(t *testing.T) {
 		server := newFakeServer(t, answers(denied, denied, ":1\r\n", denied))
 		runner := NewRunner(server.client(t), exact())
 		read := func(optional bool) error {
-			_, err := runner.Read(t.Context(), "look", From{Unasked: true, Untimed: true}, Command{Verb: []string{"HLEN"}, Keys: []string{"x"}, Optional: optional})
-			return err
+			hlen := Command{Verb: []string{"HLEN"}, Keys: []string{"x"}, Optional: optional}
+			return second(runner.Read(t.Context(), "look", From{Unasked: true, Untimed: true}, hlen))
 		}
 		require.NoError(t, read(true))
 		require.NotErrorIs(t, read(false), berth.ErrUnavailable)
@@ -295,47 +273,18 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 			text := "-" + answer + "\r\n"
 			server := newFakeServer(t, answers(text, text, table("ok", "1"), text))
 			runner := NewRunner(server.client(t), exact())
-			r, err := run(t.Context(), runner, simple(t), Bounded)
-			require.NoError(t, err)
+			r := must(run(t.Context(), runner, simple(t), Bounded)).in(t)
 			require.Equal(t, "ok", r.Status())
 			require.False(t, r.Unanswered)
 			require.Equal(t, []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond}, server.times)
 			requireUnavailable(t, runner)
 		})
 	}
-	for _, answer := range []string{
-		"ERR user_script:1: boom script: 12b6, on @user_script:1.",
-		"OOM command not allowed when used memory > 'maxmemory'.",
-		"BUSYGROUP no such answer to a script",
-		"MOVED 866 10.0.0.1:6379",
-		"NOAUTH Authentication required.",
-		"WRONGPASS another password",
-		"NOPERM no permission",
-		"WRONGTYPE another type",
-		"ERR unknown command 'EVALSHA'",
-		"ERR user_script:3: a mistake script: f_1, on @u",
-	} {
-		bubbleOf(t, "final: "+answer, func(t *testing.T) {
-			server := newFakeServer(t, answers("-"+answer+"\r\n"))
-			_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), UntilDone)
-			var e *Error
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, 1, e.Attempts)
-			require.False(t, e.MaybeRan)
-			require.False(t, e.Repeatable)
-			require.NotErrorIs(t, err, berth.ErrUnavailable)
-			var original *rueidis.RedisError
-			require.ErrorAs(t, err, &original)
-			require.Equal(t, strings.TrimPrefix(answer, "ERR "), original.Error())
-			require.Equal(t, "EVAL", server.seen()[0])
-		})
-	}
 	for _, answer := range []string{hang, drop} {
 		bubbleOf(t, answer, func(t *testing.T) {
 			runner := NewRunner(newFakeServer(t, answers(answer)).client(t), exact())
 			requireUnavailable(t, runner)
-			_, err := run(t.Context(), runner, simple(t), Bounded)
-			require.ErrorIs(t, err, berth.ErrUnavailable)
+			require.ErrorIs(t, second(run(t.Context(), runner, simple(t), Bounded)), berth.ErrUnavailable)
 		})
 	}
 }

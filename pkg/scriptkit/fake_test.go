@@ -185,6 +185,22 @@ func embedded(t testing.TB) (rueidis.Client, *miniredis.Miniredis) {
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// must has a call succeed, and in says in which test; it is what the call returned.
+func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
+
+type returned[V any] struct {
+	v   V
+	err error
+}
+
+func (r returned[V]) in(t testing.TB) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
+
+func second[V any](_ V, err error) error { return err }
+
 // script is a script of that source, called s unless it has a name. It answers ok unless it names its answers.
 func script(s Script, source string) *Script {
 	if s.Name == "" {

@@ -103,8 +103,7 @@ func redialed(t *testing.T) (client rueidis.Client, dials func() int) {
 		server.wg.Go(func() { server.serve(there) })
 		return here, nil
 	})
-	_, err := run(t.Context(), NewRunner(client, Options{}), simple(t), Once)
-	require.Error(t, err)
+	require.Error(t, second(run(t.Context(), NewRunner(client, Options{}), simple(t), Once)))
 	return client, func() int { return int(made.Load()) - 1 }
 }
 
@@ -155,8 +154,7 @@ func TestAConnectionThatIsGivenUpByTheCallThatMakesIt(t *testing.T) {
 		synctest.Wait()
 		time.AfterFunc(500*time.Millisecond, cancel)
 		begun := time.Now()
-		r, err := run(t.Context(), runner, script, Bounded)
-		require.NoError(t, err)
+		r := must(run(t.Context(), runner, script, Bounded)).in(t)
 		require.True(t, r.Unanswered)
 		require.Equal(t, 2, dials())
 		require.Equal(t, 2*time.Second+20*time.Millisecond, time.Since(begun))
@@ -231,22 +229,21 @@ func moving(t *testing.T, test func(a *address, s *Script)) {
 	bubble(t, func(t *testing.T) { test(newAddress(t), simple(t)) })
 }
 
-// every sends a script 10 times a second.
-func (a *address) every(s *Script, r *Runner, until time.Duration) {
-	for time.Since(a.begun) < until {
-		_, _ = run(a.Context(), r, s, Once)
-		time.Sleep(100 * time.Millisecond)
+// every has each runner send a script 10 times a second, for a while.
+func (a *address) every(s *Script, while time.Duration, runners ...*Runner) {
+	for begun := time.Now(); time.Since(begun) < while; time.Sleep(100 * time.Millisecond) {
+		for _, r := range runners {
+			_, _ = run(a.Context(), r, s, Once)
+		}
 	}
 }
 
 func TestAnAddressThatMovedIsFollowedAfterASecond(t *testing.T) {
 	moving(t, func(a *address, s *Script) {
 		runner := NewRunner(a.client(), a.options())
-		_, err := run(a.Context(), runner, s, Once)
-		require.ErrorIs(a, err, berth.ErrUnavailable)
+		require.ErrorIs(a, second(run(a.Context(), runner, s, Once)), berth.ErrUnavailable)
 		a.lead("master", table("ok", "1"))
-		reply, err := run(a.Context(), runner, s, UntilDone)
-		require.NoError(a, err)
+		reply := must(run(a.Context(), runner, s, UntilDone)).in(a)
 		require.False(a, reply.Unanswered, "no call met the end of a connection")
 		require.Less(a, time.Since(a.begun), 3*time.Second)
 		require.Len(a, a.breaks, 1)
@@ -255,7 +252,7 @@ func TestAnAddressThatMovedIsFollowedAfterASecond(t *testing.T) {
 
 func TestAReplicaForGoodIsLeftLessAndLessOften(t *testing.T) {
 	moving(t, func(a *address, s *Script) {
-		a.every(s, NewRunner(a.client(), a.options()), 4*time.Minute)
+		a.every(s, 4*time.Minute, NewRunner(a.client(), a.options()))
 		seconds := []time.Duration{1, 3, 7, 15, 31, 63, 123, 183}
 		for i := range seconds {
 			seconds[i] = seconds[i]*time.Second - 200*time.Millisecond
@@ -286,13 +283,9 @@ func TestClientsOfOneConnectionBreakItOnce(t *testing.T) {
 	moving(t, func(a *address, s *Script) {
 		redis := a.client()
 		one, other := NewRunner(redis, a.options()), NewRunner(redis, a.options())
-		for time.Since(a.begun) < 6*time.Second {
-			_, _ = run(a.Context(), one, s, Once)
-			_, _ = run(a.Context(), other, s, Once)
-			time.Sleep(100 * time.Millisecond)
-		}
+		a.every(s, 6*time.Second, one, other)
 		require.Len(a, a.breaks, 2)
-		a.every(s, NewRunner(a.client(), a.options()), 10*time.Second)
+		a.every(s, 4*time.Second, NewRunner(a.client(), a.options()))
 		require.Len(a, a.breaks, 4, "another rueidis client has connections of its own")
 	})
 }
@@ -323,11 +316,7 @@ func TestConnectionsAreKept(t *testing.T) {
 			NewRunner(clientOf{a.client(), rueidis.ClientModeCluster}, a.options()),
 			NewRunner(clientOf{a.client(), rueidis.ClientModeSentinel}, a.options()),
 		} {
-			begun := time.Now()
-			for time.Since(begun) < 5*time.Second {
-				_, _ = run(a.Context(), runner, s, Once)
-				time.Sleep(100 * time.Millisecond)
-			}
+			a.every(s, 5*time.Second, runner)
 		}
 		require.Empty(a, a.breaks)
 		require.NotContains(a, a.servers[0].seen(), "QUIT")
@@ -341,7 +330,6 @@ func TestConnectionsAreBrokenUnseen(t *testing.T) {
 		runner := NewRunner(a.client(), exact())
 		_, _ = run(a.Context(), runner, s, Once)
 		a.lead("master", table("ok", "1"))
-		_, err := run(a.Context(), runner, s, UntilDone)
-		require.NoError(a, err)
+		must(run(a.Context(), runner, s, UntilDone)).in(a)
 	})
 }

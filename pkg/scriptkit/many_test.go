@@ -82,7 +82,6 @@ func (p *pipes) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResu
 func (p *pipes) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
 	if keys := p.note(cmds...); slices.Contains(keys, p.stuck) {
 		<-ctx.Done()
-		return p.Client.DoMulti(ctx, cmds...)
 	}
 	return p.Client.DoMulti(ctx, cmds...)
 }
@@ -284,11 +283,10 @@ func cluster(t *testing.T) *pipes {
 	t.Cleanup(func() { time.Sleep(time.Minute) }) // rueidis may look at the cluster once more
 	m := miniredis.NewMiniRedis()
 	t.Cleanup(m.Close)
-	client, err := rueidis.NewClient(rueidis.ClientOption{
+	client := must(rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{"embedded"}, DisableCache: true, ClientSetInfo: rueidis.DisableClientSetInfo,
 		DialCtxFn: func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return m.Dial() },
-	})
-	require.NoError(t, err)
+	})).in(t)
 	t.Cleanup(client.Close)
 	require.Equal(t, rueidis.ClientModeCluster, client.Mode())
 	return &pipes{Client: client}

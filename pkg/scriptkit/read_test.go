@@ -39,8 +39,7 @@ func TestAReadTellsWhenAndLeavesTheErrorsOfCommandsToItsCaller(t *testing.T) {
 			}
 			return "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 		}))
-		got, err := reads(t.Context(), NewRunner(server.client(t), exact()), From{Primary: true})
-		require.NoError(t, err)
+		got := must(reads(t.Context(), NewRunner(server.client(t), exact()), From{Primary: true})).in(t)
 		require.EqualValues(t, 1_700_000_000_123, got.Now)
 		require.False(t, got.Replica, "a server that does not know HELLO is no replica")
 		require.True(t, IsWrongType(got.Results[0].Error()))
@@ -75,10 +74,8 @@ func TestAReadIsRepeatedWhereACommandDidNotRun(t *testing.T) {
 				opts := exact()
 				var repeated []string
 				opts.OnRetry = func(_ context.Context, what string, _ int, _ error) { repeated = append(repeated, what) }
-				got, err := reads(t.Context(), NewRunner(server.client(t), opts), From{Primary: true})
-				require.NoError(t, err)
-				n, err := got.Results[1].AsInt64()
-				require.NoError(t, err)
+				got := must(reads(t.Context(), NewRunner(server.client(t), opts), From{Primary: true})).in(t)
+				n := must(got.Results[1].AsInt64()).in(t)
 				require.EqualValues(t, 7, n)
 				require.Equal(t, []string{"holders", "holders"}, repeated)
 			})
@@ -195,12 +192,11 @@ func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
 			return table("server", "redis", "role", "replica")
 		}
 		r := NewRunner(server.client(t), exact())
-		got, err := reads(t.Context(), r, From{})
-		require.NoError(t, err)
+		got := must(reads(t.Context(), r, From{})).in(t)
 		require.True(t, got.Replica)
 
 		begun := time.Now()
-		_, err = reads(t.Context(), r, From{Primary: true})
+		_, err := reads(t.Context(), r, From{Primary: true})
 		require.ErrorIs(t, err, berth.ErrUnavailable)
 		require.ErrorContains(t, err, "berth: holders: a replica answered")
 		require.True(t, Repeatable(err))
@@ -208,8 +204,7 @@ func TestWhatDecidesIsNotReadFromAReplica(t *testing.T) {
 		require.LessOrEqual(t, time.Since(begun), 10*time.Second)
 
 		time.AfterFunc(time.Second, func() { promoted.Store(true) })
-		got, err = reads(t.Context(), r, From{Primary: true})
-		require.NoError(t, err)
+		got = must(reads(t.Context(), r, From{Primary: true})).in(t)
 		require.False(t, got.Replica)
 	})
 }
@@ -232,8 +227,7 @@ func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
 		require.Zero(t, hello)
 		require.Zero(t, got.Now)
 		require.False(t, got.Replica)
-		n, err := got.Results[0].AsInt64()
-		require.NoError(t, err)
+		n := must(got.Results[0].AsInt64()).in(t)
 		require.EqualValues(t, 7, n)
 		require.ErrorContains(t, got.Results[1].Error(), "NOPERM", "it is told with its result")
 		require.Equal(t, []string{"HLEN", "ZRANK"}, server.seen())
@@ -241,8 +235,7 @@ func TestAReadLeavesOutWhatItsCallerWasTold(t *testing.T) {
 		_, err = r.Read(t.Context(), "holders", From{Unasked: true, Primary: true}, optional)
 		require.ErrorContains(t, err, "a replica answered", "who decides always asks")
 		optional.Optional = false
-		_, err = r.Read(t.Context(), "holders", From{Unasked: true}, optional)
-		require.ErrorContains(t, err, "NOPERM")
+		require.ErrorContains(t, second(r.Read(t.Context(), "holders", From{Unasked: true}, optional)), "NOPERM")
 	})
 }
 
@@ -268,10 +261,9 @@ func TestRueidisDoesNotKnowThatAReadReads(t *testing.T) {
 		require.False(t, c.IsReadOnly(), "a usual SendToReplicas would send it to a replica")
 		require.False(t, c.IsRetryable(), "rueidis would repeat it, on a replica perhaps")
 	}}, exact())
-	_, err := reads(t.Context(), r, From{})
-	require.NoError(t, err)
+	must(reads(t.Context(), r, From{})).in(t)
 	require.Equal(t, 4, sent)
-	_, err = reads(t.Context(), NewRunner(client, exact()), From{Node: client, Primary: true})
+	_, err := reads(t.Context(), NewRunner(client, exact()), From{Node: client, Primary: true})
 	require.NoError(t, err, "the embedded server does not know HELLO without arguments")
 }
 
@@ -284,8 +276,7 @@ func TestALongReadNeedsNoRoomOnTheConnection(t *testing.T) {
 				Verb: []string{"HMGET"}, Keys: []string{"{gpu}:state"}, Args: []string{strings.Repeat("x", 10_000)},
 			})
 		}
-		_, err := NewRunner(client, Options{}).Read(t.Context(), "rows", From{}, commands...)
-		require.NoError(t, err)
+		must(NewRunner(client, Options{}).Read(t.Context(), "rows", From{}, commands...)).in(t)
 	})
 }
 
@@ -301,8 +292,7 @@ func TestAReadWhoseContextHasEndedSendsNothing(t *testing.T) {
 		require.Empty(t, server.seen())
 
 		begun := time.Now()
-		_, err = reads(t.Context(), NewRunner(client, exact()), From{})
-		require.ErrorIs(t, err, berth.ErrUnavailable)
+		require.ErrorIs(t, second(reads(t.Context(), NewRunner(client, exact()), From{})), berth.ErrUnavailable)
 		require.Equal(t, 10*time.Second, time.Since(begun), "each attempt has its limit, and Retry.Within ends all")
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -32,43 +31,86 @@ func TestBoundedStopsAfterItsAttempts(t *testing.T) {
 	})
 }
 
-func TestBoundedStopsWithin(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers(hang))
-		client := server.client(t)
-		begun := time.Now()
-		_, err := run(t.Context(), NewRunner(client, exact()), simple(t), Bounded)
-		require.EqualError(t, err, `berth: script s on "{gpu}:state": no answer in time (4 attempts, one may have run)`)
-		// Three attempts of 3 s, and what was left for the fourth.
-		require.Equal(t, 10*time.Second, time.Since(begun))
-		require.True(t, MaybeRan(err))
-		require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's context has not ended")
-	})
-}
-
-func TestBoundedDoesNotPauseBeyondWithin(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers("-LOADING\r\n"))
-		opts := exact()
-		opts.Retry.Attempts, opts.Retry.Base, opts.Retry.Within = 100, time.Second, 2500*time.Millisecond
-		begun := time.Now()
-		_, err := run(t.Context(), NewRunner(server.client(t), opts), simple(t), Bounded)
-		require.ErrorContains(t, err, "(3 attempts)")
-		require.Equal(t, 2*time.Second, time.Since(begun))
-	})
-}
-
-func TestOnceSendsOnce(t *testing.T) {
+// A call ends with its attempts, with the time that they have, or with its context, and says whether it may have run.
+func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 	t.Parallel()
-	for answer, maybeRan := range map[string]bool{"-LOADING\r\n": false, drop: true} {
-		synctest.Test(t, func(t *testing.T) {
-			server := newFakeServer(t, answers(answer))
-			_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Once)
-			require.Error(t, err)
-			require.Equal(t, maybeRan, MaybeRan(err))
-			require.True(t, Repeatable(err))
-			// A command marked retryable would be repeated by rueidis.
-			require.Len(t, server.seen(), 1)
+	const ms = time.Millisecond
+	type end = func(context.Context) (context.Context, context.CancelFunc)
+	open := end(context.WithCancel)
+	limit := func(d time.Duration) end {
+		return func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, d, errors.New("too slow"))
+		}
+	}
+	leaves := func(c context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(c)
+		time.AfterFunc(7*ms, cancel)
+		return ctx, cancel
+	}
+	for name, tt := range map[string]struct {
+		answers      []string
+		mode         Mode
+		limit        end
+		change       func(*Options)
+		says         string
+		took         time.Duration
+		sent         int
+		doubt, again bool
+		is           error
+	}{
+		// Three attempts of 3 s, and what was left for the fourth.
+		"within": {
+			[]string{hang}, Bounded, open, nil, "no answer in time (4 attempts, one may have run)",
+			10 * time.Second, 4, true, true, nil,
+		},
+		"no pause goes beyond within": {[]string{"-LOADING\r\n"}, Bounded, open, func(o *Options) {
+			o.Retry.Attempts, o.Retry.Base, o.Retry.Within = 100, time.Second, 2500*ms
+		}, "(3 attempts)", 2 * time.Second, 3, false, true, nil},
+		"no attempt starts after within": {[]string{"-LOADING\r\n"}, Bounded, open, func(o *Options) {
+			o.OnRetry = func(context.Context, string, int, error) { time.Sleep(10 * time.Second) }
+		}, "LOADING", 10*time.Second + 20*ms, 1, false, true, nil},
+		// A command marked retryable would be repeated by rueidis.
+		"once":           {[]string{"-LOADING\r\n"}, Once, open, nil, "LOADING", 0, 1, false, true, nil},
+		"once, in doubt": {[]string{drop}, Once, open, nil, "EOF", 0, 1, true, true, nil},
+		"doubt outlasts later answers": {
+			[]string{drop, "-LOADING\r\n", "-OOM full\r\n"}, Bounded, open, nil, "the server is full",
+			60 * ms, 3, true, false, nil,
+		},
+		"until the context ends": {
+			[]string{"-TRYAGAIN later\r\n"}, UntilDone, limit(20 * time.Second), nil,
+			"context deadline exceeded: too slow; the last attempt: TRYAGAIN later (25 attempts)",
+			20 * time.Second, 25, false, true, context.DeadlineExceeded,
+		},
+		"the context ends a pause": {[]string{"-LOADING\r\n"}, UntilDone, leaves, func(o *Options) {
+			o.Retry.Base, o.Retry.Cap = time.Hour, time.Hour
+		}, "LOADING", 7 * ms, 1, false, true, context.Canceled},
+		"a deadline ends an attempt": {
+			[]string{hang}, Bounded, limit(time.Second), nil, "; the last attempt: no answer in time (it may have run)",
+			time.Second, 1, true, true, context.DeadlineExceeded,
+		},
+	} {
+		bubbleOf(t, name, func(t *testing.T) {
+			server, opts := newFakeServer(t, answers(tt.answers...)), exact()
+			if tt.change != nil {
+				tt.change(&opts)
+			}
+			client, script := server.client(t), simple(t)
+			begun := time.Now()
+			ctx, cancel := tt.limit(t.Context())
+			defer cancel()
+			_, err := run(ctx, NewRunner(client, opts), script, tt.mode)
+			require.Equal(t, tt.took, time.Since(begun))
+			require.ErrorContains(t, err, tt.says)
+			require.Len(t, server.seen(), tt.sent)
+			require.Equal(t, []bool{tt.doubt, tt.again}, []bool{MaybeRan(err), Repeatable(err)})
+			for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+				require.Equal(t, errors.Is(tt.is, end), errors.Is(err, end), "the caller's context: %v", end)
+			}
+			if tt.sent == 25 { // 20, 40 ... 640 ms make 1.26 s, then one a second
+				require.Equal(t, []time.Duration{1260 * ms, 2260 * ms}, server.times[6:8])
+				require.Equal(t, 19260*ms, server.times[24])
+				require.ErrorAs(t, err, new(*rueidis.RedisError))
+			}
 		})
 	}
 }
@@ -80,14 +122,13 @@ func TestPatientWaitsForALateAnswerAndSendsOnce(t *testing.T) {
 			return table("ok", "1")
 		}
 		server := newFakeServer(t, late)
-		r, err := run(Patient(t.Context()), NewRunner(server.client(t), exact()), simple(t), Once)
-		require.NoError(t, err)
+		r := must(run(Patient(t.Context()), NewRunner(server.client(t), exact()), simple(t), Once)).in(t)
 		require.Equal(t, "ok", r.Status())
 		require.Len(t, server.seen(), 1)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
-		_, err = run(Patient(ctx), NewRunner(server.client(t), exact()), simple(t), Once)
+		_, err := run(Patient(ctx), NewRunner(server.client(t), exact()), simple(t), Once)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, MaybeRan(err))
 		require.Len(t, server.seen(), 2)
@@ -107,22 +148,11 @@ func TestAnAttemptWithoutAnswerLeavesDoubt(t *testing.T) {
 			server := newFakeServer(t, answers(tt.first, table("ok", "1")))
 			client := server.client(t)
 			begun := time.Now()
-			r, err := run(context.Background(), NewRunner(client, exact()), simple(t), Bounded)
-			require.NoError(t, err)
+			r := must(run(context.Background(), NewRunner(client, exact()), simple(t), Bounded)).in(t)
 			require.True(t, r.Unanswered)
 			require.Equal(t, tt.took, time.Since(begun))
 		})
 	}
-}
-
-func TestDoubtOutlastsLaterAnswers(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers(drop, "-LOADING\r\n", "-OOM full\r\n"))
-		_, err := run(t.Context(), NewRunner(server.client(t), exact()), simple(t), Bounded)
-		require.ErrorContains(t, err, "the server is full")
-		require.True(t, MaybeRan(err))
-		require.False(t, Repeatable(err))
-	})
 }
 
 func TestDoubtComesWithTheSourceToo(t *testing.T) {
@@ -130,11 +160,9 @@ func TestDoubtComesWithTheSourceToo(t *testing.T) {
 		const unknown = "-NOSCRIPT No matching script.\r\n"
 		server := newFakeServer(t, answers(table("ok", "1"), unknown, drop, unknown, table("ok", "1")))
 		runner, s := NewRunner(server.client(t), exact()), simple(t)
-		r, err := run(t.Context(), runner, s, Bounded)
-		require.NoError(t, err)
+		r := must(run(t.Context(), runner, s, Bounded)).in(t)
 		require.False(t, r.Unanswered)
-		r, err = run(t.Context(), runner, s, Bounded)
-		require.NoError(t, err)
+		r = must(run(t.Context(), runner, s, Bounded)).in(t)
 		require.True(t, r.Unanswered)
 		require.Equal(t, []string{"EVAL", "EVALSHA", "EVAL", "EVALSHA", "EVAL"}, server.seen())
 	})
@@ -162,17 +190,6 @@ func TestManyCallsToASilentServerFailInTime(t *testing.T) {
 	})
 }
 
-func TestNoAttemptStartsAfterWithin(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers("-LOADING\r\n"))
-		opts := exact()
-		opts.OnRetry = func(context.Context, string, int, error) { time.Sleep(10 * time.Second) }
-		_, err := run(t.Context(), NewRunner(server.client(t), opts), simple(t), Bounded)
-		require.ErrorContains(t, err, "LOADING")
-		require.Len(t, server.seen(), 1)
-	})
-}
-
 // A master that is killed is replaced within some seconds; a call that was made just
 // then has its answer from the new one.
 func TestTheDefaultOutlastsAFailover(t *testing.T) {
@@ -185,30 +202,8 @@ func TestTheDefaultOutlastsAFailover(t *testing.T) {
 			}
 			return "*1\r\n$2\r\nok\r\n"
 		})
-		_, err := run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)
-		require.NoError(t, err)
+		must(run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)).in(t)
 		require.Less(t, time.Since(begin), failover+2*time.Second)
-	})
-}
-
-func TestUntilDoneRepeatsUntilTheContextEnds(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers("-TRYAGAIN later\r\n"))
-		client := server.client(t)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		begun := time.Now()
-		_, err := run(ctx, NewRunner(client, exact()), simple(t), UntilDone)
-		require.Equal(t, 20*time.Second, time.Since(begun))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.ErrorContains(t, err, "context deadline exceeded; the last attempt: TRYAGAIN later (25 attempts)")
-		var answer *rueidis.RedisError
-		require.ErrorAs(t, err, &answer)
-		require.False(t, MaybeRan(err))
-		// 20, 40 ... 640 ms make 1.26 s, then one a second.
-		require.Equal(t, 1260*time.Millisecond, server.times[6])
-		require.Equal(t, 2260*time.Millisecond, server.times[7])
-		require.Equal(t, 19260*time.Millisecond, server.times[24])
 	})
 }
 
@@ -222,22 +217,6 @@ func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, `berth: script s on "{gpu}:state": context canceled: the user left`)
 	require.False(t, MaybeRan(err))
-}
-
-func TestTheContextEndsAPauseAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers("-LOADING\r\n"))
-		client := server.client(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		opts := exact()
-		opts.Retry.Base, opts.Retry.Cap = time.Hour, time.Hour
-		begun := time.Now()
-		time.AfterFunc(7*time.Millisecond, cancel)
-		_, err := run(ctx, NewRunner(client, opts), simple(t), UntilDone)
-		require.ErrorIs(t, err, context.Canceled)
-		require.Equal(t, 7*time.Millisecond, time.Since(begun))
-		require.False(t, MaybeRan(err))
-	})
 }
 
 func TestTheContextEndsDuringAnAttempt(t *testing.T) {
@@ -271,21 +250,6 @@ func TestTheContextEndsDuringAnAttempt(t *testing.T) {
 			require.Equal(t, tt.took, time.Since(begun))
 		})
 	}
-}
-
-func TestADeadlineEndsAnAttempt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers(hang))
-		client := server.client(t)
-		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("too slow"))
-		defer cancel()
-		begun := time.Now()
-		_, err := run(ctx, NewRunner(client, exact()), simple(t), Bounded)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.True(t, MaybeRan(err))
-		require.Equal(t, time.Second, time.Since(begun))
-		require.ErrorContains(t, err, "; the last attempt: no answer in time (it may have run)")
-	})
 }
 
 func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
@@ -353,15 +317,13 @@ func TestAConnectionThatAFailoverReplacedIsNoClosedClient(t *testing.T) {
 		client := &closingClient{Client: inner, closing: func() bool { return time.Since(begun) < 1500*time.Millisecond }}
 		runner := NewRunner(client, exact())
 		time.Sleep(time.Millisecond)
-		r, err := run(t.Context(), runner, simple(t), UntilDone)
-		require.NoError(t, err)
+		r := must(run(t.Context(), runner, simple(t), UntilDone)).in(t)
 		require.True(t, r.Unanswered)
 
 		// The streak is over: the next one begins anew.
 		time.Sleep(time.Hour)
 		begun = time.Now()
-		_, err = run(t.Context(), runner, simple(t), UntilDone)
-		require.NoError(t, err)
+		must(run(t.Context(), runner, simple(t), UntilDone)).in(t)
 	})
 }
 
@@ -370,10 +332,7 @@ func TestAnyOtherAnswerSaysThatTheClientIsNotClosed(t *testing.T) {
 		server := newFakeServer(t, answers("-OOM full\r\n", table("ok", "1")))
 		closing := true
 		runner := NewRunner(&closingClient{Client: server.client(t), closing: func() bool { return closing }}, exact())
-		ask := func() error {
-			_, err := run(t.Context(), runner, simple(t), Once)
-			return err
-		}
+		ask := func() error { return second(run(t.Context(), runner, simple(t), Once)) }
 		require.True(t, Repeatable(ask()))
 		for range 2 { // after an error that the server answered, and after a reply
 			time.Sleep(time.Hour)

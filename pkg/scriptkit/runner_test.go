@@ -45,8 +45,7 @@ func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing
 		runner := NewRunner(server.client(t), exact())
 		for i := range 4 {
 			known = known && i != 2 // as after SCRIPT FLUSH
-			r, err := run(t.Context(), runner, s, Once)
-			require.NoError(t, err)
+			r := must(run(t.Context(), runner, s, Once)).in(t)
 			require.False(t, r.Unanswered)
 		}
 		require.Equal(t, [][]string{
@@ -77,15 +76,11 @@ func TestRunRefusesAWrongNumberOfKeysOrArgs(t *testing.T) {
 		{"half a group", group, 0, 4, "invalid args: the script takes 1 (x) and groups of 2 (p, q), not 4"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			runner := NewRunner(nil, Options{}) // nothing may be sent
-			_, err := runner.Run(t.Context(), tt.script, Bounded, make([]string, tt.keys), make([]string, tt.args))
-			require.ErrorIs(t, err, berth.ErrInvalidConfig)
-			require.ErrorContains(t, err, tt.want)
-			require.False(t, MaybeRan(err))
-			require.False(t, Repeatable(err))
-		})
+		runner := NewRunner(nil, Options{}) // nothing may be sent
+		_, err := runner.Run(t.Context(), tt.script, Bounded, make([]string, tt.keys), make([]string, tt.args))
+		require.ErrorIs(t, err, berth.ErrInvalidConfig, tt.name)
+		require.ErrorContains(t, err, tt.want)
+		require.Equal(t, []bool{false, false}, []bool{MaybeRan(err), Repeatable(err)}, tt.name)
 	}
 	for _, n := range []int{1, 3, 5} {
 		require.NoError(t, group.checkCounts(0, n))
@@ -115,12 +110,7 @@ func TestOptionsHaveTheDefaultsOfRetry(t *testing.T) {
 	t.Parallel()
 	want := Options{
 		Retry: berth.Retry{
-			Attempts: 20,
-			Within:   10 * time.Second,
-			Base:     20 * time.Millisecond,
-			Factor:   2,
-			Cap:      time.Second,
-			Jitter:   0.2,
+			Attempts: 20, Within: 10 * time.Second, Base: 20 * time.Millisecond, Factor: 2, Cap: time.Second, Jitter: 0.2,
 		},
 		CallTimeout: 3 * time.Second,
 	}
@@ -213,8 +203,7 @@ func TestReplyReadsNumbersAndText(t *testing.T) {
 		`return {"ok", 42, -7, "13", string.format("%.0f", 1765432109876543), "a b", ""}`)
 	synctest.Test(t, func(t *testing.T) {
 		client, _ := embedded(t)
-		r, err := NewRunner(client, Options{}).Run(t.Context(), s, Once, nil, nil)
-		require.NoError(t, err)
+		r := must(NewRunner(client, Options{}).Run(t.Context(), s, Once, nil, nil)).in(t)
 		require.Equal(t, "ok", r.Status())
 		require.Equal(t, 7, r.Len())
 		require.Equal(t, []int64{42, -7, 13, 1765432109876543}, []int64{r.Int(1), r.Int(2), r.Int(3), r.Int(4)})
@@ -255,15 +244,6 @@ func TestReplyKeepsItsFirstError(t *testing.T) {
 	})
 }
 
-func TestReplyThatCameWithAnErrorIsEmpty(t *testing.T) {
-	t.Parallel()
-	var r Reply
-	require.Empty(t, r.Status())
-	require.Zero(t, r.Len())
-	require.Zero(t, r.Int(0))
-	require.EqualError(t, r.Err(), "berth: element 0 of an empty reply is missing")
-}
-
 func TestAnswersOfAnotherShapeAreErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
@@ -280,6 +260,9 @@ func TestAnswersOfAnotherShapeAreErrors(t *testing.T) {
 			r, err := NewRunner(client, Options{}).Run(t.Context(), s, Bounded, nil, nil)
 			require.EqualError(t, err, "berth: script s: "+want, body)
 			require.Empty(t, r.Status())
+			require.Zero(t, r.Len())
+			require.Zero(t, r.Int(0))
+			require.EqualError(t, r.Err(), "berth: element 0 of an empty reply is missing")
 		})
 	}
 }
