@@ -26,14 +26,11 @@ const every = 30 * time.Second
 
 // turns is a pool on a server, as far as refreshing it goes, in virtual time.
 type turns struct {
-	mu       sync.Mutex
-	began    time.Time
-	due      time.Time       // guarded by mu: when the turn comes up
-	asked    []time.Duration // guarded by mu: when turn was asked for
-	stays    []time.Duration // guarded by mu
-	replaces [][]string      // guarded by mu
-	looks    [][]string      // guarded by mu: what absent was asked
-	gone     map[string]bool // guarded by mu
+	mu    sync.Mutex
+	began time.Time
+	due   time.Time       // guarded by mu: when the turn comes up
+	asks                  // guarded by mu
+	gone  map[string]bool // guarded by mu
 
 	refuses func(call string) error // guarded by mu: what a call fails with; nil for none
 	// slow is how long a replace takes.
@@ -134,16 +131,16 @@ func (s *turns) leave(resources ...string) {
 	}
 }
 
-// seen is what was asked of the server so far.
-type seen struct {
+// asks is what was asked of the server so far: when turn and stay were, and what replace and absent were asked.
+type asks struct {
 	asked, stays    []time.Duration
 	replaces, looks [][]string
 }
 
-func (s *turns) seen() seen {
+func (s *turns) seen() asks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return seen{slices.Clone(s.asked), slices.Clone(s.stays), slices.Clone(s.replaces), slices.Clone(s.looks)}
+	return asks{slices.Clone(s.asked), slices.Clone(s.stays), slices.Clone(s.replaces), slices.Clone(s.looks)}
 }
 
 // refreshes is a refresher, and what it has told.

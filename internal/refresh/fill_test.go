@@ -143,10 +143,3 @@ func TestATurnThatCannotBeAskedForIsNotWaitedForAgain(t *testing.T) {
 		require.Equal(t, seconds(0, 5), s.seen().asked)
 	})
 }
-
-func TestWithoutASourceNobodyWaits(t *testing.T) {
-	inTurns(t, func(t *testing.T, s *turns) {
-		r := s.refreshes(t, nil)
-		require.Equal(t, []filled{{false, 0}}, r.fills(context.Background(), 1))
-	})
-}

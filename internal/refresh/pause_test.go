@@ -36,7 +36,7 @@ func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
 	})
 }
 
-func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
+func TestAKickDuringARoundIsServedAfterItAndThoseBeforeOneByIt(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		let := make(chan struct{})
 		r := s.refreshes(t, func(context.Context) ([]string, error) { <-let; return []string{"a"}, nil })
@@ -47,18 +47,12 @@ func TestAKickDuringARoundIsServedAfterIt(t *testing.T) {
 		close(let)
 		after(time.Second)
 		require.Equal(t, seconds(0, 1), s.seen().asked)
-	})
-}
-
-func TestAllKicksBeforeARoundAreServedByIt(t *testing.T) {
-	inTurns(t, func(t *testing.T, s *turns) {
-		r := s.refreshes(t, returns("a"))
-		for range 3 {
+		for range 3 { // and all before a round by it
 			after(100 * time.Millisecond)
 			r.Kick()
 		}
 		after(10 * time.Second)
-		require.Equal(t, seconds(0, 1), s.seen().asked)
+		require.Equal(t, seconds(0, 1, 2), s.seen().asked)
 	})
 }
 
@@ -105,6 +99,7 @@ func TestThePausesOfManyNodesDifferALittle(t *testing.T) {
 func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, nil)
+		require.Equal(t, []filled{{false, 0}}, r.fills(t.Context(), 1), "without a Source nobody waits for it")
 		synctest.Wait()
 		require.Empty(t, s.seen().looks)
 		r.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -32,7 +33,19 @@ const (
 	bindingsKey       = "berth:pool:{proxies}:bindings"
 )
 
-var errMine = errors.New("my own reason")
+var (
+	ctx     = context.Background()
+	errMine = errors.New("my own reason")
+)
+
+// must is what a call has returned, which must have worked.
+func must[T any](got T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
+}
 
 // world is a server in virtual time, and processes on it.
 type world struct {
@@ -47,9 +60,8 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	testkit.In(t, proxies, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
 		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
-		n, err := node.New(base.Redis, node.Config{Lease: lease})
-		require.NoError(t, err)
-		defer func() { _ = n.Close(context.Background()) }()
+		n := must(node.New(base.Redis, node.Config{Lease: lease}))(t)
+		defer func() { _ = n.Close(ctx) }()
 		test(t, &world{base, operatorsOf(n), allocator.New(n, proxies, allocator.PoolConfig[string]{})})
 	})
 }
@@ -63,26 +75,27 @@ type proc struct {
 	node *node.Node
 }
 
-// node starts a process with the defaults of these tests.
-func (w *world) node() *proc {
+// node starts a process with the defaults of these tests, and adds resources.
+func (w *world) node(resources ...string) *proc {
 	w.T.Helper()
-	return w.nodeWith(node.Config{}, allocator.PoolConfig[string]{})
+	return w.nodeOf(allocator.PoolConfig[string]{}, resources...)
 }
 
-// nodeOf starts a process whose pool has these settings.
-func (w *world) nodeOf(pool allocator.PoolConfig[string]) *proc {
+// nodeOf starts a process whose pool has these settings, and adds resources.
+func (w *world) nodeOf(pool allocator.PoolConfig[string], resources ...string) *proc {
 	w.T.Helper()
-	return w.nodeWith(node.Config{}, pool)
+	return w.nodeWith(node.Config{}, pool, resources...)
 }
 
-// nodeWith starts a process. Its node's lease is that of the tests unless cfg says so.
-func (w *world) nodeWith(cfg node.Config, pool allocator.PoolConfig[string]) *proc {
+// nodeWith starts a process, and adds resources. Its node's lease is that of the tests unless cfg says so.
+func (w *world) nodeWith(cfg node.Config, pool allocator.PoolConfig[string], resources ...string) *proc {
 	w.T.Helper()
+	if len(resources) > 0 {
+		w.add(resources...)
+	}
 	n := &proc{Process: w.Process(), w: w}
 	cfg.Lease, cfg.Observer = cmp.Or(cfg.Lease, lease), n.Observer(cfg.Observer)
-	var err error
-	n.node, err = node.New(n.Redis, cfg)
-	require.NoError(w.T, err)
+	n.node = must(node.New(n.Redis, cfg))(w.T)
 	n.Closes(n.node.Close)
 	n.Pool, n.operators = allocator.New(n.node, proxies, pool), operatorsOf(n.node)
 	return n
@@ -101,7 +114,7 @@ func (o *operators) ops() ops { return ops{o.pools, o.all} }
 
 // force ends a claim of the pool by its id.
 func (o *operators) force(id string) error {
-	return second(o.ops().Release(context.Background(), berth.Target{Name: proxies, Claim: id}))
+	return second(o.ops().Release(ctx, berth.Target{Name: proxies, Claim: id}))
 }
 
 // ops are the calls of the operator of pools, and those of the node's as they are for pools.
@@ -124,22 +137,30 @@ func (o ops) Sweep(ctx context.Context, names ...string) (int, error) {
 	return o.all.Sweep(ctx, keyspace.Pool, names...)
 }
 
+// on decides the fate of each call of a script.
+func (n *proc) on(script string, fate func() link.Fate) {
+	n.OnCommand(func(c link.Command) link.Fate {
+		if c.Name == script {
+			return fate()
+		}
+		return link.Pass
+	})
+}
+
 // connect makes all of the process's connections for calls, has it allocate once, and
 // forgets what it took.
-func (n *proc) connect() {
+func (n *proc) connect() *proc {
 	n.w.T.Helper()
-	ctx := context.Background()
 	p := allocator.New(n.node, "connect", allocator.PoolConfig[string]{})
 	defer func() { require.NoError(n.w.T, p.Close(ctx)) }()
-	_, err := p.Add(ctx, []string{"a"}, nil)
-	require.NoError(n.w.T, err)
-	a, err := p.TryAllocate(ctx, nil)
-	require.NoError(n.w.T, err)
+	must(p.Add(ctx, []string{"a"}, nil))(n.w.T)
+	a := must(p.TryAllocate(ctx, nil))(n.w.T)
 	require.NoError(n.w.T, a.Release(ctx))
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
 		n.w.Do("DEL", "berth:pool:{connect}:"+part)
 	}
 	n.Connected()
+	return n
 }
 
 // subscribe has the node wait once: a subscription that comes later asks at once.
@@ -156,8 +177,7 @@ func (n *proc) subscribe() {
 // add adds resources, or fails.
 func (w *world) add(resources ...string) {
 	w.T.Helper()
-	_, err := w.pool.Add(context.Background(), resources, nil)
-	require.NoError(w.T, err)
+	must(w.pool.Add(ctx, resources, nil))(w.T)
 }
 
 // wait is an allocation that is on its way.
@@ -168,7 +188,7 @@ type wait struct {
 // queue allocates in the background, and lets everything settle.
 func (n *proc) queue(opts *allocator.AllocateOptions) *wait {
 	n.w.T.Helper()
-	return n.queueOn(context.Background(), opts)
+	return n.queueOn(ctx, opts)
 }
 
 func (n *proc) queueOn(ctx context.Context, opts *allocator.AllocateOptions) *wait {
@@ -213,10 +233,12 @@ func (n *proc) takes(resource string, opts *allocator.AllocateOptions) *allocato
 }
 
 // release gives back, or fails.
-func (w *world) release(a *allocator.Allocation[string]) {
+func (w *world) release(all ...*allocator.Allocation[string]) {
 	w.T.Helper()
-	require.NoError(w.T, a.Release(context.Background()))
-	synctest.Wait()
+	for _, a := range all {
+		require.NoError(w.T, a.Release(ctx))
+		synctest.Wait()
+	}
 }
 
 // counts are those of a pool. Of what is stored Expired is 0.
@@ -229,8 +251,7 @@ func countsOf(i allocator.Inspection) counts {
 // stats counts what a sweep would leave.
 func (w *world) stats() counts {
 	w.T.Helper()
-	n, err := w.Look()
-	require.NoError(w.T, err)
+	n := must(w.Look())(w.T)
 	c := counts{Resources: n.Capacity, Leased: n.Held, Holders: n.Holders, Waiting: n.Waiting, Expired: n.Expired}
 	if n.Pool != nil {
 		c.Free, c.Resting, c.Leaving = n.Pool.Free, n.Pool.Resting, n.Pool.Leaving
@@ -241,8 +262,7 @@ func (w *world) stats() counts {
 // inspect requires the pool to be whole, and counts it. It changes nothing.
 func (w *world) inspect() counts {
 	w.T.Helper()
-	found, err := w.ops().Inspect(context.Background(), proxies)
-	require.NoError(w.T, err)
+	found := must(w.ops().Inspect(ctx, proxies))(w.T)
 	require.Empty(w.T, found.Problems)
 	require.False(w.T, found.Moving)
 	return countsOf(found)
@@ -251,8 +271,7 @@ func (w *world) inspect() counts {
 // status is what is known of one resource. It changes nothing.
 func (w *world) status(resource string) allocator.ResourceInfo {
 	w.T.Helper()
-	info, err := w.ops().Resource(context.Background(), proxies, resource)
-	require.NoError(w.T, err)
+	info := must(w.ops().Resource(ctx, proxies, resource))(w.T)
 	return info
 }
 
@@ -271,7 +290,7 @@ func (w *world) holder(resource string) string {
 func (w *world) states() map[string]allocator.State {
 	w.T.Helper()
 	all := make(map[string]allocator.State)
-	for _, info := range testkit.Collect(w.T, w.ops().Resources(context.Background(), proxies)) {
+	for _, info := range testkit.Collect(w.T, w.ops().Resources(ctx, proxies)) {
 		all[info.Resource] = info.State
 	}
 	return all
@@ -280,8 +299,7 @@ func (w *world) states() map[string]allocator.State {
 // list are the free resources in the order of the list, the head first.
 func (w *world) list() []string {
 	w.T.Helper()
-	links, err := w.Do("HGETALL", freeKey).AsStrMap()
-	require.NoError(w.T, err)
+	links := must(w.Do("HGETALL", freeKey).AsStrMap())(w.T)
 	all := []string{}
 	for key := links["n"]; key != "" && len(all) < len(links); key = links["n"+key] {
 		all = append(all, key)
@@ -294,8 +312,7 @@ func (w *world) list() []string {
 func (w *world) requireIdle() {
 	w.T.Helper()
 	synctest.Wait()
-	fields, err := w.Do("HGETALL", stateKey).AsStrMap()
-	require.NoError(w.T, err)
+	fields := must(w.Do("HGETALL", stateKey).AsStrMap())(w.T)
 	for name, value := range fields {
 		require.False(w.T, strings.HasPrefix(name, "c:") || strings.HasPrefix(name, "r:"), "%s = %s is left", name, value)
 	}

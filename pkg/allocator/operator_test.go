@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 		e := <-w.Watch(a)
 		require.ErrorIs(t, e.Cause, berth.ErrReleased)
 		require.Equal(t, at, e.At, "a push has told it")
-		require.ErrorIs(t, a.Release(context.Background()), berth.ErrReleased)
+		require.ErrorIs(t, a.Release(ctx), berth.ErrReleased)
 		require.NoError(t, next.Err(), "a late release changes nothing")
 		require.ErrorIs(t, op.force(a.ID()), berth.ErrNotHeld)
 		w.inspect()
@@ -37,42 +36,34 @@ func TestReleaseByIDEndsAHoldAndHandsOn(t *testing.T) {
 
 func TestAnOperatorEndsWhatTheTargetMeansAndTheLineGetsIt(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		x := berth.WithOwner(context.Background(), "x")
-		w.add("a", "b")
-		n, op := w.node(), w.node()
+		x := berth.WithOwner(ctx, "x")
+		n, op := w.node("a", "b"), w.node()
 		require.NoError(t, change(allocator.New(n.node, "other", allocator.PoolConfig[string]{}).Add(x, []string{"a"}, nil)))
-		mine, err := n.TryAllocate(x, nil)
-		require.NoError(t, err)
+		mine := must(n.TryAllocate(x, nil))(t)
 		another := n.takes("b", nil)
-		elsewhere, err := allocator.New(op.node, "other", allocator.PoolConfig[string]{}).TryAllocate(x, nil)
-		require.NoError(t, err)
+		elsewhere := must(allocator.New(op.node, "other", allocator.PoolConfig[string]{}).TryAllocate(x, nil))(t)
 		first, second := n.queueOn(x, nil), n.queue(nil)
-		ended, err := op.ops().Release(context.Background(), berth.Target{Owner: "x"})
-		require.NoError(t, err)
-		require.Equal(t, 3, ended, "of all pools")
+		require.Equal(t, 3, must(op.ops().Release(ctx, berth.Target{Owner: "x"}))(t), "of all pools")
 		require.Len(t, op.Told(observe.ForceReleased), 3)
 		first.Refused(w.Now(), berth.ReasonGone)
 		second.gets(w.Now(), "a")
 		for _, a := range []*allocator.Allocation[string]{mine, elsewhere} {
-			require.ErrorIs(t, a.Renew(context.Background()), berth.ErrReleased)
+			require.ErrorIs(t, a.Renew(ctx), berth.ErrReleased)
 		}
-		require.NoError(t, another.Renew(context.Background()))
+		require.NoError(t, another.Renew(ctx))
 		w.inspect()
 	})
 }
 
 func TestASweepOfNoNameSweepsAllPools(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.add("a")
+		n := w.node("a")
 		n.take(nil)
 		n.named("other", 1, 1)
 		n.Die()
 		w.Advance(2 * lease)
 		for _, want := range []int{2, 0} {
-			swept, err := w.ops().Sweep(context.Background())
-			require.NoError(t, err)
-			require.Equal(t, want, swept)
+			require.Equal(t, want, must(w.ops().Sweep(ctx))(t))
 		}
 	})
 }

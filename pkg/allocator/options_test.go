@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -52,14 +53,12 @@ var badOptions = []badOption{
 // allocates are the calls of a pool that take options, by name.
 func allocates(p *allocator.Pool[string]) map[string]func(context.Context, *allocator.AllocateOptions) error {
 	ran := func(context.Context, *allocator.Allocation[string]) error { return errMine }
-	one := func(f func(context.Context, *allocator.AllocateOptions) (*allocator.Allocation[string], error)) func(context.Context, *allocator.AllocateOptions) error {
-		return func(ctx context.Context, o *allocator.AllocateOptions) error {
-			_, err := f(ctx, o)
-			return err
-		}
-	}
 	return map[string]func(context.Context, *allocator.AllocateOptions) error{
-		"Allocate": one(p.Allocate), "TryAllocate": one(p.TryAllocate), "AllocateHealthy": one(p.AllocateHealthy),
+		"Allocate":    func(ctx context.Context, o *allocator.AllocateOptions) error { return second(p.Allocate(ctx, o)) },
+		"TryAllocate": func(ctx context.Context, o *allocator.AllocateOptions) error { return second(p.TryAllocate(ctx, o)) },
+		"AllocateHealthy": func(ctx context.Context, o *allocator.AllocateOptions) error {
+			return second(p.AllocateHealthy(ctx, o))
+		},
 		"Do":        func(ctx context.Context, o *allocator.AllocateOptions) error { return p.Do(ctx, o, ran) },
 		"TryDo":     func(ctx context.Context, o *allocator.AllocateOptions) error { return p.TryDo(ctx, o, ran) },
 		"DoHealthy": func(ctx context.Context, o *allocator.AllocateOptions) error { return p.DoHealthy(ctx, o, ran) },
@@ -68,13 +67,12 @@ func allocates(p *allocator.Pool[string]) map[string]func(context.Context, *allo
 
 func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
+		n := w.node().connect()
 		for call, do := range allocates(n.Pool) {
 			for _, bad := range badOptions {
-				requireInvalid(t, bad.field, do(context.Background(), &bad.opts), call)
+				requireInvalid(t, bad.field, do(ctx, &bad.opts), call)
 			}
-			owned := berth.WithOwner(context.Background(), strings.Repeat("x", 513))
+			owned := berth.WithOwner(ctx, strings.Repeat("x", 513))
 			requireInvalid(t, "owner", do(owned, nil), call)
 		}
 		require.Empty(t, n.Counts(), "nothing is sent")
@@ -88,11 +86,12 @@ func change(_ allocator.Change, err error) error { return err }
 
 func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.nodeWith(node.Config{Namespace: "berth"}, allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeWith(node.Config{Namespace: "berth"}, allocator.PoolConfig[string]{}).connect()
 		long := strings.Repeat("x", 1025)
-		ok := []string{"a"}
+		ok, ops := []string{"a"}, n.ops()
+		resume := func(kind keyspace.Kind, namespace, name, claim, node string) error {
+			return second(n.Resume(ctx, berth.Token{Kind: kind, Namespace: namespace, Name: name, Claim: claim, Node: node}))
+		}
 		for name, c := range map[string]struct {
 			field string
 			err   error
@@ -123,46 +122,27 @@ func TestABadArgumentIsNamedAndNothingIsSent(t *testing.T) {
 			"unbind no name":              {"name", n.Unbind(ctx, "")},
 			"unbind a long name":          {"name", n.Unbind(ctx, strings.Repeat("x", 513))},
 			"refresh without a Source":    {"Source", change(n.Refresh(ctx))},
+			"the binding of no name":      {"name", second(n.Binding(ctx, ""))},
+			"look at the empty key":       {"resource", second(n.ops().Resource(ctx, proxies, ""))},
+			"look at a long key":          {"resource", second(n.ops().Resource(ctx, proxies, long))},
+			"check with no workers":       {"workers", second(n.CheckHealth(ctx, 0))},
+			"Inspect of a bad name":       {"name", second(ops.Inspect(ctx, "a}b"))},
+			"Resource of a bad name":      {"name", second(ops.Resource(ctx, "a}b", "a"))},
+			"Resources of a bad name":     {"name", last(ops.Resources(ctx, "a}b"))},
+			"Bindings of a bad name":      {"name", last(ops.Bindings(ctx, "a}b"))},
+			"Sweep of a bad name":         {"name", second(ops.Sweep(ctx, proxies, "a}b"))},
+			"Release of a bad name":       {"name", second(ops.Release(ctx, berth.Target{Name: "a}b"}))},
+			"resume another kind":         {"token.Kind", resume("sem", "berth", proxies, "c", "n")},
+			"resume of another namespace": {"token.Namespace", resume("pool", "other", proxies, "c", "n")},
+			"resume of another name":      {"token.Name", resume("pool", "berth", "other", "c", "n")},
+			"resume no claim":             {"token", resume("pool", "berth", proxies, "", "n")},
+			"resume of no node":           {"token", resume("pool", "berth", proxies, "c", "")},
 		} {
 			requireInvalid(t, c.field, c.err, name)
-		}
-		_, err := n.Binding(ctx, "")
-		requireInvalid(t, "name", err)
-		_, err = n.ops().Resource(ctx, proxies, "")
-		requireInvalid(t, "resource", err)
-		_, err = n.ops().Resource(ctx, proxies, long)
-		requireInvalid(t, "resource", err)
-		_, err = n.CheckHealth(ctx, 0)
-		requireInvalid(t, "workers", err)
-		ops := n.ops()
-		for name, err := range map[string]error{
-			"Inspect":  second(ops.Inspect(ctx, "a}b")),
-			"Resource": second(ops.Resource(ctx, "a}b", "a")), "Resources": last(ops.Resources(ctx, "a}b")),
-			"Bindings": last(ops.Bindings(ctx, "a}b")), "Sweep": second(ops.Sweep(ctx, proxies, "a}b")),
-			"Release": second(ops.Release(ctx, berth.Target{Name: "a}b"})),
-		} {
-			requireInvalid(t, "name", err, name)
 		}
 		for _, target := range []berth.Target{{}, {Claim: "x.1"}, {Name: proxies, All: true}} {
 			requireInvalid(t, "Target", second(ops.Release(ctx, target)), target)
 		}
-
-		good := berth.Token{Kind: "pool", Namespace: "berth", Name: proxies, Claim: "c", Node: "n"}
-		for field, change := range map[string]func(*berth.Token){
-			"token.Kind":      func(token *berth.Token) { token.Kind = "sem" },
-			"token.Namespace": func(token *berth.Token) { token.Namespace = "other" },
-			"token.Name":      func(token *berth.Token) { token.Name = "other" },
-			"token":           func(token *berth.Token) { token.Claim = "" },
-		} {
-			token := good
-			change(&token)
-			_, err := n.Resume(ctx, token)
-			requireInvalid(t, field, err)
-		}
-		good.Node = ""
-		_, err = n.Resume(ctx, good)
-		requireInvalid(t, "token", err)
-
 		require.Empty(t, n.Counts(), "nothing is sent")
 		require.Empty(t, w.Keys(), "nothing is written")
 		require.Empty(t, n.Kinds(), "nothing is told")
@@ -214,10 +194,8 @@ func TestABadPoolConfigIsNamed(t *testing.T) {
 
 func TestTheFurthestValuesAreTaken(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 100, RefreshEvery: 20 * ms, FailureRest: -1})
-		_, err := n.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 1000000 * time.Hour})
-		require.NoError(t, err)
+		must(n.Add(ctx, []string{"a"}, &allocator.AddOptions{Expiry: 1000000 * time.Hour}))(t)
 		for name, opts := range map[string]allocator.AllocateOptions{
 			"the highest priority":  {Priority: 127},
 			"the lowest priority":   {Priority: -128},
@@ -237,8 +215,7 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 		w.Advance(ms)
 		w.release(n.takes("a", nil))
 		require.NoError(t, n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: berth.Forever}))
-		b, err := n.Binding(ctx, "b")
-		require.NoError(t, err)
+		b := must(n.Binding(ctx, "b"))(t)
 		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: berth.Forever}, b)
 		w.requireIdle()
 	})
@@ -246,19 +223,15 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 
 func TestTheDefaultsOfAPool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n, err := node.New(w.Redis, node.Config{})
-		require.NoError(t, err)
+		n := must(node.New(w.Redis, node.Config{}))(t)
 		defer func() { require.NoError(t, n.Close(ctx)) }()
 		p := allocator.New(n, proxies, allocator.PoolConfig[string]{})
 		require.Equal(t, proxies, p.Name())
 		require.Empty(t, w.Keys(), "no call does I/O")
 		require.NoError(t, change(p.Add(ctx, []string{"a"}, nil)))
-		a, err := p.Allocate(ctx, &allocator.AllocateOptions{Bind: "b"})
-		require.NoError(t, err)
+		a := must(p.Allocate(ctx, &allocator.AllocateOptions{Bind: "b"}))(t)
 		require.Equal(t, []string{"a", "a"}, []string{a.Resource(), a.Value()})
-		b, err := p.Binding(ctx, "b")
-		require.NoError(t, err)
+		b := must(p.Binding(ctx, "b"))(t)
 		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
 		require.ErrorIs(t, second(p.TryAllocate(ctx, nil)), berth.ErrBusy, "one holder of each")
 		w.Advance(2 * time.Minute)
@@ -282,18 +255,15 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 // A resource that could not be opened rests for a minute by default, and not at all
 // where that is below 0.
 func TestTheRestAfterAFailureHasADefault(t *testing.T) {
-	for name, c := range map[string]struct{ rest, want time.Duration }{
+	type row struct{ rest, want time.Duration }
+	inEach(t, map[string]row{
 		"by default": {0, time.Minute}, "as it says": {time.Second, time.Second}, "not at all": {-1, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.nodeOf(allocator.PoolConfig[string]{
-					Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: c.rest,
-				})
-				require.ErrorIs(t, second(n.TryAllocate(context.Background(), nil)), errMine)
-				require.Equal(t, c.want, w.status("a").Left)
-			})
+	}, func(t *testing.T, w *world, c row) {
+		w.add("a")
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: c.rest,
 		})
-	}
+		require.ErrorIs(t, second(n.TryAllocate(ctx, nil)), errMine)
+		require.Equal(t, c.want, w.status("a").Left)
+	})
 }

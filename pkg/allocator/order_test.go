@@ -27,7 +27,7 @@ func numbered(n int) []string {
 // meanwhile.
 func (w *world) free(n *proc, meanwhile map[int]func()) (keys []string) {
 	w.T.Helper()
-	for info, err := range n.FreeInOrder(context.Background()) {
+	for info, err := range n.FreeInOrder(ctx) {
 		require.NoError(w.T, err)
 		keys = append(keys, info.Resource)
 		if f := meanwhile[len(keys)]; f != nil {
@@ -47,9 +47,7 @@ func (n *proc) cycle(count int) {
 	for i := range held {
 		held[i] = n.take(nil)
 	}
-	for _, a := range held {
-		n.w.release(a)
-	}
+	n.w.release(held...)
 }
 
 func TestFreeInOrderIsTheOrderInWhichClaimsGetThem(t *testing.T) {
@@ -78,20 +76,18 @@ func TestFreeInOrderIsTheOrderInWhichClaimsGetThem(t *testing.T) {
 // What is leased, rests, has expired or is damaged is not there; what one more may hold is.
 func TestFreeInOrderHasWhatTheNextClaimsMayGet(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.node()
-		_, err := w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
+		must(w.pool.Add(ctx, []string{"short"}, &allocator.AddOptions{Expiry: time.Second}))(t)
 		w.add("leased", "bad", "rests", "free")
-		_, err = w.pool.Add(ctx, []string{"two"}, &allocator.AddOptions{MaxSharers: 2})
-		require.NoError(t, err)
+		must(w.pool.Add(ctx, []string{"two"}, &allocator.AddOptions{MaxSharers: 2}))(t)
 		w.Do("HSET", itemsKey, "ibad", "?")
 		require.Equal(t, []string{"short", "leased", "rests", "free", "two"}, w.free(n, nil))
 		w.Until(time.Second)
-		w.takeOne(n, "leased")
+		n.takes("leased", nil)
 		require.NoError(t, w.pool.Rest(ctx, "rests", time.Minute, "", nil))
 		require.Equal(t, []string{"free", "two"}, w.free(n, nil))
-		w.takeOne(n, "free", "two")
+		n.takes("free", nil)
+		n.takes("two", nil)
 		infos := testkit.Collect(t, n.FreeInOrder(ctx))
 		require.Len(t, infos, 1)
 		require.Equal(t, "two", infos[0].Resource)
@@ -105,29 +101,9 @@ func TestFreeInOrderHasWhatTheNextClaimsMayGet(t *testing.T) {
 	})
 }
 
-// takeOne takes these, one after the other.
-func (w *world) takeOne(n *proc, resources ...string) {
-	for _, resource := range resources {
-		n.takes(resource, nil)
-	}
-}
-
-func TestUnderRandomThereIsNoOrder(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.Random})
-		n.Fresh()
-		for _, err := range n.FreeInOrder(context.Background()) {
-			requireInvalid(t, "Policy", err)
-		}
-		require.Empty(t, n.Scripts())
-	})
-}
-
 func TestFreeInOrderEndsWithAnError(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add(numbered(150)...)
-		n := w.node()
+		n := w.node(numbered(150)...)
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		seen := 0
@@ -142,6 +118,13 @@ func TestFreeInOrderEndsWithAnError(t *testing.T) {
 			}
 		}
 		require.Equal(t, 101, seen)
+
+		random := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.Random})
+		random.Fresh()
+		for _, err := range random.FreeInOrder(t.Context()) {
+			requireInvalid(t, "Policy", err) // there is no order
+		}
+		require.Empty(t, random.Scripts())
 	})
 }
 
@@ -150,75 +133,43 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 	const count = 350
 	takes := func(w *world, n *proc, keys ...string) (held []*allocator.Allocation[string]) {
 		for _, key := range keys {
-			require.NoError(w.T, w.pool.Bind(context.Background(), key, key, nil))
+			require.NoError(w.T, w.pool.Bind(ctx, key, key, nil))
 			held = append(held, n.takes(key, &allocator.AllocateOptions{Bind: key}))
 		}
 		return held
 	}
-	back := func(w *world, n *proc, keys ...string) {
-		for _, a := range takes(w, n, keys...) {
-			w.release(a)
-		}
+	took := func(key string) func(*world, *proc) { return func(w *world, n *proc) { takes(w, n, key) } }
+	came := func(keys ...string) func(*world, *proc) {
+		return func(w *world, n *proc) { w.release(takes(w, n, keys...)...) }
 	}
+	went := func(count int) func(*world, *proc) { return func(_ *world, n *proc) { n.cycle(count) } }
+	but := func(gone ...int) func(int) bool { return func(i int) bool { return !slices.Contains(gone, i) } }
+	from := func(first int) func(int) bool { return func(i int) bool { return i >= first } }
 	type row struct {
 		policy    allocator.Policy
 		meanwhile func(w *world, n *proc)
 		stays     func(i int) bool
 	}
 	inEach(t, map[string]row{
-		"the page's first is gone": {
-			meanwhile: func(w *world, n *proc) { takes(w, n, "r0100") },
-			stays:     func(i int) bool { return i != 100 },
-		},
-		"the page's first has come back": {
-			meanwhile: func(w *world, n *proc) { back(w, n, "r0100") },
-			stays:     func(i int) bool { return i != 100 },
-		},
-		"the one before has come back": {
-			meanwhile: func(w *world, n *proc) { back(w, n, "r0099") },
-			stays:     func(i int) bool { return i != 99 },
-		},
-		"the place was passed": {
-			meanwhile: func(_ *world, n *proc) { n.cycle(150) },
-			stays:     func(i int) bool { return i >= 150 },
-		},
-		"the place was passed, and one taken": {
-			meanwhile: func(_ *world, n *proc) {
-				n.cycle(150)
-				n.take(nil)
-			},
-			stays: func(i int) bool { return i > 150 },
-		},
-		"all of it went round": {
-			meanwhile: func(_ *world, n *proc) { n.cycle(count) },
-			stays:     func(int) bool { return true },
-		},
-		"the last comes first: the page's first has come back": {
-			policy:    allocator.MostRecent,
-			meanwhile: func(w *world, n *proc) { back(w, n, "r0249") },
-			stays:     func(i int) bool { return i != 249 },
-		},
+		"the page's first is gone":                             {0, took("r0100"), but(100)},
+		"the page's first has come back":                       {0, came("r0100"), but(100)},
+		"the one before has come back":                         {0, came("r0099"), but(99)},
+		"the place was passed":                                 {0, went(150), from(150)},
+		"the place was passed, and one taken":                  {0, func(_ *world, n *proc) { n.cycle(150); n.take(nil) }, from(151)},
+		"all of it went round":                                 {0, went(count), but()},
+		"the last comes first: the page's first has come back": {allocator.MostRecent, came("r0249"), but(249)},
 		"the last comes first: the page's first and the one before have come back": {
-			policy:    allocator.MostRecent,
-			meanwhile: func(w *world, n *proc) { back(w, n, "r0249", "r0250") },
-			stays:     func(i int) bool { return i != 249 && i != 250 },
+			allocator.MostRecent, came("r0249", "r0250"), but(249, 250),
 		},
 		"the last comes first: the place was passed": {
-			policy:    allocator.MostRecent,
-			meanwhile: func(_ *world, n *proc) { n.cycle(150) },
-			stays:     func(i int) bool { return i < 200 },
+			allocator.MostRecent, went(150), func(i int) bool { return i < 200 },
 		},
-		"others were removed and added": {
-			meanwhile: func(w *world, _ *proc) {
-				_, err := w.pool.Remove(context.Background(), numbered(100))
-				require.NoError(w.T, err)
-				w.add(numbered(50)...)
-			},
-			stays: func(i int) bool { return i >= 100 },
-		},
+		"others were removed and added": {0, func(w *world, _ *proc) {
+			w.remove(numbered(100)...)
+			w.add(numbered(50)...)
+		}, from(100)},
 	}, func(t *testing.T, w *world, c row) {
-		w.add(numbered(count)...)
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: c.policy})
+		n := w.nodeOf(allocator.PoolConfig[string]{Policy: c.policy}, numbered(count)...)
 		got := w.free(n, map[int]func(){100: func() { c.meanwhile(w, n) }})
 		var want []string
 		for i, key := range numbered(count) {
@@ -238,17 +189,13 @@ func TestWhatStaysFreeIsListedOnceWhateverComesAndGoes(t *testing.T) {
 // A list that moves on faster than it is read has no end that a reader could come to.
 func TestFreeInOrderEndsThoughTheListGoesRound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add(numbered(350)...)
-		n, claims := w.node(), 0
-		n.OnCommand(func(cmd link.Command) link.Fate {
+		n, claims := w.node(numbered(350)...), 0
+		n.on("pool_list", func() link.Fate {
 			for range 120 {
-				if cmd.Name != "pool_list" {
-					break
-				}
 				claims++
 				claim := fmt.Sprint("x.", claims)
 				w.acquireScript("x", claim)
-				w.Call("pool_release", "60000", "berth:wake:", proxies, "x", claim, "0", "0", "", "0", "0")
+				w.releaseScript("x", claim)
 			}
 			return link.Pass
 		})
@@ -259,14 +206,10 @@ func TestFreeInOrderEndsThoughTheListGoesRound(t *testing.T) {
 
 // Something else than Berth has written there.
 func TestFreeInOrderEndsThoughTheListIsACircle(t *testing.T) {
-	for _, policy := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent} {
-		t.Run(policy.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b", "c")
-				w.Do("HSET", freeKey, "nb", "a", "pb", "c")
-				n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
-				require.Len(t, w.free(n, nil), 2)
-			})
-		})
-	}
+	policies := map[string]allocator.Policy{"least recent": allocator.LeastRecent, "most recent": allocator.MostRecent}
+	inEach(t, policies, func(t *testing.T, w *world, policy allocator.Policy) {
+		w.add("a", "b", "c")
+		w.Do("HSET", freeKey, "nb", "a", "pb", "c")
+		require.Len(t, w.free(w.nodeOf(allocator.PoolConfig[string]{Policy: policy}), nil), 2)
+	})
 }

@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -19,48 +18,31 @@ const paused = 10 * lease
 
 func (n *proc) pause(lasts time.Duration) {
 	n.w.T.Helper()
-	require.NoError(n.w.T, n.node.Operator().Pause(context.Background(), keyspace.Pool, proxies, lasts, "migration"))
+	require.NoError(n.w.T, n.node.Operator().Pause(ctx, keyspace.Pool, proxies, lasts, "migration"))
 }
 
 // What would give a resource to who waits for that one alone does so at the end of the pause.
 func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
-	only := func(key string) *allocator.AllocateOptions { return &allocator.AllocateOptions{Resource: key} }
 	type row struct {
-		waits func(n *proc) *wait
+		waits *allocator.AllocateOptions
 		then  func(w *world, held *allocator.Allocation[string])
 		gets  string
 	}
 	inEach(t, map[string]row{
-		"it is given back": {
-			func(n *proc) *wait { return n.queue(only("a")) },
-			func(w *world, held *allocator.Allocation[string]) { w.release(held) }, "a",
-		},
-		"its rest is over": {
-			func(n *proc) *wait { return n.queue(only("a")) },
-			func(w *world, held *allocator.Allocation[string]) {
-				require.NoError(w.T, held.Rest(lease, "tired"))
-				w.release(held)
-			}, "a",
-		},
-		"it has patience no more": {
-			func(n *proc) *wait {
-				return n.queue(&allocator.AllocateOptions{Bind: "me", BindWait: lease})
-			},
-			func(w *world, _ *allocator.Allocation[string]) { w.add("b") }, "b",
-		},
-		"it is removed": {
-			func(n *proc) *wait { return n.queue(only("a")) },
-			func(w *world, held *allocator.Allocation[string]) {
-				w.release(held)
-				_, err := w.pool.Remove(context.Background(), []string{"a"})
-				require.NoError(w.T, err)
-			}, "",
-		},
+		"it is given back": {names("a"), func(w *world, held *allocator.Allocation[string]) { w.release(held) }, "a"},
+		"its rest is over": {names("a"), func(w *world, held *allocator.Allocation[string]) {
+			require.NoError(w.T, held.Rest(lease, "tired"))
+			w.release(held)
+		}, "a"},
+		"it has patience no more": {sticks("me", lease), func(w *world, _ *allocator.Allocation[string]) { w.add("b") }, "b"},
+		"it is removed": {names("a"), func(w *world, held *allocator.Allocation[string]) {
+			w.release(held)
+			w.remove("a")
+		}, ""},
 	}, func(_ *testing.T, w *world, comes row) {
-		n, ops := w.node(), w.node()
-		w.add("a")
+		n, ops := w.node("a"), w.node()
 		held := n.take(&allocator.AllocateOptions{Bind: "me"})
-		q := comes.waits(n)
+		q := n.queue(comes.waits)
 		ops.pause(paused)
 		comes.then(w, held)
 		w.inspect()
@@ -91,10 +73,9 @@ func TestThoseWhoWaitForOneResourceWaitAPauseOut(t *testing.T) {
 // next.
 func TestTheFirstOfALaneHearsOfTheEndOfAPause(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
-		n, ops := w.node(), w.node()
-		w.add("a", "b")
+		n, ops := w.node("a", "b"), w.node()
 		held := n.takes("a", nil)
-		q := n.queue(&allocator.AllocateOptions{Resource: "a"})
+		q := n.queue(names("a"))
 		ops.pause(100 * ms)
 		w.release(held)
 		q.getsIn(100*ms, "a")
@@ -103,35 +84,30 @@ func TestTheFirstOfALaneHearsOfTheEndOfAPause(t *testing.T) {
 
 func TestASwapOfAPausedPoolIsRefused(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
-		n, ops := w.node(), w.node()
-		w.add("a", "b")
+		n, ops := w.node("a", "b"), w.node()
 		held := n.takes("a", nil)
 		w.Advance(ms)
 		ops.pause(paused)
 		before := w.Dump()
 		var refused *berth.AcquireError
-		require.ErrorAs(w.T, held.Swap(context.Background()), &refused)
+		require.ErrorAs(w.T, held.Swap(ctx), &refused)
 		require.Equal(w.T, berth.ReasonPaused, refused.Reason)
 		require.Equal(w.T, berth.Pause{Left: paused, Since: w.Began.Add(ms), Reason: "migration"}, *refused.Pause)
 		require.ErrorIs(w.T, refused, berth.ErrBusy)
 		require.Equal(w.T, before, w.Dump())
 		require.NoError(w.T, held.Err())
-		report, err := n.CheckHealth(context.Background(), 1)
-		require.NoError(w.T, err)
-		require.Equal(w.T, 2, report.Skipped)
-		require.NoError(w.T, ops.node.Operator().Unpause(context.Background(), keyspace.Pool, proxies))
+		require.Equal(w.T, 2, must(n.CheckHealth(ctx, 1))(w.T).Skipped)
+		require.NoError(w.T, ops.node.Operator().Unpause(ctx, keyspace.Pool, proxies))
 
 		sent := 0
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name != "pool_swap" {
-				return link.Pass
-			} else if sent++; sent == 1 {
+		n.on("pool_swap", func() link.Fate {
+			if sent++; sent == 1 {
 				return link.LoseReply
 			}
 			ops.pause(paused)
 			return link.Pass
 		})
-		require.NoError(w.T, held.Swap(context.Background()), "it ran before the pause")
+		require.NoError(w.T, held.Swap(ctx), "it ran before the pause")
 		require.Equal(w.T, "b", held.Resource())
 	})
 }

@@ -11,12 +11,10 @@ import (
 
 func TestTheLeastRecentIsTheHeadAndWhatComesBackGoesToTheTail(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.add("a", "b", "c", "d")
+		n := w.node("a", "b", "c", "d")
 		a, b := n.takes("a", nil), n.takes("b", nil)
 		require.Equal(t, []string{"c", "d"}, w.list())
-		w.release(b)
-		w.release(a)
+		w.release(b, a)
 		require.Equal(t, []string{"c", "d", "b", "a"}, w.list())
 		w.release(n.takes("c", nil))
 		w.release(n.takes("d", nil))
@@ -30,8 +28,7 @@ func TestTheMostRecentIsTheTail(t *testing.T) {
 		n := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.MostRecent})
 		w.add("a", "b", "c")
 		c, b := n.takes("c", nil), n.takes("b", nil)
-		w.release(c)
-		w.release(b)
+		w.release(c, b)
 		require.Equal(t, []string{"a", "c", "b"}, w.list())
 		n.takes("b", nil)
 	})

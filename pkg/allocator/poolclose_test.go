@@ -20,20 +20,16 @@ import (
 
 func TestCloseOfAPoolEndsAllOfItAndNothingElseOfTheNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a", "b", "c")
 		d, m := w.desk(allocator.PoolConfig[string]{}, nil), w.node()
 		d.connect()
 		held, kept := d.takes("a", nil), d.takes("b", nil)
-		taken, err := d.Resume(ctx, detach(t, m.takes("c", nil)))
-		require.NoError(t, err)
+		taken := must(d.Resume(ctx, detach(t, m.takes("c", nil))))(t)
 		detach(t, kept)
 		other := allocator.New(d.node, "other", allocator.PoolConfig[string]{})
 		require.NoError(t, change(other.Add(ctx, []string{"x"}, nil)))
-		x, err := other.Allocate(ctx, nil)
-		require.NoError(t, err)
-		lock, err := qlock.New(d.node, nil).Lock(ctx, "door", nil)
-		require.NoError(t, err)
+		x := must(other.Allocate(ctx, nil))(t)
+		lock := must(qlock.New(d.node, nil).Lock(ctx, "door", nil))(t)
 		front, first, second, back := d.queue(nil), m.queue(nil), m.queue(nil), d.queue(nil)
 
 		require.NoError(t, d.Pool.Close(ctx))
@@ -72,9 +68,7 @@ func TestCloseOfAPoolEndsAllOfItAndNothingElseOfTheNode(t *testing.T) {
 // are of the former one.
 func TestCloseOfASharedPoolEndsItsHandles(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.nodeOf(inTurn)
+		n := w.nodeOf(inTurn, "a")
 		require.NoError(t, n.node.Swarm().Start(ctx))
 		before, former := n.take(nil), n.node.ID()
 		n.Cut()
@@ -85,8 +79,7 @@ func TestCloseOfASharedPoolEndsItsHandles(t *testing.T) {
 		after := n.take(nil)
 		other := allocator.New(n.node, "other", inTurn)
 		require.NoError(t, change(other.Add(ctx, []string{"x"}, nil)))
-		x, err := other.Allocate(ctx, nil)
-		require.NoError(t, err)
+		x := must(other.Allocate(ctx, nil))(t)
 		require.NoError(t, before.Err())
 
 		require.NoError(t, n.Pool.Close(ctx))
@@ -127,42 +120,38 @@ func TestCloseOfAPoolWaitsNoLongerThanItsContextAndABit(t *testing.T) {
 
 // Whichever of the two is first, a value is closed when its resource has been given back.
 func TestClosesOfAPoolAndOfItsNodeAtOnce(t *testing.T) {
-	for name, first := range map[string]bool{"the node first": true, "the pool first": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				var states []allocator.State
-				d := w.desk(allocator.PoolConfig[string]{}, func(key string) error {
-					states = append(states, w.status(key).State)
-					<-time.After(time.Second)
-					return nil
-				})
-				d.takes("a", nil)
-				d.Stall()
-				closes := []func(context.Context) error{d.Pool.Close, d.node.Close}
-				if first {
-					closes[0], closes[1] = closes[1], closes[0]
-				}
-				var all []*testkit.Call[time.Duration]
-				for _, shut := range closes {
-					all = append(all, testkit.Begin(t.Context(), func(ctx context.Context) (time.Duration, error) {
-						err := shut(ctx)
-						return w.Now(), err
-					}))
-					synctest.Wait()
-				}
-				w.Advance(100 * ms)
-				d.requireClosed()
-				d.Flow()
-				for _, c := range all {
-					<-c.Done
-					require.NoError(t, c.Err)
-					require.Equal(t, 1100*ms, c.Got, "each waits until the value is closed")
-				}
-				require.Equal(t, []allocator.State{allocator.Free}, states)
-			})
+	inEach(t, map[string]bool{"the node first": true, "the pool first": false}, func(t *testing.T, w *world, first bool) {
+		w.add("a")
+		var states []allocator.State
+		d := w.desk(allocator.PoolConfig[string]{}, func(key string) error {
+			states = append(states, w.status(key).State)
+			<-time.After(time.Second)
+			return nil
 		})
-	}
+		d.takes("a", nil)
+		d.Stall()
+		closes := []func(context.Context) error{d.Pool.Close, d.node.Close}
+		if first {
+			closes[0], closes[1] = closes[1], closes[0]
+		}
+		var all []*testkit.Call[time.Duration]
+		for _, shut := range closes {
+			all = append(all, testkit.Begin(t.Context(), func(ctx context.Context) (time.Duration, error) {
+				err := shut(ctx)
+				return w.Now(), err
+			}))
+			synctest.Wait()
+		}
+		w.Advance(100 * ms)
+		d.requireClosed()
+		d.Flow()
+		for _, c := range all {
+			<-c.Done
+			require.NoError(t, c.Err)
+			require.Equal(t, 1100*ms, c.Got, "each waits until the value is closed")
+		}
+		require.Equal(t, []allocator.State{allocator.Free}, states)
+	})
 }
 
 // call is one that is on its way.
@@ -235,7 +224,7 @@ func TestACloseOfAPoolBetweenAGrantAndItsHandle(t *testing.T) {
 		var n *proc
 		n = w.nodeWith(node.Config{Observer: observe.Func(func(e observe.Event) {
 			if e.Kind == observe.Granted {
-				require.NoError(t, n.Pool.Close(context.Background()))
+				require.NoError(t, n.Pool.Close(ctx))
 			}
 		})}, allocator.PoolConfig[string]{})
 		_, err := n.Allocate(t.Context(), nil)
@@ -249,37 +238,33 @@ func TestACloseOfAPoolBetweenAGrantAndItsHandle(t *testing.T) {
 // A call that has no bound of its own waits for a server that stands still, wherever it is.
 func TestCloseOfAPoolEndsWaitsForAServerThatStandsStill(t *testing.T) {
 	const many = 600 // more than are sent at once
-	mayEnd, never := (*testing.T).Context, func(*testing.T) context.Context { return context.Background() }
-	for name, c := range map[string]struct {
+	mayEnd, never := (*testing.T).Context, func(*testing.T) context.Context { return ctx }
+	type row struct {
 		ctx   func(t *testing.T) context.Context
 		calls int
 		ends  time.Duration // at the latest: an attempt, and a pause
-	}{
+	}
+	inEach(t, map[string]row{
 		"one under a context that may end":    {mayEnd, 1, 0},
 		"one under a context that never ends": {never, 1, 4 * time.Second},
 		"many under a context that may end":   {mayEnd, many, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				n.connect()
-				n.Stall()
-				var all []call
-				for range c.calls {
-					all = append(all, begins(c.ctx(t), n.Allocate))
-				}
-				synctest.Wait()
-				require.NoError(t, n.Pool.Close(t.Context()))
-				w.Advance(c.ends)
-				synctest.Wait()
-				for _, q := range all {
-					require.True(t, q.Over())
-					require.ErrorIs(t, q.Err, berth.ErrClosed)
-				}
-				n.Flow()
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		n := w.node().connect()
+		n.Stall()
+		var all []call
+		for range c.calls {
+			all = append(all, begins(c.ctx(t), n.Allocate))
+		}
+		synctest.Wait()
+		require.NoError(t, n.Pool.Close(t.Context()))
+		w.Advance(c.ends)
+		synctest.Wait()
+		for _, q := range all {
+			require.True(t, q.Over())
+			require.ErrorIs(t, q.Err, berth.ErrClosed)
+		}
+		n.Flow()
+	})
 }
 
 // A grant with a limit of its own begins with the claimant's next call.
@@ -290,12 +275,7 @@ func TestCloseOfAPoolEndsAWaitWhoseGrantIsNotConfirmed(t *testing.T) {
 		w.add("a")
 		held := other.take(nil)
 		q := n.queue(&allocator.AllocateOptions{MaxHold: time.Minute})
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_renew" {
-				return link.LoseRequest
-			}
-			return link.Pass
-		})
+		n.on("pool_renew", func() link.Fate { return link.LoseRequest })
 		w.release(held)
 		require.True(t, q.Pending())
 		require.NoError(t, n.Pool.Close(t.Context()))
@@ -308,9 +288,7 @@ func TestCloseOfAPoolEndsAWaitWhoseGrantIsNotConfirmed(t *testing.T) {
 // A Source or an Open of it is not called, and nothing of it runs.
 func TestAPoolOnANodeThatIsClosedIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		n.connect()
+		n := w.node().connect()
 		require.NoError(t, n.node.Close(ctx))
 		p := allocator.New(n.node, "other", allocator.PoolConfig[string]{
 			Source: func(context.Context) ([]string, error) { panic("asked") },
@@ -331,8 +309,7 @@ func TestAPoolOnANodeThatIsClosedIsClosed(t *testing.T) {
 // An Open of another pool hangs, and has begun before the swarm gave the process another node.
 func TestCloseOfAPoolDoesNotWaitForAnOpenOfAnother(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeOf(allocator.PoolConfig[string]{}).connect()
 		let := make(chan struct{})
 		slow := allocator.New(n.node, "slow", allocator.PoolConfig[string]{
 			OpenTimeout: time.Second, Open: func(context.Context, string) (string, error) { <-let; return "", nil },
@@ -367,7 +344,7 @@ func TestCloseTellsTheEndOfASharedHoldThatItMeets(t *testing.T) {
 		done := make(chan error, 1)
 		n = w.nodeWith(node.Config{Observer: observe.Func(func(e observe.Event) {
 			if e.Kind == observe.Granted && e.Name == proxies {
-				go func() { done <- n.Pool.Close(context.Background()) }()
+				go func() { done <- n.Pool.Close(ctx) }()
 				<-time.After(ms)
 			}
 		})}, allocator.PoolConfig[string]{Shared: true})
@@ -387,8 +364,7 @@ func TestTheNextPoolDoesNotTakeUpWhatTheFirstGivesBack(t *testing.T) {
 	for i := range 20 {
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n, other := w.node(), w.node()
+				n, other := w.node("a"), w.node()
 				token := detach(t, n.take(nil))
 				wait := other.queue(nil)
 				n.Delay(func() time.Duration { return 10 * ms })

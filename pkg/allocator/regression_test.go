@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,15 +26,12 @@ func TestWhatHasExpiredIsNoLongerThere(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		all := many("x", 600)
-		_, err := w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second})
-		require.NoError(t, err)
+		must(w.pool.Add(ctx, all, &allocator.AddOptions{Expiry: time.Second}))(t)
 		last := all[len(all)-1]
 		require.NoError(t, w.pool.Rest(ctx, last, time.Hour, "of its former life", nil))
 		w.Advance(time.Second)
 		require.ErrorIs(t, w.pool.Rest(ctx, last, time.Hour, "", nil), berth.ErrAbsent)
-		change, err := w.pool.Add(ctx, []string{last}, nil)
-		require.NoError(t, err)
-		require.Equal(t, allocator.Change{Added: 1}, change)
+		require.Equal(t, allocator.Change{Added: 1}, must(w.pool.Add(ctx, []string{last}, nil))(t))
 		require.Equal(t, allocator.ResourceInfo{Resource: last, State: allocator.Free, MaxSharers: 1}, w.status(last))
 	})
 }
@@ -43,8 +39,7 @@ func TestWhatHasExpiredIsNoLongerThere(t *testing.T) {
 // Nothing sweeps a pool that always has a free one: each binding takes ended ones along.
 func TestBindingsThatEndedDoNotGrowInNumber(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
+		n := w.node("a", "b")
 		for i := range 40 {
 			w.release(n.take(&allocator.AllocateOptions{Bind: fmt.Sprint("customer ", i), BindFor: time.Second}))
 			w.Advance(400 * ms)
@@ -55,8 +50,10 @@ func TestBindingsThatEndedDoNotGrowInNumber(t *testing.T) {
 }
 
 // However few resources a pool has, what it knows of bindings and waiters may be much.
+// Nor does a listing of the resources read it.
 func TestAPoolWithMuchBesideItsResourcesIsInspectedInSteps(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node().connect()
 		w.add("a")
 		for i := range 101 {
 			require.NoError(t, w.pool.Bind(t.Context(), fmt.Sprint("customer ", i), "a", nil))
@@ -66,21 +63,10 @@ func TestAPoolWithMuchBesideItsResourcesIsInspectedInSteps(t *testing.T) {
 		require.NotEmpty(t, reply.Str(1), "there is a next step")
 		reply = w.Call("pool_inspect", "items", "0", "10", "100")
 		require.Empty(t, reply.Str(1))
-	})
-}
-
-func TestTheListingOfResourcesDoesNotReadBindings(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		w.add("a", "b", "c")
-		for i := range 110 {
-			require.NoError(t, w.pool.Bind(t.Context(), fmt.Sprint("customer ", i), "a", nil))
-		}
 		n.Fresh()
-		require.Len(t, testkit.Collect(t, n.ops().Resources(t.Context(), proxies)), 3)
+		require.Len(t, testkit.Collect(t, n.ops().Resources(t.Context(), proxies)), 1)
 		require.Equal(t, map[string]int{"HELLO": 2, "TIME": 2, "HMGET": 2, "HSCAN": 1}, n.Counts())
-		require.Equal(t, int64(4), w.Int("HLEN", itemsKey), "a field for each, and one that keeps it")
+		require.Equal(t, int64(2), w.Int("HLEN", itemsKey), "a field for each, and one that keeps it")
 	})
 }
 
@@ -111,27 +97,25 @@ func TestCheckHealthLeavesAloneWhatASharerHasTakenMeanwhile(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		sharing := allocator.PoolConfig[string]{MaxSharers: 2}
 		m := w.nodeOf(sharing)
-		_, err := m.Add(t.Context(), []string{"a"}, nil)
-		require.NoError(t, err)
+		must(m.Add(t.Context(), []string{"a"}, nil))(t)
 		asked := 0
 		sharing.Healthy = func(context.Context, string) error { asked++; return nil }
 		n := w.nodeOf(sharing)
 		var taken *allocator.Allocation[string]
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_acquire" && taken == nil {
-				taken, err = m.TryAllocate(context.Background(), nil)
+		n.on("pool_acquire", func() link.Fate {
+			if taken == nil {
+				taken = must(m.TryAllocate(ctx, nil))(t)
 			}
 			return link.Pass
 		})
-		report, failed := n.CheckHealth(t.Context(), 1)
-		require.NoError(t, failed)
-		require.NoError(t, err)
-		require.Equal(t, allocator.HealthReport{Skipped: 1}, report)
+		require.Equal(t, allocator.HealthReport{Skipped: 1}, must(n.CheckHealth(t.Context(), 1))(t))
+		require.NotNil(t, taken)
 		require.Zero(t, asked)
 	})
 }
 
-// What is not healthy and does not rest may be the next one again: not in a tight loop.
+// What is not healthy and does not rest may be the next one again: not in a tight loop, and not for longer than
+// the call waits.
 func TestWithoutAFailureRestAllocateHealthyPauses(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a")
@@ -142,33 +126,28 @@ func TestWithoutAFailureRestAllocateHealthyPauses(t *testing.T) {
 			}
 			return errMine
 		}})
+		_, err := n.AllocateHealthy(t.Context(), &allocator.AllocateOptions{MaxWait: 2 * time.Second})
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorIs(t, err, errMine)
+		began := w.Now()
+		require.Less(t, began, 4*time.Second, "and a pause")
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		_, err := n.AllocateHealthy(ctx, nil)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		tries = 0
+		require.ErrorIs(t, second(n.AllocateHealthy(ctx, nil)), context.DeadlineExceeded)
 		require.Less(t, tries, 200)
-		require.Equal(t, 10*time.Second, w.Now())
+		require.Equal(t, began+10*time.Second, w.Now())
 	})
 }
 
 // Whatever fails on the way.
 func TestACheckLeavesNothingBehind(t *testing.T) {
-	left := func(w *world) (keys []string) {
-		for _, key := range w.Keys() {
-			if strings.Contains(key, "check") {
-				keys = append(keys, key)
-			}
-		}
-		return keys
-	}
 	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeWith(once, allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeWith(once, allocator.PoolConfig[string]{}).connect()
 		n.Once("pool_renew", link.LoseRequest)
-		_, err := n.node.Check(context.Background())
-		require.Error(t, err)
+		require.Error(t, second(n.node.Check(ctx)))
 		w.Advance(2*time.Minute + lease)
-		require.Empty(t, left(w))
+		require.NotContains(t, strings.Join(w.Keys(), " "), "check")
 	})
 }
 
@@ -177,16 +156,14 @@ func TestACheckOfAServerThatIsSlowerThanALease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.nodeWith(node.Config{Lease: 200 * time.Millisecond}, allocator.PoolConfig[string]{})
 		n.Delay(func() time.Duration { return 300 * time.Millisecond })
-		_, err := n.node.Check(context.Background())
-		require.NoError(t, err)
+		must(n.node.Check(ctx))(t)
 	})
 }
 
 // The copy of a call that has begun a Replace comes when another one has begun.
 func TestALateCopyOfAReplaceDoesNotSupersedeTheNext(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n, m := w.node(), w.node()
+		n, m := w.node("a"), w.node()
 		n.connect()
 		begun := false
 		n.OnCommand(func(c link.Command) link.Fate {
@@ -196,42 +173,23 @@ func TestALateCopyOfAReplaceDoesNotSupersedeTheNext(t *testing.T) {
 			}
 			return link.Pass
 		})
-		_, err := n.Replace(t.Context(), []string{"b"}, nil)
-		require.NoError(t, err)
+		must(n.Replace(t.Context(), []string{"b"}, nil))(t)
 		delivered := 0
-		m.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_add" && delivered == 0 {
+		m.on("pool_add", func() link.Fate {
+			if delivered == 0 {
 				delivered, _ = n.DeliverLate()
 			}
 			return link.Pass
 		})
-		_, err = m.Replace(t.Context(), []string{"c"}, nil)
-		require.NoError(t, err)
+		must(m.Replace(t.Context(), []string{"c"}, nil))(t)
 		require.Equal(t, 1, delivered)
 		require.Equal(t, map[string]allocator.State{"c": allocator.Free}, w.states())
-	})
-}
-
-func TestAllocateHealthyEndsWithMaxWaitWhereSomethingIsAlwaysFree(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{FailureRest: -1, Healthy: func(context.Context, string) error {
-			if w.Now() > 30*time.Second {
-				return nil
-			}
-			return errMine
-		}})
-		_, err := n.AllocateHealthy(t.Context(), &allocator.AllocateOptions{MaxWait: 2 * time.Second})
-		require.ErrorIs(t, err, berth.ErrNotAcquired)
-		require.ErrorIs(t, err, errMine)
-		require.Less(t, w.Now(), 4*time.Second, "and a pause")
 	})
 }
 
 // Open outlasts the hold, and heeds its context or not: the caller gets no handle of
 // something that is over, and hears why, as it has not left itself.
 func TestAHoldThatEndsWhileOpenRunsIsNotReturned(t *testing.T) {
-	ctx := context.Background()
 	fixed := &allocator.AllocateOptions{Lease: time.Second, NoRenew: true}
 	allocate := func(_ *world, d *proc) error { return second(d.Allocate(ctx, fixed)) }
 	type row struct {
@@ -289,8 +247,7 @@ func TestCloseUnderAnEndedContextClosesValuesAllTheSame(t *testing.T) {
 				return nil
 			},
 		}
-		n := w.nodeWith(once, cfg)
-		n.connect()
+		n := w.nodeWith(once, cfg).connect()
 		n.takes("a", nil)
 		n.Once("pool_release", link.LoseRequest)
 		ctx, cancel := context.WithCancel(context.Background())
@@ -319,48 +276,22 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 				q := n.queue(&c.opts)
 				waiting := w.Waiters()
 				require.Len(t, waiting, 1)
-				text, err := w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString()
-				require.NoError(t, err)
-				r, err := state.ParseRecord(text)
-				require.NoError(t, err)
-				require.Equal(t, want, r.Extra)
+				text := must(w.Do("HGET", stateKey, "c:"+waiting[0].ID).ToString())(t)
+				require.Equal(t, want, must(state.ParseRecord(text))(t).Extra)
 				// The scripts read it as well.
 				w.add("a")
 				q.GrantedBy(0)
 				if c.opts.Bind != "" {
-					b, err := n.Binding(t.Context(), c.opts.Bind)
-					require.NoError(t, err)
-					require.Equal(t, "a", b.Resource)
+					require.Equal(t, "a", must(n.Binding(t.Context(), c.opts.Bind))(t).Resource)
 				}
 			})
 		})
 	}
 }
 
-// requireEnded fails unless each claim that was granted ended with one event, and no
-// other did.
-func (n *proc) requireEnded() {
-	n.w.T.Helper()
-	synctest.Wait()
-	open := make(map[string]int)
-	for _, e := range n.Events() {
-		switch e.Kind {
-		case observe.Granted:
-			open[e.Claim]++
-		case observe.Released, observe.Lost, observe.Expired, observe.ReleasedByOther:
-			open[e.Claim]--
-		}
-	}
-	require.NotEmpty(n.w.T, open)
-	for claim, count := range open {
-		require.Zero(n.w.T, count, claim)
-	}
-}
-
 // What a Shared pool hands out has no lease that would end it: whatever is of no use
 // must be ended by who finds out.
 func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
-	ctx := context.Background()
 	fails := func(context.Context, string) (string, error) { return "", errMine }
 	panics := func(context.Context, string) (string, error) { panic(errMine) }
 	opens := func(_ context.Context, key string) (string, error) { return key, nil }
@@ -385,12 +316,12 @@ func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
 		n := w.nodeOf(c.cfg)
 		func() {
 			defer func() { _ = recover() }()
-			_, err := n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second})
-			require.Error(t, err)
+			require.Error(t, second(n.AllocateHealthy(ctx, &allocator.AllocateOptions{MaxWait: time.Second})))
 		}()
 		w.Advance(time.Second)
 		require.Equal(t, c.closed, closed)
-		n.requireEnded()
+		require.Contains(t, n.Kinds(), observe.Granted)
+		require.Zero(t, n.Held(), "each has ended once")
 		// Nobody uses the value any more.
 		require.NoError(t, change(n.Remove(ctx, []string{"a"})))
 		synctest.Wait()
@@ -404,7 +335,6 @@ func TestWhatIsOfNoUseInASharedPoolIsEnded(t *testing.T) {
 // Not to rest is not to end what somebody else has asked for.
 func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a")
 		asked := 0
 		n := w.nodeOf(allocator.PoolConfig[string]{Shared: true, FailureRest: -1, Healthy: func(ctx context.Context, key string) error {
@@ -427,10 +357,7 @@ func TestWithoutAFailureRestTheRestOfSomebodyElseGoesOn(t *testing.T) {
 // that worked.
 func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.nodeWith(once, allocator.PoolConfig[string]{Shared: true})
-		n.connect()
+		n := w.nodeWith(once, allocator.PoolConfig[string]{Shared: true}, "a").connect()
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Hour, "429")
 		n.Once("pool_rest", link.LoseRequest)
@@ -439,7 +366,8 @@ func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 		require.NoError(t, n.node.Close(ctx))
 		require.Equal(t, allocator.Resting, w.status("a").State)
 		require.Equal(t, "429", w.status("a").Reason)
-		n.requireEnded()
+		require.Contains(t, n.Kinds(), observe.Granted)
+		require.Zero(t, n.Held(), "each has ended once")
 	})
 }
 
@@ -447,14 +375,10 @@ func TestTheReleaseOfASharedAllocationSaysWhetherItsRestWasHeard(t *testing.T) {
 // take along what was asked for at once.
 func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeOf(inTurn)
-		n.connect()
+		n := w.nodeOf(inTurn, "a").connect()
 		var a *allocator.Allocation[string]
 		for range 10 {
-			var err error
-			a, err = n.TryAllocate(context.Background(), nil)
-			require.NoError(t, err)
+			a = must(n.TryAllocate(ctx, nil))(t)
 			_ = a.Rest(time.Minute, "429")
 		}
 		w.Advance(time.Second)
@@ -462,13 +386,7 @@ func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 		require.Equal(t, allocator.Free, w.status("a").State)
 		w.release(a)
 		require.Equal(t, allocator.Resting, w.status("a").State)
-		told := 0
-		for _, kind := range n.Kinds() {
-			if kind == observe.Rested {
-				told++
-			}
-		}
-		require.Equal(t, 1, told)
+		require.Len(t, n.Told(observe.Rested), 1)
 	})
 }
 
@@ -476,23 +394,23 @@ func TestARestThatIsAskedForAtOnceInASharedPoolIsToldOnce(t *testing.T) {
 var once = node.Config{Retry: berth.Retry{Attempts: 1}}
 
 // What Rest has asked for is of the old resource, whoever of them is given back last.
-func TestARestIsNotAskedForTwiceWhereASwapIsNotAnswered(t *testing.T) {
+func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.nodeWith(once, allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a", "b").connect()
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Hour, "429")
 		n.Once("pool_swap", link.LoseReply)
-		require.ErrorIs(t, a.Swap(context.Background()), berth.ErrLost)
+		require.ErrorIs(t, a.Swap(ctx), berth.ErrLost)
+		require.ErrorIs(t, a.Err(), berth.ErrLost, "nobody can tell which resource it is of")
+		<-a.Done()
 		w.Advance(time.Second)
 		require.Equal(t, allocator.Resting, w.status("a").State)
-		require.Equal(t, allocator.Free, w.status("b").State, "nobody has used it")
+		require.Equal(t, []string{"b"}, w.list(), "it is given back, and nobody has used it")
+		w.requireIdle()
 	})
 }
 
 func TestARestThatWasAskedForOutlastsASwapThatIsRefused(t *testing.T) {
-	ctx := context.Background()
 	type row struct {
 		meanwhile func(a *allocator.Allocation[string])
 		want      allocator.ResourceInfo
@@ -511,16 +429,10 @@ func TestARestThatWasAskedForOutlastsASwapThatIsRefused(t *testing.T) {
 			allocator.ResourceInfo{Resource: "a", MaxSharers: 1, State: allocator.Free},
 		},
 	}, func(t *testing.T, w *world, c row) {
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Hour, "429")
-		n.OnCommand(func(cmd link.Command) link.Fate {
-			if cmd.Name == "pool_swap" {
-				c.meanwhile(a)
-			}
-			return link.Pass
-		})
+		n.on("pool_swap", func() link.Fate { c.meanwhile(a); return link.Pass })
 		require.ErrorIs(t, a.Swap(ctx), berth.ErrBusy)
 		w.release(a)
 		require.Equal(t, c.want, w.status("a"))
@@ -530,35 +442,14 @@ func TestARestThatWasAskedForOutlastsASwapThatIsRefused(t *testing.T) {
 // So many dead waiters as the script drops stand before a rest that is over.
 func TestASwapFindsOneBehindManyDeadWaiters(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
+		n := w.node("a", "b")
 		a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
 		require.NoError(t, w.pool.Rest(t.Context(), "b", time.Second, "", nil))
 		for i := range 80 {
 			w.acquireScript("dead", fmt.Sprint("dead.", i), func(r *engine.Record) { r.Wait = 500 * ms })
 		}
 		w.Advance(1500 * ms) // before a heartbeat sweeps
-		require.NoError(t, a.Swap(context.Background()))
-		require.Equal(t, "b", a.Resource())
-	})
-}
-
-// Only the swap knows that the old resource has left with it.
-func TestAValueIsClosedWithTheSwapOfALeavingResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b")
-		d := w.desk(allocator.PoolConfig[string]{}, nil)
-		a := d.takes("a", nil)
-		require.NoError(t, change(w.pool.Remove(ctx, []string{"a"})))
-		_ = a.Rest(time.Hour, "429")
 		require.NoError(t, a.Swap(ctx))
-		d.requireClosed("a")
-		require.NotContains(t, d.Kinds(), observe.Rested, "it has left")
-		require.NoError(t, change(w.pool.Remove(ctx, []string{"b"})))
-		_ = a.Rest(time.Hour, "429")
-		w.release(a)
-		d.requireClosed("a", "b")
-		require.False(t, slices.Contains(d.Kinds(), observe.Rested))
+		require.Equal(t, "b", a.Resource())
 	})
 }

@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,13 +11,12 @@ import (
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/node"
 )
 
 // renewFor gives a hold another lease, or fails.
 func (w *world) renewFor(a *allocator.Allocation[string], d time.Duration) {
 	w.T.Helper()
-	require.NoError(w.T, a.RenewFor(context.Background(), d))
+	require.NoError(w.T, a.RenewFor(ctx, d))
 	require.Equal(w.T, d, a.Lease())
 }
 
@@ -35,8 +33,7 @@ func (w *world) requireLeft(a *allocator.Allocation[string], left time.Duration)
 
 func TestAHoldGoesByALongerLeaseOnceItAsksForOne(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		held := n.takes("a", nil)
 		w.Until(time.Second)
 		w.renewFor(held, 10*time.Minute)
@@ -55,8 +52,7 @@ func TestAHoldGoesByALongerLeaseOnceItAsksForOne(t *testing.T) {
 
 func TestAShorterLeaseTakesNoTimeAway(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		held := n.takes("a", &allocator.AllocateOptions{Lease: time.Minute})
 		w.Until(10 * time.Second) // confirmed
 		left, _ := w.LeftOf(held.ID())
@@ -82,8 +78,7 @@ func TestAShorterLeaseTakesNoTimeAway(t *testing.T) {
 // went back.
 func TestARenewalTakesBackWhatNoLeaseOfTheHoldExplains(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", &allocator.AllocateOptions{Lease: time.Minute})
+		held := w.node("a").takes("a", &allocator.AllocateOptions{Lease: time.Minute})
 		w.Until(10 * time.Second)
 		w.renewFor(held, 3*time.Second)
 		w.Do("ZINCRBY", lineKey, "3600000", "h:"+held.ID())
@@ -98,8 +93,7 @@ func TestARenewalTakesBackWhatNoLeaseOfTheHoldExplains(t *testing.T) {
 
 func TestAFixedLeaseLastsFromTheCallOnOrAsBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
+		held := w.node("a").takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
 		w.Until(10 * time.Second)
 		w.renewFor(held, 5*time.Second)
 		w.requireLeft(held, 50*time.Second)
@@ -119,9 +113,7 @@ func TestAFixedLeaseLastsFromTheCallOnOrAsBefore(t *testing.T) {
 // The call may have run, and has left at least what the longer lease had.
 func TestARenewalWithoutAnAnswerTakesBackNothingOfALongerLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a").connect()
 		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true, Lease: time.Minute})
 		w.renewFor(held, 100*ms)
 		n.Cut()
@@ -134,9 +126,7 @@ func TestARenewalWithoutAnAnswerTakesBackNothingOfALongerLease(t *testing.T) {
 
 func TestAHoldMayAskForALeaseWithoutEnd(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		held := n.takes("a", nil)
 		w.renewFor(held, berth.Forever)
 		require.Equal(t, berth.Forever, held.Left())
@@ -146,8 +136,7 @@ func TestAHoldMayAskForALeaseWithoutEnd(t *testing.T) {
 		require.NoError(t, held.Err())
 		requireInvalid(t, "d", held.RenewFor(ctx, time.Hour), "no renewal may bring the end nearer")
 		w.renewFor(held, berth.Forever)
-		again, err := n.Resume(ctx, detach(t, held))
-		require.NoError(t, err)
+		again := must(n.Resume(ctx, detach(t, held)))(t)
 		require.Equal(t, berth.Forever, again.Lease())
 		w.release(again)
 		w.requireIdle()
@@ -155,38 +144,32 @@ func TestAHoldMayAskForALeaseWithoutEnd(t *testing.T) {
 }
 
 func TestTheMaximumHoldBoundsAnotherLease(t *testing.T) {
-	for name, d := range map[string]time.Duration{"longer": time.Hour, "without end": berth.Forever} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				held := w.node().takes("a", &allocator.AllocateOptions{MaxHold: 20 * time.Second})
-				w.Until(5 * time.Second)
-				w.renewFor(held, d)
-				left, _ := w.LeftOf(held.ID())
-				require.Equal(t, 15*time.Second, left)
-				e := <-w.Watch(held)
-				require.ErrorIs(t, e.Cause, berth.ErrExpired)
-				require.Greater(t, e.At, 19*time.Second)
-				w.Until(20 * time.Second)
-				require.Empty(t, w.holder("a"))
-				require.Zero(t, w.Field("forever"))
-			})
-		})
-	}
+	leases := map[string]time.Duration{"longer": time.Hour, "without end": berth.Forever}
+	inEach(t, leases, func(t *testing.T, w *world, d time.Duration) {
+		held := w.node("a").takes("a", &allocator.AllocateOptions{MaxHold: 20 * time.Second})
+		w.Until(5 * time.Second)
+		w.renewFor(held, d)
+		left, _ := w.LeftOf(held.ID())
+		require.Equal(t, 15*time.Second, left)
+		e := <-w.Watch(held)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		require.Greater(t, e.At, 19*time.Second)
+		w.Until(20 * time.Second)
+		require.Empty(t, w.holder("a"))
+		require.Zero(t, w.Field("forever"))
+	})
 }
 
 func TestSwapDetachAndResumeKeepTheLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n, m := w.node(), w.node()
+		n, m := w.node("a", "b"), w.node()
 		held := n.takes("a", nil)
 		w.renewFor(held, time.Minute)
 		require.NoError(t, held.Swap(t.Context()))
 		require.Equal(t, time.Minute, held.Lease())
 		token := detach(t, held)
 		w.Advance(30 * time.Second)
-		again, err := m.Resume(t.Context(), token)
-		require.NoError(t, err)
+		again := must(m.Resume(t.Context(), token))(t)
 		require.Equal(t, time.Minute, again.Lease())
 		w.requireLeft(again, time.Minute)
 	})
@@ -195,8 +178,7 @@ func TestSwapDetachAndResumeKeepTheLease(t *testing.T) {
 // The first own call of a hold confirms it: what it names counts from then on.
 func TestRenewForMayBeTheFirstCallOfAHold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", &allocator.AllocateOptions{Lease: time.Hour})
+		held := w.node("a").takes("a", &allocator.AllocateOptions{Lease: time.Hour})
 		require.Equal(t, byte('g'), w.PhaseOf(held.ID()))
 		w.renewFor(held, 2*time.Second)
 		require.Equal(t, byte('h'), w.PhaseOf(held.ID()))
@@ -210,9 +192,7 @@ func TestRenewForMayBeTheFirstCallOfAHold(t *testing.T) {
 
 func TestALeaseThatCannotBeIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		held := n.takes("a", nil)
 		n.Fresh()
 		for _, d := range []time.Duration{0, -time.Second, 19 * ms, 20*ms + 1} {
@@ -226,28 +206,20 @@ func TestALeaseThatCannotBeIsRefused(t *testing.T) {
 }
 
 func TestARenewForWhoseAnswerIsLostHasHappenedOnce(t *testing.T) {
-	for what, fate := range fates {
-		t.Run(what, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				n.connect()
-				held := n.takes("a", nil)
-				n.Once("pool_renew", fate)
-				w.renewFor(held, time.Minute)
-				left, _ := w.LeftOf(held.ID())
-				require.InDelta(t, time.Minute, left, float64(100*ms))
-			})
-		})
-	}
+	inEach(t, fates, func(t *testing.T, w *world, fate link.Fate) {
+		n := w.node("a").connect()
+		held := n.takes("a", nil)
+		n.Once("pool_renew", fate)
+		w.renewFor(held, time.Minute)
+		left, _ := w.LeftOf(held.ID())
+		require.InDelta(t, time.Minute, left, float64(100*ms))
+	})
 }
 
 // After an error nobody knows whether the server has the new lease. The next heartbeat sees to it.
 func TestAfterAnErrorTheLeaseIsAsBefore(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
-		n.connect()
+		n := w.nodeWith(once, allocator.PoolConfig[string]{}, "a").connect()
 		held := n.takes("a", &allocator.AllocateOptions{Lease: time.Minute})
 		w.Until(10 * time.Second)
 		n.Once("pool_renew", link.LoseReply)
@@ -264,35 +236,26 @@ func TestAfterAnErrorTheLeaseIsAsBefore(t *testing.T) {
 
 // The first copy of a call comes when the hold has another lease already.
 func TestALateCopyOfARenewForTakesNothing(t *testing.T) {
-	for name, opts := range map[string]*allocator.AllocateOptions{"a lease": nil, "a fixed lease": {NoRenew: true}} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				n.connect()
-				held := n.takes("a", opts)
-				n.Once("pool_renew", link.Late)
-				w.renewFor(held, 100*ms)
-				w.renewFor(held, 10*time.Minute)
-				late, err := n.DeliverLate()
-				require.NoError(t, err)
-				require.Equal(t, 1, late)
-				synctest.Wait()
-				require.Contains(t, w.Record(held.ID()), " 100 0 ")
-				w.Advance(lease / 3)
-				require.NoError(t, held.Renew(t.Context()))
-				require.Contains(t, w.Record(held.ID()), " 600000 0 ", "every call names it")
-				require.InDelta(t, 10*time.Minute-6002*ms, held.Left(), float64(ms))
-			})
-		})
-	}
+	inEach(t, map[string]bool{"a lease": false, "a fixed lease": true}, func(t *testing.T, w *world, fixed bool) {
+		n := w.node("a").connect()
+		held := n.takes("a", &allocator.AllocateOptions{NoRenew: fixed})
+		n.Once("pool_renew", link.Late)
+		w.renewFor(held, 100*ms)
+		w.renewFor(held, 10*time.Minute)
+		require.Equal(t, 1, must(n.DeliverLate())(t))
+		synctest.Wait()
+		require.Contains(t, w.Record(held.ID()), " 100 0 ")
+		w.Advance(lease / 3)
+		require.NoError(t, held.Renew(t.Context()))
+		require.Contains(t, w.Record(held.ID()), " 600000 0 ", "every call names it")
+		require.InDelta(t, 10*time.Minute-6002*ms, held.Left(), float64(ms))
+	})
 }
 
 // An operator's limit counts for a hold that asks for more than it has; no hold loses anything by it.
 func TestALeaseAboveThePoolsLimitIsRefused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		held := w.node().takes("a", nil)
+		held := w.node("a").takes("a", nil)
 		w.set("", allocator.Settings{MaxLease: 10 * time.Second})
 		refused := func(d time.Duration) {
 			t.Helper()

@@ -65,8 +65,7 @@ func (w *world) vacate(node string) {
 // listen hears what is published to a node that has no process here, from now on.
 func (w *world) listen(node string) (heard func() []string) {
 	w.T.Helper()
-	redis, err := w.Server.Client(link.RarePings)
-	require.NoError(w.T, err)
+	redis := must(w.Server.Client(link.RarePings))(w.T)
 	ctx, cancel := context.WithCancel(context.Background())
 	var mu sync.Mutex
 	payloads := []string{} // guarded by mu

@@ -19,8 +19,7 @@ import (
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 	require.NoError(t, amount.Histories(5))
 	testkit.In(t, "proxies", "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
-		space, err := keyspace.New(keyspace.DefaultNamespace)
-		require.NoError(t, err)
+		space := must(keyspace.New(keyspace.DefaultNamespace))(t)
 		heard, runs := pool.Listen(t, w.Redis, space), 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {

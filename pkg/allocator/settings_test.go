@@ -29,15 +29,14 @@ func requireField(t *testing.T, field string, err error) {
 // set is an operator's call, or fails.
 func (w *world) set(resource string, s allocator.Settings) {
 	w.T.Helper()
-	require.NoError(w.T, w.ops().Set(context.Background(), proxies, resource, s))
+	require.NoError(w.T, w.ops().Set(ctx, proxies, resource, s))
 	synctest.Wait()
 }
 
 // settings are what is stored.
 func (w *world) settings() allocator.Settings {
 	w.T.Helper()
-	s, err := w.ops().Settings(context.Background(), proxies)
-	require.NoError(w.T, err)
+	s := must(w.ops().Settings(ctx, proxies))(w.T)
 	return s
 }
 
@@ -61,18 +60,10 @@ func TestACallMayAskForALongerCooldownAndNotForAShorterOne(t *testing.T) {
 			w.release(n.takes("a", &allocator.AllocateOptions{Cooldown: asked}))
 			w.rests("a", rests)
 		}
-	})
-}
-
-// A check has used nothing, and a resource that it looked at does not rest. It is a call as others, which leaves its
-// lease open.
-func TestAHealthCheckHasNoCooldownAndIsWithinTheLimits(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.set("", allocator.Settings{Cooldown: 10 * time.Second, MaxLease: 100 * ms, MaxHold: time.Minute})
-		report, err := w.node().CheckHealth(context.Background(), 1)
-		require.NoError(t, err)
-		require.Equal(t, 1, report.Healthy)
+		// A check has used nothing, and a resource that it looked at does not rest. It is a call as others, which
+		// leaves its lease open.
+		w.set("", allocator.Settings{MaxLease: 100 * ms, MaxHold: time.Minute})
+		require.Equal(t, 1, must(w.node().CheckHealth(ctx, 1))(t).Healthy)
 		require.Equal(t, allocator.Free, w.status("a").State)
 	})
 }
@@ -80,8 +71,7 @@ func TestAHealthCheckHasNoCooldownAndIsWithinTheLimits(t *testing.T) {
 // What the first process says is stored. Another one that says otherwise goes by it, and is told once.
 func TestOfTwoProcessesThatDisagreeTheStoredOneCounts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		first := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
+		first := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second}, "a")
 		w.release(first.takes("a", nil))
 		w.rests("a", time.Second)
 		second := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Minute, Policy: allocator.MostRecent})
@@ -99,12 +89,18 @@ func TestOfTwoProcessesThatDisagreeTheStoredOneCounts(t *testing.T) {
 		w.release(second.takes("a", nil))
 		w.rests("a", 2*time.Second)
 		require.Len(t, second.Told(observe.SettingsDiffer), 2, "what is stored has changed")
+
+		// After a flush what processes say counts again, with the first call that writes.
+		w.Do("FLUSHALL")
+		w.add("a")
+		require.Zero(t, w.settings())
+		w.release(second.takes("a", nil))
+		w.rests("a", time.Minute)
 	})
 }
 
 func TestAStrictProcessGoesByNothingElse(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a")
 		strict := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second, BindFor: time.Minute, Strict: true})
 		w.release(strict.takes("a", nil))
@@ -122,31 +118,16 @@ func TestAStrictProcessGoesByNothingElse(t *testing.T) {
 			require.ErrorContains(t, err, "1s is not the stored one, 1m0s")
 			require.NotErrorIs(t, err, berth.ErrBusy)
 		}
-		_, err := strict.Add(ctx, []string{"b"}, nil)
-		requireInvalid(t, "Cooldown", err)
-		_, err = strict.Replace(ctx, []string{"b"}, nil)
-		requireInvalid(t, "Cooldown", err)
+		requireInvalid(t, "Cooldown", second(strict.Add(ctx, []string{"b"}, nil)))
+		requireInvalid(t, "Cooldown", second(strict.Replace(ctx, []string{"b"}, nil)))
 		require.Equal(t, allocator.Absent, w.status("b").State)
 		require.Equal(t, before, w.Dump())
+		overtakes := func(int, int) { requireInvalid(t, "Cooldown", second(strict.Replace(ctx, []string{"c"}, nil))) }
+		change := must(w.node().Replace(ctx, []string{"a", "b"}, &allocator.AddOptions{Progress: overtakes}))(t)
+		require.Equal(t, allocator.Change{Added: 1, Kept: 1}, change, "one that is refused overtakes no other one")
+		require.Equal(t, []string{"a", "b"}, w.list())
 		w.set("", allocator.Settings{Cooldown: time.Second})
 		strict.takes("a", nil)
-	})
-}
-
-// A Replace that is refused overtakes no other one.
-func TestAStrictProcessEndsNobodysReplace(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		w.set("", allocator.Settings{Cooldown: time.Minute})
-		strict := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second, Strict: true})
-		change, err := w.node().Replace(ctx, []string{"b"}, &allocator.AddOptions{Progress: func(int, int) {
-			_, err := strict.Replace(ctx, []string{"c"}, nil)
-			requireInvalid(t, "Cooldown", err)
-		}})
-		require.NoError(t, err)
-		require.Equal(t, allocator.Change{Added: 1, Removed: 1}, change)
-		require.Equal(t, []string{"b"}, w.list())
 	})
 }
 
@@ -154,7 +135,6 @@ func TestAStrictProcessEndsNobodysReplace(t *testing.T) {
 // anew either.
 func TestAnOperatorsChangeIsLiveAndStays(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		says := allocator.PoolConfig[string]{Cooldown: time.Second, Policy: allocator.LeastRecent}
 		n := w.nodeOf(says)
 		require.NoError(t, change(n.Add(ctx, []string{"a", "b"}, nil)))
@@ -178,25 +158,8 @@ func TestAnOperatorsChangeIsLiveAndStays(t *testing.T) {
 	})
 }
 
-// After a flush what processes say counts again, with the first call that writes.
-func TestAfterAFlushProcessesSayAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: time.Second})
-		w.add("a")
-		w.set("", allocator.Settings{Cooldown: time.Minute})
-		w.release(n.takes("a", nil))
-		w.rests("a", time.Minute)
-		w.Do("FLUSHALL")
-		w.add("a")
-		require.Zero(t, w.settings())
-		w.release(n.takes("a", nil))
-		w.rests("a", time.Second)
-	})
-}
-
 func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a")
 		w.set("", allocator.Settings{MaxLease: time.Second, MaxHold: 30 * time.Second})
 		n := w.nodeWith(node.Config{Lease: lease}, allocator.PoolConfig[string]{})
@@ -215,10 +178,12 @@ func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 		refused("MaxHold", allocator.AllocateOptions{MaxHold: 30*time.Second + ms})
 		refused("MaxHold", allocator.AllocateOptions{MaxHold: berth.Forever})
 		w.release(n.takes("a", &allocator.AllocateOptions{Lease: time.Second, MaxHold: 30 * time.Second}))
+		says := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}})
+		requireField(t, "Lease", second(says.Allocate(ctx, nil))) // defaults are the caller's own words
+		w.release(says.takes("a", &allocator.AllocateOptions{NoDefaults: true}))
 
 		// What the caller leaves open is within the limits, and the limits are known then.
-		fresh := w.node()
-		fresh.connect()
+		fresh := w.node().connect()
 		a := fresh.takes("a", nil)
 		info := w.status("a")
 		require.Equal(t, time.Second, info.Holders[0].Lease)
@@ -242,21 +207,9 @@ func TestNoCallGetsMoreThanTheLimits(t *testing.T) {
 	})
 }
 
-func TestDefaultsAreTheCallersOwnWords(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		w.set("", allocator.Settings{MaxLease: time.Second})
-		n := w.nodeOf(allocator.PoolConfig[string]{Defaults: allocator.AllocateOptions{Lease: time.Minute}})
-		_, err := n.Allocate(context.Background(), nil)
-		requireField(t, "Lease", err)
-		w.release(n.takes("a", &allocator.AllocateOptions{NoDefaults: true}))
-	})
-}
-
 // What a resource has of its own counts for it alone.
 func TestAResourceHasSettingsOfItsOwn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.add("a", "b")
 		w.set("", allocator.Settings{Cooldown: time.Second})
 		own := allocator.Settings{Cooldown: time.Minute, MaxSharers: 2, BindFor: 10 * time.Minute}
@@ -267,12 +220,8 @@ func TestAResourceHasSettingsOfItsOwn(t *testing.T) {
 		n := w.node()
 		first := n.takes("a", &allocator.AllocateOptions{Bind: "me"})
 		other, second := n.takes("b", nil), n.takes("a", nil)
-		b, err := n.Binding(ctx, "me")
-		require.NoError(t, err)
-		require.Equal(t, 10*time.Minute, b.Left)
-		for _, a := range []*allocator.Allocation[string]{first, second, other} {
-			w.release(a)
-		}
+		require.Equal(t, 10*time.Minute, must(n.Binding(ctx, "me"))(t).Left)
+		w.release(first, second, other)
 		w.rests("b", time.Second)
 		require.Equal(t, time.Minute-time.Second, w.status("a").Left)
 
@@ -288,33 +237,26 @@ func TestAResourceHasSettingsOfItsOwn(t *testing.T) {
 
 // How many may hold one resource is stored by who adds: what is in the pool has a number.
 func TestOnlyAnAddFillsInHowManyMayHoldAResource(t *testing.T) {
-	for name, strict := range map[string]bool{"strict": true, "not strict": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 3, BindFor: time.Minute, Strict: strict})
-				n.connect()
-				n.take(nil)
-				require.Equal(t, allocator.Settings{BindFor: time.Minute}, w.settings())
-				w.release(n.take(nil))
-				require.Equal(t, 1, w.status("b").MaxSharers)
-				require.NotContains(t, n.Kinds(), observe.SettingsDiffer, "nothing else is stored")
-				_, err := n.Add(t.Context(), []string{"b"}, nil)
-				require.NoError(t, err)
-				require.Equal(t, allocator.Settings{MaxSharers: 3, BindFor: time.Minute}, w.settings())
-				require.Equal(t, 3, w.status("b").MaxSharers)
-				w.set("", allocator.Settings{MaxSharers: 2})
-				if strict {
-					_, err = n.Allocate(t.Context(), nil)
-					requireField(t, "MaxSharers", err)
-					return
-				}
-				n.take(nil)
-				require.Len(t, n.Told(observe.SettingsDiffer), 1)
-				require.Equal(t, "MaxSharers 3, stored 2", n.Told(observe.SettingsDiffer)[0].Detail)
-			})
-		})
-	}
+	inEach(t, map[string]bool{"strict": true, "not strict": false}, func(t *testing.T, w *world, strict bool) {
+		n := w.nodeOf(allocator.PoolConfig[string]{MaxSharers: 3, BindFor: time.Minute, Strict: strict}, "a", "b")
+		n.connect()
+		n.take(nil)
+		require.Equal(t, allocator.Settings{BindFor: time.Minute}, w.settings())
+		w.release(n.take(nil))
+		require.Equal(t, 1, w.status("b").MaxSharers)
+		require.NotContains(t, n.Kinds(), observe.SettingsDiffer, "nothing else is stored")
+		must(n.Add(t.Context(), []string{"b"}, nil))(t)
+		require.Equal(t, allocator.Settings{MaxSharers: 3, BindFor: time.Minute}, w.settings())
+		require.Equal(t, 3, w.status("b").MaxSharers)
+		w.set("", allocator.Settings{MaxSharers: 2})
+		if strict {
+			requireField(t, "MaxSharers", second(n.Allocate(t.Context(), nil)))
+			return
+		}
+		n.take(nil)
+		require.Len(t, n.Told(observe.SettingsDiffer), 1)
+		require.Equal(t, "MaxSharers 3, stored 2", n.Told(observe.SettingsDiffer)[0].Detail)
+	})
 }
 
 // A pool of more resources than one script changes is changed in steps, and so are those who wait.
@@ -334,7 +276,7 @@ func TestSharersOfManyResourcesAreRaised(t *testing.T) {
 			require.True(t, q.Over())
 			require.NoError(t, q.Err)
 		}
-		for _, info := range testkit.Collect(t, w.ops().Resources(context.Background(), proxies)) {
+		for _, info := range testkit.Collect(t, w.ops().Resources(ctx, proxies)) {
 			require.Equal(t, 2, info.MaxSharers)
 		}
 		require.Equal(t, 440, w.inspect().Holders)
@@ -343,14 +285,11 @@ func TestSharersOfManyResourcesAreRaised(t *testing.T) {
 
 func TestABindingLastsAsTheSettingsSay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		lasts := func(want time.Duration, err error) {
 			t.Helper()
 			require.NoError(t, err)
-			b, err := n.Binding(ctx, "me")
-			require.NoError(t, err)
+			b := must(n.Binding(ctx, "me"))(t)
 			require.NoError(t, n.Unbind(ctx, "me"))
 			require.Equal(t, want, b.Left)
 		}
@@ -372,9 +311,7 @@ func TestABindingLastsAsTheSettingsSay(t *testing.T) {
 
 func TestABadSetIsNamedAndASetIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		n.connect()
+		n := w.node().connect()
 		for _, bad := range []struct {
 			field, resource string
 			s               allocator.Settings
@@ -417,12 +354,10 @@ func TestABadSetIsNamedAndASetIsTold(t *testing.T) {
 // Each step of a Set whose answer was lost is sent again.
 func TestASetIsRepeated(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
-		n.connect()
+		n := w.node("a").connect()
 		n.Once("pool_set", link.LoseReply)
 		n.Once("pool_sharers", link.LoseReply)
-		require.NoError(t, n.ops().Set(context.Background(), proxies, "", allocator.Settings{MaxSharers: 2}))
+		require.NoError(t, n.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: 2}))
 		require.Equal(t, 2, w.status("a").MaxSharers)
 		require.Equal(t, allocator.Settings{MaxSharers: 2, ByOperator: true}, w.settings())
 	})

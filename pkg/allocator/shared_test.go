@@ -34,25 +34,26 @@ func TestASharedPoolHandsItsResourcesOutInTurn(t *testing.T) {
 		for _, a := range all {
 			require.NoError(t, a.Err())
 			require.Equal(t, berth.Forever, a.Left())
-			require.NoError(t, a.Renew(context.Background()))
+			require.NoError(t, a.Renew(ctx))
 			w.release(a)
-			require.NoError(t, a.Release(context.Background()))
+			require.NoError(t, a.Release(ctx))
 			require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		}
 		require.Empty(t, n.Scripts(), "nothing is given back")
 
 		a := n.takes("b", nil)
-		requireInvalid(t, "Swap", a.Swap(context.Background()))
-		requireInvalid(t, "Detach", second(a.Detach(context.Background())))
-		requireInvalid(t, "RenewFor", a.RenewFor(context.Background(), time.Minute))
+		requireInvalid(t, "Swap", a.Swap(ctx))
+		requireInvalid(t, "Detach", second(a.Detach(ctx)))
+		requireInvalid(t, "RenewFor", a.RenewFor(ctx, time.Minute))
 		require.NoError(t, a.Err(), "it goes on")
 	})
 }
 
 func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.nodeOf(inTurn)
+		cfg, opened := inTurn, 0
+		cfg.Open = func(_ context.Context, key string) (string, error) { opened++; return key, nil }
+		n := w.nodeOf(cfg, "a", "b")
 		a := n.takes("a", nil)
 		_ = a.Rest(time.Minute, "429")
 		require.Equal(t, allocator.Free, w.status("a").State)
@@ -61,30 +62,16 @@ func TestARestAskedForInASharedPoolBeginsWithTheRelease(t *testing.T) {
 		for range 3 {
 			n.takes("b", nil)
 		}
+		require.Equal(t, 2, opened, "each once")
 		w.release(a)
 		w.Advance(time.Second)
 		require.Equal(t, time.Minute-time.Second, w.status("a").Left, "a second Release does nothing")
 	})
 }
 
-func TestASharedPoolOpensEachResourceOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		cfg, opened := inTurn, 0
-		cfg.Open = func(_ context.Context, key string) (string, error) { opened++; return key, nil }
-		n := w.nodeOf(cfg)
-		for range 3 {
-			w.release(n.takes("a", nil))
-			n.takes("b", nil)
-		}
-		require.Equal(t, 2, opened)
-	})
-}
-
 func TestDoInASharedPool(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.nodeOf(inTurn)
+		n := w.nodeOf(inTurn, "a")
 		err := n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
 			require.NoError(t, ctx.Err())
 			require.Equal(t, a.Fence(), n.Fence(ctx))
@@ -112,7 +99,7 @@ func TestSharersThatHaveAResourceRestAtOnceAreInNobodysWay(t *testing.T) {
 		}
 		errs := make(chan error, len(all))
 		for _, a := range all {
-			go func() { errs <- a.Release(context.Background()) }()
+			go func() { errs <- a.Release(ctx) }()
 		}
 		for range all {
 			require.NoError(t, <-errs)

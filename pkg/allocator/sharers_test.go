@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,13 +12,11 @@ import (
 // addFor adds resources that so many may hold at once.
 func (w *world) addFor(sharers int, resources ...string) {
 	w.T.Helper()
-	_, err := w.pool.Add(context.Background(), resources, &allocator.AddOptions{MaxSharers: sharers})
-	require.NoError(w.T, err)
+	must(w.pool.Add(ctx, resources, &allocator.AddOptions{MaxSharers: sharers}))(w.T)
 }
 
 func TestNoMoreThanMaxSharersHoldOneResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.addFor(3, "a", "b")
 		n := w.node() // whose own limit is 1: that of the resource counts
 		var held []*allocator.Allocation[string]
@@ -42,21 +39,17 @@ func TestNoMoreThanMaxSharersHoldOneResource(t *testing.T) {
 		w.release(held[3])
 		next := q.gets(w.Now(), "b")
 		require.Greater(t, next.Fence(), held[5].Fence())
-		w.release(held[0])
-		w.release(held[2])
+		w.release(held[0], held[2])
 		require.Equal(t, []string{"a"}, w.list())
 		require.Equal(t, counts{Resources: 2, Free: 1, Leased: 2, Holders: 4}, w.inspect())
 		require.Equal(t, allocator.Leased, w.status("a").State)
-		for _, a := range []*allocator.Allocation[string]{held[1], held[4], held[5], next} {
-			w.release(a)
-		}
+		w.release(held[1], held[4], held[5], next)
 		w.requireIdle()
 	})
 }
 
 func TestAnAddThatNamesNoLimitLeavesItAsItIs(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		w.addFor(3, "a")
 		n := w.node() // an operator's, who knows nothing of it
 		require.NoError(t, change(n.Add(ctx, []string{"a", "b"}, nil)))

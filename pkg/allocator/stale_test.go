@@ -137,12 +137,9 @@ func TestALateCopyOfAnOperatorsCallIsRefused(t *testing.T) {
 func TestAnOperatorsCallThatIsRepeatedIsAnsweredTheSameAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		w.add("a", "b", "c", "z")
-		n := w.node()
-		n.connect()
+		n := w.node("a", "b", "c", "z").connect()
 		n.Once("pool_remove", link.LoseReply)
-		removed, err := n.Remove(ctx, []string{"a", "b", "never"})
-		changed(t, removed, err)(0, 0, 2)
+		require.Equal(t, allocator.Change{Removed: 2}, must(n.Remove(ctx, []string{"a", "b", "never"}))(t))
 		n.Once("pool_rest", link.LoseReply)
 		require.NoError(t, n.Rest(ctx, "c", time.Second, "mine", nil))
 		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "c", time.Minute, "mine", nil) })
@@ -159,8 +156,7 @@ func TestAnOperatorsCallThatIsRepeatedIsAnsweredTheSameAgain(t *testing.T) {
 func TestWhatAnOperatorHasChangedIsForgottenAfterAMinute(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		w.add("a", "z")
-		n := w.node()
+		n := w.node("a", "z")
 		copied, _ := w.sent(n, "pool_rest", func() error { return n.Rest(ctx, "a", time.Hour, "old", nil) })
 		require.NoError(t, n.Rest(ctx, "a", 0, "", nil))
 		w.Advance(time.Minute - ms)
@@ -171,9 +167,7 @@ func TestWhatAnOperatorHasChangedIsForgottenAfterAMinute(t *testing.T) {
 		require.NoError(t, n.Rest(ctx, "a", 0, "", nil))
 		require.Equal(t, int64(1), w.Int("HEXISTS", stateKey, "o:a"))
 		w.Advance(time.Minute)
-		swept, err := w.ops().Sweep(ctx, proxies)
-		require.NoError(t, err)
-		require.Zero(t, swept, "it was in nobody's way")
+		require.Zero(t, must(w.ops().Sweep(ctx, proxies))(t), "it was in nobody's way")
 		require.Equal(t, int64(0), w.Int("HEXISTS", stateKey, "o:a"))
 		require.Equal(t, int64(0), w.Int("ZCOUNT", lineKey, "4503599627370496", "4521191813414911"))
 		w.inspect()
@@ -210,11 +204,10 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 			`berth: "proxies": changed by another call meanwhile: removed`,
 		},
 	}, func(t *testing.T, w *world, c row) {
-		w.add("a", "z")
-		n, other := w.node(), w.node()
+		n, other := w.node("a", "z"), w.node()
 		after, between := "", false
-		n.OnCommand(func(cmd link.Command) link.Fate {
-			if cmd.Name == c.script && !between {
+		n.on(c.script, func() link.Fate {
+			if !between {
 				between = true
 				require.NoError(t, c.over(t.Context(), other))
 				after = w.Dump()
@@ -236,13 +229,10 @@ func TestACallThatAnotherHasOvertakenSaysWhatWasChanged(t *testing.T) {
 // One resource of a step that was added since refuses the whole step.
 func TestARemoveThatIsStaleRemovesNothingOfItsStep(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c")
-		n := w.node()
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_remove" {
-				w.remove("c")
-				w.add("c")
-			}
+		n := w.node("a", "b", "c")
+		n.on("pool_remove", func() link.Fate {
+			w.remove("c")
+			w.add("c")
 			return link.Pass
 		})
 		removed, err := n.Remove(t.Context(), []string{"a", "b", "c"})
@@ -256,12 +246,12 @@ func TestARemoveThatIsStaleRemovesNothingOfItsStep(t *testing.T) {
 func TestARemoveEndsAReplaceThatIsUnderWay(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		r := n.replaceUpTo(200, many("x", 300))
+		goOn := n.replaceUpTo(200, many("x", 300))
 		require.NoError(t, change(w.pool.Remove(t.Context(), []string{"x7"})))
 		require.NoError(t, change(w.pool.Remove(t.Context(), []string{"x250"})), "which is not there: that changes nothing")
-		r.goOn()
-		require.ErrorIs(t, r.err, berth.ErrStale)
-		require.Equal(t, allocator.Change{Added: 200}, r.change)
+		change, err := goOn()
+		require.ErrorIs(t, err, berth.ErrStale)
+		require.Equal(t, allocator.Change{Added: 200}, change)
 		require.Equal(t, allocator.Absent, w.status("x7").State)
 		w.inspect()
 	})
@@ -271,8 +261,7 @@ func TestARemoveEndsAReplaceThatIsUnderWay(t *testing.T) {
 func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		all := numbered(150)
-		w.add(all...)
-		n := w.node()
+		n := w.node(all...)
 		for _, r := range all {
 			require.NoError(t, n.Rest(t.Context(), r, time.Hour, "", nil))
 		}
@@ -289,14 +278,10 @@ func TestWhatIsToBeForgottenKeepsNobodyFromAGrant(t *testing.T) {
 // A process dies between the two scripts of a Set. Whoever repeats the Set finishes it, for those who wait too.
 func TestASetWhoseProcessDiesIsFinishedByARepeat(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add(many("x", 450)...)
-		n, operator := w.node(), w.node()
+		n, operator := w.node(many("x", 450)...), w.node()
 		held := n.takes("x0", nil)
 		q := n.queue(names("x0"))
-		operator.OnCommand(func(c link.Command) link.Fate {
-			if c.Name != "pool_sharers" {
-				return link.Pass
-			}
+		operator.on("pool_sharers", func() link.Fate {
 			operator.Cut()
 			return link.LoseRequest
 		})
@@ -333,9 +318,7 @@ func TestOperatorsWhoRaceAreToldWhoWasFirst(t *testing.T) {
 			errs := make([]error, len(nodes))
 			var calls sync.WaitGroup
 			for i, n := range nodes {
-				calls.Go(func() {
-					errs[i] = n.ops().Set(context.Background(), proxies, "", allocator.Settings{MaxSharers: i + 1})
-				})
+				calls.Go(func() { errs[i] = n.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: i + 1}) })
 			}
 			calls.Wait()
 			synctest.Wait()

@@ -1,13 +1,10 @@
 package allocator_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
+	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -18,47 +15,10 @@ import (
 	"github.com/berth-go/berth/scripts"
 )
 
-// parsed is a Go file.
-func parsed(t *testing.T, file string) *ast.File {
+// file is a Go file of the package.
+func file(t *testing.T, name string) string {
 	t.Helper()
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	require.NoError(t, err)
-	return tree
-}
-
-// literal is the value of a text in Go.
-func literal(t *testing.T, e ast.Expr) string {
-	t.Helper()
-	value, err := strconv.Unquote(e.(*ast.BasicLit).Value)
-	require.NoError(t, err)
-	return value
-}
-
-// constants are the values of a file's text constants for whose name and type
-// wanted is true, sorted.
-func constants(t *testing.T, file string, wanted func(name, kind string) bool) []string {
-	t.Helper()
-	var values []string
-	for _, decl := range parsed(t, file).Decls {
-		block, ok := decl.(*ast.GenDecl)
-		if !ok || block.Tok != token.CONST {
-			continue
-		}
-		for _, spec := range block.Specs {
-			value := spec.(*ast.ValueSpec)
-			kind, _ := value.Type.(*ast.Ident)
-			if kind == nil {
-				kind = &ast.Ident{}
-			}
-			for i, name := range value.Names {
-				if wanted(name.Name, kind.Name) {
-					values = append(values, literal(t, value.Values[i]))
-				}
-			}
-		}
-	}
-	slices.Sort(values)
-	return values
+	return string(must(os.ReadFile(name))(t))
 }
 
 // distinct sorts and drops repeats.
@@ -70,8 +30,7 @@ func distinct(words []string) []string {
 // source is a script as it is written, comments included.
 func source(t *testing.T, path string) string {
 	t.Helper()
-	raw, err := fs.ReadFile(scripts.FS, path)
-	require.NoError(t, err)
+	raw := must(fs.ReadFile(scripts.FS, path))(t)
 	return string(raw)
 }
 
@@ -90,7 +49,7 @@ func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
 		string(allocator.Absent), string(allocator.Damaged), string(allocator.Free), string(allocator.Leased), string(allocator.Resting),
 	}
 	require.Equal(t, []string{reader.Absent, reader.Damaged, reader.Free, reader.Leased, reader.Resting}, states)
-	require.Equal(t, states, constants(t, "resources.go", func(_, kind string) bool { return kind == "State" }))
+	require.Equal(t, states, found(`State = "(\w+)"`, file(t, "resources.go")))
 }
 
 // fieldsOf are the keys of a table in Lua that is written in one expression.
@@ -115,29 +74,14 @@ func problemWords(t *testing.T) []string {
 func TestTheProblemsOfAnInspectionAreThoseThatGoExplains(t *testing.T) {
 	t.Parallel()
 	raw := source(t, "pool_inspect.lua")
-	var explained, counted []string
-	ast.Inspect(parsed(t, "inspect.go"), func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.ValueSpec:
-			if n.Names[0].Name != "problems" {
-				return true
-			}
-			for _, e := range n.Values[0].(*ast.CompositeLit).Elts {
-				pair := e.(*ast.KeyValueExpr)
-				explained = append(explained, literal(t, pair.Key))
-				require.Equal(t, 1, strings.Count(literal(t, pair.Value), "%q"))
-			}
-		case *ast.TypeSpec:
-			if n.Name.Name != "sums" {
-				return true
-			}
-			for _, name := range n.Type.(*ast.StructType).Fields.List[0].Names {
-				counted = append(counted, name.Name)
-			}
-		}
-		return true
-	})
-	require.Equal(t, problemWords(t), distinct(explained))
+	explains := regexp.MustCompile(`(?s)\nvar problems = .*?\n\}`).FindString(file(t, "inspect.go"))
+	explained := found(`"(\w+)": `, explains)
+	require.Len(t, regexp.MustCompile(`": .*%q.*",\n`).FindAllString(explains, -1), len(explained))
+	require.Equal(t, strings.Count(explains, "%q"), len(explained), "each names what it is about once")
+	sums := regexp.MustCompile(`type sums struct \{\n(.*) int64\n\}`).FindStringSubmatch(file(t, "inspect.go"))
+	require.NotNil(t, sums)
+	counted := strings.Split(strings.TrimSpace(sums[1]), ", ")
+	require.Equal(t, problemWords(t), explained)
 	require.Equal(t, fieldsOf(t, "seen", raw), distinct(slices.Clone(counted)))
 
 	// The order of the counts is that of the reply.

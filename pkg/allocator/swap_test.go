@@ -10,18 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
 func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a", "b", "c")
-		n := w.node()
-		n.connect()
+		n := w.node("a", "b", "c").connect()
 		a := n.takes("a", nil)
 		id, fence := a.ID(), a.Fence()
 		for _, key := range []string{"b", "c", "a", "b"} {
@@ -46,31 +41,26 @@ func TestASwapGivesBackAndTakesTheNext(t *testing.T) {
 
 func TestASwapHandsOnWhatItGivesBackInTheSameScript(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n, m := w.node(), w.node()
+		n, m := w.node("a", "b"), w.node()
 		a := n.takes("a", nil)
 		waits := m.queue(&allocator.AllocateOptions{Resource: "a"})
 		n.Fresh()
 		m.Fresh()
-		require.NoError(t, a.Swap(context.Background()))
-		synctest.Wait()
-		require.False(t, waits.Pending())
-		require.NoError(t, waits.Err)
-		require.Equal(t, "a", waits.Got.Resource())
+		require.NoError(t, a.Swap(ctx))
+		waits.gets(w.Now(), "a")
 		require.Zero(t, n.Count("pool_sweep")+m.Count("pool_sweep"), "nobody had to look for it")
 	})
 }
 
 func TestASwapNeverWaitsAndChangesNothingThen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n, m := w.node(), w.node()
+		n, m := w.node("a", "b"), w.node()
 		a, _ := n.takes("a", nil), m.takes("b", nil)
 		fence := a.Fence()
 		unchanged := func(reason berth.Reason) {
 			t.Helper()
 			before := w.Dump()
-			err := a.Swap(context.Background())
+			err := a.Swap(ctx)
 			require.ErrorIs(t, err, berth.ErrBusy)
 			var refusal *berth.AcquireError
 			require.ErrorAs(t, err, &refusal)
@@ -91,9 +81,7 @@ func TestASwapNeverWaitsAndChangesNothingThen(t *testing.T) {
 
 func TestOfTwoSwapsAtOnceOneComesAfterTheOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c")
-		n := w.node()
-		n.connect()
+		n := w.node("a", "b", "c").connect()
 		a := n.takes("a", nil)
 		n.Delay(func() time.Duration { return ms })
 		errs := make(chan error, 3)
@@ -120,66 +108,46 @@ func TestOfTwoSwapsAtOnceOneComesAfterTheOther(t *testing.T) {
 
 // Whichever comes first, nothing is held in the end and nothing is lost.
 func TestASwapAndAReleaseAtOnce(t *testing.T) {
-	for name, order := range map[string]struct{ swap, release time.Duration }{
+	type row struct{ swap, release time.Duration }
+	inEach(t, map[string]row{
 		"the swap first": {0, ms}, "the release first": {ms, 0}, "at the same time": {0, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				var mu sync.Mutex
-				open := make(map[string]int)
-				n := w.nodeOf(allocator.PoolConfig[string]{
-					Open: func(_ context.Context, key string) (string, error) {
-						mu.Lock()
-						defer mu.Unlock()
-						open[key]++
-						return key, nil
-					},
-				})
-				n.connect()
-				a := n.takes("a", nil)
-				n.Delay(func() time.Duration { return 5 * ms })
-				var both sync.WaitGroup
-				var swapped error
-				both.Go(func() {
-					<-time.After(order.swap)
-					swapped = a.Swap(context.Background())
-				})
-				both.Go(func() {
-					<-time.After(order.release)
-					if err := a.Release(context.Background()); err != nil {
-						t.Error(err)
-					}
-				})
-				both.Wait()
-				w.Advance(time.Second)
-				if swapped != nil {
-					require.ErrorIs(t, swapped, berth.ErrReleased)
-				}
-				require.Len(t, w.list(), 2)
-				w.requireIdle()
-				for key, count := range open {
-					require.Equal(t, 1, count, key)
-				}
-			})
-		})
-	}
-}
-
-// Nobody can tell which resource it is of: the hold ends.
-func TestASwapThatIsNeverAnsweredEndsTheHold(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+	}, func(t *testing.T, w *world, order row) {
 		w.add("a", "b")
-		n := w.nodeWith(node.Config{Retry: berth.Retry{Attempts: 1}}, allocator.PoolConfig[string]{})
+		var mu sync.Mutex
+		open := make(map[string]int)
+		n := w.nodeOf(allocator.PoolConfig[string]{
+			Open: func(_ context.Context, key string) (string, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				open[key]++
+				return key, nil
+			},
+		})
 		n.connect()
 		a := n.takes("a", nil)
-		n.Once("pool_swap", link.LoseReply)
-		require.Error(t, a.Swap(context.Background()))
-		require.ErrorIs(t, a.Err(), berth.ErrLost)
-		<-a.Done()
+		n.Delay(func() time.Duration { return 5 * ms })
+		var both sync.WaitGroup
+		var swapped error
+		both.Go(func() {
+			<-time.After(order.swap)
+			swapped = a.Swap(ctx)
+		})
+		both.Go(func() {
+			<-time.After(order.release)
+			if err := a.Release(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Wait()
 		w.Advance(time.Second)
-		require.Len(t, w.list(), 2, "it is given back")
+		if swapped != nil {
+			require.ErrorIs(t, swapped, berth.ErrReleased)
+		}
+		require.Len(t, w.list(), 2)
 		w.requireIdle()
+		for key, count := range open {
+			require.Equal(t, 1, count, key)
+		}
 	})
 }
 
@@ -198,7 +166,7 @@ func TestASwapWhoseOpenFailsEndsTheHold(t *testing.T) {
 			FailureRest: time.Minute,
 		})
 		a := n.takes("a", nil)
-		err := a.Swap(context.Background())
+		err := a.Swap(ctx)
 		require.ErrorIs(t, err, errMine)
 		require.ErrorIs(t, a.Err(), berth.ErrReleased)
 		require.Equal(t, allocator.Resting, w.status("b").State)
@@ -213,11 +181,11 @@ func TestASwapWhoseOpenFailsEndsTheHold(t *testing.T) {
 }
 
 func TestASwapOfWhatHasEnded(t *testing.T) {
-	ctx := context.Background()
-	for name, c := range map[string]struct {
+	type row struct {
 		ends func(w *world, a *allocator.Allocation[string])
 		want error
-	}{
+	}
+	inEach(t, map[string]row{
 		"flushed": {want: berth.ErrLost, ends: func(w *world, _ *allocator.Allocation[string]) {
 			w.Do("FLUSHALL")
 			w.add("a", "b")
@@ -228,43 +196,33 @@ func TestASwapOfWhatHasEnded(t *testing.T) {
 		"taken by another node": {want: berth.ErrReleased, ends: func(w *world, a *allocator.Allocation[string]) {
 			require.NoError(w.T, second(w.node().Resume(ctx, detach(w.T, a))))
 		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a", "b")
-				a := w.node().takes("a", nil)
-				c.ends(w, a)
-				require.ErrorIs(t, a.Swap(ctx), c.want)
-				require.Equal(t, "a", a.Resource())
-				require.Equal(t, 2, w.inspect().Resources)
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		a := w.node("a", "b").takes("a", nil)
+		c.ends(w, a)
+		require.ErrorIs(t, a.Swap(ctx), c.want)
+		require.Equal(t, "a", a.Resource())
+		require.Equal(t, 2, w.inspect().Resources)
+	})
 }
 
 // Its script stops at its bound, with one or before it has found one, and the node goes on.
 func TestASwapFindsOneBehindWhatHasExpired(t *testing.T) {
-	for name, first := range map[string]bool{"before it": true, "behind it": false} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				w.add("a")
-				n := w.node()
-				a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
-				if first {
-					w.add("b")
-				}
-				require.NoError(t, change(n.Add(context.Background(), many("x", 300), &allocator.AddOptions{Expiry: 500 * ms})))
-				if !first {
-					w.add("b")
-				}
-				w.Advance(500 * ms)
-				n.Fresh()
-				require.NoError(t, a.Swap(context.Background()))
-				require.Equal(t, "b", a.Resource())
-				w.Advance(500 * ms)
-				require.Equal(t, 2, w.inspect().Resources, "the others have left")
-				require.Zero(t, n.Count("pool_renew"), "which would sweep as well")
-			})
-		})
-	}
+	inEach(t, map[string]bool{"before it": true, "behind it": false}, func(t *testing.T, w *world, first bool) {
+		n := w.node("a")
+		a := n.takes("a", &allocator.AllocateOptions{Lease: time.Hour, NoRenew: true})
+		if first {
+			w.add("b")
+		}
+		require.NoError(t, change(n.Add(ctx, many("x", 300), &allocator.AddOptions{Expiry: 500 * ms})))
+		if !first {
+			w.add("b")
+		}
+		w.Advance(500 * ms)
+		n.Fresh()
+		require.NoError(t, a.Swap(ctx))
+		require.Equal(t, "b", a.Resource())
+		w.Advance(500 * ms)
+		require.Equal(t, 2, w.inspect().Resources, "the others have left")
+		require.Zero(t, n.Count("pool_renew"), "which would sweep as well")
+	})
 }

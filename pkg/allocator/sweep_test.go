@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -50,9 +49,7 @@ func TestASweepDropsAllThatHasExpired(t *testing.T) {
 		require.LessOrEqual(t, first, 100)
 		n.Fresh()
 		for _, want := range []int{c.all - first, 0} {
-			count, err := n.ops().Sweep(t.Context(), proxies)
-			require.NoError(t, err)
-			require.Equal(t, want, count)
+			require.Equal(t, want, must(n.ops().Sweep(t.Context(), proxies))(t))
 		}
 		require.Equal(t, c.after, w.stats())
 		w.inspect()
@@ -63,18 +60,15 @@ func TestASweepDropsAllThatHasExpired(t *testing.T) {
 func (n *proc) named(name string, resources, leased int) {
 	n.w.T.Helper()
 	p := allocator.New(n.node, name, allocator.PoolConfig[string]{})
-	require.NoError(n.w.T, change(p.Add(context.Background(), many("x", resources), nil)))
+	require.NoError(n.w.T, change(p.Add(ctx, many("x", resources), nil)))
 	for range leased {
-		_, err := p.TryAllocate(context.Background(), nil)
-		require.NoError(n.w.T, err)
+		must(p.TryAllocate(ctx, nil))(n.w.T)
 	}
 }
 
 func TestAPoolOfAnotherReleaseIsRefusedByEachCall(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		require.NoError(t, n.Bind(ctx, "me", "a", nil))
 		w.SetCount("fmt", 3)
 		for name, list := range map[string]func() error{
@@ -122,16 +116,14 @@ func TestASweepAndATryEndWhateverIsStored(t *testing.T) {
 		"a moment of nobody":        func(w *world) { w.Do("ZADD", lineKey, "4538783999459328", "w:r1") },
 	}, func(t *testing.T, w *world, harm func(w *world)) {
 		ctx := t.Context()
-		w.add("r1", "r2")
-		n := w.node()
+		n := w.node("r1", "r2")
 		require.NoError(t, n.Bind(ctx, "two", "r2", nil))
 		held := n.takes("r2", &allocator.AllocateOptions{Bind: "two"})
 		go func() { _, _ = n.Allocate(ctx, &allocator.AllocateOptions{Bind: "two", BindWait: berth.Forever}) }()
 		w.Advance(time.Second)
 		harm(w)
 		before := n.Count("pool_sweep") + n.Count("pool_acquire")
-		_, err := n.ops().Sweep(ctx, proxies)
-		require.NoError(t, err)
+		must(n.ops().Sweep(ctx, proxies))(t)
 		_, _ = n.TryAllocate(ctx, nil)
 		require.NoError(t, held.Release(ctx))
 		_, _ = n.TryAllocate(ctx, &allocator.AllocateOptions{Resource: "r1"})

@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ func cooling(d time.Duration) func(*engine.Record) {
 // Each of these has the resource a come free at a moment at which nobody calls. What
 // comes before the wait is in before, what comes at half a second in then.
 func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
-	ctx := context.Background()
 	hold := func(opts allocator.AllocateOptions, cooldown time.Duration) func(w *world) (*proc, *allocator.Allocation[string]) {
 		return func(w *world) (*proc, *allocator.Allocation[string]) {
 			other := w.nodeOf(allocator.PoolConfig[string]{Cooldown: cooldown})
@@ -47,8 +45,7 @@ func TestTheFirstInLineWakesWhenSomethingComesFreeByTheClock(t *testing.T) {
 			return other, held
 		}, nil, 900 * ms},
 	}, func(t *testing.T, w *world, c row) {
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		other, held := c.before(w)
 		q := n.queue(nil)
 		w.Until(500 * ms)
@@ -65,14 +62,14 @@ func die(_ *world, other *proc, _ *allocator.Allocation[string]) { other.Die() }
 
 func resting(d time.Duration) func(w *world) (*proc, *allocator.Allocation[string]) {
 	return func(w *world) (*proc, *allocator.Allocation[string]) {
-		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", nil))
+		require.NoError(w.T, w.pool.Rest(ctx, "a", d, "", nil))
 		return nil, nil
 	}
 }
 
 func rest(d time.Duration) func(w *world, other *proc, held *allocator.Allocation[string]) {
 	return func(w *world, _ *proc, _ *allocator.Allocation[string]) {
-		require.NoError(w.T, w.pool.Rest(context.Background(), "a", d, "", exactly))
+		require.NoError(w.T, w.pool.Rest(ctx, "a", d, "", exactly))
 	}
 }
 
@@ -80,11 +77,9 @@ func rest(d time.Duration) func(w *world, other *proc, held *allocator.Allocatio
 func TestRestsThatEndOneAfterTheOtherWakeTheLineOneAfterTheOther(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.add("a", "b", "c", "d")
-		for _, c := range []struct {
-			resource string
-			ends     time.Duration
-		}{{"a", 1300 * ms}, {"b", time.Second}, {"c", 1700 * ms}, {"d", 20 * time.Second}} {
-			require.NoError(t, w.pool.Rest(t.Context(), c.resource, c.ends, "", nil))
+		rests := map[string]time.Duration{"a": 1300 * ms, "b": time.Second, "c": 1700 * ms, "d": 20 * time.Second}
+		for key, ends := range rests {
+			require.NoError(t, w.pool.Rest(t.Context(), key, ends, "", nil))
 		}
 		nodes := []*proc{w.node(), w.node(), w.node()}
 		var line []*wait
@@ -129,7 +124,6 @@ func TestTheNextInLineHearsOfADeadlineWhenTheFirstGoes(t *testing.T) {
 // A lease has run out, and nobody has swept it: whatever script comes by gives what it held to the first in line, or,
 // where that has a cooldown, tells its node when that ends. That one has no process of its own here, which would sweep.
 func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
-	ctx := context.Background()
 	type hold = *allocator.Allocation[string]
 	for script, call := range map[string]func(n *proc, held hold) error{
 		"pool_acquire":       func(n *proc, _ hold) error { return second(n.TryAllocate(ctx, nil)) },
@@ -143,8 +137,7 @@ func TestWhatHasExpiredIsHandedOnByWhateverScriptComesBy(t *testing.T) {
 		inEach(t, map[string]time.Duration{
 			script: 0, script + " begins a rest": 300 * ms,
 		}, func(t *testing.T, w *world, cooldown time.Duration) {
-			w.add("kept", "a")
-			n := w.node()
+			n := w.node("kept", "a")
 			held := n.takes("kept", &allocator.AllocateOptions{NoRenew: true, Lease: time.Hour})
 			w.acquireScript("dead", "dead.1", cooling(cooldown))
 			w.acquireScript("x", "x.1", func(r *engine.Record) { r.Wait = time.Hour })

@@ -27,28 +27,20 @@ func wanted(a *allocator.Allocation[string]) bool {
 // want asks for what a target has, and lets a push come.
 func (w *world) want(count int, target berth.Target) {
 	w.T.Helper()
-	asked, err := w.ops().Want(context.Background(), target)
-	require.NoError(w.T, err)
-	require.Equal(w.T, count, asked)
+	require.Equal(w.T, count, must(w.ops().Want(ctx, target))(w.T))
 	synctest.Wait()
 }
 
 // A hold that is asked for while a Swap is under way stays wanted with its next resource.
 func TestAnAllocationIsWantedThroughASwap(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
+		n := w.node("a", "b")
 		a := n.takes("a", nil)
 		require.False(t, wanted(a))
 		synctest.Wait()
-		n.OnCommand(func(c link.Command) link.Fate {
-			if c.Name == "pool_swap" {
-				return link.Slow(time.Second)
-			}
-			return link.Pass
-		})
+		n.on("pool_swap", func() link.Fate { return link.Slow(time.Second) })
 		swapped := make(chan error, 1)
-		go func() { swapped <- a.Swap(context.Background()) }()
+		go func() { swapped <- a.Swap(ctx) }()
 		synctest.Wait()
 		w.want(1, berth.Target{Name: proxies, Claim: a.ID()})
 		<-a.Wanted()
@@ -56,18 +48,16 @@ func TestAnAllocationIsWantedThroughASwap(t *testing.T) {
 		require.Equal(t, "b", a.Resource())
 		synctest.Wait() // the event comes after the channel is closed
 		require.Len(t, n.Told(observe.Wanted), 1)
-		b, err := w.node().Resume(context.Background(), detach(t, a))
-		require.NoError(t, err)
+		b := must(w.node().Resume(ctx, detach(t, a)))(t)
 		require.True(t, wanted(b), "its record says so yet")
-		require.NoError(t, b.Release(context.Background()))
+		require.NoError(t, b.Release(ctx))
 		w.requireIdle()
 	})
 }
 
 func TestWantedUnderDo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
+		n := w.node("a")
 		require.Nil(t, n.Wanted(context.Background()))
 		require.NoError(t, n.Do(context.Background(), nil, func(ctx context.Context, a *allocator.Allocation[string]) error {
 			w.want(1, berth.Target{All: true})
@@ -81,10 +71,9 @@ func TestWantedUnderDo(t *testing.T) {
 // In a pool that is Shared the server knows no holds: nobody can ask.
 func TestASharedAllocationIsNeverWanted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		a := w.nodeOf(allocator.PoolConfig[string]{Shared: true}).take(nil)
+		a := w.nodeOf(inTurn, "a").take(nil)
 		w.Advance(time.Second)
-		require.ErrorIs(t, second(w.ops().Want(context.Background(), berth.Target{Name: proxies})), berth.ErrNotHeld)
+		require.ErrorIs(t, second(w.ops().Want(ctx, berth.Target{Name: proxies})), berth.ErrNotHeld)
 		w.Advance(lease)
 		require.False(t, wanted(a))
 	})
@@ -93,8 +82,7 @@ func TestASharedAllocationIsNeverWanted(t *testing.T) {
 // Who waits for any resource asks for the one that was taken first, and who waits for one of its own for that.
 func TestWhoWaitsForLongAsksForOneResource(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c")
-		n, m := w.node(), w.node()
+		n, m := w.node("a", "b", "c"), w.node()
 		var held []*allocator.Allocation[string]
 		for range 3 {
 			held = append(held, n.take(nil))
@@ -134,14 +122,13 @@ func TestWhoWaitsForLongAsksForOneResource(t *testing.T) {
 // A resource that rests is held by nobody who could be asked.
 func TestWhoWaitsForARestAsksNobody(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
+		n := w.node("a", "b")
 		b := n.take(nil)
-		require.NoError(t, w.pool.Rest(context.Background(), map[string]string{"a": "b", "b": "a"}[b.Resource()], time.Hour, "", nil))
+		require.NoError(t, w.pool.Rest(ctx, map[string]string{"a": "b", "b": "a"}[b.Resource()], time.Hour, "", nil))
 		n.queue(&allocator.AllocateOptions{Resource: map[string]string{"a": "b", "b": "a"}[b.Resource()], WantAfter: 200 * ms})
 		w.Advance(2 * lease)
 		require.False(t, wanted(b))
-		_, err := n.TryAllocate(context.Background(), &allocator.AllocateOptions{WantAfter: time.Second})
+		_, err := n.TryAllocate(ctx, &allocator.AllocateOptions{WantAfter: time.Second})
 		require.ErrorIs(t, err, berth.ErrInvalidConfig)
 	})
 }

@@ -43,9 +43,7 @@ func (d *desk) has(resources ...string) {
 	for _, resource := range resources {
 		all = append(all, d.takes(resource, nil))
 	}
-	for _, a := range all {
-		d.w.release(a)
-	}
+	d.w.release(all...)
 }
 
 // events are those of one kind that a node has told so far.
@@ -98,8 +96,7 @@ func TestRefreshOfAPoolReplacesNow(t *testing.T) {
 			{nil, allocator.Change{Removed: 1}},
 		} {
 			l.becomes(c.answer...)
-			change, err := n.Refresh(t.Context())
-			require.NoError(t, err)
+			change := must(n.Refresh(t.Context()))(t)
 			require.Equal(t, c.change, change)
 			require.Equal(t, c.change.Added+c.change.Kept, w.inspect().Resources)
 		}
@@ -128,8 +125,7 @@ func TestCheckHealthOfAPoolRestsWhatIsUnwellAndTouchesNothingInUse(t *testing.T)
 		for _, workers := range []int{1, 4} {
 			asked = nil
 			began := w.Now()
-			report, err := d.CheckHealth(t.Context(), workers)
-			require.NoError(t, err)
+			report := must(d.CheckHealth(t.Context(), workers))(t)
 			require.Equal(t, allocator.HealthReport{Checked: 2, Healthy: 1, Unhealthy: 1, Skipped: 2}, report)
 			require.ElementsMatch(t, []string{"bad", "good"}, asked)
 			info := w.status("bad")

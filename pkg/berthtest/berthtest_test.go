@@ -76,9 +76,7 @@ func TestANodeIsClosedWithItsTestBeforeItsServer(t *testing.T) {
 				failed.Add(1)
 			}
 		})}), "gpu", 1, nil)
-		var err error
-		permit, err = gpu.Acquire(t.Context(), nil)
-		require.NoError(t, err)
+		permit = must(gpu.Acquire(t.Context(), nil))(t)
 		server.Outage(berth.Forever)
 	})
 	require.ErrorIs(t, permit.Err(), berth.ErrReleased)

@@ -16,8 +16,7 @@ import (
 func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
 	inBoth(t, func(t *testing.T, server *berthtest.Server) {
 		ctx := context.Background()
-		a, b := start(t, server), start(t, server)
-		a.add("10.0.0.1:3128", "10.0.0.2:3128")
+		a, b := start(t, server, "10.0.0.1:3128", "10.0.0.2:3128"), start(t, server)
 		entered := berth.WithOwner(ctx, "order")
 		outer := a.lock(entered, nil)
 		for name, take := range map[string]func() berth.Hold{
@@ -27,13 +26,9 @@ func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
 			"a permit with a limit":        func() berth.Hold { return a.permit(&semaphore.AcquireOptions{MaxHold: time.Hour}) },
 			"an entry of a lock":           func() berth.Hold { return a.lock(entered, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough}) },
 			"an allocation":                func() berth.Hold { return a.proxy() },
-			"a lock of its own":            func() berth.Hold { l, err := a.locks.Lock(ctx, "other", nil); require.NoError(t, err); return l },
+			"a lock of its own":            func() berth.Hold { return must(a.locks.Lock(ctx, "other", nil))(t) },
 			"a permit that was taken up by another node": func() berth.Hold {
-				token, err := a.permit(nil).Detach(ctx)
-				require.NoError(t, err)
-				permit, err := b.gpu.Resume(ctx, token)
-				require.NoError(t, err)
-				return permit
+				return must(b.gpu.Resume(ctx, must(a.permit(nil).Detach(ctx))(t)))(t)
 			},
 		} {
 			others := []berth.Hold{outer, b.permit(nil), b.proxy()}
@@ -61,19 +56,17 @@ func TestLoseEndsOneHoldAndNoOther(t *testing.T) {
 func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
 	inBoth(t, func(t *testing.T, server *berthtest.Server) {
 		ctx := context.Background()
-		a, b := start(t, server), start(t, server)
-		a.add("10.0.0.1:3128")
+		a, b := start(t, server, "10.0.0.1:3128"), start(t, server)
 		for _, acquire := range []func(p *process) (berth.Hold, error){
 			func(p *process) (berth.Hold, error) { return p.gpu.Acquire(ctx, &semaphore.AcquireOptions{Weight: 2}) },
 			func(p *process) (berth.Hold, error) { return p.locks.Lock(ctx, "order:7", nil) },
 			func(p *process) (berth.Hold, error) { return p.pool.Allocate(ctx, nil) },
 		} {
-			hold, err := acquire(a)
-			require.NoError(t, err)
-			next := begin(func() (berth.Hold, error) { return acquire(b) })
+			hold := must(acquire(a))(t)
+			next := begin(t, func() (berth.Hold, error) { return acquire(b) })
 			<-b.queued
 			server.Lose(hold)
-			require.Greater(t, next.got(t).Fence(), hold.Fence())
+			require.Greater(t, next().Fence(), hold.Fence())
 		}
 	})
 }
@@ -81,8 +74,7 @@ func TestWhatIsLostGoesToTheNextInLine(t *testing.T) {
 func TestLoseAllEndsAllOfAName(t *testing.T) {
 	inBubble(t, func(t *testing.T, server *berthtest.Server) {
 		ctx := context.Background()
-		a, b := start(t, server), start(t, server)
-		a.add("10.0.0.1:3128", "10.0.0.2:3128")
+		a, b := start(t, server, "10.0.0.1:3128", "10.0.0.2:3128"), start(t, server)
 		lock := a.lock(ctx, nil)
 		permits := []berth.Hold{a.permit(nil), b.permit(nil)}
 		proxies := []berth.Hold{a.proxy(), b.proxy()}

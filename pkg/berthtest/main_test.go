@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
@@ -35,8 +36,8 @@ type process struct {
 	queued chan struct{} // has one for each claim that has come to wait
 }
 
-// start starts a process: a semaphore of capacity 2, locks, and a pool without resources.
-func start(t *testing.T, server *berthtest.Server) *process {
+// start starts a process: a semaphore of capacity 2, locks, and a pool of these resources.
+func start(t *testing.T, server *berthtest.Server, resources ...string) *process {
 	t.Helper()
 	p := &process{t: t, queued: make(chan struct{}, 100)}
 	observer := observe.Func(func(e observe.Event) {
@@ -53,15 +54,14 @@ func start(t *testing.T, server *berthtest.Server) *process {
 	p.gpu, p.locks = semaphore.New(p.node, "gpu", 2, nil), qlock.New(p.node, &qlock.Config{Lease: lease})
 	cfg.Namespace = "shop"
 	p.pool = allocator.New(server.Node(cfg), "proxies", allocator.PoolConfig[string]{})
+	must(p.pool.Add(context.Background(), resources, nil))(t) // nothing is sent where there are none
 	return p
 }
 
 // permit acquires one at once.
 func (p *process) permit(opts *semaphore.AcquireOptions) *semaphore.Permit {
 	p.t.Helper()
-	permit, err := p.gpu.Acquire(context.Background(), opts)
-	require.NoError(p.t, err)
-	return permit
+	return must(p.gpu.Acquire(context.Background(), opts))(p.t)
 }
 
 // requireHeld fails unless so much of the semaphore is held.
@@ -81,51 +81,33 @@ func (p *process) requireHeld(held int) {
 // lock locks at once.
 func (p *process) lock(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock {
 	p.t.Helper()
-	lock, err := p.locks.Lock(ctx, "order:7", opts)
-	require.NoError(p.t, err)
-	return lock
+	return must(p.locks.Lock(ctx, "order:7", opts))(p.t)
 }
 
 // proxy allocates one.
 func (p *process) proxy() *allocator.Allocation[string] {
 	p.t.Helper()
-	proxy, err := p.pool.Allocate(context.Background(), nil)
-	require.NoError(p.t, err)
-	return proxy
+	return must(p.pool.Allocate(context.Background(), nil))(p.t)
 }
 
-// add puts resources into the pool.
-func (p *process) add(resources ...string) {
-	p.t.Helper()
-	_, err := p.pool.Add(context.Background(), resources, nil)
-	require.NoError(p.t, err)
-}
-
-// call is a call that may wait.
-type call[H berth.Hold] struct {
-	done chan struct{}
-	hold H
-	err  error
-	at   time.Time // when it returned
-}
-
-// begin begins one.
-func begin[H berth.Hold](acquire func() (H, error)) *call[H] {
-	c := &call[H]{done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
-		c.hold, c.err = acquire()
-		c.at = time.Now()
-	}()
-	return c
-}
-
-// got waits for the hold.
-func (c *call[H]) got(t *testing.T) H {
+// begin begins a call that may wait; got waits for its hold.
+func begin[H berth.Hold](t *testing.T, acquire func() (H, error)) (got func() H) {
 	t.Helper()
-	<-c.done
-	require.NoError(t, c.err)
-	return c.hold
+	call := testkit.Begin(context.Background(), func(context.Context) (H, error) { return acquire() })
+	return func() H {
+		t.Helper()
+		<-call.Done
+		return must(call.Got, call.Err)(t)
+	}
+}
+
+// must is what a call has returned, which must have worked.
+func must[T any](got T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
 }
 
 // inBubble runs a test in virtual time.
@@ -154,9 +136,7 @@ func pass(d time.Duration) {
 
 func exists(t *testing.T, redis rueidis.Client, key string) bool {
 	t.Helper()
-	n, err := redis.Do(context.Background(), redis.B().Exists().Key(key).Build()).AsInt64()
-	require.NoError(t, err)
-	return n == 1
+	return must(redis.Do(context.Background(), redis.B().Exists().Key(key).Build()).AsInt64())(t) == 1
 }
 
 func set(t *testing.T, redis rueidis.Client, key, value string) {

@@ -20,13 +20,8 @@ func pay(t *testing.T, redis rueidis.Client, key, number string) (bool, string) 
 			redis.call("HINCRBY", KEYS[1], "balance", 10)
 		end
 		return { ok and 1 or 0, greatest }`)
-	reply, err := script.Exec(t.Context(), redis, []string{key}, []string{number}).ToArray()
-	require.NoError(t, err)
-	ok, err := reply[0].ToInt64()
-	require.NoError(t, err)
-	greatest, err := reply[1].ToString()
-	require.NoError(t, err)
-	return ok == 1, greatest
+	reply := must(script.Exec(t.Context(), redis, []string{key}, []string{number}).ToArray())(t)
+	return must(reply[0].ToInt64())(t) == 1, must(reply[1].ToString())(t)
 }
 
 func TestAScriptOfOnesOwnChecksAndWrites(t *testing.T) {
@@ -69,8 +64,7 @@ func TestAScriptMayShareTheKeyOfAGuard(t *testing.T) {
 	t.Parallel()
 	redis := berthtest.Redis(t)
 	g := newRedis(t, redis)
-	key, err := g.Key(invoice)
-	require.NoError(t, err)
+	key := must(g.Key(invoice))(t)
 
 	require.NoError(t, g.Admit(t.Context(), invoice, micros))
 	ok, greatest := pay(t, redis, key, strconv.Itoa(micros-1))

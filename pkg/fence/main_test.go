@@ -46,9 +46,16 @@ func onBoth(t *testing.T, test func(t *testing.T, g guard)) {
 
 func newRedis(t *testing.T, redis rueidis.Client) *fence.Redis {
 	t.Helper()
-	g, err := fence.NewRedis(redis, fence.RedisConfig{})
-	require.NoError(t, err)
-	return g
+	return must(fence.NewRedis(redis, fence.RedisConfig{}))(t)
+}
+
+// must is what a call has returned, which must have worked.
+func must[T any](got T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
 }
 
 // requireStale fails unless err says that a fence was refused after a greater one.

@@ -1,7 +1,6 @@
 package fence_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -35,9 +34,7 @@ func do(t *testing.T, redis rueidis.Client, words ...string) rueidis.RedisResult
 
 func number(t *testing.T, redis rueidis.Client, words ...string) int64 {
 	t.Helper()
-	n, err := do(t, redis, words...).AsInt64()
-	require.NoError(t, err)
-	return n
+	return must(do(t, redis, words...).AsInt64())(t)
 }
 
 func TestTheGuardIsOneKeyThatNeverExpires(t *testing.T) {
@@ -45,23 +42,18 @@ func TestTheGuardIsOneKeyThatNeverExpires(t *testing.T) {
 	redis := berthtest.Redis(t)
 	g, there := newRedis(t, redis), newRedis(t, redis)
 	require.NoError(t, g.Admit(t.Context(), invoice, micros))
-	keys, err := do(t, redis, "KEYS", "*").AsStrSlice()
-	require.NoError(t, err)
-	require.Equal(t, []string{invoiceKey}, keys)
+	require.Equal(t, []string{invoiceKey}, must(do(t, redis, "KEYS", "*").AsStrSlice())(t))
 	require.Equal(t, int64(-1), number(t, redis, "PTTL", invoiceKey))
 	require.Equal(t, int64(micros), number(t, redis, "HGET", invoiceKey, "fence"))
 	requireStale(t, there.Admit(t.Context(), invoice, 4), invoice, 4, micros)
 
-	key, err := g.Key(invoice)
-	require.NoError(t, err)
-	require.Equal(t, invoiceKey, key)
-	_, err = g.Key("{}")
+	require.Equal(t, invoiceKey, must(g.Key(invoice))(t))
+	_, err := g.Key("{}")
 	require.ErrorIs(t, err, berth.ErrInvalidConfig)
 
 	require.NoError(t, g.Forget(t.Context(), invoice, micros))
 	require.Zero(t, number(t, redis, "DBSIZE"))
-	other, err := fence.NewRedis(redis, fence.RedisConfig{Namespace: "shop"})
-	require.NoError(t, err)
+	other := must(fence.NewRedis(redis, fence.RedisConfig{Namespace: "shop"}))(t)
 	require.NoError(t, g.Admit(t.Context(), invoice, 5))
 	require.NoError(t, other.Admit(t.Context(), invoice, 4), "of another namespace")
 }
@@ -117,8 +109,7 @@ func TestAKeyOfSomebodyElse(t *testing.T) {
 				require.Equal(t, test.foreign, errors.Is(err, berth.ErrIncompatible))
 			}
 			read := map[string][]string{"SET": {"GET"}, "RPUSH": {"LINDEX", "0"}, "HSET": {"HGET", "fence"}}[test.make[0]]
-			left, err := do(t, redis, append([]string{read[0], invoiceKey}, read[1:]...)...).ToString()
-			require.NoError(t, err)
+			left := must(do(t, redis, append([]string{read[0], invoiceKey}, read[1:]...)...).ToString())(t)
 			require.Equal(t, test.make[len(test.make)-1], left)
 		})
 	}
@@ -147,19 +138,16 @@ func TestManyProcessesAdmitInTheOrderOfFences(t *testing.T) {
 // lossy is a guard on a link of its own, and a client that looks on.
 func lossy(t *testing.T) (*fence.Redis, *link.Link, rueidis.Client) {
 	t.Helper()
-	server, err := embedded.Start()
-	require.NoError(t, err)
+	server := must(embedded.Start())(t)
 	t.Cleanup(server.Close)
 	scripts := map[string]*scriptkit.Script{}
 	for _, s := range composed.Library().Scripts() {
 		scripts[s.SHA] = s
 	}
 	l := link.New(func(sha string) *scriptkit.Script { return scripts[sha] })
-	redis, err := server.Client(l.Wrap)
-	require.NoError(t, err)
+	redis := must(server.Client(l.Wrap))(t)
 	t.Cleanup(redis.Close)
-	looker, err := server.Client()
-	require.NoError(t, err)
+	looker := must(server.Client())(t)
 	t.Cleanup(looker.Close)
 	g := newRedis(t, redis)
 	require.NoError(t, g.Admit(t.Context(), "connect", 1)) // the scripts are known
@@ -227,21 +215,17 @@ func TestNothingIsAdmittedWithoutAnAnswer(t *testing.T) {
 
 func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 	t.Parallel()
-	want := map[string][]string{
+	got := make(map[string][]string)
+	for _, s := range composed.Library().Scripts() {
+		for _, r := range s.Returns {
+			if strings.HasPrefix(s.Name, "fence_") {
+				got[s.Name] = append(got[s.Name], r.Status)
+			}
+		}
+		slices.Sort(got[s.Name])
+	}
+	require.Equal(t, map[string][]string{
 		"fence_admit":  {"admitted", "incompatible", "stale"},
 		"fence_forget": {"forgotten", "incompatible", "stale"},
-	}
-	for _, s := range composed.Library().Scripts() {
-		if !strings.HasPrefix(s.Name, "fence_") {
-			continue
-		}
-		var got []string
-		for _, r := range s.Returns {
-			got = append(got, r.Status)
-		}
-		slices.SortFunc(got, cmp.Compare[string])
-		require.Equal(t, want[s.Name], got)
-		delete(want, s.Name)
-	}
-	require.Empty(t, want)
+	}, got)
 }

@@ -39,7 +39,7 @@ func TestTheContextOfFLooksAtTheClockItself(t *testing.T) {
 			require.Equal(t, []bool{false, true}, looks)
 			require.ErrorIs(t, context.Cause(c.only().ctx), berth.ErrLost)
 			n.Flow()
-			c.cancel(nil)
+			c.Cancel(nil)
 			w.Advance(lease)
 		}
 	})

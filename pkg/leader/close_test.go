@@ -2,6 +2,7 @@ package leader_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +54,9 @@ func TestCloseEndsTheWaitOfACandidate(t *testing.T) {
 	each(t, closes, func(t *testing.T, w *world, end func(ctx context.Context, c *candidate) error) {
 		a, b := w.node().stand(nil, nil), w.node().stand(nil, nil)
 		require.Equal(t, 1, w.waiting())
+		other := a.n.stand(&leader.Config{Priority: -1}, nil)
+		require.NoError(t, other.e.Close(t.Context()))
+		require.ErrorIs(t, other.returned(), berth.ErrClosed, "that election alone")
 		require.NoError(t, end(t.Context(), b))
 		require.ErrorIs(t, b.returned(), berth.ErrClosed)
 		var refused *berth.AcquireError
@@ -68,30 +72,23 @@ func TestCloseEndsTheWaitOfACandidate(t *testing.T) {
 	})
 }
 
-// The election is closed in the moment of the grant.
-func TestFNeverBeginsAfterClose(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
+// The election is closed, or the context of Run ends, in the moment of the grant.
+func TestFNeverBeginsOnceItsElectionOrItsContextHasEnded(t *testing.T) {
+	each(t, map[string]error{"closed": berth.ErrClosed, "ended": errOwn}, func(t *testing.T, w *world, why error) {
+		ctx, cancel := context.WithCancelCause(t.Context())
 		var e *leader.Election
 		n := w.node(node.Config{Observer: observe.Func(func(ev observe.Event) {
-			if ev.Kind == observe.Granted {
+			if ev.Kind == observe.Granted && errors.Is(why, errOwn) {
+				cancel(errOwn)
+			} else if ev.Kind == observe.Granted {
 				_ = e.Close(context.Background())
 			}
 		})})
 		e = n.election(nil)
-		require.ErrorIs(t, e.Run(t.Context(), func(context.Context) error { return errOwn }), berth.ErrClosed)
+		require.ErrorIs(t, e.Run(ctx, func(context.Context) error { return errors.New("it ran") }), why)
 		require.Len(t, n.Told(observe.Granted), 1)
 		require.Empty(t, n.Told(observe.TermBegan))
 		w.RequireIdle()
-	})
-}
-
-func TestCloseOfAnElectionIsOfThatOneAlone(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		a, b := n.stand(nil, nil), n.stand(nil, nil)
-		require.NoError(t, a.e.Close(t.Context()))
-		require.ErrorIs(t, a.returned(), berth.ErrClosed)
-		require.True(t, b.leads())
 	})
 }
 

@@ -33,8 +33,8 @@ func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 		require.Len(t, ended, 1)
 		require.ErrorIs(t, ended[0].Err, berth.ErrLost)
 		require.Greater(t, ended[0].Held, time.Second)
-		c.cancel(errOwn)
-		<-c.done
+		c.Cancel(errOwn)
+		<-c.Done
 		synctest.Wait()
 		began, ended = n.Told(observe.TermBegan), n.Told(observe.TermEnded)
 		require.Len(t, began, 2)

@@ -3,6 +3,8 @@ package leader_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -94,46 +96,32 @@ func (h *history) notice(what string) {
 // do is one step.
 func (h *history) do(rt *rapid.T) {
 	m := rapid.SampledFrom(h.crew).Draw(rt, "who")
-	switch rapid.SampledFrom([]string{
-		"cut", "mend", "stall", "flow", "break", "deaf", "hear", "slow", "fast", "want", "resign", "leave", "drain", "stop",
-	}).Draw(rt, "what") {
-	case "cut":
-		m.n.Cut()
-	case "mend":
-		m.n.Mend()
-	case "stall":
-		m.n.Stall()
-	case "flow":
-		m.n.Flow()
-	case "break":
-		m.n.Break()
-	case "deaf":
-		m.n.Deafen(true)
-	case "hear":
-		m.n.Deafen(false)
-	case "slow":
-		d := time.Duration(rapid.IntRange(1, 3000).Draw(rt, "delay")) * ms
-		m.n.Delay(func() time.Duration { return d })
-	case "fast":
-		m.n.Delay(nil)
-	case "want":
-		_, _ = h.op.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
-	case "resign":
-		select {
-		case m.resign <- struct{}{}:
-			<-m.done
+	steps := map[string]func(){
+		"cut": m.n.Cut, "mend": m.n.Mend, "stall": m.n.Stall, "flow": m.n.Flow, "break": m.n.Break,
+		"deaf": func() { m.n.Deafen(true) }, "hear": func() { m.n.Deafen(false) }, "fast": func() { m.n.Delay(nil) },
+		"drain": func() { h.notice("drain") }, "stop": func() { h.notice("stop") },
+		"slow": func() {
+			d := time.Duration(rapid.IntRange(1, 3000).Draw(rt, "delay")) * ms
+			m.n.Delay(func() time.Duration { return d })
+		},
+		"want": func() {
+			_, _ = h.op.Operator().Want(context.Background(), berth.Target{Kind: keyspace.Lock, Name: boss})
+		},
+		"resign": func() {
+			select {
+			case m.resign <- struct{}{}:
+				<-m.Done
+				h.stand(m, m.n)
+			default: // it does not lead
+			}
+		},
+		"leave": func() {
+			m.Cancel(errOwn)
+			<-m.Done
 			h.stand(m, m.n)
-		default: // it does not lead
-		}
-	case "leave":
-		m.cancel(errOwn)
-		<-m.done
-		h.stand(m, m.n)
-	case "drain":
-		h.notice("drain")
-	case "stop":
-		h.notice("stop")
+		},
 	}
+	steps[rapid.SampledFrom(slices.Sorted(maps.Keys(steps))).Draw(rt, "what")]()
 	h.w.Advance(time.Duration(rapid.IntRange(0, 4000).Draw(rt, "pass")) * ms)
 }
 
@@ -175,10 +163,10 @@ func TestWhateverHappensNoTwoLeadAndInTheEndSomebodyDoes(t *testing.T) {
 				leads = h.leaders()
 			}
 			for _, m := range h.crew {
-				m.cancel(nil)
+				m.Cancel(nil)
 			}
 			for _, m := range h.crew {
-				<-m.done
+				<-m.Done
 				m.n.Shut()
 			}
 			require.Empty(rt, h.wrong)

@@ -74,14 +74,3 @@ func TestTheContextOfFCarriesTheOwnerAndTheFence(t *testing.T) {
 		require.Equal(t, h.Fence, n.election(nil).Fence(derived))
 	})
 }
-
-func TestTheNextLeadsWithinALeaseOfADeath(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node().stand(nil, nil)
-		b := w.node().stand(nil, nil)
-		w.Advance(lease + time.Second)
-		a.n.Die()
-		w.Advance(lease + 50*ms)
-		require.True(t, b.leads())
-	})
-}

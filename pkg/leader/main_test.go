@@ -94,12 +94,9 @@ type term struct {
 
 // candidate is a Run on its way.
 type candidate struct {
-	n      *process
-	e      *leader.Election
-	cancel context.CancelCauseFunc
-	done   chan struct{} // closed when Run has returned
-	err    error         // of Run
-	at     time.Duration // when it returned
+	*testkit.Wait[struct{}]
+	n *process
+	e *leader.Election
 
 	mu    sync.Mutex
 	terms []*term // guarded by mu
@@ -113,24 +110,20 @@ func (n *process) stand(cfg *leader.Config, f func(ctx context.Context) error) *
 
 func (n *process) standOn(ctx context.Context, cfg *leader.Config, f func(ctx context.Context) error) *candidate {
 	n.w.T.Helper()
-	c := &candidate{n: n, e: n.election(cfg), done: make(chan struct{})}
-	ctx, c.cancel = context.WithCancelCause(ctx)
+	c := &candidate{n: n, e: n.election(cfg)}
 	if f == nil {
 		f = func(ctx context.Context) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}
 	}
-	go func() {
-		defer close(c.done)
-		defer func() { c.at = n.w.Now() }()
-		c.err = c.e.Run(ctx, func(ctx context.Context) error { return c.lead(ctx, f) })
-	}()
-	n.w.T.Cleanup(func() {
-		c.cancel(nil)
-		<-c.done
+	c.Wait = testkit.Queue(ctx, n.w.World, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, c.e.Run(ctx, func(ctx context.Context) error { return c.lead(ctx, f) })
 	})
-	synctest.Wait()
+	n.w.T.Cleanup(func() {
+		c.Cancel(nil)
+		<-c.Done
+	})
 	return c
 }
 
@@ -181,13 +174,8 @@ func (c *candidate) only() term {
 func (c *candidate) returned() error {
 	c.n.w.T.Helper()
 	synctest.Wait()
-	select {
-	case <-c.done:
-		return c.err
-	default:
-		require.FailNow(c.n.w.T, "Run goes on")
-		return nil
-	}
+	require.True(c.n.w.T, c.Over(), "Run goes on")
+	return c.Err
 }
 
 // waiting is how many stand in line.

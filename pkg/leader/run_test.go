@@ -64,36 +64,30 @@ func TestATermIsNeverReportedAsForgottenAndALockOfTheNodeIs(t *testing.T) {
 }
 
 func TestPanicAndGoexitHandOnAndGoOn(t *testing.T) {
-	for name, f := range map[string]func(context.Context) error{
-		"panic":  func(context.Context) error { panic(errOwn) },
-		"Goexit": func(context.Context) error { runtime.Goexit(); return nil },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a := w.node()
-				var met any
-				over, ran := make(chan struct{}), false
-				go func() {
-					defer close(over)
-					defer func() { met = recover() }()
-					_ = a.election(nil).Run(context.Background(), func(ctx context.Context) error {
-						<-time.After(time.Second)
-						return f(ctx)
-					})
-					ran = true
-				}()
-				synctest.Wait()
-				b := w.node().stand(nil, nil)
-				<-over
-				synctest.Wait()
-				require.False(t, ran, "it goes on through Run")
-				if name == "panic" {
-					require.Equal(t, errOwn, met)
+	each(t, map[string]any{"panic": errOwn, "Goexit": nil}, func(t *testing.T, w *world, panics any) {
+		a := w.node()
+		var met any
+		over, ran := make(chan struct{}), false
+		go func() {
+			defer close(over)
+			defer func() { met = recover() }()
+			_ = a.election(nil).Run(context.Background(), func(context.Context) error {
+				<-time.After(time.Second)
+				if panics == nil {
+					runtime.Goexit()
 				}
-				require.Equal(t, time.Second, b.only().from)
+				panic(panics)
 			})
-		})
-	}
+			ran = true
+		}()
+		synctest.Wait()
+		b := w.node().stand(nil, nil)
+		<-over
+		synctest.Wait()
+		require.False(t, ran, "it goes on through Run")
+		require.Equal(t, panics, met)
+		require.Equal(t, time.Second, b.only().from)
+	})
 }
 
 func TestTheEndOfItsContextEndsRun(t *testing.T) {
@@ -106,11 +100,11 @@ func TestTheEndOfItsContextEndsRun(t *testing.T) {
 		})
 		b, c := w.node().stand(nil, nil), w.node().stand(nil, nil)
 		w.Advance(lease)
-		c.cancel(errOwn)
+		c.Cancel(errOwn)
 		require.ErrorIs(t, c.returned(), context.Canceled)
 		require.ErrorIs(t, c.returned(), errOwn)
 		require.Empty(t, c.all())
-		a.cancel(errOwn)
+		a.Cancel(errOwn)
 		synctest.Wait()
 		require.False(t, a.leads())
 		w.Advance(time.Second - 1)
@@ -147,7 +141,7 @@ func TestWhoHasLostLeadershipStandsAgainWhenFHasReturned(t *testing.T) {
 		require.Zero(t, w.waiting(), "f has not returned")
 		w.Advance(time.Second)
 		require.Equal(t, 1, w.waiting(), "it stands again")
-		b.cancel(nil)
+		b.Cancel(nil)
 		synctest.Wait()
 		require.Len(t, a.all(), 2)
 		require.True(t, a.leads())
@@ -174,7 +168,7 @@ func TestWhoIsWantedBackLeadsUntilFReturnsAndStandsAgain(t *testing.T) {
 		require.Equal(t, time.Second+2*lease, b.only().from)
 		require.Equal(t, 1, w.waiting(), "it stands again")
 
-		b.cancel(nil)
+		b.Cancel(nil)
 		synctest.Wait()
 		require.True(t, a.leads(), "as nobody else stands")
 	})
@@ -232,7 +226,7 @@ func TestAHigherPriorityLeadsNextAndTakesNothingUnlessItAsks(t *testing.T) {
 		c := w.node().stand(&leader.Config{Priority: 1}, nil)
 		w.Advance(3 * lease)
 		require.True(t, a.leads())
-		a.cancel(nil)
+		a.Cancel(nil)
 		synctest.Wait()
 		require.True(t, c.leads())
 		d := w.node().stand(&leader.Config{Priority: 2, WantAfter: time.Minute}, nil)
@@ -347,44 +341,22 @@ func TestWhoLeadsAlreadyIsRefused(t *testing.T) {
 func TestACandidateHasTheOptionsOfItsElection(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.node().stand(nil, nil)
-		b := w.node().stand(&leader.Config{Lease: 2 * lease, Priority: 3, Meta: map[string]string{"zone": "b"}}, nil)
+		b := w.node().stand(&leader.Config{
+			Lease: 2 * lease, MaxHold: time.Minute, Priority: 3, Meta: map[string]string{"zone": "b"},
+		}, nil)
 		w.Advance(time.Minute)
 		require.Equal(t, 3, w.Waiters()[0].Priority)
-		a.cancel(nil)
+		a.Cancel(nil)
 		synctest.Wait()
 		require.True(t, b.leads())
 		w.Advance(lease)
 		h := w.Holders()[0]
 		require.Equal(t, 2*lease, h.Lease)
 		require.Equal(t, map[string]string{"zone": "b"}, h.Meta)
-	})
-}
-
-// MaxHold bounds a term.
-func TestATermOfALengthOfItsOwnEnds(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node().stand(&leader.Config{MaxHold: time.Minute}, nil)
-		b := w.node().stand(nil, nil)
-		w.Advance(time.Minute + 50*ms)
-		require.ErrorIs(t, context.Cause(a.only().ctx), berth.ErrExpired)
-		require.True(t, b.leads())
-		require.LessOrEqual(t, a.only().ended, b.only().from)
-	})
-}
-
-// The context of Run ends in the moment of the grant.
-func TestFNeverBeginsUnderAContextThatHasEnded(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithCancelCause(context.Background())
-		n := w.node(node.Config{Observer: observe.Func(func(e observe.Event) {
-			if e.Kind == observe.Granted {
-				cancel(errOwn)
-			}
-		})})
-		a := n.standOn(ctx, nil, nil)
-		require.ErrorIs(t, a.returned(), errOwn)
-		require.Len(t, n.Told(observe.Granted), 1)
-		require.Empty(t, a.all())
-		w.RequireIdle()
+		c := w.node().stand(nil, nil)
+		w.Advance(time.Minute - lease + 50*ms)
+		require.ErrorIs(t, context.Cause(b.only().ctx), berth.ErrExpired, "MaxHold bounds a term")
+		require.True(t, c.leads())
+		require.LessOrEqual(t, b.only().ended, c.only().from)
 	})
 }

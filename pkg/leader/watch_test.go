@@ -4,12 +4,12 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/leader"
 	"github.com/berth-go/berth/pkg/node"
 )
@@ -27,10 +27,7 @@ type told struct {
 
 // watching is a Watch on its way.
 type watching struct {
-	w      *world
-	cancel context.CancelFunc
-	done   chan struct{}
-
+	*testkit.Wait[struct{}]
 	mu  sync.Mutex
 	all []told // guarded by mu
 }
@@ -38,10 +35,8 @@ type watching struct {
 // watch begins to watch; body is what the loop does beside being recorded.
 func (n *process) watch(name string, body func()) *watching {
 	n.w.T.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	v := &watching{w: n.w, cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(v.done)
+	v := &watching{}
+	v.Wait = testkit.Queue(context.Background(), n.w.World, func(ctx context.Context) (none struct{}, _ error) {
 		for now, err := range n.named(name, nil).Watch(ctx) {
 			t := told{at: n.w.Now(), err: err}
 			if now != nil {
@@ -54,21 +49,21 @@ func (n *process) watch(name string, body func()) *watching {
 				body()
 			}
 		}
-	}()
-	n.w.T.Cleanup(func() {
-		cancel()
-		<-v.done
+		return none, nil
 	})
-	synctest.Wait()
+	n.w.T.Cleanup(func() {
+		v.Cancel(nil)
+		<-v.Done
+	})
 	return v
 }
 
 // last is what was told last, so many in all.
 func (v *watching) last(count int) told {
-	v.w.T.Helper()
+	v.W.T.Helper()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	require.Len(v.w.T, v.all, count)
+	require.Len(v.W.T, v.all, count)
 	return v.all[count-1]
 }
 
@@ -111,15 +106,15 @@ func TestWatchTellsEachChangeOnce(t *testing.T) {
 		b := w.node(node.Config{Label: "b"}).stand(nil, nil)
 		w.Advance(10 * every)
 		v.last(2)
-		a.cancel(nil)
-		b.cancel(nil)
+		a.Cancel(nil)
+		b.Cancel(nil)
 		w.Advance(every)
 		require.Equal(t, told{at: 13 * every}, v.last(3), "the newest only")
 		c := a.n.stand(nil, nil)
 		w.Advance(every)
 		require.Equal(t, told{at: 14 * every, label: "a", fence: c.only().fence}, v.last(4))
-		v.cancel()
-		<-v.done
+		v.Cancel(nil)
+		<-v.Done
 	})
 }
 
@@ -187,14 +182,14 @@ func TestWatchEndsWithItsContextItsNodeAndABadName(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		bad := n.watch("{", nil)
-		<-bad.done
+		<-bad.Done
 		require.ErrorIs(t, bad.last(1).err, berth.ErrInvalidConfig)
 		closed, left := n.watch(boss, nil), n.watch(boss, nil)
-		left.cancel()
-		<-left.done
+		left.Cancel(nil)
+		<-left.Done
 		left.last(1)
 		n.Shut()
-		<-closed.done
+		<-closed.Done
 		require.ErrorIs(t, closed.last(2).err, berth.ErrClosed)
 		n.election(nil).Watch(context.Background())(func(*berth.Holder, error) bool { return false })
 	})

@@ -27,6 +27,15 @@ const (
 
 var ctx = context.Background()
 
+// must is what a call has returned, which must have worked.
+func must[T any](got T, err error) func(t *testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
+}
+
 // world is a server in virtual time, and processes of it.
 type world struct{ *testkit.World }
 
@@ -36,6 +45,16 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, door, "berth:lock:{door}:state", "berth:lock:{door}:line", func(t *testing.T, w *testkit.World) {
 		test(t, &world{w})
 	})
+}
+
+// inEach runs a test in a world of its own for each case.
+func inEach[C any](t *testing.T, cases map[string]C, test func(t *testing.T, w *world, c C)) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) { test(t, w, c) })
+		})
+	}
 }
 
 // proc is a process: a node on a link of its own, and what it has made of each kind.
@@ -52,18 +71,17 @@ func (w *world) bare(cfg node.Config) *proc {
 	w.T.Helper()
 	p := &proc{Process: w.Process(), w: w, pool: make(map[string]*allocator.Pool[string])}
 	cfg.Observer = p.Observer(cfg.Observer)
-	var err error
-	p.n, err = node.New(p.Redis, cfg)
-	require.NoError(w.T, err)
+	p.n = must(node.New(p.Redis, cfg))(w.T)
 	p.Closes(p.n.Close)
 	return p
 }
 
-// process starts a process that uses all kinds.
-func (w *world) process(cfg node.Config) *proc {
+// process starts a process that uses all kinds, and has these pools filled.
+func (w *world) process(cfg node.Config, pools ...string) *proc {
 	w.T.Helper()
 	p := w.bare(cfg)
 	p.faces()
+	p.fill(pools...)
 	return p
 }
 
@@ -94,8 +112,7 @@ func (p *proc) with(name string, cfg allocator.PoolConfig[string]) *allocator.Po
 func (p *proc) fill(names ...string) {
 	p.w.T.Helper()
 	for _, name := range names {
-		_, err := p.of(name).Add(ctx, []string{"r"}, nil)
-		require.NoError(p.w.T, err)
+		must(p.of(name).Add(ctx, []string{"r"}, nil))(p.w.T)
 	}
 }
 
@@ -144,9 +161,7 @@ func (p *proc) take(name string, o terms) map[string]berth.Hold {
 	p.w.T.Helper()
 	held := make(map[string]berth.Hold)
 	for _, kind := range kinds {
-		h, err := p.ask(ctx, kind, name, o)
-		require.NoError(p.w.T, err, kind)
-		held[kind] = h
+		held[kind] = must(p.ask(ctx, kind, name, o))(p.w.T)
 	}
 	return held
 }
@@ -168,9 +183,7 @@ func (p *proc) queue(name string, o terms) map[string]*wait {
 func (p *proc) requireFree(name string) {
 	p.w.T.Helper()
 	for _, kind := range kinds {
-		h, err := p.try(kind, name)
-		require.NoError(p.w.T, err, kind)
-		require.NoError(p.w.T, h.Release(ctx), kind)
+		require.NoError(p.w.T, must(p.try(kind, name))(p.w.T).Release(ctx), kind)
 	}
 }
 

@@ -19,8 +19,7 @@ import (
 func TestOneNameOfAllKindsLivesByHeartbeats(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		equal := node.Config{Lease: 5 * time.Second} // as locks have: what is as long goes together
-		a, b := w.process(equal), w.process(equal)
-		a.fill(door)
+		a, b := w.process(equal, door), w.process(equal)
 		held := a.take(door, terms{Meta: map[string]string{"a": "b"}})
 		waits := b.queue(door, terms{})
 		w.Advance(time.Minute)
@@ -46,12 +45,9 @@ func TestAnOwnersExtensionIsOfOneKind(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.process(node.Config{}), w.process(node.Config{})
 		mine := berth.WithOwner(ctx, "o")
-		permit, err := a.ask(mine, "permit", door, terms{Lease: 8 * time.Second, NoRenew: true})
-		require.NoError(t, err)
-		_, err = a.ask(mine, "lock", door, terms{Lease: 9 * time.Second, NoRenew: true})
-		require.NoError(t, err)
-		_, err = a.locks.Lock(mine, door, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Minute})
-		require.NoError(t, err)
+		permit := must(a.ask(mine, "permit", door, terms{Lease: 8 * time.Second, NoRenew: true}))(t)
+		must(a.ask(mine, "lock", door, terms{Lease: 9 * time.Second, NoRenew: true}))(t)
+		must(a.locks.Lock(mine, door, &qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: time.Minute}))(t)
 		require.LessOrEqual(t, permit.Left(), 8*time.Second)
 		next := testkit.Queue(ctx, w.World, func(ctx context.Context) (berth.Hold, error) { return b.ask(ctx, "permit", door, terms{}) })
 		ends := w.Watch(permit)
@@ -66,14 +62,11 @@ func TestAContextKnowsItsHoldsByKind(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.process(node.Config{})
 		for range 5 { // so that the fences differ
-			l, err := a.locks.Lock(ctx, door, nil)
-			require.NoError(t, err)
+			l := must(a.locks.Lock(ctx, door, nil))(t)
 			require.NoError(t, l.Release(ctx))
 		}
-		lock, err := a.locks.Lock(ctx, door, nil)
-		require.NoError(t, err)
-		permit, err := a.sem(door).Acquire(ctx, nil)
-		require.NoError(t, err)
+		lock := must(a.locks.Lock(ctx, door, nil))(t)
+		permit := must(a.sem(door).Acquire(ctx, nil))(t)
 		require.NotEqual(t, lock.Fence(), permit.Fence())
 
 		underLock, done := lock.Within(ctx)
@@ -93,11 +86,9 @@ func TestAContextKnowsItsHoldsByKind(t *testing.T) {
 func TestDeadHoldersOfAllKindsAreFollowedOnTime(t *testing.T) {
 	leases := map[string]time.Duration{"lock": 9 * time.Second, "permit": 3 * time.Second, "allocation": 6 * time.Second}
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.process(node.Config{}), w.process(node.Config{})
-		a.fill(door)
+		a, b := w.process(node.Config{}, door), w.process(node.Config{})
 		for kind, lease := range leases {
-			_, err := a.ask(ctx, kind, door, terms{Lease: lease, NoRenew: true})
-			require.NoError(t, err)
+			must(a.ask(ctx, kind, door, terms{Lease: lease, NoRenew: true}))(t)
 		}
 		a.Die()
 		waits := b.queue(door, terms{})
@@ -156,8 +147,7 @@ func TestTwoClientsOfAKindWithLeasesOfTheirOwn(t *testing.T) {
 // what scripts that took.
 func (w *world) handOffs(p *proc, many int) map[string]int {
 	w.T.Helper()
-	first, err := p.locks.Lock(ctx, door, nil)
-	require.NoError(w.T, err)
+	first := must(p.locks.Lock(ctx, door, nil))(w.T)
 	p.Delay(func() time.Duration { return ms })
 	var turns sync.WaitGroup
 	for range many {

@@ -19,9 +19,7 @@ import (
 // pauses pauses all names of some kinds.
 func (p *proc) pauses(lasts time.Duration, of ...keyspace.Kind) {
 	p.w.T.Helper()
-	all, err := p.n.Operator().PauseAll(ctx, lasts, "move", of...)
-	require.NoError(p.w.T, err)
-	require.Zero(p.w.T, all.Unread)
+	require.Zero(p.w.T, must(p.n.Operator().PauseAll(ctx, lasts, "move", of...))(p.w.T).Unread)
 }
 
 // requirePaused fails unless just these kinds grant nothing, because of a pause.
@@ -41,30 +39,23 @@ func (p *proc) requirePaused(paused ...string) {
 	}
 }
 
-// Each kind has a pause of its own in the one notice: with one for all, who pauses locks would stop the semaphores.
+// Each kind has a pause of its own in the one notice: with one for all, who pauses locks would stop the semaphores. A pause of all kinds
+// is set by one script: three would leave some kinds paused and others not where the operator's process ends between them. What is said
+// of one kind later leaves the others as they are.
 func TestAPauseIsOfTheKindsThatItNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.process(node.Config{}), w.bare(node.Config{})
-		a.fill(door)
+		a, b := w.process(node.Config{}, door), w.bare(node.Config{})
 		a.requirePaused()
 		b.pauses(time.Hour, keyspace.Lock)
 		a.requirePaused("lock")
 		b.pauses(time.Minute, keyspace.Sem, keyspace.Pool)
-		a.requirePaused("lock", "permit", "allocation")
+		a.requirePaused(kinds...)
 		w.Advance(time.Minute)
 		a.requirePaused("lock")
-		_, err := b.n.Operator().UnpauseAll(ctx, keyspace.Lock)
-		require.NoError(t, err)
+		must(b.n.Operator().UnpauseAll(ctx, keyspace.Lock))(t)
 		a.requirePaused()
-	})
-}
 
-// A pause of all kinds is set by one script: three would leave some kinds paused and others not where the operator's process ends
-// between them. What is said of one kind later leaves the others as they are.
-func TestAPauseOfAllKindsIsOneCallAndEachEndsByItself(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.process(node.Config{}), w.bare(node.Config{})
-		a.fill(door)
+		b.Fresh()
 		b.pauses(time.Hour)
 		require.Equal(t, 1, b.Count("notice_set"))
 		a.requirePaused(kinds...)
@@ -72,12 +63,10 @@ func TestAPauseOfAllKindsIsOneCallAndEachEndsByItself(t *testing.T) {
 		a.requirePaused(kinds...)
 		w.Advance(time.Minute)
 		a.requirePaused("lock", "allocation")
-		_, err := b.n.Operator().UnpauseAll(ctx, keyspace.Pool)
-		require.NoError(t, err)
+		must(b.n.Operator().UnpauseAll(ctx, keyspace.Pool))(t)
 		a.requirePaused("lock")
 		b.Fresh()
-		_, err = b.n.Operator().UnpauseAll(ctx)
-		require.NoError(t, err)
+		must(b.n.Operator().UnpauseAll(ctx))(t)
 		require.Equal(t, 1, b.Count("notice_set"))
 		a.requirePaused()
 	})
@@ -97,18 +86,18 @@ func TestTheNoticeOutlastsItsFurthestPause(t *testing.T) {
 		require.Equal(t, far+day, kept())
 		b.pauses(time.Minute, keyspace.Sem)
 		require.Equal(t, far+day, kept())
-		_, err := b.n.Operator().UnpauseAll(ctx, keyspace.Pool, keyspace.Sem)
-		require.NoError(t, err)
+		must(b.n.Operator().UnpauseAll(ctx, keyspace.Pool, keyspace.Sem))(t)
 		require.Equal(t, far+day, kept())
 		ended := w.Now()
-		_, err = b.n.Operator().UnpauseAll(ctx, keyspace.Lock)
-		require.NoError(t, err)
+		must(b.n.Operator().UnpauseAll(ctx, keyspace.Lock))(t)
 		require.Equal(t, ended+day, kept(), "nothing is paused any more")
 	})
 }
 
+type targetOf = func(p *proc) berth.DrainTarget
+
 // targets are the ways to name a process that drains.
-var targets = map[string]func(p *proc) berth.DrainTarget{
+var targets = map[string]targetOf{
 	"a node":              func(p *proc) berth.DrainTarget { return berth.DrainTarget{Node: p.n.ID()} },
 	"a label":             func(*proc) berth.DrainTarget { return berth.DrainTarget{Label: "host/worker/1"} },
 	"what begins a label": func(*proc) berth.DrainTarget { return berth.DrainTarget{Label: "host/*"} },
@@ -117,95 +106,77 @@ var targets = map[string]func(p *proc) berth.DrainTarget{
 // A process drains as a whole, by one call: half a drained one would refuse here, and get there what feeds it. The call returns when
 // nothing of any kind is left, and others have got what the process held.
 func TestADrainIsOfAllThatAProcessHas(t *testing.T) {
-	for name, target := range targets {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, c := w.process(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "guest/worker/1"})
-				ops := w.bare(node.Config{Label: "ops"})
-				a.fill(door, "other", "free")
-				kept := c.take("other", terms{})
-				waits := a.queue("other", terms{})
-				for kind, h := range a.take(door, terms{}) {
-					work := map[string]time.Duration{"lock": time.Second, "permit": 10 * time.Second, "allocation": 15 * time.Second}
-					go func() { // which ends its work when it is asked to, and that takes a while
-						<-h.(interface{ Wanted() <-chan struct{} }).Wanted()
-						<-time.After(work[kind])
-						_ = h.Release(ctx)
-					}()
-				}
-				next := c.queue(door, terms{})
-				w.Advance(time.Second) // a process that begins in the same moment is a later one
-				found, err := ops.n.Operator().Drain(ctx, target(a), 0)
-				require.NoError(t, err)
-				require.Zero(t, found.Left, "%+v", found)
-				require.Zero(t, found.Ended)
-				require.GreaterOrEqual(t, w.Now(), 15*time.Second)
-				require.Less(t, w.Now(), 20*time.Second)
-				synctest.Wait() // the last pass may come in the moment of the last release
-				for _, kind := range kinds {
-					require.False(t, waits[kind].Pending(), kind)
-					require.ErrorIs(t, waits[kind].Err, berth.ErrDraining, kind)
-					require.False(t, next[kind].Pending(), kind)
-					require.NoError(t, next[kind].Err, kind)
-					require.NoError(t, kept[kind].Err(), kind)
-					_, err := a.try(kind, "free")
-					require.ErrorIs(t, err, berth.ErrDraining, kind)
-				}
-				require.True(t, a.n.Draining())
-				require.False(t, c.n.Draining())
-				c.requireFree("free")
-				require.NoError(t, ops.n.Operator().StopDrain(ctx, target(a)))
-				w.Advance(5 * time.Second)
-				require.False(t, a.n.Draining())
-				a.requireFree("free")
-			})
-		})
-	}
+	inEach(t, targets, func(t *testing.T, w *world, target targetOf) {
+		a, c := w.process(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "guest/worker/1"})
+		ops := w.bare(node.Config{Label: "ops"})
+		a.fill(door, "other", "free")
+		kept := c.take("other", terms{})
+		waits := a.queue("other", terms{})
+		for kind, h := range a.take(door, terms{}) {
+			work := map[string]time.Duration{"lock": 1, "permit": 10, "allocation": 15}
+			go func() { // which ends its work when it is asked to, and that takes a while
+				<-h.(interface{ Wanted() <-chan struct{} }).Wanted()
+				<-time.After(work[kind] * time.Second)
+				_ = h.Release(ctx)
+			}()
+		}
+		next := c.queue(door, terms{})
+		w.Advance(time.Second) // a process that begins in the same moment is a later one
+		found := must(ops.n.Operator().Drain(ctx, target(a), 0))(t)
+		require.Zero(t, found.Left, "%+v", found)
+		require.Zero(t, found.Ended)
+		require.GreaterOrEqual(t, w.Now(), 15*time.Second)
+		require.Less(t, w.Now(), 20*time.Second)
+		synctest.Wait() // the last pass may come in the moment of the last release
+		for _, kind := range kinds {
+			require.False(t, waits[kind].Pending(), kind)
+			require.ErrorIs(t, waits[kind].Err, berth.ErrDraining, kind)
+			require.False(t, next[kind].Pending(), kind)
+			require.NoError(t, next[kind].Err, kind)
+			require.NoError(t, kept[kind].Err(), kind)
+			require.ErrorIs(t, testkit.Second(a.try(kind, "free")), berth.ErrDraining, kind)
+		}
+		require.True(t, a.n.Draining())
+		require.False(t, c.n.Draining())
+		c.requireFree("free")
+		require.NoError(t, ops.n.Operator().StopDrain(ctx, target(a)))
+		w.Advance(5 * time.Second)
+		require.False(t, a.n.Draining())
+		a.requireFree("free")
+	})
 }
 
 // What a process makes after the drain is of the process that drains. A client of its own, as a process had one of each kind, would
 // be one that starts later under the label.
 func TestWhatIsMadeInADrainIsRefused(t *testing.T) {
-	for name, target := range targets {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, ops := w.bare(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "ops"})
-				ops.fill(door)
-				a.locks = qlock.New(a.n, nil)
-				l, err := a.locks.Lock(ctx, "mine", nil)
-				require.NoError(t, err)
-				go func() {
-					<-l.Wanted()
-					_ = l.Release(ctx)
-				}()
-				w.Advance(time.Second)
-				found, err := ops.n.Operator().Drain(ctx, target(a), 0)
-				require.NoError(t, err)
-				require.Zero(t, found.Left)
-				a.faces() // more locks, and the first of all else
-				for _, kind := range kinds {
-					_, err := a.try(kind, door)
-					require.ErrorIs(t, err, berth.ErrDraining, kind)
-				}
-				require.True(t, a.n.Draining())
-				require.NoError(t, ops.n.Operator().StopDrain(ctx, target(a)))
-				w.Advance(5 * time.Second)
-				a.requireFree(door)
-			})
-		})
-	}
+	inEach(t, targets, func(t *testing.T, w *world, target targetOf) {
+		a, ops := w.bare(node.Config{Label: "host/worker/1"}), w.process(node.Config{Label: "ops"}, door)
+		a.locks = qlock.New(a.n, nil)
+		l := must(a.locks.Lock(ctx, "mine", nil))(t)
+		go func() {
+			<-l.Wanted()
+			_ = l.Release(ctx)
+		}()
+		w.Advance(time.Second)
+		require.Zero(t, must(ops.n.Operator().Drain(ctx, target(a), 0))(t).Left)
+		a.faces() // more locks, and the first of all else
+		for _, kind := range kinds {
+			require.ErrorIs(t, testkit.Second(a.try(kind, door)), berth.ErrDraining, kind)
+		}
+		require.True(t, a.n.Draining())
+		require.NoError(t, ops.n.Operator().StopDrain(ctx, target(a)))
+		w.Advance(5 * time.Second)
+		a.requireFree(door)
+	})
 }
 
 // A node gives back what it holds, of all kinds, and goes on with the rest.
 func TestReleaseAllIsOfAllKinds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.process(node.Config{}), w.process(node.Config{})
-		a.fill(door, "other")
+		a, b := w.process(node.Config{}, door, "other"), w.process(node.Config{})
 		held, kept := a.take(door, terms{}), b.take("other", terms{})
 		waits, next := a.queue("other", terms{}), b.queue(door, terms{})
-		n, err := a.n.ReleaseAll(ctx)
-		require.NoError(t, err)
-		require.Equal(t, len(kinds), n)
+		require.Equal(t, len(kinds), must(a.n.ReleaseAll(ctx))(t))
 		for _, kind := range kinds {
 			require.ErrorIs(t, held[kind].Err(), berth.ErrReleased, kind)
 			next[kind].Granted(w.Now())
@@ -218,21 +189,14 @@ func TestReleaseAllIsOfAllKinds(t *testing.T) {
 	})
 }
 
-// ofKind is the world that looks at a name of a kind.
-func (w *world) ofKind(kind string) *testkit.World {
-	of := *w.World
-	of.State = map[string]string{
-		"lock": "berth:lock:{door}:state", "permit": "berth:sem:{door}:state", "allocation": "berth:pool:{door}:state",
-	}[kind]
-	return &of
-}
-
 // lines are the claims that wait, by kind, in the order of the line.
 func (w *world) lines() map[string][]string {
 	w.T.Helper()
 	lines := make(map[string][]string)
-	for _, kind := range kinds {
-		for _, waiter := range w.ofKind(kind).Waiters() {
+	for kind, key := range ofKeys {
+		of := *w.World // looks at the name of that kind
+		of.State = "berth:" + string(key) + ":{door}:state"
+		for _, waiter := range of.Waiters() {
 			lines[kind] = append(lines[kind], waiter.ID)
 		}
 	}

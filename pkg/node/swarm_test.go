@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/node"
@@ -37,8 +38,7 @@ func (p *proc) member() *proc {
 // made nothing of.
 func TestANodeOfLocksFlushesWhatADeadNodeHasOfAllKinds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, c := w.process(node.Config{}).member(), w.process(node.Config{})
-		a.fill(door)
+		a, c := w.process(node.Config{}, door).member(), w.process(node.Config{})
 		a.take(door, terms{Lease: berth.Forever})
 		b := w.bare(node.Config{}).member()
 		qlock.New(b.n, nil)
@@ -63,10 +63,8 @@ func TestAReplacedNodeLosesWhatOthersCanGet(t *testing.T) {
 		a.fill(door, "renewed")
 		fixed := a.take(door, terms{Lease: time.Hour, NoRenew: true})
 		renewed := a.take("renewed", terms{})
-		detached, err := a.sem("detached").Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})
-		require.NoError(t, err)
-		token, err := detached.Detach(ctx)
-		require.NoError(t, err)
+		detached := must(a.sem("detached").Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour}))(t)
+		token := must(detached.Detach(ctx))(t)
 		waits := b.queue(door, terms{})
 		a.Cut()
 		w.Until(horizon - 5*time.Second)
@@ -87,9 +85,7 @@ func TestAReplacedNodeLosesWhatOthersCanGet(t *testing.T) {
 		}
 		a.Mend()
 		w.Advance(time.Second)
-		again, err := a.sem("detached").Resume(ctx, token)
-		require.NoError(t, err)
-		require.Equal(t, a.n.ID(), again.Node())
+		require.Equal(t, a.n.ID(), must(a.sem("detached").Resume(ctx, token))(t).Node())
 		for kind, h := range a.take("renewed", terms{}) {
 			require.Equal(t, a.n.ID(), h.Node(), kind)
 		}
@@ -99,18 +95,13 @@ func TestAReplacedNodeLosesWhatOthersCanGet(t *testing.T) {
 // An operator's call, and a flush, need a kind that nothing may have been made of yet. What they are given of it has no way to ask for
 // anything: the first that is made of the kind must not be left with that.
 func TestAnOperatorsCallBeforeTheFirstOfAKind(t *testing.T) {
-	for name, call := range map[string]func(p *proc) error{
+	inEach(t, map[string]func(p *proc) error{
 		"a pause of all names": func(p *proc) error {
-			_, err := p.n.Operator().PauseAll(ctx, time.Second, "")
-			return err
+			return testkit.Second(p.n.Operator().PauseAll(ctx, time.Second, ""))
 		},
-		"the end of one": func(p *proc) error {
-			_, err := p.n.Operator().UnpauseAll(ctx)
-			return err
-		},
+		"the end of one": func(p *proc) error { return testkit.Second(p.n.Operator().UnpauseAll(ctx)) },
 		"a drain": func(p *proc) error {
-			_, err := p.n.Operator().Drain(ctx, berth.DrainTarget{Label: "other"}, time.Second)
-			return err
+			return testkit.Second(p.n.Operator().Drain(ctx, berth.DrainTarget{Label: "other"}, time.Second))
 		},
 		"a flush": func(p *proc) error {
 			done, err := p.n.Swarm().FlushNow(ctx)
@@ -119,41 +110,27 @@ func TestAnOperatorsCallBeforeTheFirstOfAKind(t *testing.T) {
 			}
 			return err
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				other, p := w.process(node.Config{Label: "other"}), w.bare(node.Config{})
-				other.fill(door)
-				require.NoError(t, other.n.Swarm().Start(ctx))
-				held := other.take(door, terms{Lease: berth.Forever})
-				other.queue(door, terms{}) // so that operators have something to do of each kind
-				other.Die()
-				w.Until(zombie)
-				require.NoError(t, call(p))
-				require.Error(t, held["permit"].Err())
-				p.faces()
-				for _, h := range p.takeOwn(t) {
-					require.NoError(t, h.Release(ctx))
-				}
-			})
-		})
-	}
-}
-
-// takeOwn takes something of each kind that nobody else uses.
-func (p *proc) takeOwn(t *testing.T) map[string]berth.Hold {
-	t.Helper()
-	p.fill("own")
-	return p.take("own", terms{})
+	}, func(t *testing.T, w *world, call func(p *proc) error) {
+		other, p := w.process(node.Config{Label: "other"}, door).member(), w.bare(node.Config{})
+		held := other.take(door, terms{Lease: berth.Forever})
+		other.queue(door, terms{}) // so that operators have something to do of each kind
+		other.Die()
+		w.Until(zombie)
+		require.NoError(t, call(p))
+		require.Error(t, held["permit"].Err())
+		p.faces()
+		p.fill("own")
+		for _, h := range p.take("own", terms{}) {
+			require.NoError(t, h.Release(ctx))
+		}
+	})
 }
 
 // findDead has a node found dead although it is well; it hears of it with its next probe.
 func (p *proc) findDead(by *proc) {
 	p.w.T.Helper()
 	p.w.Do("ZADD", "berth:swarm:{nodes}:probes", "XX", fmt.Sprint(time.Now().UnixMilli()), "p:"+p.n.ID()) // as if its time were over
-	done, err := by.n.Swarm().FlushNow(ctx)
-	require.NoError(p.w.T, err)
-	require.Equal(p.w.T, 1, done.Nodes)
+	require.Equal(p.w.T, 1, must(by.n.Swarm().FlushNow(ctx))(p.w.T).Nodes)
 }
 
 // What is made of a node is made of each node that the process becomes, also where that happens in the same moment: a node that comes
@@ -245,13 +222,10 @@ func uses(take func() (berth.Hold, error)) error {
 func TestAReplacedNodeKeepsWhatASharedPoolHasHandedOut(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a := w.process(node.Config{}).member()
-		_, err := a.with("shared", allocator.PoolConfig[string]{Shared: true}).Add(ctx, []string{"r"}, nil)
-		require.NoError(t, err)
+		must(a.with("shared", allocator.PoolConfig[string]{Shared: true}).Add(ctx, []string{"r"}, nil))(t)
 		var handles []*allocator.Allocation[string]
 		for range 3 {
-			h, err := a.of("shared").Allocate(ctx, nil)
-			require.NoError(t, err)
-			handles = append(handles, h)
+			handles = append(handles, must(a.of("shared").Allocate(ctx, nil))(t))
 		}
 		wanted := handles[0].Wanted()
 		for range 2 { // the second time the node that they are of has been replaced long ago

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -21,25 +22,20 @@ var ofKeys = map[string]keyspace.Kind{"lock": keyspace.Lock, "permit": keyspace.
 // A lock and a semaphore may be called the same, and have nothing to do with each other. So who names one says of which kind it is.
 func TestANameIsReleasedOfItsKindAlone(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, ops := w.process(node.Config{}), w.bare(node.Config{}).n.Operator()
-		a.fill(door)
+		a, ops := w.process(node.Config{}, door), w.bare(node.Config{}).n.Operator()
 		held := a.take(door, terms{})
 		for _, target := range []berth.Target{{Name: door}, {Name: door, Claim: held["lock"].ID()}, {Kind: "locks", Name: door}, {Kind: keyspace.Lock}, {}} {
-			_, err := ops.Release(ctx, target)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig, "%+v", target)
-			_, err = ops.Want(ctx, target)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig, "%+v", target)
+			require.ErrorIs(t, testkit.Second(ops.Release(ctx, target)), berth.ErrInvalidConfig, "%+v", target)
+			require.ErrorIs(t, testkit.Second(ops.Want(ctx, target)), berth.ErrInvalidConfig, "%+v", target)
 		}
 		for i, kind := range kinds {
-			n, err := ops.Release(ctx, berth.Target{Kind: ofKeys[kind], Name: door})
-			require.NoError(t, err)
-			require.Equal(t, 1, n)
+			require.Equal(t, 1, must(ops.Release(ctx, berth.Target{Kind: ofKeys[kind], Name: door}))(t))
 			w.Advance(5 * time.Second) // a node that has never waited hears with its next heartbeat
 			require.ErrorIs(t, held[kind].Err(), berth.ErrReleased, kind)
 			for _, other := range kinds[i+1:] {
 				require.NoError(t, held[other].Err(), other)
 			}
-			_, err = ops.Release(ctx, berth.Target{Kind: ofKeys[kind], Name: door})
+			_, err := ops.Release(ctx, berth.Target{Kind: ofKeys[kind], Name: door})
 			require.ErrorIs(t, err, berth.ErrNotHeld)
 		}
 	})
@@ -47,52 +43,38 @@ func TestANameIsReleasedOfItsKindAlone(t *testing.T) {
 
 // Without a kind a node, an owner and all mean what they have of all kinds; with one, of that alone.
 func TestATargetWithoutAKindIsOfAllKinds(t *testing.T) {
-	for name, target := range map[string]func(p *proc) berth.Target{
+	inEach(t, map[string]func(p *proc) berth.Target{
 		"a node":   func(p *proc) berth.Target { return berth.Target{Node: p.n.ID()} },
 		"an owner": func(*proc) berth.Target { return berth.Target{Owner: "o"} },
 		"all":      func(*proc) berth.Target { return berth.Target{All: true} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.process(node.Config{}), w.bare(node.Config{})
-				a.fill(door)
-				take := func() map[string]berth.Hold {
-					held := make(map[string]berth.Hold)
-					for _, kind := range kinds {
-						h, err := a.ask(berth.WithOwner(ctx, "o"), kind, door, terms{})
-						require.NoError(t, err)
-						held[kind] = h
-					}
-					return held
-				}
-				held := take()
-				of := target(a)
-				n, err := b.n.Operator().Want(ctx, of)
-				require.NoError(t, err)
-				require.Equal(t, len(kinds), n)
-				of.Kind = keyspace.Sem
-				n, err = b.n.Operator().Release(ctx, of)
-				require.NoError(t, err)
-				require.Equal(t, 1, n)
-				w.Advance(5 * time.Second) // a node that has never waited hears with its next heartbeat
-				require.ErrorIs(t, held["permit"].Err(), berth.ErrReleased)
-				require.NoError(t, held["lock"].Err())
-				require.NoError(t, held["allocation"].Err())
-				of.Kind = ""
-				n, err = b.n.Operator().Release(ctx, of)
-				require.NoError(t, err)
-				require.Equal(t, 2, n)
-				take()
-			})
-		})
-	}
+	}, func(t *testing.T, w *world, target func(p *proc) berth.Target) {
+		a, b := w.process(node.Config{}, door), w.bare(node.Config{})
+		take := func() map[string]berth.Hold {
+			held := make(map[string]berth.Hold)
+			for _, kind := range kinds {
+				held[kind] = must(a.ask(berth.WithOwner(ctx, "o"), kind, door, terms{}))(t)
+			}
+			return held
+		}
+		held := take()
+		of := target(a)
+		require.Equal(t, len(kinds), must(b.n.Operator().Want(ctx, of))(t))
+		of.Kind = keyspace.Sem
+		require.Equal(t, 1, must(b.n.Operator().Release(ctx, of))(t))
+		w.Advance(5 * time.Second) // a node that has never waited hears with its next heartbeat
+		require.ErrorIs(t, held["permit"].Err(), berth.ErrReleased)
+		require.NoError(t, held["lock"].Err())
+		require.NoError(t, held["allocation"].Err())
+		of.Kind = ""
+		require.Equal(t, 2, must(b.n.Operator().Release(ctx, of))(t))
+		take()
+	})
 }
 
 // One pause and one sweep are of one name of one kind; a sweep without names is of a kind, or of all.
 func TestOneNameIsPausedAndSweptOfItsKind(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		a, ops := w.process(node.Config{}), w.bare(node.Config{}).n.Operator()
-		a.fill(door, "other")
+		a, ops := w.process(node.Config{}, door, "other"), w.bare(node.Config{}).n.Operator()
 		for i, kind := range kinds {
 			require.NoError(t, ops.Pause(ctx, ofKeys[kind], door, time.Hour, "move"))
 			a.requirePaused(kinds[:i+1]...)
@@ -107,23 +89,15 @@ func TestOneNameIsPausedAndSweptOfItsKind(t *testing.T) {
 		w.Advance(2 * time.Second)
 		for _, bad := range []error{
 			ops.Pause(ctx, "", door, time.Hour, ""), ops.Unpause(ctx, keyspace.Once, door),
-			second(ops.Sweep(ctx, "", door)), second(ops.Sweep(ctx, keyspace.Notice)),
+			testkit.Second(ops.Sweep(ctx, "", door)), testkit.Second(ops.Sweep(ctx, keyspace.Notice)),
 		} {
 			require.ErrorIs(t, bad, berth.ErrInvalidConfig)
 		}
-		n, err := ops.Sweep(ctx, keyspace.Sem, door)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-		n, err = ops.Sweep(ctx, keyspace.Lock)
-		require.NoError(t, err)
-		require.Equal(t, 1, n)
-		n, err = ops.Sweep(ctx, "")
-		require.NoError(t, err)
-		require.Equal(t, 2, n, "two allocations")
+		require.Equal(t, 1, must(ops.Sweep(ctx, keyspace.Sem, door))(t))
+		require.Equal(t, 1, must(ops.Sweep(ctx, keyspace.Lock))(t))
+		require.Equal(t, 2, must(ops.Sweep(ctx, ""))(t), "two allocations")
 	})
 }
-
-func second(_ int, err error) error { return err }
 
 // A program that looks at its node when it starts hears of what it has made of it with options that cannot be, whichever kind that is.
 func TestCheckSaysWhatIsWrongWithWhatWasMade(t *testing.T) {
@@ -136,21 +110,18 @@ func TestCheckSaysWhatIsWrongWithWhatWasMade(t *testing.T) {
 		t.Run(field, func(t *testing.T) {
 			inWorld(t, func(t *testing.T, w *world) {
 				p := w.process(node.Config{})
-				_, err := p.n.Check(ctx)
-				require.NoError(t, err)
+				must(p.n.Check(ctx))(t)
 				semaphore.New(p.n, "", 1, nil) // as a stranger may have it: not to be told for good
-				_, err = p.n.Check(ctx)
-				require.NoError(t, err)
+				must(p.n.Check(ctx))(t)
 				mistake(p.n)
 				semaphore.New(p.n, door, -1, nil) // a second one
 				p.Fresh()
-				_, err = p.n.Check(ctx)
+				_, err := p.n.Check(ctx)
 				var bad *berth.ConfigError
 				require.ErrorAs(t, err, &bad)
 				require.Equal(t, field, bad.Field)
 				require.Empty(t, p.Scripts())
-				h, err := p.try("lock", door) // what is right goes on
-				require.NoError(t, err)
+				h := must(p.try("lock", door))(t) // what is right goes on
 				require.NoError(t, h.Release(ctx))
 			})
 		})
@@ -163,9 +134,9 @@ func TestACallForAllKindsWaitsForADeadServerOnce(t *testing.T) {
 		p := w.process(node.Config{})
 		p.Cut()
 		for _, call := range []func() error{
-			func() error { return second(p.n.Operator().Release(ctx, berth.Target{All: true})) },
-			func() error { return second(p.n.Operator().Want(ctx, berth.Target{Owner: "o"})) },
-			func() error { return second(p.n.Operator().Sweep(ctx, "")) },
+			func() error { return testkit.Second(p.n.Operator().Release(ctx, berth.Target{All: true})) },
+			func() error { return testkit.Second(p.n.Operator().Want(ctx, berth.Target{Owner: "o"})) },
+			func() error { return testkit.Second(p.n.Operator().Sweep(ctx, "")) },
 		} {
 			began := w.Now()
 			require.ErrorIs(t, call(), berth.ErrUnavailable)
@@ -178,8 +149,7 @@ func TestACallForAllKindsWaitsForADeadServerOnce(t *testing.T) {
 func TestACheckOfABareNodeRunsAScript(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := w.bare(node.Config{})
-		_, err := p.n.Check(ctx)
-		require.NoError(t, err)
+		must(p.n.Check(ctx))(t)
 		require.Equal(t, map[string]int{"lock_sweep": 1}, p.Scripts())
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -25,28 +24,6 @@ func requireCallerLeft(t *testing.T, err error) {
 	require.ErrorIs(t, err, errMine)
 	require.NotErrorIs(t, err, berth.ErrBusy)
 	require.NotErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func TestAnAcquireThatComesAfterItsCancelGetsNothing(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		n.meets("acquire", link.Late)
-		start := w.Now()
-		q := n.queue(nil)
-		w.Advance(10 * ms)
-		q.Cancel(errMine)
-		requireCallerLeft(t, q.Refused(start+10*ms, berth.ReasonCancelled))
-		w.Advance(5 * time.Second)
-		require.EqualValues(t, 1, w.Field("gone"))
-		n.OnCommand(nil)
-		late, err := n.DeliverLate()
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, late, 1)
-		require.Zero(t, w.Field("used"), "it met the tombstone")
-		require.Zero(t, w.Field("waiting"))
-		release(t, w.node().take(nil))
-	})
 }
 
 func TestAContextThatHasEndedSendsNothing(t *testing.T) {

@@ -145,9 +145,7 @@ func TestTheEventsSayHowManyWaitForAllLocksOfASet(t *testing.T) {
 		names := []string{"a", "b", "c"}
 		var held []*qlock.Lock
 		for _, name := range names {
-			l, err := other.Lock(ctx, name, nil)
-			require.NoError(t, err)
-			held = append(held, l)
+			held = append(held, other.hold(name, nil))
 		}
 		gets, late := n.all(ctx, nil, names...), n.all(ctx, &qlock.LockOptions{MaxWait: time.Second}, names...)
 		require.Equal(t, 2, n.Waiting())
@@ -155,11 +153,10 @@ func TestTheEventsSayHowManyWaitForAllLocksOfASet(t *testing.T) {
 		require.ErrorIs(t, late.Err, berth.ErrNotAcquired)
 		require.Equal(t, 1, n.Waiting())
 		for _, l := range held {
-			require.NoError(t, l.Release(ctx))
+			release(t, l)
 		}
-		<-gets.Done
-		require.NoError(t, gets.Err)
+		set := gets.Granted(w.Now())
 		require.Zero(t, n.Waiting())
-		require.NoError(t, gets.Got.Release(ctx))
+		require.NoError(t, set.Release(ctx))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -75,38 +76,53 @@ func TestTheConflictTableOfTheDocs(t *testing.T) {
 		{"detached", qlock.LockOptions{}, true, true, lease, lease + more},
 		{"detached, Forever", qlock.LockOptions{Lease: berth.Forever}, true, false, berth.Forever, berth.Forever},
 	} {
-		t.Run(outermost.is, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				n := w.node()
-				w.Advance(time.Second)
-				ctx := berth.WithOwner(context.Background(), "order 42")
-				outer := n.takeFor("order 42", &outermost.opts)
-				if outermost.detached {
-					_, err := outer.Detach(ctx)
-					require.NoError(t, err)
+		inWorldOf(t, outermost.is, func(t *testing.T, w *world) {
+			n := w.node()
+			w.Advance(time.Second)
+			ctx := berth.WithOwner(context.Background(), "order 42")
+			outer := n.takeFor("order 42", &outermost.opts)
+			within, cancel := outer.Within(context.Background())
+			defer cancel()
+			owned := map[string]context.Context{"given": ctx, "Context": outer.Context(), "Within": within}
+			acquires := []func(context.Context, string, *qlock.LockOptions) (*qlock.Lock, error){n.Lock, n.TryLock}
+			if outermost.detached {
+				require.NoError(t, testkit.Second(outer.Detach(ctx)))
+				owned = map[string]context.Context{"given": ctx} // the others have ended
+				acquires = acquires[:1]                          // nothing is given back
+			}
+			enter := func(conflict qlock.Conflict, via qlock.Via, left time.Duration) {
+				for how, ctx := range owned {
+					for _, acquire := range acquires {
+						inner := w.got(acquire(ctx, door, &qlock.LockOptions{Conflict: conflict, Lease: more}))
+						require.Equal(t, []any{via, outer.Fence(), "order 42"}, []any{inner.Via(), inner.Fence(), inner.Owner()}, how)
+						require.Equal(t, left, n.info().Left, conflict)
+						release(t, inner)
+					}
 				}
-				enter := func(conflict qlock.Conflict, left time.Duration) {
-					inner, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: conflict, Lease: more})
-					require.NoError(t, err)
-					info := n.info()
-					require.Equal(t, left, info.Left, conflict)
-					require.NoError(t, inner.Release(ctx))
-				}
-				enter(qlock.WorkThrough, outermost.works)
-				enter(qlock.ExtendAndWorkThrough, outermost.extends)
+			}
+			enter(qlock.WorkThrough, qlock.Reentered, outermost.works)
+			enter(qlock.ExtendAndWorkThrough, qlock.ReenteredExtended, outermost.extends)
 
-				_, err := n.Lock(ctx, door, nil)
-				require.ErrorIs(t, err, berth.ErrDeadlock)
-				_, err = n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: ms})
-				require.ErrorIs(t, err, berth.ErrBusy)
-				endless := n.queueOn(ctx, &qlock.LockOptions{Conflict: qlock.Wait})
-				require.Equal(t, outermost.waits, endless.Pending())
-				endless.Cancel(nil)
-				<-endless.Done
-				if !outermost.waits {
-					require.ErrorIs(t, endless.Err, berth.ErrDeadlock)
-				}
-			})
+			for how, ctx := range owned {
+				err := testkit.Second(n.Lock(ctx, door, nil))
+				require.ErrorIs(t, err, berth.ErrDeadlock, how)
+				require.ErrorIs(t, err, berth.ErrNotAcquired)
+				require.NotErrorIs(t, err, berth.ErrBusy)
+				_ = refused(t, berth.ReasonHeld, testkit.Second(n.TryLock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait})), how)
+			}
+			_, err := n.Lock(ctx, door, &qlock.LockOptions{Conflict: qlock.Wait, MaxWait: ms})
+			require.ErrorIs(t, err, berth.ErrBusy)
+			endless := n.queueOn(ctx, &qlock.LockOptions{Conflict: qlock.Wait})
+			require.Equal(t, outermost.waits, endless.Pending())
+			endless.Cancel(nil)
+			<-endless.Done
+			if !outermost.waits {
+				require.ErrorIs(t, endless.Err, berth.ErrDeadlock)
+			}
+			w.Advance(0)
+			entries, waiters := w.held(n)
+			require.Equal(t, []string{outer.ID()}, entries)
+			require.Empty(t, waiters)
 		})
 	}
 }
@@ -134,20 +150,18 @@ func TestAProcessEndsThatHasEntriesWithOthers(t *testing.T) {
 		require.ErrorIs(t, inner.Err(), want)
 		require.Zero(t, entries(t, b))
 	})
-	t.Run("another", func(t *testing.T) {
-		inWorld(t, func(t *testing.T, w *world) {
-			a, b := w.node(), w.node()
-			outer := a.takeFor("order 42", nil)
-			b.takeFor("order 42", work)
-			b.Die()
-			w.Advance(time.Minute)
-			require.NoError(t, outer.Err())
-			require.Equal(t, 2, entries(t, a), "it lasts as long as the others,")
-			require.NoError(t, outer.Release(context.Background()))
-			require.Equal(t, 1, entries(t, a), "and for what is left of the common deadline")
-			w.Advance(lease)
-			require.Zero(t, entries(t, a))
-		})
+	inWorldOf(t, "another", func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		outer := a.takeFor("order 42", nil)
+		b.takeFor("order 42", work)
+		b.Die()
+		w.Advance(time.Minute)
+		require.NoError(t, outer.Err())
+		require.Equal(t, 2, entries(t, a), "it lasts as long as the others,")
+		require.NoError(t, outer.Release(context.Background()))
+		require.Equal(t, 1, entries(t, a), "and for what is left of the common deadline")
+		w.Advance(lease)
+		require.Zero(t, entries(t, a))
 	})
 }
 
@@ -163,8 +177,7 @@ func TestWhatIsNotGivenBack(t *testing.T) {
 		"the entry was detached": func(t *testing.T, a, _ *proc, inner *qlock.Lock) {
 			token, err := inner.Detach(context.Background())
 			require.NoError(t, err)
-			resumed, err := a.Resume(context.Background(), token)
-			require.NoError(t, err)
+			resumed := a.w.got(a.Resume(context.Background(), token))
 			require.NoError(t, resumed.Release(context.Background()))
 		},
 	}, func(t *testing.T, w *world, release func(t *testing.T, a, b *proc, inner *qlock.Lock)) {

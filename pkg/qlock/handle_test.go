@@ -139,8 +139,7 @@ func TestTryLockSaysThatTheLockIsHeldAndLeavesNothing(t *testing.T) {
 		require.Equal(t, map[string]int{"thin_acquire": 1, "lock_acquire": 1}, b.Counts())
 		require.Equal(t, before, w.Dump())
 		require.NoError(t, held.Err())
-		l, err := b.TryLock(context.Background(), "another", nil)
-		require.NoError(t, err)
+		l := w.got(b.TryLock(context.Background(), "another", nil))
 		release(t, l)
 	})
 }
@@ -163,21 +162,6 @@ func TestDoRunsUnderTheLockAndGivesItBack(t *testing.T) {
 			require.Equal(t, errMine, err, name)
 			w.RequireIdle()
 		}
-	})
-}
-
-func TestDoJoinsWhatEndedTheLock(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		err := n.Do(context.Background(), door, nil, func(ctx context.Context) error {
-			require.NoError(t, other.end(context.Background(), door))
-			<-ctx.Done()
-			require.ErrorIs(t, context.Cause(ctx), berth.ErrReleased)
-			return errMine
-		})
-		require.ErrorIs(t, err, errMine)
-		require.ErrorIs(t, err, berth.ErrReleased)
-		require.NotErrorIs(t, err, berth.ErrNotAcquired)
 	})
 }
 

@@ -39,26 +39,6 @@ func TestALockIsRenewedAtAThirdOfItsLease(t *testing.T) {
 	})
 }
 
-func TestALockThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		l := n.take(&qlock.LockOptions{NoRenew: true})
-		next := other.queue(nil)
-		e := <-w.Watch(l)
-		testkit.RequireWithin(t, lease-margin, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		require.ErrorIs(t, l.Err(), berth.ErrNotHeld)
-		require.NotErrorIs(t, l.Err(), berth.ErrLost)
-		require.True(t, next.Pending(), "before the next has it")
-		held := next.GrantedWithin(lease, ms)
-		before := w.Dump()
-		require.ErrorIs(t, l.Release(context.Background()), berth.ErrExpired)
-		require.Equal(t, before, w.Dump())
-		release(t, held)
-		w.RequireIdle()
-	})
-}
-
 func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
 		opts := &qlock.LockOptions{MaxHold: 8 * time.Second}

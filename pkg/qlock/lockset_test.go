@@ -31,18 +31,19 @@ func (n *proc) free(names ...string) {
 // hold takes a lock of another name than the door.
 func (n *proc) hold(name string, opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
-	l, err := n.Lock(context.Background(), name, opts)
-	require.NoError(n.w.T, err)
+	l := n.w.got(n.Lock(context.Background(), name, opts))
 	return l
 }
 
 func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		var order []string
+		var order, released []string
 		n.OnCommand(func(c link.Command) link.Fate {
 			if asks(c, "acquire") {
 				order = append(order, nameOf(c))
+			} else if asks(c, "release") {
+				released = append(released, nameOf(c))
 			}
 			return link.Pass
 		})
@@ -69,10 +70,14 @@ func TestLockAllTakesEachNameOnceInOneOrder(t *testing.T) {
 		require.ErrorIs(t, set.Err(), berth.ErrReleased)
 		<-set.Done()
 		n.free("a", "b", "c")
+		require.Equal(t, []string{"c", "b", "a"}, released, "the last one first")
+		released = nil
+		w.node().take(nil)
+		require.ErrorIs(t, testkit.Second(n.TryLockAll(ctx, []string{"a", "b", door}, nil)), berth.ErrBusy)
+		require.Equal(t, []string{"b", "a"}, released)
 		order = nil
 		for _, names := range [][]string{nil, {"ok", ""}, {"a", "{"}} {
-			_, err = n.LockAll(ctx, names, nil)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			require.ErrorIs(t, testkit.Second(n.LockAll(ctx, names, nil)), berth.ErrInvalidConfig)
 		}
 		require.Empty(t, order, "all names are checked before any is asked for")
 	})
@@ -244,6 +249,10 @@ func TestDoAllEndsWithTheFirstOfItsLocks(t *testing.T) {
 			_ = n.DoAll(context.Background(), []string{"a", "c"}, nil, func(context.Context) error { panic("out") })
 		})
 		n.free("a", "c")
+		require.ErrorIs(t, n.DoAll(ctx, []string{"a", "c"}, nil, func(context.Context) error {
+			w.Do("FLUSHALL")
+			return nil
+		}), berth.ErrLost, "an end that nobody had heard of")
 	})
 }
 
@@ -251,11 +260,9 @@ func TestASetUnderALockOfTheSameOwner(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
 		outer := n.hold("b", nil)
-		_, err := n.LockAll(outer.Context(), []string{"a", "b"}, nil)
-		require.ErrorIs(t, err, berth.ErrDeadlock)
+		require.ErrorIs(t, testkit.Second(n.LockAll(outer.Context(), []string{"a", "b"}, nil)), berth.ErrDeadlock)
 		n.free("a")
-		set, err := n.LockAll(outer.Context(), []string{"a", "b"}, &qlock.LockOptions{Conflict: qlock.WorkThrough})
-		require.NoError(t, err)
+		set := w.gotAll(n.LockAll(outer.Context(), []string{"a", "b"}, &qlock.LockOptions{Conflict: qlock.WorkThrough}))
 		require.Equal(t, outer.Fence(), set.Fences()["b"])
 		require.Equal(t, []qlock.Via{qlock.Granted, qlock.Reentered}, []qlock.Via{set.Locks()[0].Via(), set.Locks()[1].Via()})
 		require.NoError(t, set.Release(context.Background()))
@@ -322,41 +329,12 @@ func nameOf(c link.Command) string {
 	return strings.TrimSuffix(strings.TrimPrefix(c.Args[2], "berth:lock:{"), "}:state")
 }
 
-// released are the names in the order in which n releases them from now on.
-func (n *proc) released() *[]string {
-	var names []string
-	n.OnCommand(func(c link.Command) link.Fate {
-		if asks(c, "release") {
-			names = append(names, nameOf(c))
-		}
-		return link.Pass
-	})
-	return &names
-}
-
-func TestTheLastLockOfASetIsReleasedFirst(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		order := n.released()
-		set, err := n.LockAll(context.Background(), []string{"a", "b", "c"}, nil)
-		require.NoError(t, err)
-		require.NoError(t, set.Release(context.Background()))
-		require.Equal(t, []string{"c", "b", "a"}, *order)
-		w.node().take(nil)
-		*order = nil
-		_, err = n.TryLockAll(context.Background(), []string{"a", "b", door}, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
-		require.Equal(t, []string{"b", "a"}, *order)
-	})
-}
-
 func TestTheContextOfASetOutlivesTheOneItWasAcquiredWith(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		type key struct{}
 		n := w.node()
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "kept"))
-		set, err := n.LockAll(ctx, []string{"a", "b"}, nil)
-		require.NoError(t, err)
+		set := w.gotAll(n.LockAll(ctx, []string{"a", "b"}, nil))
 		cancel()
 		w.Advance(0)
 		require.NoError(t, set.Context().Err())
@@ -379,8 +357,7 @@ func TestTheContextOfASetOutlivesTheOneItWasAcquiredWith(t *testing.T) {
 func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, operator := w.node(), w.node()
-		set, err := n.LockAll(context.Background(), []string{"a", "b"}, &qlock.LockOptions{NoRenew: true})
-		require.NoError(t, err)
+		set := w.gotAll(n.LockAll(context.Background(), []string{"a", "b"}, &qlock.LockOptions{NoRenew: true}))
 		left := func(want time.Duration) {
 			for _, l := range set.Locks() {
 				require.Equal(t, want, l.Left(), l.Name())
@@ -404,17 +381,6 @@ func TestASetRenewsAndExtendsAllAndTellsWhatItCannot(t *testing.T) {
 	})
 }
 
-func TestDoAllTellsOfALockWhoseEndNobodyHadHeardOf(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		err := n.DoAll(context.Background(), []string{"a", "b"}, nil, func(context.Context) error {
-			w.Do("FLUSHALL")
-			return nil
-		})
-		require.ErrorIs(t, err, berth.ErrLost)
-	})
-}
-
 // looksFor sleeps until a context has ended with a set. The set may not have ended before the context says so.
 func looksFor(ctx context.Context, t *testing.T, set *qlock.LockSet) {
 	t.Helper()
@@ -431,8 +397,7 @@ func TestTheContextsOfASetLookAtTheClockThemselves(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n, fixed := w.node(), &qlock.LockOptions{Lease: time.Second, NoRenew: true}
 		for i := range 40 {
-			set, err := n.LockAll(ctx, []string{"a", "b"}, fixed)
-			require.NoError(t, err)
+			set := w.gotAll(n.LockAll(ctx, []string{"a", "b"}, fixed))
 			held := set.Context()
 			within, cancel := set.Within(ctx)
 			if i%2 == 0 {

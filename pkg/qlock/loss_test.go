@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -130,39 +129,6 @@ func TestALineOfALockThatIsDeletedStandsAgain(t *testing.T) {
 	})
 }
 
-func TestWhatAnotherHasWrittenIsAnErrorAndIsLeftAlone(t *testing.T) {
-	type row struct {
-		write []string
-		opts  *qlock.LockOptions
-		says  string
-	}
-	each(t, map[string]row{
-		"a state of another type": {[]string{"SET", stateKey, "mine"}, nil, "holds a string instead of"},
-		// A thin name has no line.
-		"a line of another type": {[]string{"SET", lineKey, "mine"}, endless(), "holds a string instead of"},
-		"counts":                 {[]string{"HSET", stateKey, "v", "rubbish"}, nil, "is not Berth's"},
-	}, func(t *testing.T, w *world, row row) {
-		n, key := w.node(), row.write[1]
-		w.Do(row.write...)
-		q := n.queue(row.opts)
-		if q.Pending() {
-			w.Do("DEL", key) // so that the test can end
-			t.Fatal("it waits for what cannot come")
-		}
-		refusal := q.Refused(0, berth.ReasonFailed)
-		require.ErrorContains(t, refusal, row.says)
-		require.NotErrorIs(t, refusal, berth.ErrBusy)
-		_, err := n.TryLock(ctx, door, row.opts)
-		require.ErrorContains(t, err, row.says)
-		synctest.Wait()
-		require.Equal(t, []string{key}, w.Keys())
-		read := map[string][]string{"SET": {"GET", key}, "HSET": {"HGET", key, "v"}}[row.write[0]]
-		text, err := w.Do(read...).ToString()
-		require.NoError(t, err)
-		require.Equal(t, row.write[len(row.write)-1], text)
-	})
-}
-
 // That each script refuses such a state is proved by internal/model; this shows that each call says so.
 func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 	each(t, map[string][][]string{
@@ -224,25 +190,4 @@ func (w *world) kept() (all []any) {
 func reenter(n *proc, owner string, how qlock.Conflict) error {
 	_, err := n.Lock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: how})
 	return err
-}
-
-// A push grants, a failover loses that, and the next hand-off on the new master grants
-// anew: whatever checks fences would refuse the one of the handle.
-func TestALockWhoseGrantAFailoverHasReplacedIsLost(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		other, n, op := w.node(), w.node(), w.node()
-		x := other.take(nil)
-		q := n.queue(nil)
-		failover := w.Snapshot()
-		require.NoError(t, x.Release(ctx))
-		held := q.Granted(w.Now())
-		failover()
-		w.Advance(ms)
-		require.NoError(t, op.end(ctx, door))
-		require.Greater(t, w.Field("fence"), held.Fence())
-		w.Advance(lease / 3)
-		require.ErrorIs(t, held.Err(), berth.ErrLost)
-		require.ErrorIs(t, held.Release(ctx), berth.ErrLost)
-		require.Zero(t, w.Field("used"))
-	})
 }

@@ -41,13 +41,17 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	testkit.In(t, door, stateKey, lineKey, func(t *testing.T, w *testkit.World) { test(t, &world{w}) })
 }
 
+// inWorldOf runs one row of a table in a world of its own.
+func inWorldOf(t *testing.T, row string, test func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run(row, func(t *testing.T) { inWorld(t, test) })
+}
+
 // each runs a test in virtual time for each row of a table.
 func each[R any](t *testing.T, rows map[string]R, test func(t *testing.T, w *world, row R)) {
 	t.Helper()
 	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) { test(t, w, row) })
-		})
+		inWorldOf(t, name, func(t *testing.T, w *world) { test(t, w, row) })
 	}
 }
 
@@ -85,8 +89,7 @@ func (w *world) with(defaults qlock.LockOptions, cfg ...node.Config) *proc {
 // connect makes all of the process's connections for calls, and has it acquire once.
 func (n *proc) connect() {
 	n.w.T.Helper()
-	l, err := n.Lock(context.Background(), "connect", nil)
-	require.NoError(n.w.T, err)
+	l := n.w.got(n.Lock(context.Background(), "connect", nil))
 	require.NoError(n.w.T, l.Release(context.Background()))
 	n.w.Do("DEL", "berth:lock:{connect}:state")
 	n.Connected()
@@ -148,9 +151,22 @@ func (n *proc) takeFor(owner string, opts *qlock.LockOptions) *qlock.Lock {
 
 func (n *proc) takeOn(ctx context.Context, opts *qlock.LockOptions) *qlock.Lock {
 	n.w.T.Helper()
-	l, err := n.Lock(ctx, door, opts)
-	require.NoError(n.w.T, err)
+	l := n.w.got(n.Lock(ctx, door, opts))
 	return l
+}
+
+// got is a lock that a call must have got.
+func (w *world) got(l *qlock.Lock, err error) *qlock.Lock {
+	w.T.Helper()
+	require.NoError(w.T, err)
+	return l
+}
+
+// gotAll is a set of locks that a call must have got.
+func (w *world) gotAll(set *qlock.LockSet, err error) *qlock.LockSet {
+	w.T.Helper()
+	require.NoError(w.T, err)
+	return set
 }
 
 // wait is an acquire that is on its way.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -67,12 +68,10 @@ func calls(n *qlock.Locks) (all, trying map[string]func(ctx context.Context, nam
 	ran := func(context.Context) error { return errMine }
 	all = map[string]func(context.Context, string, *qlock.LockOptions) error{
 		"Lock": func(ctx context.Context, name string, o *qlock.LockOptions) error {
-			_, err := n.Lock(ctx, name, o)
-			return err
+			return testkit.Second(n.Lock(ctx, name, o))
 		},
 		"LockAll": func(ctx context.Context, name string, o *qlock.LockOptions) error {
-			_, err := n.LockAll(ctx, []string{"other", name}, o)
-			return err
+			return testkit.Second(n.LockAll(ctx, []string{"other", name}, o))
 		},
 		"Do": func(ctx context.Context, name string, o *qlock.LockOptions) error { return n.Do(ctx, name, o, ran) },
 		"DoAll": func(ctx context.Context, name string, o *qlock.LockOptions) error {
@@ -81,12 +80,10 @@ func calls(n *qlock.Locks) (all, trying map[string]func(ctx context.Context, nam
 	}
 	trying = map[string]func(context.Context, string, *qlock.LockOptions) error{
 		"TryLock": func(ctx context.Context, name string, o *qlock.LockOptions) error {
-			_, err := n.TryLock(ctx, name, o)
-			return err
+			return testkit.Second(n.TryLock(ctx, name, o))
 		},
 		"TryLockAll": func(ctx context.Context, name string, o *qlock.LockOptions) error {
-			_, err := n.TryLockAll(ctx, []string{name, "other"}, o)
-			return err
+			return testkit.Second(n.TryLockAll(ctx, []string{name, "other"}, o))
 		},
 		"TryDo": func(ctx context.Context, name string, o *qlock.LockOptions) error { return n.TryDo(ctx, name, o, ran) },
 		"TryDoAll": func(ctx context.Context, name string, o *qlock.LockOptions) error {
@@ -102,10 +99,24 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		n := w.node()
 		n.connect()
 		all, _ := calls(n.Locks)
+		cannot := func(field string, cfg qlock.Config) {
+			requireInvalid(t, field, testkit.Second(qlock.New(n.Node, &cfg).Lock(ctx, door, nil)), cfg)
+		}
 		for _, bad := range badOptions {
 			for call, do := range all {
 				requireInvalid(t, bad.field, do(ctx, door, &bad.opts), call)
 			}
+			cannot("Defaults."+bad.field, qlock.Config{Defaults: bad.opts})
+		}
+		cannot("Defaults.NoDefaults", qlock.Config{Defaults: qlock.LockOptions{NoDefaults: true}})
+		for _, lease := range []time.Duration{19 * ms, -time.Second, berth.Forever, time.Second + 1} {
+			cannot("Lease", qlock.Config{Lease: lease})
+		}
+		for name, err := range map[string]error{
+			"Do": n.Do(ctx, door, nil, nil), "TryDo": n.TryDo(ctx, door, nil, nil),
+			"DoAll": n.DoAll(ctx, []string{door}, nil, nil), "TryDoAll": n.TryDoAll(ctx, []string{door}, nil, nil),
+		} {
+			require.ErrorIs(t, err, berth.ErrInvalidConfig, name)
 		}
 		for _, name := range []string{"", "a{b", "a}b", "a\nb", "\xff", strings.Repeat("x", 513)} {
 			for call, do := range all {
@@ -122,25 +133,6 @@ func TestABadOptionIsNamedAndNothingIsSent(t *testing.T) {
 		require.Empty(t, n.Counts(), "nothing is sent")
 		require.Empty(t, w.Keys(), "nothing is written")
 		require.Empty(t, n.Kinds(), "nothing is told")
-	})
-}
-
-func TestACallThatDoesNotWaitRefusesWhatOnlyAWaitHas(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		_, trying := calls(n.Locks)
-		for field, opts := range map[string]qlock.LockOptions{
-			"MaxWait":      {MaxWait: time.Minute},
-			"Attempts.Max": {Attempts: qlock.Attempts{Max: 1}},
-			"RequeueEvery": {RequeueEvery: time.Minute},
-		} {
-			for call, do := range trying {
-				requireInvalid(t, field, do(context.Background(), door, &opts), call)
-			}
-		}
-		require.Empty(t, n.Counts())
-		require.Empty(t, w.Keys())
 	})
 }
 
@@ -229,8 +221,7 @@ func TestTheDefaultsOfALock(t *testing.T) {
 		of, err := node.New(w.Redis, node.Config{})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, of.Close(ctx)) }()
-		l, err := qlock.New(of, nil).Lock(ctx, door, nil)
-		require.NoError(t, err)
+		l := w.got(qlock.New(of, nil).Lock(ctx, door, nil))
 		w.requireLeft(5*time.Second, l)
 		w.Advance(2 * time.Minute)
 		require.NoError(t, l.Err(), "it renews, and has no maximum")
@@ -261,8 +252,10 @@ func (n *proc) terms(opts *qlock.LockOptions) berth.Holder {
 
 func TestDefaultsCountWhereACallSaysNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		meta := map[string]string{"by": "default"}
-		n := w.with(qlock.LockOptions{Lease: 40 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: maps.Clone(meta)})
+		meta, attrs := map[string]string{"by": "default"}, map[string]any{"a": 1}
+		its, callers := maps.Clone(meta), maps.Clone(attrs)
+		n := w.with(qlock.LockOptions{Lease: 40 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: its, Attrs: callers})
+		its["by"], callers["a"] = "changed", 2 // the maps of the defaults are the locks' own
 		for name, opts := range map[string]*qlock.LockOptions{"nil": nil, "empty": {}, "another field": {Priority: 3}} {
 			h := n.terms(opts)
 			require.Equal(t, []any{40 * time.Second, true, time.Minute, meta}, []any{h.Lease, h.NoRenew, h.MaxHold, h.Meta}, name)
@@ -278,27 +271,19 @@ func TestDefaultsCountWhereACallSaysNothing(t *testing.T) {
 		h = n.terms(&qlock.LockOptions{NoDefaults: true, MaxHold: time.Hour})
 		require.Equal(t, []any{lease, time.Hour}, []any{h.Lease, h.MaxHold})
 
-		set, err := n.LockAll(context.Background(), []string{"a", "b"}, nil)
-		require.NoError(t, err)
+		set := w.gotAll(n.LockAll(context.Background(), []string{"a", "b"}, nil))
 		for _, l := range set.Locks() {
 			require.Equal(t, 40*time.Second, l.Lease())
 		}
-	})
-}
-
-func TestTheMapsOfTheDefaultsAreTheLocksOwn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		defaults := qlock.LockOptions{Meta: map[string]string{"k": "v"}, Attrs: map[string]any{"a": 1}}
-		n := w.with(defaults)
-		defaults.Meta["k"], defaults.Attrs["a"] = "changed", 2
-		require.Equal(t, map[string]string{"k": "v"}, n.terms(nil).Meta)
-		n.terms(&qlock.LockOptions{Attrs: map[string]any{"own": true}})
-		n.terms(&qlock.LockOptions{Attrs: map[string]any{}})
-		var attrs []map[string]any
-		for _, e := range n.Told(observe.Granted) {
-			attrs = append(attrs, e.Attrs)
+		for _, own := range []map[string]any{{"own": true}, {}, attrs} {
+			opts := &qlock.LockOptions{Attrs: own}
+			if own["a"] != nil {
+				opts = nil
+			}
+			n.Fresh()
+			n.terms(opts)
+			require.Equal(t, own, n.Told(observe.Granted)[0].Attrs)
 		}
-		require.Equal(t, []map[string]any{{"a": 1}, {"own": true}, {}}, attrs)
 	})
 }
 
@@ -406,7 +391,7 @@ func TestTheDefaultOfAConflict(t *testing.T) {
 	})
 }
 
-func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWait(t *testing.T) {
+func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWaitAndRefusesWhatOnlyAWaitHas(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.with(qlock.LockOptions{
 			MaxWait: time.Minute, RequeueEvery: time.Minute, Attempts: qlock.Attempts{Max: 1}, Lease: 40 * time.Second,
@@ -418,31 +403,23 @@ func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWait(t *testing.T) {
 			_, err = n.TryLock(ctx, door, opts)
 			_ = refused(t, berth.ReasonHeld, err)
 		}
-		for field, opts := range map[string]qlock.LockOptions{
-			"MaxWait": {MaxWait: berth.Forever}, "RequeueEvery": {RequeueEvery: time.Hour},
-			"Attempts.Max": {Attempts: qlock.Attempts{Max: -1}}, "Attempts.Delay": {Attempts: qlock.Attempts{Delay: ms}},
+		n.Reset()
+		_, trying := calls(n.Locks)
+		for _, c := range []struct {
+			field string
+			opts  qlock.LockOptions
+		}{
+			{"MaxWait", qlock.LockOptions{MaxWait: berth.Forever}}, {"MaxWait", qlock.LockOptions{MaxWait: time.Minute}},
+			{"RequeueEvery", qlock.LockOptions{RequeueEvery: time.Hour}},
+			{"Attempts.Max", qlock.LockOptions{Attempts: qlock.Attempts{Max: -1}}},
+			{"Attempts.Max", qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}},
+			{"Attempts.Delay", qlock.LockOptions{Attempts: qlock.Attempts{Delay: ms}}},
 		} {
-			_, err := n.TryLock(ctx, door, &opts)
-			requireInvalid(t, field, err)
+			for call, do := range trying {
+				requireInvalid(t, c.field, do(ctx, door, &c.opts), call)
+			}
 		}
-	})
-}
-
-func TestDefaultsThatNoCallCouldGoByAreRefused(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		refused := func(field string, cfg qlock.Config) {
-			_, err := qlock.New(n.Node, &cfg).Lock(context.Background(), door, nil)
-			requireInvalid(t, field, err, cfg)
-		}
-		for _, bad := range badOptions {
-			refused("Defaults."+bad.field, qlock.Config{Defaults: bad.opts})
-		}
-		refused("Defaults.NoDefaults", qlock.Config{Defaults: qlock.LockOptions{NoDefaults: true}})
-		for _, lease := range []time.Duration{19 * ms, -time.Second, berth.Forever, time.Second + 1} {
-			refused("Lease", qlock.Config{Lease: lease})
-		}
-		require.Empty(t, w.Keys())
+		require.Empty(t, n.Counts())
 	})
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/tools/compose"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -38,44 +37,6 @@ func (w *world) grantedIn(held *qlock.Lock, order ...*wait) {
 	}
 	release(w.T, held)
 	w.RequireIdle()
-}
-
-func TestQueuedClaimsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var nodes []*proc
-		for range 5 {
-			nodes = append(nodes, w.node(node.Config{Lease: time.Minute}))
-		}
-		held := nodes[0].take(nil)
-		var waits []*wait
-		const waiters = 8
-		for i := range waiters {
-			waits = append(waits, nodes[i*7%5].queue(nil))
-			if i%3 == 0 {
-				w.Advance(ms) // others come in the same millisecond
-			}
-		}
-		order := w.line(nodes[0])
-		require.Len(t, order, waiters)
-		fence, ticket := held.Fence(), int64(0)
-		for i, next := range waits {
-			w.Until(time.Duration(i+1) * 65 * time.Second) // longer than they live by themselves
-			testkit.RequirePending(w.T, waits[i:]...)
-			require.NoError(t, held.Err())
-			require.Equal(t, order[i:], w.line(nodes[0]), "heartbeats move nobody")
-			release(t, held)
-			held = next.Granted(w.Now())
-			require.Equal(t, order[i], held.ID())
-			require.Greater(t, held.Fence(), fence)
-			require.Greater(t, held.Ticket(), ticket)
-			fence, ticket = held.Fence(), held.Ticket()
-		}
-		for _, n := range nodes {
-			require.Greater(t, n.Count("lock_renew"), 12, "heartbeats have run all the time")
-		}
-		release(t, held)
-		w.RequireIdle()
-	})
 }
 
 func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testing.T) {
@@ -132,39 +93,37 @@ func TestARandomClaimIsDrawnToOneOfTheRanksOfItsPriority(t *testing.T) {
 		first := uint32((rank<<32 + ranks - 1) / ranks)
 		last := uint32(((rank+1)<<32+ranks-1)/ranks - 1)
 		for _, draw := range []uint32{first, last} {
-			t.Run(fmt.Sprint(draw), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
-					waits := func(id string, access qlock.Access, priority int) {
-						w.Advance(time.Second)
-						w.ask(claim{node: "q", id: id, access: access, priority: priority, draw: mostDrawn, wait: time.Minute})
-					}
-					waits("q.low", qlock.Queued, -1)
-					waits("q.lifo", qlock.LIFO, 0)
-					waits("q.1", qlock.Queued, 0)
-					waits("q.2", qlock.Random, 0)
-					waits("q.3", qlock.Queued, 0)
-					waits("q.4", qlock.Random, 0)
-					waits("q.high", qlock.Queued, 1)
-					w.Advance(2 * time.Second)
-					c := claim{node: "r", id: "r.1", access: qlock.Random, draw: draw, wait: time.Minute}
-					r := w.ask(c)
-					require.Equal(t, "queued", r.Status())
-					require.Equal(t, w.Began.Add(w.Now()).UnixMilli(), w.ticket("r.1"))
-					require.EqualValues(t, rank+1, r.Int(8), "how many stand before it")
+			inWorldOf(t, fmt.Sprint(draw), func(t *testing.T, w *world) {
+				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
+				waits := func(id string, access qlock.Access, priority int) {
+					w.Advance(time.Second)
+					w.ask(claim{node: "q", id: id, access: access, priority: priority, draw: mostDrawn, wait: time.Minute})
+				}
+				waits("q.low", qlock.Queued, -1)
+				waits("q.lifo", qlock.LIFO, 0)
+				waits("q.1", qlock.Queued, 0)
+				waits("q.2", qlock.Random, 0)
+				waits("q.3", qlock.Queued, 0)
+				waits("q.4", qlock.Random, 0)
+				waits("q.high", qlock.Queued, 1)
+				w.Advance(2 * time.Second)
+				c := claim{node: "r", id: "r.1", access: qlock.Random, draw: draw, wait: time.Minute}
+				r := w.ask(c)
+				require.Equal(t, "queued", r.Status())
+				require.Equal(t, w.Began.Add(w.Now()).UnixMilli(), w.ticket("r.1"))
+				require.EqualValues(t, rank+1, r.Int(8), "how many stand before it")
 
-					// A replay answers the same, whatever has come since and whatever it draws.
-					before := w.Dump()
-					for _, draw := range []uint32{draw, 0, 12345, mostDrawn} {
-						c.draw = draw
-						again := w.ask(c)
-						require.Equal(t, r.Int(1), again.Int(1), "its ticket")
-						require.Equal(t, r.Str(7), again.Str(7), "its place")
-					}
-					require.Equal(t, before, w.Dump())
-					drawn := slices.Insert(slices.Clone(others), rank, "r.1")
-					require.Equal(t, slices.Concat([]string{"q.high"}, drawn, []string{"q.lifo", "q.low"}), w.serve("h.1"))
-				})
+				// A replay answers the same, whatever has come since and whatever it draws.
+				before := w.Dump()
+				for _, draw := range []uint32{draw, 0, 12345, mostDrawn} {
+					c.draw = draw
+					again := w.ask(c)
+					require.Equal(t, r.Int(1), again.Int(1), "its ticket")
+					require.Equal(t, r.Str(7), again.Str(7), "its place")
+				}
+				require.Equal(t, before, w.Dump())
+				drawn := slices.Insert(slices.Clone(others), rank, "r.1")
+				require.Equal(t, slices.Concat([]string{"q.high"}, drawn, []string{"q.lifo", "q.low"}), w.serve("h.1"))
 			})
 		}
 	}
@@ -247,25 +206,23 @@ func TestARandomClaimIsDrawnEvenlyOverTheRanks(t *testing.T) {
 		"queued": {qlock.Queued}, "random": {qlock.Random}, "both": {qlock.Queued, qlock.Random},
 	} {
 		for _, size := range []int{1, 2, 10, 100} {
-			t.Run(fmt.Sprint(size, " ", made), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					dice := rand.New(rand.NewPCG(uint64(size), uint64(len(made))))
-					waits := func(id string, access qlock.Access, priority int) {
-						w.Advance(ms)
-						w.ask(claim{node: "w", id: id, access: access, priority: priority, draw: dice.Uint32(), lease: time.Hour, wait: time.Hour})
-					}
-					waits("w.holds", qlock.Queued, 0)
-					waits("w.low", qlock.Random, -1)
-					waits("w.lifo", qlock.LIFO, 0)
-					for i := range size {
-						waits(fmt.Sprint("w.", i), access[i%len(access)], 0)
-					}
-					waits("w.high", qlock.Random, 1)
+			inWorldOf(t, fmt.Sprint(size, " ", made), func(t *testing.T, w *world) {
+				dice := rand.New(rand.NewPCG(uint64(size), uint64(len(made))))
+				waits := func(id string, access qlock.Access, priority int) {
 					w.Advance(ms)
-					w.requireEven(dice, size)
-					w.Advance(time.Minute)
-					w.requireEven(dice, size)
-				})
+					w.ask(claim{node: "w", id: id, access: access, priority: priority, draw: dice.Uint32(), lease: time.Hour, wait: time.Hour})
+				}
+				waits("w.holds", qlock.Queued, 0)
+				waits("w.low", qlock.Random, -1)
+				waits("w.lifo", qlock.LIFO, 0)
+				for i := range size {
+					waits(fmt.Sprint("w.", i), access[i%len(access)], 0)
+				}
+				waits("w.high", qlock.Random, 1)
+				w.Advance(ms)
+				w.requireEven(dice, size)
+				w.Advance(time.Minute)
+				w.requireEven(dice, size)
 			})
 		}
 	}
@@ -342,36 +299,34 @@ func TestPlacesStayInOrderHoweverManyAreDrawnIntoOneGap(t *testing.T) {
 		"always the last":  slices.Sorted(slices.Values(backward(250, 1))),
 		"in the middle":    slices.Concat(slices.Sorted(slices.Values(backward(249, 2))), backward(250, 2)),
 	} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				// Who stands beside whom at the end; then each is taken away again, the last one first,
-				// and so shows who stood beside it when it came. The two who came first are 0 and 1.
-				all := []int{0}
-				for _, n := range order {
-					all = append(all, n+2)
-				}
-				all = append(all, 1)
-				left, right := make([]int, len(all)), make([]int, len(all))
-				for i := range all[1:] {
-					right[all[i]], left[all[i+1]] = all[i+1], all[i]
-				}
-				beside := make([]string, len(order))
-				for n := len(all) - 1; n > 1; n-- {
-					beside[n-2] = fmt.Sprint(left[n], " ", right[n])
-					right[left[n]], left[right[n]] = right[n], left[n]
-				}
-				w.draws("", "between", "0946684800000", "0946684800001", strings.Join(beside, ","))
-				members, err := w.Do("ZRANGE", lineKey, "0", "-1").AsStrSlice()
-				require.NoError(t, err)
-				require.Len(t, members, len(all))
-				places := map[string]bool{}
-				for i, member := range members {
-					place, claim, _ := strings.Cut(member, "-")
-					require.Equal(t, strconv.Itoa(all[i]), claim)
-					places[place] = true
-				}
-				require.Len(t, places, len(all), "each has a place of its own")
-			})
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			// Who stands beside whom at the end; then each is taken away again, the last one first,
+			// and so shows who stood beside it when it came. The two who came first are 0 and 1.
+			all := []int{0}
+			for _, n := range order {
+				all = append(all, n+2)
+			}
+			all = append(all, 1)
+			left, right := make([]int, len(all)), make([]int, len(all))
+			for i := range all[1:] {
+				right[all[i]], left[all[i+1]] = all[i+1], all[i]
+			}
+			beside := make([]string, len(order))
+			for n := len(all) - 1; n > 1; n-- {
+				beside[n-2] = fmt.Sprint(left[n], " ", right[n])
+				right[left[n]], left[right[n]] = right[n], left[n]
+			}
+			w.draws("", "between", "0946684800000", "0946684800001", strings.Join(beside, ","))
+			members, err := w.Do("ZRANGE", lineKey, "0", "-1").AsStrSlice()
+			require.NoError(t, err)
+			require.Len(t, members, len(all))
+			places := map[string]bool{}
+			for i, member := range members {
+				place, claim, _ := strings.Cut(member, "-")
+				require.Equal(t, strconv.Itoa(all[i]), claim)
+				places[place] = true
+			}
+			require.Len(t, places, len(all), "each has a place of its own")
 		})
 	}
 }
@@ -402,51 +357,49 @@ func (w *world) serve(held string) (order []string) {
 }
 
 func TestAClaimGoesToTheEndOfTheLineOnceEachPeriod(t *testing.T) {
-	for _, access := range []qlock.Access{qlock.Queued, qlock.Random} {
-		t.Run(access.String(), func(t *testing.T) {
-			inWorld(t, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				held := a.take(nil)
-				moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Access: access})
-				id := w.line(a)[0]
-				second, third := a.queue(nil), a.queue(nil)
-				others := w.line(a)[1:]
-				w.Until(10*time.Second - ms)
-				require.Equal(t, 0, slices.Index(w.line(a), id))
-				require.Empty(t, b.Told(observe.Requeued))
-				w.Until(10 * time.Second)
-				require.Equal(t, append(slices.Clone(others), id), w.line(a))
-				require.Equal(t, 1, b.Count("lock_requeue"))
-				w.Until(20*time.Second - ms)
-				require.Equal(t, 1, b.Count("lock_requeue"), "once each period")
-				fourth := a.queue(nil)
-				require.Equal(t, 2, slices.Index(w.line(a), id))
-				w.Until(20 * time.Second)
-				require.Equal(t, 3, slices.Index(w.line(a), id))
-				events := b.Told(observe.Requeued)
-				require.Len(t, events, 2)
-				for i, e := range events {
-					require.Equal(t, id, e.Claim)
-					require.Equal(t, door, e.Name)
-					require.Equal(t, 2+i, e.Ahead)
-					require.Equal(t, time.Duration(i+1)*10*time.Second, e.Waited)
-				}
-				w.Until(29 * time.Second)
-				fence := held.Fence()
-				for _, next := range []*wait{second, third, fourth, moves} {
-					release(t, held)
-					held = next.Granted(29 * time.Second)
-					require.Greater(t, held.Fence(), fence)
-					fence = held.Fence()
-				}
-				w.Until(time.Minute)
-				require.Equal(t, 2, b.Count("lock_requeue"), "not once it is granted")
-				require.NoError(t, held.Err())
-				release(t, held)
-				w.RequireIdle()
-			})
-		})
-	}
+	each(t, map[string]qlock.Access{
+		"queued": qlock.Queued, "random": qlock.Random,
+	}, func(t *testing.T, w *world, access qlock.Access) {
+		a, b := w.node(), w.node()
+		held := a.take(nil)
+		moves := b.queue(&qlock.LockOptions{RequeueEvery: 10 * time.Second, Access: access})
+		id := w.line(a)[0]
+		second, third := a.queue(nil), a.queue(nil)
+		others := w.line(a)[1:]
+		w.Until(10*time.Second - ms)
+		require.Equal(t, 0, slices.Index(w.line(a), id))
+		require.Empty(t, b.Told(observe.Requeued))
+		w.Until(10 * time.Second)
+		require.Equal(t, append(slices.Clone(others), id), w.line(a))
+		require.Equal(t, 1, b.Count("lock_requeue"))
+		w.Until(20*time.Second - ms)
+		require.Equal(t, 1, b.Count("lock_requeue"), "once each period")
+		fourth := a.queue(nil)
+		require.Equal(t, 2, slices.Index(w.line(a), id))
+		w.Until(20 * time.Second)
+		require.Equal(t, 3, slices.Index(w.line(a), id))
+		events := b.Told(observe.Requeued)
+		require.Len(t, events, 2)
+		for i, e := range events {
+			require.Equal(t, id, e.Claim)
+			require.Equal(t, door, e.Name)
+			require.Equal(t, 2+i, e.Ahead)
+			require.Equal(t, time.Duration(i+1)*10*time.Second, e.Waited)
+		}
+		w.Until(29 * time.Second)
+		fence := held.Fence()
+		for _, next := range []*wait{second, third, fourth, moves} {
+			release(t, held)
+			held = next.Granted(29 * time.Second)
+			require.Greater(t, held.Fence(), fence)
+			fence = held.Fence()
+		}
+		w.Until(time.Minute)
+		require.Equal(t, 2, b.Count("lock_requeue"), "not once it is granted")
+		require.NoError(t, held.Err())
+		release(t, held)
+		w.RequireIdle()
+	})
 }
 
 func TestAClaimGoesToTheEndOfItsPriority(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -51,22 +52,20 @@ func TestALostReplyChangesNothing(t *testing.T) {
 	}
 	for verb, last := range map[string]int{"acquire": 4, "renew": 3, "release": 3} {
 		for nth := 1; nth <= last; nth++ {
-			t.Run(fmt.Sprint(verb, " ", nth), func(t *testing.T) {
-				inWorld(t, func(t *testing.T, w *world) {
-					n := w.node()
-					calls := 0
-					var mu sync.Mutex
-					n.on(verb, func() link.Fate {
-						mu.Lock()
-						defer mu.Unlock()
-						if calls++; calls == nth {
-							return link.LoseReply
-						}
-						return link.Pass
-					})
-					require.Equal(t, want, play(w, n))
-					require.GreaterOrEqual(t, calls, nth)
+			inWorldOf(t, fmt.Sprint(verb, " ", nth), func(t *testing.T, w *world) {
+				n := w.node()
+				calls := 0
+				var mu sync.Mutex
+				n.on(verb, func() link.Fate {
+					mu.Lock()
+					defer mu.Unlock()
+					if calls++; calls == nth {
+						return link.LoseReply
+					}
+					return link.Pass
 				})
+				require.Equal(t, want, play(w, n))
+				require.GreaterOrEqual(t, calls, nth)
 			})
 		}
 	}
@@ -85,8 +84,7 @@ func TestTheDeadlineIsWhatItWasWhereAnExtensionWasGivenUp(t *testing.T) {
 		<-a.Done
 		n.OnCommand(nil)
 		w.Advance(10 * ms)
-		_, err := n.DeliverLate()
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(n.DeliverLate()))
 		w.requireLeft(5*time.Second-10*ms, outer, "nothing but the time has passed")
 		w.honest(outer)
 		require.Greater(t, outer.Left(), 5*time.Second-210*ms)
@@ -129,8 +127,7 @@ func TestAMaximumHoldRunsFromTheAttemptThatWasNotAnswered(t *testing.T) {
 		})
 		require.NoError(t, err)
 		began := outer.Left()
-		inner, err := n.Lock(berth.WithOwner(context.Background(), "me"), "other", extend(20*time.Second))
-		require.NoError(t, err)
+		inner := w.got(n.Lock(berth.WithOwner(context.Background(), "me"), "other", extend(20*time.Second)))
 		require.Greater(t, outer.Left(), began, "it was lengthened up to its maximum")
 		left, ok := w.leftOf(outer)
 		require.True(t, ok)

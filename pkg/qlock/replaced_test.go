@@ -83,15 +83,13 @@ func TestAWaitThatAnOperatorEndsIsGone(t *testing.T) {
 		a, b := w.member(), w.member()
 		b.take(nil)
 		waits, node := a.queue(nil), a.ID()
-		_, err := b.Operator().Release(context.Background(), berth.Target{Node: node})
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(b.Operator().Release(context.Background(), berth.Target{Node: node})))
 		waits.Refused(0, berth.ReasonGone)
 		require.Equal(t, node, a.ID())
 
 		waits = a.queue(&qlock.LockOptions{MaxWait: time.Second})
 		a.meets("swarm_probe", link.LoseRequest) // nobody can tell why it was removed
-		_, err = b.Operator().Release(context.Background(), berth.Target{Node: node})
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(b.Operator().Release(context.Background(), berth.Target{Node: node})))
 		waits.Refused(time.Second, berth.ReasonTimedOut)
 	})
 }

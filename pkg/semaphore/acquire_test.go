@@ -2,7 +2,6 @@ package semaphore_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,23 +13,6 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-func TestACancelThatMeetsTheGrantHandsOn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		p := other.take(1, nil)
-		gone := n.queue(1, nil)
-		stays := other.queue(1, nil)
-		n.Deafen(true) // the grant is not heard of
-		require.NoError(t, p.Release(context.Background()))
-		synctest.Wait()
-		require.True(t, stays.Pending())
-		gone.Cancel(nil)
-		gone.Refused(0, berth.ReasonCancelled)
-		stays.Granted(0)
-		require.Equal(t, 1, w.stats().Holders)
-	})
-}
 
 func TestMaxWaitEndsAWaitThatNoContextEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -50,8 +32,7 @@ func TestAPermitOutlivesTheContextItWasAcquiredWith(t *testing.T) {
 		type key struct{}
 		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
 		n := w.node()
-		p, err := n.gpu(1).Acquire(ctx, nil)
-		require.NoError(t, err)
+		p := w.got(n.gpu(1).Acquire(ctx, nil))
 		cancel()
 		w.Advance(time.Minute)
 		require.NoError(t, p.Err())
@@ -111,20 +92,6 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 	})
 }
 
-func TestTheContextOfDoEndsWithThePermit(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		err := w.node().gpu(1).Do(context.Background(), nil, func(ctx context.Context) error {
-			w.Do("FLUSHALL")
-			<-ctx.Done()
-			return errors.Join(ctx.Err(), errMine)
-		})
-		require.ErrorIs(t, err, errMine)
-		require.ErrorIs(t, err, berth.ErrLost)
-		require.NotErrorIs(t, err, context.Canceled, "its caller has not left")
-		require.LessOrEqual(t, w.Now(), lease)
-	})
-}
-
 func TestWithinEndsWithEitherContext(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := w.node().take(1, nil)
@@ -147,10 +114,13 @@ func TestWithinEndsWithEitherContext(t *testing.T) {
 // The call decides, then the semaphore.
 func TestALimitIsSaidOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		s := w.with(semaphore.Config{Defaults: semaphore.AcquireOptions{
+		meta, attrs := map[string]string{"from": "defaults"}, map[string]any{"job": "1"}
+		n := w.with(semaphore.Config{Defaults: semaphore.AcquireOptions{
 			Weight: 2, Priority: 3, Lease: time.Second, MaxHold: 6 * time.Second, MaxWait: 2 * time.Second,
-			Meta: map[string]string{"from": "defaults"}, NoRenew: true,
-		}}).gpu(100)
+			Meta: meta, Attrs: attrs, NoRenew: true,
+		}})
+		s := n.gpu(100)
+		meta["from"], attrs["job"] = "changed", "2" // the maps of the defaults are the semaphore's own
 		type terms struct {
 			weight         int
 			lease, maxHold time.Duration
@@ -170,21 +140,19 @@ func TestALimitIsSaidOnce(t *testing.T) {
 			{&semaphore.AcquireOptions{MaxHold: berth.Forever}, terms{2, time.Second, 0, "defaults", true}},
 			{&semaphore.AcquireOptions{NoDefaults: true}, terms{1, lease, 0, "", false}},
 		} {
-			p, err := s.Acquire(context.Background(), c.opts)
-			require.NoError(t, err)
+			p := w.got(s.Acquire(context.Background(), c.opts))
 			h := w.Holders()[0]
 			require.Equal(t, c.want, terms{h.Weight, h.Lease, h.MaxHold, h.Meta["from"], h.NoRenew})
 			release(t, p)
 		}
+		require.Equal(t, map[string]any{"job": "1"}, n.Told(observe.Granted)[0].Attrs)
 	})
 }
 
 func TestTheDefaultWaitEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		s := w.with(semaphore.Config{Defaults: semaphore.AcquireOptions{MaxWait: time.Second}}).gpu(1)
-		p, err := s.Acquire(ctx, nil)
-		require.NoError(t, err)
+		p := w.got(s.Acquire(ctx, nil))
 		for lasts, opts := range map[time.Duration]*semaphore.AcquireOptions{
 			time.Second: nil, 3 * time.Second: {MaxWait: 3 * time.Second},
 		} {
@@ -205,7 +173,6 @@ func TestTheDefaultWaitEnds(t *testing.T) {
 // A handle tells where it is held, since when, and for how long.
 func TestAPermitTellsItsGrant(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.node()
 		start := time.Now()
 		p := n.take(1, &semaphore.AcquireOptions{Lease: 7 * time.Second})
@@ -216,8 +183,7 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 		token, err := p.Detach(ctx)
 		require.NoError(t, err)
 		other := w.node()
-		again, err := other.Resume(ctx, token)
-		require.NoError(t, err)
+		again := w.got(other.Resume(ctx, token))
 		require.Equal(t, other.ID(), again.Node())
 		require.Equal(t, time.Now(), again.Granted())
 		require.NoError(t, again.Release(ctx))
@@ -241,21 +207,5 @@ func TestAnOperatorEndsWhatTheTargetMeans(t *testing.T) {
 			require.ErrorIs(t, p.Err(), berth.ErrReleased)
 		}
 		require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 2}, w.stats())
-	})
-}
-
-func TestTheMapsOfTheDefaultsAreTheSemaphoresOwn(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		defaults := semaphore.AcquireOptions{Meta: map[string]string{"job": "1"}, Attrs: map[string]any{"job": "1"}}
-		n := w.with(semaphore.Config{Defaults: defaults})
-		s := n.gpu(1)
-		defaults.Meta["job"], defaults.Attrs["job"] = "2", "2"
-		p, err := s.Acquire(context.Background(), nil)
-		require.NoError(t, err)
-		for _, h := range w.Holders() {
-			require.Equal(t, map[string]string{"job": "1"}, h.Meta)
-		}
-		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, map[string]any{"job": "1"}, n.Told(observe.Granted)[0].Attrs)
 	})
 }

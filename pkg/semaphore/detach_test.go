@@ -31,10 +31,9 @@ func detach(t *testing.T, p *semaphore.Permit) berth.Token {
 }
 
 // Whoever works on takes the permit up first: the handle says no longer that it holds,
-// asks the server nothing any more, and tells of no loss.
+// asks the server nothing any more, and tells of no loss. The permit outlives its node.
 func TestDetachEndsTheHandle(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.node()
 		p := n.take(1, nil)
 		w.Advance(time.Second)
@@ -54,11 +53,15 @@ func TestDetachEndsTheHandle(t *testing.T) {
 		w.Advance(3 * time.Second)
 		left, _ = w.LeftOf(p.ID())
 		require.Equal(t, 3*time.Second, left, "nobody renews it")
-		q, err := w.node().Resume(ctx, token)
-		require.NoError(t, err)
-		release(t, q)
-		w.Advance(time.Minute)
 		require.Empty(t, n.Scripts(), "nothing is sent for it")
+		require.NoError(t, n.Close(ctx))
+		require.NoError(t, p.Release(ctx))
+		require.Equal(t, 1, w.stats().Held)
+		q := w.got(w.node().Resume(ctx, token))
+		require.Equal(t, []any{p.Fence(), p.ID(), p.Weight()}, []any{q.Fence(), q.ID(), q.Weight()})
+		w.Advance(time.Minute)
+		require.NoError(t, q.Err(), "it renews again")
+		release(t, q)
 		require.Equal(t, []observe.Kind{observe.Granted, observe.Detached}, n.Kinds())
 		w.RequireIdle()
 	})
@@ -81,8 +84,7 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 				w.RequireIdle()
 			},
 			"it is detached again": func(w *world, _ *proc, p *semaphore.Permit) {
-				q, err := w.node().Resume(context.Background(), detach(w.T, p))
-				require.NoError(w.T, err)
+				q := w.got(w.node().Resume(context.Background(), detach(w.T, p)))
 				release(w.T, q)
 			},
 			"nothing is done": func(w *world, _ *proc, p *semaphore.Permit) {
@@ -116,38 +118,14 @@ func TestADetachThatIsNotAnsweredLeavesThePermitToItsHandle(t *testing.T) {
 	}
 }
 
-func TestADetachedPermitOutlivesItsNode(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		token := detach(t, p)
-		require.NoError(t, a.Close(context.Background()))
-		require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, 1, w.stats().Held)
-		w.Advance(5 * time.Second)
-		q, err := b.Resume(context.Background(), token)
-		require.NoError(t, err)
-		require.Equal(t, p.Fence(), q.Fence())
-		require.Equal(t, p.ID(), q.ID())
-		require.Equal(t, p.Weight(), q.Weight())
-		w.Advance(time.Minute)
-		require.NoError(t, q.Err(), "it renews again")
-		require.NoError(t, q.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
 func TestATokenServesOnce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		token := detach(t, p)
 		w.Advance(time.Second)
 		b.Once("semaphore_resume", link.LoseReply)
-		q, err := b.Resume(ctx, token)
-		require.NoError(t, err)
+		q := w.got(b.Resume(ctx, token))
 		require.Equal(t, 2, b.Count("semaphore_resume"), "its repeat is answered the same")
 		require.NoError(t, p.Release(ctx))
 		require.ErrorIs(t, p.Renew(ctx), berth.ErrReleased)
@@ -161,8 +139,7 @@ func TestATokenServesOnce(t *testing.T) {
 		for _, n := range []*proc{a, b} {
 			require.ErrorIs(t, testkit.Second(n.Resume(ctx, token)), berth.ErrReleased, "it was detached again")
 		}
-		last, err := a.Resume(ctx, newer)
-		require.NoError(t, err)
+		last := w.got(a.Resume(ctx, newer))
 		release(t, last)
 		require.ErrorIs(t, testkit.Second(b.Resume(ctx, newer)), berth.ErrNotHeld)
 	})
@@ -177,11 +154,9 @@ func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
 			old := a.take(1, nil)
 			token := detach(t, old)
 			a.Once("semaphore_resume", link.LoseReply)
-			_, err := a.Resume(context.Background(), token)
-			require.ErrorIs(t, err, berth.ErrUnavailable)
+			require.ErrorIs(t, testkit.Second(a.Resume(context.Background(), token)), berth.ErrUnavailable)
 			if repeated {
-				p, err := a.Resume(context.Background(), token)
-				require.NoError(t, err)
+				p := w.got(a.Resume(context.Background(), token))
 				w.Advance(3 * lease)
 				require.NoError(t, p.Err())
 				release(t, p)
@@ -195,20 +170,17 @@ func TestAnUnheardResumeCanBeRepeatedInTheSameProcess(t *testing.T) {
 
 func TestResumeOfWhatIsGoneSaysSo(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(), w.node()
 		expired := detach(t, a.take(3, nil))
 		w.Advance(lease)
-		_, err := b.Resume(ctx, expired)
-		require.ErrorIs(t, err, berth.ErrNotHeld)
+		require.ErrorIs(t, testkit.Second(b.Resume(ctx, expired)), berth.ErrNotHeld)
 
 		forced := detach(t, a.take(3, nil))
 		require.NoError(t, b.end(forced.Claim))
-		_, err = b.Resume(ctx, forced)
-		require.ErrorIs(t, err, berth.ErrReleased)
+		require.ErrorIs(t, testkit.Second(b.Resume(ctx, forced)), berth.ErrReleased)
 
 		p := a.take(3, nil)
-		_, err = b.Resume(ctx, berth.Token{
+		_, err := b.Resume(ctx, berth.Token{
 			Kind: "sem", Namespace: "berth", Name: gpu, Claim: p.ID(), Node: a.ID(), Fence: p.Fence(),
 		})
 		require.ErrorIs(t, err, berth.ErrInvalidConfig, "it is not detached")
@@ -266,8 +238,7 @@ func TestAResumedPermitIsOfTheKindThatItWas(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		resumed := func(opts *semaphore.AcquireOptions) *semaphore.Permit {
-			p, err := b.Resume(context.Background(), detach(t, a.take(2, opts)))
-			require.NoError(t, err)
+			p := w.got(b.Resume(context.Background(), detach(t, a.take(2, opts))))
 			return p
 		}
 		endless := resumed(&semaphore.AcquireOptions{Lease: berth.Forever})

@@ -34,7 +34,6 @@ func (w *world) drains(label, word string) {
 
 func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, other := w.node(node.Config{Label: "worker/7"}), w.node(node.Config{Label: "web/1"})
 		p, detached := n.take(2, nil), n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
 		token := detach(t, detached)
@@ -43,6 +42,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 		w.drains("worker*", "drain")
 		w.Advance(heard)
 		require.True(t, n.Draining())
+		require.True(t, wanted(p), "from the start: the process has heard, and no walk has asked")
 		require.ErrorIs(t, waits.Err, berth.ErrDraining)
 		n.Reset()
 		for call, err := range map[string]error{
@@ -62,8 +62,7 @@ func TestAProcessThatDrainsGetsNothingNew(t *testing.T) {
 
 		w.drains("worker*", "stop")
 		w.Advance(heard)
-		q, err := n.Resume(ctx, token)
-		require.NoError(t, err)
+		q := w.got(n.Resume(ctx, token))
 		release(t, q)
 		require.Equal(t, "stop l:worker*", n.Told(observe.Draining)[1].Detail)
 	})
@@ -85,25 +84,28 @@ func TestAWaitThatWasEndedForADrainSaysSo(t *testing.T) {
 	})
 }
 
+const noticeKey = "berth:notice:{all}:state"
+
+// wrote has a field of the notice say that somebody drains, without the script.
+func (w *world) wrote(field string) {
+	w.Do("HSET", noticeKey, field, millis(time.Now().UnixMilli()+1)+" call 0 drain")
+}
+
 // Of a notice that somebody has filled a node reads what is about itself, and no more than that again.
 func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const key = "berth:notice:{all}:state"
-		told := func(field string) {
-			w.Do("HSET", key, field, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
-		}
 		n := w.node()
 		n.take(9, nil)
-		told("l:nobody*")
+		w.wrote("l:nobody*")
 		w.Advance(6 * time.Second)
 		n.Fresh()
 		w.Advance(5 * time.Second)
 		require.LessOrEqual(t, n.Counts()["HSCAN"], 2, "one trip a read")
 		require.Equal(t, n.Counts()["HLEN"], n.Counts()["HSCAN"])
 		for i := range 10_000 {
-			w.Do("HSET", key, "x:"+strconv.Itoa(i), "forged")
+			w.Do("HSET", noticeKey, "x:"+strconv.Itoa(i), "forged")
 		}
-		told("l:*")
+		w.wrote("l:*")
 		w.Advance(6 * time.Second)
 		n.Reset()
 		w.Advance(time.Minute)
@@ -119,10 +121,10 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 		require.Len(t, report.Warnings, 3, "the embedded server does not know INFO")
 		require.Contains(t, report.Warnings[2], "berth: what operators say to all has 10002 fields")
 
-		told("n:" + n.ID())
+		w.wrote("n:" + n.ID())
 		w.Advance(6 * time.Second)
 		require.True(t, n.Draining())
-		w.Do("HDEL", key, "x:1", "x:2", "n:"+n.ID())
+		w.Do("HDEL", noticeKey, "x:1", "x:2", "n:"+n.ID())
 		w.Advance(6 * time.Second)
 		require.NotZero(t, n.Counts()["HSCAN"], "it is read whole again")
 	})
@@ -131,11 +133,10 @@ func TestOfANoticeWithTooManyFieldsAPatternIsNotHeard(t *testing.T) {
 // A text that Berth cannot have written crosses the wire once a minute, on the connection of the heartbeats.
 func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		const key = "berth:notice:{all}:state"
 		n := w.node()
 		n.take(9, nil)
 		huge := strings.Repeat("x", 100<<10)
-		w.Do("HSET", key, "l:nobody*", huge)
+		w.Do("HSET", noticeKey, "l:nobody*", huge)
 		w.Advance(6 * time.Second)
 		n.Reset()
 		w.Advance(50 * time.Second)
@@ -146,8 +147,8 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 		require.ErrorIs(t, failed[0].Err, state.ErrDamaged)
 
 		node := "n:" + n.ID()
-		w.Do("HSET", key, node, huge)
-		w.Do("HDEL", key, "l:nobody*")
+		w.Do("HSET", noticeKey, node, huge)
+		w.Do("HDEL", noticeKey, "l:nobody*")
 		asked := 0
 		n.OnCommand(func(c link.Command) link.Fate {
 			if c.Name == "HMGET" && slices.Contains(c.Args, node) {
@@ -158,7 +159,7 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 		w.Advance(50 * time.Second)
 		n.OnCommand(nil)
 		require.Equal(t, 1, asked)
-		w.Do("HSET", key, node, strconv.FormatInt(time.Now().UnixMilli()+1, 10)+" call 0 drain")
+		w.wrote(node)
 		w.Advance(20 * time.Second)
 		require.True(t, n.Draining(), "it is read again")
 	})
@@ -167,7 +168,7 @@ func TestOfANoticeWithAHugeTextThatIsNotReadAgain(t *testing.T) {
 // No acquire waits for a notice that cannot be read; the observer is told.
 func TestANoticeThatCannotBeReadStopsNoAcquire(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.Do("SET", "berth:notice:{all}:state", "somebody else's")
+		w.Do("SET", noticeKey, "somebody else's")
 		n := w.node()
 		n.take(9, nil)
 		n.take(9, nil)
@@ -251,7 +252,6 @@ func TestADrainWaitsUntilAllHaveHeard(t *testing.T) {
 
 func TestADrainEndsTheRestByForce(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.worker("a")
 		p := n.take(2, nil)
 		left := n.take(2, &semaphore.AcquireOptions{Lease: time.Hour, NoRenew: true})
@@ -334,28 +334,14 @@ func TestADrainEndsWithItsCaller(t *testing.T) {
 	})
 }
 
-// A handle that its caller had not got when the process heard is wanted all the same.
-func TestAHandleOfAProcessThatDrainsIsWantedFromTheStart(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.worker("a")
-		p := n.take(1, nil)
-		w.Advance(time.Second)
-		w.drains("worker/*", "drain")
-		w.Advance(heard)
-		require.True(t, wanted(p), "made after the process has heard, and no walk has asked")
-	})
-}
-
 func TestADrainNeedsATarget(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ops, ctx := w.node().Operator(), context.Background()
 		for _, target := range []berth.DrainTarget{{}, {Node: "a", Label: "b"}} {
-			_, err := ops.Drain(ctx, target, 0)
-			require.ErrorIs(t, err, berth.ErrInvalidConfig)
+			require.ErrorIs(t, testkit.Second(ops.Drain(ctx, target, 0)), berth.ErrInvalidConfig)
 			require.ErrorIs(t, ops.StopDrain(ctx, target), berth.ErrInvalidConfig)
 		}
-		_, err := ops.Drain(ctx, workers, -1)
-		require.ErrorIs(t, err, berth.ErrInvalidConfig)
+		require.ErrorIs(t, testkit.Second(ops.Drain(ctx, workers, -1)), berth.ErrInvalidConfig)
 		require.Empty(t, w.Keys())
 	})
 }
@@ -365,8 +351,7 @@ func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		other := w.node(node.Config{Label: "web"})
 		for i := range 500 {
-			_, err := other.on(fmt.Sprintf("busy-%d", i)).Acquire(context.Background(), nil)
-			require.NoError(t, err)
+			require.NoError(t, testkit.Second(other.on(fmt.Sprintf("busy-%d", i)).Acquire(context.Background(), nil)))
 		}
 		w.worker("idle").connect()
 		w.Advance(time.Second)
@@ -382,7 +367,6 @@ func TestADrainAmongManyNamesReadsThemTogether(t *testing.T) {
 // What a wait is granted before the walk comes to cancel it is ended, too.
 func TestADrainEndsByForceWhatWasGrantedBeforeItsCancelling(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, other, op := w.worker("a"), w.node(), w.node()
 		held := other.take(1, nil)
 		q := n.queue(1, nil)
@@ -406,12 +390,11 @@ func TestADrainEndsByForceWhatWasGrantedBeforeItsCancelling(t *testing.T) {
 func TestADrainThatAnotherCallHasChangedEndsNothing(t *testing.T) {
 	for changed, change := range map[string]func(w *world) error{
 		"stop":      func(w *world) error { return w.node().Operator().StopDrain(context.Background(), workers) },
-		"forgotten": func(w *world) error { w.Do("DEL", "berth:notice:{all}:state"); return nil },
+		"forgotten": func(w *world) error { w.Do("DEL", noticeKey); return nil },
 		"drain": func(w *world) error {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			defer cancel()
-			_, err := w.node().Operator().Drain(ctx, workers, 0)
-			require.ErrorIs(w.T, err, context.DeadlineExceeded)
+			require.ErrorIs(w.T, testkit.Second(w.node().Operator().Drain(ctx, workers, 0)), context.DeadlineExceeded)
 			return nil
 		},
 	} {
@@ -478,13 +461,11 @@ func TestADrainReadsNoIdleNameByItself(t *testing.T) {
 		ctx, n, op := context.Background(), w.worker("a"), w.node()
 		const idle = 300
 		for i := range idle {
-			p, err := n.on(fmt.Sprint("idle ", i)).Acquire(ctx, nil)
-			require.NoError(t, err)
+			p := w.got(n.on(fmt.Sprint("idle ", i)).Acquire(ctx, nil))
 			require.NoError(t, p.Release(ctx))
 		}
 		w.Advance(time.Second)
-		_, err := op.Operator().Drain(ctx, workers, 0)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(op.Operator().Drain(ctx, workers, 0)))
 		sum := 0
 		for _, count := range op.Counts() {
 			sum += count
@@ -499,8 +480,7 @@ func TestADrainEndsTheRestByForceInTime(t *testing.T) {
 		ctx, n, op := context.Background(), w.worker("a"), w.node()
 		const names, within = 50, 10 * time.Second
 		for i := range names {
-			_, err := n.on(fmt.Sprint("held ", i)).Acquire(ctx, nil)
-			require.NoError(t, err)
+			require.NoError(t, testkit.Second(n.on(fmt.Sprint("held ", i)).Acquire(ctx, nil)))
 		}
 		w.Advance(time.Second)
 		var forced atomic.Int64

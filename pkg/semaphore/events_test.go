@@ -289,8 +289,7 @@ func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
 		attrs := map[string]any{"request": 7}
 		n, opts := w.node(), &semaphore.AcquireOptions{Attrs: attrs}
 		owned := berth.WithOwner(context.Background(), "me")
-		p, err := n.gpu(1).Acquire(owned, opts)
-		require.NoError(t, err)
+		p := w.got(n.gpu(1).Acquire(owned, opts))
 		require.Error(t, testkit.Second(n.gpu(1).TryAcquire(owned, opts)))
 		q, gone := n.queueOn(owned, n.gpu(1), opts), n.queueOn(owned, n.gpu(1), opts)
 		gone.Cancel(nil)
@@ -323,8 +322,7 @@ func TestAnEventHasTheValuesOfTheCallThatCausedIt(t *testing.T) {
 		n := w.node()
 		call := func(trace string) context.Context { return context.WithValue(context.Background(), traced{}, trace) }
 		ctx, leave := context.WithCancel(call("acquire"))
-		p, err := n.gpu(1).Acquire(ctx, nil)
-		require.NoError(t, err)
+		p := w.got(n.gpu(1).Acquire(ctx, nil))
 		leave()
 		q := n.queueOn(call("wait"), n.gpu(1), nil)
 		require.NoError(t, p.Release(call("release")))
@@ -334,8 +332,7 @@ func TestAnEventHasTheValuesOfTheCallThatCausedIt(t *testing.T) {
 		<-left.Done
 		w.Do("FLUSHALL")
 		<-q.Got.Done()
-		last, err := n.gpu(1).Acquire(call("last"), nil)
-		require.NoError(t, err)
+		last := w.got(n.gpu(1).Acquire(call("last"), nil))
 		require.NoError(t, n.Close(call("close")))
 		require.Error(t, last.Err())
 		for kind, want := range map[observe.Kind][]any{
@@ -371,12 +368,11 @@ func TestWaitsOutlastWhatPasses(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		holder, n, late := w.node(), w.node(node.Config{Retry: berth.Retry{Attempts: 3}}), w.node()
 		p := holder.take(1, nil)
-		held, err := n.on("other").Acquire(t.Context(), &semaphore.AcquireOptions{Lease: berth.Forever})
-		require.NoError(t, err)
+		held := w.got(n.on("other").Acquire(t.Context(), &semaphore.AcquireOptions{Lease: berth.Forever}))
 		first := n.queue(1, nil)
 		n.refused("NOAUTH no password")
 		second := n.queue(1, nil) // it has not been answered yet
-		err = testkit.Second(n.gpu(1).TryAcquire(t.Context(), nil))
+		err := testkit.Second(n.gpu(1).TryAcquire(t.Context(), nil))
 		require.ErrorIs(t, err, berth.ErrUnavailable)
 		require.NotErrorIs(t, err, berth.ErrBusy)
 		require.ErrorIs(t, held.Renew(t.Context()), berth.ErrUnavailable)

@@ -49,23 +49,6 @@ func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
 	})
 }
 
-func TestAThinNameExpiresALingerAfterItsDeadline(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.Advance(1700 * ms)
-		p := n.take(1, nil)
-		require.Equal(t, 1700*ms+lease+time.Minute, w.Expiry())
-		w.Advance(2 * time.Second) // renewed
-		require.Equal(t, 3700*ms+lease+time.Minute, w.Expiry())
-		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, []string{stateKey}, w.Keys(), "it has no line")
-		require.GreaterOrEqual(t, w.Expiry(), 3700*ms+time.Minute)
-		require.LessOrEqual(t, w.Expiry(), 3700*ms+lease+time.Minute)
-		w.Until(w.Expiry())
-		require.Empty(t, w.Keys())
-	})
-}
-
 func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -81,10 +64,10 @@ func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
 	})
 }
 
-func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
+func TestAResizeIsOfANameThatIsThereAndKeepRemembersTheCapacityForGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		ops := semaphore.NewOperator(w.node().Node)
+		n := w.node()
+		ops := semaphore.NewOperator(n.Node)
 		for _, opts := range []*semaphore.ResizeOptions{nil, {Keep: true}} {
 			require.ErrorIs(t, ops.Resize(ctx, gpu, 5, opts), berth.ErrAbsent)
 			require.Empty(t, w.Keys(), "nothing was written")
@@ -93,14 +76,7 @@ func TestAResizeOfANameThatIsNotThereIsRefused(t *testing.T) {
 		require.Equal(t, 5, w.stats().Capacity)
 		w.Advance(2 * time.Minute)
 		require.ErrorIs(t, ops.Resize(ctx, gpu, 3, nil), berth.ErrAbsent, "it is forgotten")
-	})
-}
 
-func TestKeepRemembersTheCapacityForGood(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
-		ops := semaphore.NewOperator(n.Node)
 		require.NoError(t, ops.Resize(ctx, gpu, 5, &semaphore.ResizeOptions{Keep: true, Create: true}))
 		require.NoError(t, n.take(1, nil).Release(ctx))
 		require.Equal(t, time.Duration(-1), w.Expiry())
@@ -114,16 +90,6 @@ func TestKeepRemembersTheCapacityForGood(t *testing.T) {
 	})
 }
 
-func TestALongLeaseThatHasEndedDoesNotKeepTheState(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: 24 * time.Hour})
-		require.Equal(t, roundUp(24*time.Hour), w.Expiry())
-		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, roundUp(0), w.Expiry())
-	})
-}
-
 func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 	for capacity, scripts := range map[int]string{1: "thin", 2: "semaphore"} {
 		inWorldOf(t, scripts, func(t *testing.T, w *world) {
@@ -134,8 +100,7 @@ func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 				for range 10 {
 					w.Advance(time.Microsecond) // a fence lies behind the next one
 					n.Reset()
-					p, err := n.gpu(capacity).Acquire(ctx, nil)
-					require.NoError(t, err)
+					p := w.got(n.gpu(capacity).Acquire(ctx, nil))
 					require.Equal(t, map[string]int{scripts + "_acquire": 1}, n.Counts())
 					require.NoError(t, p.Release(ctx))
 					require.Equal(t, map[string]int{scripts + "_acquire": 1, scripts + "_release": 1}, n.Counts())
@@ -165,29 +130,6 @@ func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
 	})
 }
 
-func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		dialed := n.Open()
-		n.take(1, nil)
-		const waiters = 210
-		for range waiters {
-			n.queue(1, nil)
-		}
-		require.Equal(t, dialed+1, n.Open(), "the subscription")
-		n.Reset()
-		w.Advance(10 * time.Second)
-		// 211 claims in two batches, every third of the lease, jitter and what
-		// rides along included.
-		counts := n.Scripts()
-		require.LessOrEqual(t, counts["semaphore_renew"], 5*3)
-		delete(counts, "semaphore_renew")
-		require.Empty(t, counts, "nothing else is sent while nothing happens")
-		require.Equal(t, waiters, w.stats().Waiting)
-	})
-}
-
 func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 	for name, put := range map[string][]string{
 		"format 3":       {"HSET", stateKey, "v", "3 0000000000000001 news"},
@@ -195,7 +137,6 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		"format 1":       {"HSET", stateKey, "fmt", "1", "counts", "1 1 0 0 0 0"},
 	} {
 		inWorldOf(t, name, func(t *testing.T, w *world) {
-			ctx := context.Background()
 			n := w.node()
 			w.Do(put...)
 			if put[0] == "HSET" {
@@ -254,7 +195,6 @@ func TestAKeyOfAnotherTypeInTheWayIsNamed(t *testing.T) {
 
 func TestBadInputIsRefusedBeforeAnythingIsSent(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.node()
 		ops := semaphore.NewOperator(n.Node)
 		n.Reset()
@@ -446,8 +386,7 @@ func TestALeakedSumIsForgottenWhenNothingIsHeld(t *testing.T) {
 		n := w.node()
 		require.NoError(t, n.take(2, nil).Release(context.Background()))
 		w.SetCount("used", 2)
-		_, err := n.gpu(2).TryAcquire(context.Background(), nil)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(n.gpu(2).TryAcquire(context.Background(), nil)))
 		require.EqualValues(t, 1, w.Field("used"))
 	})
 }
@@ -508,7 +447,6 @@ func TestALineThatIsDeletedStandsAgain(t *testing.T) {
 // What is held since, and what was held before, are told apart.
 func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(), w.node()
 		lost := a.take(5, &semaphore.AcquireOptions{Weight: 2})
 		endless := a.take(5, &semaphore.AcquireOptions{Lease: berth.Forever})
@@ -534,7 +472,6 @@ func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
 // Its own release finds the claim without an entry in the line.
 func TestAReleaseOfAPermitWhoseLineWasDeletedSaysThatItWasLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		a, b := w.node(), w.node()
 		p := a.take(1, nil)
 		q := b.queue(1, nil)
@@ -549,36 +486,33 @@ func TestAReleaseOfAPermitWhoseLineWasDeletedSaysThatItWasLost(t *testing.T) {
 
 // It stalls nobody without a word, as a key of another type does.
 func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
-	for name, change := range map[string]func(values string) string{
+	each(t, map[string]func(values string) string{
 		"rubbish":     func(string) string { return "rubbish" },
 		"nothing":     func(string) string { return "" },
 		"a few words": func(string) string { return "2 1 1" },
 		"a letter":    func(values string) string { return values[:20] + "x" + values[21:] },
 		"a word more": func(values string) string { return values + " 0" },
 		"a word less": func(values string) string { return values[:len(values)-2] },
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			ctx := context.Background()
-			a, b := w.node(), w.node()
-			p := a.take(1, nil)
-			q := b.queue(1, nil)
-			before, err := w.Do("HGET", stateKey, "v").ToString()
-			require.NoError(t, err)
-			w.Do("HSET", stateKey, "v", change(before))
-			dump := w.Dump()
-			busy := testkit.Second(b.gpu(1).TryAcquire(ctx, nil))
-			require.NotErrorIs(t, busy, berth.ErrBusy)
-			require.NotErrorIs(t, busy, berth.ErrIncompatible)
-			renewed := p.Renew(ctx)
-			<-q.Done
-			for _, err := range []error{busy, testkit.Second(w.Look()), renewed, q.Err} {
-				require.ErrorContains(t, err, "is not Berth's")
-			}
-			q.Refused(q.At, berth.ReasonFailed)
-			require.LessOrEqual(t, q.At, lease/3)
-			require.Equal(t, dump, w.Dump())
-			w.Do("HSET", stateKey, "v", before)
-			release(t, p)
-		})
-	}
+	}, func(t *testing.T, w *world, change func(values string) string) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, nil)
+		before, err := w.Do("HGET", stateKey, "v").ToString()
+		require.NoError(t, err)
+		w.Do("HSET", stateKey, "v", change(before))
+		dump := w.Dump()
+		busy := testkit.Second(b.gpu(1).TryAcquire(ctx, nil))
+		require.NotErrorIs(t, busy, berth.ErrBusy)
+		require.NotErrorIs(t, busy, berth.ErrIncompatible)
+		renewed := p.Renew(ctx)
+		<-q.Done
+		for _, err := range []error{busy, testkit.Second(w.Look()), renewed, q.Err} {
+			require.ErrorContains(t, err, "is not Berth's")
+		}
+		q.Refused(q.At, berth.ReasonFailed)
+		require.LessOrEqual(t, q.At, lease/3)
+		require.Equal(t, dump, w.Dump())
+		w.Do("HSET", stateKey, "v", before)
+		release(t, p)
+	})
 }

@@ -1,9 +1,7 @@
 package semaphore_test
 
 import (
-	"cmp"
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,20 +60,6 @@ func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
 	})
 }
 
-func TestTheLocalDeadlineCountsFromTheStartOfTheRequest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		n.Delay(func() time.Duration { return 50 * ms })
-		start := w.Now()
-		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true})
-		require.Equal(t, start+100*ms, w.Now())
-		e := <-w.Watch(p)
-		testkit.RequireWithin(t, start+lease-margin, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-	})
-}
-
 func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := w.node().take(1, &semaphore.AcquireOptions{NoRenew: true})
@@ -119,43 +103,26 @@ func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
 	})
 }
 
-func TestMaxHoldEndsAPermitHoweverItIsRenewed(t *testing.T) {
-	for name, opts := range map[string]semaphore.AcquireOptions{
-		"longer than the lease":   {MaxHold: 8 * time.Second},
-		"of a permit without end": {MaxHold: 8 * time.Second, Lease: berth.Forever},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			n := w.node()
-			p := n.take(1, &opts)
-			ended := w.Watch(p)
-			limit := opts.MaxHold
-			for w.Now() < limit*9/10 {
-				w.Advance(limit / 10)
-				require.NoError(t, p.Renew(context.Background()))
-			}
-			e := <-ended
-			require.ErrorIs(t, e.Cause, berth.ErrExpired)
-			testkit.RequireWithin(t, limit-2*ms-min(cmp.Or(opts.Lease, lease), limit)/100, e.At)
-			w.Until(limit - ms)
-			require.Equal(t, 1, w.stats().Held)
-			w.Until(limit)
-			require.Zero(t, w.stats().Held)
-		})
-	}
-}
-
-func TestAnAcquireWhoseReplyIsLostGetsOneGrant(t *testing.T) {
-	for capacity, script := range map[int]string{1: "thin_acquire", 2: "semaphore_acquire"} {
+func TestAnAcquireWhoseReplyIsLostGetsOneGrantAndSuchAReleaseHasSucceeded(t *testing.T) {
+	for capacity, scripts := range map[int]string{1: "thin", 2: "semaphore"} {
 		for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
-			inWorldOf(t, name+" of "+script, func(t *testing.T, w *world) {
+			inWorldOf(t, name+" of "+scripts, func(t *testing.T, w *world) {
 				n := w.node()
 				n.connect()
-				n.Once(script, fate)
 				p := n.take(capacity, nil)
-				require.Equal(t, 2, n.Count(script))
+				n.Once(scripts+"_release", fate)
+				release(t, p)
+				require.Equal(t, 2, n.Count(scripts+"_release"))
+				w.RequireIdle()
+
+				n.Reset()
+				w.Advance(ms)
+				n.Once(scripts+"_acquire", fate)
+				p = n.take(capacity, nil)
+				require.Equal(t, 2, n.Count(scripts+"_acquire"))
 				require.Equal(t, 1, w.stats().Holders)
 				w.honest(p)
-				require.NoError(t, p.Release(context.Background()))
+				release(t, p)
 				require.EqualValues(t, 1, w.Field("gone"), "the lost one may still come")
 				w.Advance(time.Minute)
 				w.stats() // sweeps
@@ -175,45 +142,6 @@ func (w *world) honest(p *semaphore.Permit) {
 	if p.Left() != berth.Forever {
 		require.LessOrEqual(w.T, p.Left(), left-2*ms)
 	}
-}
-
-func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
-	for name, fate := range map[string]link.Fate{"the reply": link.LoseReply, "the request": link.LoseRequest} {
-		for capacity, script := range map[int]string{1: "thin_release", 2: "semaphore_release"} {
-			inWorldOf(t, name+" of "+script, func(t *testing.T, w *world) {
-				n := w.node()
-				p := n.take(capacity, nil)
-				n.Once(script, fate)
-				require.NoError(t, p.Release(context.Background()))
-				require.Equal(t, 2, n.Count(script))
-				w.RequireIdle()
-			})
-		}
-	}
-}
-
-func TestAWaitOutlivesEveryLostReply(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		n := 0
-		b.OnCommand(func(c link.Command) link.Fate {
-			if !strings.Contains(c.Name, "_") { // no script
-				return link.Pass
-			}
-			n++
-			return []link.Fate{link.LoseReply, link.LoseRequest, link.Pass}[n%3]
-		})
-		q := b.queue(1, nil)
-		w.Advance(10 * time.Second)
-		require.Equal(t, 1, w.stats().Waiting)
-		require.NoError(t, p.Release(context.Background()))
-		b.OnCommand(nil)
-		<-q.Done
-		require.NoError(t, q.Err)
-		require.LessOrEqual(t, q.At, 10*time.Second+lease/3)
-		require.Equal(t, 1, w.stats().Holders)
-	})
 }
 
 func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
@@ -260,39 +188,5 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 			w.Advance(time.Second)
 			require.NoError(t, p.Err())
 		})
-	}
-}
-
-// Nothing long is granted before the claimant has spoken: whose acquire runs and
-// is never heard of holds for a wait lease at the most.
-func TestNoGrantOutlivesTheWaitLeaseBeforeItIsConfirmed(t *testing.T) {
-	for name, opts := range map[string]semaphore.AcquireOptions{
-		"fixed":               {NoRenew: true, Lease: time.Hour},
-		"renewing":            {Lease: time.Hour},
-		"with a maximum hold": {Lease: time.Hour, MaxHold: 30 * time.Minute},
-		"forever":             {Lease: berth.Forever},
-	} {
-		for _, direct := range []bool{true, false} {
-			inWorldOf(t, name, func(t *testing.T, w *world) {
-				a, b := w.node(), w.node()
-				b.connect()
-				b.OnCommand(lose("semaphore_renew"))
-				at, handOn := w.Now(), func() {}
-				if !direct {
-					p := a.take(1, nil)
-					handOn = func() { release(t, p) }
-				}
-				q := b.queue(1, &opts)
-				handOn()
-				require.NotEqual(t, -1, w.Int("PTTL", stateKey))
-				w.Advance(time.Second)
-				b.Die()
-				w.Until(at + lease)
-				require.Zero(t, w.stats().Held)
-				require.Zero(t, w.Field("forever"))
-				q.Cancel(nil)
-				<-q.Done
-			})
-		}
 	}
 }

@@ -25,6 +25,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var ctx = context.Background()
+
 const (
 	ms            = time.Millisecond
 	lease, margin = testkit.Lease, testkit.Margin
@@ -47,6 +49,14 @@ func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 func inWorldOf(t *testing.T, row string, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Run(row, func(t *testing.T) { inWorld(t, test) })
+}
+
+// each runs a test in a world of its own for each row of a table.
+func each[R any](t *testing.T, rows map[string]R, test func(t *testing.T, w *world, row R)) {
+	t.Helper()
+	for name, row := range rows {
+		inWorldOf(t, name, func(t *testing.T, w *world) { test(t, w, row) })
+	}
 }
 
 // proc is a process on a link of its own: a node, and how its semaphores are made.
@@ -84,8 +94,7 @@ func (w *world) with(cfg semaphore.Config) *proc {
 // connect makes all of the process's connections for calls, and has it acquire once.
 func (n *proc) connect() {
 	n.w.T.Helper()
-	p, err := n.on("connect").Acquire(context.Background(), nil)
-	require.NoError(n.w.T, err)
+	p := n.w.got(n.on("connect").Acquire(context.Background(), nil))
 	require.NoError(n.w.T, p.Release(context.Background()))
 	n.w.Do("DEL", "berth:sem:{connect}:state")
 	n.Connected()
@@ -142,8 +151,14 @@ func (n *proc) Resume(ctx context.Context, token berth.Token) (*semaphore.Permit
 // take acquires at once.
 func (n *proc) take(capacity int, opts *semaphore.AcquireOptions) *semaphore.Permit {
 	n.w.T.Helper()
-	p, err := n.gpu(capacity).Acquire(context.Background(), opts)
-	require.NoError(n.w.T, err)
+	p := n.w.got(n.gpu(capacity).Acquire(context.Background(), opts))
+	return p
+}
+
+// got is a permit that a call must have got.
+func (w *world) got(p *semaphore.Permit, err error) *semaphore.Permit {
+	w.T.Helper()
+	require.NoError(w.T, err)
 	return p
 }
 

@@ -91,22 +91,23 @@ func TestAClaimThatIsGrantedMeanwhileIsEndedOnce(t *testing.T) {
 	})
 }
 
-// resized has a node set a capacity, and returns what gives the server a copy of that.
-func (w *world) resized(n *proc, capacity int) (copied func() scriptkit.Reply) {
-	w.T.Helper()
+// copied has a node make a call of a verb, and returns what gives the server a copy of that.
+func (w *world) copied(n *proc, verb string, call func()) (again func() scriptkit.Reply) {
 	var args []string
 	n.OnCommand(func(c link.Command) link.Fate {
-		if c.Name == "semaphore_resize" {
+		if c.Name == "semaphore_"+verb {
 			args = c.Args[2+2:] // behind the text, and the Redis keys with their number
 		}
 		return link.Pass
 	})
-	require.NoError(w.T, n.resize(capacity))
+	call()
 	n.OnCommand(nil)
-	return func() scriptkit.Reply {
-		w.T.Helper()
-		return w.Call("semaphore_resize", args...)
-	}
+	return func() scriptkit.Reply { return w.Call("semaphore_"+verb, args...) }
+}
+
+// resized has a node set a capacity, and returns what gives the server a copy of that.
+func (w *world) resized(n *proc, capacity int) (copied func() scriptkit.Reply) {
+	return w.copied(n, "resize", func() { require.NoError(w.T, n.resize(capacity)) })
 }
 
 // refused gives the server a copy that comes late, which must write nothing.
@@ -272,36 +273,34 @@ func (n *proc) want(target berth.Target, count int) {
 }
 
 func TestAPushPromptsTheHeartbeatThatSaysWanted(t *testing.T) {
-	for name, opts := range map[string]*semaphore.AcquireOptions{
+	each(t, map[string]*semaphore.AcquireOptions{
 		"of a lease that renews": nil,
 		"of a fixed lease":       {NoRenew: true, Lease: time.Hour},
 		"without end":            {Lease: berth.Forever},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			n, op := w.node(), w.node()
-			p, other := n.take(2, opts), n.take(2, opts)
-			require.False(t, wanted(p))
-			w.Advance(500 * ms)
-			op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
-			require.True(t, wanted(p), "at once")
-			require.False(t, wanted(other))
-			require.NoError(t, p.Err(), "the hold goes on")
-			w.Advance(2 * lease)
-			op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
-			require.NoError(t, p.Err())
-			require.Len(t, n.Told(observe.Wanted), 1, "once")
-			require.Equal(t, p.Fence(), n.Told(observe.Wanted)[0].Fence)
-			for _, h := range w.Holders() {
-				want := time.Duration(0)
-				if h.ID == p.ID() {
-					want = 2 * lease
-				}
-				require.Equal(t, want, h.Wanted, "since the first call")
+	}, func(t *testing.T, w *world, opts *semaphore.AcquireOptions) {
+		n, op := w.node(), w.node()
+		p, other := n.take(2, opts), n.take(2, opts)
+		require.False(t, wanted(p))
+		w.Advance(500 * ms)
+		op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
+		require.True(t, wanted(p), "at once")
+		require.False(t, wanted(other))
+		require.NoError(t, p.Err(), "the hold goes on")
+		w.Advance(2 * lease)
+		op.want(berth.Target{Kind: keyspace.Sem, Name: gpu, Claim: p.ID()}, 1)
+		require.NoError(t, p.Err())
+		require.Len(t, n.Told(observe.Wanted), 1, "once")
+		require.Equal(t, p.Fence(), n.Told(observe.Wanted)[0].Fence)
+		for _, h := range w.Holders() {
+			want := time.Duration(0)
+			if h.ID == p.ID() {
+				want = 2 * lease
 			}
-			require.NoError(t, p.Release(context.Background()))
-			require.False(t, wanted(other))
-		})
-	}
+			require.Equal(t, want, h.Wanted, "since the first call")
+		}
+		require.NoError(t, p.Release(context.Background()))
+		require.False(t, wanted(other))
+	})
 }
 
 // Nobody hears of a detached hold that is wanted, until somebody takes it up.
@@ -313,11 +312,9 @@ func TestWhoResumesAHoldThatIsWantedKnowsAtOnce(t *testing.T) {
 		op.want(berth.Target{Kind: keyspace.Sem, Name: gpu}, 1)
 		w.Advance(time.Second)
 		require.False(t, wanted(p))
-		q, err := w.node().Resume(context.Background(), token)
-		require.NoError(t, err)
+		q := w.got(w.node().Resume(context.Background(), token))
 		require.True(t, wanted(q))
-		r, err := n.Resume(context.Background(), detach(t, q))
-		require.NoError(t, err)
+		r := w.got(n.Resume(context.Background(), detach(t, q)))
 		require.True(t, wanted(r), "also the next one")
 		require.Len(t, n.Told(observe.Wanted), 1)
 	})
@@ -482,14 +479,12 @@ func TestAWaiterAsksForDetachedHoldsLast(t *testing.T) {
 		m.queue(2, &semaphore.AcquireOptions{Weight: 1, WantAfter: time.Second})
 		w.Advance(lease)
 		require.True(t, wanted(p))
-		q, err := n.Resume(context.Background(), token)
-		require.NoError(t, err)
+		q := w.got(n.Resume(context.Background(), token))
 		require.False(t, wanted(q))
 		token = detach(t, q)
 		m.queue(2, &semaphore.AcquireOptions{Weight: 2, WantAfter: time.Second, Priority: 1})
 		w.Advance(lease)
-		q, err = n.Resume(context.Background(), token)
-		require.NoError(t, err)
+		q = w.got(n.Resume(context.Background(), token))
 		require.True(t, wanted(q), "the heavy one needs both")
 	})
 }

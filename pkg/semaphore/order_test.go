@@ -3,7 +3,6 @@ package semaphore_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
@@ -30,28 +28,6 @@ func release(t *testing.T, p *semaphore.Permit) {
 	require.NoError(t, p.Release(context.Background()))
 }
 
-func TestPermitsAreGrantedInTheOrderInWhichTheClaimsCame(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*proc{w.node(), w.node(), w.node(), w.node()}
-		held := nodes[0].take(1, nil)
-		var line []*wait
-		for i := range 12 {
-			line = append(line, nodes[i*3%4].queue(1, nil))
-			w.Advance(time.Duration(i%3) * 300 * ms) // some in one millisecond, some heartbeats apart
-		}
-		for i, next := range line {
-			testkit.RequirePending(w.T, line[i:]...)
-			w.Advance(time.Duration(i%5) * time.Second)
-			fence := held.Fence()
-			release(t, held)
-			held = next.Granted(w.Now())
-			require.Greater(t, held.Fence(), fence)
-		}
-		release(t, held)
-		w.RequireIdle()
-	})
-}
-
 func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
@@ -67,7 +43,9 @@ func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
 			testkit.RequirePending(w.T, line[i:]...)
 			w.Advance(time.Second)
 			release(t, held)
-			held = next.Granted(w.Now())
+			granted := next.Granted(w.Now())
+			require.Greater(t, granted.Fence(), held.Fence())
+			held = granted
 		}
 	})
 }
@@ -105,7 +83,6 @@ func requireRefused(t *testing.T, err error, want berth.AcquireError) {
 
 func TestTryAcquireSaysWhatIsInTheWayAndLeavesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n := w.node()
 		n.connect()
 		try := func(weight int) error {
@@ -156,55 +133,11 @@ func TestADeadWaiterAtTheHeadIsPassedWhenItExpires(t *testing.T) {
 	})
 }
 
-func TestAPlaceThatWasGrantedToADeadWaiterIsHandedOnWhenThatExpires(t *testing.T) {
-	for name, short := range map[string]time.Duration{
-		"its lease is the others'":                          lease,
-		"its lease is shorter, and the next has to be told": 900 * ms,
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			a, b, c := w.node(), w.node(node.Config{Lease: short}), w.node()
-			held := a.take(1, nil)
-			b.queue(1, nil)
-			live := c.queue(1, nil)
-			b.Die()
-			w.Advance(100 * ms)
-			release(t, held) // to the dead one, that nobody knows to be dead
-			require.Equal(t, counts{Held: 1, Holders: 1, Waiting: 1, Capacity: 1}, w.stats())
-			live.GrantedWithin(short, ms)
-		})
-	}
-}
-
-func TestADeadHoldersPlaceIsGrantedWhenItsLeaseEnds(t *testing.T) {
-	for name, test := range map[string]struct {
-		holder, waiter node.Config
-		opts           semaphore.AcquireOptions
-		alive          time.Duration // how long the holder lives
-	}{
-		"at once":                            {},
-		"after some renewals":                {alive: 13 * time.Second},
-		"with a short lease":                 {opts: semaphore.AcquireOptions{Lease: 200 * ms}, alive: 5 * time.Second},
-		"of a node with a longer lease":      {holder: node.Config{Lease: 20 * time.Second}, alive: 5 * time.Second},
-		"and the waiter's heartbeats rarely": {waiter: node.Config{Lease: time.Hour}, alive: 5 * time.Second},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			a, b := w.node(test.holder), w.node(test.waiter)
-			p := a.take(1, &test.opts)
-			next := b.queue(1, nil)
-			w.Advance(test.alive)
-			a.Die()
-			left, ok := w.LeftOf(p.ID())
-			require.True(t, ok)
-			next.GrantedWithin(w.Now()+left, ms)
-		})
-	}
-}
-
 // Those that died in line take a number of scripts to drop, and no time beyond
 // that.
 func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 	const dead = 110 // more than one script may drop
-	for name, get := range map[string]func(w *world, n *proc){
+	each(t, map[string]func(w *world, n *proc){
 		"who waits behind them": func(w *world, n *proc) {
 			n.queue(1, nil).GrantedWithin(lease, 50*ms)
 			require.LessOrEqual(w.T, n.Count("semaphore_sweep"), dead/100+2)
@@ -214,16 +147,14 @@ func TestMoreDeadWaitersThanOneScriptMayDropDelayNobody(t *testing.T) {
 			require.NoError(w.T, testkit.Second(n.gpu(1).TryAcquire(context.Background(), nil)))
 			require.Equal(w.T, lease, w.Now())
 		},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			for i := range dead + 1 {
-				w.acquireScript("dead", fmt.Sprint("dead.", i), 1, semaphore.CapacityStored)
-			}
-			require.Equal(t, dead, w.stats().Waiting)
-			get(w, w.node())
-			require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 1}, w.stats())
-		})
-	}
+	}, func(t *testing.T, w *world, get func(w *world, n *proc)) {
+		for i := range dead + 1 {
+			w.acquireScript("dead", fmt.Sprint("dead.", i), 1, semaphore.CapacityStored)
+		}
+		require.Equal(t, dead, w.stats().Waiting)
+		get(w, w.node())
+		require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 1}, w.stats())
+	})
 }
 
 // Nobody comes to those that died in the middle of the line before it moves, but they are looked for.
@@ -311,8 +242,7 @@ func TestTryAcquireSweepsEverythingInItsWay(t *testing.T) {
 			w.acquireScript("dead", fmt.Sprintf("dead.%d", i), 250, semaphore.CapacityStored)
 		}
 		w.Advance(lease)
-		p, err := w.node().gpu(250).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 250})
-		require.NoError(t, err)
+		p := w.got(w.node().gpu(250).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 250}))
 		require.Equal(t, 250, p.Weight())
 	})
 }
@@ -346,37 +276,6 @@ func TestAnEarlierEndOfADirectGrantIsPushedToTheFirstInLine(t *testing.T) {
 		require.True(t, q.Pending())
 		require.Equal(t, int64(1), w.Field("used"), "its node swept at that very instant")
 	})
-}
-
-func TestAnAcquireThatRunsAgainGetsTheSameAnswer(t *testing.T) {
-	for _, capacity := range capacities {
-		inWorldOf(t, fmt.Sprint(capacity), func(t *testing.T, w *world) {
-			text := func(claim string) string {
-				r := w.acquireScript("a", claim, capacity, semaphore.CapacityStored, heavy(capacity))
-				var all string
-				for i := range r.Len() {
-					word := r.Str(i)
-					if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-						word = millis(n) // however many zeros stand before it
-					}
-					all += word + " "
-				}
-				return all
-			}
-			text("a.0") // so that there is an idle name
-			w.Call("semaphore_release", "60000", "berth:wake:", gpu, "a", "a.0", "0")
-			w.Advance(ms)
-			held := text("a.1")
-			require.Equal(t, capacity == 1, w.Thin())
-			require.Equal(t, held, text("a.1"))
-			waiting := text("a.2")
-			require.Equal(t, held, text("a.1"))
-			require.Equal(t, waiting, text("a.2"))
-			require.Equal(t, 1, w.stats().Holders)
-			require.Equal(t, 1, w.stats().Waiting)
-			require.EqualValues(t, capacity, w.Field("used"))
-		})
-	}
 }
 
 func TestAClaimThatCannotBeReadIsNobodysConcern(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -31,25 +30,10 @@ func (n *proc) unpause() {
 	require.NoError(n.w.T, n.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
 }
 
-// decided has a node pause the name, or end that, and returns what gives the server a copy of that call.
-func (w *world) decided(n *proc, decide func()) (copied func() scriptkit.Reply) {
-	w.T.Helper()
-	var args []string
-	n.OnCommand(func(c link.Command) link.Fate {
-		if c.Name == "semaphore_pause" {
-			args = c.Args[2+2:] // behind the text, and the Redis keys with their number
-		}
-		return link.Pass
-	})
-	decide()
-	n.OnCommand(nil)
-	return func() scriptkit.Reply { return w.Call("semaphore_pause", args...) }
-}
-
 // Whatever frees a place of a paused name, nobody gets it before the end; and then without a call. The model of
 // internal/model has all that frees one.
 func TestAPausedNameGrantsNothing(t *testing.T) {
-	for name, frees := range map[string]func(w *world, n *proc, held *semaphore.Permit){
+	each(t, map[string]func(w *world, n *proc, held *semaphore.Permit){
 		"a release": func(w *world, _ *proc, held *semaphore.Permit) { release(w.T, held) },
 		"an expiry": func(w *world, n *proc, held *semaphore.Permit) {
 			detach(w.T, held)
@@ -64,19 +48,17 @@ func TestAPausedNameGrantsNothing(t *testing.T) {
 			heavy.Cancel(nil)
 			<-heavy.Done
 		},
-	} {
-		inWorldOf(t, name, func(_ *testing.T, w *world) {
-			n, ops := w.node(), w.node()
-			held, other := n.take(2, nil), n.take(2, nil)
-			q := n.queue(2, nil)
-			ops.pause(paused)
-			frees(w, ops, held)
-			w.Until(paused - ms)
-			testkit.RequirePending(w.T, q)
-			require.NoError(w.T, other.Err(), "it renews")
-			q.GrantedBy(paused)
-		})
-	}
+	}, func(_ *testing.T, w *world, frees func(w *world, n *proc, held *semaphore.Permit)) {
+		n, ops := w.node(), w.node()
+		held, other := n.take(2, nil), n.take(2, nil)
+		q := n.queue(2, nil)
+		ops.pause(paused)
+		frees(w, ops, held)
+		w.Until(paused - ms)
+		testkit.RequirePending(w.T, q)
+		require.NoError(w.T, other.Err(), "it renews")
+		q.GrantedBy(paused)
+	})
 }
 
 func TestACallThatDoesNotWaitIsToldThePause(t *testing.T) {
@@ -135,36 +117,24 @@ func TestAnUnpauseHandsOnInItsRun(t *testing.T) {
 		testkit.RequirePending(w.T, q)
 		ops.unpause()
 		release(w.T, q.Granted(lease))
-		held := second.Granted(lease)
+		held, third := second.Granted(lease), n.queue(1, nil)
 		ops.pause(time.Second)
 		ops.pause(3 * time.Second) // further off
-		ops.pause(2 * time.Second) // and nearer
+		ops.pause(50 * ms)         // and nearer: a waiter hears of a pause that ends before its next heartbeat
 		release(w.T, held)
-		n.queue(1, nil).GrantedBy(lease + 2*time.Second)
-	})
-}
-
-// A waiter hears of a pause that ends before its next heartbeat.
-func TestAShortPauseNeedsNoHeartbeat(t *testing.T) {
-	inWorld(t, func(_ *testing.T, w *world) {
-		n, ops := w.node(), w.node()
-		held := n.take(1, nil)
-		q := n.queue(1, nil)
-		ops.pause(50 * ms)
-		require.NoError(w.T, held.Release(context.Background()))
-		q.GrantedBy(50 * ms)
+		third.GrantedBy(lease + 50*ms)
 	})
 }
 
 func TestALateCopyOfAPauseOrAnUnpauseIsStale(t *testing.T) {
 	inWorld(t, func(_ *testing.T, w *world) {
 		a, b := w.node(), w.node()
-		first := w.decided(a, func() { a.pause(paused) })
+		first := w.copied(a, "pause", func() { a.pause(paused) })
 		require.Equal(w.T, "paused", func() string { r := first(); return r.Status() }(), "its own repeat")
-		ended := w.decided(b, b.unpause)
+		ended := w.copied(b, "pause", b.unpause)
 		w.refused(first, "unpaused")
 		w.Advance(ms)
-		again := w.decided(a, func() { a.pause(lease) })
+		again := w.copied(a, "pause", func() { a.pause(lease) })
 		w.refused(ended, "paused: migration")
 		w.refused(first, "paused: migration")
 		require.NoError(w.T, a.resize(3), "another matter")
@@ -237,38 +207,37 @@ func TestANameIsPausedThoughTheNoticeCannotBeRead(t *testing.T) {
 
 // A wait that ends by its own time says that its name is paused, and for how long: nobody else is in the way.
 func TestAWaitThatEndsInAPauseIsToldThePause(t *testing.T) {
-	for name, test := range map[string]struct {
+	type row struct {
 		before, lasts time.Duration // when the name is paused, and for how long
 		told          bool
-	}{
+	}
+	each(t, map[string]row{
 		"paused before it came":          {0, paused, true},
 		"paused while it waits":          {lease + lease/2, paused, true},
 		"a pause that has ended by then": {0, lease, false},
-	} {
-		inWorldOf(t, name, func(_ *testing.T, w *world) {
-			n, ops := w.node(), w.node()
-			n.take(1, nil)
-			const waits = 2 * lease
-			queue := func() *wait { return n.queue(1, &semaphore.AcquireOptions{MaxWait: waits}) }
-			var q *wait
-			if test.before > 0 {
-				q = queue()
-			}
-			w.Until(test.before)
-			ops.pause(test.lasts)
-			if q == nil {
-				q = queue()
-			}
-			refused := q.Refused(waits, berth.ReasonTimedOut)
-			if !test.told {
-				require.Nil(w.T, refused.Pause)
-				return
-			}
-			left := test.before + test.lasts - waits
-			require.Equal(w.T, &berth.Pause{Left: left, Since: w.Began.Add(test.before), Reason: "migration"}, refused.Pause)
-			require.ErrorContains(w.T, refused, "timed out after 12s; paused for "+left.String()+": migration")
-		})
-	}
+	}, func(_ *testing.T, w *world, test row) {
+		n, ops := w.node(), w.node()
+		n.take(1, nil)
+		const waits = 2 * lease
+		queue := func() *wait { return n.queue(1, &semaphore.AcquireOptions{MaxWait: waits}) }
+		var q *wait
+		if test.before > 0 {
+			q = queue()
+		}
+		w.Until(test.before)
+		ops.pause(test.lasts)
+		if q == nil {
+			q = queue()
+		}
+		refused := q.Refused(waits, berth.ReasonTimedOut)
+		if !test.told {
+			require.Nil(w.T, refused.Pause)
+			return
+		}
+		left := test.before + test.lasts - waits
+		require.Equal(w.T, &berth.Pause{Left: left, Since: w.Began.Add(test.before), Reason: "migration"}, refused.Pause)
+		require.ErrorContains(w.T, refused, "timed out after 12s; paused for "+left.String()+": migration")
+	})
 }
 
 // The end of a wait whose server has fallen silent is not put off by asking for a pause.
@@ -295,7 +264,6 @@ func (n *proc) pauseAll(lasts time.Duration) int {
 
 func TestAPauseOfAllNamesGrantsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, ops := w.node(), w.node()
 		p := n.take(1, nil)
 		waits := n.queue(1, nil)
@@ -306,18 +274,13 @@ func TestAPauseOfAllNamesGrantsNothing(t *testing.T) {
 		require.NoError(t, p.Release(ctx))
 		fresh := n.queueOn(ctx, n.on("new"), nil)
 		other := w.node().queueOn(ctx, n.on("newer"), nil)
-		_, err := n.on("newest").TryAcquire(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
-		var refused *berth.AcquireError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, berth.ReasonPaused, refused.Reason)
+		refused := n.isPaused("newest")
 		require.Equal(t, "moving house", refused.Pause.Reason)
 		require.InDelta(t, 10*time.Minute-7*time.Second, refused.Pause.Left, float64(ms))
 		require.NotContains(t, w.Keys(), "berth:sem:{newest}:state", "who tries makes no name")
 		w.Until(start + 10*time.Minute - time.Second)
 		testkit.RequirePending(t, waits, fresh, other)
-		_, err = n.on("new").TryAcquire(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrBusy)
+		require.ErrorIs(t, testkit.Second(n.on("new").TryAcquire(ctx, nil)), berth.ErrBusy)
 		w.Advance(2 * time.Second)
 		for _, q := range []*wait{waits, fresh, other} {
 			q.GrantedWithin(start+10*time.Minute, 100*ms)
@@ -325,21 +288,39 @@ func TestAPauseOfAllNamesGrantsNothing(t *testing.T) {
 	})
 }
 
-// An operator may set a name apart.
-func TestANameIsUnpausedWhileAllArePaused(t *testing.T) {
+func TestWhileAllNamesArePaused(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
-		n := w.node()
+		n := w.node(node.Config{AllowEviction: true})
+		w.got(n.on("held").Acquire(ctx, nil))
 		w.node().pauseAll(time.Hour)
-		q := n.queueOn(ctx, n.on("apart"), nil)
+		require.NoError(t, testkit.Second(n.Check(ctx)))
+		require.Zero(t, n.Count("semaphore_pause"), "a check goes past it")
+
+		n.Reset()
+		n.OnCommand(refuse("semaphore_pause", readonly))
+		q := n.queue(1, nil)
+		w.Advance(3 * time.Second)
+		require.True(t, q.Pending())
+		require.Zero(t, n.Scripts()["thin_acquire"]+n.Scripts()["semaphore_acquire"], "nobody asks before the name is paused")
+		n.OnCommand(nil)
+		w.Advance(3 * time.Second)
+		require.True(t, q.Pending(), "it stands in line, in a name that is paused")
+		require.Equal(t, 1, w.stats().Waiting)
+
+		w.Do("DEL", stateKey, lineKey) // a failover that loses the pause of a name loses no pause of all names
+		w.Advance(2 * lease)
+		require.True(t, q.Pending(), "it was restored to a paused name")
+		require.Equal(t, 1, w.stats().Waiting)
+		q.Cancel(nil)
+
+		q = n.queueOn(ctx, n.on("apart"), nil) // an operator may set a name apart
 		require.True(t, q.Pending())
 		require.NoError(t, w.node().Operator().Unpause(ctx, keyspace.Sem, "apart"))
 		synctest.Wait()
 		require.False(t, q.Pending())
 		for range 5 {
 			w.Advance(6 * time.Second) // each claim is a first contact again
-			_, err := n.on("apart").TryAcquire(ctx, nil)
-			require.ErrorIs(t, err, berth.ErrBusy)
+			require.ErrorIs(t, testkit.Second(n.on("apart").TryAcquire(ctx, nil)), berth.ErrBusy)
 			require.NoError(t, q.Got.Release(ctx))
 			q = n.queueOn(ctx, n.on("apart"), nil)
 			require.False(t, q.Pending())
@@ -349,15 +330,17 @@ func TestANameIsUnpausedWhileAllArePaused(t *testing.T) {
 
 func TestTheEndOfAPauseOfAllNames(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, ops := w.node(), w.node()
 		require.NoError(t, ops.Operator().Pause(ctx, keyspace.Sem, "mine", 2*time.Hour, "mine"))
 		ops.pauseAll(time.Hour)
 		all, mine := n.queueOn(ctx, n.on("all"), nil), n.queueOn(ctx, n.on("mine"), nil)
 		testkit.RequirePending(t, all, mine)
+		idle := n.queue(1, nil)
+		idle.Cancel(nil) // nobody waits any more for that name, which was paused on contact
+		<-idle.Done
 		ended, err := ops.Operator().UnpauseAll(ctx)
 		require.NoError(t, err)
-		require.Equal(t, berth.PausedAll{Names: 1}, ended)
+		require.Equal(t, berth.PausedAll{Names: 2}, ended)
 		require.False(t, all.Pending())
 		require.True(t, mine.Pending(), "what an operator paused by itself")
 		n.take(1, nil)
@@ -366,40 +349,38 @@ func TestTheEndOfAPauseOfAllNames(t *testing.T) {
 
 // A name has its own pause beside that of all names: each lasts without the other, whichever was set first.
 func TestTheOwnPauseOfANameLastsBesideThatOfAll(t *testing.T) {
-	for name, c := range map[string]struct {
+	type row struct {
 		own          time.Duration // all are paused for 2 min
 		later, ended bool          // own is set while all are paused; that of all is ended then
-	}{
+	}
+	each(t, map[string]row{
 		"a shorter one": {own: time.Minute}, "a shorter one alone": {own: time.Minute, ended: true},
 		"a longer one": {own: 3 * time.Minute}, "a longer one alone": {own: 3 * time.Minute, ended: true},
 		"a later, shorter one": {own: time.Minute, later: true}, "a later, shorter one alone": {time.Minute, true, true},
 		"a later, longer one": {own: 3 * time.Minute, later: true}, "a later, longer one alone": {3 * time.Minute, true, true},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			n, ops := w.node(), w.node()
-			held, q := n.take(1, nil), n.queue(1, nil)
-			end := w.Now() + c.own
-			if !c.later {
-				ops.pause(c.own)
-			}
-			ops.pauseAll(2 * time.Minute)
-			require.NoError(t, held.Release(context.Background()))
-			if c.later {
-				end = w.Now() + c.own
-				ops.pause(c.own)
-			}
-			if !c.ended {
-				q.GrantedWithin(max(end, 2*time.Minute), 100*ms)
-				return
-			}
-			ended, err := ops.Operator().UnpauseAll(context.Background())
-			require.NoError(t, err)
-			require.Zero(t, ended, "it is paused yet")
-			_, err = n.gpu(1).TryAcquire(context.Background(), nil)
-			require.ErrorContains(t, err, "migration")
-			q.GrantedWithin(end, 100*ms)
-		})
-	}
+	}, func(t *testing.T, w *world, c row) {
+		n, ops := w.node(), w.node()
+		held, q := n.take(1, nil), n.queue(1, nil)
+		end := w.Now() + c.own
+		if !c.later {
+			ops.pause(c.own)
+		}
+		ops.pauseAll(2 * time.Minute)
+		require.NoError(t, held.Release(context.Background()))
+		if c.later {
+			end = w.Now() + c.own
+			ops.pause(c.own)
+		}
+		if !c.ended {
+			q.GrantedWithin(max(end, 2*time.Minute), 100*ms)
+			return
+		}
+		ended, err := ops.Operator().UnpauseAll(context.Background())
+		require.NoError(t, err)
+		require.Zero(t, ended, "it is paused yet")
+		require.ErrorContains(t, testkit.Second(n.gpu(1).TryAcquire(context.Background(), nil)), "migration")
+		q.GrantedWithin(end, 100*ms)
+	})
 }
 
 func TestARepeatOfAPauseOfAllNamesSetsAnotherEnd(t *testing.T) {
@@ -484,69 +465,11 @@ func TestANameThatCannotBeSweptIsNotUnread(t *testing.T) {
 	})
 }
 
-// Nobody waits any more for a name that was paused on contact.
-func TestTheEndOfAPauseOfAllNamesEndsThatOfAnIdleName(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, ops := w.node(), w.node()
-		ops.pauseAll(time.Hour)
-		q := n.queue(1, nil)
-		q.Cancel(nil)
-		<-q.Done
-		ended, err := ops.Operator().UnpauseAll(context.Background())
-		require.NoError(t, err)
-		require.Equal(t, berth.PausedAll{Names: 1}, ended)
-		n.take(1, nil)
-	})
-}
-
-// A claim is not asked for as long as its name could not be paused.
-func TestAFirstContactThatFailsIsRepeated(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.node().pauseAll(time.Hour)
-		n.OnCommand(refuse("semaphore_pause", readonly))
-		q := n.queue(1, nil)
-		w.Advance(3 * time.Second)
-		require.True(t, q.Pending())
-		require.Zero(t, n.Scripts()["thin_acquire"]+n.Scripts()["semaphore_acquire"])
-		n.OnCommand(nil)
-		w.Advance(3 * time.Second)
-		require.True(t, q.Pending(), "it stands in line, in a name that is paused")
-		require.Equal(t, 1, w.stats().Waiting)
-	})
-}
-
-// A failover that loses the pause of a name loses no pause of all names.
-func TestWhoIsRestoredIsRestoredToAPausedName(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.node().pauseAll(time.Hour)
-		q := n.queue(1, nil)
-		w.Do("DEL", stateKey, lineKey)
-		w.Advance(2 * lease)
-		require.True(t, q.Pending())
-		require.Equal(t, 1, w.stats().Waiting)
-		q.Cancel(nil)
-	})
-}
-
-func TestCheckGoesPastAPauseOfAllNames(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node(node.Config{AllowEviction: true})
-		n.take(1, nil)
-		w.node().pauseAll(time.Hour)
-		_, err := n.Check(context.Background())
-		require.NoError(t, err)
-		require.Zero(t, n.Count("semaphore_pause"))
-	})
-}
-
 func TestAPauseOfAllNamesEndsWithItsCaller(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
-		_, err := w.node().Operator().PauseAll(ctx, time.Hour, "")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, testkit.Second(w.node().Operator().PauseAll(ctx, time.Hour, "")), context.DeadlineExceeded)
 		require.True(t, w.node().queue(1, nil).Pending(), "who comes later hears all the same")
 		for _, lasts := range []time.Duration{0, -1, 367 * 24 * time.Hour, 1} {
 			_, err := w.node().Operator().PauseAll(context.Background(), lasts, "")
@@ -556,65 +479,59 @@ func TestAPauseOfAllNamesEndsWithItsCaller(t *testing.T) {
 }
 
 // isPaused has a call that does not wait be refused for the pause.
-func (n *proc) isPaused(name string) {
+func (n *proc) isPaused(name string) (refused *berth.AcquireError) {
 	n.w.T.Helper()
-	_, err := n.on(name).TryAcquire(context.Background(), nil)
-	var refused *berth.AcquireError
+	_, err := n.on(name).TryAcquire(ctx, nil)
+	require.ErrorIs(n.w.T, err, berth.ErrBusy, name)
 	require.ErrorAs(n.w.T, err, &refused, name)
 	require.Equal(n.w.T, berth.ReasonPaused, refused.Reason, name)
+	return refused
 }
 
 // The notice goes with the data of its server, and with it the pauses that the names had.
 func TestAPauseOfAllNamesThatWasHeardOutlivesALoss(t *testing.T) {
-	for name, lose := range map[string]func(w *world) func(){
+	each(t, map[string]func(w *world) func(){
 		"flush":      func(w *world) func() { return func() { w.Do("FLUSHALL") } },
 		"older data": func(w *world) func() { return w.Snapshot() },
 		"an older ended one": func(w *world) func() {
 			w.Notice("pause:sem", 0, "")
 			return w.Snapshot()
 		},
-	} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			n, ops := w.node(), w.node()
-			restore := lose(w)
-			w.Advance(time.Second)
-			ops.pauseAll(2 * time.Minute)
-			start := w.Now()
-			waits := n.queueOn(context.Background(), n.on("met"), nil)
+	}, func(t *testing.T, w *world, lose func(w *world) func()) {
+		n, ops := w.node(), w.node()
+		restore := lose(w)
+		w.Advance(time.Second)
+		ops.pauseAll(2 * time.Minute)
+		start := w.Now()
+		waits := n.queueOn(context.Background(), n.on("met"), nil)
+		n.isPaused("met")
+		restore()
+		for i := range 300 {
 			n.isPaused("met")
-			restore()
-			for i := range 300 {
-				n.isPaused("met")
-				n.isPaused(fmt.Sprint("fresh", i))
-				w.Advance(100 * ms)
-			}
-			require.True(t, waits.Pending())
-			w.Until(start + 110*time.Second)
-			n.isPaused("met")
-			n.isPaused("last")
-			waits.GrantedWithin(start+113*time.Second, 100*ms)
-			_, err := n.on("fresh").TryAcquire(context.Background(), nil)
-			require.NoError(t, err)
-		})
-	}
+			n.isPaused(fmt.Sprint("fresh", i))
+			w.Advance(100 * ms)
+		}
+		require.True(t, waits.Pending())
+		w.Until(start + 110*time.Second)
+		n.isPaused("met")
+		n.isPaused("last")
+		waits.GrantedWithin(start+113*time.Second, 100*ms)
+		require.NoError(t, testkit.Second(n.on("fresh").TryAcquire(context.Background(), nil)))
+	})
 }
 
 func TestAnOperatorEndsAPauseOfAllNamesWhoseNoticeWasLost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, ops := w.node(), w.node()
 		ops.pauseAll(time.Hour)
 		n.isPaused("a")
 		w.Do("FLUSHALL")
 		require.NoError(t, ops.Operator().Unpause(ctx, keyspace.Sem, "apart"))
-		p, err := n.on("apart").TryAcquire(ctx, nil)
-		require.NoError(t, err)
+		p := w.got(n.on("apart").TryAcquire(ctx, nil))
 		require.NoError(t, p.Release(ctx))
 		n.isPaused("a")
-		_, err = ops.Operator().UnpauseAll(ctx)
-		require.NoError(t, err)
-		_, err = n.on("a").TryAcquire(ctx, nil)
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(ops.Operator().UnpauseAll(ctx)))
+		require.NoError(t, testkit.Second(n.on("a").TryAcquire(ctx, nil)))
 	})
 }
 
@@ -636,8 +553,7 @@ func TestWhoWasCutOffDuringAPauseOfAllNamesGetsNothing(t *testing.T) {
 		require.True(t, q.Pending())
 		require.False(t, w.held("asked for"))
 		require.False(t, w.held("fresh0"))
-		_, err := ops.Operator().UnpauseAll(context.Background())
-		require.NoError(t, err)
+		require.NoError(t, testkit.Second(ops.Operator().UnpauseAll(context.Background())))
 		w.Advance(lease)
 		require.False(t, q.Pending())
 	})
@@ -672,7 +588,6 @@ func TestAGrantFromBeforeTheNodeHeardOfAPauseDoesNotStand(t *testing.T) {
 
 func TestWhoWasCutOffDuringADrainGetsNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		ctx := context.Background()
 		n, other := w.node(node.Config{Label: "worker/7"}), w.node()
 		n.connect()
 		held := other.take(1, nil)
@@ -684,8 +599,7 @@ func TestWhoWasCutOffDuringADrainGetsNothing(t *testing.T) {
 		asks := n.queueOn(ctx, n.on("asked for"), nil)
 		w.Advance(7 * time.Second)
 		n.Mend()
-		_, err := n.on("fresh").TryAcquire(ctx, nil)
-		require.ErrorIs(t, err, berth.ErrDraining)
+		require.ErrorIs(t, testkit.Second(n.on("fresh").TryAcquire(ctx, nil)), berth.ErrDraining)
 		w.Advance(lease)
 		require.ErrorIs(t, waits.Err, berth.ErrDraining)
 		require.ErrorIs(t, asks.Err, berth.ErrDraining)
