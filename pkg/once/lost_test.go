@@ -482,3 +482,14 @@ func TestWhatARunComesToThatACloseHasLeft(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatTheServerLostIsDoneAgain(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		lose := w.Snapshot()
+		first := a.ran(hourly, nil)
+		lose()
+		second := b.ran(hourly, nil)
+		require.Greater(t, second.Fence, first.Fence)
+	})
+}

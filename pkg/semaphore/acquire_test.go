@@ -209,3 +209,20 @@ func TestAnOperatorEndsWhatTheTargetMeans(t *testing.T) {
 		require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 2}, w.stats())
 	})
 }
+
+func TestACancelThatMeetsTheGrantHandsOn(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, other := w.node(), w.node()
+		p := other.take(1, nil)
+		gone := n.queue(1, nil)
+		stays := other.queue(1, nil)
+		n.Deafen(true) // the grant is not heard of
+		require.NoError(t, p.Release(context.Background()))
+		synctest.Wait()
+		require.True(t, stays.Pending())
+		gone.Cancel(nil)
+		gone.Refused(0, berth.ReasonCancelled)
+		stays.Granted(0)
+		require.Equal(t, 1, w.stats().Holders)
+	})
+}

@@ -516,3 +516,26 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 		release(t, p)
 	})
 }
+
+func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.connect()
+		dialed := n.Open()
+		n.take(1, nil)
+		const waiters = 210
+		for range waiters {
+			n.queue(1, nil)
+		}
+		require.Equal(t, dialed+1, n.Open(), "the subscription")
+		n.Reset()
+		w.Advance(10 * time.Second)
+		// 211 claims in two batches, every third of the lease, jitter and what
+		// rides along included.
+		counts := n.Scripts()
+		require.LessOrEqual(t, counts["semaphore_renew"], 5*3)
+		delete(counts, "semaphore_renew")
+		require.Empty(t, counts, "nothing else is sent while nothing happens")
+		require.Equal(t, waiters, w.stats().Waiting)
+	})
+}
