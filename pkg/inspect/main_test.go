@@ -33,7 +33,8 @@ type returned[V any] struct {
 func (r returned[V]) in(t interface {
 	require.TestingT
 	Helper()
-}) V {
+},
+) V {
 	t.Helper()
 	require.NoError(t, r.err)
 	return r.v
@@ -156,10 +157,9 @@ func (p *process) filled(resources ...string) *allocator.Pool[string] {
 }
 
 // take takes a resource at once.
-func (p *process) take(pool *allocator.Pool[string], opts *allocator.AllocateOptions) *allocator.Allocation[string] {
+func (p *process) take(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {
 	p.w.T.Helper()
-	a := must(pool.Allocate(ctx, opts)).in(p.w.T)
-	return a
+	must(pool.Allocate(ctx, opts)).in(p.w.T)
 }
 
 func (p *process) await(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {

@@ -409,7 +409,8 @@ func TestACallThatDoesNotWaitPassesOverTheDefaultsOfAWaitAndRefusesWhatOnlyAWait
 			field string
 			opts  qlock.LockOptions
 		}{
-			{"MaxWait", qlock.LockOptions{MaxWait: berth.Forever}}, {"MaxWait", qlock.LockOptions{MaxWait: time.Minute}},
+			{"MaxWait", qlock.LockOptions{MaxWait: berth.Forever}},
+			{"MaxWait", qlock.LockOptions{MaxWait: time.Minute}},
 			{"RequeueEvery", qlock.LockOptions{RequeueEvery: time.Hour}},
 			{"Attempts.Max", qlock.LockOptions{Attempts: qlock.Attempts{Max: -1}}},
 			{"Attempts.Max", qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}},

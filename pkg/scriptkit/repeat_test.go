@@ -36,7 +36,7 @@ func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 	t.Parallel()
 	const ms = time.Millisecond
 	type end = func(context.Context) (context.Context, context.CancelFunc)
-	open := end(context.WithCancel)
+	open := context.WithCancel
 	limit := func(d time.Duration) end {
 		return func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeoutCause(ctx, d, errors.New("too slow"))
@@ -60,7 +60,8 @@ func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 	}{
 		// Three attempts of 3 s, and what was left for the fourth.
 		"within": {
-			[]string{hang}, Bounded, open, nil, "no answer in time (4 attempts, one may have run)",
+			[]string{hang},
+			Bounded, open, nil, "no answer in time (4 attempts, one may have run)",
 			10 * time.Second, 4, true, true, nil,
 		},
 		"no pause goes beyond within": {[]string{"-LOADING\r\n"}, Bounded, open, func(o *Options) {
@@ -73,11 +74,13 @@ func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 		"once":           {[]string{"-LOADING\r\n"}, Once, open, nil, "LOADING", 0, 1, false, true, nil},
 		"once, in doubt": {[]string{drop}, Once, open, nil, "EOF", 0, 1, true, true, nil},
 		"doubt outlasts later answers": {
-			[]string{drop, "-LOADING\r\n", "-OOM full\r\n"}, Bounded, open, nil, "the server is full",
+			[]string{drop, "-LOADING\r\n", "-OOM full\r\n"},
+			Bounded, open, nil, "the server is full",
 			60 * ms, 3, true, false, nil,
 		},
 		"until the context ends": {
-			[]string{"-TRYAGAIN later\r\n"}, UntilDone, limit(20 * time.Second), nil,
+			[]string{"-TRYAGAIN later\r\n"},
+			UntilDone, limit(20 * time.Second), nil,
 			"context deadline exceeded: too slow; the last attempt: TRYAGAIN later (25 attempts)",
 			20 * time.Second, 25, false, true, context.DeadlineExceeded,
 		},
@@ -85,7 +88,8 @@ func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 			o.Retry.Base, o.Retry.Cap = time.Hour, time.Hour
 		}, "LOADING", 7 * ms, 1, false, true, context.Canceled},
 		"a deadline ends an attempt": {
-			[]string{hang}, Bounded, limit(time.Second), nil, "; the last attempt: no answer in time (it may have run)",
+			[]string{hang},
+			Bounded, limit(time.Second), nil, "; the last attempt: no answer in time (it may have run)",
 			time.Second, 1, true, true, context.DeadlineExceeded,
 		},
 	} {

@@ -479,13 +479,14 @@ func TestAPauseOfAllNamesEndsWithItsCaller(t *testing.T) {
 }
 
 // isPaused has a call that does not wait be refused for the pause.
-func (n *proc) isPaused(name string) (refused *berth.AcquireError) {
+func (n *proc) isPaused(name string) berth.AcquireError {
 	n.w.T.Helper()
+	var refused *berth.AcquireError
 	_, err := n.on(name).TryAcquire(ctx, nil)
 	require.ErrorIs(n.w.T, err, berth.ErrBusy, name)
 	require.ErrorAs(n.w.T, err, &refused, name)
 	require.Equal(n.w.T, berth.ReasonPaused, refused.Reason, name)
-	return refused
+	return *refused
 }
 
 // The notice goes with the data of its server, and with it the pauses that the names had.
