@@ -17,7 +17,7 @@ import (
 
 // TestTheScriptsOfAPoolKeepTheLawsWhateverHappens drives the scripts themselves.
 func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, amount.Histories(5))
+	require.NoError(t, amount.Histories(20))
 	testkit.In(t, "proxies", "berth:pool:{proxies}:state", "", func(t *testing.T, w *testkit.World) {
 		space := must(keyspace.New(keyspace.DefaultNamespace))(t)
 		heard, runs := pool.Listen(t, w.Redis, space), 0

@@ -198,7 +198,7 @@ func (s *storming) blow() {
 }
 
 func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
-	require.NoError(t, amount.Histories(5))
+	require.NoError(t, amount.Histories(10))
 	inWorld(t, func(t *testing.T, w *world) {
 		runs := 0
 		// Hidden in a TB, because rapid asks a T for what bubbles do not have.
