@@ -231,6 +231,7 @@ func (s *smallest) ofPools() {
 	s.inspected(there)
 	require.NoError(s, there.ops.Set(s.ctx, proxies, "", allocator.Settings{MaxSharers: 2}))
 	require.NoError(s, there.ops.Set(s.ctx, proxies, "", allocator.Settings{Reset: true}))
+	require.NoError(s, sourced.node.Close(s.ctx)) // else its source fills the pool again, whenever it is empty
 	must(there.Clear(s.ctx))
 }
 
@@ -242,7 +243,7 @@ func (s *smallest) isRestored() {
 	h, q := s.hold(here, terms{}), s.holdQueue(there, terms{}, 1)
 	s.forget(s.name())
 	if s.kind == keyspace.Pool {
-		s.Await("it stands in line again", func() bool { return s.look(proxies).waiting() == 1 })
+		s.Await("it stands in line again", func() bool { return s.look(proxies).waiting() == 1 || q.Over() })
 		s.add(here.pool, "r0")
 	}
 	s.release(q.Wait(s.world))

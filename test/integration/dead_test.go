@@ -24,6 +24,7 @@ func TestAThousandDeadWaitersAhead(t *testing.T) {
 		passBy    = time.Second
 	)
 	w := private(t)
+	w.Relies(3 * passBy)
 	crowd := w.spawn(deadLease)
 	crowd.acquire("gpu", 1)
 	crowd.ask(order{Do: "crowd", Name: "gpu", Capacity: 1, Count: dead})
