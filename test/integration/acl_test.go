@@ -199,6 +199,7 @@ func (s *smallest) ofPools() {
 		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
 		return err == nil
 	})
+	must(sourced.Refresh(s.ctx))
 	a := s.allocate(sourced, &allocator.AllocateOptions{Bind: "customer"}) // by the source
 	s.Await("more is added, behind what the source has filled in", func() bool {
 		_, err := there.Add(s.ctx, []string{"b", "c"}, &allocator.AddOptions{Expiry: time.Hour})
