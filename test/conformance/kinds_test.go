@@ -190,6 +190,7 @@ func leave(w *world, k kind) {
 	_, err := two[1].acquire(wish{maxWait: 2 * time.Second})(w.Within(patience))
 	w.refused(err, berth.ReasonTimedOut)
 	require.ErrorIs(w, err, berth.ErrBusy)
+	w.Await("its claim has left the line", func() bool { return waiting() == 1 })
 
 	release(w, h)
 	release(w, next.Wait(w))
