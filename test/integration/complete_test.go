@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -132,11 +133,12 @@ func TestCompletionRunsNoName(t *testing.T) {
 	program := w.berth()
 	locks := w.locker(node.Config{})
 	claims := make(map[string]string)
+	lasts := &qlock.LockOptions{Lease: time.Hour, NoRenew: true} // also where the machine stands still
 	for _, name := range []string{
 		"e$(id>pwned)x", "e$(id>pwned)y", "orders:eu-west.1", "orders:us,in", "team@a", "team@b/c", "region/nn",
 		"a$(id>pwned)", "b`id>pwned`", "c;id>pwned;", `d'"|id>pwned"'`, "f(id>pwned)&", "g h\\i", "j=~root:~", "k>pwned", "l!!*?[a]#^", "ünder",
 	} {
-		lock, err := locks.Lock(w.Within(patience), name, nil)
+		lock, err := locks.Lock(w.Within(patience), name, lasts)
 		require.NoError(w, err)
 		claims[name] = lock.ID()
 	}
@@ -147,7 +149,7 @@ func TestCompletionRunsNoName(t *testing.T) {
 		n, err := node.New(w.admin, node.Config{Namespace: alone(i)})
 		require.NoError(w, err)
 		w.closed(n.Close)
-		_, err = qlock.New(n, nil).Lock(w.Within(patience), name, nil)
+		_, err = qlock.New(n, nil).Lock(w.Within(patience), name, lasts)
 		require.NoError(w, err)
 	}
 	for name := range shells {
