@@ -30,18 +30,23 @@ const (
 	skewEnv    = "BERTH_TORTURE_SKEW"
 )
 
-// env tells worker n that it plays the mutant.
-func (m mutant) env(t *testing.T, n int) []string {
-	t.Helper()
+// env tells worker n that it plays the mutant, whose scripts are in a folder.
+func (m mutant) env(scripts string, n int) []string {
 	skew := 0
 	if m.skew != nil {
 		skew = m.skew[n]
 	}
-	dir := t.TempDir()
+	return []string{brokenEnv + "=" + m.name, scriptsEnv + "=" + scripts, skewEnv + "=" + strconv.Itoa(skew)}
+}
+
+// scripts writes the scripts that are broken in the mutant into a folder.
+func (m mutant) scripts(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	for name, source := range sourcesOf(t, m) {
 		write(t, filepath.Join(dir, name+".lua"), source)
 	}
-	return []string{brokenEnv + "=" + m.name, scriptsEnv + "=" + dir, skewEnv + "=" + strconv.Itoa(skew)}
+	return dir
 }
 
 // ownTime has a script take the time from the last two arguments.

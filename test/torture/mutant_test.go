@@ -377,6 +377,7 @@ type play struct {
 	name string
 	*mutant
 	*scene
+	folder string // with the scripts that are broken
 }
 
 // TestMutants has the checker find what is broken in each variant. In the same scenes it
@@ -394,10 +395,10 @@ func TestMutants(t *testing.T) {
 	}
 	played := map[*scene]bool{}
 	for _, m := range mutants {
-		add(play{m.name, &m, m.scene})
+		add(play{name: m.name, mutant: &m, scene: m.scene})
 		if !played[m.scene] {
 			played[m.scene] = true
-			add(play{"none, " + m.scene.name, nil, m.scene})
+			add(play{name: "none, " + m.scene.name, scene: m.scene})
 		}
 	}
 	sideBySide(t, plays, program)
@@ -438,6 +439,7 @@ func (r *run) search(p play) {
 		}
 		return
 	}
+	p.folder = p.mutant.scripts(r.T)
 	for seed := range int64(tries) {
 		found := r.act(p, seed+1)
 		if i := slices.IndexFunc(found, func(v checker.Violation) bool { return slices.Contains(p.rules, v.Rule) }); i >= 0 {
@@ -503,7 +505,7 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 		hand.job.DrainLimit = drainOfNone
 		if p.mutant != nil {
 			hand.job.DrainLimit = drainOfMutants
-			hand.env = p.env(r.T, n)
+			hand.env = p.env(p.folder, n)
 		}
 		o.workers = append(o.workers, hand)
 		o.start(hand)
