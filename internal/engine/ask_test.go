@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -258,4 +259,57 @@ func TestAnAcquireAndAReleaseAllocateLittle(t *testing.T) {
 			t.Error(err)
 		}
 	}), float64(most))
+}
+
+// unswept is a server on which each call that frees something stops at its bound.
+type unswept struct {
+	fake
+	queues bool
+	sweeps atomic.Int64
+}
+
+func (s *unswept) Acquire(context.Context, *engine.Claim) (engine.Answer, error) {
+	if s.queues {
+		return isQueued, nil
+	}
+	return isGranted, nil
+}
+
+func (s *unswept) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine.Claim) (engine.Round, error) {
+	return roundOf(claims, isWaiting), nil
+}
+
+func (s *unswept) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
+	parting, err := s.fake.Release(ctx, c, stays)
+	parting.More = true
+	return parting, err
+}
+
+func (s *unswept) Sweep(context.Context, engine.Line) (engine.NextDeadline, error) {
+	return engine.NextDeadline{In: -1, Dropped: 1, More: s.sweeps.Add(1) < 3}, nil
+}
+
+// Nobody else may be there to go on.
+func TestWhoFreesSweepsWhatIsLeft(t *testing.T) {
+	for name, queues := range map[string]bool{"a release": false, "the end of a wait": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &unswept{fake: fake{fence: 1}, queues: queues}
+				redis := connected(t)
+				e, _ := begin(t, s, patiently, func(cfg *engine.Config) { cfg.Redis = redis })
+				ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+				defer cancel()
+				h, err := may(ctx, e, true)
+				if queues {
+					require.ErrorIs(t, err, context.DeadlineExceeded)
+				} else {
+					require.NoError(t, err)
+					require.NoError(t, h.Release(ctx))
+				}
+				synctest.Wait()
+				require.EqualValues(t, 3, s.sweeps.Load())
+			})
+		})
+	}
 }

@@ -115,9 +115,6 @@ func (h *Hold) releaseOnce(ctx context.Context, ev *event) (fx effects, then fun
 		return c.on(ev), nil
 	}
 	ev.cause = c.lease.Err(ev.now) // the clock knows what the server may have seen
-	if parting.More {
-		e.sweepSoon(c.line())
-	}
 	ev.fence, ev.text, ev.again, ev.stays = parting.Fence, string(parting.Word), parting.Unanswered, parting.Entries > 0
 	return c.on(ev), parting.Then
 }
@@ -130,6 +127,9 @@ func (e *Engine) sendRelease(ctx context.Context, c *Claim) (Parting, error) {
 	}
 	rise := e.lowerSiblings(c)
 	parting, err := e.cfg.Scripts.Release(ctx, c, stays)
+	if err == nil && parting.More {
+		e.sweepSoon(c.line())
+	}
 	rise(err)
 	e.remember(c)
 	return parting, err
