@@ -175,8 +175,7 @@ func TestAThinTextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 			require.ErrorIs(t, testkit.Second(w.reader.Name(ctx, keyspace.Sem, name)), state.ErrDamaged)
 		}
 		for range 3 { // nor by who looks for names
-			page, err := w.reader.NamesPage(ctx, reader.Walk{Redis: looks.Redis, Kinds: []keyspace.Kind{keyspace.Sem}}, "", 100)
-			require.NoError(t, err)
+			page := must(w.reader.NamesPage(ctx, sems(looks.Redis), "", 100)).in(t)
 			require.Len(t, page.Names, 1)
 		}
 		require.Equal(t, 1, *asked)

@@ -12,7 +12,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
@@ -104,8 +103,6 @@ func lasts(wait, lease time.Duration) func(*state.Record) {
 	return func(r *state.Record) { r.Wait, r.Lease = wait, lease }
 }
 
-func weighs(n int) func(*state.Record) { return func(r *state.Record) { r.Weight = n } }
-
 // release gives a hold or a wait back.
 func (w *world) release(claim string) {
 	w.T.Helper()
@@ -116,25 +113,7 @@ func (w *world) release(claim string) {
 // row is the name as it is read now.
 func (w *world) row() reader.Name {
 	w.T.Helper()
-	n := must(w.reader.Name(ctx, w.kind, name)).in(w.T)
-	return n
-}
-
-// compare compares the reader with the model; of pools internal/model/pool does.
-func (w *world) compare() {
-	w.T.Helper()
-	if w.kind != keyspace.Pool {
-		model.Reads(w.T, w.Redis, w.space, w.kind, name)
-	}
-}
-
-// each lets time pass, and compares in each of so many milliseconds.
-func (w *world) each(n int) {
-	w.T.Helper()
-	for range n {
-		w.Advance(ms)
-		w.compare()
-	}
+	return must(w.reader.Name(ctx, w.kind, name)).in(w.T)
 }
 
 func id(prefix string, n int) string { return fmt.Sprintf("%s.%d", prefix, n) }

@@ -8,41 +8,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-func TestOfASemaphoreWhatHasPassedHasPassed(t *testing.T) {
+// In each millisecond the reader tells what the model does, as after each step of the histories of internal/model.
+func TestWhatHasPassedHasPassed(t *testing.T) {
 	inWorld(t, keyspace.Sem, func(t *testing.T, w *world) {
-		w.compare()
-		require.Zero(t, w.row().Capacity, "it is not there")
+		weighs := func(n int) func(*state.Record) { return func(r *state.Record) { r.Weight = n } }
 		require.Equal(t, "granted", w.semaphore("a.1", 5, weighs(3), lasts(20*ms, 20*ms)))
 		require.Equal(t, "granted", w.semaphore("b.1", 5, lasts(30*ms, 30*ms)))
 		require.Equal(t, "queued", w.semaphore("c.1", 5, weighs(2), lasts(35*ms, 20*ms)))
-		require.Equal(t, "queued", w.semaphore("d.1", 5, func(r *state.Record) { r.Priority = 3; r.Weight = 5 }))
-		n := w.row()
-		require.Equal(t, []int{5, 4, 2, 2, 0}, []int{n.Capacity, n.Held, n.Holders, n.Waiting, n.Expired})
-		require.Len(t, n.First, 2)
-		require.Equal(t, []string{"d.1", "c.1"}, []string{n.First[0].ID, n.First[1].ID}, "the highest priority first")
-		w.each(40)
-		n = w.row()
-		require.Equal(t, []int{5, 0, 0, 2, 2}, []int{n.Capacity, n.Held, n.Holders, n.Waiting, n.Expired})
-		require.Equal(t, []bool{false, true}, []bool{n.First[0].Dead, n.First[1].Dead})
-		require.Equal(t, 40*ms, n.First[1].Waited)
+		for range 40 {
+			w.Advance(ms)
+			model.Reads(t, w.Redis, w.space, w.kind, name)
+		}
+		require.False(t, must(w.reader.About(ctx, w.Redis)).in(t).Replica)
 	})
 }
 
 func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
 		owned := func(r *state.Record) { r.Owner, r.Wait, r.Lease = "me", 30*ms, time.Minute }
-		require.Equal(t, "granted", w.ask("a.1", []string{""}, lasts(20*ms, 20*ms)))
-		w.each(21) // thin, and then over
-		require.Equal(t, 1, w.row().Expired)
 		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me"}, owned))
 		w.write("renew", "node-b.1", "b.1", "beat")
-		w.compare()
 		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me"}, owned))
 		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me"}, owned))
 		w.write("renew", "node-d.1", "d.1", "beat")
@@ -53,8 +45,6 @@ func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
 		require.Equal(t, []string{"b.1", "d.1", "c.1"}, []string{entries[0].Entry.ID, entries[1].Entry.ID, entries[2].Entry.ID},
 			"one that has not called yet comes last")
 		require.Equal(t, []any{"me", 2, 1, 3, 1}, []any{n.Lock.Owner, n.Lock.Reentries, n.Held, n.Holders, n.Waiting})
-		w.each(32)
-		require.Equal(t, 2, w.row().Holders, "the one that never called is over")
 	})
 }
 
@@ -85,29 +75,6 @@ func (w *world) removes(key string) {
 	require.Equal(w.T, "removed", w.write("remove", strconv.FormatInt(state.Forever, 10), "op.r", key))
 }
 
-func TestOfAPoolTheCountsAreThoseThatASweepWouldLeave(t *testing.T) {
-	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-		w.compare()
-		w.pooled()
-		w.compare()
-		for _, claim := range []string{"a.1", "b.1", "c.1", "d.1"} {
-			require.Equal(t, "granted", w.ask(claim, []string{"", ""}, lasts(20*ms, 20*ms)))
-			w.Advance(ms)
-		}
-		w.operates("rest", "c", "15", "tired") // once it is back
-		require.Equal(t, "queued", w.ask("e.1", []string{"", ""}))
-		n := w.row()
-		require.Equal(t, []int{4, 0, 4, 4, 1}, []int{n.Capacity, n.Pool.Free, n.Held, n.Holders, n.Waiting})
-		w.each(20)
-		n = w.row()
-		require.Equal(t, []int{4, 0, 4, 0, 4}, []int{n.Capacity, n.Pool.Free, n.Pool.Resting, n.Held, n.Expired})
-		w.each(40)
-		n = w.row()
-		require.Equal(t, []int{3, 2, 1, 1}, []int{n.Capacity, n.Pool.Free, n.Pool.Resting, n.Waiting})
-		require.EqualValues(t, 10, n.Pool.Settings.Cooldown)
-	})
-}
-
 func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
@@ -115,15 +82,17 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 			for text, want := range map[string]error{"f3 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
 				w.Do("SET", w.State, text)
 				w.refused(want)
+				w.refusedOfPool(state.ErrDamaged)
 			}
 			w.Do("DEL", w.State)
 			w.Do("RPUSH", w.State, "x")
 			w.refused(state.ErrDamaged)
 			require.ErrorContains(t, testkit.Second(w.reader.Name(ctx, kind, name)), `"`+w.State+`" holds a list`)
-			for field, want := range map[string]error{"v": state.ErrDamaged, "fmt": berth.ErrIncompatible} {
+			for _, field := range []string{"v", "fmt"} {
 				w.Do("DEL", w.State)
 				w.Do("HSET", w.State, field, "1")
-				w.refused(map[string]error{"v": berth.ErrIncompatible, "fmt": want}[field])
+				w.refused(berth.ErrIncompatible)
+				w.refusedOfPool(berth.ErrIncompatible)
 			}
 			w.Do("HSET", w.State, "v", "2 ?")
 			w.refused(state.ErrDamaged)
@@ -155,6 +124,23 @@ func (w *world) refused(want error) {
 	require.ErrorIs(w.T, testkit.Second(w.reader.Revision(ctx, w.kind, name)), want)
 }
 
+// refusedOfPool is the same for the ways that are of pools alone.
+func (w *world) refusedOfPool(want error) {
+	w.T.Helper()
+	if w.kind != keyspace.Pool {
+		return
+	}
+	_, _, resources := w.reader.ResourcesPage(ctx, name, "0")
+	_, _, bindings := w.reader.BindingsPage(ctx, name, "0")
+	for _, err := range []error{
+		resources, bindings, testkit.Second(w.reader.Resources(ctx, name, "a")),
+		testkit.Second(w.reader.Binding(ctx, name, "n")),
+		testkit.Second(w.reader.HoldersOf(ctx, name, []string{"a"})), testkit.Second(w.reader.Settings(ctx, name)),
+	} {
+		require.ErrorIs(w.T, err, want)
+	}
+}
+
 func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
 		none := must(w.reader.Census(ctx, time.Hour)).in(t)
@@ -174,13 +160,5 @@ func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 
 		w.Do("HSET", state, "fmt", "99")
 		require.ErrorContains(t, testkit.Second(w.reader.Census(ctx, time.Hour)), "format 99")
-	})
-}
-
-func TestAServerTellsAboutItself(t *testing.T) {
-	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
-		about := must(w.reader.About(ctx, w.Redis)).in(t)
-		require.False(t, about.Replica)
-		t.Logf("%+v", about)
 	})
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
-	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -99,27 +97,5 @@ func TestOfABindingWhoseResourceHasGoneNothingIsTold(t *testing.T) {
 		w.reader.Between(nil)
 		one := must(w.reader.Binding(ctx, name, "n")).in(t)
 		require.Equal(t, reader.Binding{Name: "n"}, one)
-	})
-}
-
-func TestANewerOrAForeignPoolIsRefusedByEveryReading(t *testing.T) {
-	inWorld(t, keyspace.Pool, func(t *testing.T, w *world) {
-		refused := func(want error) {
-			t.Helper()
-			_, _, resources := w.reader.ResourcesPage(ctx, name, "0")
-			_, _, bindings := w.reader.BindingsPage(ctx, name, "0")
-			for _, err := range []error{
-				resources, bindings, testkit.Second(w.reader.Resources(ctx, name, "a")),
-				testkit.Second(w.reader.Binding(ctx, name, "n")),
-				testkit.Second(w.reader.HoldersOf(ctx, name, []string{"a"})), testkit.Second(w.reader.Settings(ctx, name)),
-			} {
-				require.ErrorIs(t, err, want)
-			}
-		}
-		w.pooled()
-		w.Do("HSET", w.State, "v", "9 words")
-		refused(berth.ErrIncompatible)
-		w.Do("SET", w.State, "mine")
-		refused(state.ErrDamaged)
 	})
 }

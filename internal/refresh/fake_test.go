@@ -24,34 +24,43 @@ var (
 // every is how often the refreshers of these tests ask: its third is whole.
 const every = 30 * time.Second
 
-// turns is a pool on a server, as far as refreshing it goes, in virtual time.
+// turns is a pool on a server, as far as refreshing it goes, in virtual time. A test reads it while nothing runs.
 type turns struct {
-	mu    sync.Mutex
-	began time.Time
-	due   time.Time       // guarded by mu: when the turn comes up
-	asks                  // guarded by mu
-	gone  map[string]bool // guarded by mu
-
-	refuses func(call string) error // guarded by mu: what a call fails with; nil for none
-	// slow is how long a replace takes.
-	slow time.Duration
+	mu              sync.Mutex
+	began           time.Time
+	due             time.Time               // guarded by mu: when the turn comes up
+	asked, stays    []time.Duration         // guarded by mu: when turn and stay were called
+	replaces, looks [][]string              // guarded by mu: what replace and absent were called with
+	gone            []string                // guarded by mu: what has left the pool
+	refuses         func(call string) error // guarded by mu: what a call fails with; nil for none
+	slow            time.Duration           // how long a replace takes
 }
 
 // inTurns runs a test in virtual time, beside others, with such a pool.
 func inTurns(t *testing.T, test func(t *testing.T, s *turns)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(t, &turns{began: time.Now(), gone: make(map[string]bool)}) })
+	synctest.Test(t, func(t *testing.T) { test(t, &turns{began: time.Now()}) })
 }
 
+// set has something be different from now on.
+func (s *turns) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// fail says what calls fail with.
+func (s *turns) fail(refuses func(call string) error) { s.set(func() { s.refuses = refuses }) }
+
+// postpone says when the turn comes up.
+func (s *turns) postpone(d time.Duration) { s.set(func() { s.due = time.Now().Add(d) }) }
+
 func (s *turns) refused(ctx context.Context, call string) error {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || s.refuses == nil {
 		return ctx.Err()
 	}
-	if s.refuses != nil {
-		return s.refuses(call)
-	}
-	return nil
+	return s.refuses(call)
 }
 
 func (s *turns) turn(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
@@ -80,9 +89,7 @@ func (s *turns) stay(ctx context.Context, d time.Duration) error {
 }
 
 func (s *turns) replace(ctx context.Context, resources []string) error {
-	if s.slow > 0 {
-		time.Sleep(s.slow)
-	}
+	time.Sleep(s.slow)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refused(ctx, "replace"); err != nil {
@@ -99,57 +106,13 @@ func (s *turns) absent(ctx context.Context, resources []string) ([]string, error
 		return nil, err
 	}
 	s.looks = append(s.looks, resources)
-	var absent []string
-	for _, resource := range resources {
-		if s.gone[resource] {
-			absent = append(absent, resource)
-		}
-	}
-	return absent, nil
+	return slices.DeleteFunc(slices.Clone(resources), func(r string) bool { return !slices.Contains(s.gone, r) }), nil
 }
 
-// postpone says when the turn comes up.
-func (s *turns) postpone(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.due = time.Now().Add(d)
-}
-
-// fail says what calls fail with.
-func (s *turns) fail(refuses func(call string) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.refuses = refuses
-}
-
-// leave lets resources leave the pool.
-func (s *turns) leave(resources ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, resource := range resources {
-		s.gone[resource] = true
-	}
-}
-
-// asks is what was asked of the server so far: when turn and stay were, and what replace and absent were asked.
-type asks struct {
-	asked, stays    []time.Duration
-	replaces, looks [][]string
-}
-
-func (s *turns) seen() asks {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return asks{slices.Clone(s.asked), slices.Clone(s.stays), slices.Clone(s.replaces), slices.Clone(s.looks)}
-}
-
-// refreshes is a refresher, and what it has told.
+// refreshes is a refresher, and what it has told, has not in use and has dropped, guarded by the mu of its turns.
 type refreshes struct {
 	*Refresher
-	mu    sync.Mutex
-	tells []string // guarded by mu
-	idles []string // guarded by mu
-	drops []string // guarded by mu
+	told, idles, dropped []string
 }
 
 // refreshes starts a refresher without jitter, which the test's end stops.
@@ -164,20 +127,18 @@ func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, 
 				first, _, _ := strings.Cut(err.Error(), "\n")
 				text = "failed " + first
 			}
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.tells = append(r.tells, text)
+			s.set(func() { r.told = append(r.told, text) })
 		},
 		Idle: func() []string {
-			r.mu.Lock()
-			defer r.mu.Unlock()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			return slices.Clone(r.idles)
 		},
 		Drop: func(resource string) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.drops = append(r.drops, resource)
-			r.idles = slices.DeleteFunc(r.idles, func(idle string) bool { return idle == resource })
+			s.set(func() {
+				r.dropped = append(r.dropped, resource)
+				r.idles = slices.DeleteFunc(r.idles, func(idle string) bool { return idle == resource })
+			})
 		},
 		jitter: func(time.Duration) time.Duration { return 0 },
 	}
@@ -189,21 +150,9 @@ func (s *turns) refreshes(t *testing.T, source func(context.Context) ([]string, 
 	return r
 }
 
-// told is what was told so far.
-func (r *refreshes) told() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.tells)
-}
-
-func (r *refreshes) dropped() []string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.drops)
-}
-
 // after lets a time pass, and everything that happens then.
-func after(d time.Duration) {
+func (s *turns) after(d time.Duration) {
+	s.set(func() {}) // what was read may be written from now on
 	time.Sleep(d)
 	synctest.Wait()
 }

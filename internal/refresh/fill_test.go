@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -77,7 +76,7 @@ func TestWhoFindsThePoolEmptyWaitsForARoundThatAsksTheSource(t *testing.T) {
 				}
 				r := s.refreshes(t, source.list)
 				if c.waits > 0 {
-					after(c.waits)
+					s.after(c.waits)
 				}
 				for _, got := range r.fills(context.Background(), 8) {
 					require.Equal(t, c.want, got)
@@ -94,7 +93,7 @@ func TestThoseWhoComeBeforeARoundHasBegunShareIt(t *testing.T) {
 		r := s.refreshes(t, source.list, func(cfg *Config) {
 			cfg.jitter = func(time.Duration) time.Duration { <-let; return 0 } // between two rounds
 		})
-		after(5 * time.Second)
+		s.after(5 * time.Second)
 		time.AfterFunc(time.Second, func() { close(let) })
 		for _, got := range r.fills(context.Background(), 8) {
 			require.Equal(t, filled{true, time.Second}, got)
@@ -108,7 +107,7 @@ func TestAnAnswerOfTheSourceThatWasNotSeenIsNotWaitedForAgain(t *testing.T) {
 		source := &slow{}
 		r := s.refreshes(t, source.list)
 		seen := r.Answers()
-		synctest.Wait()
+		s.after(0)
 		require.True(t, r.Fill(context.Background(), seen), "it came since")
 		require.False(t, r.Fill(context.Background(), r.Answers()), "a moment ago")
 		seen = r.Answers()
@@ -137,9 +136,9 @@ func TestATurnThatCannotBeAskedForIsNotWaitedForAgain(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		s.fail(func(string) error { return errMine })
 		r := s.refreshes(t, (&slow{}).list)
-		after(5 * time.Second)
+		s.after(5 * time.Second)
 		require.Equal(t, []filled{{true, 0}}, r.fills(context.Background(), 1))
 		require.Equal(t, []filled{{false, 0}}, r.fills(context.Background(), 1))
-		require.Equal(t, seconds(0, 5), s.seen().asked)
+		require.Equal(t, seconds(0, 5), s.asked)
 	})
 }

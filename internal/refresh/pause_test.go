@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,26 +12,26 @@ import (
 func TestAKickAsksSoonButNotMoreThanOnceASecond(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, returns("a"))
-		after(5 * time.Second)
-		require.Equal(t, seconds(0), s.seen().asked)
+		s.after(5 * time.Second)
+		require.Equal(t, seconds(0), s.asked)
 		r.Kick()
-		synctest.Wait()
-		require.Equal(t, seconds(0, 5), s.seen().asked, "at once: the last one was long ago")
+		s.after(0)
+		require.Equal(t, seconds(0, 5), s.asked, "at once: the last one was long ago")
 		for range 500 {
 			r.Kick()
-			after(10 * time.Millisecond)
+			s.after(10 * time.Millisecond)
 		}
-		require.Equal(t, seconds(0, 5, 6, 7, 8, 9, 10), s.seen().asked)
-		require.Len(t, s.seen().replaces, 1, "it was not this node's turn")
-		after(2 * time.Second)
-		require.LessOrEqual(t, len(s.seen().asked), 8, "the last kick may have one more")
-		after(18 * time.Second)
-		require.Len(t, s.seen().replaces, 2, "kicks have not moved the next refresh")
+		require.Equal(t, seconds(0, 5, 6, 7, 8, 9, 10), s.asked)
+		require.Len(t, s.replaces, 1, "it was not this node's turn")
+		s.after(2 * time.Second)
+		require.LessOrEqual(t, len(s.asked), 8, "the last kick may have one more")
+		s.after(18 * time.Second)
+		require.Len(t, s.replaces, 2, "kicks have not moved the next refresh")
 
 		s.postpone(0) // as a flush does
 		r.Kick()
-		after(time.Second)
-		require.Len(t, s.seen().replaces, 3)
+		s.after(time.Second)
+		require.Len(t, s.replaces, 3)
 	})
 }
 
@@ -40,46 +39,43 @@ func TestAKickDuringARoundIsServedAfterItAndThoseBeforeOneByIt(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		let := make(chan struct{})
 		r := s.refreshes(t, func(context.Context) ([]string, error) { <-let; return []string{"a"}, nil })
-		synctest.Wait()
+		s.after(0)
 		r.Kick()
 		r.Kick() // never blocks
-		after(100 * time.Millisecond)
+		s.after(100 * time.Millisecond)
 		close(let)
-		after(time.Second)
-		require.Equal(t, seconds(0, 1), s.seen().asked)
+		s.after(time.Second)
+		require.Equal(t, seconds(0, 1), s.asked)
 		for range 3 { // and all before a round by it
-			after(100 * time.Millisecond)
+			s.after(100 * time.Millisecond)
 			r.Kick()
 		}
-		after(10 * time.Second)
-		require.Equal(t, seconds(0, 1, 2), s.seen().asked)
+		s.after(10 * time.Second)
+		require.Equal(t, seconds(0, 1, 2), s.asked)
 	})
 }
 
 func TestAShortEveryIsKept(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Every = 100 * time.Millisecond })
-		after(time.Second)
-		require.Len(t, s.seen().replaces, 11)
+		s.after(time.Second)
+		require.Len(t, s.replaces, 11)
 	})
 }
 
 // left may be nothing where the turn came up just now.
 func TestATurnThatIsAlwaysSomebodyElsesIsNoBusyLoop(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
-		r := s.refreshes(t, returns("a"), func(cfg *Config) { cfg.Turn = never(s) })
-		after(10*time.Second + time.Millisecond)
-		require.Len(t, s.seen().asked, 11)
-		require.Empty(t, r.told())
+		r := s.refreshes(t, returns("a"), func(cfg *Config) {
+			cfg.Turn = func(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
+				_, _, err := s.turn(ctx, d)
+				return false, 0, err
+			}
+		})
+		s.after(10*time.Second + time.Millisecond)
+		require.Len(t, s.asked, 11)
+		require.Empty(t, r.told)
 	})
-}
-
-// never is a turn that is never this node's, and always about to be.
-func never(s *turns) func(context.Context, time.Duration) (bool, time.Duration, error) {
-	return func(ctx context.Context, d time.Duration) (bool, time.Duration, error) {
-		_, _, err := s.turn(ctx, d)
-		return false, 0, err
-	}
 }
 
 func TestThePausesOfManyNodesDifferALittle(t *testing.T) {
@@ -100,32 +96,32 @@ func TestValuesOfWhatHasLeftThePoolAreDropped(t *testing.T) {
 	inTurns(t, func(t *testing.T, s *turns) {
 		r := s.refreshes(t, nil)
 		require.Equal(t, []filled{{false, 0}}, r.fills(t.Context(), 1), "without a Source nobody waits for it")
-		synctest.Wait()
-		require.Empty(t, s.seen().looks)
-		r.mu.Lock()
-		for n := range 450 {
-			r.idles = append(r.idles, fmt.Sprint("idle ", n))
-		}
-		r.mu.Unlock()
-		s.leave("idle 0", "idle 449", "in use")
+		s.after(0)
+		require.Empty(t, s.looks)
+		s.set(func() {
+			for n := range 450 {
+				r.idles = append(r.idles, fmt.Sprint("idle ", n))
+			}
+			s.gone = []string{"idle 0", "idle 449", "in use"}
+		})
 		r.Kick() // without a Source there is nothing to ask for
-		after(every - time.Millisecond)
-		require.Empty(t, s.seen().looks)
-		after(time.Millisecond)
-		require.Len(t, s.seen().looks, 3)
-		require.Len(t, s.seen().looks[0], 200)
-		require.Len(t, s.seen().looks[2], 50)
-		require.Equal(t, []string{"idle 0", "idle 449"}, r.dropped())
-		require.Empty(t, s.seen().asked)
+		s.after(every - time.Millisecond)
+		require.Empty(t, s.looks)
+		s.after(time.Millisecond)
+		require.Len(t, s.looks, 3)
+		require.Len(t, s.looks[0], 200)
+		require.Len(t, s.looks[2], 50)
+		require.Equal(t, []string{"idle 0", "idle 449"}, r.dropped)
+		require.Empty(t, s.asked)
 
 		s.fail(func(string) error { return errMine })
-		s.leave("idle 1")
-		after(every)
-		require.Len(t, r.dropped(), 2)
-		require.Empty(t, r.told())
+		s.set(func() { s.gone = append(s.gone, "idle 1") })
+		s.after(every)
+		require.Len(t, r.dropped, 2)
+		require.Empty(t, r.told)
 		s.fail(nil)
-		after(every)
-		require.Equal(t, []string{"idle 0", "idle 449", "idle 1"}, r.dropped())
+		s.after(every)
+		require.Equal(t, []string{"idle 0", "idle 449", "idle 1"}, r.dropped)
 	})
 }
 
@@ -134,21 +130,21 @@ func TestValuesAreLookedUpAfterAReplaceAndNotWithEveryKick(t *testing.T) {
 		r := s.refreshes(t, returns("a"), func(cfg *Config) {
 			cfg.Idle = func() []string { return []string{"idle"} }
 		})
-		synctest.Wait()
-		require.Len(t, s.seen().looks, 1, "after the first answer")
+		s.after(0)
+		require.Len(t, s.looks, 1, "after the first answer")
 		for range 10 {
-			after(time.Second)
+			s.after(time.Second)
 			r.Kick()
 		}
-		synctest.Wait()
-		require.Len(t, s.seen().asked, 11)
-		require.Len(t, s.seen().looks, 1)
+		s.after(0)
+		require.Len(t, s.asked, 11)
+		require.Len(t, s.looks, 1)
 		s.postpone(0)
 		r.Kick()
-		after(time.Second)
-		require.Len(t, s.seen().looks, 2, "after the second answer")
+		s.after(time.Second)
+		require.Len(t, s.looks, 2, "after the second answer")
 		s.postpone(time.Hour)
-		after(every)
-		require.Len(t, s.seen().looks, 3, "and where others ask Source")
+		s.after(every)
+		require.Len(t, s.looks, 3, "and where others ask Source")
 	})
 }

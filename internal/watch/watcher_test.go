@@ -155,28 +155,41 @@ func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 }
 
 func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		var s source
-		f := look(w, "a", sort{every: time.Second}, s.begin)
-		defer f.Close()
-		advance(500 * time.Millisecond)
-		before, news := f.Last()
-		s.set(0, errors.New("it is away"))
-		advance(time.Second)
-		select {
-		case <-news:
-		default:
-			require.Fail(t, "who looks is not told")
-		}
-		now, _ := f.Last()
-		require.EqualError(t, now.Err, "it is away")
-		require.Equal(t, []any{before.Value, before.At, before.Seq + 1}, []any{now.Value, now.At, now.Seq})
-		s.set(0, nil)
-		advance(time.Second)
-		now, _ = f.Last()
-		require.NoError(t, now.Err)
-		require.Equal(t, 3, now.Value)
-	})
+	for what, fails := range map[string]func() error{
+		"an error": func() error { return errors.New("it is away") },
+		"a panic":  func() error { panic(guard.Meant("it is away")) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *Watcher) {
+				var told []any
+				w.tells = func(e observe.Event) { told = append(told, e.Kind, e.Detail) }
+				reads := 0
+				f := look(w, "gpu", sort{every: time.Second}, func() (func(context.Context) (int, error), error) {
+					return func(context.Context) (int, error) {
+						if reads++; reads == 2 {
+							return 0, fails()
+						}
+						return reads, nil
+					}, nil
+				})
+				defer f.Close()
+				advance(500 * time.Millisecond)
+				before, news := f.Last()
+				advance(time.Second)
+				<-news
+				now, _ := f.Last()
+				require.ErrorContains(t, now.Err, "it is away")
+				require.Equal(t, []any{1, before.At, before.Seq + 1}, []any{now.Value, now.At, now.Seq})
+				if what == "a panic" {
+					require.Equal(t, []any{observe.Panicked, "the reading of gpu"}, told)
+				}
+				advance(time.Second)
+				now, _ = f.Last()
+				require.NoError(t, now.Err)
+				require.Equal(t, []int{3, 3}, []int{now.Value, reads}, "it does not spin")
+			})
+		})
+	}
 }
 
 // Of names there are only so many, and of walks; neither takes the room of the other, nor that of what all share.
@@ -286,34 +299,5 @@ func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 		last := must(f.First(t.Context())).in(t)
 		require.ErrorIs(t, last.Err, no)
 		require.Empty(t, w.topics)
-	})
-}
-
-func TestAReadingThatPanicsIsToldAndTheNextOneIsMade(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *Watcher) {
-		var told []observe.Event
-		w.tells = func(e observe.Event) { told = append(told, e) }
-		reads := 0
-		begin := func() (func(context.Context) (int, error), error) {
-			return func(context.Context) (int, error) {
-				if reads++; reads != 2 {
-					return reads, nil
-				}
-				panic(guard.Meant("no such index"))
-			}, nil
-		}
-		f := look(w, "gpu", sort{every: time.Second}, begin)
-		defer f.Close()
-		advance(time.Second + 500*time.Millisecond)
-		last, _ := f.Last()
-		require.ErrorContains(t, last.Err, "no such index")
-		require.Equal(t, 1, last.Value, "of the last reading that succeeded")
-		require.Len(t, told, 1)
-		require.Equal(t, []any{observe.Panicked, "the reading of gpu"}, []any{told[0].Kind, told[0].Detail})
-		advance(time.Second)
-		last, _ = f.Last()
-		require.NoError(t, last.Err)
-		require.Equal(t, 3, last.Value)
-		require.Equal(t, 3, reads, "it does not spin")
 	})
 }

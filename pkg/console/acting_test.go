@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -165,8 +164,8 @@ func TestActionsOfAName(t *testing.T) {
 
 func TestThePageAfterAnActionWasReadAfterIt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		var commands atomic.Int64
-		s := w.serve("", console.Config{AllowActions: true, Redis: counted{w.Redis, &commands}})
+		way := w.Process()
+		s := w.serve("", console.Config{AllowActions: true, Redis: way.Redis})
 		w.process("worker").permit("anna", "gpu", 1)
 		live := s.open("page=name&kind=sem&name=gpu")
 		w.Advance(1500 * time.Millisecond) // between two readings
@@ -176,13 +175,13 @@ func TestThePageAfterAnActionWasReadAfterIt(t *testing.T) {
 		html, _ := live.region("state")
 		require.Contains(t, html, ">paused<", "and so does a page that was open")
 
-		before := commands.Load()
+		before := sent(way)
 		for range 10 {
 			s.see(to)
 			s.see("name?kind=sem&name=gpu&done=99")
 			s.see("name?kind=sem&name=gpu&done=-1")
 		}
-		require.Equal(t, before, commands.Load(), "it is read anew once for an action, and for no other address")
+		require.Equal(t, before, sent(way), "it is read anew once for an action, and for no other address")
 	})
 }
 
@@ -204,20 +203,6 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 		require.Contains(t, page, "because &lt;b&gt;")
 		s.ask(linksOf(t, page, "act?for=0&kind=pool&name=proxies&resource=")[0]).do()
 		must(pool.TryAllocate(ctx, nil)).in(t)
-	})
-}
-
-func TestADrainGoesOnBehindThePage(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s, p := w.acting(w.Process()), w.process("worker/1")
-		p.permit("anna", "gpu", 1)
-		w.Advance(time.Second)
-		to := s.ask("act?verb=drain&label=worker/*").do()
-		require.Contains(t, s.see(to), "it goes on")
-		w.Advance(10 * time.Second)
-		require.Contains(t, s.see("actions"), "goes on", "a hold is left")
-		s.ask("act?verb=undrain&label=worker/*").do()
-		require.NoError(t, s.page.Close(ctx), "it waits for no drain")
 	})
 }
 
@@ -245,37 +230,32 @@ func TestWhatIsRefused(t *testing.T) {
 		head := func(name, value string) func(*http.Request) {
 			return func(r *http.Request) { r.Header.Set(name, value) }
 		}
-		for what, change := range map[string]func(*http.Request){
-			"another site":          head("Sec-Fetch-Site", "cross-site"),
-			"another host":          head("Sec-Fetch-Site", "same-site"),
-			"by itself":             head("Sec-Fetch-Site", "none"),
-			"another origin":        head("Origin", "http://evil.test"),
-			"an origin of no name":  head("Origin", "null"),
-			"no origin":             func(r *http.Request) { r.Header.Del("Origin") },
-			"an old browser's":      func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "http://evil.test") },
-			"text":                  head("Content-Type", "text/plain"),
-			"without a session":     head("Cookie", ""),
-			"of another session":    head("Cookie", "berth-console="+strings.Repeat("0", 64)),
-			"of another user":       head("User", "bert"),
-			"of a guest":            head("Guest", "yes"),
-			"about something else":  func(r *http.Request) { r.URL.RawQuery = "verb=pause&kind=sem&name=other" },
-			"without what it is of": func(r *http.Request) { r.URL.RawQuery = "" },
+		for what, refused := range map[string]struct {
+			change func(*http.Request)
+			says   string
+		}{
+			"another site":          {head("Sec-Fetch-Site", "cross-site"), ""},
+			"another host":          {head("Sec-Fetch-Site", "same-site"), ""},
+			"by itself":             {head("Sec-Fetch-Site", "none"), ""},
+			"another origin":        {head("Origin", "http://evil.test"), "its Origin is not this page"},
+			"an origin of no name":  {head("Origin", "null"), ""},
+			"no origin":             {func(r *http.Request) { r.Header.Del("Origin") }, "a form needs the header Origin of this page"},
+			"an old browser's":      {func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "http://evil.test") }, ""},
+			"text":                  {head("Content-Type", "text/plain"), "it is no form"},
+			"without a session":     {head("Cookie", ""), ""},
+			"of another session":    {head("Cookie", "berth-console="+strings.Repeat("0", 64)), ""},
+			"of another user":       {head("User", "bert"), ""},
+			"of a guest":            {head("Guest", "yes"), ""},
+			"about something else":  {func(r *http.Request) { r.URL.RawQuery = "verb=pause&kind=sem&name=other" }, ""},
+			"without what it is of": {func(r *http.Request) { r.URL.RawQuery = "" }, ""},
 		} {
-			d := s.ready(address)
-			a := d.post(change)
+			a := s.ready(address).post(refused.change)
 			require.Equal(t, http.StatusForbidden, a.code, what)
-			require.Contains(t, a.body, "refused: ", what)
+			require.Contains(t, a.body, "refused: "+refused.says, what)
 		}
 		d := s.ask(address)
 		d.values.Set("reason", strings.Repeat("x", 20<<10))
 		require.Equal(t, http.StatusForbidden, d.post().code)
-		for origin, says := range map[string]string{"": "a form needs the header Origin of this page", "http://evil.test": "its Origin is not this page"} {
-			a := s.ask(address).post(head("Origin", origin))
-			require.Equal(t, http.StatusForbidden, a.code)
-			require.Contains(t, a.body, says)
-		}
-		d = s.ask(address)
-		require.Contains(t, d.post(head("Content-Type", "text/plain")).body, "it is no form")
 		d = s.ask(address)
 		d.values.Set("token", strings.Repeat("0", 64))
 		require.Equal(t, http.StatusForbidden, d.post().code)
@@ -407,22 +387,24 @@ func TestAFormIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestTheEleventhDrainIsRefused(t *testing.T) {
+func TestDrainsGoOnBehindThePageAndTheEleventhIsRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.acting(w.Process()), w.process("worker/1")
 		p.permit("anna", "gpu", 1)
 		w.Advance(time.Second)
 		const label = "worker/1"
-		s.ask("act?verb=drain&label=" + label).do()
+		require.Contains(t, s.see(s.ask("act?verb=drain&label="+label).do()), "it goes on")
 		for i := range 8 {
 			s.ask("act?verb=drain&label=" + label[:i+1] + "*").do()
 		}
 		s.ask("act?verb=drain&node=" + p.ID()).do()
 		w.Advance(10 * time.Second)
-		require.Equal(t, 10, strings.Count(s.see("actions"), ">goes on<"))
+		require.Equal(t, 10, strings.Count(s.see("actions"), ">goes on<"), "a hold is left")
 		a := s.ready("act?verb=drain&label=worke*").post()
 		require.Equal(t, http.StatusConflict, a.code)
 		require.Contains(t, a.body, "10 drains go on from here already")
+		s.ask("act?verb=undrain&label=" + label).do()
+		require.NoError(t, s.page.Close(ctx), "it waits for no drain")
 	})
 }
 

@@ -121,10 +121,6 @@ func TestWhatCannotBeReadHasNoBoard(t *testing.T) {
 		require.Empty(t, c.boards.open, "the next one asks again")
 		require.Equal(t, http.StatusServiceUnavailable, codeOf(got))
 	}
-}
-
-func TestAStreamOfWhatCannotBeReadIsRefused(t *testing.T) {
-	c := newConsole(t, Config{})
 	c.watch.Close() // so no feed can be
 	out := httptest.NewRecorder()
 	c.ServeHTTP(out, httptest.NewRequest(http.MethodGet, "http://localhost/events?page=overview", nil))
@@ -205,12 +201,15 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)
 		require.Contains(t, strings.ToLower(html), "there are more", what)
 	}
+	require.Contains(t, render(overviewPage, "names", overviewOf(names, "")), "<caption>Names in use, the most contended first")
+	waited := overviewOf(inspect.Page[inspect.Name]{Items: []inspect.Name{{Waiting: 1}}}, "")
+	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the most contended first")
 	require.Len(t, problemsOf(names.Problems), rowsMost+1)
 	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
 	require.False(t, overviewOf(inspect.Page[inspect.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
 }
 
-func TestWhatADeadOneHasWaitedDoesNotCount(t *testing.T) {
+func TestHowANameStandsInARow(t *testing.T) {
 	now := time.Now()
 	dead, live := berth.Waiter{Since: now.Add(-time.Hour)}, berth.Waiter{Since: now, Alive: time.Second}
 	require.Equal(t, now, rowOf(inspect.Name{First: []berth.Waiter{dead, live}}).LongWait)
@@ -218,11 +217,7 @@ func TestWhatADeadOneHasWaitedDoesNotCount(t *testing.T) {
 	var n watch.Name
 	n.Waits = []inspect.Wait{{Waiter: dead}, {Waiter: live}}
 	require.Equal(t, now, nameOf(n, "").LongWait())
-}
-
-func TestWhatCannotBeReadHasAWord(t *testing.T) {
 	require.Equal(t, state{"newer form", "bad"}, stateOf(&inspect.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}))
-	require.Equal(t, "damaged", stateOf(&inspect.Name{Err: errors.New("x")}).Word)
 }
 
 func TestAProblemIsToldInPlainWordsAndNotWhereTheServerIs(t *testing.T) {
@@ -264,17 +259,6 @@ func TestADrainThatGoesOnIsNotForgotten(t *testing.T) {
 	}
 	require.NotNil(t, d.about(drain, "actions", nil))
 	require.Len(t, d.all, deedsMost)
-	for range drainsMost - 1 {
-		_, err := d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
-		require.NoError(t, err)
-	}
-	_, err = d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
-	require.Equal(t, errDrains, err)
-	_, err = d.begin(act.Action{Verb: act.Undrain, Label: "x"}, "")
-	require.NoError(t, err)
-	d.end(drain, "", nil, 0)
-	_, err = d.begin(act.Action{Verb: act.Drain, Label: "x"}, "")
-	require.NoError(t, err)
 }
 
 func TestAForgottenFormIsRefused(t *testing.T) {

@@ -1,17 +1,15 @@
 package console_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/console"
 )
 
@@ -45,16 +43,23 @@ func TestAHandOffAppears(t *testing.T) {
 	})
 }
 
-func TestStreamsAreBounded(t *testing.T) {
+func TestStreamsAreBoundedAndNobodyHasMoreThanAQuarter(t *testing.T) {
 	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{MaxStreams: 2, Access: userOf})
-		first := s.open("page=overview&user=anna")
-		s.open("page=overview&user=bert")
-		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user=cleo").code)
-		require.Equal(t, http.StatusOK, s.get("").code, "the page is there, if not live")
-		first.close()
+		s, last := w.serve("", console.Config{MaxStreams: 8, Access: userOf}), (*stream)(nil)
+		for _, who := range []string{"anna", "bert", "cleo", ""} { // the last one is an address
+			first := s.open("page=overview&user=" + who)
+			require.Equal(t, http.StatusOK, s.open("page=circles&user="+who).code)
+			require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user="+who).code, who)
+			first.close()
+			w.Advance(time.Second)
+			last = s.open("page=overview&user=" + who)
+			require.Equal(t, http.StatusOK, last.code)
+		}
+		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user=dora").code)
+		require.Equal(t, http.StatusOK, s.get("?user=dora").code, "the page is there, if not live")
+		last.close()
 		w.Advance(time.Second)
-		require.Equal(t, http.StatusOK, s.open("page=overview&user=cleo").code)
+		require.Equal(t, http.StatusOK, s.open("page=overview&user=dora").code)
 	})
 }
 
@@ -63,45 +68,32 @@ func userOf(r *http.Request) console.Access {
 	return console.Access{User: r.URL.Query().Get("user"), Look: true}
 }
 
-func TestNobodyHasMoreThanAQuarterOfTheStreams(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := w.serve("", console.Config{MaxStreams: 8, Access: userOf})
-		for _, who := range []string{"anna", "bert", ""} { // the last one is an address
-			first := s.open("page=overview&user=" + who)
-			require.Equal(t, http.StatusOK, s.open("page=circles&user="+who).code)
-			require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user="+who).code, who)
-			first.close()
-			w.Advance(time.Second)
-			require.Equal(t, http.StatusOK, s.open("page=overview&user="+who).code)
-		}
-	})
-}
-
 func TestAPageOfNamesIsReadOnceForAll(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.process("first").permit("anna", "gpu", 1)
-		var commands atomic.Int64
-		s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}})
+		way := w.Process()
+		s := w.serve("", console.Config{Redis: way.Redis})
 		require.Contains(t, s.see("names"), "gpu")
-		one := commands.Load()
+		one := sent(way)
 		require.Positive(t, one)
 		for range 10 {
 			require.Contains(t, s.see("names"), "gpu")
 		}
-		require.Equal(t, one, commands.Load())
+		require.Equal(t, one, sent(way))
 		require.NotContains(t, s.see("names?prefix=x"), "gpu")
-		other := commands.Load()
+		other := sent(way)
 		require.Greater(t, other, one)
 		w.Advance(2 * time.Second)
 		s.see("names")
-		require.Greater(t, commands.Load(), other)
+		require.Greater(t, sent(way), other)
 	})
 }
 
-func TestCloseEndsAPageOfNames(t *testing.T) {
+func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	inWorld(t, func(w *world) {
 		way := w.Process()
 		s := w.serve("", console.Config{Redis: way.Redis, CallTimeout: time.Minute})
+		live := s.open("page=overview")
 		s.see("names")
 		w.Advance(5 * time.Second)
 		way.Cut()
@@ -109,56 +101,19 @@ func TestCloseEndsAPageOfNames(t *testing.T) {
 		go func() { asked <- s.get("names") }()
 		synctest.Wait()
 		require.NoError(t, s.page.Close(ctx))
-		require.Equal(t, http.StatusServiceUnavailable, (<-asked).code)
-	})
-}
-
-func TestCloseEndsTheStreams(t *testing.T) {
-	onSite(t, func(w *world, s *site) {
-		live := s.open("page=overview")
-		w.Advance(time.Second)
-		require.NoError(t, s.page.Close(ctx))
 		<-live.ended
-		require.Equal(t, http.StatusServiceUnavailable, s.get("").code)
-		require.Equal(t, http.StatusServiceUnavailable, s.get("healthz").code)
-	})
-}
-
-// counted counts what is asked of the server.
-type counted struct {
-	rueidis.Client
-	commands *atomic.Int64
-}
-
-func (c counted) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
-	c.commands.Add(1)
-	return c.Client.Do(ctx, cmd)
-}
-
-func (c counted) DoMulti(ctx context.Context, cmds ...rueidis.Completed) []rueidis.RedisResult {
-	c.commands.Add(int64(len(cmds)))
-	return c.Client.DoMulti(ctx, cmds...)
-}
-
-func TestHoweverManyBrowsersLookTheServerIsReadOnce(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.process("first").permit("anna", "gpu", 1)
-		var commands atomic.Int64
-		s := w.serve("", console.Config{Redis: counted{w.Redis, &commands}, MaxStreams: 800})
-		read := func(browsers int) (n int64) {
-			for range browsers {
-				s.see("name?kind=sem&name=gpu")
-				s.open("page=name&kind=sem&name=gpu")
-			}
-			before := commands.Load()
-			w.Advance(10 * time.Second)
-			return commands.Load() - before
+		for _, a := range []answer{<-asked, s.get(""), s.get("healthz")} {
+			require.Equal(t, http.StatusServiceUnavailable, a.code)
 		}
-		read(1)
-		one := read(0)
-		require.Positive(t, one)
-		require.Equal(t, one, read(199))
 	})
+}
+
+// sent is how many commands a process has sent.
+func sent(p *testkit.Process) (n int) {
+	for _, times := range p.Counts() {
+		n += times
+	}
+	return n
 }
 
 func TestWhoDoesNotReadIsDropped(t *testing.T) {
@@ -176,15 +131,9 @@ func TestWhoDoesNotReadIsDropped(t *testing.T) {
 
 func TestAStreamIsAskedForAgain(t *testing.T) {
 	inWorld(t, func(w *world) {
-		live := w.serve("", console.Config{}).open("page=overview")
-		w.Advance(14 * time.Minute)
-		select {
-		case <-live.ended:
-			require.Fail(t, "it has ended early")
-		default:
-		}
-		w.Advance(time.Minute)
+		live, opened := w.serve("", console.Config{}).open("page=overview"), w.Now()
 		<-live.ended
+		require.Equal(t, 15*time.Minute, w.Now()-opened)
 	})
 }
 

@@ -69,18 +69,13 @@ func (w *world) process(label string) *process {
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
 
-func of(owner string) context.Context {
-	if owner == "" {
-		return ctx
-	}
-	return berth.WithOwner(ctx, owner)
-}
+// of is a context with an owner, "" for none.
+func of(owner string) context.Context { return berth.WithOwner(ctx, owner) }
 
 // permit takes a permit of a semaphore at once.
 func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 	p.w.T.Helper()
-	permit := must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).in(p.w.T)
-	return permit
+	return must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).in(p.w.T)
 }
 
 // awaitPermit stands in line for one.

@@ -12,7 +12,6 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/semaphore"
 )
 
 // tellsAsExplain has what a Look tells of a claim be what Explain tells.
@@ -27,16 +26,15 @@ func TestAViewIsAskedForManyClaimsInOneReading(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alpha := w.process("alpha")
 		for range 105 {
-			alpha.permit("gpu", 105, nil)
+			alpha.permit("", "gpu", 105, nil)
 		}
 		for range 130 {
-			alpha.awaitPermit("gpu", 105, nil)
+			alpha.awaitPermit("", "gpu", 105, nil)
 		}
 		look, sent := w.counted()
 		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
 		read := func(claims ...string) inspect.Look {
-			l := must(view.Read(ctx, claims...)).in(w.T)
-			return l
+			return must(view.Read(ctx, claims...)).in(w.T)
 		}
 		read()
 		holders := must(w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)).in(w.T)
@@ -113,32 +111,6 @@ func TestAViewTellsWhereClaimsStandInAVeryLongLine(t *testing.T) {
 	})
 }
 
-func TestAViewOfANameThatNeverStandsStillSendsFewCommands(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alpha := w.process("alpha")
-		alpha.permit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
-		w.process("beta").awaitPermit("gpu", 10, &semaphore.AcquireOptions{Weight: 10})
-		capacity := 10
-		look, sent := w.counted(func(c link.Command) {
-			if c.Name == "ZMSCORE" { // of the second trip
-				capacity = 21 - capacity
-				require.NoError(w.T, semaphore.NewOperator(alpha.Node).Resize(ctx, "gpu", capacity, nil))
-			}
-		})
-		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
-		must(view.Read(ctx)).in(w.T)
-		for n := range 30 {
-			w.Advance(time.Second)
-			sent()
-			l := must(view.Read(ctx)).in(w.T)
-			require.True(w.T, l.Moving)
-			require.Equal(w.T, []int{10, 1}, []int{l.Held, l.Waiting})
-			got := sent()
-			require.LessOrEqual(w.T, len(got), 6, "%d: %v", n, got)
-		}
-	})
-}
-
 func TestAViewOfALockThatGoesFromNodeToNodeAsksTheSwarmInTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		nodes := []*process{w.swarmed("alpha"), w.swarmed("beta"), w.swarmed("gamma")}
@@ -175,7 +147,7 @@ func TestAViewOfALockThatGoesFromNodeToNodeAsksTheSwarmInTurn(t *testing.T) {
 
 func TestAViewAsksAnewWhoAnswersAfterARepeatedAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.process("alpha").permit("gpu", 1, nil)
+		w.process("alpha").permit("", "gpu", 1, nil)
 		reads := w.Process()
 		look := must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
 		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
@@ -193,22 +165,5 @@ func TestAViewAsksAnewWhoAnswersAfterARepeatedAttempt(t *testing.T) {
 		counts := read()
 		require.Equal(w.T, []int{1, 1}, []int{counts["HELLO"], counts["INFO"]})
 		require.Zero(w.T, read()["INFO"])
-	})
-}
-
-func TestAViewExplainsANameThatCannotBeRead(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.Do("HSET", "berth:sem:{gpu}:state", "v", "9 words of a release to come")
-		w.Do("SADD", "berth:sem:{odd}:state", "mine")
-		for name, code := range map[string]inspect.Code{"gpu": inspect.Incompatible, "odd": inspect.Foreign} {
-			view := must(w.look.View(keyspace.Sem, name)).in(w.T)
-			for range 2 {
-				l := must(view.Read(ctx, "n.1")).in(w.T)
-				require.Error(w.T, l.Err)
-				require.Equal(w.T, code, l.Explanation.Reasons[0].Code)
-				require.Equal(w.T, code, l.Asked["n.1"].Reasons[0].Code)
-				require.False(w.T, l.At.IsZero())
-			}
-		}
 	})
 }

@@ -84,16 +84,13 @@ type foreseen struct {
 func (f *foreseen) check() {
 	switch next := f.next; {
 	case next == nil:
-		f.told["nothing"]++
 		f.nothing()
 	case next.What == inspect.SweepDue:
-		f.told[string(next.What)]++
 		f.comes(true)
 	default:
 		for _, c := range f.folk {
 			require.False(f.t, c.died.IsZero() && slices.Contains(next.If, c.ID()), "it lives: %s", f.e)
 		}
-		f.told[string(next.What)]++
 		if at := time.Until(next.At) - ms; at > 0 {
 			f.Advance(at)
 			f.unchanged()
@@ -146,8 +143,9 @@ func (f *foreseen) nothing() {
 
 // unchanged fails if somebody has been granted something, or if the claim stands otherwise than before.
 func (f *foreseen) unchanged() {
-	for now, s := range f.pairs() {
-		own := s.id == f.claim
+	is := f.view(f.kind)
+	for _, s := range f.was {
+		now, own := find(is, s.id), s.id == f.claim
 		switch {
 		case now != nil && (now.holds != s.holds || own && now.resource != s.resource):
 			require.Fail(f.t, "it came too soon", "%s: %+v, %+v", f.e, s, now)
@@ -158,20 +156,12 @@ func (f *foreseen) unchanged() {
 	}
 }
 
-// pairs are the claims as they stand now, nil if they do not, and as they stood.
-func (f *foreseen) pairs() func(func(*stand, stand) bool) {
-	is := f.view(f.kind)
-	return func(yield func(*stand, stand) bool) {
-		for _, s := range f.was {
-			now := (*stand)(nil)
-			if i := slices.IndexFunc(is, func(other stand) bool { return other.id == s.id }); i >= 0 {
-				now = &is[i]
-			}
-			if !yield(now, s) {
-				return
-			}
-		}
+// find is where a claim stands, nil if it does not.
+func find(is []stand, id string) *stand {
+	if i := slices.IndexFunc(is, func(s stand) bool { return s.id == id }); i >= 0 {
+		return &is[i]
 	}
+	return nil
 }
 
 // stillSo fails if something else is said a moment before.
@@ -202,8 +192,9 @@ func (f *foreseen) comes(sweep bool) {
 	} else {
 		f.Advance(51 * ms)
 	}
-	granted := []string{}
-	for now, s := range f.pairs() {
+	granted, is := []string{}, f.view(f.kind)
+	for _, s := range f.was {
+		now := find(is, s.id)
 		if !s.holds && (now != nil && now.holds) {
 			granted = append(granted, s.id)
 		}

@@ -7,9 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -30,11 +32,7 @@ type returned[V any] struct {
 	err error
 }
 
-func (r returned[V]) in(t interface {
-	require.TestingT
-	Helper()
-},
-) V {
+func (r returned[V]) in(t rapid.TB) V {
 	t.Helper()
 	require.NoError(t, r.err)
 	return r.v
@@ -47,6 +45,7 @@ type world struct {
 	*testkit.World
 	look  *inspect.Reader
 	claim string // that is to be explained, "" for the name
+	sees  func(c link.Command)
 }
 
 func inWorld(t *testing.T, test func(w *world)) {
@@ -86,19 +85,13 @@ func (w *world) made(cfg node.Config) *process {
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
 
-// of is a context with an owner.
-func of(owner string) context.Context {
-	if owner == "" {
-		return ctx
-	}
-	return berth.WithOwner(ctx, owner)
-}
+// of is a context with an owner, "" for none.
+func of(owner string) context.Context { return berth.WithOwner(ctx, owner) }
 
 // lock takes a lock at once, for an owner if it is not "".
 func (p *process) lock(name, owner string, opts *qlock.LockOptions) *qlock.Lock {
 	p.w.T.Helper()
-	l := must(p.locks.Lock(of(owner), name, opts)).in(p.w.T)
-	return l
+	return must(p.locks.Lock(of(owner), name, opts)).in(p.w.T)
 }
 
 // awaitLock stands in line.
@@ -123,22 +116,13 @@ func (w *world) awaits(opts *allocator.AllocateOptions) {
 	beta.await(beta.pool(allocator.PoolConfig[string]{}), opts)
 }
 
-// permit takes a semaphore's permit at once.
-func (p *process) permit(name string, capacity int, opts *semaphore.AcquireOptions) {
-	p.w.T.Helper()
-	p.permitFor("", name, capacity, opts)
-}
-
-func (p *process) permitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
+// permit takes a semaphore's permit at once, for an owner if it is not "".
+func (p *process) permit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	p.w.T.Helper()
 	must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)).in(p.w.T)
 }
 
-func (p *process) awaitPermit(name string, capacity int, opts *semaphore.AcquireOptions) {
-	p.awaitPermitFor("", name, capacity, opts)
-}
-
-func (p *process) awaitPermitFor(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
+func (p *process) awaitPermit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	s := semaphore.New(p.Node, name, capacity, nil)
 	testkit.Queue(of(owner), p.w.World, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }

@@ -28,6 +28,7 @@ func (w *world) names(f inspect.NameFilter, most int) (all []string) {
 		page := must(w.look.Names(ctx, f, cursor, most)).in(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Items), most)
+		require.True(w.T, page.Next == "" || page.Partial || len(page.Items) == most, "it is full, or says why not")
 		require.False(w.T, page.At.IsZero())
 		require.False(w.T, page.Replica)
 		for _, n := range page.Items {
@@ -43,12 +44,12 @@ func TestNamesAreReadInPages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alpha := w.process("alpha")
 		var held []string
-		for n := range 30 {
-			name := fmt.Sprintf("x%02d", n)
+		for n := range 130 {
+			name := fmt.Sprintf("x%03d", n)
 			alpha.lock(name, "", nil)
 			held = append(held, "lock "+name)
 		}
-		alpha.permit("gpu", 2, nil)
+		alpha.permit("", "gpu", 2, nil)
 		alpha.filled("a", "b")
 		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
 		held = append(held, "pool proxies", "sem gpu")
@@ -56,8 +57,10 @@ func TestNamesAreReadInPages(t *testing.T) {
 			require.ElementsMatch(w.T, held, w.names(inspect.NameFilter{}, most), "each once")
 		}
 		require.Equal(w.T, []string{"sem gpu"}, w.names(inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, 10))
-		require.Equal(w.T, []string{"lock x07"}, w.names(inspect.NameFilter{Prefix: "x07"}, 10))
+		require.Equal(w.T, []string{"lock x007"}, w.names(inspect.NameFilter{Prefix: "x007"}, 10))
+		require.ElementsMatch(w.T, append(held, "lock idle"), w.names(inspect.NameFilter{Idle: true}, 33))
 		require.Equal(w.T, []string{"lock idle"}, w.names(inspect.NameFilter{Prefix: "i", Idle: true}, 10))
+		require.Empty(w.T, w.names(inspect.NameFilter{Prefix: "x*", Idle: true}, 10), "a prefix is no pattern")
 		require.Empty(w.T, w.names(inspect.NameFilter{Waiting: true}, 10))
 
 		for _, f := range []inspect.NameFilter{{}, {Waiting: true}} {
@@ -85,9 +88,9 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 				w.Advance(ms)
 			}
 		}
-		alpha.permit("b", 1, nil)
-		beta.awaitPermit("b", 1, nil)
-		beta.awaitPermit("b", 1, nil)
+		alpha.permit("", "b", 1, nil)
+		beta.awaitPermit("", "b", 1, nil)
+		beta.awaitPermit("", "b", 1, nil)
 		w.Advance(time.Second) // the registry has heard of them
 		want := []string{"lock c", "lock b", "sem b", "lock a"}
 		for _, most := range []int{1, 3, 10} {
@@ -96,11 +99,8 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 		page := must(w.look.Names(ctx, inspect.NameFilter{Waiting: true, Prefix: "c"}, "", 0)).in(w.T)
 		require.False(w.T, page.Partial)
 		require.Len(w.T, page.Items, 1)
-		n := page.Items[0]
-		require.Equal(w.T, 3, n.Waiting)
-		require.Len(w.T, n.First, 1)
-		require.Equal(w.T, "beta", n.First[0].Label)
-		require.InDelta(w.T, 1, n.Share(), 1e-9)
+		require.Equal(w.T, 3, page.Items[0].Waiting)
+		require.Equal(w.T, "beta", page.Items[0].First[0].Label)
 		require.Equal(w.T, []string{"sem b"}, w.names(inspect.NameFilter{Waiting: true, Kinds: []keyspace.Kind{keyspace.Sem}}, 10))
 
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
@@ -199,13 +199,13 @@ func TestClaimsAreReadInPages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		alpha, beta := w.process("host-a/worker"), w.process("host-b/worker")
 		meta := map[string]string{"job": "7", "step": "fetch"}
-		alpha.permitFor("order-1", "gpu", 3, &semaphore.AcquireOptions{Weight: 2})
-		alpha.permit("gpu", 3, &semaphore.AcquireOptions{Meta: meta})
+		alpha.permit("order-1", "gpu", 3, &semaphore.AcquireOptions{Weight: 2})
+		alpha.permit("", "gpu", 3, &semaphore.AcquireOptions{Meta: meta})
 		for range 3 {
-			beta.awaitPermit("gpu", 3, nil)
+			beta.awaitPermit("", "gpu", 3, nil)
 			w.Advance(ms)
 		}
-		alpha.lock("nightly", "order-1", nil)
+		l := alpha.lock("nightly", "order-1", nil)
 		for range 3 {
 			alpha.lock("nightly", "order-1", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 		}
@@ -250,28 +250,13 @@ func TestClaimsAreReadInPages(t *testing.T) {
 			_, err = w.look.Claims(ctx, inspect.ClaimFilter{}, cursor, 0)
 			require.ErrorIs(w.T, err, berth.ErrInvalidConfig, cursor)
 		}
-	})
-}
 
-func TestADamagedClaimIsOneOfTheProblems(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alpha, beta := w.process("alpha"), w.process("beta")
-		l := alpha.lock("a", "", nil)
-		beta.awaitLock("a", "", nil)
-		alpha.lock("b", "", nil)
-		alpha.lock("c", "", nil)
-		w.Advance(ms)
-		w.Do("HSET", "berth:lock:{a}:state", "c:"+l.ID(), "h rubbish")
-		w.Do("SET", "berth:lock:{c}:state", "rubbish")
+		w.Do("HSET", "berth:lock:{nightly}:state", "c:"+l.ID(), "h rubbish")
+		w.Do("SET", "berth:lock:{thin}:state", "rubbish")
 		page := must(w.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)).in(w.T)
 		require.True(w.T, page.Partial)
 		require.Len(w.T, page.Problems, 2)
-		var got []string
-		for _, c := range page.Items {
-			got = append(got, c.Name)
-		}
-		slices.Sort(got)
-		require.Equal(w.T, []string{"a", "b"}, got, "who waits for a, and who holds b")
+		require.Len(w.T, page.Items, len(all)-2, "the others are there")
 	})
 }
 
@@ -297,7 +282,6 @@ var asked = map[string]struct {
 	wait func(p *process)
 	want inspect.Name
 	held berth.Holder
-	weak berth.Waiter
 }{
 	"a semaphore": {
 		keyspace.Sem, "gpu",
@@ -306,11 +290,10 @@ var asked = map[string]struct {
 			return s.Acquire(of("me"), &semaphore.AcquireOptions{Weight: 2, Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta})
 		},
 		func(p *process) {
-			p.awaitPermitFor("you", "gpu", 3, &semaphore.AcquireOptions{Weight: 2, Priority: 4, Meta: meta})
+			p.awaitPermit("you", "gpu", 3, &semaphore.AcquireOptions{Weight: 2, Priority: 4, Meta: meta})
 		},
 		inspect.Name{Capacity: 3, Held: 2},
 		berth.Holder{Weight: 2},
-		berth.Waiter{Weight: 2},
 	},
 	"a lock": {
 		keyspace.Lock, "nightly",
@@ -320,7 +303,6 @@ var asked = map[string]struct {
 		func(p *process) { p.awaitLock("nightly", "you", &qlock.LockOptions{Priority: 4, Meta: meta}) },
 		inspect.Name{Capacity: 1, Held: 1, Lock: &inspect.Lock{Owner: "me", Left: 3500 * ms}},
 		berth.Holder{Weight: 1},
-		berth.Waiter{Weight: 1},
 	},
 	"a pool": {
 		keyspace.Pool, "proxies",
@@ -334,7 +316,6 @@ var asked = map[string]struct {
 		},
 		inspect.Name{Capacity: 1, Held: 1, Pool: &inspect.Pool{}},
 		berth.Holder{Weight: 1, Resource: "\xff a|"},
-		berth.Waiter{Weight: 1},
 	},
 }
 
@@ -353,7 +334,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 			w.Advance(ms)
 			c.wait(q)
 			w.Advance(1499 * ms)
-			holder, waiter := c.held, c.weak
+			holder, waiter := c.held, berth.Waiter{Weight: c.held.Weight}
 			n, holders, waiters := w.told(c.kind, c.name)
 			holder.ID, holder.Node, holder.Label, holder.Owner, holder.Fence = h.ID(), h.Node(), "worker 7", "me", h.Fence()
 			holder.Lease, holder.Left, holder.NoRenew, holder.MaxHold = 5*time.Second, 3500*ms, true, time.Minute

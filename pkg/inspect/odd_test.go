@@ -55,8 +55,8 @@ var verbs = []string{"TIME", "MGET", "HMGET", "HLEN", "ZMSCORE", "ZRANGE", "ZRAN
 func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	w.T.Helper()
 	by := w.process("by")
-	by.permit("report", 2, &semaphore.AcquireOptions{Weight: 2})
-	by.awaitPermit("report", 2, nil)
+	by.permit("", "gpu", 2, &semaphore.AcquireOptions{Weight: 2})
+	by.awaitPermit("", "gpu", 2, nil)
 	by.lock("nightly", "owner", nil)
 	by.lock("nightly", "owner", &qlock.LockOptions{Conflict: qlock.WorkThrough})
 	by.awaitLock("nightly", "other", nil)
@@ -74,8 +74,8 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 	mine, pools := p.pool(allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	w.Advance(time.Second)
 
-	names := map[keyspace.Kind]string{keyspace.Sem: "report", keyspace.Lock: "nightly", keyspace.Pool: "proxies"}
-	for kind, name := range names {
+	ops := p.Operator()
+	for kind, name := range named {
 		page := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
 		claim := page.Items[0].ID
 		o := must(look.Overview(inspect.NameFilter{})).in(w.T)
@@ -101,17 +101,15 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 		func(ctx context.Context) error { _, err := look.Circles(ctx, inspect.CircleOptions{}); return err },
 		func(ctx context.Context) error { _, err := job.Last(ctx); return err },
 		func(ctx context.Context) error { _, err := p.Check(ctx); return err },
+		func(ctx context.Context) error { return ops.Pause(ctx, keyspace.Sem, "other", time.Second, "") },
+		func(ctx context.Context) error { return ops.Unpause(ctx, keyspace.Lock, "other") },
 		func(ctx context.Context) error {
-			return p.Operator().Pause(ctx, keyspace.Sem, "other", time.Second, "")
-		},
-		func(ctx context.Context) error { return p.Operator().Unpause(ctx, keyspace.Lock, "other") },
-		func(ctx context.Context) error {
-			return testkit.Second(p.Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"}))
+			return testkit.Second(ops.Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly"}))
 		},
 		func(ctx context.Context) error {
-			return testkit.Second(p.Operator().Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second))
+			return testkit.Second(ops.Drain(ctx, berth.DrainTarget{Label: "nobody"}, time.Second))
 		},
-		func(ctx context.Context) error { _, err := p.Operator().Sweep(ctx, keyspace.Lock); return err },
+		func(ctx context.Context) error { _, err := ops.Sweep(ctx, keyspace.Lock); return err },
 		func(ctx context.Context) error { _, err := pools.Inspect(ctx, "proxies"); return err },
 		func(ctx context.Context) error { _, err := pools.Settings(ctx, "proxies"); return err },
 		func(ctx context.Context) error { _, err := pools.Resource(ctx, "proxies", "a"); return err },

@@ -127,8 +127,7 @@ func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *te
 		}
 		o := must(w.look.Overview(inspect.NameFilter{})).in(w.T)
 		pass := func() inspect.Page[inspect.Name] {
-			page := must(o.Read(ctx)).in(w.T)
-			return page
+			return must(o.Read(ctx)).in(w.T)
 		}
 		for range 5 {
 			pass()
@@ -201,7 +200,7 @@ func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
 		for _, name := range []string{"a", "ab", "b"} {
 			alpha.lock(name, "", nil)
 			beta.awaitLock(name, "", nil)
-			alpha.permit(name, 1, nil)
+			alpha.permit("", name, 1, nil)
 		}
 		w.Advance(time.Second)
 		only := w.overview(w.look, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}, Prefix: "a", Idle: true})
@@ -210,11 +209,8 @@ func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
 			require.Len(w.T, page.Items, 2)
 			require.False(w.T, page.Partial)
 			require.Equal(w.T, []string{"a", "ab"}, []string{page.Items[0].Name, page.Items[1].Name})
-			n := page.Items[0]
-			require.Equal(w.T, []int{1, 1, 1}, []int{n.Capacity, n.Held, n.Waiting})
-			require.Equal(w.T, "alpha", n.Longest.Label)
-			require.Equal(w.T, "beta", n.First[0].Label)
-			require.Positive(w.T, n.First[0].Waited)
+			require.Equal(w.T, "alpha", page.Items[0].Longest.Label)
+			require.Equal(w.T, "beta", page.Items[0].First[0].Label)
 		}
 		require.Error(w.T, testkit.Second(w.look.Overview(inspect.NameFilter{Kinds: []keyspace.Kind{"x"}})))
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")

@@ -7,67 +7,34 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
+// pause is that which a name tells, nil for none.
+func (w *world) pause(kind keyspace.Kind, name string) *berth.Pause {
+	w.T.Helper()
+	return must(w.look.Name(ctx, kind, name)).in(w.T).Pause
+}
+
 func TestANameTellsItsPause(t *testing.T) {
 	inWorld(t, func(w *world) {
-		alpha, beta := w.process("alpha"), w.process("beta")
+		alpha := w.contends(nil, 0)
 		ops := alpha.Operator()
-		pause := func(name string) (left time.Duration, reason string) {
-			n := must(w.look.Name(ctx, keyspace.Lock, name)).in(w.T)
-			if n.Pause == nil {
-				return 0, ""
-			}
-			return n.Pause.Left, n.Pause.Reason
-		}
-		alpha.lock("held", "", nil)
-		beta.awaitLock("held", "", nil)
 		alpha.lock("thin", "", nil)
 		require.NoError(w.T, ops.Pause(ctx, keyspace.Lock, "idle", time.Hour, "because"))
-		require.NoError(w.T, ops.Pause(ctx, keyspace.Lock, "held", time.Hour, ""))
+		require.NoError(w.T, ops.Pause(ctx, keyspace.Lock, "nightly", time.Hour, ""))
 		w.Advance(time.Minute)
-		left, reason := pause("idle")
-		require.Equal(w.T, 59*time.Minute, left)
-		require.Equal(w.T, "because", reason)
+		told := w.pause(keyspace.Lock, "idle")
+		require.Equal(w.T, []any{59 * time.Minute, "because"}, []any{told.Left, told.Reason})
 		used := w.names(inspect.NameFilter{}, 100)
-		require.ElementsMatch(w.T, []string{"lock held", "lock idle", "lock thin"}, used, "an idle name that is paused is in use")
+		require.ElementsMatch(w.T, []string{"lock idle", "lock nightly", "lock thin"}, used, "an idle name that is paused is in use")
 		page := must(w.look.Claims(ctx, inspect.ClaimFilter{Waiting: true}, "", 0)).in(w.T)
 		require.Equal(w.T, 59*time.Minute, page.Items[0].Paused)
 
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "idle"))
-		left, _ = pause("idle")
-		require.Zero(w.T, left)
-	})
-}
-
-// The rest that was asked for of a leased resource begins when somebody finds the lease over, and during a pause
-// nobody need look: at its end the resource may rest still.
-func TestDuringAPauseARestMayBeginLater(t *testing.T) {
-	inWorld(t, func(w *world) {
-		alpha, beta := w.process("alpha"), w.process("beta")
-		pool := beta.filled("a")
-		alpha.take(alpha.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{NoRenew: true})
-		require.NoError(w.T, pool.Rest(ctx, "a", 2*time.Second, "banned", nil))
-		alpha.Die()
-		w.Advance(testkit.Lease - ms)
-		require.NoError(w.T, beta.Operator().Pause(ctx, keyspace.Pool, "proxies", 2100*ms, ""))
-		beta.await(pool, nil)
-		w.Advance(ms)
-		over := time.Now()
-
-		e := must(w.look.Explain(ctx, keyspace.Pool, "proxies", "")).in(w.T)
-		require.Nil(w.T, e.Next, "%s", e)
-		require.Equal(w.T, over.Add(2*time.Second-ms).UTC(), e.Horizon.UTC())
-		w.Advance(500 * ms)
-		must(beta.Operator().Sweep(ctx, keyspace.Pool, "proxies")).in(w.T)
-		e = must(w.look.Explain(ctx, keyspace.Pool, "proxies", "")).in(w.T)
-		require.Equal(w.T, inspect.RestEnds, e.Next.What, "%s", e)
-		require.Equal(w.T, over.Add(2500*ms).UTC(), e.Next.At.UTC(), "it has begun now")
-		require.Zero(w.T, e.Horizon)
+		require.Nil(w.T, w.pause(keyspace.Lock, "idle"))
 	})
 }
 
@@ -80,17 +47,12 @@ func TestANameTellsThePauseOfAllNames(t *testing.T) {
 		must(ops.PauseAll(ctx, 10*time.Minute, "migration", keyspace.Lock)).in(w.T)
 		began := time.Now()
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "thin"))
-		alpha.permit("other kind", 1, nil)
-		for name, paused := range map[string]bool{"nobody's": true, "thin": false} {
-			n := must(w.look.Name(ctx, keyspace.Lock, name)).in(w.T)
-			require.Equal(w.T, paused, n.Pause != nil, name)
-			if paused {
-				require.Equal(w.T, "migration", n.Pause.Reason)
-				require.Greater(w.T, n.Pause.Left, 9*time.Minute)
-			}
-		}
-		n := must(w.look.Name(ctx, keyspace.Sem, "other kind")).in(w.T)
-		require.Nil(w.T, n.Pause, "each kind has its own")
+		alpha.permit("", "other kind", 1, nil)
+		told := w.pause(keyspace.Lock, "nobody's")
+		require.Equal(w.T, "migration", told.Reason)
+		require.Greater(w.T, told.Left, 9*time.Minute)
+		require.Nil(w.T, w.pause(keyspace.Lock, "thin"))
+		require.Nil(w.T, w.pause(keyspace.Sem, "other kind"), "each kind has its own")
 
 		e := must(w.look.Explain(ctx, keyspace.Lock, "nobody's", "")).in(w.T)
 		require.Equal(w.T, inspect.Unknown, e.Reasons[0].Code)
@@ -101,7 +63,6 @@ func TestANameTellsThePauseOfAllNames(t *testing.T) {
 		e = must(w.look.Explain(ctx, keyspace.Lock, "idle", "")).in(w.T)
 		require.Equal(w.T, inspect.Paused, e.Reasons[0].Code, "not free")
 		w.Advance(10*time.Minute - time.Since(began))
-		n = must(w.look.Name(ctx, keyspace.Lock, "nobody's")).in(w.T)
-		require.Nil(w.T, n.Pause, "it has ended by itself")
+		require.Nil(w.T, w.pause(keyspace.Lock, "nobody's"), "it has ended by itself")
 	})
 }

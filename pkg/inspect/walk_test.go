@@ -35,7 +35,6 @@ type walk struct {
 	folk   []*citizen
 	claims []*walked
 	tokens []func(ctx context.Context, c *citizen) error // each resumes a hold that was detached
-	told   map[string]int                                // how often what was foreseen
 	leaves map[string]time.Time                          // when a resource leaves the pool, if by itself
 }
 
@@ -69,13 +68,16 @@ func TestWhatComesNextIsWhatHappens(t *testing.T) {
 	require.NoError(t, amount.Histories(3))
 	require.NoError(t, flag.Set("rapid.v", "true")) // into the story
 	inWorld(t, func(w *world) {
-		runs, told, story := 0, map[string]int{}, &story{TB: w.T}
+		runs, story := 0, &story{TB: w.T}
 		rapid.Check(story, func(rt *rapid.T) {
 			runs++
-			story.begin()
-			defer story.end(rt)
+			story.lines = nil
+			defer func() {
+				if rt.Failed() {
+					w.T.Logf("what has failed:\n%s", strings.Join(story.lines, "\n"))
+				}
+			}()
 			k := newWalk(w, rt, runs)
-			k.told = told
 			defer k.close()
 			steps := map[string]func(*rapid.T){
 				"acquire": k.acquire, "acquire more": k.acquire, "acquire again": k.acquire, "acquire still more": k.acquire,
@@ -89,7 +91,6 @@ func TestWhatComesNextIsWhatHappens(t *testing.T) {
 				rt.Repeat(steps)
 			}
 		})
-		w.T.Logf("in %d histories: %v", runs, told)
 	})
 }
 
@@ -98,22 +99,10 @@ func TestWhatComesNextIsWhatHappens(t *testing.T) {
 type story struct {
 	testing.TB
 	lines []string
-	ended bool // what is told now is of no history
-}
-
-func (s *story) begin() { s.lines, s.ended = nil, false }
-
-func (s *story) end(t *rapid.T) {
-	if t.Failed() {
-		s.TB.Logf("what has failed:\n%s", strings.Join(s.lines, "\n"))
-	}
-	s.ended = true
 }
 
 func (s *story) Logf(format string, args ...any) {
-	if !s.ended {
-		s.lines = append(s.lines, fmt.Sprintf(format, args...))
-	}
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
 func (s *story) Log(args ...any) { s.Logf("%s", fmt.Sprint(args...)) }
