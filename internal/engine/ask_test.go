@@ -234,17 +234,8 @@ func TestASlowObserverHoldsUpItsOwnClaimOnly(t *testing.T) {
 	})
 }
 
-// An hour is what the answers leave: the machine may stand still meanwhile.
-type hours struct{ fake }
-
-func (h *hours) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, error) {
-	a, err := h.fake.Acquire(ctx, c)
-	a.Left = time.Hour
-	return a, err
-}
-
 func TestAnAcquireAndAReleaseAllocateLittle(t *testing.T) {
-	f := &hours{fake{fence: 1}}
+	f := &fake{fence: 1, left: time.Hour} // the machine may stand still meanwhile
 	e, _ := begin(t, f, func(cfg *engine.Config) {
 		cfg.Wait, cfg.CallTimeout, cfg.CleanupTimeout, cfg.Observe = time.Hour, time.Hour, time.Hour, nil
 	})

@@ -26,8 +26,6 @@ const (
 	cleanup = 2 * time.Second
 )
 
-var errMine = errors.New("my own reason")
-
 // mute is a server that may answer late: who may wait is queued, who may not is granted.
 type mute struct {
 	fake
@@ -289,8 +287,8 @@ func TestAReleaseAfterCloseEndsWithItsWait(t *testing.T) {
 		m.silent(time.Hour)
 		require.ErrorIs(t, e.Close(context.Background()), berth.ErrUnavailable)
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(errMine)
-		require.ErrorIs(t, h.Release(ctx), errMine)
+		cancel(errOwn)
+		require.ErrorIs(t, h.Release(ctx), errOwn)
 		require.Equal(t, within+cleanup, e.Now())
 		require.Equal(t, []time.Duration{0, within}, m.removals(t))
 	})
@@ -352,20 +350,20 @@ func TestReleasesTogetherAreOne(t *testing.T) {
 // said so; and no removal overtakes the attempt that it is to remove.
 func TestHowAWaitEnds(t *testing.T) {
 	const end = 100 * time.Millisecond
-	contexts := []error{context.Canceled, context.DeadlineExceeded, errMine}
+	contexts := []error{context.Canceled, context.DeadlineExceeded, errOwn}
 	for name, c := range map[string]struct {
 		ctx     func() (context.Context, context.CancelFunc)
 		maxWait time.Duration
 		reason  berth.Reason
 		matches []error
 	}{
-		"cancelled": {reason: berth.ReasonCancelled, matches: []error{context.Canceled, errMine}, ctx: func() (context.Context, context.CancelFunc) {
+		"cancelled": {reason: berth.ReasonCancelled, matches: []error{context.Canceled, errOwn}, ctx: func() (context.Context, context.CancelFunc) {
 			ctx, cancel := context.WithCancelCause(context.Background())
-			timer := time.AfterFunc(end, func() { cancel(errMine) })
+			timer := time.AfterFunc(end, func() { cancel(errOwn) })
 			return ctx, func() { timer.Stop() }
 		}},
-		"the caller's deadline": {reason: berth.ReasonTimedOut, maxWait: time.Hour, matches: []error{context.DeadlineExceeded, errMine}, ctx: func() (context.Context, context.CancelFunc) {
-			return context.WithTimeoutCause(context.Background(), end, errMine)
+		"the caller's deadline": {reason: berth.ReasonTimedOut, maxWait: time.Hour, matches: []error{context.DeadlineExceeded, errOwn}, ctx: func() (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(context.Background(), end, errOwn)
 		}},
 		"MaxWait": {reason: berth.ReasonTimedOut, maxWait: end, ctx: func() (context.Context, context.CancelFunc) {
 			return context.WithCancel(context.Background())
@@ -404,10 +402,10 @@ func TestHowAWaitEnds(t *testing.T) {
 func TestWhoComesWithAContextThatHasEndedSendsNothing(t *testing.T) {
 	onMute(t, func(t *testing.T, m *mute, e *engine.Engine) {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		cancel(errMine)
+		cancel(errOwn)
 		err := waits(ctx, e, time.Hour)
 		require.ErrorIs(t, err, context.Canceled)
-		require.ErrorIs(t, err, errMine)
+		require.ErrorIs(t, err, errOwn)
 		asked, came := m.seen(t)
 		require.Zero(t, asked)
 		require.Empty(t, came)

@@ -153,12 +153,16 @@ func playOwned(t *testing.T, seed uint64) {
 	})
 	var mu sync.Mutex
 	var holds []*engine.Hold // guarded by mu
+	held := func(more ...*engine.Hold) []*engine.Hold {
+		mu.Lock()
+		defer mu.Unlock()
+		holds = append(holds, more...)
+		return slices.Clone(holds)
+	}
 	enter := func(ctx context.Context, id string, by time.Duration) {
 		r := engine.Record{Weight: 1, Wait: wait, Lease: wait, NoRenew: !o.renews, Owner: "me"}
 		if h, err := e.Acquire(ctx, &engine.Claim{ID: id, Name: "x", Record: r, Extends: by}, 0); err == nil {
-			mu.Lock()
-			holds = append(holds, h)
-			mu.Unlock()
+			held(h)
 		}
 	}
 	takeUp := func(h *engine.Hold) {
@@ -171,20 +175,15 @@ func playOwned(t *testing.T, seed uint64) {
 		if lost == nil && left > 0 {
 			c := &engine.Claim{ID: old.ID, Name: "x", Record: old.Record}
 			if again, err := e.Adopt(context.Background(), c, start, 1, "", left); err == nil {
-				mu.Lock()
-				holds = append(holds, again)
-				mu.Unlock()
+				held(again)
 			}
 		}
 	}
 	enter(context.Background(), "outer", 0)
 	ctx, leave := context.WithCancel(context.Background())
 	for range 40 {
-		mu.Lock()
-		all := slices.Clone(holds)
-		mu.Unlock()
 		var h *engine.Hold
-		if len(all) > 0 {
+		if all := held(); len(all) > 0 {
 			h = all[dice.IntN(len(all))]
 		}
 		switch pick := dice.IntN(8); {
@@ -204,10 +203,7 @@ func playOwned(t *testing.T, seed uint64) {
 			<-time.After(time.Duration(dice.IntN(1500)) * time.Millisecond)
 		}
 		synctest.Wait()
-		mu.Lock()
-		all = slices.Clone(holds)
-		mu.Unlock()
-		o.check(t, seed, all)
+		o.check(t, seed, held())
 	}
 	leave()
 	_ = e.Close(context.Background())

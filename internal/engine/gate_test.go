@@ -68,9 +68,7 @@ func (b *busy) Acquire(ctx context.Context, c *engine.Claim) (engine.Answer, err
 		return engine.Answer{}, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}
 	}
 	<-time.After(answered)
-	a, err := b.fake.Acquire(ctx, c)
-	a.Left = time.Hour
-	return a, err
+	return b.fake.Acquire(ctx, c)
 }
 
 func (b *busy) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
@@ -102,7 +100,7 @@ func onBusy(t *testing.T, b *busy, test func(t *testing.T, b *busy, e *engine.En
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b.fence, b.started = 1, time.Now()
+		b.fence, b.left, b.started = 1, time.Hour, time.Now()
 		if b.runs != nil {
 			b.runs = make(chan struct{}) // the bubble's
 		}
@@ -161,69 +159,6 @@ func crowd(ctx context.Context, e *engine.Engine, from, to int) (errs chan error
 	return errs
 }
 
-func TestAcquiresAreSentInTheOrderInWhichTheyCame(t *testing.T) {
-	const many = mostAsking + 100
-	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
-		errs := crowd(context.Background(), e, 0, many)
-		require.Len(t, b.sent(), mostAsking)
-		for range many {
-			b.runs <- struct{}{}
-			synctest.Wait()
-			require.NoError(t, <-errs)
-		}
-		came, most := b.seen()
-		require.Equal(t, mostAsking, most)
-		require.Len(t, came, many)
-		for i, label := range came {
-			require.Equal(t, strconv.Itoa(i), label)
-		}
-	})
-}
-
-func TestWhoLeavesBeforeItsAcquireIsSentSendsNothing(t *testing.T) {
-	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
-		held := crowd(context.Background(), e, 0, mostAsking)
-		ctx, cancel := context.WithCancel(context.Background())
-		leaves := crowd(ctx, e, mostAsking, mostAsking+2)
-		stays := crowd(context.Background(), e, mostAsking+2, mostAsking+3)
-		cancel()
-		for range 2 {
-			require.ErrorIs(t, <-leaves, context.Canceled)
-		}
-		require.Equal(t, time.Duration(0), time.Since(b.started), "at once")
-		for range mostAsking + 1 {
-			b.runs <- struct{}{}
-		}
-		for range mostAsking {
-			require.NoError(t, <-held)
-		}
-		require.NoError(t, <-stays)
-		synctest.Wait()
-		require.Len(t, b.sent(), mostAsking+1)
-		require.Equal(t, strconv.Itoa(mostAsking+2), b.sent()[mostAsking], "who stays comes next")
-		require.Zero(t, b.released.Load(), "there is nothing to remove")
-	})
-}
-
-func TestCloseEndsWhatWaitsToBeSent(t *testing.T) {
-	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		sent := crowd(ctx, e, 0, mostAsking)
-		waits := crowd(context.Background(), e, mostAsking, mostAsking+10)
-		closed := closes(e)
-		for range 10 {
-			require.ErrorIs(t, <-waits, berth.ErrClosed)
-		}
-		close(b.runs)
-		require.NoError(t, <-closed)
-		for range mostAsking {
-			require.ErrorIs(t, <-sent, berth.ErrClosed)
-		}
-		require.Len(t, b.sent(), mostAsking)
-	})
-}
-
 func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
 	onBusy(t, &busy{patient: 10 * time.Hour}, func(t *testing.T, b *busy, e *engine.Engine) {
 		h, err := e.Acquire(context.Background(), labelled(e, "first", true), 0)
@@ -246,6 +181,11 @@ func TestReleasesAndHeartbeatsPassAcquiresThatWait(t *testing.T) {
 func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
 	onBusy(t, &busy{patient: time.Hour, runs: make(chan struct{})}, func(t *testing.T, b *busy, e *engine.Engine) {
 		sent := crowd(context.Background(), e, 0, mostAsking)
+		ctx, leave := context.WithCancel(context.Background())
+		leaves := crowd(ctx, e, mostAsking, mostAsking+1)
+		leave()
+		require.ErrorIs(t, <-leaves, context.Canceled)
+		require.Zero(t, time.Since(b.started), "at once")
 		ends := func(maxWait time.Duration, mayWait bool) *berth.AcquireError {
 			_, err := e.Acquire(context.Background(), labelled(e, "late", mayWait), maxWait)
 			require.ErrorIs(t, err, berth.ErrUnavailable)
@@ -256,12 +196,18 @@ func TestAWaitThatEndsBeforeItsAcquireIsSentSaysSo(t *testing.T) {
 		start := time.Now()
 		require.Equal(t, berth.ReasonFailed, ends(0, false).Reason, "a try waits for no longer than its attempts take")
 		require.Equal(t, 10*time.Second, time.Since(start), "Retry.Within")
-		close(b.runs)
-		for range mostAsking {
-			require.NoError(t, <-sent)
+		waits := crowd(context.Background(), e, mostAsking, mostAsking+10)
+		closed := closes(e)
+		for range 10 {
+			require.ErrorIs(t, <-waits, berth.ErrClosed)
 		}
-		require.NotContains(t, b.sent(), "late")
-		require.Zero(t, b.released.Load(), "there is nothing to remove")
+		close(b.runs)
+		require.NoError(t, <-closed)
+		for range mostAsking {
+			require.ErrorIs(t, <-sent, berth.ErrClosed)
+		}
+		require.Len(t, b.sent(), mostAsking)
+		require.EqualValues(t, mostAsking, b.released.Load(), "of what was not sent there is nothing to remove")
 	})
 }
 

@@ -3,7 +3,6 @@ package engine_test
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,50 +17,30 @@ import (
 // forgetful is a server that grants each claim, and takes down the releases that it is sent.
 type forgetful struct {
 	fake
-	log      sync.Mutex
-	released []string // guarded by log: names, in order
-	down     bool     // guarded by log: no release is answered
-	unknown  bool     // guarded by log: a heartbeat's claim
+	given   []string // guarded by mu: names, in order
+	down    bool     // guarded by mu: no release is answered
+	unknown bool     // guarded by mu: a heartbeat's claim
 }
 
 func (f *forgetful) Release(_ context.Context, c *engine.Claim, _ time.Duration) (engine.Parting, error) {
-	f.log.Lock()
-	defer f.log.Unlock()
-	f.released = append(f.released, c.Name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.given = append(f.given, c.Name)
 	if f.down {
 		return engine.Parting{}, unanswered()
 	}
 	return engine.Parting{Word: engine.GivenBack, Fence: f.fence}, nil
 }
 
-func (f *forgetful) Acquire(_ context.Context, _ *engine.Claim) (engine.Answer, error) {
-	f.log.Lock()
-	defer f.log.Unlock()
-	return engine.Answer{Granted: true, Confirmed: true, Ticket: 1, Fence: f.fence, Left: -1, NextDeadline: nothingDue}, nil
-}
-
-func (f *forgetful) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	f.log.Lock()
-	unknown := f.unknown
-	f.log.Unlock()
-	if unknown {
-		return roundOf(claims, isUnknown), nil
-	}
-	return f.fake.Beat(ctx, name, mode, claims)
-}
-
 func (f *forgetful) says(change func()) {
-	f.log.Lock()
-	defer f.log.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	change()
 }
 
 // drain returns the releases since the last call.
-func (f *forgetful) drain() []string {
-	f.log.Lock()
-	defer f.log.Unlock()
-	all := f.released
-	f.released = nil
+func (f *forgetful) drain() (all []string) {
+	f.says(func() { all, f.given = f.given, nil })
 	return all
 }
 
@@ -70,7 +49,15 @@ func onForgetful(t *testing.T, test func(t *testing.T, f *forgetful, e *engine.E
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, redis := &forgetful{fake: fake{fence: 10}}, connected(t)
+		f, redis := &forgetful{fake: fake{fence: 10, left: -1}}, connected(t)
+		f.beaten = func(round *engine.Round) error {
+			f.says(func() {
+				if f.unknown {
+					round.Status[0] = isUnknown
+				}
+			})
+			return nil
+		}
 		e, seen := begin(t, f, func(cfg *engine.Config) { cfg.Redis, cfg.CallTimeout = unheard{redis}, time.Second })
 		test(t, f, e, func() int { return len(seen.of(observe.ReleasedAgain)) })
 	})
@@ -120,16 +107,13 @@ func TestReleasesThatAreNotAnsweredAreAskedUntilTheyAre(t *testing.T) {
 		e.LostData()
 		synctest.Wait()
 		require.Equal(t, []string{"endless"}, f.drain())
-		<-time.After(wait)
-		synctest.Wait()
+		after(wait)
 		require.Equal(t, []string{"endless"}, f.drain())
 		f.says(func() { f.down = false })
-		<-time.After(wait)
-		synctest.Wait()
+		after(wait)
 		require.Equal(t, []string{"endless"}, f.drain())
 		require.Equal(t, 1, again())
-		<-time.After(10 * wait)
-		synctest.Wait()
+		after(10 * wait)
 		require.Empty(t, f.drain(), "nothing has been lost since")
 	})
 }
@@ -141,8 +125,7 @@ func TestSignsThatComeTogetherAreHeededOnceMore(t *testing.T) {
 		for range 100 {
 			e.LostData()
 		}
-		<-time.After(10 * wait)
-		synctest.Wait()
+		after(10 * wait)
 		require.LessOrEqual(t, len(f.drain()), 2)
 	})
 }

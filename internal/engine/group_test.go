@@ -123,13 +123,6 @@ func TestWhatWasLeftBeforeIsTooMuchOnceAnotherHasGone(t *testing.T) {
 	}
 }
 
-func TestWhatWasLeftBeforeCountsWhileNothingElseIsTakenBack(t *testing.T) {
-	g, o := outerOf5s()
-	i := g.entry("inner", 0, 15*sec)
-	require.True(t, i.leaves(0, 30*sec, 0, []string{"outer"}), "30 s were asked for, 10 s were given")
-	require.Equal(t, 5*sec, o.ceiling())
-}
-
 func TestNoReleaseTakesBackARenewal(t *testing.T) {
 	g, o := outerOf5s()
 	i := g.entry("inner", 0, 35*sec)
@@ -182,14 +175,6 @@ func TestALiftedDeadlineIsWhatIsLeft(t *testing.T) {
 	require.Equal(t, 5*sec, o.lifts(0), "no deadline is one that is far off")
 	require.Equal(t, 3*sec-1, o.lifts(3*sec), "moved, so that no beat moves it")
 	require.Equal(t, 3*sec, (*member)(nil).lifts(3*sec))
-}
-
-func TestAnExtensionLengthensNothingThatIsBeingTakenBack(t *testing.T) {
-	g, _ := outerOf5s()
-	first, second := g.entry("first", 0, 15*sec), g.entry("second", 0, 20*sec)
-	require.True(t, second.heard(second.noted, 0, 20*sec, past))
-	require.True(t, first.leaves(0, 10*sec, 0, []string{"outer", "second"}))
-	require.False(t, second.heard(second.noted, 0, 20*sec, past))
 }
 
 func TestWhatIsTakenUpAgainIsBelievedInWithinWhatIsLeft(t *testing.T) {

@@ -114,26 +114,17 @@ func onPlayed(
 
 func TestALateHeartbeatKeepsAHold(t *testing.T) {
 	p := &played{answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isHeld, slow: never}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 		h := take(t, e)
-		after(wait - time.Second)
+		after(wait/3 + wait/6)
+		require.Equal(t, []observe.Kind{observe.Granted, observe.Unavailable}, kinds())
+		after(wait/2 - time.Second)
 		require.NoError(t, h.Err())
 		require.Greater(t, len(p.times()), 1, "it was sent again")
 		after(2 * time.Second)
 		require.NoError(t, h.Err(), "the server had renewed it")
 		after(wait/3 - time.Second)
 		require.ErrorIs(t, h.Err(), berth.ErrLost, "from the start of the heartbeat that was answered")
-	})
-}
-
-func TestALateEndEndsAHold(t *testing.T) {
-	p := &played{answers: []reply{{Status: isGone, slow: wait / 2}, {Status: isHeld, slow: 0}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		h := take(t, e)
-		after(wait/3 + wait/2 - 1)
-		require.NoError(t, h.Err())
-		after(1)
-		require.ErrorIs(t, h.Err(), berth.ErrReleased)
 	})
 }
 
@@ -154,15 +145,6 @@ func TestWhatHasEndedByTheClockIsNotLostByAnAnswer(t *testing.T) {
 			}, l.isOf)
 		})
 	}
-}
-
-func TestAnAnswerFromBeforeALaterOneDoesNotEndAHold(t *testing.T) {
-	p := &played{answers: []reply{{Status: isUnknown, slow: wait / 2}, {Status: isHeld, slow: 0}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		h := take(t, e)
-		after(2 * wait)
-		require.NoError(t, h.Err(), "the later answer said that it is held")
-	})
 }
 
 // queue has a claim wait in line.
@@ -201,19 +183,6 @@ func TestALateAnswerToAWaitCountsWhereNothingNewerIsKnown(t *testing.T) {
 	}
 }
 
-func TestALateGrantIsTakenFromItsOwnStart(t *testing.T) {
-	p := &played{queues: true, answers: []reply{{Status: isHeld, slow: wait / 2}, {Status: isWaiting, slow: never}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, _ func() []observe.Kind) {
-		returned, _ := queue(e)
-		sent := p.times()
-		require.Len(t, sent, 1, "it is asked for once it has subscribed")
-		after(sent[0] + wait/2 - 1 - p.clock.Now())
-		require.Empty(t, returned)
-		after(1)
-		require.NoError(t, <-returned)
-	})
-}
-
 func TestAnExtensionThatAHeartbeatOvertakesIsAskedAgain(t *testing.T) {
 	extended := isHeld
 	extended.Left = 2 * wait
@@ -222,15 +191,6 @@ func TestAnExtensionThatAHeartbeatOvertakesIsAskedAgain(t *testing.T) {
 		h := take(t, e)
 		require.NoError(t, h.Extend(context.Background(), wait))
 		require.Equal(t, 2*wait-heartbeat.Margin(wait)-time.Second, h.Left(), "from the start of the call that counts")
-	})
-}
-
-func TestAHeartbeatThatIsMissedIsToldOf(t *testing.T) {
-	p := &played{answers: []reply{{Status: isHeld, slow: never}}}
-	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-		take(t, e)
-		after(wait/3 + wait/6)
-		require.Equal(t, []observe.Kind{observe.Granted, observe.Unavailable}, kinds())
 	})
 }
 
@@ -292,48 +252,30 @@ func TestAnExtensionOfAHoldThatHasEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// stalls lets the process stand still while its release is on its way.
-type stalls struct {
-	*played
-	clock *leap
-}
-
-func (s stalls) Release(ctx context.Context, c *engine.Claim, stays time.Duration) (engine.Parting, error) {
-	s.clock.by.Add(int64(wait))
-	return s.played.Release(ctx, c, stays)
-}
-
 func TestAReleaseThatComesAfterTheEndSaysWhatHasEndedTheHold(t *testing.T) {
 	for want, maximum := range map[error]time.Duration{berth.ErrExpired: time.Second, berth.ErrLost: time.Minute} {
 		t.Run(want.Error(), func(t *testing.T) {
 			p, l := &played{fake: fake{word: engine.HadExpired}, answers: []reply{{Status: isHeld}}}, &leap{}
+			p.parts = func() { l.by.Add(int64(wait)) } // the process stands still while its release is on its way
 			onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
 				h := take(t, e, func(r *engine.Record) { r.MaxHold = maximum })
 				require.ErrorIs(t, h.Release(context.Background()), want)
 				require.Equal(t, maximum == time.Minute, slices.Contains(kinds(), observe.Lost))
-			}, l.isOf, func(cfg *engine.Config) { cfg.Scripts = byName{stalls{p, l}} })
+			}, l.isOf)
 		})
 	}
-}
-
-// wanting is a server that says in its first heartbeat that the hold is wanted back.
-type wanting struct {
-	*fake
-	first sync.Once
-}
-
-func (w *wanting) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	round, err := w.fake.Beat(ctx, name, mode, claims)
-	w.first.Do(func() { round.Status[0].Word = engine.WordWanted })
-	return round, err
 }
 
 // What panics on an answer is here the observer that hears of the wish.
 func TestAPanicOnOneAnswerLetsTheHeartbeatGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, seen := &fake{fence: 7}, &told{}
-		e, _ := begin(t, &wanting{fake: f}, func(cfg *engine.Config) {
+		f, seen, first := &fake{fence: 7}, &told{}, sync.Once{}
+		f.beaten = func(round *engine.Round) error {
+			first.Do(func() { round.Status[0].Word = engine.WordWanted })
+			return nil
+		}
+		e, _ := begin(t, f, func(cfg *engine.Config) {
 			cfg.Observe = func(ev observe.Event) {
 				if seen.take(ev); ev.Kind == observe.Wanted {
 					panic(guard.Meant("no such index"))
@@ -351,32 +293,18 @@ func TestAPanicOnOneAnswerLetsTheHeartbeatGoOn(t *testing.T) {
 	})
 }
 
-// stuttering is a server whose first answers to own calls are lost.
-type stuttering struct {
-	fake
-	mu   sync.Mutex
-	lost []error // guarded by mu
-}
-
-func (s *stuttering) Beat(ctx context.Context, name string, mode engine.Mode, claims []*engine.Claim) (engine.Round, error) {
-	s.mu.Lock()
-	var err error
-	if len(s.lost) > 0 {
-		err, s.lost = s.lost[0], s.lost[1:]
-	}
-	s.mu.Unlock()
-	round, _ := s.fake.Beat(ctx, name, mode, claims)
-	return round, err
-}
-
 func TestAConfirmingCallIsRepeatedUntilItIsAnsweredAndAnotherOwnCallByRetry(t *testing.T) {
 	const pause, attempts = 10 * time.Millisecond, 3
 	synctest.Test(t, func(t *testing.T) {
-		s := &stuttering{fake: fake{fence: 1}, lost: make([]error, 2*attempts)}
-		for i := range s.lost {
-			s.lost[i] = &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}
+		isLost := &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn}
+		f, lost := &fake{fence: 1}, slices.Repeat([]error{isLost}, 2*attempts)
+		f.beaten = func(*engine.Round) (err error) {
+			if len(lost) > 0 {
+				err, lost = lost[0], lost[1:]
+			}
+			return err
 		}
-		e, seen := begin(t, s, func(cfg *engine.Config) {
+		e, seen := begin(t, f, func(cfg *engine.Config) {
 			cfg.CallTimeout, cfg.Retry = time.Second, berth.Retry{Attempts: attempts, Base: pause, Cap: pause, Jitter: -1}
 		})
 		h := take(t, e, func(r *engine.Record) { r.NoRenew = true })
@@ -386,19 +314,17 @@ func TestAConfirmingCallIsRepeatedUntilItIsAnsweredAndAnotherOwnCallByRetry(t *t
 		require.Len(t, repeated, 2*attempts)
 		require.ErrorIs(t, repeated[0].Err, errOwn)
 
-		for range attempts {
-			s.lost = append(s.lost, &scriptkit.Error{MaybeRan: true, Repeatable: true, Err: errOwn})
-		}
+		lost = slices.Repeat([]error{isLost}, attempts)
 		require.ErrorIs(t, h.Renew(context.Background()), errOwn)
-		require.Empty(t, s.lost, "it was sent no more often")
+		require.Empty(t, lost, "it was sent no more often")
 		require.NoError(t, h.Err())
 		require.Len(t, seen.of(observe.Repeated), 3*attempts-1)
 
-		s.lost = append(s.lost, &scriptkit.Error{Err: errOwn})
+		lost = []error{&scriptkit.Error{Err: errOwn}}
 		c := claimOf(e, "y")
 		c.Record.NoRenew = true
 		_, err := e.Acquire(context.Background(), c, 0)
 		require.ErrorIs(t, err, errOwn, "the server refuses it for good")
-		require.Empty(t, s.lost)
+		require.Empty(t, lost)
 	})
 }

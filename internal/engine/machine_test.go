@@ -1,9 +1,7 @@
 package engine
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
+	"os"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -133,23 +131,13 @@ func kindNamed(name string) eventKind {
 
 // constants are the names of a type's constants in a file, without a prefix, as words.
 func constants(file, of, prefix string) (names []string) {
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	text, err := os.ReadFile(file)
 	if err != nil {
 		panic(err)
 	}
-	for _, decl := range tree.Decls {
-		block, ok := decl.(*ast.GenDecl)
-		if !ok || block.Tok != token.CONST {
-			continue
-		}
-		first, _ := block.Specs[0].(*ast.ValueSpec).Type.(*ast.Ident)
-		if first == nil || first.Name != of {
-			continue
-		}
-		for _, spec := range block.Specs {
-			value := spec.(*ast.ValueSpec)
-			names = append(names, words(strings.TrimPrefix(value.Names[0].Name, prefix)))
-		}
+	block := regexp.MustCompile(`(?ms)^const \(\n\t\w+ +` + of + ` += .*?^\)`).Find(text)
+	for _, name := range regexp.MustCompile(`(?m)^\t(\w+)`).FindAllSubmatch(block, -1) {
+		names = append(names, words(strings.TrimPrefix(string(name[1]), prefix)))
 	}
 	return names
 }

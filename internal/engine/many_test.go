@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -19,7 +18,6 @@ import (
 // manyNames is a server that renews what is held, but for what a test says of a name.
 type manyNames struct {
 	fake
-	t *testing.T
 
 	mu       sync.Mutex
 	rounds   [][]string               // guarded by mu: the names of each BeatMany
@@ -77,7 +75,7 @@ func onManyNames(t *testing.T, test func(t *testing.T, m *manyNames, e *engine.E
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &manyNames{t: t, unknown: map[string]time.Duration{}, fails: map[string]error{}, renewed: map[string]time.Duration{}, clock: clock.New()}
+		m := &manyNames{unknown: map[string]time.Duration{}, fails: map[string]error{}, renewed: map[string]time.Duration{}, clock: clock.New()}
 		m.fence, m.resource = 1, "r1"
 		redis := connected(t)
 		e, _ := begin(t, m, func(cfg *engine.Config) { cfg.Redis, cfg.Scripts = unheard{redis}, m })
@@ -90,26 +88,6 @@ func (m *manyNames) now(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	f()
-}
-
-func TestHoldsOfManyNamesAreRenewedTogether(t *testing.T) {
-	onManyNames(t, func(t *testing.T, m *manyNames, e *engine.Engine) {
-		var holds []*engine.Hold
-		var names []string
-		for i := range 20 {
-			names = append(names, fmt.Sprint(i))
-			holds = append(holds, hold(t, e, names[i]))
-		}
-		after(wait / 3)
-		m.now(func() {
-			require.Len(t, m.rounds, 1)
-			require.ElementsMatch(t, names, m.rounds[0])
-		})
-		after(10 * wait)
-		for _, h := range holds {
-			require.NoError(t, h.Err())
-		}
-	})
 }
 
 func TestAHoldThatIsNotRenewedEndsNoOther(t *testing.T) {

@@ -24,20 +24,34 @@ func requireLost(t *testing.T, f *fake, h *engine.Hold, lost func() int) {
 }
 
 func TestAHoldEndsWhereTheServerKnowsItByAnotherGrant(t *testing.T) {
+	const takenUp = "a heartbeat tells of a newer fence of what was taken up"
+	beat := func(*engine.Hold) { after(wait / 3) }
 	for name, c := range map[string]struct {
 		fence    int64
 		resource string
 		ask      func(h *engine.Hold)
 	}{
-		"a heartbeat tells of a newer fence": {2, "r1", func(*engine.Hold) { after(wait / 3) }},
-		"a heartbeat tells of an older one":  {-1, "r1", func(*engine.Hold) { after(wait / 3) }},
+		"a heartbeat tells of a newer fence": {2, "r1", beat},
+		"a heartbeat tells of an older one":  {-1, "r1", beat},
+		takenUp:                              {2, "r1", beat},
 		"Renew of another resource":          {2, "r2", func(h *engine.Hold) { _ = h.Renew(context.Background()) }},
 		"Detach of a newer fence":            {2, "r1", func(h *engine.Hold) { _ = h.Detach(context.Background()) }},
 		"Detach of another resource":         {1, "r2", func(h *engine.Hold) { _ = h.Detach(context.Background()) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onFake(t, func(t *testing.T, f *fake, e *engine.Engine, lost func() int) {
-				h := take(t, e)
+				var h *engine.Hold
+				if name == takenUp {
+					var err error
+					require.NoError(t, e.Begin())
+					h, err = adopt(e)
+					e.End()
+					require.NoError(t, err)
+				} else {
+					h = take(t, e)
+				}
+				after(wait / 3)
+				require.NoError(t, h.Err())
 				f.grants(c.fence, c.resource)
 				c.ask(h)
 				synctest.Wait()
@@ -45,23 +59,6 @@ func TestAHoldEndsWhereTheServerKnowsItByAnotherGrant(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Between the grant and the return of the confirming call nobody has been told of any
-// resource yet.
-func TestAClaimWithoutAHandleTakesTheGrantThatItsConfirmingCallNames(t *testing.T) {
-	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, lost func() int) {
-		f.mu.Lock()
-		f.acquired = func() { f.fence, f.resource = 2, "r2" } // once it has answered
-		f.mu.Unlock()
-		h := take(t, e, func(r *engine.Record) { r.NoRenew = true })
-		require.EqualValues(t, 2, h.Fence())
-		require.Equal(t, "r2", h.Resource())
-		after(wait / 2)
-		require.NoError(t, h.Renew(context.Background()))
-		require.NoError(t, h.Release(context.Background()))
-		require.Zero(t, lost())
-	})
 }
 
 // exchange starts a call that gets the next grant, and whose answer comes later.
@@ -109,31 +106,5 @@ func TestAnExchangeAndAHeartbeatAtOnceEndNothing(t *testing.T) {
 			require.NoError(t, h.Err())
 			require.Zero(t, lost())
 		})
-	})
-	t.Run("the beat is sent while the exchange is under way, and answered after it", func(t *testing.T) {
-		onFake(t, func(t *testing.T, f *fake, e *engine.Engine, lost func() int) {
-			h := take(t, e)
-			after(wait/3 - time.Second)
-			done := exchange(f, h, 2, "r2", 1500*time.Millisecond)
-			f.slows(900 * time.Millisecond)
-			require.NoError(t, <-done)
-			after(2 * wait)
-			require.NoError(t, h.Err())
-			require.Zero(t, lost())
-		})
-	})
-}
-
-func TestAHoldThatWasTakenUpEndsByAnotherGrantToo(t *testing.T) {
-	onFake(t, func(t *testing.T, f *fake, e *engine.Engine, lost func() int) {
-		require.NoError(t, e.Begin())
-		h, err := adopt(e)
-		e.End()
-		require.NoError(t, err)
-		after(wait / 3)
-		require.NoError(t, h.Err())
-		f.grants(2, "r2")
-		after(wait / 3)
-		requireLost(t, f, h, lost)
 	})
 }

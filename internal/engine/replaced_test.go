@@ -89,42 +89,17 @@ func TestAnEngineThatIsAbandonedEndsWhatItHasAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhatComesForAnEngineThatIsAbandonedRevivesNothing(t *testing.T) {
-	t.Run("a renewal", func(t *testing.T) {
-		p := &played{answers: []reply{{Status: isHeld, slow: time.Second}}}
-		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-			h := take(t, e)
-			renewed := inBackground(func() error { return h.Renew(context.Background()) })
-			e.Abandon()
-			require.ErrorIs(t, <-renewed, berth.ErrLost)
-			require.ErrorIs(t, h.Err(), berth.ErrLost)
-			require.Equal(t, []observe.Kind{observe.Lost}, ends(kinds()))
-		})
-	})
-	t.Run("a heartbeat that grants", func(t *testing.T) {
-		p := &played{queues: true, answers: []reply{{Status: isHeld, slow: time.Second}}}
-		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-			returned, _ := queue(e)
-			require.Len(t, p.times(), 1)
-			e.Abandon()
-			requireRefused(t, returned, berth.ReasonClosed, engine.ErrReplaced)
-			after(2 * time.Second)
-			require.NotContains(t, kinds(), observe.Granted)
-			require.EqualValues(t, 1, p.released.Load())
-		})
-	})
-	t.Run("a hold that is being taken up", func(t *testing.T) {
-		p := &played{}
-		onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
-			require.NoError(t, e.Begin())
-			e.Abandon()
-			_, err := adopt(e)
-			require.ErrorIs(t, err, berth.ErrLost)
-			e.End()
-			synctest.Wait()
-			require.EqualValues(t, 1, p.released.Load())
-			require.NotContains(t, kinds(), observe.Resumed)
-		})
+func TestWhatIsTakenUpByAnEngineThatIsAbandonedIsGivenBack(t *testing.T) {
+	p := &played{}
+	onPlayed(t, p, func(t *testing.T, e *engine.Engine, kinds func() []observe.Kind) {
+		require.NoError(t, e.Begin())
+		e.Abandon()
+		_, err := adopt(e)
+		require.ErrorIs(t, err, berth.ErrLost)
+		e.End()
+		synctest.Wait()
+		require.EqualValues(t, 1, p.released.Load())
+		require.NotContains(t, kinds(), observe.Resumed)
 	})
 }
 

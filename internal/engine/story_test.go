@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 func (s *story) event(words []string) *event {
 	ev := &event{kind: kindNamed(words[0]), start: unasked}
 	refusal, cut, told := &berth.AcquireError{}, false, false
+	entry := &Entry{Terms: Terms{Lease: 6 * second}}
 	fields := map[string]any{
 		"from": &ev.start, "left": &ev.left, "most": &s.most,
 		"fence": &ev.fence, "resource": &ev.resource, "ticket": &ev.ticket,
@@ -27,6 +29,7 @@ func (s *story) event(words []string) *event {
 		"wanted": &ev.wanted, "asked": &ev.asked, "stale": &ev.stale, "unanswered": &ev.again, "cut": &cut,
 		"secret": &ev.text, "place": &ev.text, "word": &ev.text,
 		"capacity": &ev.counts.capacity, "held": &ev.counts.held, "waiting": &ev.counts.waiting,
+		"lease": &entry.Lease, "max-hold": &entry.MaxHold, "no-renew": &entry.NoRenew,
 	}
 	for _, word := range words[1:] {
 		if at, ok := strings.CutPrefix(word, "@"); ok {
@@ -34,6 +37,9 @@ func (s *story) event(words []string) *event {
 			continue
 		}
 		name, value, _ := strings.Cut(word, "=")
+		if slices.Contains([]string{"lease", "max-hold", "no-renew"}, name) {
+			ev.entry = entry
+		}
 		switch field := fields[name].(type) {
 		case *time.Duration:
 			*field = duration(value)
@@ -48,8 +54,6 @@ func (s *story) event(words []string) *event {
 			told = told || name == "secret"
 		default:
 			switch name {
-			case "lease", "max-hold", "no-renew":
-				ev.entry = entryWith(ev.entry, name, value)
 			case "reason":
 				refusal.Reason = berth.Reason(strings.ReplaceAll(value, "-", " "))
 			case "cause":
@@ -82,21 +86,6 @@ func (s *story) event(words []string) *event {
 		ev.cause = berth.ErrReleased
 	}
 	return ev
-}
-
-func entryWith(e *Entry, name, value string) *Entry {
-	if e == nil {
-		e = &Entry{Terms: Terms{Lease: 6 * second}}
-	}
-	switch name {
-	case "lease":
-		e.Lease = duration(value)
-	case "max-hold":
-		e.MaxHold = duration(value)
-	case "no-renew":
-		e.NoRenew = true
-	}
-	return e
 }
 
 func duration(text string) time.Duration {

@@ -26,14 +26,21 @@ const wait = 6 * time.Second
 
 // fake is a server that holds one claim, by a grant that a test changes.
 type fake struct {
+	engine.Scripts // of what no test asks
+
 	mu       sync.Mutex
 	fence    int64         // guarded by mu
 	resource string        // guarded by mu
 	slow     time.Duration // guarded by mu: how long the answer of the next beat is on its way
 	beats    atomic.Int64
 	released atomic.Int64
-	acquired func()          // guarded by mu: called with mu held when an acquire has run; may be nil
 	word     engine.Released // guarded by mu: what a release is told if it is not empty
+	left     time.Duration   // what an acquire leaves of the hold if it is not 0
+
+	// What a test does besides, nil for nothing: with mu held when an acquire has run, when a heartbeat has, and before a release.
+	acquired func()
+	beaten   func(round *engine.Round) error
+	parts    func()
 }
 
 // grants changes what the claim holds, as after a failover.
@@ -54,7 +61,7 @@ func (f *fake) Acquire(_ context.Context, c *engine.Claim) (engine.Answer, error
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := engine.Answer{
-		Granted: true, Confirmed: !c.Record.NoRenew, Ticket: 1, Fence: f.fence, Resource: f.resource, Left: wait,
+		Granted: true, Confirmed: !c.Record.NoRenew, Ticket: 1, Fence: f.fence, Resource: f.resource, Left: cmp.Or(f.left, wait),
 		NextDeadline: nothingDue,
 	}
 	if f.acquired != nil {
@@ -71,28 +78,23 @@ func (f *fake) Beat(_ context.Context, _ string, _ engine.Mode, claims []*engine
 	f.beats.Add(1)
 	f.mu.Unlock()
 	<-time.After(slow)
-	return roundOf(claims, status), nil
-}
-
-func (f *fake) BeatMany(context.Context, []engine.Batch, func(int, engine.Round, error)) {
-	panic("it is asked by name")
+	round := roundOf(claims, status)
+	if f.beaten == nil {
+		return round, nil
+	}
+	return round, f.beaten(&round)
 }
 
 func (f *fake) Load(context.Context) error { return nil }
 
 func (f *fake) Release(context.Context, *engine.Claim, time.Duration) (engine.Parting, error) {
+	if f.parts != nil {
+		f.parts()
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.released.Add(1)
 	return engine.Parting{Word: cmp.Or(f.word, engine.GivenBack), Fence: f.fence}, nil
-}
-
-func (f *fake) Restore(context.Context, string, []*engine.Claim) (engine.Round, error) {
-	panic("nothing waits")
-}
-
-func (f *fake) Requeue(context.Context, *engine.Claim) (engine.Answer, bool, error) {
-	panic("nothing waits")
 }
 
 func (f *fake) Sweep(context.Context, engine.Line) (engine.NextDeadline, error) {
@@ -211,8 +213,6 @@ func connected(t *testing.T) rueidis.Client {
 // unheard is a client whose subscriptions do not come about, so that nobody who waits asks
 // at once.
 type unheard struct{ rueidis.Client }
-
-func (unheard) Dedicate() (rueidis.DedicatedClient, func()) { panic("not used") }
 
 func (unheard) Receive(ctx context.Context, _ rueidis.Completed, _ func(rueidis.PubSubMessage)) error {
 	<-ctx.Done()

@@ -1,8 +1,6 @@
 package model_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -48,36 +46,9 @@ func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 		resize(w, "2")
 		require.Equal(t, int64(3), number(w))
 
-		thin := named("thin")
-		thin.capacity = 1
-		_, _ = thin.acquire(t, thin.plainly("n.1"))
-		thin.setValue(t, "fmt", 3)
-		for least, w := range map[int]*world{35: w, 20: thin} {
-			kept, asked := w.dump(t, w.state, w.line), 0
-			for _, script := range w.whole.Scripts() {
-				kind, _, _ := strings.Cut(script.Name, "_")
-				switch {
-				case slices.Contains([]string{"swarm", "fence", "once", "waits", "notice"}, kind), // they have forms of their own
-					w == thin && kind == "pool": // no pool is thin
-					continue
-				}
-				words := append([]string{"EVAL", script.Source(), fmt.Sprint(len(script.Keys))}, w.state, w.line)
-				for n := 2; n < len(script.Keys); n++ {
-					words = append(words, fmt.Sprint(w.state, n))
-				}
-				words = append(words[:3+len(script.Keys)], strings.Fields(strings.Repeat("1 ", len(script.Args)+len(script.Group)))...)
-				refused := []any{"incompatible", int64(3)}
-				if strings.HasPrefix(script.Name, "thin_") {
-					refused = []any{"fat"} // who asks turns to the general script
-				}
-				require.Equal(t, refused, w.do(t, words...), script.Name)
-				require.Equal(t, kept, w.dump(t, w.state, w.line), "%s writes nothing", script.Name)
-				asked++
-			}
-			require.Greater(t, asked, least)
-		}
-
-		status, _ := other.acquire(t, w.plainly("n.2"))
+		status, _ := w.acquire(t, w.plainly("n.2"))
+		require.Equal(t, "incompatible", status)
+		status, _ = other.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "granted", status, "all others go on")
 		resize(w, "0")
 		require.Equal(t, int64(2), number(w), "the feature is not used any more")

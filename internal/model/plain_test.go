@@ -42,9 +42,6 @@ func playPlain(t *testing.T, kind string) {
 				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver,
 			})
 		}
-		p := &play{world: named("known"), linger: 2 * time.Second}
-		p.capacity = 1
-		p.everyWay(t)
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) { history(rt, 1) }) // it may be thin
 		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
 			capacity := 1
@@ -53,11 +50,6 @@ func playPlain(t *testing.T, kind string) {
 			}
 			history(rt, capacity)
 		})
-		for _, ways := range [][]string{plains, thins, turns} {
-			taken := named("any").taken(t, ways)
-			t.Log(ways, taken)
-			require.NotContains(t, taken, "nil", "each of them is taken")
-		}
 	})
 }
 
@@ -66,34 +58,6 @@ type play struct {
 	*world
 	linger time.Duration
 	asks   []ask // all that were made
-}
-
-// everyWay takes a name that nobody has used through every plain case, whatever the histories draw.
-func (p *play) everyWay(t *testing.T) {
-	t.Helper()
-	asks := func(claim string, waits int, lease time.Duration) {
-		_, _ = p.acquire(t, p.plainly(claim).with(func(a *ask) {
-			a.Lease, a.Wait, a.linger, a.waits = lease, max(lease, a.Wait), p.linger, waits
-		}))
-		p.Advance(300 * time.Millisecond)
-	}
-	gives := func(claim string) { _, _ = p.release(t, claim, "n", 0, p.linger) }
-	beats := func(claim string) {
-		p.both(t, p.kind+"_renew", writes(millis(p.linger), "n", claim, "beat")...)
-	}
-	asks("n.1", 0, time.Second)
-	beats("n.1")
-	gives("n.1") // thin until here
-	asks("n.2", 0, time.Second)
-	asks("n.3", 1, time.Second) // fat from here
-	gives("n.2")                // and hands on
-	gives("n.3")
-	asks("n.4", 0, time.Second)
-	beats("n.4")
-	gives("n.4")
-	asks("n.5", 0, 12*time.Second)
-	p.Advance(10 * time.Second)
-	gives("n.5") // thin again
 }
 
 // longCalm has somebody hold the name for as long as a fat one needs to be calm, so that the release may
@@ -362,7 +326,7 @@ func (p *play) runAhead(t *rapid.T) {
 	case 0:
 		n += 1000000
 	case 1:
-		if p.form(t) == "thin" {
+		if _, thin := p.text(t); thin {
 			t.Skip("its fence has 16 digits, as every microsecond since 2001 has")
 		}
 		n /= 10

@@ -77,7 +77,7 @@ func (w *world) copied(t require.TestingT) {
 func (w *world) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
 	now, before := time.Now(), w.taken(t, plains)
 	node, claim := args[3], args[4]
-	was, form := w.dump(t, w.state, w.line), w.form(t)
+	was := w.dump(t, w.state, w.line)
 	w.copied(t)
 	thin := w.runThin(t, script, args)
 	slight := w.dump(t, w.twin[0], w.twin[1])
@@ -87,9 +87,6 @@ func (w *world) both(t require.TestingT, script string, args ...string) (status 
 	told, made := w.pushes.take(), w.dump(t, w.twin[0], w.twin[1])
 	got := w.call(t, script, args...)
 	plain = before != w.taken(t, plains)
-	if turned := form + " to " + w.form(t); slices.Contains(turns, turned) {
-		w.do(t, "INCR", turned)
-	}
 	require.Equal(t, trimmed(t, want), trimmed(t, got), "the reply of %s %q to\n%s", script, args, was)
 	require.Equal(t, told, w.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
 	require.Equal(t, made, w.dump(t, w.state, w.line), "what %s %q makes of\n%s", script, args, was)
@@ -132,7 +129,6 @@ func (w *world) runThin(t require.TestingT, script string, args []string) []any 
 			require.Len(t, reply, 1)
 			return nil
 		}
-		w.do(t, "INCR", script)
 		return reply
 	}
 	switch {

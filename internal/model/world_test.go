@@ -26,12 +26,6 @@ import (
 // plains are the functions that are the plain case.
 var plains = []string{"fast_acquire", "fast_release", "fast_handoff", "fast_renew"}
 
-// thins are the scripts of thin names.
-var thins = []string{"thin_acquire", "thin_release", "thin_renew"}
-
-// turns are the ways in which a name goes from one form to the other.
-var turns = []string{"thin to fat", "fat to thin"}
-
 // world is a name on a server in virtual time, and its twin, a copy on which the
 // scripts run that never take the plain case.
 type world struct {
@@ -151,17 +145,6 @@ func (w *world) text(t require.TestingT) (text string, thin bool) {
 	return text, thin
 }
 
-// form is thin, fat or none.
-func (w *world) form(t require.TestingT) string {
-	if _, thin := w.text(t); thin {
-		return "thin"
-	}
-	if w.do(t, "EXISTS", w.state) == int64(0) {
-		return "none"
-	}
-	return "fat"
-}
-
 // setValue has the name keep another number than it does, if it is there, and has such a number:
 // fmt or fence where it is thin.
 func (w *world) setValue(t require.TestingT, name string, n int64) {
@@ -180,9 +163,9 @@ func (w *world) setValue(t require.TestingT, name string, n int64) {
 	}
 }
 
-// taken is how often each of some ways, the plain functions or the scripts of thin names, was taken.
-func (w *world) taken(t require.TestingT, ways []string) string {
-	return fmt.Sprint(w.do(t, append([]string{"MGET"}, ways...)...))
+// taken is how often each of some plain functions was taken.
+func (w *world) taken(t require.TestingT, plains []string) string {
+	return fmt.Sprint(w.do(t, append([]string{"MGET"}, plains...)...))
 }
 
 const channel = "berth:wake:"

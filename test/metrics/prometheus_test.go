@@ -79,17 +79,9 @@ scrape_configs:
 	file := filepath.Join(folder, "prometheus.yml")
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
 	addr := harness.FreeAddr(t)
-	log, err := os.Create(filepath.Join(folder, "log"))
-	require.NoError(t, err)
 	cmd := exec.Command(path, "--config.file", file, "--storage.tsdb.path", filepath.Join(folder, "data"), "--web.listen-address", addr)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
-			t.Logf("%s", text)
-		}
-		_ = log.Close()
-	})
 	ends(t, cmd)
 	p := &prom{t, "http://" + addr}
 	require.Eventually(t, func() bool {

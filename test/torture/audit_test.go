@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -76,29 +77,21 @@ func (i *inspector) close(r *round) {
 type claimed struct{ name, id, node string }
 
 // claims are all that wait or hold, by name; of locks those that wait.
-func (i *inspector) claims(r *round) (all [][]claimed) {
+func (r *round) claims() (all [][]claimed) {
 	r.Helper()
 	reader := testkit.Patient{T: r.T}.Reader(r.world.client, r.ns)
-	list := func(kind keyspace.Kind, name string) {
+	for _, key := range r.allNames() {
+		kind, name, _ := strings.Cut(strings.TrimSuffix(key, "}"), ":{")
 		var found []claimed
-		if kind != keyspace.Lock {
-			for _, h := range reader.Holders(kind, name) {
+		if keyspace.Kind(kind) != keyspace.Lock {
+			for _, h := range reader.Holders(keyspace.Kind(kind), name) {
 				found = append(found, claimed{name, h.ID, h.Node})
 			}
 		}
-		for _, w := range reader.Waiters(kind, name) {
+		for _, w := range reader.Waiters(keyspace.Kind(kind), name) {
 			found = append(found, claimed{name, w.ID, w.Node})
 		}
 		all = append(all, found)
-	}
-	for _, s := range sems {
-		list(keyspace.Sem, s.Name)
-	}
-	for _, l := range locks {
-		list(keyspace.Lock, l.Name)
-	}
-	for _, p := range pools {
-		list(keyspace.Pool, p.Name)
 	}
 	return all
 }
@@ -127,46 +120,44 @@ func (r *round) audit() []checker.Violation {
 	add := func(rule, text string, args ...any) {
 		found = append(found, checker.Violation{Rule: rule, Text: fmt.Sprintf(text, args...), Faults: r.faults})
 	}
-	// Before anything else is done: a call would put right what is wrong here.
-	for key, left := range r.keys(false) {
-		if strings.Contains(key, ":pool:") {
-			continue // those of a pool with resources have no expiry
-		}
-		r.tally.check(ruleKeys)
-		if left < 0 || left > r.lasts(key) {
-			add(ruleKeys, "the workers have gone, and the key %s lasts for %v", key, left)
+	lasts := func(when string, remove, poolsToo bool) {
+		for key, left := range r.keys(remove) {
+			if strings.Contains(key, ":pool:") && !poolsToo {
+				continue // those of a pool with resources have no expiry
+			}
+			r.tally.check(ruleKeys)
+			if left < 0 || left > r.lasts(key) {
+				add(ruleKeys, "%s, and the key %s lasts for %v", when, key, left)
+			}
 		}
 	}
+	lasts("the workers have gone", false, false) // before anything else is done: a call would put right what is wrong here
 	ctx := r.within(auditLimit)
 	var release []func(context.Context) error
-	for _, s := range sems {
-		permit, err := semaphore.New(i.node, s.Name, s.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
+	takes := func(h berth.Hold, err error, lacks string, args ...any) (had bool) {
 		r.tally.check(ruleWhole)
 		if err != nil {
-			add(ruleWhole, "the semaphore %s has not its capacity of %d: %v", s.Name, s.Capacity, err)
-			continue
+			add(ruleWhole, lacks+": %v", append(args, err)...)
+			return false
 		}
-		release = append(release, permit.Release)
+		release = append(release, h.Release)
+		return true
+	}
+	for _, s := range sems {
+		permit, err := semaphore.New(i.node, s.Name, s.Capacity, nil).Acquire(ctx, &semaphore.AcquireOptions{Weight: s.Capacity})
+		takes(permit, err, "the semaphore %s has not its capacity of %d", s.Name, s.Capacity)
 	}
 	for _, l := range locks {
 		lock, err := qlock.New(i.node, &qlock.Config{Lease: leaseOfAudit}).Lock(ctx, l.Name, nil)
-		r.tally.check(ruleWhole)
-		if err != nil {
-			add(ruleWhole, "the lock %s cannot be had: %v", l.Name, err)
-			continue
-		}
-		release = append(release, lock.Release)
+		takes(lock, err, "the lock %s cannot be had", l.Name)
 	}
 	for _, p := range pools {
-		pool := i.pool[p.Name]
-		for range len(p.Resources) * max(1, p.Sharers) {
-			a, err := pool.Allocate(ctx, nil)
-			r.tally.check(ruleWhole)
-			if err != nil {
-				add(ruleWhole, "the pool %s has not its %d resources for %d each: %v", p.Name, len(p.Resources), max(1, p.Sharers), err)
+		sharers := max(1, p.Sharers)
+		for range len(p.Resources) * sharers {
+			a, err := i.pool[p.Name].Allocate(ctx, nil)
+			if !takes(a, err, "the pool %s has not its %d resources for %d each", p.Name, len(p.Resources), sharers) {
 				break
 			}
-			release = append(release, a.Release)
 		}
 	}
 	for _, give := range release {
@@ -183,12 +174,7 @@ func (r *round) audit() []checker.Violation {
 		require.NoError(r, err)
 	}
 	i.close(r)
-	for key, left := range r.keys(true) {
-		r.tally.check(ruleKeys)
-		if left < 0 || left > r.lasts(key) {
-			add(ruleKeys, "nothing is held and nobody waits, and the key %s lasts for %v", key, left)
-		}
-	}
+	lasts("nothing is held and nobody waits", true, true)
 	return found
 }
 

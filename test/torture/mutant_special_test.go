@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth/test/harness"
 	"github.com/berth-go/berth/test/torture/checker"
 	"github.com/berth-go/berth/test/torture/history"
 	"github.com/berth-go/berth/test/torture/job"
@@ -90,15 +91,10 @@ var (
 	wanting = &scene{name: "holds wanted", edit: want, events: 12_000}
 
 	// A worker's heartbeats run, and their answers are lost, as the pushes are that prompt them.
-	mute = &scene{name: "holds wanted, replies lost", proxies: true, edit: want, events: 2000, faults: 8, fault: &fault{
-		name: "replies lost", least: 250 * time.Millisecond, most: 300 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			n := r.rng.IntN(len(r.workers))
-			record.Process = r.workers[n].job.Process
-			r.world.proxies[n].DropReplies()
-			return func() { r.world.proxies[n].Heal(r) }
-		},
-	}}
+	mute = &scene{
+		name: "holds wanted, replies lost", proxies: true, edit: want, events: 2000, faults: 8,
+		fault: ofOne("replies lost", 250*ms, 300*ms, (*harness.Proxied).DropReplies),
+	}
 )
 
 func want(j *job.Job) {
@@ -171,7 +167,7 @@ const refusalOfCourse = "\tif i < 0 || refusals[i].Course == Final || "
 var draining = &scene{name: "nodes drained", events: 500, faults: 1, edit: func(j *job.Job) {
 	calm.edit(j)
 	j.Goroutines, j.Drains = 6, 1
-}, fault: &fault{name: uneventful.name, least: 13 * time.Second, most: 14 * time.Second, begin: uneventful.begin}}
+}, fault: onServer(uneventful.name, 13*time.Second, 14*time.Second, unnoticed)}
 
 // drainMutants break what a drain promises.
 var drainMutants = []mutant{

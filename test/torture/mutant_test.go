@@ -101,15 +101,10 @@ var (
 	}}
 
 	// The worker holds much, and cannot renew it; others wait for all of it.
-	cut = &scene{name: "workers cut off", proxies: true, edit: long, events: 600, faults: 2, fault: &fault{
-		name: "half-open partition", least: 2700 * time.Millisecond, most: 2800 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			n := r.rng.IntN(len(r.workers))
-			record.Process = r.workers[n].job.Process
-			r.world.proxies[n].BlackHole()
-			return func() { r.world.proxies[n].Heal(r) }
-		},
-	}}
+	cut = &scene{
+		name: "workers cut off", proxies: true, edit: long, events: 600, faults: 2,
+		fault: ofOne("half-open partition", 2700*ms, 2800*ms, (*harness.Proxied).BlackHole),
+	}
 
 	// Calls that were sent over several connections meanwhile run in any order, and
 	// the listing of a node that is closed soon afterwards shows what should not be.
@@ -173,6 +168,16 @@ var (
 	// The server hands on again, something else, to who believes in what it gave before.
 	rewound = &scene{name: "last hand-offs lost", edit: shared, events: 500, faults: 3, fault: rewind}
 )
+
+// ofOne is a fault of the network of one worker.
+func ofOne(name string, least, most time.Duration, lay func(*harness.Proxied)) *fault {
+	return &fault{name: name, least: least, most: most, begin: func(r *round, record *history.Fault) func() {
+		n, w := r.anyWorker()
+		record.Process = w.job.Process
+		lay(r.world.proxies[n])
+		return func() { r.world.proxies[n].Heal(r) }
+	}}
+}
 
 // shared has names of which several may hold at a time, and many wait for each.
 func shared(j *job.Job) {
@@ -496,21 +501,14 @@ func (r *run) act(p play, seed int64) []checker.Violation {
 		ns: fmt.Sprintf("mutant-%d-%d", seed, time.Now().UnixNano()),
 	}
 	o.fill()
-	for n := range workersOfRound {
-		hand := &worker{name: fmt.Sprintf("w%d", n+1), job: o.job()}
-		if p.proxies {
-			hand.job.Redis.Addresses = []string{w.proxies[n].Addr}
-		}
+	o.employ(func(n int, hand *worker) {
 		p.edit(&hand.job)
 		hand.job.DrainLimit = drainOfNone
 		if p.mutant != nil {
 			hand.job.DrainLimit = drainOfMutants
 			hand.env = p.env(p.folder, n)
 		}
-		o.workers = append(o.workers, hand)
-		o.start(hand)
-		r.Cleanup(hand.end)
-	}
+	})
 	o.happen(p.events)
 	for n := range p.faults {
 		if n > 0 {

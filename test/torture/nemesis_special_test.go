@@ -48,12 +48,11 @@ var oneStopped = &fault{
 
 // uneventful is nothing, or the fault of a worker that comes during it, for as long as a drain takes and a little more: what else
 // comes in a round leaves most drains no time to end, and the rule about them little to look at.
-var uneventful = &fault{
-	name: "none, for as long as a drain takes", ofServer: true, least: 9 * time.Second, most: 10 * time.Second,
-	begin: func(_ *round, record *history.Fault) func() {
-		record.Unseen = true
-		return nothing
-	},
+var uneventful = onServer("none, for as long as a drain takes", 9*time.Second, 10*time.Second, unnoticed)
+
+func unnoticed(_ *round, record *history.Fault) func() {
+	record.Unseen = true
+	return nothing
 }
 
 // hindered is how late a server may be that hinders no heartbeat of a lease of a second.
@@ -243,13 +242,10 @@ var demoted = passing("master made a replica, and back (READONLY)", func(r *roun
 
 // passing is a fault that passes by itself, as far as anybody knows.
 func passing(name string, refuse func(*round) (end func())) *fault {
-	return &fault{
-		name: name, ofServer: true, least: 300 * time.Millisecond, most: 1500 * time.Millisecond,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Passes = true
-			return refuse(r)
-		},
-	}
+	return onServer(name, 300*ms, 1500*ms, func(r *round, record *history.Fault) func() {
+		record.Passes = true
+		return refuse(r)
+	})
 }
 
 // failSnapshots has something in the way of a server's snapshots, until the end.

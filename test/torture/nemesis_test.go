@@ -130,19 +130,14 @@ var ofServers = []*fault{
 
 // ofHands are what somebody does to the server who should not: by hand, or by eviction.
 var ofHands = []*fault{
-	{
-		name: "forged pushes", ofServer: true,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Unseen = true
-			i := r.inspector()
-			defer i.close(r)
-			for range 20 {
-				r.forge(i)
-				r.wait(10*ms, 40*ms)
-			}
-			return nothing
-		},
-	},
+	onServer("forged pushes", 0, 0, func(r *round, record *history.Fault) func() {
+		record.Unseen = true
+		for range 20 {
+			r.forge()
+			r.wait(10*ms, 40*ms)
+		}
+		return nothing
+	}),
 	overwritten,
 	unlined,
 }
@@ -176,9 +171,9 @@ var unlined = onServer("line of a semaphore or a lock deleted", 10*ms, 500*ms, f
 // forge publishes, to all who wait for some name or hold it, what no script has sent:
 // that they were granted what they do not hold, and that what they hold has ended. It
 // knows them by the listings, and nothing more.
-func (r *round) forge(i *inspector) {
+func (r *round) forge() {
 	r.Helper()
-	all := i.claims(r)
+	all := r.claims()
 	client := r.world.client
 	for _, c := range all[r.rng.IntN(len(all))] {
 		fence := strconv.FormatInt(time.Now().UnixMicro(), 10)
@@ -275,24 +270,21 @@ func paused(name string, least, most time.Duration) *fault {
 // some of them hold for long enough that a lease of that ends there, and others are
 // granted it. What remembers returns what makes the server forget, and that what heals.
 func forgets(name string, remember func(*round, *history.Fault) (lose func() (heal func()))) *fault {
-	return &fault{
-		name: name, ofServer: true, least: 2200 * ms, most: 3 * time.Second,
-		begin: func(r *round, record *history.Fault) func() {
-			record.Amnesia = true
-			r.command(job.Long)
-			r.wait(200*ms, 500*ms)
-			lose := remember(r, record)
-			remembered := time.Now()
-			r.wait(50*ms, 500*ms) // what waits there is not dropped so soon
-			heal := lose()
-			r.command(fmt.Sprint(job.Part, " ", time.Since(remembered).Milliseconds()))
-			record.LostNow()
-			return func() {
-				r.command(job.Short)
-				heal()
-			}
-		},
-	}
+	return onServer(name, 2200*ms, 3*time.Second, func(r *round, record *history.Fault) func() {
+		record.Amnesia = true
+		r.command(job.Long)
+		r.wait(200*ms, 500*ms)
+		lose := remember(r, record)
+		remembered := time.Now()
+		r.wait(50*ms, 500*ms) // what waits there is not dropped so soon
+		heal := lose()
+		r.command(fmt.Sprint(job.Part, " ", time.Since(remembered).Milliseconds()))
+		record.LostNow()
+		return func() {
+			r.command(job.Short)
+			heal()
+		}
+	})
 }
 
 // rewind loses what came after a snapshot.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -109,17 +110,25 @@ func (r *run) play(w *world, seed int64) *round {
 func (r *round) work() {
 	r.Helper()
 	r.fill()
+	r.employ(func(_ int, w *worker) {
+		w.job.Pauses, w.job.Wants, w.job.Swarms, w.job.Drains = pausesOfRound, wantsOfRound, swarmsOfRound, drainsOfRound
+	})
+	r.wait(500*time.Millisecond, time.Second)
+}
+
+// employ starts the workers, each as it is to be.
+func (r *round) employ(edit func(n int, w *worker)) {
+	r.Helper()
 	for n := range workersOfRound {
 		w := &worker{name: fmt.Sprintf("w%d", n+1), job: r.job()}
-		w.job.Pauses, w.job.Wants, w.job.Swarms, w.job.Drains = pausesOfRound, wantsOfRound, swarmsOfRound, drainsOfRound
 		if n < len(r.world.proxies) {
 			w.job.Redis.Addresses = []string{r.world.proxies[n].Addr}
 		}
+		edit(n, w)
 		r.workers = append(r.workers, w)
 		r.start(w)
 		r.Cleanup(w.end)
 	}
-	r.wait(500*time.Millisecond, time.Second)
 }
 
 // The names that all workers contend for. Where the capacity is one the checker can
@@ -227,19 +236,12 @@ func (r *round) judge(healed int64, found []checker.Violation) {
 	report.Violations = slices.Concat(report.Violations, r.found, found, r.audit())
 	r.tally.add(r.world.name, h, report)
 	r.found = report.Violations
-	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.world.name, r.seed,
-		count(h, history.Invoke, 0, math.MaxInt64), len(r.found), names(r.faults))
-}
-
-func names(faults []history.Fault) string {
-	text := ""
-	for i, f := range faults {
-		if i > 0 {
-			text += ", "
-		}
-		text += f.Name
+	var names []string
+	for _, f := range r.faults {
+		names = append(names, f.Name)
 	}
-	return text
+	r.say("%-8s seed %d: %5d operations, %d violations; %s", r.world.name, r.seed,
+		count(h, history.Invoke, 0, math.MaxInt64), len(r.found), strings.Join(names, ", "))
 }
 
 // count counts the events of a kind between the two moments.

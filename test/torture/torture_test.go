@@ -52,7 +52,7 @@ func TestTorture(t *testing.T) {
 	r := &run{T: t, began: time.Now(), program: program, tally: newTally()}
 	r.say("seed %d", first)
 	defer func() {
-		r.say("")
+		fmt.Println()
 		r.tally.print(os.Stdout, time.Since(r.began))
 	}()
 	worlds := r.prepare()
@@ -110,10 +110,6 @@ type run struct {
 }
 
 func (r *run) say(format string, args ...any) {
-	if format == "" {
-		fmt.Println()
-		return
-	}
 	fmt.Printf("%7.1f s  %s\n", time.Since(r.began).Seconds(), fmt.Sprintf(format, args...))
 }
 

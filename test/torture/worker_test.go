@@ -2,14 +2,12 @@ package torture
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -38,7 +36,6 @@ type worker struct {
 	in    io.WriteCloser
 	ended chan struct{} // closed when it is gone
 	shot  bool          // it was killed
-	said  *lockedBuffer
 }
 
 // start begins a life of the worker, and returns when it works.
@@ -53,8 +50,10 @@ func (r *round) start(w *worker) {
 	require.NoError(r, err)
 	w.cmd = exec.Command(r.program)
 	w.cmd.Env = append(append(os.Environ(), variable), w.env...)
-	w.said = &lockedBuffer{}
-	w.cmd.Stderr = w.said
+	errs, err := os.Create(w.job.History + ".err")
+	require.NoError(r, err)
+	defer func() { _ = errs.Close() }() // the worker has its own
+	w.cmd.Stderr = errs
 	w.in, err = w.cmd.StdinPipe()
 	require.NoError(r, err)
 	out, err := w.cmd.StdoutPipe()
@@ -83,10 +82,10 @@ func (r *round) start(w *worker) {
 	select {
 	case <-ready:
 	case <-ended:
-		require.FailNow(r, "a worker has ended at once", "%s: %v\n%s", w.job.Process, w.cmd.ProcessState, w.said)
+		require.FailNow(r, "a worker has ended at once", "%s: %v\n%s", w.job.Process, w.cmd.ProcessState, w.said())
 	case <-time.After(startLimit):
 		w.end()
-		require.FailNow(r, "a worker does not start", "%s\n%s", w.job.Process, w.said)
+		require.FailNow(r, "a worker does not start", "%s\n%s", w.job.Process, w.said())
 	}
 }
 
@@ -98,6 +97,15 @@ func (w *worker) end() {
 }
 
 func (w *worker) signal(sig syscall.Signal) { _ = w.cmd.Process.Signal(sig) } // it may have ended
+
+// said is the beginning of what it has written to its standard error: a report of the race detector, or a panic.
+func (w *worker) said() string {
+	text, err := os.ReadFile(w.job.History + ".err")
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%.20000s", text)
+}
 
 // alive says whether the process runs.
 func (w *worker) alive() bool {
@@ -117,7 +125,7 @@ func (r *round) revive() {
 			continue
 		}
 		if !w.shot {
-			text := fmt.Sprintf("%s has ended before it was told to: %v\n%s", w.job.Process, w.cmd.ProcessState, start(w.said.String()))
+			text := fmt.Sprintf("%s has ended before it was told to: %v\n%s", w.job.Process, w.cmd.ProcessState, w.said())
 			r.found = append(r.found, checker.Violation{Rule: ruleEnd, Text: text})
 		}
 		r.start(w)
@@ -150,40 +158,13 @@ func (r *round) drain() []checker.Violation {
 			case <-time.After(time.Second):
 			}
 			w.end()
-			found = append(found, checker.Violation{Rule: ruleEnd, Text: w.job.Process + " does not end\n" + start(w.said.String())})
+			found = append(found, checker.Violation{Rule: ruleEnd, Text: w.job.Process + " does not end\n" + w.said()})
 			continue
 		}
 		if !w.cmd.ProcessState.Success() {
-			text := fmt.Sprintf("%s: %v\n%s", w.job.Process, w.cmd.ProcessState, start(w.said.String()))
+			text := fmt.Sprintf("%s: %v\n%s", w.job.Process, w.cmd.ProcessState, w.said())
 			found = append(found, checker.Violation{Rule: ruleEnd, Text: text})
 		}
 	}
 	return found
-}
-
-// start is the beginning of a long text: a report of the race detector, or a panic.
-func start(text string) string {
-	const most = 20_000
-	if len(text) > most {
-		return text[:most] + "\n..."
-	}
-	return text
-}
-
-// lockedBuffer is a buffer that a process may still write to while it is read.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer // guarded by mu
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

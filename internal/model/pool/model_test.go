@@ -15,7 +15,8 @@ import (
 // history takes the model through steps that are written down, and the laws hold after each.
 type history struct {
 	*driver
-	t *testing.T
+	t     *testing.T
+	ahead int // the priority of who asks now
 }
 
 // opens begins a history of a pool with some resources, which are all that it is to have.
@@ -78,7 +79,8 @@ func (h *history) askedBy(id string, w wants, may bool) (status string) {
 		if w.kind == "" {
 			w.kind = "o"
 		}
-		c = &claim{id: id, node: "n", wants: w, wait: 60_000, lease: 60_000, renews: true, asked: first{60_000, true}}
+		c = &claim{id: id, node: "n", wants: w, wait: 60_000, lease: 60_000, renews: true, priority: h.ahead}
+		c.asked = first{c.lease, true}
 		h.claims[id] = c
 	}
 	h.step(func() {
@@ -87,14 +89,6 @@ func (h *history) askedBy(id string, w wants, may bool) (status string) {
 		status = reply[0].(string)
 	})
 	return status
-}
-
-// ahead has the claims that follow ask with a priority.
-func (h *history) ahead(id string, w wants) string {
-	h.t.Helper()
-	h.claims[id] = &claim{id: id, node: "n", wants: w, wait: 60_000, lease: 60_000, renews: true, asked: first{60_000, true}, priority: 1}
-	h.claims[id].kind = "o"
-	return h.askedBy(id, w, true)
 }
 
 func (h *history) gives(id string, rest int64) {
@@ -261,7 +255,9 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 		},
 		"a priority goes before a place": func(h *history) {
 			h.all(some, "a", "b", "c")
-			h.ahead("d", named("r1"))
+			h.ahead = 1
+			h.asks("d", named("r1"))
+			h.ahead = 0
 			h.asks("e", named("r1"))
 			h.gives("a", 0)
 			h.are("c waits", "d holds r1", "e waits for r1")
@@ -364,11 +360,6 @@ func TestWhatBecomesOfThoseWhoWaitForOneResource(t *testing.T) {
 			h.step(func() { h.start(h.rev, "turn") })
 			h.step(func() { h.prune(h.gen) })
 			h.are("a is gone")
-		},
-		"who takes no other one has no end of patience": func(h *history) {
-			h.taken()
-			h.asks("b", bound("me", forever))
-			require.Zero(h.t, h.claims["b"].until)
 		},
 		"not named by a replace, or named": func(h *history) {
 			h.all(some, "a", "b")

@@ -182,6 +182,8 @@ func TestRulesOfLanes(t *testing.T) {
 			9 w1 restored of#1 detail=restored`, []string{Unharmed}},
 
 		{"waits for what was taken out", awake(1300) + outStory(10, 12, 1300) + waitStory, []string{Absent}},
+		{"waits for what was taken out, and is granted that when it is there again", awake(1300) + outStory(10, 12, 1300) + `
+			0..1310 w1 ok acquire#1 named=a queued=2 fence=1308 resource=a`, []string{Absent}},
 		{"it was put back", awake(1300) + outStory(10, 12, 900) + waitStory, nil},
 		{"it was put back by the driver", awake(1300) + outStory(10, 12, 1300) + waitStory + "\nfill 600 602", nil},
 		{"it may have been put back before", awake(1300) + outStory(10, 12, 1300) + waitStory + `

@@ -38,13 +38,6 @@ type simLanes struct {
 	gone     map[string]bool  // out of the pool
 	rests    map[string]int64 // until when
 	bindings map[string]string
-	freed    string // by the release that is under way
-}
-
-// simResource is a resource of a pool.
-type simResource struct {
-	pool     *simName
-	resource string
 }
 
 // newLanesSim has nothing but pools with lanes, and more who use them.
@@ -102,11 +95,7 @@ func (s *sim) free(n *simName, resource string) bool {
 // pick is the resource that the claim may have, "" for none.
 func (s *sim) pick(n *simName, c *simClaim) string {
 	if c.target != "" && (s.bug != otherResource || s.IntN(10) > 0) {
-		rested := n.lanes.rests[c.target]
-		switch {
-		case s.bug == wrongLane && n.lanes.freed == c.target,
-			s.bug == forgottenLane && rested > 0 && s.server() < rested+3000*simMS,
-			!s.free(n, c.target):
+		if !s.free(n, c.target) {
 			return ""
 		}
 		return c.target
@@ -125,7 +114,7 @@ func (s *sim) pick(n *simName, c *simClaim) string {
 // serve grants all that can be had, to the first in line of each.
 func (s *sim) serve(n *simName) {
 	for _, c := range n.line {
-		if c.until > 0 && c.until <= s.server() && s.bug != endlessBind {
+		if c.until > 0 && c.until <= s.server() {
 			c.target = ""
 		}
 	}
@@ -134,7 +123,7 @@ func (s *sim) serve(n *simName) {
 }
 
 func (s *sim) serveOne(n *simName) bool {
-	s.sort(n)
+	n.sort()
 	passed := false
 	for i, c := range n.line {
 		r := s.pick(n, c)
@@ -160,7 +149,7 @@ func (s *sim) serveOne(n *simName) bool {
 // get at once.
 func (s *sim) arrive(c *simClaim) {
 	n := c.name
-	if c.named != "" && (n.lanes.gone[c.named] || s.bug == wronglyAbsent && s.IntN(20) == 0) {
+	if c.named != "" && n.lanes.gone[c.named] {
 		c.absent = true
 		return
 	}
@@ -210,16 +199,13 @@ func (s *sim) wish(c *simClaim) {
 // takeOut takes a resource out of its pool; putBack adds it again.
 func (s *sim) takeOut(a *simActor, n *simName) {
 	r := n.resources[s.IntN(len(n.resources))]
-	a.out, a.phase, a.until = simResource{n, r}, "took out", s.now+s.Int64N(200*simMS)
+	a.pool, a.resource, a.phase, a.until = n, r, "took out", s.now+s.Int64N(200*simMS)
 	if s.IntN(6) == 0 {
 		a.until += 2500 * simMS
 	}
 	s.move(a, history.Remove, func() {
 		n.lanes.gone[r] = true
 		maps.DeleteFunc(n.lanes.bindings, func(_, bound string) bool { return bound == r })
-		if s.bug == forgottenWaits {
-			return
-		}
 		for _, c := range n.line {
 			if c.target == r {
 				c.target, c.absent = "", c.named != ""
@@ -231,10 +217,10 @@ func (s *sim) takeOut(a *simActor, n *simName) {
 
 func (s *sim) putBack(a *simActor) {
 	s.move(a, history.Add, func() {
-		l := a.out.pool.lanes
-		l.gone[a.out.resource] = false
+		l := a.pool.lanes
+		l.gone[a.resource] = false
 		if s.bug == sleepingAdd {
-			l.rests[a.out.resource] = s.server() + 3000*simMS
+			l.rests[a.resource] = s.server() + 3000*simMS
 		}
 	})
 	a.phase = "idle"
@@ -242,8 +228,8 @@ func (s *sim) putBack(a *simActor) {
 
 // move makes a call about a resource, which is answered.
 func (s *sim) move(a *simActor, do string, effect func()) {
-	n := a.out.pool
-	e := history.Event{Do: do, Primitive: n.primitive, Name: n.name, Resource: a.out.resource}
+	n := a.pool
+	e := history.Event{Do: do, Primitive: n.primitive, Name: n.name, Resource: a.resource}
 	s.call(a, 300, 300, e, func(*history.Event) {
 		s.sweep(n)
 		effect()

@@ -13,41 +13,24 @@ import (
 type bug string
 
 const (
-	none         bug = ""
-	noHandOff    bug = "no hand-off"
-	lastFirst    bug = "the last in line first"
-	overGrant    bug = "more is granted than the capacity"
-	longBelief   bug = "holders believe for twice the lease"
-	sameFence    bug = "fences stand still"
-	fallingFence bug = "fences fall"
-	revived      bug = "a handle that has ended lives again"
-	lateEnd      bug = "a hold ends after its release was sent"
-	lostWait     bug = "a wait that never returns"
-	forceWorks   bug = "a release by id that is never refused"
-	anyRelease   bug = "a release without a look at the holder"
-	leftBehind   bug = "a close that leaves its claims"
-	noPriority   bug = "priorities that nobody looks at"
-	upsideDown   bug = "the lowest priority first"
-	noPush       bug = "grants of which nobody tells"
-	needless     bug = "releases without an answer"
-	needlessEnd  bug = "holds that end though they were renewed"
-	otherGrant   bug = "a heartbeat that is answered for another grant renews the hold"
+	none       bug = ""
+	noHandOff  bug = "no hand-off"
+	lastFirst  bug = "the last in line first"
+	overGrant  bug = "more is granted than the capacity"
+	longBelief bug = "holders believe for twice the lease"
+	sameFence  bug = "fences stand still"
+	revived    bug = "a handle that has ended lives again"
+	forceWorks bug = "a release by id that is never refused"
+	noPush     bug = "grants of which nobody tells"
+	needless   bug = "releases without an answer"
+	otherGrant bug = "a heartbeat that is answered for another grant renews the hold"
 
-	passedOver     bug = "a claim that could be served is passed over"
-	otherResource  bug = "who waits for one resource is given another"
-	wrongLane      bug = "a release looks at the lane of another resource"
-	forgottenLane  bug = "the lane of a resource is forgotten when that has rested"
-	generalFirst   bug = "the general line before the head of a lane"
-	endlessBind    bug = "a BindWait that does not end"
-	forgottenWaits bug = "a resource that leaves its lane behind"
-	sleepingAdd    bug = "what is added is not handed out for a while"
-	pauseIgnored   bug = "what is free is granted in a pause, now and then"
-	neverResumed   bug = "nobody is served for seconds after a pause"
-	wantUnheard    bug = "no heartbeat says that a hold is wanted back"
-	wantDropped    bug = "one heartbeat says that a hold is wanted back, heard or not"
-	wantSticks     bug = "who is granted what was wanted back is asked as well"
-
-	wronglyAbsent bug = "a resource that is called absent and is there"
+	passedOver    bug = "a claim that could be served is passed over"
+	otherResource bug = "who waits for one resource is given another"
+	sleepingAdd   bug = "what is added is not handed out for a while"
+	pauseIgnored  bug = "what is free is granted in a pause, now and then"
+	neverResumed  bug = "nobody is served for seconds after a pause"
+	wantUnheard   bug = "no heartbeat says that a hold is wanted back"
 )
 
 // The simulated library's times, in us.
@@ -59,10 +42,9 @@ const (
 
 // simClaim is a claim, on both sides.
 type simClaim struct {
-	actor *simActor
-	name  *simName
-	op    int64
-	id    string
+	name *simName
+	op   int64
+	id   string
 
 	// of the server
 	weight, priority int
@@ -70,14 +52,12 @@ type simClaim struct {
 	ticket           int64
 	alive            int64 // deadline in line, server's time
 	deadline         int64 // of the hold
-	lease            int64
 	fence            int64
 	resource         string
 	outer            *simClaim // whose hold this re-entry shares
 	wanted           bool      // somebody wants it back
 	simWish
 	// of the process
-	start    int64 // of the last request that was answered
 	believes int64 // until when
 	told     bool
 	mine     grant // what it was told
@@ -103,7 +83,6 @@ type simName struct {
 	lanes           *simLanes // nil for what has none
 	pauses          bool      // somebody pauses it now and then
 	paused          int64     // until when, server's time
-	marked          bool      // what was given back last was wanted
 }
 
 // simActor is a goroutine of a process.
@@ -111,7 +90,6 @@ type simActor struct {
 	process *simProcess
 	phase   string
 	claim   *simClaim
-	inner   *simClaim
 	op      int64
 	do      string
 	until   int64 // when it leaves, or gives back
@@ -119,7 +97,9 @@ type simActor struct {
 	at      int64 // read for an Alive that is under way, 0 for none
 	over    bool  // Ended was written
 	past    []*simClaim
-	out     simResource // what it took out of a pool, to put it back
+
+	pool     *simName // what it took a resource out of, to put that back
+	resource string
 }
 
 type simProcess struct {
@@ -248,24 +228,14 @@ func (s *sim) room(n *simName, c *simClaim) bool {
 	return used+c.weight <= n.capacity
 }
 
-func (s *sim) ahead(a, b *simClaim) bool {
-	switch s.bug {
-	case noPriority:
-		return a.ticket < b.ticket
-	case upsideDown:
-		a, b = &simClaim{priority: -a.priority, ticket: a.ticket}, &simClaim{priority: -b.priority, ticket: b.ticket}
-	}
+func ahead(a, b *simClaim) bool {
 	return a.priority > b.priority || a.priority == b.priority && a.ticket < b.ticket
 }
 
 // sort has a line in its order.
-func (s *sim) sort(n *simName) {
+func (n *simName) sort() {
 	slices.SortStableFunc(n.line, func(a, b *simClaim) int {
-		first := s.ahead(a, b)
-		if general := a.target == ""; s.bug == generalFirst && general != (b.target == "") {
-			first = general
-		}
-		if first {
+		if ahead(a, b) {
 			return -1
 		}
 		return 1
@@ -274,14 +244,11 @@ func (s *sim) sort(n *simName) {
 
 func (s *sim) grant(n *simName, c *simClaim, deadline int64) {
 	fence := max(n.fence+1, s.server())
-	switch {
-	case s.bug == sameFence && s.IntN(10) == 0 && n.fence > 0:
+	if s.bug == sameFence && s.IntN(10) == 0 && n.fence > 0 {
 		fence = n.fence
-	case s.bug == fallingFence && s.IntN(10) == 0 && n.fence > 0:
-		fence = n.fence - 50_000
 	}
 	n.fence, c.fence, c.deadline = fence, fence, deadline
-	c.wanted, n.marked = s.bug == wantSticks && n.marked, false
+	c.wanted = false
 	for _, r := range n.resources {
 		if n.lanes == nil && !slices.ContainsFunc(n.held, func(h *simClaim) bool { return h.resource == r }) {
 			c.resource = r
@@ -300,7 +267,7 @@ func (s *sim) handOff(n *simName) {
 		return
 	}
 	for len(n.line) > 0 {
-		s.sort(n)
+		n.sort()
 		i := 0
 		if s.bug == lastFirst {
 			i = len(n.line) - 1
@@ -334,10 +301,10 @@ func (s *sim) request(c *simClaim) {
 		}
 		return
 	}
-	first := !slices.ContainsFunc(n.line, func(o *simClaim) bool { return !s.ahead(c, o) })
+	first := !slices.ContainsFunc(n.line, func(o *simClaim) bool { return !ahead(c, o) })
 	switch {
 	case first && s.room(n, c) && !s.isPaused(n):
-		s.grant(n, c, s.server()+c.lease)
+		s.grant(n, c, s.server()+simLease)
 	case !c.try:
 		n.ticket = max(n.ticket, c.ticket)
 		c.alive = s.server() + simLease
@@ -348,17 +315,8 @@ func (s *sim) request(c *simClaim) {
 func (s *sim) giveBack(c *simClaim) bool {
 	n := c.name
 	had := slices.Contains(n.held, c)
-	n.marked = had && c.wanted
-	if !had && s.bug == anyRelease && len(n.held) > 0 {
-		n.held = n.held[1:]
-		return true
-	}
 	if had {
 		n.rest(c, s.server())
-		if n.lanes != nil {
-			n.lanes.freed = c.resource
-			defer func() { n.lanes.freed = "" }()
-		}
 	}
 	n.held = slices.DeleteFunc(n.held, func(o *simClaim) bool { return o == c || o.outer == c })
 	n.line = slices.DeleteFunc(n.line, func(o *simClaim) bool { return o == c })
@@ -385,7 +343,7 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 		c.believes = 0
 		s.giveBack(c)
 	case holds:
-		c.deadline = max(c.deadline, min(s.server()+c.lease, s.server()+simLease))
+		c.deadline = max(c.deadline, s.server()+simLease)
 		if c.outer == nil {
 			for _, o := range n.held {
 				if o.outer == c {
@@ -393,11 +351,10 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 				}
 			}
 		}
-		c.start = start
-		s.ask(c)
-		c.believes = start + c.lease - simMargin
+		c.asked = c.asked || c.wanted && s.bug != wantUnheard
+		c.believes = start + simLease - simMargin
 		if s.bug == longBelief {
-			c.believes = start + 2*c.lease
+			c.believes = start + 2*simLease
 		}
 		return true
 	case slices.Contains(n.line, c):
@@ -416,6 +373,12 @@ func (s *sim) tell(a *simActor, c *simClaim) (held bool) {
 	return false
 }
 
+// claim is a new one of an actor.
+func (s *sim) claim(a *simActor, n *simName) *simClaim {
+	s.claims++
+	return &simClaim{name: n, op: s.next(a), id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1}
+}
+
 func (s *sim) begin(a *simActor) {
 	n := s.names[s.IntN(len(s.names))]
 	if n.lanes != nil && n.lanes.moves && s.IntN(40) == 0 {
@@ -430,9 +393,8 @@ func (s *sim) begin(a *simActor) {
 		s.decide(a, n)
 		return
 	}
-	s.claims++
-	c := &simClaim{actor: a, name: n, op: s.next(a), id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease}
-	e := history.Event{Kind: history.Invoke, Op: c.op, Do: history.Acquire, Primitive: n.primitive, Name: n.name, Lease: c.lease / 1000, Node: a.process.id()}
+	c := s.claim(a, n)
+	e := history.Event{Kind: history.Invoke, Op: c.op, Do: history.Acquire, Primitive: n.primitive, Name: n.name, Lease: simLease / 1000, Node: a.process.id()}
 	if !s.calm && s.IntN(5) == 0 {
 		e.Do, c.try = history.Try, true
 	}
@@ -451,7 +413,7 @@ func (s *sim) begin(a *simActor) {
 		s.wish(c)
 		c.wishes(&e)
 	}
-	a.claim, a.inner, a.op, a.do, a.over, a.at = c, nil, c.op, e.Do, false, 0
+	a.claim, a.op, a.do, a.over, a.at = c, c.op, e.Do, false, 0
 	a.phase, a.until = "sent", 0
 	if !s.calm && s.IntN(8) == 0 {
 		a.until = s.now + s.Int64N(60*simMS) // it leaves
@@ -460,7 +422,7 @@ func (s *sim) begin(a *simActor) {
 }
 
 func (s *sim) outcome(a *simActor, c *simClaim, do string, kind history.Kind) {
-	e := c.about(history.Event{Kind: kind, Op: c.op, Do: do, Weight: c.weight, Priority: c.priority, Unordered: c.unordered, Lease: c.lease / 1000})
+	e := c.about(history.Event{Kind: kind, Op: c.op, Do: do, Weight: c.weight, Priority: c.priority, Unordered: c.unordered, Lease: simLease / 1000})
 	c.wishes(&e)
 	if kind == history.Fail && c.absent {
 		e.Reason = reasonAbsent
@@ -501,7 +463,6 @@ func (s *sim) act(a *simActor) {
 		s.pass(100)
 		s.request(c)
 		a.phase, a.beat = "asked", s.now+simLease/3
-		c.start = s.now
 	case "asked": // the reply
 		held, waits := slices.Contains(c.name.held, c), slices.Contains(c.name.line, c)
 		switch {
@@ -518,10 +479,6 @@ func (s *sim) act(a *simActor) {
 			a.beat = s.now // forgotten
 		}
 	case "waits":
-		if s.bug == lostWait && s.IntN(400) == 0 {
-			a.phase = "lost"
-			return
-		}
 		if a.until > 0 && s.now >= a.until {
 			s.outcome(a, c, a.do, history.Fail)
 			a.phase = "leaves"
@@ -602,9 +559,6 @@ func (s *sim) hold(a *simActor, cut bool) {
 	}
 	e := c.about(history.Event{At: a.at * 1000, Real: simEpoch + a.at, Kind: history.Alive, Hold: c.op, Fence: c.mine.fence})
 	a.at = 0
-	if s.bug == needlessEnd && s.IntN(50) == 0 {
-		c.believes = 0
-	}
 	lives := c.believes > s.now
 	if s.bug == revived && a.over {
 		lives = true
@@ -627,10 +581,6 @@ func (s *sim) hold(a *simActor, cut bool) {
 		a.op = s.next(a)
 		s.write(a, c.about(history.Event{Kind: history.Invoke, Op: a.op, Hold: c.op, Do: history.Release}))
 		a.phase = "parting"
-		if s.bug == lateEnd && lives && s.IntN(10) == 0 {
-			s.pass(100)
-			s.write(a, c.about(history.Event{Kind: history.Alive, Hold: c.op, Fence: c.fence}))
-		}
 	}
 }
 
@@ -647,9 +597,9 @@ func (s *sim) look(a *simActor) {
 // reenter enters once more, and leaves again, at once.
 func (s *sim) reenter(a *simActor) {
 	outer := a.claim
-	s.claims++
-	c := &simClaim{actor: a, name: outer.name, op: s.next(a), id: fmt.Sprintf("%s.c%d", a.process.id(), s.claims), weight: 1, lease: simLease, outer: outer}
-	s.write(a, history.Event{Kind: history.Invoke, Op: c.op, Do: history.Reenter, Primitive: "lock", Name: c.name.name, Lease: c.lease / 1000})
+	c := s.claim(a, outer.name)
+	c.outer = outer
+	s.write(a, history.Event{Kind: history.Invoke, Op: c.op, Do: history.Reenter, Primitive: "lock", Name: c.name.name, Lease: simLease / 1000})
 	s.pass(300)
 	s.request(c)
 	s.pass(300)
@@ -784,11 +734,7 @@ func (s *sim) play(steps int, faults []string) *history.Run {
 		s.step()
 	}
 	for _, p := range s.processes {
-		e := history.Event{Kind: history.Closed, Node: p.id()}
-		if s.bug == leftBehind {
-			e.Left = []string{"ghost"}
-		}
-		s.write(p.actors[0], e)
+		s.write(p.actors[0], history.Event{Kind: history.Closed, Node: p.id()})
 	}
 	sortEvents(s.run)
 	return s.run
@@ -803,7 +749,7 @@ func (s *sim) step() {
 func (s *sim) busy() bool {
 	for _, p := range s.processes {
 		for _, a := range p.actors {
-			if a.phase != "idle" && a.phase != "lost" {
+			if a.phase != "idle" {
 				return true
 			}
 		}
@@ -877,18 +823,6 @@ func (s *sim) want(a *simActor, n *simName) {
 			e.Kind = history.Fail
 		}
 	})
-}
-
-// ask is what the server says to a heartbeat of a hold.
-func (s *sim) ask(c *simClaim) {
-	switch s.bug {
-	case wantUnheard:
-	case wantDropped:
-		c.asked = c.asked || c.wanted && s.IntN(3) == 0
-		c.wanted = false
-	default:
-		c.asked = c.asked || c.wanted
-	}
 }
 
 // heed writes down that a handle says that it is wanted back.

@@ -108,53 +108,41 @@ func spawn(t *testing.T, program string, j job.Job, n int) *child {
 	return c
 }
 
-// read reads the histories, and fails the test for what none may have, whatever
-// happened. It counts what was acquired by primitive, and everything by kind.
+// read reads the histories, and fails the test for what none may have, whatever happened.
 func read(t *testing.T, workers []*child) (all []history.Event) {
 	t.Helper()
-	acquired, kinds := map[string]int{}, map[string]int{}
 	for _, c := range workers {
-		all = append(all, readOne(t, c.path, acquired, kinds)...)
-	}
-	t.Log(acquired, kinds)
-	return all
-}
-
-func readOne(t *testing.T, path string, acquired, kinds map[string]int) []history.Event {
-	t.Helper()
-	events, err := history.Read(path)
-	require.NoError(t, err)
-	begun, ended := map[int64]int{}, map[int64]int{} // by operation
-	over := map[int64]bool{}                         // holds that have ended or are being released
-	for _, e := range events {
-		kinds[string(e.Kind)+" "+e.Do]++
-		switch e.Kind {
-		case history.Invoke:
-			begun[e.Op]++
-			if e.Do == history.Release {
+		events, err := history.Read(c.path)
+		require.NoError(t, err)
+		begun, ended := map[int64]int{}, map[int64]int{} // by operation
+		over := map[int64]bool{}                         // holds that have ended or are being released
+		for _, e := range events {
+			switch e.Kind {
+			case history.Invoke:
+				begun[e.Op]++
+				if e.Do == history.Release {
+					over[e.Hold] = true
+				}
+			case history.OK, history.Fail, history.Unknown:
+				ended[e.Op]++
+				require.False(t, e.Do == history.Force && e.Kind == history.OK, "%+v", e)
+				require.NotContains(t, e.Is, "invalid", "%+v", e)
+				require.False(t, got(e) && e.Fence == 0, "%+v", e)
+			case history.Alive:
+				require.False(t, over[e.Hold], "%+v", e)
+			case history.Ended:
 				over[e.Hold] = true
+			case history.Stuck, history.Leak:
+				require.Fail(t, "stuck or leaked", "%+v", e)
 			}
-		case history.OK, history.Fail, history.Unknown:
-			ended[e.Op]++
-			require.False(t, e.Do == history.Force && e.Kind == history.OK, "%+v", e)
-			require.NotContains(t, e.Is, "invalid", "%+v", e)
-			if got(e) {
-				require.NotZero(t, e.Fence, "%+v", e)
-				acquired[e.Primitive]++
-			}
-		case history.Alive:
-			require.False(t, over[e.Hold], "%+v", e)
-		case history.Ended:
-			over[e.Hold] = true
-		case history.Stuck, history.Leak:
-			require.Fail(t, "stuck or leaked", "%+v", e)
 		}
+		for op, n := range begun {
+			require.Equal(t, 1, n, "operation %d", op)
+		}
+		require.Equal(t, begun, ended)
+		all = append(all, events...)
 	}
-	for op, n := range begun {
-		require.Equal(t, 1, n, "operation %d", op)
-	}
-	require.Equal(t, begun, ended)
-	return events
+	return all
 }
 
 // drain has the workers end, and returns when they have.
@@ -180,9 +168,15 @@ func TestWorkersUseAllAndDrain(t *testing.T) {
 			for n := range 3 {
 				workers = append(workers, spawn(t, path, j, n+1))
 			}
-			for _, primitive := range []string{sem, lock, pool} {
-				acquired(t, workers, primitive)
-			}
+			each(t, workers, func(_ *child, events []history.Event) bool {
+				acquired := map[string]int{}
+				for _, e := range events {
+					if got(e) {
+						acquired[e.Primitive]++
+					}
+				}
+				return min(acquired[sem], acquired[lock], acquired[pool]) > 10
+			})
 			drain(t, workers)
 			for _, e := range read(t, workers) {
 				if e.Kind == history.Closed {
@@ -205,58 +199,28 @@ func TestEndOfInputEndsTheWorker(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// grown waits until each history has grown by so much.
-func grown(t *testing.T, workers []*child, by int64) {
+// each waits until the history of each worker is as it is to be.
+func each(t *testing.T, workers []*child, is func(c *child, events []history.Event) bool) {
 	t.Helper()
-	least := map[*child]int64{}
-	for _, c := range workers {
-		info, err := os.Stat(c.path)
-		require.NoError(t, err)
-		least[c] = info.Size() + by
-	}
 	for _, c := range workers {
 		require.Eventually(t, func() bool {
-			info, err := os.Stat(c.path)
-			return err == nil && info.Size() >= least[c]
+			events, err := history.Read(c.path)
+			return err == nil && is(c, events)
 		}, testkit.Patience, 10*time.Millisecond)
 	}
 }
 
-// acquired waits until the workers together have acquired some of a primitive.
-func acquired(t *testing.T, workers []*child, primitive string) {
+// grown waits until each history has grown by so many events.
+func grown(t *testing.T, workers []*child, by int) {
 	t.Helper()
-	const some = 30
-	require.Eventually(t, func() bool {
-		n := 0
-		for _, c := range workers {
-			events, err := history.Read(c.path)
-			if err != nil {
-				return false
-			}
-			for _, e := range events {
-				if got(e) && e.Primitive == primitive {
-					n++
-				}
-			}
-		}
-		return n > some
-	}, testkit.Patience, 10*time.Millisecond, primitive)
+	least := map[*child]int{}
+	each(t, workers, func(c *child, events []history.Event) bool { least[c] = len(events) + by; return true })
+	each(t, workers, func(c *child, events []history.Event) bool { return len(events) >= least[c] })
 }
 
 // got reports whether an acquire or a try ended with a hold.
 func got(e history.Event) bool {
 	return e.Kind == history.OK && (e.Do == history.Acquire || e.Do == history.Try)
-}
-
-// refused waits until an acquire of each worker was refused by a server that is full.
-func refused(t *testing.T, workers []*child) {
-	t.Helper()
-	for _, c := range workers {
-		require.Eventually(t, func() bool {
-			events, err := history.Read(c.path)
-			return err == nil && slices.ContainsFunc(events, refusal)
-		}, testkit.Patience, 10*time.Millisecond)
-	}
 }
 
 // refusal reports whether an acquire ended because the server was full.
@@ -273,13 +237,16 @@ func TestWorkersOutliveFaults(t *testing.T) {
 	j.CloseLimit = 4000 // while no server answers, the histories grow as nodes are closed and made again
 	path := program(t)
 	workers := []*child{spawn(t, path, j, 1), spawn(t, path, j, 2)}
-	const some, few = 20_000, 3_000 // bytes of history: of work, and of trouble
+	const some, few = 80, 12 // events: of work, and of trouble
 	grown(t, workers, some)
 	admin := server.Client(t)
 	set := func(setting, value string) {
 		require.NoError(t, admin.Do(t.Context(), admin.B().ConfigSet().ParameterValue().ParameterValue(setting, value).Build()).Error())
 	}
 	more := func() { grown(t, workers, few) }
+	refused := func() {
+		each(t, workers, func(_ *child, events []history.Event) bool { return slices.ContainsFunc(events, refusal) })
+	}
 	for _, fault := range []struct {
 		name            string
 		lay, felt, heal func()
@@ -288,7 +255,7 @@ func TestWorkersOutliveFaults(t *testing.T) {
 		{"black hole", func() { proxy.BlackHole() }, more, func() { proxy.Heal(t) }},
 		{"replies lost", func() { proxy.DropReplies() }, more, func() { proxy.Heal(t) }},
 		{"stopped", func() { server.Stop(t) }, more, func() { server.Cont(t) }},
-		{"full", func() { set("maxmemory", "1") }, func() { refused(t, workers) }, func() { set("maxmemory", "0") }},
+		{"full", func() { set("maxmemory", "1") }, refused, func() { set("maxmemory", "0") }},
 		{"restarted", func() { server.Restart(t) }, more, func() { fill(t, server, j) }},
 	} {
 		t.Log(fault.name)
