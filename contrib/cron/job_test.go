@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/berth-go/berth"
 	berthcron "github.com/berth-go/berth/contrib/cron"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
@@ -70,18 +69,6 @@ func TestAShortJobRunsInOneProcess(t *testing.T) {
 	}
 }
 
-func TestAWrappedJobRunsInOneProcess(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		for _, behind := range []time.Duration{0, 2 * time.Second} {
-			wrapper := berthcron.Wrapper(w.once(hourly), nil)
-			chain := cron.NewChain(cron.Recover(cron.DiscardLogger), wrapper)
-			w.replica(behind, "0 * * * *", chain.Then(cron.FuncJob(func() { w.note("ran") })))
-		}
-		time.Sleep(2 * time.Hour)
-		require.Equal(t, []string{"ran", "ran"}, w.noted())
-	})
-}
-
 func TestAJobThatStillRunsElsewhereIsSkipped(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		for _, behind := range []time.Duration{0, 2 * time.Second} {
@@ -113,54 +100,6 @@ func TestALoggerIsToldOfSkipsAndErrors(t *testing.T) {
 			"job broken name digest\n",
 			"job berth: attempts of the period used up: 1 of 1 for 2000-01-01T01:30:00Z of \"digest\": broken name digest\n",
 		}, w.noted())
-	})
-}
-
-func TestWhoWaitsTakesOverWhatFailed(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		for _, behind := range []time.Duration{0, 3 * time.Second} {
-			job := berthcron.Job(w.once(waiting), cron.DiscardLogger, func(_ context.Context, run *once.Run) error {
-				w.note(time.Now().UTC().Format(time.TimeOnly))
-				if run.Attempt() == 1 {
-					return errors.New("broken")
-				}
-				return nil
-			})
-			w.replica(behind, "0 * * * *", job)
-		}
-		time.Sleep(time.Hour)
-		require.Equal(t, []string{"01:00:00", "01:01:00"}, w.noted())
-	})
-}
-
-func TestAJobHearsThatItsHoldIsLost(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		causes := make(chan error, 1)
-		job := berthcron.Job(w.once(hourly), cron.DiscardLogger, func(ctx context.Context, _ *once.Run) error {
-			<-ctx.Done()
-			causes <- context.Cause(ctx)
-			return ctx.Err()
-		})
-		w.replica(0, "0 * * * *", job)
-		time.Sleep(30 * time.Minute)
-		w.server.LoseAll(digest)
-		require.ErrorIs(t, <-causes, berth.ErrLost)
-	})
-}
-
-func TestCloseStopsJobsAndCountsNoAttempt(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		job, other := w.once(single), w.once(single)
-		w.replica(0, "0 * * * *", berthcron.Job(job, cron.DiscardLogger, func(ctx context.Context, _ *once.Run) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}))
-		time.Sleep(30 * time.Minute)
-		require.NoError(t, job.Close(t.Context()))
-		synctest.Wait()
-		last, err := other.Last(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, once.Stopped, last.Run.Outcome)
 	})
 }
 

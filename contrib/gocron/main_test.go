@@ -1,9 +1,7 @@
 package berthgocron_test
 
 import (
-	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +13,6 @@ import (
 
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/qlock"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,31 +61,3 @@ type clock struct {
 func (c clock) Now() time.Time                  { return c.Clock.Now().Add(c.ahead) }
 func (c clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 func (c clock) Until(t time.Time) time.Duration { return t.Sub(c.Now()) }
-
-// plain is a Locker that only locks: what this package is not.
-type plain struct{ locks *qlock.Locks }
-
-func (p plain) Lock(ctx context.Context, name string) (gocron.Lock, error) {
-	lock, err := p.locks.TryLock(ctx, name, nil)
-	if err != nil {
-		return nil, err
-	}
-	return held{lock}, nil
-}
-
-type held struct{ lock *qlock.Lock }
-
-func (h held) Unlock(ctx context.Context) error { return h.lock.Release(ctx) }
-
-func TestALockThatOnlyLocksRunsAShortJobOnTwoReplicas(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		var runs atomic.Int32
-		for _, ahead := range []time.Duration{0, -2 * time.Second} {
-			s := w.replica(ahead, gocron.WithDistributedLocker(plain{qlock.New(w.node(), nil)}))
-			_, err := s.NewJob(gocron.CronJob("0 * * * *", false), gocron.NewTask(func() { runs.Add(1) }), gocron.WithName("digest"))
-			require.NoError(t, err)
-		}
-		time.Sleep(3 * time.Hour)
-		require.EqualValues(t, 6, runs.Load(), "each hour twice")
-	})
-}

@@ -91,20 +91,6 @@ func TestWhereManyWaitTheNextIsRefusedAtOnce(t *testing.T) {
 	})
 }
 
-func TestBelowZeroNobodyWaits(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		done := make(chan struct{})
-		handler := w.limit(w.web(1), &berthhttp.Options{MaxWaiting: -1}, until(done))
-		first := begin(handler)
-		begun := time.Now()
-		require.Equal(t, http.StatusServiceUnavailable, get(handler).Code)
-		require.Zero(t, time.Since(begun))
-		close(done)
-		require.Equal(t, http.StatusOK, (<-first).Code)
-		require.Equal(t, http.StatusOK, get(handler).Code)
-	})
-}
-
 func TestTheContextOfARequestEndsWithItsPermit(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		var cause error

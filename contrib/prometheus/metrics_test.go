@@ -3,10 +3,8 @@ package berthprom_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,19 +62,13 @@ func TestWhatTheEventsOfTwoClaimsMeasure(t *testing.T) {
 	metrics.Observe(lost)
 
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP berth_acquires_total Acquires that have ended.
-# TYPE berth_acquires_total counter
-berth_acquires_total{name_class="order:*",outcome="granted",primitive="lock"} 1
-# HELP berth_held Holds of this process that last now, whatever their weight.
-# TYPE berth_held gauge
-berth_held{name_class="order:*",primitive="lock"} 0
 # HELP berth_hold_ends_total Holds that have ended.
 # TYPE berth_hold_ends_total counter
 berth_hold_ends_total{name_class="order:*",outcome="lost",primitive="lock"} 1
 # HELP berth_waiting Claims of this process that wait in line now.
 # TYPE berth_waiting gauge
 berth_waiting{name_class="order:*",primitive="lock"} 1
-`), "berth_acquires_total", "berth_held", "berth_hold_ends_total", "berth_waiting"))
+`), "berth_hold_ends_total", "berth_waiting"))
 
 	sums := map[string]float64{}
 	families, err := registry.Gather()
@@ -92,39 +84,6 @@ berth_waiting{name_class="order:*",primitive="lock"} 1
 	require.Equal(t, map[string]float64{"berth_wait_time_seconds": 2, "berth_hold_time_seconds": 20}, sums)
 }
 
-// However many names there are, and however many goroutines tell of them at once, there are no more
-// series than those of the classes that may be.
-func TestAMillionNamesMakeACappedNumberOfSeries(t *testing.T) {
-	t.Parallel()
-	const most, goroutines, each = 50, 20, 50_000
-	registry, metrics := observing(t, measure.Options{NameClass: func(name string) string { return name }, MaxClasses: most})
-	var all sync.WaitGroup
-	for g := range goroutines {
-		all.Go(func() {
-			for i := range each {
-				metrics.Observe(event(observe.Granted, fmt.Sprintf("name-%d-%d", g, i)))
-			}
-		})
-	}
-	all.Wait()
-	for _, metric := range []string{"berth_acquires_total", "berth_wait_time_seconds", "berth_held"} {
-		series, err := testutil.GatherAndCount(registry, metric)
-		require.NoError(t, err)
-		require.Equal(t, most+1, series, metric)
-	}
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	granted := 0.0
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == "berth_acquires_total" {
-				granted += metric.GetCounter().GetValue()
-			}
-		}
-	}
-	require.Equal(t, goroutines*each, int(granted))
-}
-
 func TestAnEventOfTheCommonCourseAllocatesNothing(t *testing.T) {
 	_, metrics := observing(t, collapsed)
 	for _, e := range course() {
@@ -138,18 +97,6 @@ func course() []observe.Event {
 	granted.WasQueued, granted.Waited = true, time.Second
 	released.WasHeld, released.Held = true, time.Minute
 	return []observe.Event{queued, granted, released}
-}
-
-func BenchmarkObserve(b *testing.B) {
-	_, metrics := observing(b, collapsed)
-	for _, e := range course() {
-		b.Run(string(e.Kind), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				metrics.Observe(e)
-			}
-		})
-	}
 }
 
 func TestWhatIsWrongIsNamed(t *testing.T) {

@@ -13,18 +13,13 @@ import (
 	"github.com/berth-go/berth/internal/testkit/amount"
 )
 
-// must has a call succeed, and in says in which test; it is what the call returned.
-func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
-
-type returned[V any] struct {
-	v   V
-	err error
-}
-
-func (r returned[V]) in(t testing.TB) V {
-	t.Helper()
-	require.NoError(t, r.err)
-	return r.v
+// must is what a call has returned, which has not failed.
+func must[V any](v V, err error) func(t testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
 }
 
 func second[V any](_ V, err error) error { return err }
@@ -122,7 +117,7 @@ func TestAMalformedRecordIsAnError(t *testing.T) {
 	t.Parallel()
 	const good = "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:"
 	for _, text := range []string{good, good + "3:new", "w n 1 " + strings.Repeat("2", 100) + good[7:]} {
-		require.Equal(t, "o", must(state.ParseRecord(text)).in(t).Owner, "also with a text of a release to come")
+		require.Equal(t, "o", must(state.ParseRecord(text))(t).Owner, "also with a text of a release to come")
 	}
 	for name, text := range map[string]string{
 		"empty":                   "",

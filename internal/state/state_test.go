@@ -85,7 +85,7 @@ func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
 	thin, _, ok = state.ParseThin(strings.Replace(held, " 4000 0 ", " 4000 3000 ", 1))
 	require.True(t, ok)
 	require.EqualValues(t, 1795470968951+3000, thin.Ends)
-	r := must(state.ParseRecord(thin.Record)).in(t)
+	r := must(state.ParseRecord(thin.Record))(t)
 	require.Equal(t, thin.Ends, r.Limit.UnixMilli())
 	thin, _, ok = state.ParseThin("1795470968951844")
 	require.True(t, ok)
@@ -95,13 +95,13 @@ func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
 func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
 	t.Parallel()
 	const text = "7 2 11 12 13 14 15 16 17592186044415 - n.1 o 0 11 0 - 0 n.2 e 12 13 0 - 1"
-	g := must(state.ParseGroup(text, 7)).in(t)
+	g := must(state.ParseGroup(text, 7))(t)
 	require.Equal(t, &state.Group{
 		Fence: 7, Count: 2, WorkedAt: 11, Extended: 12, Last: 13, ExtendedAt: 14, More: 15, Own: 16, Deadline: state.Forever,
 		Entries: []state.Entry{{Claim: "n.1"}, {Claim: "n.2", Fresh: true}},
 	}, g)
 	for _, other := range []string{text, "", "x"} {
-		g := must(state.ParseGroup(other, 8)).in(t)
+		g := must(state.ParseGroup(other, 8))(t)
 		require.Nil(t, g)
 	}
 	for _, bad := range []string{"7", text + " x", "7 2 11 12 13 14 15 16 x -"} {
@@ -111,18 +111,18 @@ func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
 
 func TestWhatAPoolStores(t *testing.T) {
 	t.Parallel()
-	c := must(state.ParseCounts("9 4 3 2 11 12 1 1 o l 5 2 0 - -")).in(t)
+	c := must(state.ParseCounts("9 4 3 2 11 12 1 1 o l 5 2 0 - -"))(t)
 	require.Equal(t, state.Counts{
 		Resources: 9, Free: 4, Leased: 3, Leaving: 2, Generation: 11, Moves: 12, Parked: 1, Filled: true, Settings: "o l 5 2 0 - -",
 	}, c)
-	s := must(state.ParseSettings(c.Settings)).in(t)
+	s := must(state.ParseSettings(c.Settings))(t)
 	require.Equal(t, state.Settings{By: 'o', Policy: 'l', Cooldown: 5, Sharers: 2, Lease: state.Unset, Hold: state.Unset}, s)
-	own := must(state.ParseOwn("5 - 0")).in(t)
+	own := must(state.ParseOwn("5 - 0"))(t)
 	require.Equal(t, state.Settings{By: '-', Policy: '-', Cooldown: 5, Sharers: state.Unset, Lease: state.Unset, Hold: state.Unset}, own)
 	_, err := state.ParseCounts("")
 	require.NoError(t, err, "a pool that was never used")
 
-	i := must(state.ParseItem("2 0 17592186044415 5 6 3 1 n.1 a reason\n with lines")).in(t)
+	i := must(state.ParseItem("2 0 17592186044415 5 6 3 1 n.1 a reason\n with lines"))(t)
 	require.Equal(t, state.Item{
 		Max: 2, Ends: state.Forever, Pending: 5, Revision: 6, Leaving: true, Own: true, Claims: []string{"n.1"}, Reason: "a reason\n with lines",
 	}, i)
@@ -130,7 +130,7 @@ func TestWhatAPoolStores(t *testing.T) {
 	i.Leaving, i.Ends = false, 0
 	require.True(t, i.Listed())
 
-	b := must(state.ParseBinding("17592186044415 any bytes\n")).in(t)
+	b := must(state.ParseBinding("17592186044415 any bytes\n"))(t)
 	require.Equal(t, state.Binding{Ends: state.Forever, Resource: "any bytes\n"}, b)
 
 	ends, resource, err := state.ParseLane("17 a b")
@@ -188,7 +188,7 @@ func FuzzParse(f *testing.F) {
 			require.Contains(t, text, thin.Claim)
 		}
 		if r, err := state.ParseRecord(text); err == nil {
-			again := must(state.ParseRecord(state.Text(&r))).in(t)
+			again := must(state.ParseRecord(state.Text(&r)))(t)
 			require.Equal(t, r, again)
 		} else {
 			require.ErrorIs(t, err, state.ErrDamaged)
@@ -217,7 +217,7 @@ func TestATextThatIsLongerThanMayBeWrittenIsDamaged(t *testing.T) {
 		"meta":  func(r *state.Record) { r.Meta = map[string]string{"k": strings.Repeat("x", state.MaxMeta)} },
 	} {
 		r := state.Record{Phase: 'h', Node: "n", Weight: 1, Wait: time.Second, Lease: time.Second}
-		must(state.ParseRecord(state.Text(&r))).in(t)
+		must(state.ParseRecord(state.Text(&r)))(t)
 		change(&r)
 		require.ErrorIs(t, second(state.ParseRecord(state.Text(&r))), state.ErrDamaged, what)
 	}
@@ -227,7 +227,7 @@ func TestATextThatIsLongerThanMayBeWrittenIsDamaged(t *testing.T) {
 	}
 	text := state.Text(&small)
 	require.Equal(t, text, state.Bounded(text), "the longest that may be")
-	must(state.ParseRecord(text)).in(t)
+	must(state.ParseRecord(text))(t)
 	require.Equal(t, "w", state.Bounded("w"+strings.Repeat("x", state.MaxStored)))
 
 	_, ok := state.ParseNode("1 2 3 " + long)

@@ -47,27 +47,11 @@ func play(role string) {
 		if child.Start() != nil {
 			os.Exit(1)
 		}
-	case "supervisor":
-		p, err := Start(as("child"))
-		if err != nil {
-			os.Exit(1)
-		}
-		fmt.Println("supervises", p.pid)
-		<-p.Exited()
-		os.Exit(0)
 	}
 	fmt.Println(role, os.Getpid(), "group", syscall.Getpgrp())
 	for sig := range signals {
 		fmt.Println(role, "got", sig)
 	}
-}
-
-// as is the command that plays a role.
-func as(role string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleVariable+"="+role)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd
 }
 
 // start starts a command that plays a role, and reads what it and its children
@@ -76,8 +60,9 @@ func start(t *testing.T, role string) (*Process, *bufio.Scanner) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
-	cmd := as(role)
-	cmd.Stdout = write
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleVariable+"="+role)
+	cmd.Stdout, cmd.Stderr = write, os.Stderr
 	p, err := Start(cmd)
 	require.NoError(t, err)
 	require.NoError(t, write.Close())

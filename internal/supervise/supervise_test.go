@@ -186,20 +186,6 @@ func inWorld(
 	return w, err
 }
 
-func TestACommandThatEndsUnderALivingHoldIsLeftAlone(t *testing.T) {
-	for name, left := range map[string]time.Duration{"leased": 10 * time.Second, "forever": berth.Forever} {
-		t.Run(name, func(t *testing.T) {
-			w, err := inWorld(t, left, func(w *world) {
-				time.Sleep(8 * time.Second)
-				w.command.exit()
-			})
-			require.NoError(t, err)
-			require.Empty(t, w.command.log)
-			require.Empty(t, w.said)
-		})
-	}
-}
-
 // Under a hold of 10 s, or without end, and with a grace of 1 s.
 func TestWhatBecomesOfACommandAndItsHold(t *testing.T) {
 	const tells = ": SIGTERM sent, SIGKILL follows in 1s"
@@ -228,6 +214,8 @@ func TestWhatBecomesOfACommandAndItsHold(t *testing.T) {
 		log    string
 		said   []string // how that begins
 	}{
+		"a command that ends under a living hold is left alone":             {after(8*time.Second, exits), nil, "", nil},
+		"a command that ends under a living hold without end is left alone": {after(time.Hour, exits), nil, "", nil},
 		"without a renewal TERM comes at the deadline less the grace, and KILL at the deadline": {
 			func(*world) {}, berth.ErrLost, "9s TERM, 10s KILL",
 			[]string{"no renewal in time" + tells, "the lease is lost: SIGKILL sent"},
@@ -289,6 +277,9 @@ func TestWhatBecomesOfACommandAndItsHold(t *testing.T) {
 			require.ErrorIs(t, err, row.err)
 			require.Equal(t, row.log, strings.Join(w.command.log, ", "))
 			require.Equal(t, row.said, append([]string(nil), w.said[:len(row.said)]...))
+			if row.log == "" {
+				require.Empty(t, w.said)
+			}
 		})
 	}
 }

@@ -166,56 +166,40 @@ func (w *world) publish(payload string) int {
 	return n
 }
 
-// heard collects what a hub delivers.
+// heard collects what a hub tells.
 type heard struct {
-	mu         sync.Mutex
-	words      []string // guarded by mu
-	subscribed int      // guarded by mu
-	deaf       int      // guarded by mu
-	refusal    error    // guarded by mu: that of the last time
+	mu  sync.Mutex
+	all told // guarded by mu
 }
 
-func (h *heard) wasDeaf(times int, refusal error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.deaf, h.refusal = times, refusal
+type told struct {
+	words            []string
+	subscribed, deaf int
+	refusal          error // that of the last time
 }
 
-func (h *heard) timesDeaf() int {
+func (h *heard) note(change func(all *told)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.deaf
+	change(&h.all)
 }
 
-func (h *heard) deliver(m wake.Message) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.words = append(h.words, m.Word)
+func (h *heard) now() (all told) {
+	h.note(func(now *told) { all = *now })
+	return all
 }
 
-func (h *heard) resubscribed() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.subscribed++
-}
-
-// said are the words that were delivered.
-func (h *heard) said() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.words
-}
-
-// times is how often it was told of a subscription.
-func (h *heard) times() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.subscribed
+func (h *heard) callbacks() wake.Callbacks {
+	return wake.Callbacks{
+		Deliver:    func(m wake.Message) { h.note(func(all *told) { all.words = append(all.words, m.Word) }) },
+		Subscribed: func() { h.note(func(all *told) { all.subscribed++ }) },
+		Deaf:       func(times int, refusal error) { h.note(func(all *told) { all.deaf, all.refusal = times, refusal }) },
+	}
 }
 
 func (w *world) hub() (*wake.Hub, *heard) {
 	h := &heard{}
-	return wake.New(w.redis, channel, clock.New(), wake.Callbacks{Deliver: h.deliver, Subscribed: h.resubscribed, Deaf: h.wasDeaf}), h
+	return wake.New(w.redis, channel, clock.New(), h.callbacks()), h
 }
 
 func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
@@ -230,8 +214,8 @@ func TestAHubSubscribesWithStartAndOnce(t *testing.T) {
 		require.EqualValues(t, 1, hub.Epoch())
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
 		require.Equal(t, 1, w.publish(pack("next", "gpu")))
-		require.Equal(t, []string{"granted", "next"}, h.said())
-		require.Equal(t, 1, h.times())
+		require.Equal(t, []string{"granted", "next"}, h.now().words)
+		require.Equal(t, 1, h.now().subscribed)
 		hub.Stop()
 	})
 }
@@ -243,7 +227,7 @@ func TestAHubDropsWhatItCannotRead(t *testing.T) {
 			require.Equal(t, 1, w.publish(payload))
 		}
 		require.Equal(t, 1, w.publish(pack("granted", "gpu", "a field of a release to come")))
-		require.Equal(t, []string{"granted"}, h.said())
+		require.Equal(t, []string{"granted"}, h.now().words)
 	})
 }
 
@@ -254,7 +238,7 @@ func TestNothingIsDeliveredAfterStop(t *testing.T) {
 		require.Zero(t, w.link.Count("UNSUBSCRIBE"), "rueidis panics where the PING behind it is refused")
 		w.publish(pack("granted", "gpu"))
 		synctest.Wait()
-		require.Empty(t, h.said())
+		require.Empty(t, h.now().words)
 		hub.Stop() // again
 		hub.Start()
 		synctest.Wait()
@@ -289,11 +273,11 @@ func TestABrokenSubscriptionIsMadeAgainAndCounted(t *testing.T) {
 			// its connection for calls is broken too.
 			_ = w.redis.Do(t.Context(), w.redis.B().Ping().Build()).Error()
 			pass(3 * time.Second) // it pauses, longer each time
-			require.Equal(t, i, h.times())
+			require.Equal(t, i, h.now().subscribed)
 			require.EqualValues(t, i, hub.Epoch())
 			require.Equal(t, 1, w.publish(pack("granted", "gpu")))
 		}
-		require.Len(t, h.said(), 3)
+		require.Len(t, h.now().words, 3)
 	})
 }
 
@@ -307,7 +291,7 @@ func TestASubscriptionIsMadeWhenTheServerIsBack(t *testing.T) {
 		pass(5 * time.Second)
 		require.EqualValues(t, 1, hub.Epoch())
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
-		require.Equal(t, []string{"granted"}, h.said())
+		require.Equal(t, []string{"granted"}, h.now().words)
 	})
 }
 
@@ -345,21 +329,22 @@ func TestAMessageOnWhichSomethingPanicsIsDroppedAndTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		h := &heard{}
 		var told []observe.Event
-		hub := wake.New(w.redis, channel, clock.New(), wake.Callbacks{
-			Deliver: func(m wake.Message) {
-				if m.Name == "bad" {
-					panic(guard.Meant("no such index"))
-				}
-				h.deliver(m)
-			},
-			Subscribed: h.resubscribed, Deaf: h.wasDeaf, Observe: func(e observe.Event) { told = append(told, e) },
-		})
+		tell := h.callbacks()
+		deliver := tell.Deliver
+		tell.Observe = func(e observe.Event) { told = append(told, e) }
+		tell.Deliver = func(m wake.Message) {
+			if m.Name == "bad" {
+				panic(guard.Meant("no such index"))
+			}
+			deliver(m)
+		}
+		hub := wake.New(w.redis, channel, clock.New(), tell)
 		hub.Start()
 		synctest.Wait()
 		require.Equal(t, 1, w.publish(pack("granted", "bad")))
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
-		require.Equal(t, []string{"granted"}, h.said())
-		require.Equal(t, 1, h.times(), "the connection lives on")
+		require.Equal(t, []string{"granted"}, h.now().words)
+		require.Equal(t, 1, h.now().subscribed, "the connection lives on")
 		require.Len(t, told, 1)
 		require.Equal(t, observe.Panicked, told[0].Kind)
 		hub.Stop()
@@ -396,14 +381,14 @@ func TestADeafSubscriptionIsMadeAnewWhereADoubtSays(t *testing.T) {
 		hub.Doubt(key, 10*time.Second)
 		pass(1999 * time.Millisecond)
 		require.Equal(t, 2, w.link.Count("PUBLISH"), "an echo may be lost, two may not")
-		require.Zero(t, h.timesDeaf())
+		require.Zero(t, h.now().deaf)
 		pass(time.Millisecond)
-		require.Equal(t, 1, h.timesDeaf())
+		require.Equal(t, 1, h.now().deaf)
 		require.Equal(t, 2, w.link.Count("SUBSCRIBE"))
 		require.EqualValues(t, 2, hub.Epoch())
 		require.Equal(t, 1, w.publish(pack("granted", "gpu")))
-		require.Equal(t, []string{"granted"}, h.said(), "an echo is nobody else's business")
-		require.Equal(t, 2, h.times())
+		require.Equal(t, []string{"granted"}, h.now().words, "an echo is nobody else's business")
+		require.Equal(t, 2, h.now().subscribed)
 	})
 }
 
@@ -423,7 +408,7 @@ func TestAMessageThatWasLostDoesNotMakeASubscriptionDeaf(t *testing.T) {
 		pass(10 * time.Second)
 		hub.Doubt(key, 10*time.Second)
 		pass(10 * time.Second)
-		require.Zero(t, h.timesDeaf())
+		require.Zero(t, h.now().deaf)
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
 	})
 }
@@ -436,8 +421,8 @@ func TestASubscriptionThatStaysDeafIsMadeAnewEverMoreSeldom(t *testing.T) {
 			hub.Doubt(key, 10*time.Second)
 			pass(time.Second)
 		}
-		require.InDelta(t, 60, h.timesDeaf(), 4, "at 0, 10, 30, 70, 130 s and so on")
-		require.Equal(t, h.timesDeaf(), w.link.Count("SUBSCRIBE")-1)
+		require.InDelta(t, 60, h.now().deaf, 4, "at 0, 10, 30, 70, 130 s and so on")
+		require.Equal(t, h.now().deaf, w.link.Count("SUBSCRIBE")-1)
 	})
 }
 
@@ -449,7 +434,7 @@ func TestAUserWhoMayNotPublishIsNotTakenForDeaf(t *testing.T) {
 			hub.Doubt(key, 10*time.Second)
 			pass(time.Second)
 		}
-		require.Zero(t, h.timesDeaf())
+		require.Zero(t, h.now().deaf)
 		require.Equal(t, 1, w.link.Count("SUBSCRIBE"))
 		require.Equal(t, 10, w.link.Count("PUBLISH"), "once a minute")
 	})
@@ -489,13 +474,13 @@ func TestAUserWhoMayNotSubscribeIsToldOnceAndTriesEachMinute(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.refuses("SUBSCRIBE", noPermission)
 		_, h := w.started()
-		require.Equal(t, 1, h.timesDeaf())
-		require.ErrorContains(t, h.refusal, "NOPERM")
+		require.Equal(t, 1, h.now().deaf)
+		require.ErrorContains(t, h.now().refusal, "NOPERM")
 		pass(10 * time.Minute)
-		require.Equal(t, 1, h.timesDeaf())
+		require.Equal(t, 1, h.now().deaf)
 		require.Equal(t, 11, w.link.Count("SUBSCRIBE"))
 		w.refuses("", "") // the right is given
 		pass(time.Minute)
-		require.Equal(t, 1, h.times())
+		require.Equal(t, 1, h.now().subscribed)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"reflect"
@@ -186,25 +185,5 @@ func TestALevelThatIsOffCostsNothing(t *testing.T) {
 	} {
 		event := fullEvent()
 		require.Zero(t, testing.AllocsPerRun(100, func() { o.Observe(event) }), name)
-	}
-}
-
-func BenchmarkALine(b *testing.B) {
-	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
-	for level, zapLevel := range map[slog.Level]zapcore.Level{slog.LevelDebug: zapcore.DebugLevel, slog.LevelInfo: zapcore.InfoLevel} {
-		on := level == slog.LevelDebug
-		for name, o := range map[string]observe.Observer{
-			"slog": observe.Slog(slog.New(slog.NewJSONHandler(io.Discard, &slog.HandlerOptions{Level: level}))),
-			"zap":  observe.Slog(zaplog.New(zap.New(zapcore.NewCore(encoder, zapcore.AddSync(io.Discard), zapLevel)))),
-		} {
-			b.Run(fmt.Sprintf("%s/on=%t", name, on), func(b *testing.B) {
-				event := fullEvent()
-				event.Attrs = nil // what they cost is the caller's affair
-				b.ReportAllocs()
-				for b.Loop() {
-					o.Observe(event)
-				}
-			})
-		}
 	}
 }

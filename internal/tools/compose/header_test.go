@@ -168,17 +168,6 @@ func TestStatusesOfIncludesCount(t *testing.T) {
 	require.ErrorContains(t, err, `the body returns "newer", which RETURNS does not have`)
 }
 
-func TestADefinitionThatTheScriptDoesNotNeedDoesNotCount(t *testing.T) {
-	t.Parallel()
-	lib := `-- f and g.
-local function f() return redis.call("GET", "k") end
-local function g() redis.call("DEL", KEYS[1], ARGV[1]) return {"newer", 1} end
-`
-	all, err := Parse(files("a.lua", okScript("a", "--- @include \"lib/f\"\nf()"), "lib/f.lua", lib))
-	require.NoError(t, err)
-	require.Equal(t, []string{"GET"}, all[0].Commands)
-}
-
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	all, err := Parse(files("a.lua", okScript("a", `

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
-	"go/format"
 	"io/fs"
 	"net"
 	"os"
@@ -30,28 +29,6 @@ const okHeader = "--[[\nNAME: x.\nRETURNS {\"ok\"}\nREPLAY yes    COST O(1)\n]]\
 // okScript is a script called name whose body begins with the given lines.
 func okScript(name, body string) string {
 	return strings.Replace(okHeader, "NAME", name, 1) + body + "\nreturn {\"ok\"}\n"
-}
-
-func TestParseComposesIncludesDepthFirstAndOnce(t *testing.T) {
-	t.Parallel()
-	const one, two = "local function one() end\n", "local function two() one() end\n"
-	for body, want := range map[string]string{
-		"--- @include \"lib/two\"\n--- @include \"lib/three\"\n-- why\nlocal x = two() or three()": one + two +
-			"local function three() one() end\nlocal x = two() or three()\n",
-		// What stands behind a return is not even defined where the script ends there.
-		"--- @include \"lib/one\"\nif one() then return {\"ok\"} end\n--- @include \"lib/two\"\ntwo()": one +
-			"if one() then return {\"ok\"} end\n" + two + "two()\n",
-	} {
-		all, err := Parse(files(
-			"a.lua", okScript("a", body), "lib/one.lua", "-- one.\n"+one,
-			"lib/two.lua", "--- @include \"lib/one\"\n-- two.\n"+two,
-			"lib/three.lua", "--- @include \"lib/one\"\n-- three.\nlocal function three() one() end\n",
-		))
-		require.NoError(t, err)
-		require.Equal(t, want+"return {\"ok\"}\n", all[0].Source())
-		sum := sha1.Sum([]byte(all[0].Source()))
-		require.Equal(t, hex.EncodeToString(sum[:]), all[0].SHA)
-	}
 }
 
 func TestParseGivesTheSameSourceForOtherLineEnds(t *testing.T) {
@@ -194,29 +171,14 @@ func TestTheComposedScriptsAreThoseOfTheSources(t *testing.T) {
 	require.Equal(t, all.Library().Scripts(), composed.Library().Scripts(), stale)
 }
 
-func TestWhatIsWrittenOfAScript(t *testing.T) {
+// Another source of the kind has another hash; what no script of it includes does not count.
+func TestAHashIsThatOfWhatIsComposed(t *testing.T) {
 	t.Parallel()
-	const text = "--[[\nlock_hold: hold it.\nKEYS[1] a (SET)  KEYS[2] b (HASH x; STRING)\nARGV[1] x  ARGV[2...] x2: p, q\n" +
-		"RETURNS {\"ok\", n, ...} | {\"no\"}\nREPLAY yes  COST O(1)\n]]\n"
-	const body = "redis.call('GET', unpack(KEYS)) f(ARGV) return n and {'ok', n} or {'no'}\n"
-	sources := files("lock_hold.lua", text+body, "line/none.lua", "-- none.\nlocal none = 1")
-	all, err := Parse(sources)
-	require.NoError(t, err)
+	text := okScript("lock_hold", "")
+	sources := files("lock_hold.lua", text, "line/none.lua", "-- none.\nlocal none = 1")
+	all := MustParse(sources)
 	written, err := all.Files(sources)
 	require.NoError(t, err)
-	require.Len(t, written, 3)
-	require.Equal(t, text+body, string(written["lock/lock_hold.lua"]))
-	require.Contains(t, string(written["library.go"]), "return scriptkit.NewLibrary(\n\t\tLockHold,\n\t)")
-	want := "\n//go:embed lock/lock_hold.lua\nvar lockHold string\n\n// LockHold: hold it.\nvar LockHold = &scriptkit.Script{\n" +
-		"\tName: \"lock_hold\",\n\tSHA: \"" + all[0].SHA + "\",\n\tFile: &lockHold,\n\tHeader: 157,\n" +
-		"\tKeys: []scriptkit.Key{\n\t\t{Name: \"a\", Type: \"set\"},\n\t\t{Name: \"b\", Type: \"hash\", Also: \"string\"},\n\t},\n" +
-		"\tArgs: []string{\"x\"},\n\tGroup: []string{\"p\", \"q\"},\n\tCommands: []string{\"GET\"},\n" +
-		"\tReturns: []scriptkit.Return{\n\t\t{Status: \"ok\", Fields: []string{\"n\"}, Repeats: true},\n\t\t{Status: \"no\"},\n\t},\n}\n"
-	formatted, err := format.Source([]byte(want))
-	require.NoError(t, err)
-	require.Contains(t, string(written["lock.go"]), string(formatted))
-
-	// Another source of the kind has another hash; what no script of it includes does not count.
 	before, err := all.Hash(sources)
 	require.NoError(t, err)
 	require.Contains(t, string(written["lock.go"]), before)
@@ -224,7 +186,7 @@ func TestWhatIsWrittenOfAScript(t *testing.T) {
 	after, err := all.Hash(sources)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
-	sources["lock_hold.lua"].Data = []byte(text + "-- why\n" + body)
+	sources["lock_hold.lua"].Data = []byte(text + "-- why\n")
 	after, err = all.Hash(sources)
 	require.NoError(t, err)
 	require.NotEqual(t, before, after)

@@ -89,12 +89,6 @@ const wordsDocument = "# Design\n\n| patrol | of another section |\n\n## Words\n
 	"| name, hand-off | what is contended for; the next one gets it |\n" +
 	"| version (of a tide) | a number |\n| thin, `stem` | two |\n\n## Packages\n\n| seat | of another section |\n"
 
-func TestTheGlossary(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, map[string]bool{"name": true, "handoff": true, "version": true, "thin": true, "stem": true},
-		glossary(wordsDocument))
-}
-
 func TestAWordThatNobodyExplains(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, file, text, problem string }{

@@ -195,7 +195,7 @@ func TestAGaugeReturnsToZeroThoughTheClassesAreUsedUpInBetween(t *testing.T) {
 	require.EqualValues(t, names-10, numbers["berth.acquires lock other granted"])
 }
 
-// The modules of contrib do the same with a million names.
+// The module contrib/otel does the same with a million names.
 func TestNamesWithoutEndMakeACappedNumberOfSeries(t *testing.T) {
 	t.Parallel()
 	const most, goroutines, each = 20, 50, 2000

@@ -29,15 +29,6 @@ func hostOf(t *testing.T, text string) string {
 	return parsed.Host
 }
 
-func TestAHostAndAPortAreAServer(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	for _, args := range [][]string{{"--redis", hostOf(t, s.URL())}, {"--redis", s.URL()}} {
-		require.Equal(t, 0, apptest.Call(t, apptest.Nobody, append([]string{"sem", "ls"}, args...)...).Code)
-	}
-	require.Equal(t, 0, apptest.Call(t, hostOf(t, s.URL()), "sem", "ls").Code, "in the variable as well")
-}
-
 func TestThePasswordMayStandInAVariable(t *testing.T) {
 	t.Parallel()
 	given := apptest.Answering(t, func(args []string) string {

@@ -19,6 +19,8 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 func TestATimeMayHaveDays(t *testing.T) {
@@ -92,6 +94,17 @@ func TestTable(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, Table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
 	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
+}
+
+// A lock is held for so long, a pool by so many.
+func TestWhatIsHeldMostOfALockAndOfAPool(t *testing.T) {
+	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
+		all := []inspect.Name{
+			{Kind: kind, Name: "c", Oldest: 2, Holders: 2}, {Kind: kind, Name: "a", Held: 3}, {Kind: kind, Name: "b", Held: 2, Oldest: 1, Holders: 1},
+		}
+		sorted(all, "held")
+		require.Equal(t, []string{"c", "b", "a"}, []string{all[0].Name, all[1].Name, all[2].Name}, kind)
+	}
 }
 
 func TestAnUnknownErrorIsTheServers(t *testing.T) {

@@ -145,36 +145,6 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 	}
 }
 
-func TestLocksAndPoolsAreSorted(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	ctx := context.Background()
-	locks := apptest.LocksOf(t, s, node.Config{})
-	for _, name := range []string{"b", "a", "c"} {
-		apptest.Got(locks.Lock(ctx, name, nil))(t)
-	}
-	go func() { _, _ = locks.Lock(ctx, "c", nil) }() // ends with the node
-	apptest.WaitingFor(t, s, keyspace.Lock, "c")
-	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "share": {"a", "b", "c"}, "waiting": {"c", "a", "b"}} {
-		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "lock", "ls", "--sort", order).Out), order)
-	}
-	apptest.Call(t, s.URL(), "lock", "ls", "--sort", "held").Ends(t, 0)
-
-	for name, leased := range map[string]int{"a": 0, "b": 1, "c": 2} {
-		resources := []string{"1", "2", "3", "4", "5"}
-		if name == "b" {
-			resources = resources[:1]
-		}
-		pool := apptest.Filled(t, s, name, resources...)
-		for range leased {
-			apptest.Got(pool.Allocate(ctx, nil))(t)
-		}
-	}
-	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "held": {"c", "b", "a"}, "share": {"b", "c", "a"}, "waiting": {"a", "b", "c"}} {
-		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "pool", "ls", "--sort", order).Out), order)
-	}
-}
-
 func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)

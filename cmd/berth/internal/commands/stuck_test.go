@@ -108,27 +108,6 @@ func TestTheQuestionsOfTheNight(t *testing.T) {
 	}
 }
 
-func TestTheDemoEndsWithASignal(t *testing.T) {
-	t.Parallel()
-	cmd := apptest.Command(t, "", "demo")
-	out := apptest.Got(cmd.StdoutPipe())(t)
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	require.NoError(t, cmd.Start())
-	var said bytes.Buffer
-	for !strings.Contains(said.String(), "worker 2 asks") {
-		chunk := make([]byte, 1000)
-		n := apptest.Got(out.Read(chunk))(t)
-		said.Write(chunk[:n])
-	}
-	apptest.Interrupt(t, cmd, time.Millisecond) // also right before it exits
-	_, err := said.ReadFrom(out)                // ends when no worker is left either
-	require.NoError(t, err)
-	require.Error(t, cmd.Wait())
-	require.Equal(t, 130, cmd.ProcessState.ExitCode())
-	require.Equal(t, "berth: ended by signal: interrupt\n", errs.String())
-}
-
 func TestTheDemoShowsItsPage(t *testing.T) {
 	t.Parallel()
 	cmd := apptest.Command(t, "", "demo", "--web")

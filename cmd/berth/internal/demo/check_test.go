@@ -168,16 +168,6 @@ func TestATextFlowsIntoANarrowTerminal(t *testing.T) {
 	}
 }
 
-func TestShort(t *testing.T) {
-	for want, d := range map[string]time.Duration{
-		"0.4 ms": 412 * time.Microsecond,
-		"23 ms":  23400 * time.Microsecond,
-		"1.87 s": 1874 * time.Millisecond,
-	} {
-		require.Equal(t, want, short(d))
-	}
-}
-
 func TestTheLastTwoStayUntilBothAreInside(t *testing.T) {
 	s := newStory(semaphorePlan)
 	stay := func() (all []int) {
@@ -399,17 +389,4 @@ func TestTheWorkersOfAPoolAskAndLeaveWhenTheirTurnHasCome(t *testing.T) {
 		}
 		require.Equal(t, step.may, strings.TrimSpace(may))
 	}
-}
-
-func TestTheTellingOfAPool(t *testing.T) {
-	e := goodPool()
-	d := &director{story: e.story}
-	turns := e.story.turns
-	require.Equal(t, "asks, and gets proxy-a at once", d.entrance(turns[0]))
-	require.Equal(t, "asks, and gets proxy-c again at once", d.entrance(turns[3]))
-	require.Equal(t, "gets proxy-b and not proxy-c, after 344 ms in line", d.entrance(turns[5]))
-	require.Equal(t, "is answered 429, and lets proxy-c rest for 900 ms", turns[3].farewell())
-	require.Equal(t, "has done its work and gives proxy-a back", turns[0].farewell())
-	require.Equal(t, "has done its work and gives its place back", (&turn{}).farewell())
-	require.Equal(t, "  1.20 s   5 6     worker 7 for dora asks", sentence(e.story, 1200*time.Millisecond, turns[6], "asks"))
 }

@@ -196,17 +196,6 @@ func picture(s *story, now time.Duration) string {
 	return "\n" + strings.Join(lines[:len(lines)-2], "\n") + "\n"
 }
 
-func TestThePictureOfAStory(t *testing.T) {
-	s := good().story
-	require.Equal(t, `
-worker 1    ███████                                           finished
-worker 2     ██████████████████████████                       finished
-worker 3     ░░░░░░███✗·········                              killed
-worker 4      ░░░░░░░░░░░░░░░░░░██████                        finished
-            |0s   |1s    |2s    |3s   |4s    |5s    |6s
-`, picture(s, 4500*time.Millisecond))
-}
-
 func TestThePictureGrowsWithTheStory(t *testing.T) {
 	s := newStory(plan{workers: 3, capacity: 2, length: 7 * time.Second})
 	*s.turns[0] = turn{worker: 1, asked: ms(0), granted: ms(1), fence: 1}
@@ -228,13 +217,6 @@ worker 3    ░░✗··                                             killed
 worker 4    ░░░░░█                                            finished
             |0s   |4s   |8s    |12s  |16s  |20s   |24s  |28s
 `, picture(s, 30*time.Second))
-}
-
-func TestColorsAreOptional(t *testing.T) {
-	require.Equal(t, "x", paint(false)(red, "x"))
-	require.Equal(t, "\x1b[31mx\x1b[0m", paint(true)(red, "x"))
-	require.Equal(t, "  ", paint(true)(red, "  "), "nothing to be seen")
-	require.Equal(t, "x", paint(true)("", "x"))
 }
 
 func TestASentenceSaysWhoIsInside(t *testing.T) {
@@ -285,16 +267,4 @@ func TestALivePictureFitsItsTerminal(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestTheLegendIsBrokenWhereThereIsNoRoom(t *testing.T) {
-	require.Equal(t, []string{
-		"░ waits   abc has that proxy   ~ it rests   ✗ killed",
-		"· its lease runs out",
-	}, legend(newStory(poolPlan).legend(), 59, paint(false)))
-}
-
-func TestWrap(t *testing.T) {
-	require.Equal(t, []string{"one two", "three", "four"}, wrap("one two three four", 8))
-	require.Equal(t, []string{""}, wrap("", 8))
 }

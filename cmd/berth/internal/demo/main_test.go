@@ -68,6 +68,7 @@ func TestTheDemo(t *testing.T) {
 			"worker 1 asks, and gets a free place at once\n",
 			"worker 3 asks, finds no free place, stands in line as the first\n",
 			"worker 3 is killed with SIGKILL; its lease has ",
+			" has done its work and gives its place back\n",
 			"Never more than 2 were inside at once.\n",
 			"All 8 were granted a place in the order in which they asked; 6 of",
 			"Everything was given back: nothing is held, nobody waits.\n",
@@ -82,6 +83,8 @@ func TestTheDemo(t *testing.T) {
 		}},
 		{poolAct, 8, []string{
 			"Berth demo: a pool of proxies between processes\n",
+			"worker 1 for anna asks, and gets proxy-a at once\n",
+			"worker 1 for anna has done its work and gives proxy-a back\n",
 			"worker 4 for cleo asks, and gets proxy-c again at once\n",
 			"worker 4 for cleo is answered 429, and lets proxy-c rest for 900 ms\n",
 			"worker 6 for cleo gets proxy-b and not proxy-c, after ",

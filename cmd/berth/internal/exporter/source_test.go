@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/once"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -251,38 +250,6 @@ func TestAScrapeCostsABoundedNumberOfCommands(t *testing.T) {
 				require.Equal(w.T, tt.whole, got["exporter_walk_age_seconds"] < every.Seconds())
 			})
 		})
-	}
-}
-
-func TestAMillionNamesMakeNoMoreSeriesThanTheCap(t *testing.T) {
-	t.Parallel()
-	const most = 100
-	for how, class := range waysOf {
-		count := 30_000
-		if how == "name" { // which makes more classes than any other
-			count = 1_000_000
-		}
-		all := newClasses(class, most)
-		r := alive()
-		r.names = newCensus()
-		kinds := []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
-		for i := range count {
-			n := inspect.Name{Kind: kinds[i%3], Name: fmt.Sprintf("team-%c%c:%x", 'a'+i%26, 'a'+i/26%26, i*7919), Capacity: 1, Held: 1}
-			r.names.add(all.class(n.Kind, n.Name), &n)
-		}
-		r.waits = r.names.of
-		e := newExporter(every, within, func(context.Context) *reading { return r }, func(string) {})
-		got := scrape(t, e)
-		e.close()
-		require.LessOrEqual(t, len(got), (most+3)*10+50, how)
-		total := 0.0
-		for series, v := range about(got, "names_held") {
-			require.Contains(t, series, "name_class=")
-			total += v
-		}
-		require.InDelta(t, count, total, 0, "%s: nothing is left out", how)
-		_, capped := got[`names_held{name_class="other",primitive="sem"}`]
-		require.Equal(t, how != "none", capped, how)
 	}
 }
 

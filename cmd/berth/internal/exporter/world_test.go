@@ -298,17 +298,6 @@ func TestAServerThatStandsStillForAMomentDoesNotEndAWalk(t *testing.T) {
 	})
 }
 
-func TestAReadingThatIsCutOffDoesNotEndAWalk(t *testing.T) {
-	inWorld(t, func(w *world) {
-		const few = 300
-		w.thinLocks(few)
-		w.link.Delay(func() time.Duration { return within * 9 / 100 }) // there and back nearly as long as it may take to answer
-		told := w.until(func(told map[string]float64) bool { return told[heldLocks] > 0 })
-		require.InDelta(w.T, few, told[heldLocks], 0)
-		require.Positive(w.T, told[problem])
-	})
-}
-
 // servers is a client that knows these servers.
 type servers struct {
 	rueidis.Client

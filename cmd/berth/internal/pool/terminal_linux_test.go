@@ -2,11 +2,9 @@ package pool
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,25 +12,18 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 )
 
-// numbers is a file with a number in each of its lines.
-func numbers(t *testing.T, n int) string {
-	t.Helper()
-	var lines strings.Builder
-	for i := range n {
-		fmt.Fprintln(&lines, i)
-	}
-	file := filepath.Join(t.TempDir(), "list")
-	require.NoError(t, os.WriteFile(file, []byte(lines.String()), 0o600))
-	return file
-}
-
 // filledAtATerminal adds so many resources with stderr at a terminal, and returns
 // what that shows.
 func filledAtATerminal(t *testing.T, n int) string {
 	t.Helper()
 	master, slave := apptest.OpenTerminal(t)
 	defer func() { _ = master.Close() }()
-	cmd := apptest.Command(t, apptest.Server(t).URL(), "pool", "add", "proxies", "--file", numbers(t, n))
+	cmd := apptest.Command(t, apptest.Server(t).URL(), "pool", "add", "proxies", "--file", "-")
+	var keys bytes.Buffer
+	for i := range n {
+		fmt.Fprintln(&keys, i)
+	}
+	cmd.Stdin = &keys
 	cmd.Stderr = slave
 	out := apptest.Got(cmd.StdoutPipe())(t)
 	require.NoError(t, cmd.Start())

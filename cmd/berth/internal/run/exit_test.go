@@ -44,7 +44,7 @@ func TestExitCodesOfRun(t *testing.T) {
 		"flags of the command":   {args: run("sh", "-c", "exit 9"), code: 9},
 		"a signal's":             {args: run("--", "sh", "-c", "kill -9 $$"), code: 137},
 		"unreachable":            {args: run("--", "true"), url: apptest.Nobody, code: 69, err: "cannot reach the server at 127.0.0.1:1: "},
-		"not in time":            {args: busy("--wait", "12s", "--", "true"), code: 75, err: "timed out after "},
+		"not in time":            {args: busy("--wait", "12s", "--", "true"), code: 75, err: "s (capacity 1, held 1, waiting 0)"},
 		"not at once":            {args: busy("--try", "--", "true"), code: 75, err: "full (capacity 1, held 1"},
 		"heavier than stored":    {args: busy("--weight", "2", "--", "true"), code: 75, err: "too heavy"},
 		"no such command":        {args: run("--", "no-such-command-anywhere"), code: 127, err: "not found"},

@@ -36,12 +36,6 @@ func says(flags ...string) []string {
 	return append(args, "--", "sh", "-c", `printf %s "$BERTH_RESOURCE"`)
 }
 
-// holdsOf are the holds of a pool.
-func holdsOf(t *testing.T, pool apptest.Pool) []berth.Holder {
-	t.Helper()
-	return apptest.HoldersOf(t, pool.Server, keyspace.Pool, pool.Name())
-}
-
 func TestTheCommandFindsItsResourceInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
@@ -63,7 +57,7 @@ func TestTheOptionsOfAnAllocationAreItsClaims(t *testing.T) {
 	s := apptest.Server(t)
 	pool := apptest.Filled(t, s, "gpu", "a")
 	r := beginWith(t, s.URL(), poolArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--bind", "anna", "--bind-for", "3h"))
-	holder := holdsOf(t, pool)[0]
+	holder := apptest.HoldersOf(t, s, keyspace.Pool, "gpu")[0]
 	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{holder.Lease, holder.MaxHold})
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
@@ -184,10 +178,10 @@ func TestAResourceRestsAfterTheCommand(t *testing.T) {
 func TestAKeyThatNoEnvironmentCanHaveStartsNoCommand(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
-	pool := apptest.Filled(t, s, "gpu", "a\x00b")
+	apptest.Filled(t, s, "gpu", "a\x00b")
 	got := apptest.Spawn(t, s.URL(), says()...)
 	require.Equal(t, apptest.Outcome(126, "", "berth: resource \"a\\x00b\" of \"gpu\" has a NUL byte, which BERTH_RESOURCE cannot have\n"), got)
-	require.Empty(t, holdsOf(t, pool), "it was given back")
+	require.Empty(t, apptest.HoldersOf(t, s, keyspace.Pool, "gpu"), "it was given back")
 }
 
 // onceArgs run a command once in each period, a leap year so that no test meets the end of one.
@@ -279,7 +273,7 @@ func TestWhoComesMeanwhileLeavesOrWaits(t *testing.T) {
 
 	next := apptest.Command(t, s.URL(), onceArgs("--wait", "1h", "--", "true")...)
 	require.NoError(t, next.Start())
-	require.Eventually(t, func() bool { return queueLength(t, s) == 1 }, apptest.Patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Lock, "gpu") == 1 }, apptest.Patience, 10*time.Millisecond)
 	r.ends(syscall.SIGTERM)
 	require.NoError(t, next.Wait(), "it takes over")
 	require.Equal(t, 1, lastRun(t, s).Success.Attempt, "the first one was stopped")

@@ -24,7 +24,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -257,19 +256,6 @@ func TestASignalThatIsIgnoredStaysIgnored(t *testing.T) {
 	require.Error(t, cmd.Wait())
 }
 
-// graceful requires that berth has sent SIGTERM and, not before the time that it
-// named then, SIGKILL; it returns that time. To measure it from outside would be to
-// measure how busy the machine is: that berth keeps it to the millisecond is for the
-// tests of package supervise.
-func (r *running) graceful(why, lost string) time.Duration {
-	r.t.Helper()
-	said := regexp.MustCompile(`(?s)"gpu": ` + why + `: SIGTERM sent, SIGKILL follows in (\S+)\n.*"gpu": ` + lost + `: SIGKILL sent\n`)
-	found := said.FindStringSubmatch(r.errs.String())
-	require.NotNil(r.t, found, r.errs.String())
-	grace := apptest.Got(time.ParseDuration(found[1]))(r.t)
-	return grace
-}
-
 func TestWithoutTheServerTermThenKill(t *testing.T) {
 	t.Parallel()
 	const lease, grace = 15 * time.Second, 5 * time.Second
@@ -279,7 +265,11 @@ func TestWithoutTheServerTermThenKill(t *testing.T) {
 	require.Equal(t, "got terminated", r.line(), "and not killed at once")
 	r.silent()
 	require.Equal(t, 76, r.end())
-	named := r.graceful("no renewal in time", "the lease is lost")
+	// To measure that from outside would be to measure how busy the machine is: see the tests of package supervise.
+	found := regexp.MustCompile(`(?s)"gpu": no renewal in time: SIGTERM sent, SIGKILL follows in (\S+)\n.*"gpu": the lease is lost: SIGKILL sent\n`).
+		FindStringSubmatch(r.errs.String())
+	require.NotNil(t, found, r.errs)
+	named := apptest.Got(time.ParseDuration(found[1]))(t)
 	require.Positive(t, named)
 	require.LessOrEqual(t, named, grace, "the rest of the lease, which was at most that")
 	require.Contains(t, r.errs.String(), `the lease of "gpu", fence `+r.fence+`, was lost while the command ran`)
@@ -294,20 +284,6 @@ func TestACommandThatEndsAtTermWasLostAllTheSame(t *testing.T) {
 	says := r.overruled()
 	require.Contains(t, says, "no renewal in time")
 	require.Contains(t, says, "was told to end before the lease")
-}
-
-func TestAPermitThatIsReleasedBySomebodyElse(t *testing.T) {
-	t.Parallel()
-	const grace = 5 * time.Second // in which any machine has the command say that it got the signal
-	s := apptest.Server(t)
-	r := begin(t, s.URL(), "stubborn", "--lease", "30s", "--grace", grace.String())
-	_, err := apptest.OpsOf(t, s).Release(context.Background(), berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: r.claim})
-	require.NoError(t, err)
-	require.Equal(t, "got terminated", r.line())
-	r.silent()
-	require.Equal(t, 76, r.end())
-	require.Equal(t, grace, r.graceful("somebody else has released it", "somebody else has released it"))
-	requireFree(t, s.URL())
 }
 
 func TestAHoldThatAnOperatorReleasesEndsTheCommand(t *testing.T) {
@@ -490,40 +466,17 @@ func TestTheWaitBoundsConnecting(t *testing.T) {
 	require.Regexp(t, `^berth: cannot reach the server at \S+: not connected within --wait 200ms\n$`, got.Err)
 }
 
-func TestTheHelpNamesTheBounds(t *testing.T) {
-	t.Parallel()
-	help := apptest.Call(t, apptest.Nobody, "run", "--help").Out
-	require.Contains(t, help, "is asked again for as\nlong as the lease, at most "+parting.String()+", or until a signal")
-	require.Contains(t, help, "for up to dial_timeout of the\nURL (5s by default), or up to --wait if that is shorter")
-	require.Contains(t, help, "(default half of --every: a day begins at noon UTC, give 0 for what comes at noon)")
-	require.Contains(t, help, "at least "+settings.MinLease.String()+" and twice the grace")
-	require.Contains(t, apptest.Call(t, apptest.Nobody, "lock", "show", "--help").Out, "no runs of the name are\nknown. With --json the document of a free lock is printed all the same.")
-}
-
-// queueLength is how many claims wait for the lock gpu.
-func queueLength(t *testing.T, s *embedded.Server) int {
-	t.Helper()
-	return apptest.Waiting(t, s, keyspace.Lock, "gpu")
-}
-
-// lockHolder is the one entry of the lock gpu.
-func lockHolder(t *testing.T, s *embedded.Server) berth.Holder {
-	t.Helper()
-	holders := apptest.HoldersOf(t, s, keyspace.Lock, "gpu")
-	require.Len(t, holders, 1)
-	return holders[0]
-}
-
 func TestTheOptionsOfALockAreItsClaims(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
 	r := beginWith(t, s.URL(), apptest.LockArgs("polite", "--lease", "1h", "--no-renew", "--max-hold", "2h", "--access", "random"))
-	holder := lockHolder(t, s)
+	holder := apptest.HoldersOf(t, s, keyspace.Lock, "gpu")[0]
 	require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, []time.Duration{holder.Lease, holder.MaxHold})
 	require.True(t, holder.NoRenew)
 	require.Greater(t, holder.Left, 59*time.Minute, "the whole lease from the start")
 
-	apptest.Spawn(t, s.URL(), apptest.LockArgs("polite", "--priority", "7", "--wait", "12s")...).Ends(t, 75)
+	late := apptest.Spawn(t, s.URL(), apptest.LockArgs("polite", "--priority", "7", "--wait", "12s")...).Ends(t, 75)
+	require.Regexp(t, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by \S+ for [\d.m]+s, waiting 0\)\n$`, late.Err)
 	waiter, leave := queued(t, s, keyspace.Lock, apptest.LockArgs("polite", "--priority", "7", "--access", "lifo")...)
 	require.Equal(t, 7, waiter.Priority)
 	require.Contains(t, apptest.Call(t, s.URL(), "lock", "explain", "gpu").Out, "last come, first served")
@@ -625,20 +578,10 @@ func TestListingsShowTheOwnerAndTheMeta(t *testing.T) {
 	s := apptest.Server(t)
 	require.Zero(t, apptest.Call(t, s.URL(), "pool", "add", "gpu", "a").Code)
 	flags := []string{"--lease", "1h", "--owner", "job 7", "--meta", "job=7", "--meta", "note=a=b, c", "--meta", "empty="}
-	meta := map[string]string{"job": "7", "note": "a=b, c", "empty": ""}
-	holder := func(h berth.Holder) {
-		t.Helper()
-		require.Equal(t, "job 7", h.Owner)
-		require.Equal(t, meta, h.Meta)
-	}
-	beginWith(t, s.URL(), apptest.LockArgs("polite", flags...))
-	holder(lockHolder(t, s))
-	begin(t, s.URL(), "polite", flags...)
-	holder(apptest.HoldersOf(t, s, keyspace.Sem, "gpu")[0])
-	beginWith(t, s.URL(), append(append([]string{"run", "--pool", "gpu"}, flags...), "--", os.Args[0], apptest.RolePrefix+"polite"))
-	for _, kind := range []string{"sem", "lock", "pool"} {
+	for kind, args := range map[string]func(string, ...string) []string{"sem": apptest.RunArgs, "lock": apptest.LockArgs, "pool": poolArgs} {
+		beginWith(t, s.URL(), args("polite", flags...))
 		got := apptest.Call(t, s.URL(), kind, "show", "gpu", "--json")
-		require.Contains(t, got.Out, `"note": "a=b, c"`, kind)
+		require.Regexp(t, `"meta": \{\s+"empty": "",\s+"job": "7",\s+"note": "a=b, c"\s+\}`, got.Out, kind)
 		require.Contains(t, got.Out, `"owner": "job 7"`, kind)
 	}
 }

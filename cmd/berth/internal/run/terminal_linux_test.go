@@ -130,20 +130,6 @@ func TestAJobThatIsStoppedAndContinuedGoesOn(t *testing.T) {
 	}
 }
 
-func TestAJobThatWasStoppedPastItsLeaseIsKilled(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	a := beginAtTerminal(t, s.URL(), "--lease", "15s")
-	a.press(ctrlZ)
-	a.stopped()
-	apptest.Got(apptest.SemOf(t, s, "gpu", 1).Acquire(context.Background(), nil))(t)
-	require.NoError(t, a.cmd.Process.Signal(syscall.SIGCONT))
-	a.until("SIGKILL sent")
-	a.until("was lost while the command ran")
-	require.Error(t, a.cmd.Wait())
-	require.Equal(t, 76, a.cmd.ProcessState.ExitCode())
-}
-
 func TestInAPipelineStoppingBerthStopsTheCommand(t *testing.T) {
 	t.Parallel()
 	r := begin(t, apptest.Server(t).URL(), "stubborn", "--lease", "1h")

@@ -104,20 +104,13 @@ func TestWhoWaitsOffATerminalIsTold(t *testing.T) {
 func TestAServerThatRefusesTheWaitIsTold(t *testing.T) {
 	t.Parallel()
 	const said = "READONLY You can't write against a read only replica."
-	for name, args := range map[string][]string{
-		"a semaphore": {"--sem", "gpu", "--capacity", "1"}, "a lock": {"--lock", "gpu"}, "a pool": {"--pool", "gpu"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cmd := apptest.Command(t, apptest.Refusing(t, said), append(append([]string{"run", "--quiet"}, args...), "true")...)
-			lines := stderrOf(t, cmd)
-			require.True(t, lines.Scan())
-			require.Regexp(t, `^berth: warning: for [\dm]+s now the server has not answered for "gpu", or has refused; it is asked again: .*READONLY`, lines.Text())
-			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM), "it goes on waiting")
-			require.True(t, lines.Scan())
-			require.Equal(t, "berth: ended by signal: terminated", lines.Text())
-		})
-	}
+	cmd := apptest.Command(t, apptest.Refusing(t, said), "run", "--quiet", "--pool", "gpu", "true")
+	lines := stderrOf(t, cmd)
+	require.True(t, lines.Scan())
+	require.Regexp(t, `^berth: warning: for [\dm]+s now the server has not answered for "gpu", or has refused; it is asked again: .*READONLY`, lines.Text())
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM), "it goes on waiting")
+	require.True(t, lines.Scan())
+	require.Equal(t, "berth: ended by signal: terminated", lines.Text())
 }
 
 // fading is a hold with little left, whose first renewal returns an error.
@@ -157,24 +150,6 @@ func TestAHoldThatIsLostBeforeTheStartWasNotAcquired(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, fading{}, got)
-}
-
-func TestWhoGotNothingIsToldWhoWasInTheWay(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	hold(t, s)
-	for _, test := range []struct {
-		args []string
-		says string
-	}{
-		{[]string{"--sem", "gpu", "--capacity", "1", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(capacity 1, held 1, waiting 0\)\n$`},
-		{[]string{"--sem", "gpu", "--capacity", "1", "--try"}, `^berth: "gpu" not acquired: full \(capacity 1, held 1, waiting 0\)\n$`},
-		{[]string{"--lock", "gpu", "--wait", "12s"}, `^berth: "gpu" not acquired: timed out after [1-9][\d.]*s \(held by host/one/1 for [\d.m]+s, waiting 0\)\n$`},
-		{[]string{"--lock", "gpu", "--try"}, `^berth: "gpu" not acquired: held \(waiting 0\)\n$`},
-	} {
-		got := apptest.Spawn(t, s.URL(), append(append([]string{"run"}, test.args...), "true")...).Ends(t, 75)
-		require.Regexp(t, test.says, got.Err)
-	}
 }
 
 // hold takes the semaphore and the lock gpu, with a label of its own.

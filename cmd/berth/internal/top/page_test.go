@@ -135,19 +135,10 @@ func TestAnErrorIsToldInPlainWords(t *testing.T) {
 // answered is an error that a server has answered.
 func answered(t *testing.T, text string) error {
 	t.Helper()
-	url := apptest.Answering(t, func(args []string) string {
-		if args[0] == "PING" {
-			return "-" + text
-		}
-		return "+OK"
-	})
-	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress: []string{strings.TrimPrefix(url, "redis://")}, AlwaysRESP2: true, DisableCache: true, ForceSingleClient: true, DisableRetry: true,
-	})
-	require.NoError(t, err)
+	client := apptest.Got(apptest.Server(t).Client(apptest.Patiently, func(o *rueidis.ClientOption) { o.DisableRetry = true }))(t)
 	defer client.Close()
-	err = client.Do(t.Context(), client.B().Ping().Build()).Error()
-	require.ErrorContains(t, err, text)
+	err := client.Do(t.Context(), client.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()).Error()
+	require.EqualError(t, err, text)
 	return err
 }
 
