@@ -30,63 +30,6 @@ func (w *world) binding(name string) (string, time.Duration) {
 
 func to(name string) *allocator.AllocateOptions { return &allocator.AllocateOptions{Bind: name} }
 
-// Under each policy, whatever others take meanwhile. A resource that somebody else has it does not wait for: it is
-// bound to another one then.
-func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
-	inEach(t, map[string]allocator.Policy{
-		"least recent": allocator.LeastRecent, "most recent": allocator.MostRecent, "random": allocator.Random,
-	}, func(t *testing.T, w *world, policy allocator.Policy) {
-		w.add("a", "b", "c", "d", "e")
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
-		w.bind("customer", "c", 0)
-		for range 3 {
-			w.Advance(time.Minute)
-			held := n.takes("c", to("customer"))
-			w.release(n.take(nil)) // what others take meanwhile
-			w.release(n.take(to("another")))
-			w.release(held)
-		}
-		held := n.takes("c", to("customer"))
-		next := n.take(to("customer"))
-		w.release(held)
-		bound, left := w.binding("customer")
-		require.Equal(t, next.Resource(), bound)
-		require.Equal(t, time.Hour, left, "as the default is")
-		w.inspect()
-	})
-}
-
-// However it was made.
-func TestABindingEndsExactlyWhenItShould(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.node()
-		sweep := func() { require.NoError(t, second(w.ops().Sweep(t.Context(), proxies))) }
-		w.bind("by Bind", "b", time.Second)
-		w.bind("by a grant", "b", ms) // an earlier end is in the line
-		w.release(n.takes("b", &allocator.AllocateOptions{Bind: "by a grant", BindFor: time.Second}))
-		w.bind("for ever", "b", berth.Forever)
-		w.Until(time.Second - ms)
-		sweep()
-		for _, name := range []string{"by Bind", "by a grant"} {
-			bound, left := w.binding(name)
-			require.Equal(t, "b", bound, name)
-			require.Equal(t, ms, left, name)
-		}
-		w.Until(time.Second)
-		bound, left := w.binding("by Bind")
-		require.Empty(t, bound)
-		require.Zero(t, left)
-		require.Equal(t, []allocator.Binding{
-			{Name: "for ever", Resource: "b", Left: berth.Forever},
-		}, testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
-		w.release(n.takes("a", to("by a grant")))
-		w.Advance(3 * time.Hour)
-		sweep()
-		n.takes("b", to("for ever"))
-	})
-}
-
 // What an operator has bound for longer than a grant asks for stays so.
 func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -108,11 +51,13 @@ func TestEachGrantCountsItsBindingAnew(t *testing.T) {
 		bound, left := w.binding("customer")
 		require.Equal(t, "a", bound)
 		require.Equal(t, time.Hour, left, "another resource has a binding of its own")
+		w.set("", allocator.Settings{BindFor: time.Minute})
+		w.bind("customer", "b", 0)
+		_, left = w.binding("customer")
+		require.Equal(t, time.Minute, left, "as the settings say")
 		w.release(held)
-		w.bind("customer", "b", time.Second)
-		w.Advance(time.Second)
-		require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
-		require.NotContains(t, w.Dump(), "customer", "it has been dropped")
+		w.Advance(time.Minute)
+		n.takes("a", to("customer"))
 		w.inspect()
 	})
 }
@@ -157,35 +102,6 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 			require.NoError(t, err)
 			break // an iterator that went on would panic
 		}
-		w.inspect()
-	})
-}
-
-// Two come free in one script. The first in line gets the one that came back first, unless it is bound to the other:
-// a binding is a wish, and who waits does not wait for its resource.
-func TestABoundClaimThatWaitsGetsItsResourceAtTheHandOff(t *testing.T) {
-	inEach(t, map[string][3]string{ // to what the first and the second are bound, and what customer is bound to then
-		"nobody is bound":                      {"", "", "b"},
-		"the first is":                         {"customer", "", "b"},
-		"the second is":                        {"", "customer", "b"},
-		"the first of two to the same":         {"customer", "customer", "a"},
-		"the second to what the first has got": {"", "other", "b"},
-	}, func(t *testing.T, w *world, c [3]string) {
-		w.add("a", "b")
-		w.acquireScript("x", "x.1")
-		w.acquireScript("y", "y.1")
-		w.bind("customer", "b", 0)
-		w.bind("other", "a", 0)
-		w.Until(time.Second)
-		first, second := w.node().queue(to(c[0])), w.node().queue(to(c[1]))
-		gets := []string{"a", "b"}
-		if c[0] == "customer" {
-			gets = []string{"b", "a"}
-		}
-		first.getsIn(lease, gets[0])
-		second.getsIn(lease, gets[1])
-		bound, _ := w.binding("customer")
-		require.Equal(t, c[2], bound)
 		w.inspect()
 	})
 }

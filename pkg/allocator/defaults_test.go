@@ -93,14 +93,15 @@ func TestAWaitGoesByTheDefaults(t *testing.T) {
 		n := w.nodeOf(allocator.PoolConfig[string]{
 			Defaults: allocator.AllocateOptions{MaxWait: time.Second, Priority: 5, Attrs: map[string]any{"of": "pool"}},
 		})
-		first, second := n.queue(nil), n.queue(&allocator.AllocateOptions{MaxWait: 3 * time.Second, Priority: 6, Attrs: map[string]any{"of": "call"}})
+		says := allocator.AllocateOptions{MaxWait: 3 * time.Second, Priority: 127, Attrs: map[string]any{"of": "call"}}
+		first, second := n.queue(nil), n.queue(&says)
 		forever := n.queue(&allocator.AllocateOptions{MaxWait: berth.Forever})
-		without := n.queue(&allocator.AllocateOptions{NoDefaults: true})
+		without := n.queue(&allocator.AllocateOptions{NoDefaults: true, Priority: -128})
 		var priorities []int
 		for _, waiter := range w.Waiters() {
 			priorities = append(priorities, waiter.Priority)
 		}
-		require.Equal(t, []int{6, 5, 5, 0}, priorities)
+		require.Equal(t, []int{127, 5, 5, -128}, priorities)
 		first.Refused(time.Second, berth.ReasonTimedOut)
 		second.Refused(3*time.Second, berth.ReasonTimedOut)
 		w.Advance(time.Minute)

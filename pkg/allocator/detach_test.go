@@ -27,34 +27,6 @@ func detach(t *testing.T, a *allocator.Allocation[string]) berth.Token {
 	return read
 }
 
-func TestADetachedHoldEndsWithItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a")
-		n := w.node()
-		a := n.takes("a", nil)
-		w.Advance(time.Second)
-		_ = a.Rest(time.Minute, "forgotten")
-		detach(t, a)
-		left, _ := w.LeftOf(a.ID())
-		require.Equal(t, lease, left, "the lease starts anew with the call")
-		w.Advance(3 * time.Second)
-		left, _ = w.LeftOf(a.ID())
-		require.Equal(t, 3*time.Second, left, "nobody renews it")
-		require.True(t, w.Holders()[0].Detached)
-		<-a.Done()
-		require.ErrorIs(t, a.Err(), berth.ErrReleased)
-		require.NoError(t, a.Release(context.Background()), "a deferred one may stay")
-		require.Equal(t, allocator.Leased, w.status("a").State)
-		w.release(n.queue(nil).GrantedBy(time.Second + lease))
-		for _, ends := range []func(){func() { w.Advance(lease) }, func() { w.Do("FLUSHALL") }} {
-			token := detach(t, n.takes("a", nil))
-			ends()
-			require.ErrorIs(t, second(w.node().Resume(context.Background(), token)), berth.ErrNotHeld)
-		}
-		require.Empty(t, w.Keys())
-	})
-}
-
 func TestADetachedHoldOutlivesItsNode(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()

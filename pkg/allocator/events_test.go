@@ -3,7 +3,6 @@ package allocator_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -200,64 +199,6 @@ func checkEvent(t *testing.T, n *proc, e observe.Event, fields []string) {
 		}
 		require.False(t, reflect.ValueOf(e).FieldByName(field).IsZero(), "%s of %+v", field, e)
 	}
-}
-
-// Every claim that was sent ends its acquire with one event, and every hold with one.
-func TestEveryClaimAndEveryHoldEndsWithOneEvent(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		attrs := map[string]any{"request": 7}
-		n := w.nodeOf(allocator.PoolConfig[string]{Open: func(_ context.Context, key string) (string, error) {
-			if key == "b" {
-				return "", errMine
-			}
-			return key, nil
-		}, FailureRest: time.Hour})
-		opts := &allocator.AllocateOptions{Attrs: attrs}
-		owned := berth.WithOwner(context.Background(), "me")
-		a, err := n.Allocate(owned, opts)
-		require.NoError(t, err)
-		require.ErrorIs(t, second(n.TryAllocate(owned, opts)), errMine, "it was granted, and not opened")
-		require.ErrorIs(t, second(n.TryAllocate(owned, opts)), berth.ErrBusy)
-		q := n.queueOn(owned, opts)
-		w.release(a)
-		w.release(a)
-		<-q.Done
-		require.NoError(t, w.node().force(q.Got.ID()))
-		<-q.Got.Done()
-		lost, err := n.Allocate(owned, opts)
-		require.NoError(t, err)
-		w.Do("FLUSHALL")
-		<-lost.Done()
-		require.Error(t, lost.Release(context.Background()))
-		n.Shut()
-
-		type ends struct{ acquire, granted, hold int }
-		claims := make(map[string]ends)
-		for _, e := range n.Events() {
-			if e.Claim == "" {
-				continue
-			}
-			c := claims[e.Claim]
-			if e.Kind.EndsAcquire() {
-				c.acquire++
-			}
-			if e.Kind == observe.Granted {
-				c.granted++
-			}
-			if e.WasHeld {
-				c.hold++
-			}
-			claims[e.Claim] = c
-			require.Equal(t, "me", e.Owner, e.Kind)
-			require.Equal(t, attrs, e.Attrs, e.Kind)
-			if e.WasHeld || e.Kind == observe.Granted {
-				require.Contains(t, []string{"a", "b"}, e.Resource, e.Kind)
-			}
-		}
-		once := ends{1, 1, 1}
-		require.ElementsMatch(t, []ends{once, once, once, once, {acquire: 1}}, slices.Collect(maps.Values(claims)))
-	})
 }
 
 // Each event tells of the resource that the hold had then, and of its owner.

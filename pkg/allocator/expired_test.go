@@ -1,7 +1,6 @@
 package allocator_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -11,48 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/allocator"
 )
-
-// Whatever ended the hold, what it had is not its process's any more: another one has it, or all is gone.
-func TestALateReleaseChangesNothing(t *testing.T) {
-	ctx := context.Background()
-	flushed := func(w *world, _ *proc) { w.Do("FLUSHALL") }
-	had := func(_ *world, other *proc) { other.takes("a", nil) }
-	type row struct {
-		opts      allocator.AllocateOptions
-		err       error
-		meanwhile func(w *world, other *proc)
-	}
-	inEach(t, map[string]row{
-		"its own lease":              {allocator.AllocateOptions{NoRenew: true}, berth.ErrExpired, had},
-		"a maximum hold":             {allocator.AllocateOptions{MaxHold: lease}, berth.ErrExpired, had},
-		"cut off":                    {allocator.AllocateOptions{}, berth.ErrLost, had},
-		"cut off, and all is gone":   {allocator.AllocateOptions{}, berth.ErrLost, flushed},
-		"its lease, and all is gone": {allocator.AllocateOptions{NoRenew: true}, berth.ErrExpired, flushed},
-	}, func(t *testing.T, w *world, c row) {
-		w.add("a")
-		late, other := w.node(), w.node()
-		held := late.takes("a", &c.opts)
-		_ = held.Rest(time.Hour, "too late")
-		late.Cut()
-		w.Until(lease)
-		c.meanwhile(w, other)
-		late.Mend()
-		before := w.Dump()
-		w.Advance(100 * ms)
-		for range 2 {
-			err := held.Release(ctx)
-			require.ErrorIs(t, err, c.err)
-			require.ErrorIs(t, err, berth.ErrNotHeld)
-		}
-		require.ErrorIs(t, held.Err(), c.err)
-		require.ErrorIs(t, held.Renew(ctx), c.err)
-		require.ErrorIs(t, held.Swap(ctx), berth.ErrNotHeld)
-		synctest.Wait()
-		require.Equal(t, before, w.Dump())
-	})
-}
 
 func TestAHolderThatIsCutOffLosesItsResourceBeforeTheServerDoes(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

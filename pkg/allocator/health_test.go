@@ -34,9 +34,10 @@ func (n *proc) requireProgress(checked int, end error) {
 
 func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		w.add("good", "bad", "shut", "panics", "long", "fine")
+		w.add("good", "bad", "shut", "panics", "long", "fine", "leased", "rests")
 		var closed []string
 		n := w.nodeOf(allocator.PoolConfig[string]{
+			Cooldown: time.Hour, FailureRest: 90 * time.Second,
 			Open: func(_ context.Context, key string) (string, error) {
 				if key == "shut" {
 					return "", errors.New("no answer")
@@ -56,9 +57,11 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 				return nil
 			},
 		})
-		report, err := n.CheckHealth(t.Context(), 1)
-		require.NoError(t, err)
-		require.Equal(t, allocator.HealthReport{Checked: 6, Healthy: 2, Unhealthy: 4}, report)
+		n.take(names("leased"))
+		require.NoError(t, n.Rest(t.Context(), "rests", time.Hour, "mine", nil))
+		report := must(n.CheckHealth(t.Context(), 1))(t)
+		require.Equal(t, allocator.HealthReport{Checked: 6, Healthy: 2, Unhealthy: 4, Skipped: 2}, report)
+		require.Equal(t, allocator.Free, w.status("good").State, "a check is no use, so it has no cooldown")
 		unwell := make(map[string]error)
 		for _, e := range n.Told(observe.Unhealthy) {
 			unwell[e.Resource] = e.Err
@@ -68,7 +71,7 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 			"bad": errMine.Error(), "shut": "no answer", "long": strings.Repeat("я", 256), "panics": "berth: Healthy panicked: mine",
 		} {
 			info := w.status(key)
-			require.Equal(t, time.Minute, info.Left, key)
+			require.Equal(t, 90*time.Second, info.Left, key)
 			require.Contains(t, info.Reason, reason)
 			require.LessOrEqual(t, len(info.Reason), 512)
 			require.ErrorContains(t, unwell[key], reason)
@@ -76,7 +79,7 @@ func TestWhatIsNotHealthyRestsAndItsValueIsClosed(t *testing.T) {
 		synctest.Wait()
 		require.ElementsMatch(t, []string{"bad", "panics", "long"}, closed)
 		n.requireProgress(6, nil)
-		w.requireIdle()
+		require.Equal(t, 1, w.inspect().Holders, "the one that was taken")
 	})
 }
 

@@ -59,7 +59,8 @@ func TestLanesStandAgainWhenOneKeyIsDeleted(t *testing.T) {
 		for range 60 {
 			w.Advance(lease / 6)
 			if key == lineKey { // the nodes put back one after the other: nobody is counted who does not stand there
-				w.inspect()
+				found := w.inspection().Problems // but the end of a binding is in the line again once its claim gets something
+				require.Subset(t, []string{`the end of the binding "anna" is not in the line`}, found)
 			}
 			for _, q := range order {
 				if q.Pending() || q.Err != nil || q.Got.Err() != nil {

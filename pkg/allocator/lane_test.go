@@ -88,31 +88,6 @@ func TestATryForOneResourceSaysWhyItGotNothing(t *testing.T) {
 	})
 }
 
-// By whatever a resource comes free, the first of its lane gets it, and nobody else.
-func TestWhatComesFreeGoesToItsLane(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		holder, n, other := w.node(), w.node(), w.node()
-		a := holder.takes("a", nil)
-		n.takes("b", nil)
-		first, next, last := other.queue(names("a")), n.queue(names("a")), other.queue(names("a"))
-		w.addFor(2, "a") // one more may hold it
-		first.gets(w.Now(), "a")
-		testkit.RequirePending(t, next, last)
-		w.release(first.Got)
-		next.gets(w.Now(), "a")
-		require.NoError(t, w.pool.Rest(t.Context(), "a", berth.Forever, "banned", nil))
-		w.release(a)
-		w.release(next.Got)
-		w.Advance(5 * lease)
-		require.True(t, last.Pending())
-		require.Equal(t, 1, w.parked())
-		require.NoError(t, w.pool.Rest(t.Context(), "a", 0, "", nil))
-		last.gets(w.Now(), "a")
-		w.inspect()
-	})
-}
-
 // It is not there any more: who wants it alone is told, and who is bound to it takes another one.
 func TestWhatHappensToAResourceHappensToItsLane(t *testing.T) {
 	type row struct {
@@ -208,21 +183,6 @@ func TestABindWaitOfTheDefaultsIsForClaimsWithABinding(t *testing.T) {
 	})
 }
 
-func TestInASharedPoolOneWaitsForTheRestOfItsResource(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		n := w.nodeOf(inTurn)
-		require.NoError(t, w.pool.Rest(t.Context(), "a", 3*time.Second, "", nil))
-		first, second := n.queue(names("a")), n.queue(names("a"))
-		w.release(n.takes("b", nil))
-		w.release(n.takes("b", names("b")))
-		w.Advance(4 * time.Second)
-		first.getsIn(3*time.Second, "a")
-		second.getsIn(3*time.Second, "a")
-		w.inspect()
-	})
-}
-
 // What is damaged may be made whole, or removed; the process that does so may die after its first script.
 func TestTheLaneOfADamagedResource(t *testing.T) {
 	type row struct {
@@ -265,44 +225,6 @@ func TestTheLaneOfADamagedResource(t *testing.T) {
 			w.release(bound.Got)
 		}
 		w.release(b)
-		w.requireIdle()
-	})
-}
-
-// It dies, is cancelled or is ended by force, at the head of its lane or behind another one.
-func TestAClaimOfALaneLeavesItToTheNext(t *testing.T) {
-	type row struct {
-		behind bool
-		ends   func(w *world, n *proc, q *wait)
-	}
-	inEach(t, map[string]row{
-		"dead at the head":  {false, func(w *world, n *proc, _ *wait) { n.Die(); w.Advance(3 * lease) }},
-		"dead behind":       {true, func(w *world, n *proc, _ *wait) { n.Die(); w.Advance(3 * lease) }},
-		"cancelled at head": {false, func(w *world, _ *proc, q *wait) { q.cancelled(); w.Advance(ms) }},
-		"by force behind": {true, func(w *world, _ *proc, q *wait) {
-			require.NoError(w.T, w.force(w.Waiters()[1].ID))
-			q.Refused(w.Now(), berth.ReasonGone)
-		}},
-	}, func(t *testing.T, w *world, c row) {
-		w.add("a", "b")
-		holder, n, other := w.node(), w.node(), w.node()
-		a := holder.takes("a", nil)
-		var stay []*wait
-		if c.behind {
-			stay = append(stay, other.queue(names("a")))
-		}
-		q := n.queue(names("a"))
-		stay = append(stay, other.queue(names("a")))
-		c.ends(w, n, q)
-		require.Equal(t, len(stay), w.parked())
-		for _, next := range stay {
-			require.True(t, next.Pending())
-			w.release(a)
-			a = next.gets(w.Now(), "a")
-		}
-		w.release(a)
-		w.Advance(time.Minute)
-		require.NoError(t, second(w.ops().Sweep(t.Context(), proxies)))
 		w.requireIdle()
 	})
 }

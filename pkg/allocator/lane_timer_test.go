@@ -111,52 +111,6 @@ func TestAClaimThatWasRestoredKeepsItsMoment(t *testing.T) {
 	})
 }
 
-// The hold has come nearer since the next one asked, and the first alone was told.
-func TestTheNextOfALaneIsToldWhenItsFirstLeavesAndTheHolderIsDead(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b")
-		before, holder, first, next := w.calm(), w.calm(), w.calm(), w.calm()
-		held := before.takes("a", nil)
-		takes := holder.queue(&allocator.AllocateOptions{Resource: "a", Lease: 7 * time.Second, NoRenew: true})
-		w.Advance(time.Second)
-		leaves := first.queue(names("a"))
-		q := next.queue(names("a"))
-		began := w.Now()
-		w.release(held)
-		takes.gets(began, "a")
-		require.Equal(t, 7*time.Second, w.status("a").Left)
-		holder.Die()
-		w.Advance(time.Second)
-		next.Fresh()
-		leaves.Cancel(nil)
-		w.Advance(7 * time.Second)
-		require.Equal(t, "a", q.GrantedBy(began+7*time.Second).Resource())
-		w.inspect()
-	})
-}
-
-func TestAClaimThatWasMovedBehindAnotherIsServedByARest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		w.add("a", "b", "c")
-		w.bind("anna", "a", 0)
-		holder, first, n := w.calm(), w.calm(), w.calm()
-		holder.takes("a", nil)
-		b, c := holder.takes("b", nil), holder.takes("c", nil)
-		ahead := first.queue(nil)
-		q := n.queue(sticks("anna", berth.Forever))
-		began := w.Now()
-		w.remove("a")
-		require.NoError(t, b.Rest(10*time.Second, ""))
-		require.NoError(t, c.Rest(12*time.Second, ""))
-		w.release(b)
-		w.release(c)
-		w.Advance(14 * time.Second)
-		require.Equal(t, "b", ahead.GrantedBy(began+10*time.Second).Resource())
-		require.Equal(t, "c", q.GrantedBy(began+12*time.Second).Resource())
-		w.inspect()
-	})
-}
-
 // Each waits for a rest of a second, over and over: at each end one question of one claim. A sweep
 // looks at all of the pool.
 func TestManyLanesOnAsManyNodesAreNoHerd(t *testing.T) {

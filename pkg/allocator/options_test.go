@@ -251,19 +251,3 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 		require.GreaterOrEqual(t, w.Expiry()-w.Now(), time.Minute, "the linger")
 	})
 }
-
-// A resource that could not be opened rests for a minute by default, and not at all
-// where that is below 0.
-func TestTheRestAfterAFailureHasADefault(t *testing.T) {
-	type row struct{ rest, want time.Duration }
-	inEach(t, map[string]row{
-		"by default": {0, time.Minute}, "as it says": {time.Second, time.Second}, "not at all": {-1, 0},
-	}, func(t *testing.T, w *world, c row) {
-		w.add("a")
-		n := w.nodeOf(allocator.PoolConfig[string]{
-			Open: func(context.Context, string) (string, error) { return "", errMine }, FailureRest: c.rest,
-		})
-		require.ErrorIs(t, second(n.TryAllocate(ctx, nil)), errMine)
-		require.Equal(t, c.want, w.status("a").Left)
-	})
-}

@@ -23,17 +23,6 @@ func TestTheLeastRecentIsTheHeadAndWhatComesBackGoesToTheTail(t *testing.T) {
 	})
 }
 
-func TestTheMostRecentIsTheTail(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.MostRecent})
-		w.add("a", "b", "c")
-		c, b := n.takes("c", nil), n.takes("b", nil)
-		w.release(c, b)
-		require.Equal(t, []string{"a", "c", "b"}, w.list())
-		n.takes("b", nil)
-	})
-}
-
 func TestRandomReachesAllAndOnlyWhatIsFree(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.nodeOf(allocator.PoolConfig[string]{Policy: allocator.Random})

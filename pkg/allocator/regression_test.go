@@ -268,6 +268,8 @@ func TestTheRecordSaysWhatAClaimWants(t *testing.T) {
 		"o 1500 - 0 0:":       {opts: allocator.AllocateOptions{Cooldown: 1500 * ms}},
 		"o 0 - 0 0:x y\n\xff": {opts: allocator.AllocateOptions{Bind: "x y\n\xff"}},
 		"o 0 2500 0 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindFor: 2500 * ms}},
+		"o 0 - 0 1:a":         {opts: allocator.AllocateOptions{Resource: "a"}},
+		"o 0 - 1500 0:me":     {opts: allocator.AllocateOptions{Bind: "me", BindWait: 1500 * ms}},
 		"s 0 0 0 0:me":        {cfg: allocator.PoolConfig[string]{Shared: true}, opts: allocator.AllocateOptions{Bind: "me", BindFor: berth.Forever}},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -96,20 +96,6 @@ func TestTheNewerOfTwoReplacesWins(t *testing.T) {
 	})
 }
 
-// What is added while a Replace is under way is newer than what that knew.
-func TestWhatIsAddedDuringAReplaceStays(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node("gone", "kept")
-		goOn := n.replaceUpTo(200, many("x", 300))
-		w.add("new", "kept")
-		require.Equal(t, allocator.Change{Added: 300, Removed: 1}, must(goOn())(t))
-		require.Equal(t, 302, w.inspect().Resources)
-		require.Equal(t, allocator.Free, w.status("new").State)
-		require.Equal(t, allocator.Free, w.status("kept").State)
-		require.Equal(t, allocator.Absent, w.status("gone").State)
-	})
-}
-
 // A Replace that is cut off has removed nothing yet.
 func TestAReplaceThatIsInterruptedLosesNothing(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -38,37 +37,16 @@ func TestAResourceRestsAfterEachHoldHoweverItEnded(t *testing.T) {
 	const cooldown = 3 * time.Second
 	type hold = *allocator.Allocation[string]
 	type row struct {
-		opts allocator.AllocateOptions
-		at   time.Duration
-		end  func(w *world, n *proc, held hold)
+		at  time.Duration
+		end func(w *world, n *proc, held hold)
 	}
 	inEach(t, map[string]row{
-		"released": {at: time.Second, end: func(w *world, _ *proc, held hold) { w.release(held) }},
-		"ended by an operator": {at: time.Second, end: func(w *world, _ *proc, _ hold) {
-			require.NoError(w.T, second(w.ops().Release(ctx, berth.Target{All: true})))
-		}},
-		"the node was closed": {at: time.Second, end: func(_ *world, n *proc, _ hold) { n.Shut() }},
-		"its lease ran out": {allocator.AllocateOptions{NoRenew: true}, lease, func(w *world, _ *proc, _ hold) {
-			w.Until(lease + time.Second)
-		}},
-		"swapped": {at: time.Second, end: func(w *world, _ *proc, held hold) {
-			w.add("b")
-			require.NoError(w.T, held.Swap(ctx))
-			require.Equal(w.T, "b", held.Resource())
-		}},
-		"granted to a wait that was cancelled": {at: 4 * time.Second, end: func(w *world, n *proc, held hold) {
-			w.release(held)
-			q := n.queue(nil)
-			n.Deafen(true)
-			w.Until(4 * time.Second)
-			must(w.ops().Sweep(ctx, proxies))(w.T)
-			require.True(w.T, q.Pending())
-			q.cancelled()
-			synctest.Wait()
-		}},
+		"released":            {time.Second, func(w *world, _ *proc, held hold) { w.release(held) }},
+		"the node was closed": {time.Second, func(_ *world, n *proc, _ hold) { n.Shut() }},
+		"its lease ran out":   {lease, func(w *world, _ *proc, _ hold) { w.Until(lease + time.Second) }},
 	}, func(t *testing.T, w *world, c row) {
 		n := w.nodeOf(allocator.PoolConfig[string]{Cooldown: cooldown}, "a")
-		held := n.takes("a", &c.opts)
+		held := n.takes("a", &allocator.AllocateOptions{NoRenew: true})
 		w.Until(time.Second)
 		c.end(w, n, held)
 		must(w.ops().Sweep(ctx, proxies))(t) // what has expired is counted from its deadline all the same
@@ -160,15 +138,6 @@ func TestTheLongerOfTwoRestsOfAnOperatorCountsOrTheExactOne(t *testing.T) {
 		require.NoError(t, n.Rest(ctx, "free", 0, "", nil))
 		require.Equal(t, allocator.ResourceInfo{Resource: "free", MaxSharers: 1, State: allocator.Free}, w.status("free"))
 		w.inspect()
-	})
-}
-
-func TestWhatIsNotInThePoolCannotRest(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		for _, d := range []time.Duration{0, time.Second, berth.Forever} {
-			require.ErrorIs(t, w.pool.Rest(ctx, "a", d, "", nil), berth.ErrAbsent)
-		}
-		require.Empty(t, w.Keys(), "asking makes no pool")
 	})
 }
 

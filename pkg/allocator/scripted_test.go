@@ -1,20 +1,15 @@
 package allocator_test
 
 import (
-	"context"
-	"slices"
 	"strconv"
-	"sync"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -60,36 +55,6 @@ func (w *world) vacate(node string) {
 	w.T.Helper()
 	reply := w.releaseScript(node, node+".1")
 	require.Equal(w.T, "released", reply.Status())
-}
-
-// listen hears what is published to a node that has no process here, from now on.
-func (w *world) listen(node string) (heard func() []string) {
-	w.T.Helper()
-	redis := must(w.Server.Client(link.RarePings))(w.T)
-	ctx, cancel := context.WithCancel(context.Background())
-	var mu sync.Mutex
-	payloads := []string{} // guarded by mu
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = redis.Receive(ctx, redis.B().Subscribe().Channel("berth:wake:"+node).Build(), func(m rueidis.PubSubMessage) {
-			mu.Lock()
-			defer mu.Unlock()
-			payloads = append(payloads, m.Message)
-		})
-	}()
-	w.T.Cleanup(func() {
-		cancel()
-		<-done
-		redis.Close()
-	})
-	synctest.Wait()
-	return func() []string {
-		synctest.Wait()
-		mu.Lock()
-		defer mu.Unlock()
-		return slices.Clone(payloads)
-	}
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }

@@ -283,32 +283,6 @@ func TestSharersOfManyResourcesAreRaised(t *testing.T) {
 	})
 }
 
-func TestABindingLastsAsTheSettingsSay(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node("a")
-		lasts := func(want time.Duration, err error) {
-			t.Helper()
-			require.NoError(t, err)
-			b := must(n.Binding(ctx, "me"))(t)
-			require.NoError(t, n.Unbind(ctx, "me"))
-			require.Equal(t, want, b.Left)
-		}
-		bound := func(want time.Duration, opts allocator.AllocateOptions) {
-			t.Helper()
-			opts.Bind = "me"
-			w.release(n.takes("a", &opts))
-			lasts(want, nil)
-		}
-		bound(time.Hour, allocator.AllocateOptions{})
-		w.set("", allocator.Settings{BindFor: time.Minute})
-		bound(time.Minute, allocator.AllocateOptions{})
-		bound(time.Second, allocator.AllocateOptions{BindFor: time.Second})
-		lasts(time.Minute, n.Bind(ctx, "me", "a", nil))
-		w.set("", allocator.Settings{BindFor: berth.Forever})
-		bound(berth.Forever, allocator.AllocateOptions{})
-	})
-}
-
 func TestABadSetIsNamedAndASetIsTold(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node().connect()
@@ -331,6 +305,7 @@ func TestABadSetIsNamedAndASetIsTold(t *testing.T) {
 		} {
 			requireInvalid(t, bad.field, n.ops().Set(ctx, proxies, bad.resource, bad.s))
 		}
+		require.Equal(t, "unknown", (allocator.Random + 1).String())
 		requireInvalid(t, "name", n.ops().Set(ctx, "", "", allocator.Settings{Reset: true}))
 		requireInvalid(t, "name", testkit.Second(n.ops().Settings(ctx, "")))
 		require.Empty(t, n.Scripts())
@@ -360,5 +335,13 @@ func TestASetIsRepeated(t *testing.T) {
 		require.NoError(t, n.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: 2}))
 		require.Equal(t, 2, w.status("a").MaxSharers)
 		require.Equal(t, allocator.Settings{MaxSharers: 2, ByOperator: true}, w.settings())
+
+		// One dies between its two scripts. Whoever repeats its Set finishes it.
+		dies := w.nodeWith(once, allocator.PoolConfig[string]{}).connect()
+		dies.Once("pool_sharers", link.LoseRequest)
+		require.ErrorIs(t, dies.ops().Set(ctx, proxies, "", allocator.Settings{MaxSharers: 3}), berth.ErrUnavailable)
+		require.Equal(t, 2, w.status("a").MaxSharers)
+		w.set("", allocator.Settings{MaxSharers: 3})
+		require.Equal(t, 3, w.status("a").MaxSharers)
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,14 +51,6 @@ func TestTheWordsOfAResourceAreItsStates(t *testing.T) {
 	require.Equal(t, states, found(`State = "(\w+)"`, file(t, "resources.go")))
 }
 
-// fieldsOf are the keys of a table in Lua that is written in one expression.
-func fieldsOf(t *testing.T, table, raw string) []string {
-	t.Helper()
-	body := regexp.MustCompile(`(?s)local ` + table + ` = \{(.*?)\}`).FindStringSubmatch(raw)
-	require.NotNil(t, body)
-	return found(`(\w+) = `, body[1])
-}
-
 // problemWords are the words that pool_inspect has for what does not fit together.
 func problemWords(t *testing.T) []string {
 	t.Helper()
@@ -69,44 +60,4 @@ func problemWords(t *testing.T) []string {
 		words = append(words, choice[1:]...)
 	}
 	return distinct(words)
-}
-
-func TestTheProblemsOfAnInspectionAreThoseThatGoExplains(t *testing.T) {
-	t.Parallel()
-	raw := source(t, "pool_inspect.lua")
-	explains := regexp.MustCompile(`(?s)\nvar problems = .*?\n\}`).FindString(file(t, "inspect.go"))
-	explained := found(`"(\w+)": `, explains)
-	require.Len(t, regexp.MustCompile(`": .*%q.*",\n`).FindAllString(explains, -1), len(explained))
-	require.Len(t, explained, strings.Count(explains, "%q"), "each names what it is about once")
-	sums := regexp.MustCompile(`type sums struct \{\n(.*) int64\n\}`).FindStringSubmatch(file(t, "inspect.go"))
-	require.NotNil(t, sums)
-	counted := strings.Split(strings.TrimSpace(sums[1]), ", ")
-	require.Equal(t, problemWords(t), explained)
-	require.Equal(t, fieldsOf(t, "seen", raw), distinct(slices.Clone(counted)))
-
-	// The order of the counts is that of the reply.
-	reply := regexp.MustCompile(`(?s)local reply = \{(.*?)\n\}`).FindStringSubmatch(raw)
-	require.NotNil(t, reply)
-	var order []string
-	for _, field := range regexp.MustCompile(`seen\.(\w+)`).FindAllStringSubmatch(reply[1], -1) {
-		order = append(order, field[1])
-	}
-	require.Equal(t, order, counted)
-}
-
-func TestThePoliciesOfTheScriptsAreThoseOfTheConfig(t *testing.T) {
-	t.Parallel()
-	var letters []string
-	for _, p := range []allocator.Policy{allocator.LeastRecent, allocator.MostRecent, allocator.Random} {
-		letters = append(letters, p.String()[:1])
-	}
-	line := regexp.MustCompile(`--   policy +(.*)`).FindStringSubmatch(source(t, "pool/settings.lua"))
-	require.NotNil(t, line)
-	require.Equal(t, letters, found(`(\w): `, line[1]))
-	require.Subset(t, letters, found(`w\.policy == "(\w)"`, source(t, "pool/pick.lua")))
-	require.Equal(t, "least recent", allocator.LeastRecent.String())
-	require.Equal(t, "most recent", allocator.MostRecent.String())
-	require.Equal(t, "random", allocator.Random.String())
-	require.Equal(t, "unknown", allocator.Policy(9).String())
-	require.Equal(t, "unknown", allocator.Policy(-1).String())
 }
