@@ -78,6 +78,7 @@ func TestAContextKnowsItsHoldsByKind(t *testing.T) {
 		defer done()
 		require.Equal(t, lock.Fence(), a.locks.Fence(underBoth, door))
 		require.Equal(t, permit.Fence(), a.sem(door).Fence(underBoth))
+		require.Equal(t, permit.ID(), berth.Owner(underBoth))
 	})
 }
 

@@ -176,7 +176,9 @@ func TestReleaseAllIsOfAllKinds(t *testing.T) {
 		a, b := w.process(node.Config{}, door, "other"), w.process(node.Config{})
 		held, kept := a.take(door, terms{}), b.take("other", terms{})
 		waits, next := a.queue("other", terms{}), b.queue(door, terms{})
+		must(must(a.sem("parked").Acquire(ctx, nil))(t).Detach(ctx))(t)
 		require.Equal(t, len(kinds), must(a.n.ReleaseAll(ctx))(t))
+		require.ErrorIs(t, testkit.Second(b.sem("parked").TryAcquire(ctx, nil)), berth.ErrBusy, "it is nobody's")
 		for _, kind := range kinds {
 			require.ErrorIs(t, held[kind].Err(), berth.ErrReleased, kind)
 			next[kind].Granted(w.Now())

@@ -40,25 +40,6 @@ func TestAContextThatHasEndedSendsNothing(t *testing.T) {
 	})
 }
 
-func TestMaxWaitSaysThatOthersWereInTheWayAndNoContextEnded(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := a.take(nil)
-		opts := &qlock.LockOptions{MaxWait: 1234567 * time.Microsecond, Attempts: qlock.Attempts{Max: 8, Jitter: -1}} // 1.4 s
-		err := b.queue(opts).Refused(1234567*time.Microsecond, berth.ReasonTimedOut)
-		require.ErrorIs(t, err, berth.ErrBusy)
-		require.NotErrorIs(t, err, context.DeadlineExceeded)
-		require.NotErrorIs(t, err, context.Canceled)
-		require.NoError(t, err.Cause)
-		require.Equal(t, 1234567*time.Microsecond, err.Waited)
-		synctest.Wait()
-		require.Empty(t, w.line(a))
-		require.Contains(t, b.Kinds(), observe.TimedOut)
-		release(t, held)
-		w.RequireIdle()
-	})
-}
-
 func TestAttemptsBoundTheWaitExactlyAndNothingPolls(t *testing.T) {
 	type row struct {
 		opts     qlock.LockOptions

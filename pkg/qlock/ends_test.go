@@ -42,6 +42,7 @@ func TestHowALockEnds(t *testing.T) {
 			require.NoError(w.T, n.Swarm().Start(ctx))
 			l := n.take(hour())
 			n.condemn()
+			require.Zero(w.T, n.Fence(l.Context(), door), "it is the fence of nothing that is held")
 			return l
 		},
 	}

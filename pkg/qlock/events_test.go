@@ -57,14 +57,6 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 			},
 			[]observe.Kind{observe.Granted, observe.Deadlock},
 		},
-		"attempts used up": {
-			func(w *world, n *proc) {
-				w.node().take(nil)
-				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 2}}).Done
-				<-n.queue(&qlock.LockOptions{Attempts: qlock.Attempts{Max: 1}}).Done
-			},
-			[]observe.Kind{observe.Queued, observe.AttemptsUsedUp, observe.AttemptsUsedUp},
-		},
 		"requeued": {
 			func(w *world, n *proc) {
 				other := w.node()
@@ -80,15 +72,6 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 				require.NoError(w.T, l.Release(context.Background()))
 			},
 			[]observe.Kind{observe.Queued, observe.Requeued, observe.Cancelled},
-		},
-		"extended by force": {
-			func(w *world, n *proc) {
-				l := w.node().take(&qlock.LockOptions{NoRenew: true})
-				require.NoError(w.T, n.extend(context.Background(), door, time.Second))
-				e := n.Told(observe.Extended)[0]
-				require.Equal(w.T, []any{time.Second, 7 * time.Second, l.Fence()}, []any{e.Lease, e.Left, e.Fence})
-			},
-			[]observe.Kind{observe.Extended},
 		},
 		"what it tells of a hold": {
 			func(w *world, n *proc) {
@@ -135,28 +118,5 @@ func TestTheEventsOfEveryCourse(t *testing.T) {
 		}
 		kinds := slices.DeleteFunc(n.Kinds(), func(k observe.Kind) bool { return k == observe.Subscribed || k == observe.Swept })
 		require.Equal(t, course.want, kinds)
-	})
-}
-
-// One who waits for several locks is a claim after the other.
-func TestTheEventsSayHowManyWaitForAllLocksOfASet(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, other := w.node(), w.node()
-		names := []string{"a", "b", "c"}
-		var held []*qlock.Lock
-		for _, name := range names {
-			held = append(held, other.hold(name, nil))
-		}
-		gets, late := n.all(ctx, nil, names...), n.all(ctx, &qlock.LockOptions{MaxWait: time.Second}, names...)
-		require.Equal(t, 2, n.Waiting())
-		<-late.Done
-		require.ErrorIs(t, late.Err, berth.ErrNotAcquired)
-		require.Equal(t, 1, n.Waiting())
-		for _, l := range held {
-			release(t, l)
-		}
-		set := gets.Granted(w.Now())
-		require.Zero(t, n.Waiting())
-		require.NoError(t, set.Release(ctx))
 	})
 }

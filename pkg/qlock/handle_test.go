@@ -14,7 +14,6 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -29,9 +28,6 @@ func release(t *testing.T, l *qlock.Lock) {
 	t.Helper()
 	require.NoError(t, l.Release(context.Background()))
 }
-
-// roundUp is when keys expire whose contents end at a moment: whole seconds.
-func roundUp(at time.Duration) time.Duration { return (at + time.Second - 1).Truncate(time.Second) }
 
 // line are the claims that wait, in order.
 func (w *world) line(n *proc) []string {
@@ -171,24 +167,6 @@ func (w *world) sweep() {
 	w.Call("lock_sweep", "60000", "berth:wake:", door, "looks-on", "0")
 }
 
-func TestAReleaseWhoseReplyIsLostHasSucceeded(t *testing.T) {
-	each(t, map[string]link.Fate{
-		"the reply": link.LoseReply, "the request": link.LoseRequest,
-	}, func(t *testing.T, w *world, fate link.Fate) {
-		n := w.node()
-		for script, opts := range map[string]*qlock.LockOptions{"thin_release": nil, "lock_release": endless()} {
-			l := n.take(opts)
-			n.Reset()
-			n.Once(script, fate)
-			release(t, l)
-			require.GreaterOrEqual(t, n.Count(script), 1)
-			require.GreaterOrEqual(t, n.asked("release"), 2)
-			w.RequireIdle()
-			w.Do("DEL", stateKey, lineKey)
-		}
-	})
-}
-
 // A hold that is over protects nothing: a server that does not answer does not hold up its caller. Close waits for
 // the release.
 func TestAReleaseOfALostHoldWaitsForTheCleanupTimeout(t *testing.T) {
@@ -203,23 +181,5 @@ func TestAReleaseOfALostHoldWaitsForTheCleanupTimeout(t *testing.T) {
 		require.Empty(t, n.Told(observe.ReleaseFailed))
 		_ = n.Close(t.Context())
 		require.Len(t, n.Told(observe.ReleaseFailed), 1)
-	})
-}
-
-func TestReleaseAllLeavesWhatWaitsAndWhatIsDetached(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node()
-		outer, inner := a.takeFor("me", nil), a.again("me")
-		next := a.queue(nil)
-		detach(t, a.hold("another", nil))
-		count, err := a.ReleaseAll(ctx)
-		require.NoError(t, err)
-		require.Equal(t, 2, count, "entries")
-		require.ErrorIs(t, outer.Err(), berth.ErrReleased)
-		require.ErrorIs(t, inner.Err(), berth.ErrReleased)
-		locked, err := a.locked(ctx, "another")
-		require.NoError(t, err)
-		require.True(t, locked)
-		release(t, next.Granted(0))
 	})
 }

@@ -2,7 +2,6 @@ package qlock_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -40,57 +39,6 @@ func TestACrashedWaiterAtTheHeadCostsAtMostItsOwnLease(t *testing.T) {
 		l := next.GrantedBy(test.at)
 		b.Shut()
 		release(t, l)
-		w.RequireIdle()
-	})
-}
-
-func TestAfterAFlushTheLineStandsAgain(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		nodes := []*proc{w.node(), w.node(), w.node()}
-		held := nodes[0].take(nil)
-		waits := make(map[string]*wait)
-		accesses := []qlock.Access{qlock.Queued, qlock.Random, qlock.LIFO, qlock.Queued}
-		for i := range 12 {
-			q := nodes[i%3].queue(&qlock.LockOptions{Priority: i % 2, Access: accesses[i%4]})
-			for _, id := range w.line(nodes[0]) {
-				if waits[id] == nil {
-					waits[id] = q
-				}
-			}
-			w.Advance(10 * ms)
-		}
-		before, places := w.line(nodes[0]), map[string]string{}
-		require.Len(t, before, 12)
-		for _, id := range before {
-			places[id] = w.place(id)
-		}
-		ended := w.Watch(held)
-		w.Until(5 * time.Second)
-		w.Do("FLUSHALL")
-		w.Advance(lease / 3)
-		e := <-ended
-		require.ErrorIs(t, e.Cause, berth.ErrLost)
-		require.LessOrEqual(t, e.At, 5*time.Second+lease/3)
-
-		// One of them found a free lock in that moment; the others stand as they stood.
-		entries, after := w.held(nodes[0])
-		require.Len(t, entries, 1)
-		lucky := waits[entries[0]]
-		require.NotNil(t, lucky)
-		want := slices.DeleteFunc(slices.Clone(before), func(id string) bool { return id == entries[0] })
-		require.Equal(t, want, after)
-		for _, id := range want {
-			require.Equal(t, places[id], w.place(id), "that of a Random one is not drawn anew")
-		}
-		<-lucky.Done
-		l := lucky.Got
-		for _, id := range want {
-			release(t, l)
-			l = waits[id].Granted(w.Now())
-		}
-		late := nodes[1].queue(nil)
-		release(t, l)
-		release(t, late.Granted(w.Now()))
 		w.RequireIdle()
 	})
 }

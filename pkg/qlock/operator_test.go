@@ -113,7 +113,8 @@ func TestAForcedExtendOfEntriesAndOfHoldsWithoutAnEnd(t *testing.T) {
 		outer := n.takeFor("me", &qlock.LockOptions{Lease: 20 * time.Second, NoRenew: true})
 		inner := n.takeFor("me", &qlock.LockOptions{Conflict: qlock.WorkThrough, MaxHold: 10 * time.Second})
 		require.NoError(t, operator.extend(ctx, door, 5*time.Second))
-		require.Equal(t, 25*time.Second, operator.Told(observe.Extended)[0].Left, "of what lasts longest")
+		e := operator.Told(observe.Extended)[0]
+		require.Equal(t, []any{5 * time.Second, 25 * time.Second, outer.Fence()}, []any{e.Lease, e.Left, e.Fence}, "of what lasts longest")
 		w.requireLeft(25*time.Second, outer)
 		w.requireLeft(10*time.Second, inner)
 		entries := operator.info().entries
@@ -167,18 +168,6 @@ func TestAForcedExtendOutlastsTheLingeringOfTheKeys(t *testing.T) {
 		require.GreaterOrEqual(t, w.Expiry(), time.Hour+lease)
 		w.Advance(time.Hour)
 		require.Equal(t, lease, operator.info().Left)
-	})
-}
-
-func TestANodeThatListensHearsOfAForcedReleaseAtOnce(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n, operator := w.node(), w.node()
-		l := n.take(&qlock.LockOptions{Lease: time.Hour, NoRenew: true})
-		n.queue(nil) // those that wait listen
-		w.Until(100 * ms)
-		require.NoError(t, operator.end(context.Background(), door))
-		w.Advance(0)
-		require.ErrorIs(t, context.Cause(l.Context()), berth.ErrReleased)
 	})
 }
 

@@ -19,7 +19,6 @@ import (
 	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // grantedIn waits for the locks one after the other, and fails if another than the
@@ -57,8 +56,6 @@ func TestLIFOClaimsAreServedLastComeFirstBehindTheOthersOfTheirPriority(t *testi
 	})
 }
 
-const mostDrawn = math.MaxUint32
-
 // place is where a claim that waits stands among those of its priority.
 func (w *world) place(id string) string {
 	w.T.Helper()
@@ -85,27 +82,28 @@ func (w *world) ticket(id string) int64 {
 	return 0
 }
 
-// Each rank has as many of the draws as the others, the first and the last included.
+// Each rank has as many of the draws as the others, the first and the last included, however those came to stand there who wait.
 func TestARandomClaimIsDrawnToOneOfTheRanksOfItsPriority(t *testing.T) {
-	others := []string{"q.1", "q.2", "q.3", "q.4"}
-	const ranks = 5
-	for rank := range ranks {
-		first := uint32((rank<<32 + ranks - 1) / ranks)
-		last := uint32(((rank+1)<<32+ranks-1)/ranks - 1)
-		for _, draw := range []uint32{first, last} {
-			inWorldOf(t, fmt.Sprint(draw), func(t *testing.T, w *world) {
+	for _, size := range []int{1, 4, 12} {
+		ranks := size + 1
+		for draw, rank := range edges(ranks) {
+			inWorldOf(t, fmt.Sprint(size, " ", draw), func(t *testing.T, w *world) {
+				dice := rand.New(rand.NewPCG(uint64(size), uint64(draw)))
 				w.ask(claim{node: "h", id: "h.1", lease: time.Minute, wait: time.Minute})
 				waits := func(id string, access qlock.Access, priority int) {
-					w.Advance(time.Second)
-					w.ask(claim{node: "q", id: id, access: access, priority: priority, draw: mostDrawn, wait: time.Minute})
+					w.Advance(ms)
+					w.ask(claim{node: "q", id: id, access: access, priority: priority, draw: dice.Uint32(), wait: time.Minute})
 				}
-				waits("q.low", qlock.Queued, -1)
+				waits("q.low", qlock.Random, -1)
 				waits("q.lifo", qlock.LIFO, 0)
-				waits("q.1", qlock.Queued, 0)
-				waits("q.2", qlock.Random, 0)
-				waits("q.3", qlock.Queued, 0)
-				waits("q.4", qlock.Random, 0)
-				waits("q.high", qlock.Queued, 1)
+				for i := range size {
+					waits(fmt.Sprint("q.", i), []qlock.Access{qlock.Queued, qlock.Random}[i%2], 0)
+				}
+				waits("q.high", qlock.Random, 1)
+				var line []string
+				for _, q := range w.Waiters() {
+					line = append(line, q.ID)
+				}
 				w.Advance(2 * time.Second)
 				c := claim{node: "r", id: "r.1", access: qlock.Random, draw: draw, wait: time.Minute}
 				r := w.ask(c)
@@ -115,18 +113,28 @@ func TestARandomClaimIsDrawnToOneOfTheRanksOfItsPriority(t *testing.T) {
 
 				// A replay answers the same, whatever has come since and whatever it draws.
 				before := w.Dump()
-				for _, draw := range []uint32{draw, 0, 12345, mostDrawn} {
+				for _, draw := range []uint32{draw, 0, 12345, math.MaxUint32} {
 					c.draw = draw
 					again := w.ask(c)
 					require.Equal(t, r.Int(1), again.Int(1), "its ticket")
 					require.Equal(t, r.Str(7), again.Str(7), "its place")
 				}
 				require.Equal(t, before, w.Dump())
-				drawn := slices.Insert(slices.Clone(others), rank, "r.1")
-				require.Equal(t, slices.Concat([]string{"q.high"}, drawn, []string{"q.lifo", "q.low"}), w.serve("h.1"))
+				require.Equal(t, []string{"q.high", "q.lifo", "q.low"}, []string{line[0], line[ranks], line[ranks+1]})
+				require.Equal(t, slices.Insert(line, 1+rank, "r.1"), w.serve("h.1"))
 			})
 		}
 	}
+}
+
+// edges are the least and the greatest draw of each rank.
+func edges(ranks int) map[uint32]int {
+	draws := make(map[uint32]int)
+	for rank := range ranks {
+		draws[uint32((rank<<32+ranks-1)/ranks)] = rank
+		draws[uint32(((rank+1)<<32+ranks-1)/ranks-1)] = rank
+	}
+	return draws
 }
 
 func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing.T) {
@@ -141,27 +149,10 @@ func TestARandomClaimThatNobodyOfItsPriorityWaitsForStandsByItsTicket(t *testing
 	})
 }
 
-// drawing are scripts that call what owner/place has, as the acquire does but many times.
-var drawing = sync.OnceValue(func() *scriptkit.Library {
+// standBetween is a script that calls what owner/place has, as the acquire does but many times.
+var standBetween = sync.OnceValue(func() string {
 	files := compose.Sources()
-	for name, text := range map[string]string{
-		"draw.lua": `--[[
-draw: where Random claims would stand.
-KEYS[1] line (ZSET place-claim -> score)
-ARGV[1] ticket    ARGV[2...] x1: draw
-RETURNS {"drawn", draws, ...}
-REPLAY reads only    COST O(draws)
-]]
--- For each draw the place follows.
---- @include "owner/place"
-local reply = { "drawn", #ARGV - 1 }
-for i = 2, #ARGV do
-  local _, place = place_access("254", tonumber(ARGV[1]), { line = KEYS[1] }, { access = "random", draw = tonumber(ARGV[i]) })
-  reply[i + 1] = place
-end
-return reply
-`,
-		"between.lua": `--[[
+	files["between.lua"] = &fstest.MapFile{Data: []byte(`--[[
 between: have claims stand between two others.
 KEYS[1] line (ZSET place-claim -> score)
 ARGV[1] place of the one    ARGV[2] place of the other
@@ -180,115 +171,9 @@ for claim = 0, #places do
   redis.call("ZADD", KEYS[1], "254", places[claim] .. place_mark .. claim)
 end
 return { "between", #places + 1 }
-`,
-	} {
-		files[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return compose.MustParse(files).Library()
+`)}
+	return compose.MustParse(files).Library().Script("between").Source()
 })
-
-// draws runs one of those scripts on the line of the door, behind another text.
-func (w *world) draws(before, script string, args ...string) []string {
-	w.T.Helper()
-	reply, err := w.Do(append([]string{"EVAL", before + drawing().Script(script).Source(), "1", lineKey}, args...)...).ToArray()
-	require.NoError(w.T, err)
-	var words []string
-	for _, m := range reply[1:] {
-		word, err := m.ToAny()
-		require.NoError(w.T, err)
-		words = append(words, fmt.Sprint(word))
-	}
-	return words
-}
-
-func TestARandomClaimIsDrawnEvenlyOverTheRanks(t *testing.T) {
-	for made, access := range map[string][]qlock.Access{
-		"queued": {qlock.Queued}, "random": {qlock.Random}, "both": {qlock.Queued, qlock.Random},
-	} {
-		for _, size := range []int{1, 2, 10, 100} {
-			inWorldOf(t, fmt.Sprint(size, " ", made), func(t *testing.T, w *world) {
-				dice := rand.New(rand.NewPCG(uint64(size), uint64(len(made))))
-				waits := func(id string, access qlock.Access, priority int) {
-					w.Advance(ms)
-					w.ask(claim{node: "w", id: id, access: access, priority: priority, draw: dice.Uint32(), lease: time.Hour, wait: time.Hour})
-				}
-				waits("w.holds", qlock.Queued, 0)
-				waits("w.low", qlock.Random, -1)
-				waits("w.lifo", qlock.LIFO, 0)
-				for i := range size {
-					waits(fmt.Sprint("w.", i), access[i%len(access)], 0)
-				}
-				waits("w.high", qlock.Random, 1)
-				w.Advance(ms)
-				w.requireEven(dice, size)
-				w.Advance(time.Minute)
-				w.requireEven(dice, size)
-			})
-		}
-	}
-}
-
-// requireEven draws where a Random claim of the priority 0, of whom so many wait, would stand if it
-// came now, and fails where a rank comes up more than 4 standard deviations too often or too seldom.
-func (w *world) requireEven(dice *rand.Rand, waiting int) {
-	w.T.Helper()
-	const lane, times = "254", 10_000
-	draws, places := make([]uint32, times), make([]string, times)
-	for i := range draws {
-		draws[i] = dice.Uint32()
-	}
-	slices.Sort(draws)
-	look := func(which []int) {
-		args := []string{fmt.Sprint(w.Began.Add(w.Now()).UnixMilli())}
-		for _, i := range which {
-			args = append(args, fmt.Sprint(draws[i]))
-		}
-		for n, place := range w.draws(once, "draw", args...)[1:] {
-			places[which[n]] = place
-		}
-	}
-	// Each twentieth is looked at, and all between two that stand at different places: what lies between
-	// two at the same one stands there too.
-	var some, others []int
-	for i := 0; i < times; i += 20 {
-		some = append(some, i, min(i+19, times-1))
-	}
-	look(some)
-	for i := range places {
-		before, after := i/20*20, i/20*20+19
-		if places[before] != places[after] {
-			others = append(others, i)
-		}
-		places[i] = places[before]
-	}
-	look(others)
-
-	members, err := w.Do("ZRANGEBYSCORE", lineKey, lane, lane).AsStrSlice()
-	require.NoError(w.T, err)
-	require.Len(w.T, members, waiting)
-	counts, last := make([]float64, waiting+1), 0
-	for _, place := range places {
-		rank, _ := slices.BinarySearch(members, place+"-")
-		require.False(w.T, rank < waiting && strings.HasPrefix(members[rank], place+"-"), "somebody stands at %s", place)
-		require.GreaterOrEqual(w.T, rank, last, "a greater draw stands behind a lesser one")
-		counts[rank]++
-		last = rank
-	}
-	share := 1 / float64(waiting+1)
-	for rank, n := range counts {
-		require.InDelta(w.T, times*share, n, 4*math.Sqrt(times*share*(1-share)), "rank %d of %d", rank, waiting+1)
-	}
-}
-
-// once stands before a script that only reads: what it asks for again has not changed, so that it is
-// told what it was told before, in a tenth of the time.
-const once = `local server, told = redis, {}
-local redis = { call = function(...)
-  local words = table.concat({ ... }, " ")
-  told[words] = told[words] or server.call(...)
-  return told[words]
-end }
-`
 
 // Between two who came one after the other there is room for all who are drawn there.
 func TestPlacesStayInOrderHoweverManyAreDrawnIntoOneGap(t *testing.T) {
@@ -316,7 +201,7 @@ func TestPlacesStayInOrderHoweverManyAreDrawnIntoOneGap(t *testing.T) {
 				beside[n-2] = fmt.Sprint(left[n], " ", right[n])
 				right[left[n]], left[right[n]] = right[n], left[n]
 			}
-			w.draws("", "between", "0946684800000", "0946684800001", strings.Join(beside, ","))
+			w.Do("EVAL", standBetween(), "1", lineKey, "0946684800000", "0946684800001", strings.Join(beside, ","))
 			members, err := w.Do("ZRANGE", lineKey, "0", "-1").AsStrSlice()
 			require.NoError(t, err)
 			require.Len(t, members, len(all))
@@ -476,14 +361,15 @@ func TestAfterAFlushARequeuedClaimStandsWhereItStood(t *testing.T) {
 		id := w.line(a)[0]
 		early := a.queue(nil)
 		w.Until(11 * time.Second)
-		late := a.queue(nil)
+		late := a.queue(&qlock.LockOptions{Access: qlock.LIFO})
+		drawn := a.queue(&qlock.LockOptions{Access: qlock.Random, Priority: 1})
 		before := w.line(a)
-		require.Equal(t, id, before[1])
+		require.Equal(t, id, before[2])
 		w.Do("FLUSHALL")
 		held := c.take(&qlock.LockOptions{NoRenew: true, Lease: time.Hour})
 		w.Until(14 * time.Second)
 		require.Equal(t, before, w.line(a))
-		w.grantedIn(held, early, moves, late)
+		w.grantedIn(held, drawn, early, moves, late)
 	})
 }
 

@@ -109,55 +109,6 @@ func TestWaitForOneselfIsADeadlockOnlyWhereNothingEnds(t *testing.T) {
 	})
 }
 
-func TestAnotherOwnerIsNoConflict(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		outer := n.take(nil) // its own owner
-		for _, conflict := range []qlock.Conflict{qlock.FailDeadlock, qlock.Wait, qlock.WorkThrough, qlock.ExtendAndWorkThrough} {
-			for _, owner := range []string{"", "other"} {
-				_, err := n.TryLock(berth.WithOwner(context.Background(), owner), door, &qlock.LockOptions{Conflict: conflict})
-				require.ErrorIs(t, err, berth.ErrBusy)
-				require.NotErrorIs(t, err, berth.ErrDeadlock)
-			}
-		}
-		require.NoError(t, outer.Release(context.Background()))
-		w.RequireIdle()
-	})
-}
-
-func TestDoCarriesTheOwnerThreeDeepAndToGoroutines(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		work := &qlock.LockOptions{Conflict: qlock.WorkThrough}
-		require.NoError(t, a.Do(ctx, door, &qlock.LockOptions{Lease: 2 * time.Second}, func(ctx context.Context) error {
-			fence := a.Fence(ctx, door)
-			require.Positive(t, fence)
-			return b.Do(ctx, door, work, func(ctx context.Context) error {
-				require.Equal(t, fence, b.Fence(ctx, door))
-				done := make(chan error, 6)
-				for i := range 6 {
-					go func() {
-						done <- []*proc{a, b}[i%2].Do(ctx, door, work, func(ctx context.Context) error {
-							time.Sleep(time.Duration(i+1) * time.Second)
-							return ctx.Err()
-						})
-					}()
-				}
-				w.Advance(ms)
-				info := a.info()
-				require.Len(t, info.entries, 8)
-				require.Equal(t, 7, info.Reentries)
-				require.Equal(t, fence, info.fence)
-				for range 6 {
-					require.NoError(t, <-done)
-				}
-				return ctx.Err()
-			})
-		}))
-		w.RequireIdle()
-	})
-}
-
 func TestAHundredEntriesAreTheMost(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()

@@ -151,7 +151,9 @@ func (w *world) stopped() (a *proc, l *qlock.Lock, goesOn func()) {
 func TestNothingIsAskedForUnderANodeWhoseTimeHasPassed(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		a, l, goesOn := w.stopped()
-		requireLost(t, l)
+		require.ErrorIs(t, l.Err(), berth.ErrLost)
+		require.ErrorIs(t, l.Renew(ctx), berth.ErrLost)
+		require.ErrorIs(t, l.Extend(ctx, time.Second), berth.ErrLost)
 		former := a.ID()
 		a.Reset()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -3,7 +3,6 @@ package qlock_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -84,53 +83,6 @@ func (n *proc) findDead() (id string) {
 	r := n.w.CallOn([]string{swarmState, swarmProbes}, "swarm_condemn", id, "86400000")
 	require.Equal(n.w.T, "condemned", r.Status())
 	return id
-}
-
-// requireLost fails unless the handle has ended as one of a node that was replaced.
-func requireLost(t *testing.T, l *qlock.Lock) {
-	t.Helper()
-	require.ErrorIs(t, l.Err(), berth.ErrLost)
-	require.ErrorIs(t, context.Cause(l.Context()), berth.ErrLost)
-	require.Zero(t, l.Left())
-	require.ErrorIs(t, l.Renew(context.Background()), berth.ErrLost)
-	require.ErrorIs(t, l.Extend(context.Background(), time.Second), berth.ErrLost)
-}
-
-// The periods, the horizon and the flush are proved by internal/swarm; this shows that locks go by them.
-func TestALockOfACutNodeEndsBeforeItIsGivenToTheNextInLine(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.member(), w.member()
-		former, l := a.ID(), a.take(hour())
-		ended := w.Watch(l)
-		next := b.queue(nil)
-		a.Cut()
-		w.Until(zombie - ms)
-		require.Equal(t, horizon, (<-ended).At, "by its own clock, and nobody has asked")
-		requireLost(t, l)
-		require.NotEqual(t, former, a.ID())
-		require.Zero(t, a.Fence(l.Context(), door), "it is the fence of nothing that is held")
-		require.Zero(t, b.flush())
-		require.True(t, next.Pending())
-
-		w.Until(zombie)
-		require.Equal(t, node.Flushed{Nodes: 1, Holds: 1}, b.flush())
-		given := next.Granted(zombie)
-		require.Greater(t, given.Fence(), l.Fence())
-		a.Mend()
-		again := a.queue(nil)
-		w.Until(20 * time.Second)
-		require.True(t, again.Pending())
-		release(t, given)
-		mine := again.Granted(20 * time.Second)
-		require.Greater(t, mine.Fence(), given.Fence())
-		require.True(t, strings.HasPrefix(mine.ID(), a.ID()+"."))
-		require.ElementsMatch(t, []string{a.ID(), b.ID()}, w.members(b))
-		requireLost(t, l)
-		require.ErrorIs(t, l.Release(context.Background()), berth.ErrReleased, "by the flush")
-		require.NoError(t, mine.Err(), "the handle of the former node ends nothing")
-		release(t, mine)
-		a.free(door)
-	})
 }
 
 func TestAReplacementIsToldOnceWithWhatItEnded(t *testing.T) {

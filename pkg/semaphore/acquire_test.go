@@ -14,51 +14,6 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-func TestMaxWaitEndsAWaitThatNoContextEnds(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.take(1, nil)
-		q := n.queue(1, &semaphore.AcquireOptions{MaxWait: 1234 * ms})
-		refusal := q.Refused(1234*ms, berth.ReasonTimedOut)
-		require.NotErrorIs(t, refusal, context.DeadlineExceeded)
-		require.NotErrorIs(t, refusal, context.Canceled)
-		synctest.Wait()
-		require.Zero(t, w.stats().Waiting)
-	})
-}
-
-func TestAPermitOutlivesTheContextItWasAcquiredWith(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		type key struct{}
-		ctx, cancel := context.WithCancel(context.WithValue(context.Background(), key{}, "value"))
-		n := w.node()
-		p := w.got(n.gpu(1).Acquire(ctx, nil))
-		cancel()
-		w.Advance(time.Minute)
-		require.NoError(t, p.Err())
-		require.NoError(t, p.Context().Err())
-		require.Equal(t, "value", p.Context().Value(key{}))
-		require.Equal(t, p.Fence(), n.gpu(1).Fence(p.Context()))
-		require.Zero(t, n.gpu(1).Fence(ctx))
-		require.NoError(t, p.Release(ctx), "it works after ctx has ended")
-		w.RequireIdle()
-	})
-}
-
-func TestCloseEndsWaitsAndGivesBackWhatIsHeld(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		ours, theirs := a.queue(1, nil), b.queue(1, nil)
-		require.NoError(t, a.Close(context.Background()))
-		require.ErrorIs(t, ours.Refused(0, berth.ReasonClosed), berth.ErrClosed)
-		theirs.Granted(0)
-		require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 1}, w.stats())
-		require.NoError(t, p.Release(context.Background()), "it has been given back")
-		require.ErrorIs(t, testkit.Second(a.gpu(1).Acquire(context.Background(), nil)), berth.ErrClosed)
-	})
-}
-
 func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
@@ -74,6 +29,7 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 				inner = ctx
 				require.Equal(t, 1, w.stats().Held)
 				require.Equal(t, "value", ctx.Value(key{}))
+				require.NotNil(t, n.gpu(1).Wanted(ctx))
 				require.Equal(t, []string{"me", "me"}, []string{berth.Owner(ctx), w.Holders()[0].Owner})
 				return errMine
 			}), name)
@@ -89,25 +45,6 @@ func TestDoRunsUnderAPermitAndGivesItBack(t *testing.T) {
 			release(t, p)
 			w.RequireIdle() // the claim that left is removed in the background
 		}
-	})
-}
-
-func TestWithinEndsWithEitherContext(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		p := w.node().take(1, nil)
-		ctx, cancel := context.WithCancelCause(berth.WithOwner(context.Background(), "another"))
-		first, stop := p.Within(ctx)
-		defer stop()
-		second, stop := p.Within(context.Background())
-		defer stop()
-		require.Equal(t, p.ID(), berth.Owner(first))
-		require.NoError(t, first.Err())
-		cancel(errMine)
-		require.Equal(t, errMine, context.Cause(first))
-		require.NoError(t, second.Err())
-		release(t, p)
-		<-second.Done()
-		require.ErrorIs(t, context.Cause(second), berth.ErrReleased)
 	})
 }
 
@@ -188,25 +125,6 @@ func TestAPermitTellsItsGrant(t *testing.T) {
 		require.Equal(t, time.Now(), again.Granted())
 		require.NoError(t, again.Release(ctx))
 		require.Equal(t, berth.Forever, other.take(1, &semaphore.AcquireOptions{Lease: berth.Forever}).Lease())
-	})
-}
-
-// What a target means is proved in internal/line; this is the way there, for all of a namespace.
-func TestAnOperatorEndsWhatTheTargetMeans(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		held := []*semaphore.Permit{a.take(2, nil), b.take(2, nil)}
-		next := b.queue(2, nil)
-		w.Advance(time.Second)
-		ended, err := w.node().Operator().Release(context.Background(), berth.Target{All: true})
-		require.NoError(t, err)
-		require.Equal(t, 2, ended)
-		next.Granted(time.Second)
-		w.Advance(lease / 3)
-		for _, p := range held {
-			require.ErrorIs(t, p.Err(), berth.ErrReleased)
-		}
-		require.Equal(t, counts{Held: 1, Holders: 1, Capacity: 2}, w.stats())
 	})
 }
 

@@ -11,58 +11,10 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
-
-// roundUp is when keys expire whose furthest deadline is at d: the linger is a
-// minute, and a bubble begins on a whole second.
-func roundUp(d time.Duration) time.Duration {
-	return (d + time.Minute + time.Second - 1).Truncate(time.Second)
-}
-
-func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		w.Advance(1700 * ms)
-		all := func(opts semaphore.AcquireOptions) *semaphore.AcquireOptions { opts.Weight = 2; return &opts }
-		p := n.take(2, all(semaphore.AcquireOptions{}))
-		require.Equal(t, roundUp(w.Now()+lease), w.Expiry())
-		require.Equal(t, 68*time.Second, w.Expiry())
-		w.Advance(2 * time.Second) // renewed
-		require.Equal(t, 70*time.Second, w.Expiry())
-		q := n.queue(2, all(semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true}))
-		require.Equal(t, 70*time.Second, w.Expiry())
-
-		require.NoError(t, p.Release(context.Background()))
-		second := q.Granted(3700 * ms)
-		require.Equal(t, roundUp(3700*ms+time.Minute), w.Expiry(), "confirmed for a minute")
-		require.NoError(t, second.Release(context.Background()))
-		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys(), "they stay")
-		w.Until(w.Expiry() - ms)
-		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys())
-		w.Advance(ms)
-		require.Empty(t, w.Keys())
-	})
-}
-
-func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		p := a.take(1, nil)
-		q := b.queue(1, nil)
-		b.Deafen(true)
-		b.Stall()
-		require.NoError(t, p.Release(context.Background()))
-		require.Equal(t, 66*time.Second, w.Expiry())
-		b.Flow()
-		b.Deafen(false)
-		<-q.Done
-	})
-}
 
 func TestAResizeIsOfANameThatIsThereAndKeepRemembersTheCapacityForGood(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -83,7 +35,7 @@ func TestAResizeIsOfANameThatIsThereAndKeepRemembersTheCapacityForGood(t *testin
 		w.Advance(2 * time.Hour)
 		require.Equal(t, 5, w.stats().Capacity)
 		require.NoError(t, ops.Resize(ctx, gpu, 5, nil))
-		require.Equal(t, roundUp(w.Now()+time.Minute), w.Expiry())
+		require.Equal(t, w.Now()+2*time.Minute, w.Expiry(), "a linger after it is no longer known that it was set")
 		w.Advance(2 * time.Minute)
 		require.Empty(t, w.Keys())
 		require.Zero(t, w.stats().Capacity)
@@ -112,24 +64,6 @@ func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 	}
 }
 
-func TestAHandOffCostsNoScriptBeyondTheTwo(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b := w.node(), w.node()
-		b.connect()
-		p := a.take(1, nil)
-		first := b.queue(1, nil) // subscribes
-		require.NoError(t, p.Release(context.Background()))
-		p = first.Granted(w.Now())
-		a.Reset()
-		b.Reset()
-		q := b.queue(1, nil)
-		require.NoError(t, p.Release(context.Background()))
-		q.Granted(0)
-		require.Equal(t, map[string]int{"semaphore_acquire": 1, "semaphore_release": 1}, b.Counts())
-		require.Empty(t, a.Counts())
-	})
-}
-
 func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 	for name, put := range map[string][]string{
 		"format 3":       {"HSET", stateKey, "v", "3 0000000000000001 news"},
@@ -152,15 +86,6 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 				n.resize(3), n.end("theirs"),
 			} {
 				require.ErrorIs(t, err, berth.ErrIncompatible)
-			}
-			theirs := record("x")
-			for script, args := range map[string][]string{
-				"semaphore_release": {"60000", "c", gpu, "x", "theirs", "60000"},
-				"semaphore_renew":   {"60000", "c", gpu, "x", "theirs", "renew"},
-				"semaphore_restore": {"60000", "c", gpu, "x", "1", "theirs", "254 0946684800000", state.Text(&theirs)},
-			} {
-				reply := w.Call(script, args...)
-				require.Equal(t, "incompatible", reply.Status(), script)
 			}
 			n.Shut()
 			require.Equal(t, before, w.Dump())
@@ -309,29 +234,6 @@ func TestBadArgumentsOfNewAreWhatEachCallReturns(t *testing.T) {
 	})
 }
 
-// Owners, labels and metadata are free bytes, and none may break a record.
-func TestARecordKeepsFreeBytes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		odd := "0 1:\x00\xff\r\n \"%d\u2028🙂"
-		n := w.node(node.Config{Label: odd})
-		ctx := berth.WithOwner(context.Background(), odd)
-		_, err := n.gpu(1).Acquire(ctx, &semaphore.AcquireOptions{Meta: map[string]string{odd: odd, "": "", "x": "1:y"}})
-		require.NoError(t, err)
-		for _, thin := range []bool{true, false} {
-			if !thin {
-				n.queueOn(ctx, n.gpu(1), nil)
-			}
-			w.Advance(2 * time.Second) // rewritten by a renewal
-			require.Equal(t, thin, w.Thin())
-			h := w.Holders()[0]
-			require.Equal(t, odd, h.Owner)
-			require.Equal(t, odd, h.Label)
-			require.Equal(t, map[string]string{odd: odd, "": "", "x": "1:y"}, h.Meta)
-		}
-		require.Equal(t, odd, w.Waiters()[0].Owner)
-	})
-}
-
 // What is in the way of those who wait ends nobody's hold.
 func TestAKeyInThePlaceOfTheLineOfAThinNameIsNamedOnceThatIsNeeded(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -410,40 +312,6 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 	}
 }
 
-// The line is deleted by hand, or evicted, and the state stays.
-func TestALineThatIsDeletedStandsAgain(t *testing.T) {
-	for name, die := range map[string]bool{"its holder lives": false, "its holder is dead": true} {
-		inWorldOf(t, name, func(t *testing.T, w *world) {
-			a, b := w.node(), w.node()
-			p := a.take(2, &semaphore.AcquireOptions{Weight: 2})
-			waits := []*wait{b.queue(2, nil), b.queue(2, &semaphore.AcquireOptions{Weight: 2}), b.queue(2, nil)}
-			w.Until(500 * ms)
-			if die {
-				a.Die()
-			}
-			w.Do("DEL", lineKey)
-			w.Until(lease/3 + 10*ms)
-			require.False(t, waits[0].Pending())
-			require.NoError(t, waits[0].Err)
-			require.True(t, waits[1].Pending())
-			require.Positive(t, w.Expiry())
-			held := waits[0].Got
-			for i, next := range waits[1:] {
-				require.Equal(t, []int64{int64(i + 1), int64(2 - i)}, []int64{w.Field("used"), w.Field("waiting")})
-				release(t, held)
-				held = next.Granted(w.Now())
-			}
-			release(t, held)
-			require.Zero(t, w.Field("used"))
-			require.Zero(t, w.Field("waiting"))
-			if !die {
-				require.ErrorIs(t, p.Err(), berth.ErrLost)
-				w.RequireIdle()
-			}
-		})
-	}
-}
-
 // What is held since, and what was held before, are told apart.
 func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -514,28 +382,5 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 		require.Equal(t, dump, w.Dump())
 		w.Do("HSET", stateKey, "v", before)
 		release(t, p)
-	})
-}
-
-func TestManyWaitersSendBatchesOverOneMoreConnection(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		n.connect()
-		dialed := n.Open()
-		n.take(1, nil)
-		const waiters = 210
-		for range waiters {
-			n.queue(1, nil)
-		}
-		require.Equal(t, dialed+1, n.Open(), "the subscription")
-		n.Reset()
-		w.Advance(10 * time.Second)
-		// 211 claims in two batches, every third of the lease, jitter and what
-		// rides along included.
-		counts := n.Scripts()
-		require.LessOrEqual(t, counts["semaphore_renew"], 5*3)
-		delete(counts, "semaphore_renew")
-		require.Empty(t, counts, "nothing else is sent while nothing happens")
-		require.Equal(t, waiters, w.stats().Waiting)
 	})
 }

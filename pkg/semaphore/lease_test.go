@@ -3,13 +3,11 @@ package semaphore_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -38,62 +36,6 @@ func TestAPermitIsRenewedAtAThirdOfItsLease(t *testing.T) {
 			require.ErrorIs(t, p.Err(), berth.ErrLost, "the server does not know it")
 		})
 	}
-}
-
-func TestAHolderThatIsCutOffLosesItsPermitBeforeTheServerDoes(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		p := n.take(1, nil)
-		w.Advance(10 * time.Second)
-		require.NoError(t, p.Err())
-		ended := w.Watch(p)
-		synctest.Wait()
-		n.Cut()
-		left, ok := w.LeftOf(p.ID())
-		require.True(t, ok)
-		deadline := w.Now() + left
-		e := <-ended
-		require.ErrorIs(t, e.Cause, berth.ErrLost)
-		require.ErrorIs(t, e.Cause, berth.ErrNotHeld)
-		testkit.RequireWithin(t, deadline-margin, e.At)
-		require.ErrorIs(t, p.Renew(context.Background()), berth.ErrLost)
-	})
-}
-
-func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		p := w.node().take(1, &semaphore.AcquireOptions{NoRenew: true})
-		successor := w.node().queue(1, nil)
-		e := <-w.Watch(p)
-		testkit.RequireWithin(t, lease-margin, e.At)
-		require.ErrorIs(t, e.Cause, berth.ErrExpired)
-		require.ErrorIs(t, p.Err(), berth.ErrNotHeld)
-		held := successor.GrantedWithin(lease, ms)
-		before := w.Dump()
-		for range 2 {
-			err := p.Release(context.Background())
-			require.ErrorIs(t, err, berth.ErrNotHeld)
-			require.ErrorIs(t, err, berth.ErrExpired)
-		}
-		require.Equal(t, before, w.Dump(), "it is the successor's")
-		release(t, held)
-		w.RequireIdle()
-	})
-}
-
-func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
-		ended := w.Watch(p)
-		for range 10 {
-			w.Advance(900 * ms)
-			require.NoError(t, p.Renew(context.Background()))
-			left, _ := w.LeftOf(p.ID())
-			require.Equal(t, time.Second, left)
-		}
-		testkit.RequireWithin(t, 10*time.Second-12*ms, (<-ended).At)
-	})
 }
 
 func TestAMaxHoldThatEndsWhileItsHolderRenewsHasExpired(t *testing.T) {
@@ -162,15 +104,6 @@ func TestABrokenSubscriptionAsksAnewAtOnce(t *testing.T) {
 		require.NoError(t, q.Err)
 		require.LessOrEqual(t, q.At, 600*ms, "the new subscription asks, no heartbeat is due before 1.8 s")
 	})
-}
-
-// subscribe makes the subscription.
-func (n *proc) subscribe(t *testing.T) {
-	t.Helper()
-	q := n.queue(1, nil)
-	q.Cancel(nil)
-	<-q.Done
-	synctest.Wait()
 }
 
 // What an acquire got has expired by the time that it is repeated: it asks anew.

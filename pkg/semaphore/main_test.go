@@ -115,16 +115,6 @@ func refuse(command, answer string) func(link.Command) link.Fate {
 	}
 }
 
-// lose loses each request of a command of that name.
-func lose(command string) func(link.Command) link.Fate {
-	return func(c link.Command) link.Fate {
-		if c.Name == command {
-			return link.LoseRequest
-		}
-		return link.Pass
-	}
-}
-
 // gpu is the semaphore of these tests.
 func (n *proc) gpu(capacity int) *semaphore.Semaphore {
 	return semaphore.New(n.Node, gpu, capacity, &n.cfg)

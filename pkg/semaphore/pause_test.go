@@ -30,82 +30,20 @@ func (n *proc) unpause() {
 	require.NoError(n.w.T, n.Operator().Unpause(context.Background(), keyspace.Sem, gpu))
 }
 
-// Whatever frees a place of a paused name, nobody gets it before the end; and then without a call. The model of
-// internal/model has all that frees one.
-func TestAPausedNameGrantsNothing(t *testing.T) {
-	each(t, map[string]func(w *world, n *proc, held *semaphore.Permit){
-		"a release": func(w *world, _ *proc, held *semaphore.Permit) { release(w.T, held) },
-		"an expiry": func(w *world, n *proc, held *semaphore.Permit) {
-			detach(w.T, held)
-			w.Advance(lease)
-			dropped, err := n.Operator().Sweep(context.Background(), keyspace.Sem, gpu)
-			require.NoError(w.T, err)
-			require.Equal(w.T, 1, dropped)
-		},
-		"whoever is first leaves": func(w *world, n *proc, held *semaphore.Permit) {
-			heavy := n.queue(2, &semaphore.AcquireOptions{Weight: 2, Priority: 5})
-			release(w.T, held)
-			heavy.Cancel(nil)
-			<-heavy.Done
-		},
-	}, func(_ *testing.T, w *world, frees func(w *world, n *proc, held *semaphore.Permit)) {
-		n, ops := w.node(), w.node()
-		held, other := n.take(2, nil), n.take(2, nil)
-		q := n.queue(2, nil)
-		ops.pause(paused)
-		frees(w, ops, held)
-		w.Until(paused - ms)
-		testkit.RequirePending(w.T, q)
-		require.NoError(w.T, other.Err(), "it renews")
-		q.GrantedBy(paused)
-	})
-}
-
-func TestACallThatDoesNotWaitIsToldThePause(t *testing.T) {
-	inWorld(t, func(_ *testing.T, w *world) {
+// A name is thin again once it has been calm for a while, and it is not known any more what was changed; not while it is paused.
+func TestAPausedNameDoesNotBecomeThin(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node()
-		w.Advance(lease)
-		n.pause(paused)
-		w.Advance(lease)
-		_, err := n.gpu(1).TryAcquire(context.Background(), nil)
-		requireRefused(w.T, err, berth.AcquireError{Reason: berth.ReasonPaused, Capacity: 1, Pause: &berth.Pause{
-			Left: paused - lease, Since: w.Began.Add(lease), Reason: "migration",
-		}})
-		require.ErrorIs(w.T, err, berth.ErrBusy)
-		require.ErrorContains(w.T, err, `"gpu" not acquired: paused for `+(paused-lease).String()+": migration")
-		_, err = n.gpu(1).TryAcquire(context.Background(), &semaphore.AcquireOptions{Weight: 2})
-		require.ErrorContains(w.T, err, "too heavy", "what can never be is said first")
+		release(t, n.take(1, nil))
+		n.pause(2 * time.Hour)
+		q := n.queue(1, nil)
+		w.Advance(75 * time.Second)
+		q.Cancel(nil)
+		<-q.Done
+		w.Advance(ms)
+		require.False(t, w.Thin())
+		require.GreaterOrEqual(t, w.Expiry(), 2*time.Hour+time.Minute)
 	})
-}
-
-func TestThePauseOfANameLasts(t *testing.T) {
-	for name, begin := range map[string]func(n *proc){
-		"that nobody has used": func(*proc) {},
-		"that is idle":         func(n *proc) { require.NoError(n.w.T, n.take(1, nil).Release(context.Background())) },
-		"with a thin hold":     func(n *proc) { n.take(1, nil) },
-	} {
-		inWorldOf(t, name, func(_ *testing.T, w *world) {
-			n, ops := w.node(), w.node()
-			begin(n)
-			ops.pause(2 * time.Hour)
-			require.NotEmpty(w.T, w.Keys())
-			require.GreaterOrEqual(w.T, w.Expiry(), 2*time.Hour+time.Minute)
-			require.LessOrEqual(w.T, w.Expiry(), 2*time.Hour+time.Minute+time.Second)
-			for _, h := range w.Holders() {
-				require.Equal(w.T, lease, h.Left, "the hold goes along")
-			}
-			q := n.queue(1, nil)
-			w.Advance(75 * time.Second) // longer than a name has to be calm, to be thin again
-			q.Cancel(nil)
-			<-q.Done
-			w.Advance(ms)
-			require.False(w.T, w.Thin())
-			ops.unpause()
-			if w.Field("used") == 0 { // else that has it stay for as long
-				require.LessOrEqual(w.T, w.Expiry(), w.Now()+2*time.Minute+time.Second)
-			}
-		})
-	}
 }
 
 func TestAnUnpauseHandsOnInItsRun(t *testing.T) {

@@ -35,21 +35,6 @@ func (w *world) vacate(node string) {
 	synctest.Wait()
 }
 
-func TestWithoutPushesEveryGrantIsHeardOfWithinAThirdOfTheLease(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		b := w.node()
-		w.occupy("other")
-		b.subscribe(t) // a subscription that comes later asks at once
-		q := b.queue(1, nil)
-		b.Deafen(true)
-		w.Until(ms)
-		w.vacate("other")
-		p := q.Granted(lease / 3) // the first heartbeat has no jitter
-		require.Equal(t, byte('h'), w.PhaseOf(p.ID()), "that call has confirmed it")
-		require.Equal(t, lease-margin, p.Left(), "and its lease counts from there")
-	})
-}
-
 // Whatever the server has lost, or heard nothing of for longer than the lease.
 func TestAClaimThatTheServerForgotStandsWhereItStood(t *testing.T) {
 	for name, stands := range map[string]bool{"a flush": false, "a server that stood still longer than the lease": true} {
@@ -137,7 +122,9 @@ func TestANodeWhoseSubscriptionIsDeafSubscribesElsewhere(t *testing.T) {
 			}
 			return link.Pass
 		})
-		require.Positive(t, n.turn(a), "by heartbeat")
+		turn := n.turn(a)
+		require.Positive(t, turn, "by heartbeat")
+		require.LessOrEqual(t, turn, lease/3)
 		require.Empty(t, n.Told(observe.Deaf), "one that was lost is not enough")
 		w.Advance(2 * time.Second)
 		require.Len(t, n.Told(observe.Deaf), 1)
@@ -193,23 +180,5 @@ func TestNothingThatIsShownHasTheSecret(t *testing.T) {
 		}
 		require.Contains(t, shown, p.ID())
 		w.Do("DEL", stateKey, lineKey)
-	})
-}
-
-func TestAPushThatOvertakesItsReplyIsKeptUntilTheReplyHasCome(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		b := w.node()
-		w.occupy("other")
-		b.subscribe(t)
-		b.Reset()
-		b.Once("semaphore_acquire", link.Slow(700*ms))
-		q := b.queue(1, nil)
-		w.Until(300 * ms)
-		w.vacate("other")
-		require.True(t, q.Pending(), "nothing is believed of a claim that may not wait at all")
-		p := q.Granted(700 * ms)
-		require.Equal(t, 1, b.Count("semaphore_acquire"))
-		require.Zero(t, b.Count("semaphore_renew"))
-		require.Equal(t, lease-margin-700*ms, p.Left(), "counted from the start of the acquire")
 	})
 }
