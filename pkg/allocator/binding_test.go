@@ -105,3 +105,60 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		w.inspect()
 	})
 }
+
+// However it was made.
+func TestABindingEndsExactlyWhenItShould(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a", "b")
+		n := w.node()
+		sweep := func() { require.NoError(t, second(w.ops().Sweep(t.Context(), proxies))) }
+		w.bind("by Bind", "b", time.Second)
+		w.bind("by a grant", "b", ms) // an earlier end is in the line
+		w.release(n.takes("b", &allocator.AllocateOptions{Bind: "by a grant", BindFor: time.Second}))
+		w.bind("for ever", "b", berth.Forever)
+		w.Until(time.Second - ms)
+		sweep()
+		for _, name := range []string{"by Bind", "by a grant"} {
+			bound, left := w.binding(name)
+			require.Equal(t, "b", bound, name)
+			require.Equal(t, ms, left, name)
+		}
+		w.Until(time.Second)
+		bound, left := w.binding("by Bind")
+		require.Empty(t, bound)
+		require.Zero(t, left)
+		require.Equal(t, []allocator.Binding{
+			{Name: "for ever", Resource: "b", Left: berth.Forever},
+		}, testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
+		w.release(n.takes("a", to("by a grant")))
+		w.Advance(3 * time.Hour)
+		sweep()
+		n.takes("b", to("for ever"))
+	})
+}
+
+// Under each policy, whatever others take meanwhile. A resource that somebody else has it does not wait for: it is
+// bound to another one then.
+func TestABoundClaimGetsItsResourceIfThatIsFree(t *testing.T) {
+	inEach(t, map[string]allocator.Policy{
+		"least recent": allocator.LeastRecent, "most recent": allocator.MostRecent, "random": allocator.Random,
+	}, func(t *testing.T, w *world, policy allocator.Policy) {
+		w.add("a", "b", "c", "d", "e")
+		n := w.nodeOf(allocator.PoolConfig[string]{Policy: policy})
+		w.bind("customer", "c", 0)
+		for range 3 {
+			w.Advance(time.Minute)
+			held := n.takes("c", to("customer"))
+			w.release(n.take(nil)) // what others take meanwhile
+			w.release(n.take(to("another")))
+			w.release(held)
+		}
+		held := n.takes("c", to("customer"))
+		next := n.take(to("customer"))
+		w.release(held)
+		bound, left := w.binding("customer")
+		require.Equal(t, next.Resource(), bound)
+		require.Equal(t, time.Hour, left, "as the default is")
+		w.inspect()
+	})
+}

@@ -218,3 +218,22 @@ func TestADeadWaiterAheadIsPassedAtTheEndOfItsLease(t *testing.T) {
 		w.inspect()
 	})
 }
+
+// In whichever line they stand: in that for any, or in the lane of the only one.
+func TestAHigherPriorityIsServedFirstAndEqualOnesInTheirOrder(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.add("a")
+		held := w.node().takes("a", nil)
+		var line []*wait
+		for i, priority := range []int{0, 5, -128, 5, 127, 0} {
+			w.Advance(ms)
+			opts := &allocator.AllocateOptions{Priority: priority, Resource: []string{"", "a"}[i/3]}
+			line = append(line, w.node().queue(opts))
+		}
+		for _, next := range []int{4, 1, 3, 0, 5, 2} {
+			w.Advance(10 * ms)
+			w.release(held)
+			held = line[next].gets(w.Now(), "a")
+		}
+	})
+}

@@ -312,6 +312,40 @@ func TestARefusedReplayLeavesNothingHeld(t *testing.T) {
 	}
 }
 
+// The line is deleted by hand, or evicted, and the state stays.
+func TestALineThatIsDeletedStandsAgain(t *testing.T) {
+	for name, die := range map[string]bool{"its holder lives": false, "its holder is dead": true} {
+		inWorldOf(t, name, func(t *testing.T, w *world) {
+			a, b := w.node(), w.node()
+			p := a.take(2, &semaphore.AcquireOptions{Weight: 2})
+			waits := []*wait{b.queue(2, nil), b.queue(2, &semaphore.AcquireOptions{Weight: 2}), b.queue(2, nil)}
+			w.Until(500 * ms)
+			if die {
+				a.Die()
+			}
+			w.Do("DEL", lineKey)
+			w.Until(lease/3 + 10*ms)
+			require.False(t, waits[0].Pending())
+			require.NoError(t, waits[0].Err)
+			require.True(t, waits[1].Pending())
+			require.Positive(t, w.Expiry())
+			held := waits[0].Got
+			for i, next := range waits[1:] {
+				require.Equal(t, []int64{int64(i + 1), int64(2 - i)}, []int64{w.Field("used"), w.Field("waiting")})
+				release(t, held)
+				held = next.Granted(w.Now())
+			}
+			release(t, held)
+			require.Zero(t, w.Field("used"))
+			require.Zero(t, w.Field("waiting"))
+			if !die {
+				require.ErrorIs(t, p.Err(), berth.ErrLost)
+				w.RequireIdle()
+			}
+		})
+	}
+}
+
 // What is held since, and what was held before, are told apart.
 func TestCountsAreMadeAnewWhereALineWasDeleted(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
@@ -382,5 +416,51 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 		require.Equal(t, dump, w.Dump())
 		w.Do("HSET", stateKey, "v", before)
 		release(t, p)
+	})
+}
+
+// roundUp is when keys expire whose furthest deadline is at d: the linger is a
+// minute, and they expire at a whole second.
+func roundUp(d time.Duration) time.Duration {
+	return (d + time.Minute + time.Second - 1).Truncate(time.Second)
+}
+
+func TestAllKeysExpireALingerAfterTheFurthestDeadline(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		w.Advance(1700 * ms)
+		all := func(opts semaphore.AcquireOptions) *semaphore.AcquireOptions { opts.Weight = 2; return &opts }
+		p := n.take(2, all(semaphore.AcquireOptions{}))
+		require.Equal(t, roundUp(w.Now()+lease), w.Expiry())
+		require.Equal(t, 68*time.Second, w.Expiry())
+		w.Advance(2 * time.Second) // renewed
+		require.Equal(t, 70*time.Second, w.Expiry())
+		q := n.queue(2, all(semaphore.AcquireOptions{Lease: time.Minute, NoRenew: true}))
+		require.Equal(t, 70*time.Second, w.Expiry())
+
+		require.NoError(t, p.Release(context.Background()))
+		second := q.Granted(3700 * ms)
+		require.Equal(t, roundUp(3700*ms+time.Minute), w.Expiry(), "confirmed for a minute")
+		require.NoError(t, second.Release(context.Background()))
+		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys(), "they stay")
+		w.Until(w.Expiry() - ms)
+		require.ElementsMatch(t, []string{stateKey, lineKey}, w.Keys())
+		w.Advance(ms)
+		require.Empty(t, w.Keys())
+	})
+}
+
+func TestAHandOffThatEmptiesTheLineKeepsItsExpiry(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		p := a.take(1, nil)
+		q := b.queue(1, nil)
+		b.Deafen(true)
+		b.Stall()
+		require.NoError(t, p.Release(context.Background()))
+		require.Equal(t, 66*time.Second, w.Expiry())
+		b.Flow()
+		b.Deafen(false)
+		<-q.Done
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -122,4 +123,40 @@ func TestAnAcquireThatIsRepeatedAfterItsGrantHasExpiredAsksAnew(t *testing.T) {
 			require.NoError(t, p.Err())
 		})
 	}
+}
+
+func TestAPermitThatDoesNotRenewExpiresAtTheEndOfItsLease(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := w.node().take(1, &semaphore.AcquireOptions{NoRenew: true})
+		successor := w.node().queue(1, nil)
+		e := <-w.Watch(p)
+		testkit.RequireWithin(t, lease-margin, e.At)
+		require.ErrorIs(t, e.Cause, berth.ErrExpired)
+		require.ErrorIs(t, p.Err(), berth.ErrNotHeld)
+		held := successor.GrantedWithin(lease, ms)
+		before := w.Dump()
+		for range 2 {
+			err := p.Release(context.Background())
+			require.ErrorIs(t, err, berth.ErrNotHeld)
+			require.ErrorIs(t, err, berth.ErrExpired)
+		}
+		require.Equal(t, before, w.Dump(), "it is the successor's")
+		release(t, held)
+		w.RequireIdle()
+	})
+}
+
+func TestRenewSetsAFixedLeaseAnew(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		p := n.take(1, &semaphore.AcquireOptions{NoRenew: true, Lease: time.Second})
+		ended := w.Watch(p)
+		for range 10 {
+			w.Advance(900 * ms)
+			require.NoError(t, p.Renew(context.Background()))
+			left, _ := w.LeftOf(p.ID())
+			require.Equal(t, time.Second, left)
+		}
+		testkit.RequireWithin(t, 10*time.Second-12*ms, (<-ended).At)
+	})
 }

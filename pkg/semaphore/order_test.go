@@ -268,3 +268,62 @@ func TestAnOverridingSemaphoreStoresItsOwnCapacity(t *testing.T) {
 		require.Equal(t, 4, w.stats().Capacity, "a refusal stores nothing")
 	})
 }
+
+func TestAHigherPriorityStandsAheadAndEqualOnesGoByTicket(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(1, nil)
+		at := func(priority int, n *proc) *wait {
+			w.Advance(ms)
+			return n.queue(1, &semaphore.AcquireOptions{Priority: priority})
+		}
+		low, zero, high := at(-128, a), at(0, b), at(127, a)
+		zeroToo, one, highToo := at(0, a), at(1, b), at(127, b)
+		line := []*wait{high, highToo, one, zero, zeroToo, low}
+		for i, next := range line {
+			testkit.RequirePending(w.T, line[i:]...)
+			w.Advance(time.Second)
+			release(t, held)
+			granted := next.Granted(w.Now())
+			require.Greater(t, granted.Fence(), held.Fence())
+			held = granted
+		}
+	})
+}
+
+func TestAnArrivalNeverPassesAWaiter(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b := w.node(), w.node()
+		held := a.take(3, &semaphore.AcquireOptions{Weight: 2})
+		heavy := a.queue(3, &semaphore.AcquireOptions{Weight: 2})
+		arrival := b.queue(3, nil) // one is free
+		_, err := b.gpu(3).TryAcquire(context.Background(), nil)
+		requireRefused(t, err, berth.AcquireError{Reason: berth.ReasonQueuedAhead, Capacity: 3, Held: 2, Waiting: 2})
+		testkit.RequirePending(w.T, heavy, arrival)
+
+		urgent := b.queue(3, &semaphore.AcquireOptions{Priority: 1})
+		release(t, urgent.Granted(0)) // nobody of its priority is ahead
+		testkit.RequirePending(w.T, heavy, arrival)
+		release(t, held)
+		heavy.Granted(0)
+		arrival.Granted(0)
+	})
+}
+
+func TestADeadWaiterAtTheHeadIsPassedWhenItExpires(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		a, b, c := w.node(), w.node(), w.node()
+		held := a.take(2, nil)
+		dead := b.queue(2, &semaphore.AcquireOptions{Weight: 2})
+		live := c.queue(2, nil)
+		b.Die()
+		w.Until(lease - ms)
+		testkit.RequirePending(w.T, dead, live)
+		// Its node is not that of the first in line, which it leaves some time.
+		p := live.GrantedWithin(lease, 50*ms)
+		release(t, p)
+		release(t, held)
+		b.Shut()
+		w.RequireIdle()
+	})
+}

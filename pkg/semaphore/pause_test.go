@@ -547,3 +547,34 @@ func TestWhoWasCutOffDuringADrainGetsNothing(t *testing.T) {
 		require.False(t, w.held("asked for"))
 	})
 }
+
+// Whatever frees a place of a paused name, nobody gets it before the end; and then without a call. The model of
+// internal/model has all that frees one.
+func TestAPausedNameGrantsNothing(t *testing.T) {
+	each(t, map[string]func(w *world, n *proc, held *semaphore.Permit){
+		"a release": func(w *world, _ *proc, held *semaphore.Permit) { release(w.T, held) },
+		"an expiry": func(w *world, n *proc, held *semaphore.Permit) {
+			detach(w.T, held)
+			w.Advance(lease)
+			dropped, err := n.Operator().Sweep(context.Background(), keyspace.Sem, gpu)
+			require.NoError(w.T, err)
+			require.Equal(w.T, 1, dropped)
+		},
+		"whoever is first leaves": func(w *world, n *proc, held *semaphore.Permit) {
+			heavy := n.queue(2, &semaphore.AcquireOptions{Weight: 2, Priority: 5})
+			release(w.T, held)
+			heavy.Cancel(nil)
+			<-heavy.Done
+		},
+	}, func(_ *testing.T, w *world, frees func(w *world, n *proc, held *semaphore.Permit)) {
+		n, ops := w.node(), w.node()
+		held, other := n.take(2, nil), n.take(2, nil)
+		q := n.queue(2, nil)
+		ops.pause(paused)
+		frees(w, ops, held)
+		w.Until(paused - ms)
+		testkit.RequirePending(w.T, q)
+		require.NoError(w.T, other.Err(), "it renews")
+		q.GrantedBy(paused)
+	})
+}
