@@ -71,19 +71,6 @@ func TestKickKeepsTheOrderOfWhatIsOverdue(t *testing.T) {
 	}, func(cfg *Config) { cfg.BatchSize = 1 })
 }
 
-func TestKickOfAllKeys(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		w.Kick("") // before anything was added
-		w.add("a", "k", w.hold(lease))
-		w.add("b", "other", w.claim(lease))
-		w.until(time.Second)
-		w.Kick("")
-		synctest.Wait()
-		require.Equal(t, []time.Duration{time.Second}, w.times("k"))
-		require.Equal(t, []time.Duration{time.Second}, w.times("other"))
-	})
-}
-
 func TestKickDuringAFlightIsFollowedByAnotherBatch(t *testing.T) {
 	for name, first := range map[string]server{"answered": renewAll, "failed": down} {
 		t.Run(name, func(t *testing.T) {
@@ -129,15 +116,6 @@ func TestHurryDuringAFlightSendsThatLeaseOnceMore(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestKickRepeatsAFailedBatchAtOnce(t *testing.T) {
-	inWorld(t, script(down, down, down, renewAll), func(w *world) {
-		w.add("a", "k", w.hold(lease))
-		w.until(4 * time.Second)
-		w.Kick("k")
-		w.beatsBy(5*time.Second, 3000*ms, 3300*ms, 3900*ms, 4000*ms)
-	})
 }
 
 func TestStopMayComeBeforeAnythingAndMoreThanOnce(t *testing.T) {
@@ -290,39 +268,4 @@ func TestLeaseBelowAMillisecondPanics(t *testing.T) {
 
 func TestLeaseIsSmall(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(Lease{}), uintptr(208))
-}
-
-func BenchmarkAddRemove(b *testing.B) {
-	engine := New(Config{Clock: clock.New(), Beat: apart(renewAll)})
-	defer engine.Stop()
-	spec := Spec{Lease: 10 * time.Second, Ends: true, Renews: true, Deadline: 1<<63 - 1}
-	var l Lease
-	b.ReportAllocs()
-	for b.Loop() {
-		engine.Add(&l, "k", spec)
-		engine.Remove(&l)
-	}
-}
-
-// BenchmarkRenew is what one lease of 100 000 costs the engine in one turn.
-func BenchmarkRenew(b *testing.B) {
-	const leases, size = 100_000, 200
-	engine := New(Config{Clock: clock.New(), Beat: apart(renewAll)})
-	spec := Spec{Lease: time.Hour, Ends: true, Renews: true, Deadline: 1<<63 - 1}
-	for range leases {
-		engine.Add(new(Lease), "k", spec)
-	}
-	engine.Stop() // only by hand from here on
-	engine.pending.each(never, engine.enter)
-	ln := engine.lanes[spec.track("k")]
-	now, rounds := time.Duration(0), 0
-	for b.Loop() {
-		if rounds++; rounds%size != 0 {
-			continue
-		}
-		now += time.Hour / 3 * size / leases
-		batch := engine.gather(ln, now)
-		outcomes, err := renewAll(context.Background(), "k", batch.Leases)
-		engine.land(batch, outcomes, err)
-	}
 }

@@ -35,31 +35,6 @@ func (w *world) sizes() (sizes []int) {
 	return sizes
 }
 
-func TestBatchesOfManyKeysAreSentInOneFlush(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		w.add("a", "k", w.hold(lease))
-		w.add("b", "l", w.claim(lease))
-		w.add("c", "k", w.hold(lease))
-		w.until(10 * time.Second)
-		require.Len(t, w.flushes(), 3)
-		for i, call := range w.flushes() {
-			require.ElementsMatch(t, []string{"k", "l"}, call.keys)
-			require.Equal(t, time.Duration(i+1)*3*time.Second, call.at)
-			require.Equal(t, lease, call.limit)
-		}
-		require.Len(t, w.calls(), 6)
-		w.requireAlive("a", "b", "c")
-	})
-}
-
-func TestAFlushTakesNoMoreThanFiftyBatches(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		w.holds(120, "", lease)
-		w.until(3 * time.Second)
-		require.Equal(t, []int{50, 50, 20}, w.sizes())
-	})
-}
-
 func TestAFlushTakesNoMoreThanItsPaceLeavesTimeFor(t *testing.T) {
 	for pace, most := range map[time.Duration]int{
 		4 * ms: 1, 20 * ms: 1, 35 * ms: 1, 40 * ms: 1, 70 * ms: 3, 200 * ms: 7, 600 * ms: 28, 1100 * ms: 50, time.Hour: 50,
@@ -176,24 +151,6 @@ func TestABatchOfAFlushIsAnsweredByItself(t *testing.T) {
 		w.requireEnd("hangs", first, ErrDeadline)
 		w.requireEnd("fails", first, ErrDeadline)
 		w.requireAlive("renews", "slow")
-	})
-}
-
-func TestALeaseThatIsUrgentWaitsForNoFlushInFlight(t *testing.T) {
-	inWorld(t, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-		if key == "hangs" || leases[0].Claim == "first" {
-			return hang(ctx, key, leases)
-		}
-		return renewAll(ctx, key, leases)
-	}, func(w *world) {
-		w.add("hangs", "hangs", w.hold(lease))
-		w.add("first", "k", w.hold(lease))
-		w.until(3100 * ms)
-		w.add("urgent", "k", w.hold(lease), func(s *Spec) { s.Deadline = 6400 * ms })
-		w.until(4199 * ms)
-		require.Equal(t, []time.Duration{3 * time.Second}, w.times("k"))
-		w.until(4200 * ms)
-		require.Equal(t, []time.Duration{3 * time.Second, 4200 * ms}, w.times("k"), "when it is due, and before the flush counts as unanswered")
 	})
 }
 

@@ -433,32 +433,3 @@ func TestEngineKeepsTheRulesWhateverHappens(t *testing.T) {
 		})
 	})
 }
-
-func TestOrderIsAlwaysByTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		o := order[*Lease]{
-			at:   func(l *Lease) time.Duration { return l.due },
-			slot: func(l *Lease) *int32 { return &l.dueSlot },
-		}
-		leases := make([]Lease, 10)
-		in := map[*Lease]bool{}
-		for range rapid.IntRange(1, 100).Draw(t, "steps") {
-			l := &leases[rapid.IntRange(0, 9).Draw(t, "lease")]
-			if rapid.Bool().Draw(t, "set") {
-				l.due = time.Duration(rapid.IntRange(0, 20).Draw(t, "due"))
-				o.set(l)
-				in[l] = true
-			} else {
-				o.drop(l)
-				delete(in, l)
-			}
-			earliest := never
-			for l := range in {
-				earliest = min(earliest, l.due)
-			}
-			if o.next() != earliest || o.Len() != len(in) {
-				t.Fatalf("next is %s, not %s, of %d", o.next(), earliest, o.Len())
-			}
-		}
-	})
-}

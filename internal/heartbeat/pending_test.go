@@ -2,15 +2,11 @@ package heartbeat
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/clock"
 )
 
 // waiting returns whether the lease is pending.
@@ -56,24 +52,6 @@ func TestWhatHappensSoonIsNeverPending(t *testing.T) {
 	}
 }
 
-func TestWhatHappensToAPendingLeaseHappensInTime(t *testing.T) {
-	for _, at := range []time.Duration{1000 * ms, 1500 * ms, 1900 * ms, 2900 * ms} {
-		t.Run(fmt.Sprint(at), func(t *testing.T) {
-			inWorld(t, nil, func(w *world) {
-				spec := w.hold(lease)
-				spec.Limit, spec.Warn = at, at-1
-				require.True(t, w.waiting(w.add("a", "k", spec)))
-				spec.Limit, spec.Deadline = 0, at
-				spec.Renews = false
-				require.True(t, w.waiting(w.add("b", "k", spec)))
-				w.endsBy(time.Minute, "a", at, ErrLimit)
-				w.requireEnd("b", at, ErrDeadline)
-				require.Equal(t, []time.Duration{at - 1}, w.warns["a"])
-			})
-		})
-	}
-}
-
 func TestAPendingLeaseIsToldWhatAnyOtherIs(t *testing.T) {
 	for name, touch := range map[string]func(w *world, l *Lease){
 		"kicked":          func(w *world, _ *Lease) { w.Kick("k") },
@@ -98,53 +76,6 @@ func TestAPendingLeaseIsToldWhatAnyOtherIs(t *testing.T) {
 	}
 }
 
-func TestPendingLeasesAreRemovedFromAnywhere(t *testing.T) {
-	draw := rand.New(rand.NewPCG(1, 2))
-	inWorld(t, nil, func(w *world) {
-		for range 50 {
-			leases := make([]*Lease, 5)
-			for i := range leases {
-				spec := w.hold(lease)
-				if i == 4 {
-					spec.Pace = ms * 20
-				}
-				leases[i] = w.add(fmt.Sprint(i), fmt.Sprint(i), spec)
-			}
-			for _, i := range draw.Perm(len(leases)) {
-				w.Remove(leases[i])
-				w.Remove(leases[i])
-			}
-			w.requireNothingLeft()
-			w.until(w.clock.Now() + time.Duration(draw.IntN(6))*ms)
-		}
-		w.until(time.Hour)
-		require.Empty(t, w.times())
-	})
-}
-
-func TestAPendingLeaseThatIsAddedAnewStartsAnew(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		l := w.add("a", "k", w.claim(lease))
-		other := w.add("b", "k", w.claim(lease))
-		w.until(500 * ms)
-		w.addTo(l, "other", w.hold(900*ms))
-		w.Remove(other)
-		w.beatsBy(1400*ms, 800*ms, 1100*ms, 1400*ms)
-		require.Equal(t, w.times("other"), w.times())
-	})
-}
-
-func TestALeaseWithoutEndMayBePending(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		l := w.add("a", "k", Spec{Lease: berth.Forever, Ends: true})
-		require.True(t, w.waiting(l))
-		w.until(1000 * time.Hour)
-		w.Kick("")
-		synctest.Wait()
-		require.Len(t, w.times(), 1)
-	})
-}
-
 func TestShortHoldsWakeTheEngineSeldom(t *testing.T) {
 	looks := &counting{}
 	inWorld(t, nil, func(w *world) {
@@ -160,29 +91,4 @@ func TestShortHoldsWakeTheEngineSeldom(t *testing.T) {
 		synctest.Wait()
 		require.LessOrEqual(t, looks.looks.Load()-before, int32(holds+lease/trackOf("k", lease).while()+1))
 	}, looks.counted)
-}
-
-// BenchmarkAddRemoveBesideMany is what a short hold of a key of its own costs the engine
-// of a client that keeps a thousand others.
-func BenchmarkAddRemoveBesideMany(b *testing.B) {
-	engine := New(Config{Clock: clock.New(), Beat: apart(renewAll)})
-	defer engine.Stop()
-	spec := Spec{Lease: 10 * time.Second, Ends: true, Renews: true, Deadline: 10 * time.Second}
-	keys := make([]string, 64)
-	for i := range keys {
-		keys[i] = fmt.Sprint("short ", i)
-	}
-	for i := range 1000 {
-		others := spec
-		others.Deadline += time.Duration(i) * time.Second
-		engine.Add(new(Lease), fmt.Sprint("long ", i), others)
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		var l Lease
-		for i := 0; pb.Next(); i++ {
-			engine.Add(&l, keys[i%len(keys)], spec)
-			engine.Remove(&l)
-		}
-	})
 }

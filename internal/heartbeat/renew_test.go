@@ -1,7 +1,6 @@
 package heartbeat
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -51,30 +50,6 @@ func TestLeaseIsRenewedAtAThird(t *testing.T) {
 	})
 }
 
-func TestBeatCountsFromItsStart(t *testing.T) {
-	inWorld(t, after(1400*ms, renewAll), func(w *world) {
-		l := w.add("a", "k", w.hold(lease))
-		w.until(4399 * ms)
-		require.Equal(t, lease-92*ms, l.Deadline())
-		w.until(4400 * ms)
-		require.Equal(t, 3*time.Second+lease-92*ms, l.Deadline())
-		w.beatsBy(10*time.Second, 3000*ms, 6000*ms, 9000*ms)
-	})
-}
-
-func TestAnswerThatLeavesLessIsBelieved(t *testing.T) {
-	for left, ends := range map[time.Duration]time.Duration{500 * ms: 3408 * ms, 0: 3 * time.Second} {
-		t.Run(left.String(), func(t *testing.T) {
-			inWorld(t, always(Outcome{Left: left}), func(w *world) {
-				l := w.add("a", "k", w.hold(lease))
-				w.until(3 * time.Second)
-				require.Equal(t, Deadline(3*time.Second, left, lease), l.Deadline())
-				w.endsBy(time.Minute, "a", ends, ErrDeadline)
-			})
-		})
-	}
-}
-
 func TestJitterIsDrawnOncePerBatch(t *testing.T) {
 	draws := []float64{1, 0.5, 0}
 	inWorld(t, nil, func(w *world) {
@@ -112,22 +87,6 @@ func TestDueWithinANinthIsTakenAlong(t *testing.T) {
 		require.Equal(t, 3000*ms, calls[0].at)
 		require.Equal(t, 4001*ms, calls[1].at)
 		require.ElementsMatch(t, [][]string{{"c"}, {"d"}}, [][]string{calls[1].claims, calls[2].claims})
-	})
-}
-
-func TestLongLeaseIsNotRenewedWithEveryShortOne(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		w.add("long", "k", w.hold(90*time.Second))
-		w.add("short", "k", w.hold(900*ms))
-		w.until(91 * time.Second)
-		limits := map[string]time.Duration{"long": 90 * time.Second, "short": 900 * ms}
-		for _, call := range w.calls() {
-			require.Len(t, call.claims, 1, "each goes by itself")
-			require.Equal(t, limits[call.claims[0]], call.limit, "its own")
-		}
-		require.Equal(t, []time.Duration{30 * time.Second, 60 * time.Second, 90 * time.Second}, w.turns()["long"])
-		require.Len(t, w.turns()["short"], 303)
-		w.requireAlive("long", "short")
 	})
 }
 
@@ -212,39 +171,6 @@ func TestBatchTakesTwoHundredByDefault(t *testing.T) {
 			sizes = append(sizes, len(call.claims))
 		}
 		require.Equal(t, []int{200, 200, 50}, sizes)
-	})
-}
-
-func TestExtensionIsTakenBackBeforeABeatIsSent(t *testing.T) {
-	var before []time.Duration
-	look := func(answer server) server {
-		return func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-			before = append(before, leases[0].Deadline())
-			return answer(ctx, key, leases)
-		}
-	}
-	long := always(Outcome{Left: time.Minute})
-	inWorld(t, script(look(long), look(down)), func(w *world) {
-		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Deadline = time.Minute })
-		w.until(3 * time.Second)
-		require.Equal(t, []time.Duration{12*time.Second - 92*ms}, before)
-		require.Equal(t, 63*time.Second-92*ms, l.Deadline(), "the answer sets it anew")
-		w.endsBy(time.Minute, "a", 15*time.Second-92*ms, ErrDeadline)
-	})
-}
-
-func TestFixedLeaseIsCheckedAtAThird(t *testing.T) {
-	start := time.Duration(0)
-	rest := func(_ context.Context, _ string, _ []*Lease) ([]Outcome, error) {
-		start += 3 * time.Second
-		return []Outcome{{Left: lease - start}}, nil
-	}
-	inWorld(t, rest, func(w *world) {
-		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
-		w.until(7 * time.Second)
-		require.Equal(t, lease-92*ms, l.Deadline())
-		w.beatsBy(time.Minute, 3000*ms, 6000*ms)
-		w.requireEnd("a", lease-92*ms, ErrDeadline)
 	})
 }
 

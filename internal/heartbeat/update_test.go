@@ -1,28 +1,12 @@
 package heartbeat
 
 import (
-	"context"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
-
-func TestWaitingClaimBecomesAHold(t *testing.T) {
-	inWorld(t, script(renewAll, down), func(w *world) {
-		l := w.add("a", "k", w.claim(lease))
-		w.until(5 * time.Second)
-		require.True(t, w.Update(l, func(s *Spec) {
-			require.Equal(t, 12*time.Second-92*ms, s.Deadline, "f sees that of the last answer")
-			s.Ends = true
-		}))
-		require.Equal(t, 12*time.Second-92*ms, l.Deadline())
-		w.beatsBy(6*time.Second, 3000*ms, 6000*ms) // its turn stays where it was
-		w.endsBy(time.Minute, "a", 12*time.Second-92*ms, ErrDeadline)
-	})
-}
 
 func TestHoldOfALongerLeaseIsRenewedWithinWhatTheWaitLeft(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
@@ -82,20 +66,6 @@ func TestUpdateThatShortensIsFollowedAtOnce(t *testing.T) {
 	})
 }
 
-func TestUpdateDuringAFlightKeepsItsDeadline(t *testing.T) {
-	stale := after(time.Second, always(Outcome{Left: 2 * time.Second}))
-	inWorld(t, script(stale, renewAll), func(w *world) {
-		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Renews = false })
-		w.until(3500 * ms)
-		extended := Deadline(3500*ms, lease, lease)
-		require.True(t, w.Update(l, func(s *Spec) { s.Deadline = extended }))
-		w.until(6 * time.Second)
-		require.Equal(t, extended, l.Deadline(), "the beat began before the extension")
-		w.beatsBy(6500*ms, 3000*ms, 6500*ms)
-		require.Equal(t, Deadline(6500*ms, lease, lease), l.Deadline(), "the next counts again")
-	})
-}
-
 func TestUpdateOfSomethingElseDuringAFlightLetsTheAnswerCount(t *testing.T) {
 	inWorld(t, after(time.Second, renewAll), func(w *world) {
 		l := w.add("a", "k", w.claim(lease))
@@ -120,22 +90,6 @@ func TestHoldThatBecomesForeverLetsOthersEnd(t *testing.T) {
 	})
 }
 
-func TestUpdateNeverRevives(t *testing.T) {
-	inWorld(t, nil, func(w *world) {
-		never := func(*Spec) { t.Error("called for a lease that is not there") }
-		require.False(t, w.Update(&Lease{}, never))
-
-		spec := w.hold(lease)
-		spec.Deadline = 1
-		time.Sleep(time.Nanosecond)
-		l := w.add("a", "k", spec)
-		require.False(t, w.Update(l, never))
-		synctest.Wait()
-		w.requireEnd("a", 1, ErrDeadline)
-		require.False(t, w.Update(l, never))
-	})
-}
-
 func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		l := w.add("a", "k", w.hold(lease), func(s *Spec) { s.Warn, s.Limit = time.Second, 2*time.Second })
@@ -143,6 +97,9 @@ func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 		w.Remove(l)
 		w.Remove(l)
 		w.Remove(&Lease{})
+		for _, gone := range []*Lease{l, {}} {
+			require.False(t, w.Update(gone, func(*Spec) { t.Error("called for a lease that is not there") }))
+		}
 		w.until(3 * time.Second)
 		require.Empty(t, w.warns)
 		w.requireAlive("a")
@@ -154,68 +111,6 @@ func TestRemovedLeaseIsLeftAlone(t *testing.T) {
 		w.until(time.Hour)
 		require.Len(t, w.times(), 1)
 		w.requireNothingLeft()
-	})
-}
-
-func TestRemoveDuringAFlight(t *testing.T) {
-	for name, answer := range map[string]server{"answered": renewAll, "failed": down} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, after(100*ms, answer), func(w *world) {
-				l := w.add("a", "k", w.hold(lease))
-				w.until(3050 * ms)
-				w.Remove(l)
-				w.until(time.Minute)
-				w.requireAlive("a")
-				require.Equal(t, lease-92*ms, l.Deadline())
-				require.Len(t, w.times(), 1)
-				require.Empty(t, w.fails)
-				w.requireNothingLeft()
-			})
-		})
-	}
-}
-
-// As a claim does that an answer ends.
-func TestALeaseThatBeatRemovesBeforeItAnswersStaysRemoved(t *testing.T) {
-	for name, trip := range map[string]time.Duration{"in time": 100 * ms, "late": 1600 * ms} {
-		t.Run(name, func(t *testing.T) {
-			var remove func(*Lease)
-			inWorld(t, after(trip, func(ctx context.Context, key string, leases []*Lease) ([]Outcome, error) {
-				for _, l := range leases {
-					if l.Claim != "other" {
-						remove(l)
-					}
-				}
-				return renewAll(ctx, key, leases)
-			}), func(w *world) {
-				remove = w.Remove
-				hold, claim := w.add("hold", "k", w.hold(lease)), w.add("claim", "k", w.claim(lease))
-				other := w.add("other", "k", w.hold(lease))
-				w.until(time.Minute)
-				w.requireAlive("hold", "claim", "other")
-				require.Equal(t, lease-92*ms, hold.Deadline())
-				require.Equal(t, lease-92*ms, claim.Deadline())
-				first := slices.Concat(w.calls()[0].claims, w.calls()[1].claims) // those that hold, and those that wait
-				require.ElementsMatch(t, []string{"hold", "claim", "other"}, first)
-				for _, call := range w.calls()[2:] {
-					require.Equal(t, []string{"other"}, call.claims)
-				}
-				w.Remove(other)
-				w.until(2 * time.Minute) // what is in flight is back
-				w.requireNothingLeft()
-			})
-		})
-	}
-}
-
-func TestAddedAnewIgnoresTheOldFlight(t *testing.T) {
-	inWorld(t, after(100*ms, renewAll), func(w *world) {
-		l := w.add("a", "k", w.claim(lease))
-		w.until(3050 * ms)
-		w.addTo(l, "k", w.claim(lease)) // it asked again, and stands again
-		w.until(6050 * ms)
-		require.Equal(t, Deadline(3050*ms, lease, lease), l.Deadline())
-		require.Equal(t, []time.Duration{3000 * ms, 6050 * ms}, w.times())
 	})
 }
 
@@ -243,24 +138,6 @@ func TestNewLeasesOfLikePaceWaitForWhatIsInFlightForOldOnes(t *testing.T) {
 			"quick": {18 * time.Second, 24 * time.Second},
 		}, w.turns())
 		w.requireAlive("new", "quick")
-	})
-}
-
-func TestAddedAnewAtAnotherPaceLeavesItsLane(t *testing.T) {
-	inWorld(t, script(after(1400*ms, always(Outcome{Left: lease})), renewAll), func(w *world) {
-		l := w.add("a", "k", w.claim(lease))
-		w.until(3 * time.Second)
-		w.addTo(l, "k", w.hold(900*ms)) // granted while its beat as a waiter hangs
-		waited := w.claim(lease)
-		w.requireLanes(waited.track("k"), trackOf("k", 900*ms)) // the old one has a batch in flight
-		w.until(4 * time.Second)
-		require.Equal(t, map[string][]time.Duration{"a": {3000 * ms, 3300 * ms, 3600 * ms, 3900 * ms}}, w.turns())
-		w.until(5 * time.Second)
-		w.requireAlive("a")
-		w.requireLanes(trackOf("k", 900*ms))
-		require.Equal(t, Deadline(4800*ms, 900*ms, 900*ms), l.Deadline())
-		w.Remove(l)
-		w.requireNothingLeft()
 	})
 }
 

@@ -143,26 +143,21 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		_, own := scriptsOf(kind)
 		require.Equal(t, without(declared(own...), "incompatible"), statuses(t, "../../pkg/"+folder+"/script.go"), kind)
 	}
-	_, own := scriptsOf("swarm")
-	require.Equal(t, declared(own...), statuses(t, "../swarm/script.go"), "swarm")
+	for kind, file := range map[string]string{"swarm": "../swarm/script.go", "once": "../../pkg/once/begin.go"} {
+		_, own := scriptsOf(kind)
+		require.Equal(t, declared(own...), statuses(t, file), kind)
+	}
 }
 
 func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "line/renew.lua")
-	var words []string
-	for _, line := range found(`(?m)^--   (\w+(?:, \w+)*)  `, raw) {
-		words = append(words, strings.Split(line, ", ")...)
-	}
-	want := without(engineWords(t, "Word"), "absent") // a restore alone says so
-	require.Equal(t, want, distinct(words), "as the comment says")
-
-	body := function(t, raw, "renew")
-	words = append(tombstones(t), found(`reply\[c\.at\] = [^"\n]*"(\w+)"`, function(t, source(t, "line/wanted.lua"), "wanted_by"))...)
+	body := function(t, source(t, "line/renew.lua"), "renew")
+	words := append(tombstones(t), found(`reply\[c\.at\] = [^"\n]*"(\w+)"`, function(t, source(t, "line/wanted.lua"), "wanted_by"))...)
 	for _, said := range found(`\bword(?:, [\w.]+)* = (.*)`, body) {
 		words = append(words, found(`"(\w+)"`, said)...)
 	}
-	require.Equal(t, want, distinct(words), "as the script does")
+	want := without(engineWords(t, "Word"), "absent") // a restore alone says so
+	require.Equal(t, want, distinct(words))
 	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/renew.lua"))
 	require.NotEmpty(t, words)
 	require.Subset(t, engineWords(t, "Word"), words)
@@ -170,18 +165,10 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 
 func TestTheWordsOfARestoreAreThoseOfTheEngine(t *testing.T) {
 	t.Parallel()
-	raw := source(t, "line/restore.lua")
-	comment := regexp.MustCompile(`(?s)what the claim is now:\n-- (.*?); the end`).FindStringSubmatch(raw)
-	require.NotNil(t, comment)
-	words := strings.Split(strings.ReplaceAll(comment[1], " or ", ", "), ", ")
-	// What is not known is put back, so no claim stays unknown.
-	want := without(engineWords(t, "Word"), "limited", "unknown", "asked", "wanted")
-	require.Equal(t, want, distinct(words), "as the comment says")
-
-	body := function(t, raw, "restore_claim")
-	words = append(tombstones(t), found(`return "(\w+)"`, body)...)
+	words := append(tombstones(t), found(`return "(\w+)"`, function(t, source(t, "line/restore.lua"), "restore_claim"))...)
 	words = append(words, found(`return "(\w+)"`, function(t, source(t, "pool/apart.lua"), "apart_rejoin"))...)
-	require.Equal(t, want, distinct(words), "as the script does")
+	// What is not known is put back, so no claim stays unknown.
+	require.Equal(t, without(engineWords(t, "Word"), "limited", "unknown", "asked", "wanted"), distinct(words))
 }
 
 // tombstones are the words that a tombstone may say.
@@ -214,32 +201,6 @@ func TestTheAnswersToAReleaseAreThoseOfTheEngine(t *testing.T) {
 		want = append(want, "force_released") // not_held, with the word of an operator's tombstone
 		require.Equal(t, distinct(want), engineWords(t, "Released"), kind)
 	}
-}
-
-func TestTheModesOfARenewalAreThoseOfTheEngine(t *testing.T) {
-	t.Parallel()
-	more := map[string][]string{"lock": {"beat <zombie limit, ms>", "extend <ms> <call id>", "want <zombie limit, ms>"}, "pool": {"keep <lease, ms>", "renew <lease, ms>"}}
-	for kind := range kinds {
-		renew, told := modes(t, kind+"_renew.lua")
-		require.Equal(t, engineWords(t, "Mode"), renew, kind)
-		require.Equal(t, more[kind], told, kind)
-		resume, told := modes(t, kind+"_resume.lua")
-		require.Equal(t, []string{"beat"}, resume, kind)
-		require.Subset(t, more[kind], told, kind)
-	}
-}
-
-// modes are the modes that a header declares: single words, and those that say more.
-func modes(t *testing.T, path string) (words, told []string) {
-	t.Helper()
-	header := regexp.MustCompile(`(?s)\bmode \((.*?)\)\n`).FindStringSubmatch(source(t, path))
-	require.NotNil(t, header, path)
-	quoted := regexp.MustCompile(`,\s"([^"]*)"`)
-	words = strings.Split(quoted.ReplaceAllString(header[1], ""), ", ")
-	if list := found(quoted.String(), header[1]); len(list) > 0 {
-		told = list
-	}
-	return distinct(words), told
 }
 
 // A wake-up that the engine does not know would be lost on every hand-off.

@@ -1,7 +1,6 @@
 package line_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -83,18 +82,6 @@ func TestTheContextOfAnEventHasTheValuesOfTheCallAndDoesNotEnd(t *testing.T) {
 
 	tell.Send(observe.Event{Kind: observe.Subscribed})
 	require.Equal(t, context.Background(), told.Context)
-}
-
-func TestATellerWritesToEitherKindOfLogger(t *testing.T) {
-	t.Parallel()
-	core, lines := observer.New(zap.DebugLevel)
-	var text bytes.Buffer
-	for _, logger := range []*slog.Logger{zaplog.New(zap.New(core)), slog.New(slog.NewTextHandler(&text, nil))} {
-		tell, _ := line.NewTeller("ns", func() string { return "a" }, logger, nil)
-		tell.Send(observe.Event{Kind: observe.Lost, Name: "door"})
-	}
-	require.Equal(t, 1, lines.Len())
-	require.Contains(t, text.String(), "level=WARN msg=lost logger=berth primitive=node namespace=ns name=door node=a\n")
 }
 
 // logged is a client whose lines a test reads.

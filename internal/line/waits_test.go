@@ -132,31 +132,6 @@ func TestANameIsInTheRegistryAsSoonAsSomebodyWaitsForIt(t *testing.T) {
 	})
 }
 
-func TestANodeNotesANameOnceIn30Seconds(t *testing.T) {
-	inRegistry(t, func(t *testing.T, w registry) {
-		const beats = time.Second // so that the moment is met
-		w.visitor(time.Hour).take("gpu")
-		var nodes []*visitor
-		for range 3 {
-			v := w.visitor(3 * beats)
-			v.queue("gpu")
-			nodes = append(nodes, v)
-		}
-		for range 6 {
-			w.Advance(time.Minute)
-			require.Greater(t, w.until("sem:gpu"), w.Now())
-		}
-		for _, v := range nodes {
-			notes := v.noted()
-			require.InDelta(t, 12, len(notes), 1)
-			for i, at := range notes[1:] {
-				require.GreaterOrEqual(t, at-notes[i], 30*time.Second)
-				require.LessOrEqual(t, at-notes[i], 30*time.Second+beats)
-			}
-		}
-	})
-}
-
 func TestTheRegistryBelievesThroughALongWaitLease(t *testing.T) {
 	inRegistry(t, func(t *testing.T, w registry) {
 		w.visitor(time.Hour).take("gpu")

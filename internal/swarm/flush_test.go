@@ -3,7 +3,6 @@ package swarm
 import (
 	"context"
 	"fmt"
-	"iter"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -270,32 +268,17 @@ func TestInfoListsTheNodes(t *testing.T) {
 	})
 }
 
-// brittle is a Line that panics while it is to.
-type brittle struct {
-	Line
-	breaks atomic.Bool
-	asked  atomic.Int64
-}
-
-func (l *brittle) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
-	if l.asked.Add(1); l.breaks.Load() {
-		panic(guard.Meant("no such index"))
-	}
-	return l.Line.Names(ctx)
-}
-
 func TestAFlushThatPanicsIsToldAndTheNodeProbesAndFlushesOn(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		line := &brittle{Line: w.line}
-		line.breaks.Store(true)
-		n := w.node("n", func(c *Config) { c.FlushEvery, c.Line = 10*time.Second, line }).start()
+		w.line.fail("*", errPanics)
+		n := w.node("n", flushing).start()
 		w.Advance(11 * time.Second)
 		require.ErrorContains(t, n.Status().Err, "no such index")
 		told := n.Told(observe.Panicked)
 		require.NotEmpty(t, told)
 		require.Equal(t, "a flush of the swarm", told[0].Detail)
-		require.EqualValues(t, 1, line.asked.Load(), "it does not spin")
-		line.breaks.Store(false)
+		require.Equal(t, 1, w.line.passed(), "it does not spin")
+		w.line.fail("*", nil)
 		w.Advance(time.Minute)
 		require.NoError(t, n.Status().Err)
 		require.Equal(t, "n", n.current(), "it has probed all the time")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
+	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
@@ -299,6 +300,9 @@ func (l *fakeLine) wait(name, claim, node string) {
 	l.waiters[name] = append(l.waiters[name], berth.Waiter{ID: claim, Node: node})
 }
 
+// errPanics has the names panic.
+var errPanics = errors.New("no such index")
+
 // fail makes a name, one claim of it ("name/claim"), or all of the names ("*") fail,
 // or work again.
 func (l *fakeLine) fail(what string, err error) {
@@ -327,6 +331,9 @@ func (l *fakeLine) Names(context.Context) iter.Seq2[reader.Ref, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passes++
+	if errors.Is(l.broken["*"], errPanics) {
+		panic(guard.Meant(errPanics.Error()))
+	}
 	var names []reader.Ref
 	for _, name := range l.names {
 		names = append(names, ref(name))

@@ -7,20 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/leader"
-	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/observe/zaplog"
 )
 
 func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
-		core, log := observer.New(zap.InfoLevel)
-		n := w.node(node.Config{Logger: zaplog.New(zap.New(core))})
+		n := w.node()
 		c := n.standOn(berth.WithOwner(context.Background(), "me"), &leader.Config{Attrs: map[string]any{"a": 1}}, nil)
 		w.Advance(time.Second)
 		began := n.Told(observe.TermBegan)
@@ -47,11 +42,6 @@ func TestATermIsToldWhenItBeginsAndWhenItEnds(t *testing.T) {
 				require.NotZero(t, e.Fence)
 				require.Equal(t, began[i].Fence, e.Fence)
 			}
-		}
-		for _, kind := range []observe.Kind{observe.TermBegan, observe.TermEnded} {
-			lines := log.FilterMessage(string(kind)).All()
-			require.Len(t, lines, 2)
-			require.Equal(t, zap.InfoLevel, lines[0].Level)
 		}
 	})
 }

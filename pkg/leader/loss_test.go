@@ -44,21 +44,6 @@ func TestTheContextOfWhoIsCutOffEndsBeforeAnotherLeads(t *testing.T) {
 	})
 }
 
-// A flush loses the line too. Who leads is told by the next heartbeat; candidates ask again with the
-// places that they had.
-func TestAfterAFlushSomebodyLeads(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a := w.node().stand(nil, nil)
-		b := w.node().stand(nil, nil)
-		w.Advance(time.Second)
-		w.Do("FLUSHALL")
-		w.Advance(lease)
-		require.Len(t, append(a.all(), b.all()...), 2)
-		require.NotEqual(t, a.leads(), b.leads())
-		require.ErrorIs(t, context.Cause(a.all()[0].ctx), berth.ErrLost)
-	})
-}
-
 // An owner's other locks are of the same owner: what f locks meanwhile by its context says so.
 func TestTheContextOfFCarriesTheOwnerAndTheFence(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {

@@ -91,7 +91,8 @@ func TestCloseOfAJobThatMayNotWait(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(t, a.job(hourly).Close(ctx), context.DeadlineExceeded)
-		b.finds(hourly, once.Running)
+		seen := b.finds(hourly, once.Running)
+		require.Equal(t, []any{a.ID(), once.Begun}, []any{seen.Node, seen.Outcome}, "who runs")
 		_, err := a.named("another", hourly).Do(t.Context(), takes(ms, nil))
 		require.NoError(t, err)
 		require.NoError(t, run.Granted(time.Minute).err)
@@ -144,27 +145,19 @@ func TestANodeThatClosesTellsAllJobsAtOnce(t *testing.T) {
 
 // Neither Run nor Do waits for a server that does not answer once its job, or the node, is closed.
 func TestCloseEndsCallsOfAServerThatStandsStill(t *testing.T) {
-	for _, by := range []string{"job", "node"} {
-		inWorldOf(t, by, func(t *testing.T, w *world) {
-			n := w.node()
-			n.ran(hourly, nil)
-			n.Stall()
-			job, ended := n.named("other", hourly), make(chan error, 2)
-			go func() { ended <- job.Run(context.Background(), never(t)) }()
-			go func() {
-				_, err := job.Do(context.Background(), never(t))
-				ended <- err
-			}()
-			synctest.Wait()
-			began, end := w.Now(), job.Close
-			if by == "node" {
-				end = n.Close
-			}
-			require.NoError(t, end(context.Background()))
-			require.ErrorIs(t, <-ended, berth.ErrClosed)
-			require.ErrorIs(t, <-ended, berth.ErrClosed)
-			require.LessOrEqual(t, w.Now()-began, ms)
-			n.Flow()
-		})
-	}
+	closes(t, func(t *testing.T, w *world, end closing) {
+		n, again := w.node(), once.Config{Every: hour, Attempts: 4}
+		n.ran(hourly, nil)
+		n.Stall()
+		ended := make(chan error, 2)
+		go func() { ended <- n.job(again).Run(context.Background(), never(t)) }()
+		go func() { ended <- testkit.Second(n.job(again).Do(context.Background(), never(t))) }()
+		synctest.Wait()
+		began := w.Now()
+		require.NoError(t, end(context.Background(), n, again))
+		require.ErrorIs(t, <-ended, berth.ErrClosed)
+		require.ErrorIs(t, <-ended, berth.ErrClosed)
+		require.LessOrEqual(t, w.Now()-began, ms)
+		n.Flow()
+	})
 }

@@ -38,48 +38,21 @@ func TestAPeriodIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestPeriodsBeginAtTheOffset(t *testing.T) {
-	late := once.Config{Every: 24 * time.Minute, Offset: 6 * time.Minute}
-	inWorld(t, func(t *testing.T, w *world) {
-		n := w.node()
-		r := n.ran(late, nil)
-		require.Equal(t, "2025-12-31T23:42:00Z", r.Period.String())
-		w.Until(6 * time.Minute)
-		r = n.ran(late, nil)
-		require.Equal(t, "2026-01-01T00:06:00Z", r.Period.String())
-	})
-}
-
 // A caller with another offset, such as berth run --once by its default, has periods that reach into those
 // of the others.
 func TestAnotherOffsetRunsNothingTwice(t *testing.T) {
-	half := once.Config{Every: hour, Offset: hour / 2}
+	late := once.Config{Every: hour, Offset: hour / 3}
 	inWorld(t, func(t *testing.T, w *world) {
 		a, b := w.node(), w.node()
 		run := a.start(t.Context(), hourly, takes(40*time.Minute, nil))
 		w.Until(35 * time.Minute)
-		wait := b.start(t.Context(), waiting(half), never(t)) // the server tells it under the lock
+		wait := b.start(t.Context(), waiting(late), never(t)) // the server tells it under the lock
 		require.NoError(t, run.Granted(40*time.Minute).err)
 		require.Equal(t, once.Done, wait.GrantedBy(40*time.Minute).Status)
-		require.Equal(t, "2026-01-01T00:00:00Z", b.finds(half, once.Done).Period.String())
-		w.Until(hour + hour/2)
-		require.Equal(t, "2026-01-01T01:30:00Z", b.ran(half, nil).Period.String())
-		require.Equal(t, "2026-01-01T01:30:00Z", a.finds(hourly, once.Done).Period.String())
-	})
-}
-
-func TestWhoDoesNotWaitIsToldWhoRuns(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		a, b, c := w.node(), w.node(), w.node()
-		run := a.start(t.Context(), hourly, takes(time.Minute, nil))
-		seen := b.finds(hourly, once.Running)
-		require.Equal(t, a.ID(), seen.Node)
-		require.Equal(t, once.Begun, seen.Outcome)
-
-		wait := c.start(t.Context(), waiting(hourly), never(t))
-		require.True(t, wait.Pending())
-		require.NoError(t, run.Granted(time.Minute).err)
-		require.Equal(t, once.Done, wait.GrantedBy(time.Minute).Status)
+		require.Equal(t, "2026-01-01T00:00:00Z", b.finds(late, once.Done).Period.String())
+		w.Until(hour + hour/3)
+		require.Equal(t, "2026-01-01T01:20:00Z", b.ran(late, nil).Period.String())
+		require.Equal(t, "2026-01-01T01:20:00Z", a.finds(hourly, once.Done).Period.String())
 	})
 }
 

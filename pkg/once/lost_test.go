@@ -3,7 +3,6 @@ package once_test
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/fence"
@@ -284,28 +282,22 @@ var single = once.Config{Every: hour, Attempts: 1}
 
 // The caller leaves while the run begins. Nothing runs, and no attempt is used.
 func TestARunWhoseCallerHasLeftMeanwhileDoesNotStart(t *testing.T) {
-	for row, cause := range map[string]error{"cancelled": context.Canceled, "timed out": context.DeadlineExceeded} {
-		inWorldOf(t, row, func(t *testing.T, w *world) {
-			n := w.node()
-			n.OnCommand(slow("once_begin", time.Second))
-			ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
-			if row == "cancelled" {
-				ctx, cancel = context.WithCancel(t.Context())
-				time.AfterFunc(500*ms, cancel)
-			}
-			defer cancel()
-			_, err := n.job(single).Do(ctx, never(t))
-			require.Equal(t, 500*ms, w.Now(), "it is let go at once")
-			require.ErrorIs(t, err, berth.ErrNotAcquired)
-			require.ErrorIs(t, err, cause)
-			n.OnCommand(nil)
-			w.Advance(time.Second)
-			w.RequireIdle()
-			require.Equal(t, once.Stopped, n.last().Run.Outcome)
-			require.Empty(t, n.Told(observe.RunFailed))
-			n.ran(single, nil)
-		})
-	}
+	inWorld(t, func(t *testing.T, w *world) {
+		n := w.node()
+		n.OnCommand(slow("once_begin", time.Second))
+		ctx, cancel := context.WithTimeout(t.Context(), 500*ms)
+		defer cancel()
+		_, err := n.job(single).Do(ctx, never(t))
+		require.Equal(t, 500*ms, w.Now(), "it is let go at once")
+		require.ErrorIs(t, err, berth.ErrNotAcquired)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		n.OnCommand(nil)
+		w.Advance(time.Second)
+		w.RequireIdle()
+		require.Equal(t, once.Stopped, n.last().Run.Outcome)
+		require.Empty(t, n.Told(observe.RunFailed))
+		n.ran(single, nil)
+	})
 }
 
 // The caller leaves before the server is asked for anything, or before it has answered.
@@ -429,19 +421,6 @@ func TestASuccessFarAheadCountsAsNothing(t *testing.T) {
 		-hour: "", 0: once.Done, hour: once.Done, hour + time.Minute: once.Done, hour + time.Minute + ms: "", 24 * 30 * hour: "",
 	} {
 		require.Equal(t, want, once.Decided(hour, ahead), ahead)
-	}
-}
-
-func TestWhatCannotBeReadIsSaid(t *testing.T) {
-	for field, text := range map[string]string{"run": "garbage", "success": "x", "expires": "zzz"} {
-		inWorldOf(t, field, func(t *testing.T, w *world) {
-			n := w.node()
-			w.Do("HSET", record, "fmt", "1", "expires", strconv.FormatInt(w.Began.Add(3*hour).UnixMilli(), 10), field, text)
-			before := w.kept()
-			_, err := n.fails(hourly, state.ErrDamaged)
-			require.ErrorContains(t, err, "cannot be read")
-			require.Equal(t, before, w.kept())
-		})
 	}
 }
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -22,9 +19,7 @@ import (
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/observe/measure"
 	"github.com/berth-go/berth/pkg/once"
-	"github.com/berth-go/berth/scripts/composed"
 )
 
 func TestWhatConfigsAreRefused(t *testing.T) {
@@ -160,24 +155,6 @@ func TestTheLockOfARunHasTheOptionsOfTheJob(t *testing.T) {
 	})
 }
 
-// The words that begin.go knows are those of the scripts.
-func TestTheStatusesAreThoseOfTheScripts(t *testing.T) {
-	t.Parallel()
-	source, err := os.ReadFile("begin.go")
-	require.NoError(t, err)
-	known := map[string]bool{}
-	for _, constant := range regexp.MustCompile(`(?m)^\tstatus\w+ += "(\w+)"$`).FindAllStringSubmatch(string(source), -1) {
-		known[constant[1]] = true
-	}
-	told := map[string]bool{}
-	for _, name := range []string{"once_begin", "once_end"} {
-		for _, reply := range composed.Library().Script(name).Returns {
-			told[reply.Status] = true
-		}
-	}
-	require.Equal(t, slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(known)))
-}
-
 func TestWhatIsKnownIsForgottenAtTheEndOfThePeriodAfterTheNext(t *testing.T) {
 	const period = 6 * time.Minute
 	inWorld(t, func(t *testing.T, w *world) {
@@ -234,7 +211,7 @@ func TestLastSaysWhatBecameOfTheRuns(t *testing.T) {
 
 // It comes while a call is on its way to the script, so that the look before does not see it.
 func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
-	for _, field := range []string{"fmt 2", "run damaged", "success damaged"} {
+	for _, field := range []string{"fmt 2", "run damaged", "success damaged", "expires damaged"} {
 		inWorldOf(t, field, func(t *testing.T, w *world) {
 			n := w.node()
 			var before map[string]string
@@ -259,9 +236,11 @@ func TestWhatANewerReleaseKeepsIsLeftAlone(t *testing.T) {
 				require.Equal(t, before, w.kept())
 			}
 			requireLeft(run.End(t.Context(), nil))
-			requireLeft(testkit.Second(n.job(hourly).Last(t.Context())))
+			if field != "expires damaged" { // which only the scripts read
+				requireLeft(testkit.Second(n.job(hourly).Last(t.Context())))
+			}
 
-			w.Do("HSET", record, "fmt", old["fmt"], "run", old["run"], "success", old["success"])
+			w.Do("HSET", record, "fmt", old["fmt"], "run", old["run"], "success", old["success"], "expires", old["expires"])
 			w.Until(2 * hour)
 			before = nil
 			meets("once_begin")
@@ -290,43 +269,6 @@ func TestWhatLiesFarAheadCountsAsNothing(t *testing.T) {
 		ahead(2 * hour)
 		n.ran(hourly, errMine)
 		require.Nil(t, n.last().Success)
-	})
-}
-
-// What runs is counted as of "once", and what the lock of a run does as of "lock".
-func TestAMeterCountsRunsByKindAndTheirLockApart(t *testing.T) {
-	inWorld(t, func(t *testing.T, w *world) {
-		histograms := make(map[string]int)
-		meter, err := measure.New(measure.Options{NameClass: measure.Collapse}, func(in measure.Instrument, values []string) measure.Record {
-			histograms[in.Name+" "+strings.Join(values, " ")]++
-			return func(_ context.Context, _ float64) {}
-		})
-		require.NoError(t, err)
-		n, single := w.node(node.Config{Observer: meter}), once.Config{Every: hour, Attempts: 1}
-		n.ran(single, nil)
-		w.Until(hour)
-		n.ran(single, errMine)
-		w.Until(2 * hour)
-		n.ran(single, nil)
-
-		numbers := make(map[string]int64)
-		meter.Collect(func(in measure.Instrument, values []string, value int64) {
-			numbers[in.Name+" "+strings.Join(values, " ")] = value
-		})
-		for series, value := range map[string]int64{
-			"berth.events once digest ran":         2,
-			"berth.events once digest run_failed":  1,
-			"berth.events once digest missed":      1,
-			"berth.acquires lock digest granted":   3,
-			"berth.hold_ends lock digest released": 3,
-			"berth.held lock digest":               0,
-		} {
-			require.Equal(t, value, numbers[series], "%s of %v", series, numbers)
-		}
-		for series := range numbers {
-			require.False(t, strings.Contains(series, " once ") && !strings.HasPrefix(series, "berth.events "), series)
-		}
-		require.Equal(t, map[string]int{"berth.wait_time lock digest": 1, "berth.hold_time lock digest": 1}, histograms)
 	})
 }
 

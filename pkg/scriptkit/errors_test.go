@@ -147,34 +147,12 @@ func TestErrorsThatAreNotOursAreNeither(t *testing.T) {
 func TestEachRefusalTakesItsCourse(t *testing.T) {
 	t.Parallel()
 	for _, r := range Refusals() {
-		for _, served := range []bool{false, true} {
-			bubbleOf(t, fmt.Sprintf("%s, served %t", r.Begins, served), func(t *testing.T) {
-				texts := []string{"-" + r.Begins + " and more\r\n"}
-				if served {
-					texts = append([]string{table("ok", "1")}, texts...)
-				}
-				server, opts := newFakeServer(t, answers(texts...)), exact()
-				opts.Retry.Attempts = 3
-				runner := NewRunner(server.client(t), opts)
-				if served {
-					must(run(t.Context(), runner, simple(t), Once)).in(t)
-				}
-				_, err := run(t.Context(), runner, simple(t), Bounded)
-				require.Error(t, err)
-				passes, attempts := r.Course == Passes || r.Course == PassesOnceServed && served, 1
-				if passes {
-					attempts = 3
-				}
-				var e *Error
-				require.ErrorAs(t, err, &e)
-				require.Equal(t, attempts, e.Attempts)
-				require.Equal(t, passes, Repeatable(err))
-				require.Equal(t, passes, errors.Is(err, berth.ErrUnavailable))
-				require.Equal(t, passes && r.Doubt, MaybeRan(err))
-				if r.Is != nil {
-					require.ErrorIs(t, err, r.Is)
-				}
-			})
+		passes := verdict{repeat: true, mayHaveRun: r.Doubt}
+		for served, want := range map[bool]map[Course]verdict{
+			false: {Passes: passes}, true: {Passes: passes, PassesOnceServed: passes},
+		} {
+			require.Equal(t, want[r.Course], refused(r.Begins+" and more", served), "%s, served %t", r.Begins, served)
+			require.Equal(t, want[r.Course], refused(r.Begins, served), r.Begins)
 		}
 	}
 }
@@ -266,35 +244,21 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		"NOREPLICAS Not enough good replicas to write. script: 12b6, on @user_script:1.",
 		"REDIRECT 10.0.0.1:6379",
 		"MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. script: 12b6, on @user_script:1.",
-		"ERR Script killed by user with SCRIPT KILL... script: 12b6, on @user_script:1.",
-		"ERR max number of clients reached",
+		"Script killed by user with SCRIPT KILL... script: 12b6, on @user_script:1.",
+		"max number of clients reached",
 	} {
-		bubbleOf(t, "repeated without doubt: "+answer, func(t *testing.T) {
-			text := "-" + answer + "\r\n"
-			server := newFakeServer(t, answers(text, text, table("ok", "1"), text))
-			runner := NewRunner(server.client(t), exact())
-			r := must(run(t.Context(), runner, simple(t), Bounded)).in(t)
-			require.Equal(t, "ok", r.Status())
-			require.False(t, r.Unanswered)
-			require.Equal(t, []time.Duration{0, 20 * time.Millisecond, 60 * time.Millisecond}, server.times)
-			requireUnavailable(t, runner)
-		})
+		require.Equal(t, verdict{repeat: true}, refused(answer, false), answer)
 	}
-	for _, answer := range []string{hang, drop} {
+	for _, answer := range []string{hang, drop, "-LOADING wait\r\n"} {
 		bubbleOf(t, answer, func(t *testing.T) {
 			runner := NewRunner(newFakeServer(t, answers(answer)).client(t), exact())
-			requireUnavailable(t, runner)
-			require.ErrorIs(t, second(run(t.Context(), runner, simple(t), Bounded)), berth.ErrUnavailable)
+			for _, mode := range []Mode{Once, Bounded} { // nobody's context has ended, and nothing looks like that
+				err := second(run(t.Context(), runner, simple(t), mode))
+				require.ErrorIs(t, err, berth.ErrUnavailable)
+				require.NotErrorIs(t, err, context.DeadlineExceeded)
+				require.NotErrorIs(t, err, context.Canceled)
+				require.NotContains(t, err.Error(), "context")
+			}
 		})
 	}
-}
-
-// requireUnavailable has one attempt fail. Nobody's context has ended, and nothing looks like that.
-func requireUnavailable(t *testing.T, r *Runner) {
-	t.Helper()
-	_, err := run(t.Context(), r, simple(t), Once)
-	require.ErrorIs(t, err, berth.ErrUnavailable)
-	require.NotErrorIs(t, err, context.DeadlineExceeded)
-	require.NotErrorIs(t, err, context.Canceled)
-	require.NotContains(t, err.Error(), "context")
 }

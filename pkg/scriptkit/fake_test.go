@@ -91,7 +91,11 @@ func (s *fakeServer) serve(conn net.Conn) {
 		case "PING":
 			text = "+PONG\r\n"
 		default:
-			text = s.take(command)
+			s.mu.Lock()
+			s.commands, s.times = append(s.commands, command), append(s.times, time.Since(s.started))
+			n := len(s.commands)
+			s.mu.Unlock()
+			text = s.answer(n, command)
 		}
 		switch text {
 		case drop:
@@ -104,15 +108,6 @@ func (s *fakeServer) serve(conn net.Conn) {
 			return
 		}
 	}
-}
-
-func (s *fakeServer) take(command []string) string {
-	s.mu.Lock()
-	s.commands = append(s.commands, command)
-	s.times = append(s.times, time.Since(s.started))
-	n := len(s.commands)
-	s.mu.Unlock()
-	return s.answer(n, command)
 }
 
 // readCommand reads an array of bulk strings.

@@ -162,8 +162,6 @@ func TestAConnectionThatIsGivenUpByTheCallThatMakesIt(t *testing.T) {
 	})
 }
 
-const readOnly = "-READONLY You can't write against a read only replica.\r\n"
-
 // address leads new connections to the last of its servers.
 type address struct {
 	*testing.T
@@ -173,15 +171,6 @@ type address struct {
 	servers []*fakeServer // guarded by mu
 	breaks  []time.Duration
 	begun   time.Time
-}
-
-// newAddress leads to a replica.
-func newAddress(t *testing.T) *address {
-	t.Helper()
-	a := &address{T: t, begun: time.Now()}
-	t.Cleanup(a.serving.Wait) // when the clients are closed
-	a.lead("replica", readOnly)
-	return a
 }
 
 // lead leads new connections to another server, which says that it has a role and answers all
@@ -223,10 +212,15 @@ func (a *address) options() Options {
 	return o
 }
 
-// moving runs a test in virtual time.
+// moving runs a test in virtual time, with an address that leads to a replica.
 func moving(t *testing.T, test func(a *address, s *Script)) {
 	t.Helper()
-	bubble(t, func(t *testing.T) { test(newAddress(t), simple(t)) })
+	bubble(t, func(t *testing.T) {
+		a := &address{T: t, begun: time.Now()}
+		t.Cleanup(a.serving.Wait) // when the clients are closed
+		a.lead("replica", "-READONLY You can't write against a read only replica.\r\n")
+		test(a, simple(t))
+	})
 }
 
 // every has each runner send a script 10 times a second, for a while.

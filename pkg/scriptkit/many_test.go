@@ -123,10 +123,6 @@ func TestAPipelineNeedsNoRoomOnTheConnection(t *testing.T) {
 		"a deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(ctx, time.Minute)
 		},
-		"none": context.WithCancel,
-		"no end": func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithoutCancel(ctx), func() {}
-		},
 		"only patience": func(ctx context.Context) (context.Context, context.CancelFunc) {
 			return Patient(context.WithoutCancel(ctx)), func() {}
 		},
@@ -229,20 +225,6 @@ func TestManyDoNotWaitForWordsAboutAnError(t *testing.T) {
 			answered = append(answered, i)
 		})
 		require.Equal(t, []int{1, 0}, answered)
-	})
-}
-
-func TestWhatEachOfManyMayHaveDone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, func(_ int, command []string) string {
-			return map[string]string{"a": table("ok", "1"), "b": "-TRYAGAIN later\r\n", "c": "-ERR never\r\n"}[command[3]]
-		})
-		got := many(t.Context(), t, NewRunner(server.client(t), exact()), callsOf(simple(t), "a", "b", "c"))
-		require.NoError(t, got[0].err)
-		require.True(t, Repeatable(got[1].err))
-		require.False(t, MaybeRan(got[1].err))
-		require.False(t, Repeatable(got[2].err))
-		require.EqualError(t, got[2].err, `berth: script s on "c": never`)
 	})
 }
 

@@ -92,6 +92,12 @@ func TestHowACallOfAServerThatDoesNotServeItEnds(t *testing.T) {
 			Bounded, limit(time.Second), nil, "; the last attempt: no answer in time (it may have run)",
 			time.Second, 1, true, true, context.DeadlineExceeded,
 		},
+		// rueidis reads the answer on the caller's goroutine where nobody else uses the connection.
+		"the caller leaves an attempt": {
+			[]string{hang},
+			UntilDone, leaves, nil, "; the last attempt: no answer in time (it may have run)",
+			3 * time.Second, 1, true, true, context.Canceled,
+		},
 	} {
 		bubbleOf(t, name, func(t *testing.T) {
 			server, opts := newFakeServer(t, answers(tt.answers...)), exact()
@@ -172,45 +178,6 @@ func TestDoubtComesWithTheSourceToo(t *testing.T) {
 	})
 }
 
-func TestManyCallsToASilentServerFailInTime(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		server := newFakeServer(t, answers(hang))
-		runner := NewRunner(server.client(t), exact())
-		begun := time.Now()
-		errs := make(chan error, 50)
-		script := simple(t)
-		for range 50 {
-			go func() {
-				_, err := run(context.Background(), runner, script, Once)
-				errs <- err
-			}()
-		}
-		for range 50 {
-			err := <-errs
-			require.ErrorContains(t, err, "no answer in time")
-			require.True(t, MaybeRan(err))
-		}
-		require.Equal(t, 3*time.Second, time.Since(begun))
-	})
-}
-
-// A master that is killed is replaced within some seconds; a call that was made just
-// then has its answer from the new one.
-func TestTheDefaultOutlastsAFailover(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const failover = 6 * time.Second
-		begin := time.Now()
-		server := newFakeServer(t, func(int, []string) string {
-			if time.Since(begin) < failover {
-				return "-CLUSTERDOWN The cluster is down\r\n"
-			}
-			return "*1\r\n$2\r\nok\r\n"
-		})
-		must(run(t.Context(), NewRunner(server.client(t), Options{}), simple(t), Bounded)).in(t)
-		require.Less(t, time.Since(begin), failover+2*time.Second)
-	})
-}
-
 func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("the user left")
@@ -221,39 +188,6 @@ func TestNothingIsSentAfterTheContextEnded(t *testing.T) {
 	require.ErrorIs(t, err, cause)
 	require.EqualError(t, err, `berth: script s on "{gpu}:state": context canceled: the user left`)
 	require.False(t, MaybeRan(err))
-}
-
-func TestTheContextEndsDuringAnAttempt(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		pipelined bool
-		took      time.Duration
-	}{
-		"on a connection that others use": {true, time.Second},
-		// rueidis reads the answer on the caller's goroutine then.
-		"alone on its connection": {false, 3 * time.Second},
-	} {
-		bubbleOf(t, name, func(t *testing.T) {
-			server := newFakeServer(t, func(_ int, command []string) string {
-				if command[0] == "ECHO" {
-					return table("x")
-				}
-				return hang
-			})
-			client := server.client(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if tt.pipelined { // a context without a deadline makes it so
-				require.NoError(t, client.Do(ctx, client.B().Echo().Message("x").Build()).Error())
-			}
-			begun := time.Now()
-			time.AfterFunc(time.Second, cancel)
-			_, err := run(ctx, NewRunner(client, exact()), simple(t), UntilDone)
-			require.ErrorIs(t, err, context.Canceled)
-			require.True(t, MaybeRan(err))
-			require.Equal(t, tt.took, time.Since(begun))
-		})
-	}
 }
 
 func TestAnAnswerCountsThoughTheContextHasEnded(t *testing.T) {
