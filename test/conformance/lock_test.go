@@ -133,10 +133,6 @@ func lockExtend(w *world) {
 // flush it.
 const zombie = 8 * time.Second
 
-// oneConnection is for a client that is closed in the midst of its work: rueidis leaves a
-// further connection open that is made in that moment, and goes on using it.
-func oneConnection(o *rueidis.ClientOption) { o.PipelineMultiplex = -1 }
-
 func swarm(limit time.Duration) node.SwarmConfig {
 	return node.SwarmConfig{ProbeEvery: 100 * time.Millisecond, ZombieAfter: limit, FlushEvery: -1}
 }
@@ -159,7 +155,9 @@ func lockForgottenSwarm(w *world) {
 	w.cfg.Swarm = swarm(time.Minute)
 	lives := w.locks()
 	require.NoError(w, lives[0].Swarm().Start(w.Within(patience)))
-	conn := w.deployment.Client(w.T, oneConnection)
+	// It is closed in the midst of its work: rueidis leaves a further connection open that is made in that moment, and
+	// goes on using it.
+	conn := w.deployment.Client(w.T, func(o *rueidis.ClientOption) { o.PipelineMultiplex = -1 })
 	dead := w.mortal(conn)
 	require.NoError(w, dead.Swarm().Start(w.Within(patience)))
 	endless := &qlock.LockOptions{Lease: berth.Forever}
@@ -195,7 +193,9 @@ func lockForgottenSwarm(w *world) {
 	require.NoError(w, kept.Err())
 	require.Equal(w, kept.ID(), holder(names[0]).ID, "its node lives")
 	release(w, kept)
-	require.Error(w, dead.Close(canceled()))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.Error(w, dead.Close(ctx))
 }
 
 // elsewhere are names of locks whose keys lie in other shards of a Cluster than a key
@@ -216,13 +216,6 @@ func (w *world) elsewhere(space keyspace.Space, key string, many int) (names []s
 	}
 	require.Fail(w, "all names lie in one shard")
 	return nil
-}
-
-// canceled is a context that has ended.
-func canceled() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 func fenceTests() []test {

@@ -13,19 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAContainerOfThisMachinesServer(t *testing.T) {
-	t.Parallel()
-	if err := ContainerMissing(); err != nil {
-		t.Skip(err)
-	}
-	d := Container(t, "--maxmemory", "3mb")
-	require.Equal(t, "container", d.Name)
-	conn := d.Client(t)
-	got, err := conn.Do(within(t, settleLimit), conn.B().ConfigGet().Parameter("maxmemory").Build()).AsStrMap()
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"maxmemory": "3145728"}, got)
-}
-
 func TestAnImageIsBuiltWhereItIsMissing(t *testing.T) {
 	t.Parallel()
 	if err := ContainerMissing(); err != nil {
@@ -46,10 +33,12 @@ func TestAnImageIsBuiltWhereItIsMissing(t *testing.T) {
 		_, err := docker.ImageRemove(ctx, name, client.ImageRemoveOptions{Force: true})
 		require.NoError(t, err)
 	})
-	s := private(t, []maker{{"a container", func(args []string) (engine, error) {
+	conn := private(t, []maker{{"a container", func(args []string) (engine, error) {
 		return runContainer(provider, name, args)
-	}}})
-	require.NoError(t, set(t, s.Client(t), "k", "v"))
+	}}}, "--maxmemory", "3mb").Client(t)
+	got, err := conn.Do(ctx, conn.B().ConfigGet().Parameter("maxmemory").Build()).AsStrMap()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"maxmemory": "3145728"}, got)
 }
 
 func TestAnImageHasTheProgramAndItsLibraries(t *testing.T) {

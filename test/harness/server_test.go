@@ -13,21 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestStartGivesAServerOfItsOwnWithTheSettings(t *testing.T) {
-	t.Parallel()
-	a := Start(t, "--maxmemory", "3mb", "--maxmemory-policy", "noeviction")
-	b := Start(t)
-	require.NotEqual(t, a.Addr, b.Addr)
-	require.True(t, a.Private())
-	require.NotEqual(t, a.PID(), b.PID())
-
-	ctx := within(t, settleLimit)
-	client := a.Client(t)
-	got, err := client.Do(ctx, client.B().ConfigGet().Parameter("maxmemory").Parameter("maxmemory-policy").Build()).AsStrMap()
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"maxmemory": "3145728", "maxmemory-policy": "noeviction"}, got)
-}
-
 func TestStartSaysWhyAServerDoesNotRun(t *testing.T) {
 	t.Parallel()
 	_, err := newProcess([]string{"--maxmemory", "many"})
@@ -119,13 +104,6 @@ func TestAServerIsStoppedKilledAndRestarted(t *testing.T) {
 			require.NoError(t, set(t, s.Client(t), "k", "v"))
 		})
 	}
-}
-
-func TestNamespacesDiffer(t *testing.T) {
-	t.Parallel()
-	first, second := Namespace(t), Namespace(t)
-	require.NotEqual(t, first, second)
-	require.Regexp(t, `^TestNamespacesDiffer-[a-z0-9]{10}$`, first)
 }
 
 func TestAnAddressIsParsed(t *testing.T) {

@@ -2,11 +2,8 @@ package harness
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -76,25 +73,6 @@ func requireOffset(t *testing.T, d *Deployment, offset time.Duration) {
 	at := time.Unix(reply[0], reply[1]*1000).Add(-offset)
 	require.False(t, at.Before(before.Truncate(time.Microsecond)), "%v before %v", at, before)
 	require.False(t, at.After(after), "%v after %v", at, after)
-}
-
-func TestTheEmbeddedServerTakesWrites(t *testing.T) {
-	t.Parallel()
-	d := Embedded(t)
-	require.Equal(t, "embedded", d.Name)
-	require.Equal(t, d.Servers(), d.Masters(t))
-	requireTakesWrites(t, d, "k")
-}
-
-func TestWhatATopologyCannotDoFailsTheTest(t *testing.T) {
-	t.Parallel()
-	d := alone("lonely", &Server{})
-	require.Equal(t, "the clock of the lonely deployment cannot be set",
-		fatal(t, func(t testing.TB) { t.Helper(); d.SetClock(t, time.Second) }))
-	require.Equal(t, "the lonely deployment is no cluster",
-		fatal(t, func(t testing.TB) { t.Helper(); d.KillMaster(t, "k") }))
-	require.Equal(t, "the lonely deployment has no replicas", fatal(t, d.Rejoin))
-	require.Equal(t, "no Sentinel watches over the lonely deployment", fatal(t, d.Failover))
 }
 
 func TestAClusterTakesWritesAndAKilledMasterComesBackAsReplica(t *testing.T) {
@@ -234,7 +212,6 @@ func TestSentinelReplacesAMasterThatIsKilledAndOneThatIsNot(t *testing.T) {
 	d.Failover(t) // and a second one beside it
 	d.Failover(t)
 	requireTakesWrites(t, d, "k")
-	require.Contains(t, fatal(t, d.Failover), "Rejoin first")
 	d.Rejoin(t)
 	require.Len(t, d.running(), 3)
 	requireTakesWrites(t, d, "k")
@@ -245,30 +222,4 @@ func requireRole(t *testing.T, s *Server, role string) {
 	info, err := report(t.Context(), s, "INFO", "replication")
 	require.NoError(t, err)
 	require.Equal(t, role, info["role"])
-}
-
-// fatal returns what ends the test.
-func fatal(t *testing.T, do func(testing.TB)) string {
-	t.Helper()
-	tb := &stub{TB: t}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		do(tb)
-	}()
-	<-ended
-	return strings.TrimSpace(tb.said)
-}
-
-// stub is a test that may fail.
-type stub struct {
-	testing.TB
-	said string
-}
-
-func (s *stub) Helper() {}
-
-func (s *stub) Fatalf(format string, args ...any) {
-	s.said = fmt.Sprintf(format, args...)
-	runtime.Goexit()
 }

@@ -3,10 +3,12 @@ package integration
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/fence"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -23,17 +26,27 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
+// ahead is a server whose clock is two days ahead.
+func ahead(t *testing.T) *world {
+	t.Helper()
+	w, d := clocked(t)
+	d.SetClock(t, 48*time.Hour)
+	return w
+}
+
 // The user with the smallest rights that docs/operations.md gives can do all, every script of a kind and of the
-// swarm. None of them is told the time: a node cannot tell the server a wrong one, and clocks that are apart
-// change nothing.
+// swarm. None of them is told the time of this machine: a node cannot tell the server a wrong one, and clocks that are
+// apart change nothing.
 func TestTheSmallestUser(t *testing.T) {
 	t.Parallel()
-	overKinds(t, alone, func(w *world) {
-		s := &smallest{world: w, r: w.recorder(w.server.SmallestUser(w.T, w.ns)), ctx: w.Within(2 * patience)}
+	overKinds(t, ahead, func(w *world) {
+		s := &smallest{world: w, wire: link.New(nil), ctx: w.Within(2 * patience), sent: map[string]bool{}}
+		s.wire.OnCommand(s.note)
+		s.redis = w.over(s.wire, w.server.SmallestUser(w.T, w.ns))
 		cfg := node.Config{Lease: time.Hour, Swarm: watching()} // the first heartbeat is far off: what comes, comes by a push
 		cfg.Swarm.FlushEvery = -1
-		s.here, s.there = w.useOn(s.r, cfg), w.useOn(s.r, cfg)
-		s.reader = w.Reader(s.r, w.ns)
+		s.here, s.there = w.useOn(s.redis, cfg), w.useOn(s.redis, cfg)
+		s.reader = w.Reader(s.redis, w.ns)
 		report, err := s.here.Check(s.ctx)
 		require.NoError(w, err)
 		for _, warning := range report.Warnings {
@@ -46,6 +59,7 @@ func TestTheSmallestUser(t *testing.T) {
 		case keyspace.Lock:
 			s.ofLocks()
 			s.ofSwarms()
+			s.guards()
 			scripts = "lock_"
 		case keyspace.Pool:
 			s.ofPools()
@@ -59,20 +73,54 @@ func TestTheSmallestUser(t *testing.T) {
 		s.isRestored()
 		for _, script := range library.Scripts() {
 			if name := script.Name; strings.HasPrefix(name, scripts) && name != "pool_mend" && name != "pool_expire" {
-				require.True(w, s.r.has(name), "%s was not sent", name)
+				require.True(w, s.has(name), "%s was not sent", name)
 			}
 		}
-		require.Empty(w, s.r.known(), "wall-clock times that the server had not told")
+		require.Empty(w, s.times, "wall-clock times of this machine")
 	})
 }
 
 // smallest are two processes of the smallest user.
 type smallest struct {
 	*world
-	r           *recorder
+	wire        *link.Link
+	redis       rueidis.Client // over the wire
 	ctx         context.Context
 	here, there *user
 	reader      testkit.Reader
+
+	mu    sync.Mutex
+	sent  map[string]bool // guarded by mu: the scripts that were sent
+	times []string        // guarded by mu: what they were told that is a time of this machine
+}
+
+// number is what may be a time: of seconds, or of a smaller unit.
+var number = regexp.MustCompile(`\d{10,}`)
+
+// note takes a command that runs a script.
+func (s *smallest) note(c link.Command) link.Fate {
+	if !strings.HasPrefix(c.Name, "EVAL") {
+		return link.Pass
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent[names[c.Args[0]]] = true
+	for _, n := range number.FindAllString(strings.Join(c.Args[1:], " "), -1) {
+		value, err := strconv.ParseFloat(n, 64)
+		for _, unit := range []float64{1, 1e3, 1e6, 1e9} {
+			if err == nil && math.Abs(value/unit-float64(time.Now().Unix())) < 86400 {
+				s.times = append(s.times, names[c.Args[0]]+" "+n)
+			}
+		}
+	}
+	return link.Pass
+}
+
+// has says whether a script was sent.
+func (s *smallest) has(script string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sent[script]
 }
 
 // holds is what those who hold and wait do.
@@ -163,7 +211,7 @@ func (s *smallest) ofSwarms() {
 	s.Await("a flush has asked for its node", func() bool {
 		_, err := s.there.Swarm().FlushNow(s.ctx)
 		require.NoError(s, err)
-		return s.r.has("swarm_expect")
+		return s.has("swarm_expect")
 	})
 	nodes := 0
 	for _, err := range s.there.Swarm().Info(s.ctx) {
@@ -176,7 +224,19 @@ func (s *smallest) ofSwarms() {
 		require.NoError(s, u.Swarm().Status().Err)
 		require.NoError(s, u.Swarm().Stop(s.ctx))
 	}
-	require.True(s, s.r.has("swarm_probe") && s.r.has("swarm_leave"))
+	require.True(s, s.has("swarm_probe") && s.has("swarm_leave"))
+}
+
+// guards has a guard compare fences, exactly, also those that a number of Lua cannot be.
+func (s *smallest) guards() {
+	s.Helper()
+	g := s.guard(s.redis)
+	for _, number := range []int64{9, 10, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64} {
+		require.NoError(s, g.Admit(s.ctx, "x", number))
+		require.ErrorIs(s, g.Admit(s.ctx, "x", number-1), fence.ErrStale)
+	}
+	require.NoError(s, g.Forget(s.ctx, "x", math.MaxInt64))
+	require.NoError(s, g.Admit(s.ctx, "x", 1))
 }
 
 // ofPools is what only pools do.
@@ -190,7 +250,7 @@ func (s *smallest) ofPools() {
 	for _, err := range there.FreeInOrder(s.ctx) {
 		require.NoError(s, err)
 	}
-	sourced := s.proxies(s.nodeOn(s.r, node.Config{Lease: time.Hour}), poolConfig{
+	sourced := s.proxies(s.nodeOn(s.redis, node.Config{Lease: time.Hour}), poolConfig{
 		Policy: allocator.Random, Cooldown: 20 * time.Millisecond,
 		Source: func(context.Context) ([]string, error) { return []string{"a"}, nil },
 	})
@@ -240,7 +300,7 @@ func (s *smallest) ofPools() {
 func (s *smallest) isRestored() {
 	s.Helper()
 	cfg := node.Config{Lease: safe}
-	here, there := s.useOn(s.r, cfg), s.useOn(s.r, cfg)
+	here, there := s.useOn(s.redis, cfg), s.useOn(s.redis, cfg)
 	h, q := s.hold(here, terms{}), s.holdQueue(there, terms{}, 1)
 	s.forget(s.name())
 	if s.kind == keyspace.Pool {
@@ -314,7 +374,7 @@ func TestTheSmallestUserOfACluster(t *testing.T) {
 
 // What docs/operations.md says that a user of one namespace can and cannot do to others.
 func TestWhatAUserCanDoToOthers(t *testing.T) {
-	w := private(t, "--busy-reply-threshold", "100")
+	w := private(t)
 	user := w.server.SmallestUser(t, w.ns, "+scan")
 	c := w.server.Client(t, user)
 	call := func(words ...string) rueidis.RedisResult {
@@ -354,35 +414,6 @@ func TestWhatAUserCanDoToOthers(t *testing.T) {
 	page, err := call("SCAN", "0", "COUNT", "1000").AsScanEntry()
 	require.NoError(t, err)
 	require.Contains(t, page.Elements, key, "names of all namespaces")
-
-	// A script that loops.
-	looping := make(chan error, 1)
-	go func() { looping <- call("EVAL", "while true do end", "0").Error() }()
-	w.Await("everybody is answered BUSY", func() bool {
-		err := w.admin.Do(w.Within(patience), w.admin.B().Exists().Key(key).Build()).Error()
-		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
-	})
-	require.NoError(t, w.admin.Do(w.Within(patience), w.admin.B().ScriptKill().Build()).Error())
-	require.ErrorContains(t, <-looping, "killed")
-}
-
-// Who may watch, or read the keys, sees the secret of a claim; a waiter's push is
-// proved by it.
-func TestWhoSeesTheSecretOfAClaim(t *testing.T) {
-	w := private(t, "--slowlog-log-slower-than", "0")
-	monitored := w.monitored()
-	p := w.take(w.sem(w.node(node.Config{Lease: time.Minute}), "gpu", 2), nil) // a thin name has no secret
-	text, err := w.do("HGET", w.space.State(keyspace.Sem, "gpu"), "c:"+p.ID()).ToString()
-	require.NoError(t, err)
-	secret := strings.Split(text, " ")[7]
-	require.Len(t, secret, 11)
-	for seen := false; !seen; seen = strings.Contains(monitored.Text(), secret) {
-		require.True(t, monitored.Scan(), "MONITOR shows it: %v", monitored.Err())
-	}
-	slow, err := w.do("SLOWLOG", "GET", "128").ToAny()
-	require.NoError(t, err)
-	require.Contains(t, fmt.Sprint(slow), secret)
-	require.NoError(t, p.Release(w.Within(patience)))
 }
 
 // Without +scan nobody finds what a dead node holds, so it is not condemned either. The nodes are listed all the same.
@@ -438,22 +469,10 @@ func (w *world) refusals() (all []string) {
 	return all
 }
 
-// A guard needs no more, and it compares fences exactly, also those that a number of Lua cannot be.
-func TestAGuardOfTheSmallestUser(t *testing.T) {
-	w := private(t)
-	g, ctx := w.guard(w.server.SmallestUser(t, w.ns)), w.Within(patience)
-	for _, number := range []int64{9, 10, 1_795_222_663_450_890, 1<<53 - 1, 1 << 53, 1<<53 + 1, math.MaxInt64} {
-		require.NoError(t, g.Admit(ctx, "x", number))
-		require.ErrorIs(t, g.Admit(ctx, "x", number-1), fence.ErrStale)
-	}
-	require.NoError(t, g.Forget(ctx, "x", math.MaxInt64))
-	require.NoError(t, g.Admit(ctx, "x", 1))
-}
-
-// guard is a guard on a connection of its own.
-func (w *world) guard(edits ...func(*rueidis.ClientOption)) *fence.Redis {
+// guard is a guard on a connection.
+func (w *world) guard(redis rueidis.Client) *fence.Redis {
 	w.Helper()
-	g, err := fence.NewRedis(w.server.Client(w.T, edits...), fence.RedisConfig{Namespace: w.ns})
+	g, err := fence.NewRedis(redis, fence.RedisConfig{Namespace: w.ns})
 	require.NoError(w, err)
 	return g
 }

@@ -27,12 +27,6 @@ func TestCheckRefusesAServerThatEvicts(t *testing.T) {
 			require.ErrorAs(t, err, &bad)
 			require.Equal(t, "maxmemory-policy", bad.Field)
 			require.ErrorContains(t, err, policy)
-
-			report, err := w.node(node.Config{AllowEviction: true}).Check(w.Within(patience))
-			require.NoError(t, err)
-			require.Equal(t, policy, report.Eviction)
-			require.Len(t, report.Warnings, 1)
-			require.Contains(t, report.Warnings[0], policy)
 		})
 	}
 }

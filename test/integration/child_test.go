@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,12 +34,10 @@ type spec struct {
 	URL       string
 	Namespace string
 	Lease     time.Duration
-	Label     string
 	Locks     bool // it has locks instead of semaphores
 	Pools     bool // it has pools instead of semaphores
 	Once      bool // it runs once in each period
 	Swarm     node.SwarmConfig
-	Busy      bool // no node: it only keeps a processor busy
 }
 
 // order is one thing for a child to do. All orders run at the same time.
@@ -73,17 +70,13 @@ type answer struct {
 // sentinels are the errors that an answer tells apart.
 var sentinels = map[string]error{
 	"lost": berth.ErrLost, "expired": berth.ErrExpired, "not held": berth.ErrNotHeld,
-	"released": berth.ErrReleased, "not acquired": berth.ErrNotAcquired, "draining": berth.ErrDraining,
+	"released": berth.ErrReleased, "not acquired": berth.ErrNotAcquired,
 }
 
 func beChild(text string) int {
 	var s spec
 	err := json.Unmarshal([]byte(text), &s)
-	switch {
-	case err != nil:
-	case s.Busy:
-		keepBusy()
-	default:
+	if err == nil {
 		err = obey(s)
 	}
 	if err != nil {
@@ -91,17 +84,6 @@ func beChild(text string) int {
 		return 1
 	}
 	return 0
-}
-
-// keepBusy runs until the standard input ends, and waits for nothing.
-func keepBusy() {
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0)
-	}()
-	for turns := 0; ; turns++ {
-		_ = turns
-	}
 }
 
 // servant is the child.
@@ -125,7 +107,7 @@ func obey(s spec) error {
 	}
 	defer redis.Close()
 	n, err := node.New(redis, node.Config{
-		Namespace: s.Namespace, Label: s.Label, Lease: s.Lease, CallTimeout: calls, Retry: heard, Swarm: s.Swarm,
+		Namespace: s.Namespace, Lease: s.Lease, CallTimeout: calls, Retry: heard, Swarm: s.Swarm,
 	})
 	if err != nil {
 		return err
@@ -306,7 +288,7 @@ func stopped(stat string) bool {
 //	extend    a lock, by order.By
 //	hoard     take order.Count resources, and keep them without renewing
 //	add       resources, order.Names
-//	mix       hold again and again, with all that there is to do, and write each stay to the file order.Path
+//	mix       hold again and again, with all that there is to do, and note that in the folder order.Path
 //	die       end as by kill -9, in the midst of the next stay
 //	enough    end the mix
 type holdServant struct {

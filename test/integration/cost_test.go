@@ -2,43 +2,28 @@ package integration
 
 import (
 	"context"
-	"crypto/tls"
-	"net"
-	"regexp"
-	"sync"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
-
-// busy runs so many scripts at once that all connections of the node are opened. What only reads
-// goes over the first one.
-func (w *world) busy(ops *node.Operator) {
-	w.Helper()
-	for range 5 {
-		var all sync.WaitGroup
-		for range 50 {
-			all.Go(func() {
-				if _, err := ops.Sweep(w.Within(patience), keyspace.Sem, "gpu"); err != nil {
-					w.Errorf("sweep: %v", err)
-				}
-			})
-		}
-		all.Wait()
-	}
-}
 
 // However many wait, one connection more at the most brings their wake-ups. Of RESP 2 pkg/semaphore has it.
 func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 	w := private(t)
 	n := w.node(node.Config{})
 	s := w.sem(n, "gpu", 1)
-	w.busy(n.Operator())
+	w.eachOf(250, func(int) error { // all connections of the node are opened
+		return testkit.Second(n.Operator().Sweep(w.Within(patience), keyspace.Sem, "gpu"))
+	})
 	before := w.number("clients", "connected_clients")
 	p := w.take(s, nil)
 	var waits []*taking
@@ -52,95 +37,47 @@ func TestWaitersOpenAtMostOneConnection(t *testing.T) {
 	drain(w, waits)
 }
 
-// trips counts how often a client on one connection has waited for the server.
-type trips struct {
-	mu    sync.Mutex
-	sent  []string // guarded by mu: the begin of what each trip has sent
-	asked bool     // guarded by mu: an answer has not come yet
-}
-
-// only has a client have one connection, whose trips are counted.
-func (n *trips) only(o *rueidis.ClientOption) {
-	o.PipelineMultiplex = -1
-	o.DialCtxFn = func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-		conn, err := d.DialContext(ctx, "tcp", addr)
-		return &counted{conn, n}, err
-	}
-}
-
-// all returns what each trip has sent, without those of the background, and begins anew.
-func (n *trips) all() (sent []string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	sent, n.sent, n.asked = n.sent, nil, false
-	return sent
-}
-
-// aside is what the background sends: scripts for heartbeats, and what rueidis asks a connection that is idle.
-var aside = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n(SCRIPT|SUBSCRIBE|PING)\r\n`)
-
-// begun is what begins with a command. A script may take two writes, and an answer to the background may come in between.
-var begun = regexp.MustCompile(`^\*\d+\r\n\$\d+\r\n`)
-
-// counted is a connection.
-type counted struct {
-	net.Conn
-	trips *trips
-}
-
-func (c *counted) Write(p []byte) (int, error) {
-	c.trips.mu.Lock()
-	if !c.trips.asked && begun.Match(p) && !aside.Match(p) {
-		c.trips.sent, c.trips.asked = append(c.trips.sent, string(p[:min(len(p), 60)])), true
-	}
-	c.trips.mu.Unlock()
-	return c.Conn.Write(p)
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.trips.mu.Lock()
-	c.trips.asked = false
-	c.trips.mu.Unlock()
-	return n, err
-}
-
 // One reads the notice: a grant beside that could be one in a pause.
 func TestTheFirstCallOfANodeTakesThreeTripsAtTheMost(t *testing.T) {
-	ctx := context.Background()
+	const trip = 100 * time.Millisecond // of virtual time
 	for name, c := range map[string]struct {
-		most int
-		call func(w *world, redis rueidis.Client) error
+		kind     keyspace.Kind
+		capacity int
+		held     bool
+		most     time.Duration
 	}{
-		"a lock": {2, func(w *world, redis rueidis.Client) error {
-			_, err := w.lockerOn(redis, node.Config{}).TryLock(ctx, "door", nil)
-			return err
-		}},
-		"a semaphore of 10": {2, func(w *world, redis rueidis.Client) error {
-			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 10).TryAcquire(ctx, nil)
-			return err
-		}},
-		"a semaphore of 1 that is in fat form": {3, func(w *world, redis rueidis.Client) error {
-			other := w.sem(w.node(node.Config{}), "gpu", 1)
-			w.take(other, nil)
-			_, err := w.sem(w.nodeOn(redis, node.Config{}), "gpu", 1).TryAcquire(ctx, nil)
-			require.ErrorIs(w, err, berth.ErrBusy)
-			return nil
-		}},
-		"a pool": {2, func(w *world, redis rueidis.Client) error {
-			w.add(w.pool(node.Config{}), "a")
-			_, err := w.proxies(w.nodeOn(redis, node.Config{}), poolConfig{}).TryAllocate(ctx, nil)
-			return err
-		}},
+		"a lock":                               {keyspace.Lock, 1, false, 2 * trip},
+		"a semaphore of 10":                    {keyspace.Sem, 10, false, 2 * trip},
+		"a semaphore of 1 that is in fat form": {keyspace.Sem, 1, true, 3 * trip},
+		"a pool":                               {keyspace.Pool, 1, false, 2 * trip},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := private(t)
-			n := &trips{}
-			redis := w.server.Client(t, n.only)
-			n.all() // of the connecting
-			require.NoError(t, c.call(w, redis))
-			sent := n.all()
-			require.LessOrEqual(t, len(sent), c.most, "%q", sent)
+			testkit.In(t, contended[c.kind], "", "", func(t *testing.T, w *testkit.World) {
+				ctx, wire := context.Background(), link.New(nil)
+				far, err := w.Server.Client(link.Slim, wire.Wrap, func(o *rueidis.ClientOption) { o.PipelineMultiplex = -1 })
+				require.NoError(t, err)
+				defer far.Close()
+				var users []*user // the first one prepares
+				for _, redis := range []rueidis.Client{w.Redis, far} {
+					n, err := node.New(redis, node.Config{})
+					require.NoError(t, err)
+					defer func() { require.NoError(t, n.Close(ctx)) }()
+					users = append(users, userOf(n, c.kind, contended[c.kind], c.capacity, time.Minute, poolConfig{}))
+				}
+				if p := users[0].pool; p != nil {
+					_, err := p.Add(ctx, []string{"r0"}, nil)
+					require.NoError(t, err)
+				}
+				if c.held {
+					_, err := users[0].claim(ctx)
+					require.NoError(t, err)
+				}
+				wire.Delay(func() time.Duration { return trip / 2 })
+				began := time.Now()
+				_, err = users[1].try(ctx, terms{})
+				require.Equal(t, c.held, errors.Is(err, berth.ErrBusy), "%v", err)
+				require.LessOrEqual(t, time.Since(began), c.most)
+			})
 		})
 	}
 }

@@ -3,13 +3,13 @@ package integration
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,36 +24,25 @@ import (
 	"github.com/berth-go/berth/test/torture/history"
 )
 
-// The records of a file of stays: a number of 8 bytes each for what happened (of what begins: and for how long
-// it was good, in ns, shifted by 8 bits), the fence, CLOCK_MONOTONIC, and how many operations the worker has ended,
-// shifted by 8 bits, and which resource it is about. What is written is there after a kill -9; a record never
-// crosses a page, so it is there whole.
-const (
-	entered = iota + 1 // after the call for the hold has returned
-	left               // before Release is sent, and the hold was still there
-	ousted             // the same, but the hold had ended before
-	back               // the stay goes on, though its end was written
-
-	recordSize = 32
-)
-
-// mixer is one worker.
+// mixer is one worker. Whoever is inside a thing stands in its file of the folder order.Path: with its fence, and until
+// when the hold that it came with was good, by CLOCK_MONOTONIC. The file is locked while that is read and written; a lock ends
+// with its process. Who has left is not good any more. The file "log" has a letter for each operation: + for a stay that
+// begins, - for one that ends, x for one that ends after its hold, . for another one; and a line for what went wrong.
 type mixer struct {
 	servant *holdServant
 	order   order
-	file    *os.File
-	ops     int64
+	log     *os.File
 	err     error
 }
 
 // mix holds again and again.
 func (c *holdServant) mix(ctx context.Context, o order) error {
-	file, err := os.OpenFile(o.Path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	log, err := os.OpenFile(filepath.Join(o.Path, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }() // each record was written through
-	m := &mixer{servant: c, order: o, file: file}
+	defer func() { _ = log.Close() }() // each letter was written through
+	m := &mixer{servant: c, order: o, log: log}
 	for !c.done.Load() && m.err == nil {
 		within, cancel := context.WithTimeout(ctx, patience)
 		m.hold(within)
@@ -62,18 +51,8 @@ func (c *holdServant) mix(ctx context.Context, o order) error {
 	return m.err
 }
 
-// note writes a record.
-func (m *mixer) note(what int64, h berth.Hold, at time.Duration) {
-	var index int64
-	if a, ok := h.(*allocation); ok {
-		_, err := fmt.Sscanf(a.Resource(), "r%d", &index)
-		m.err = cmp.Or(m.err, err)
-	}
-	var record [recordSize]byte
-	for i, value := range []int64{what, h.Fence(), int64(at), m.ops<<8 | index} {
-		binary.LittleEndian.PutUint64(record[8*i:], uint64(value))
-	}
-	_, err := m.file.Write(record[:])
+func (m *mixer) note(text string) {
+	_, err := m.log.WriteString(text)
 	m.err = cmp.Or(m.err, err)
 }
 
@@ -85,51 +64,80 @@ func (m *mixer) check(err error) {
 	}
 }
 
-// enter is called when the hold is there. It returns false if it has run out on its way.
-func (m *mixer) enter(h berth.Hold) bool {
-	// The time is read first: who is paused in between is not said to be inside.
-	began, good := time.Duration(history.Monotonic()), h.Left()
-	if good <= 0 {
-		return false
+// stands reads who stands in the file of a thing, and writes there whom next returns, if that is somebody.
+func (m *mixer) stands(h berth.Hold, next func(fence, until int64) (int64, int64)) {
+	thing := "thing"
+	if a, ok := h.(*allocation); ok {
+		thing = a.Resource()
 	}
-	m.note(entered|int64(good)<<8, h, began)
-	return true
+	file, err := os.OpenFile(filepath.Join(m.order.Path, thing), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		m.err = cmp.Or(m.err, err)
+		return
+	}
+	defer func() { _ = file.Close() }() // ends the lock
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX)
+	var fence, until int64
+	_, _ = fmt.Fscan(file, &fence, &until) // nothing, before the first
+	if fence, until = next(fence, until); fence > 0 && err == nil {
+		_, err = file.WriteAt(fmt.Appendf(nil, "%20d %20d\n", fence, until), 0)
+	}
+	m.err = cmp.Or(m.err, err)
+}
+
+// enter is called when the hold is there. It returns false if it has run out on its way.
+func (m *mixer) enter(h berth.Hold) (in bool) {
+	// The time is read first: who is paused in between is not said to be inside.
+	good := history.Monotonic() + int64(h.Left())
+	m.stands(h, func(fence, until int64) (int64, int64) {
+		now := history.Monotonic()
+		if in = now < good; !in {
+			return 0, 0
+		}
+		if fence >= h.Fence() || until > now {
+			m.note(fmt.Sprintf("\n%T: %d comes in at %d, where %d is inside until %d\n", h, h.Fence(), now, fence, until))
+		}
+		m.note("+")
+		return h.Fence(), good
+	})
+	return in
 }
 
 // leave is called before what is held is given back.
 func (m *mixer) leave(h berth.Hold) {
-	// In this order: who still held it then held it at that moment.
-	at, what := time.Duration(history.Monotonic()), int64(left)
+	m.stands(h, func(fence, _ int64) (int64, int64) {
+		if fence != h.Fence() {
+			return 0, 0 // another one has come after this one's time
+		}
+		return fence, 0
+	})
 	if h.Err() != nil {
-		what = ousted
+		m.note("x")
+	} else {
+		m.note("-")
 	}
-	m.note(what, h, at)
 }
 
 // hold takes a hold, does something else with that of a pool, and releases.
 func (m *mixer) hold(ctx context.Context) {
 	h, err := m.take(ctx)
-	m.ops++
 	if err != nil {
 		m.check(err)
 		return
 	}
-	if !m.enter(h) {
-		m.check(h.Release(ctx))
-		return
-	}
-	if m.servant.dies.Load() {
+	in := m.enter(h)
+	if in && m.servant.dies.Load() {
 		self, err := os.FindProcess(os.Getpid())
 		m.err = cmp.Or(m.err, err, self.Kill(), context.Cause(ctx))
 		return
 	}
-	if a, ok := h.(*allocation); ok && !m.use(ctx, a) {
-		m.check(h.Release(ctx))
-		return
+	if a, ok := h.(*allocation); ok && in {
+		in = m.use(ctx, a)
 	}
-	m.leave(h)
+	if in {
+		m.leave(h)
+	}
 	m.check(h.Release(ctx))
-	m.ops++
 }
 
 func (m *mixer) take(ctx context.Context) (berth.Hold, error) {
@@ -143,38 +151,26 @@ func (m *mixer) take(ctx context.Context) (berth.Hold, error) {
 	return asHold(m.servant.pool(m.order).Allocate(ctx, opts))
 }
 
-// use does something else with a resource. It returns false if the hold has run out.
+// use does something else with a resource. It returns false if the stay is over.
 func (m *mixer) use(ctx context.Context, a *allocation) bool {
 	switch rand.N(10) {
 	case 0, 1:
 		m.meddle(ctx, m.servant.pool(m.order))
-	case 2, 3:
-		if !m.swap(ctx, a) {
+	case 2, 3: // while another resource is on its way, there is no telling which of the two it is
+		fence := a.Fence()
+		m.leave(a)
+		err := a.Swap(ctx)
+		m.note(".")
+		if !errors.Is(err, berth.ErrBusy) {
+			m.check(err)
+		}
+		if a.Fence() == fence || !m.enter(a) {
 			return false
 		}
 	}
 	if rand.N(10) == 0 {
 		_ = a.Rest(time.Duration(1+rand.N(10))*time.Millisecond, "it was too much")
 	}
-	return true
-}
-
-// swap takes another resource for the one that is held. While it is on its way, there
-// is no telling which of the two it is. It returns false if that has run out.
-func (m *mixer) swap(ctx context.Context, a *allocation) bool {
-	fence := a.Fence()
-	m.leave(a)
-	err := a.Swap(ctx)
-	m.ops++
-	if errors.Is(err, berth.ErrBusy) {
-		err = nil
-	}
-	if err == nil && a.Fence() != fence {
-		return m.enter(a)
-	}
-	// It has it still, or nothing: what follows is the same stay.
-	m.check(err)
-	m.note(back, a, time.Duration(history.Monotonic()))
 	return true
 }
 
@@ -191,20 +187,11 @@ func (m *mixer) meddle(ctx context.Context, p *pool) {
 		err = p.Unbind(ctx, fmt.Sprint("customer ", rand.N(10)))
 	default:
 		if _, err = p.Remove(ctx, []string{resource}); err == nil {
-			m.ops++
 			_, err = p.Add(ctx, []string{resource}, nil)
 		}
 	}
 	m.check(err)
-	m.ops++
-}
-
-// stay is one inside a hold. Who was killed inside was there until then, or for as long
-// as the hold was good.
-type stay struct {
-	resource, fence int64
-	start, end      time.Duration
-	how             int64 // entered if it never ended
+	m.note(".")
 }
 
 // exclusion is processes that hold the contended name again and again, and some of which are
@@ -215,9 +202,6 @@ type exclusion struct {
 	lease   time.Duration
 	crew    []*child
 	works   []<-chan answer // of the crew
-	paths   []string        // of all that ever were
-	current []int           // of the crew, into paths
-	killed  []time.Duration // by path, 0 for those that were not
 	ends    int             // how many were told to die in the midst of a stay
 	signals int             // how many were killed at any moment
 	start   time.Time
@@ -228,7 +212,7 @@ func (w *world) exclusion(processes int, lease time.Duration) *exclusion {
 	w.Relies(lease)
 	x := &exclusion{
 		world: w.turn(), dir: w.TempDir(), lease: lease, crew: make([]*child, processes),
-		works: make([]<-chan answer, processes), current: make([]int, processes), start: time.Now(),
+		works: make([]<-chan answer, processes), start: time.Now(),
 	}
 	for i := range x.crew {
 		x.replace(i)
@@ -238,10 +222,8 @@ func (w *world) exclusion(processes int, lease time.Duration) *exclusion {
 
 func (x *exclusion) replace(i int) {
 	x.Helper()
-	path := filepath.Join(x.dir, fmt.Sprint(len(x.paths)))
-	x.paths, x.killed, x.current[i] = append(x.paths, path), append(x.killed, 0), len(x.paths)
 	x.crew[i] = x.spawn(x.lease)
-	x.works[i] = x.crew[i].send(order{Do: "mix", Name: x.name(), Path: path})
+	x.works[i] = x.crew[i].send(order{Do: "mix", Name: x.name(), Path: x.dir})
 }
 
 // kill ends one of the crew, half of the time in the midst of a stay.
@@ -253,31 +235,27 @@ func (x *exclusion) kill(i int) {
 		x.Signalled("it has died", x.crew[i].ended)
 	} else {
 		x.signals++
-		x.killed[x.current[i]] = time.Duration(history.Monotonic())
 		x.crew[i].kill()
 	}
 	x.replace(i)
 }
 
-// goOn waits until all workers together have ended so many operations, by their last records.
-func (x *exclusion) goOn(until int64) {
+// goOn waits until all workers together have ended so many operations.
+func (x *exclusion) goOn(until int) {
 	x.Helper()
-	x.Await("the operations go on", func() bool { return x.operations() >= until })
+	x.Await("the operations go on", func() bool { return len(x.log()) >= until })
 }
 
-func (x *exclusion) operations() (all int64) {
+// log is what all have noted, of whom none came in while another was inside.
+func (x *exclusion) log() string {
 	x.Helper()
-	for _, path := range x.paths {
-		text, err := os.ReadFile(path)
-		require.True(x, err == nil || os.IsNotExist(err), err)
-		if n := len(text) / recordSize; n > 0 {
-			all += int64(binary.LittleEndian.Uint64(text[n*recordSize-8:]) >> 8)
-		}
-	}
-	return all
+	text, err := os.ReadFile(filepath.Join(x.dir, "log"))
+	require.True(x, err == nil || os.IsNotExist(err), err)
+	require.NotContains(x, string(text), "\n", "two were inside at once, or fences do not rise")
+	return string(text)
 }
 
-// stop ends all, and checks that no two stays in one thing met.
+// stop ends all, and checks that they have excluded each other.
 func (x *exclusion) stop() {
 	x.Helper()
 	for i, c := range x.crew {
@@ -285,77 +263,26 @@ func (x *exclusion) stop() {
 		require.Empty(x, c.hear(x.works[i]).Err)
 		c.kill()
 	}
-	took := time.Since(x.start)
-	of, count, fences := map[int64][]stay{}, map[int64]int{}, map[int64]bool{}
-	for i, path := range x.paths {
-		for _, s := range x.stays(path, x.killed[i]) {
-			count[s.how]++
-			of[s.resource] = append(of[s.resource], s)
-			require.False(x, fences[s.fence], "two holds with the fence %d", s.fence)
-			fences[s.fence] = true
-		}
-	}
-	for _, stays := range of {
-		x.exclusive(stays)
-	}
-	x.Logf("%d operations of %d workers in %v, %d stays in %d things; %d were killed at any moment and %d within a stay; %d never ended, %d were ousted",
-		x.operations(), len(x.crew), took.Round(100*time.Millisecond), len(fences), len(of), x.signals, x.ends, count[entered], count[ousted])
-	require.GreaterOrEqual(x, count[entered], x.ends)
-	require.LessOrEqual(x, count[entered], x.ends+x.signals)
-	// So many can have run out, if none ended before its own time: a push is believed for half a wait lease.
-	most := len(of) * (1 + int(took/(x.lease/2-heartbeat.Margin(x.lease))))
-	require.LessOrEqual(x, count[ousted], most, "holds have ended before their time")
-}
-
-// stays reads what a child has written until it was killed, if it was.
-func (x *exclusion) stays(path string, killed time.Duration) (all []stay) {
-	x.Helper()
-	text, err := os.ReadFile(path)
-	if os.IsNotExist(err) {
-		return nil // it was killed first
-	}
+	took, log := time.Since(x.start), x.log()
+	things, err := filepath.Glob(filepath.Join(x.dir, "*"))
 	require.NoError(x, err)
-	require.Zero(x, len(text)%recordSize, "%s ends within a record", path)
-	for ; len(text) > 0; text = text[recordSize:] {
-		number := func(i int) int64 { return int64(binary.LittleEndian.Uint64(text[8*i:])) }
-		what, fence, at := number(0)&0xff, number(1), time.Duration(number(2))
-		if what == entered {
-			good := time.Duration(number(0) >> 8)
-			all = append(all, stay{number(3) & 0xff, fence, at, max(at, min(killed, at+good)), entered})
-			continue
-		}
-		last := &all[len(all)-1]
-		require.Equal(x, last.fence, fence)
-		if what == back {
-			last.how = entered
-			continue
-		}
-		last.end, last.how = at, what
-	}
-	return all
-}
-
-// exclusive checks that no two stays in one thing met.
-func (w *world) exclusive(all []stay) {
-	w.Helper()
-	slices.SortFunc(all, func(a, b stay) int { return cmp.Compare(a.fence, b.fence) })
-	for i := 1; i < len(all); i++ {
-		before, after := all[i-1], all[i]
-		if before.start >= after.start {
-			require.Fail(w, "fences do not rise in the order of the stays", "%+v\n%+v", before, after)
-		}
-		if before.how != ousted && before.end >= after.start {
-			require.Fail(w, "two were inside at once", "%+v\n%+v", before, after)
-		}
-	}
+	ousted := strings.Count(log, "x")
+	never := strings.Count(log, "+") - strings.Count(log, "-") - ousted
+	x.Logf("%d operations of %d workers in %v, %d stays in %d things; %d were killed at any moment and %d within a stay; %d never ended, %d were ousted",
+		len(log), len(x.crew), took.Round(100*time.Millisecond), strings.Count(log, "+"), len(things)-1, x.signals, x.ends, never, ousted)
+	require.GreaterOrEqual(x, never, x.ends)
+	require.LessOrEqual(x, never, x.ends+x.signals)
+	// So many can have run out, if none ended before its own time: a push is believed for half a wait lease.
+	most := (len(things) - 1) * (1 + int(took/(x.lease/2-heartbeat.Margin(x.lease))))
+	require.LessOrEqual(x, ousted, most, "holds have ended before their time")
 }
 
 func TestSixteenProcessesExcludeEachOther(t *testing.T) {
 	const processes, kills, rounds = 16, 3, 3
 	w := private(t).of(keyspace.Lock)
-	operations := int64(2 * 1000 * amount.Times()) // of each stay its beginning and its end
+	operations := 2 * 1000 * amount.Times() // of each stay its beginning and its end
 	x := w.exclusion(processes, 2*time.Second)
-	for round := range int64(rounds) {
+	for round := range rounds {
 		x.goOn((round + 1) * operations / (rounds + 1))
 		for _, i := range rand.Perm(processes)[:1+rand.N(kills)] {
 			x.kill(i)
@@ -377,7 +304,7 @@ func TestNoResourceHasTwoHoldersWhateverHappens(t *testing.T) {
 	p := w.pool(node.Config{})
 	w.add(p, stormResources...)
 	x := w.exclusion(steady+vanishing, 2*time.Second)
-	for next := int64(every); next <= operations; next += every {
+	for next := every; next <= operations; next += every {
 		x.goOn(next)
 		require.False(t, w.inspected(p).Moving, "a small pool is inspected in one step")
 		if next%(4*every) == 0 {

@@ -79,13 +79,6 @@ func (f *house) waits(o terms) (h berth.Hold, q *holding) {
 	return f.hold(f.here, terms{}), f.holdQueue(f.there, o, 1)
 }
 
-// handsOn checks that a release of the name hands it to who waits.
-func (f *house) handsOn(h berth.Hold, q *holding) {
-	f.Helper()
-	f.release(h)
-	f.release(q.Wait(f.world))
-}
-
 // refused checks that a call is refused by words that say why.
 func (f *house) refused(err error) {
 	f.Helper()
@@ -281,7 +274,8 @@ var ofOne = map[keyspace.Kind]things{
 			first := f.look(door).inLine()[0]
 			return func() {
 				f.Await("it has gone behind", func() bool { return f.look(door).inLine()[1] == first })
-				f.handsOn(l, next)
+				f.release(l)
+				f.release(next.Wait(f.world))
 				f.release(q.Wait(f.world))
 			}
 		},
@@ -555,7 +549,7 @@ func TestASwarmOnAFullServer(t *testing.T) {
 // A guard admits nobody new there, refuses who is older, and lets go on who was admitted before.
 func TestAGuardOnAFullServer(t *testing.T) {
 	w := private(t)
-	g, ctx := w.guard(), w.Within(patience)
+	g, ctx := w.guard(w.admin), w.Within(patience)
 	require.NoError(t, g.Admit(ctx, "x", 5))
 	require.NoError(t, g.Forget(ctx, "y", 5)) // both scripts are known
 	w.fill()
@@ -569,14 +563,18 @@ func TestAGuardOnAFullServer(t *testing.T) {
 	require.NoError(t, g.Admit(ctx, "x", 4))
 }
 
-// A line that a full server has forgotten stands again as soon as there is room.
+// A line that a full server has forgotten stands again as soon as there is room. That it cannot be put back costs
+// a hold of the same node nothing.
 func TestALineForgottenByAFullServer(t *testing.T) {
 	w := private(t)
 	q := w.queueOf(2, 20)
+	h, err := userOf(q.crew[0].Node, keyspace.Lock, door, 1, safe, poolConfig{}).claim(w.Within(patience))
+	require.NoError(t, err)
 	w.fill()
 	w.forget(w.name())
 	q.lost()
-	w.pass(safe / 2) // heartbeats
+	w.pass(safe) // heartbeats
+	require.NoError(t, h.Err())
 	keys, err := w.do("KEYS", w.ns+":sem:*").AsStrSlice()
 	require.NoError(t, err)
 	require.Empty(t, keys)
@@ -586,35 +584,5 @@ func TestALineForgottenByAFullServer(t *testing.T) {
 	w.drained()
 	q.standsAgain()
 	q.drain()
-}
-
-// A hold and a waiter of one node are renewed in one call. That the waiter,
-// forgotten, cannot be put back must not cost the hold its renewal.
-func TestARestoreThatFailsCostsNoHold(t *testing.T) {
-	w := private(t)
-	u := w.use(node.Config{Lease: fullLease})
-	h, q := w.hold(u, terms{}), w.holdQueue(u, terms{}, 1)
-	claim := w.look("gpu").inLine()[0]
-	w.fill()
-	// In one step, that no heartbeat comes between: the ninth of the values is how many wait.
-	const forget = `
-for _, member in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
-  if string.match(member, "^%d+%-(.*)") == ARGV[1] then redis.call("ZREM", KEYS[2], member) end
-end
-redis.call("HDEL", KEYS[1], "c:" .. ARGV[1])
-local n = 0
-local values = string.gsub(redis.call("HGET", KEYS[1], "v"), "%S+", function(word)
-  n = n + 1
-  return n == 9 and string.rep("0", #word) or word
-end)
-redis.call("HSET", KEYS[1], "v", values)`
-	w.do("EVAL", forget, "2", w.stateKey("gpu"), w.lineKey("gpu"), claim)
-	w.pass(fullLease) // heartbeats
-	require.Zero(t, w.look("gpu").waiting(), "it could be put back")
-	require.NoError(t, h.Err())
-	require.False(t, q.Over(), "the wait has ended: %v", q.Err)
-	w.drained()
-	w.Await("it stands in line again", func() bool { return w.look("gpu").waiting() == 1 })
 	w.release(h)
-	w.release(q.Wait(w))
 }

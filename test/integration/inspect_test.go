@@ -33,8 +33,8 @@ func (w *world) inspector(redis rueidis.Client) *inspect.Reader {
 	return look
 }
 
-// monitored reads what MONITOR shows from now on.
-func (w *world) monitored() *bufio.Scanner {
+// sent returns the first words, in lower case, of the commands that f has the reading user send, as MONITOR shows them.
+func (w *world) sent(f func()) (verbs []string) {
 	w.Helper()
 	watching, err := net.Dial("tcp", w.server.Addr)
 	require.NoError(w, err)
@@ -42,15 +42,8 @@ func (w *world) monitored() *bufio.Scanner {
 	require.NoError(w, watching.SetReadDeadline(time.Now().Add(patience)))
 	_, err = watching.Write([]byte("MONITOR\r\n"))
 	require.NoError(w, err)
-	shown := bufio.NewScanner(watching)
-	require.True(w, shown.Scan())
-	return shown
-}
-
-// sent returns the first words, in lower case, of the commands that f has the reading user send, as MONITOR shows them.
-func (w *world) sent(f func()) (verbs []string) {
-	w.Helper()
-	monitored := w.monitored()
+	monitored := bufio.NewScanner(watching)
+	require.True(w, monitored.Scan())
 	f()
 	list, err := w.do("CLIENT", "LIST").ToString()
 	require.NoError(w, err)

@@ -381,11 +381,3 @@ func (w *world) poolWhole(name string, v view) {
 		require.Len(w, v.expires, len(w.keysOf(name)), "%q has lost a key", name)
 	}
 }
-
-// load gives the server all scripts, so that a call is one command.
-func (w *world) load() {
-	w.Helper()
-	for _, s := range library.Scripts() {
-		w.do("SCRIPT", "LOAD", s.Source())
-	}
-}

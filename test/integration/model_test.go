@@ -15,7 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/model"
 	poolmodel "github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit/amount"
-	modellink "github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/internal/testkit/link"
 )
 
 const modelLease = 1200 * time.Millisecond
@@ -34,9 +34,9 @@ func TestTheSemaphoreKeepsTheLawsWhateverHappens(t *testing.T) {
 				runs++
 				model.Run(rt, model.World{
 					Redis: w.admin, Namespace: w.ns, Name: fmt.Sprint("gpu", runs), Lease: modelLease,
-					Connect: func() (rueidis.Client, *modellink.Link) {
-						l := modellink.New(nil)
-						redis, err := rueidis.NewClient(linked(w, l))
+					Connect: func() (rueidis.Client, *link.Link) {
+						l := link.New(nil)
+						redis, err := rueidis.NewClient(w.linked(l))
 						require.NoError(w, err)
 						return redis, l
 					},
@@ -71,14 +71,27 @@ func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 
 // linked are the options of a client whose connections go through a link, which
 // reads RESP2.
-func linked(w *world, l *modellink.Link) rueidis.ClientOption {
+func (w *world) linked(l *link.Link) rueidis.ClientOption {
 	option := rueidis.ClientOption{
 		InitAddress: []string{w.server.Addr}, DisableCache: true, AlwaysRESP2: true, ForceSingleClient: true,
-		DialCtxFn: func(ctx context.Context, addr string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return d.DialContext(ctx, "tcp", addr)
+		DialCtxFn: func(ctx context.Context, _ string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return (&net.Dialer{Timeout: calls}).DialContext(ctx, "tcp", w.server.Addr)
 		},
 	}
-	modellink.Slim(&option)
+	link.Slim(&option)
 	l.Wrap(&option)
 	return option
+}
+
+// over is a client on a link, closed when the test ends.
+func (w *world) over(l *link.Link, edits ...func(*rueidis.ClientOption)) rueidis.Client {
+	w.Helper()
+	option := w.linked(l)
+	for _, edit := range edits {
+		edit(&option)
+	}
+	redis, err := rueidis.NewClient(option)
+	require.NoError(w, err)
+	w.Cleanup(redis.Close)
+	return redis
 }

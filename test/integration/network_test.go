@@ -54,7 +54,10 @@ func (tr *traffic) work(i int, u *user) {
 		p, err := u.claim(ctx)
 		if err == nil {
 			tr.inside.enter(p)
-			tr.hold(p)
+			select { // it is kept for a moment, or until it ends
+			case <-time.After(rand.N(2 * time.Millisecond)):
+			case <-p.Done():
+			}
 			err = p.Release(ctx)
 			tr.inside.leave(p)
 			if errors.Is(err, berth.ErrLost) {
@@ -68,16 +71,6 @@ func (tr *traffic) work(i int, u *user) {
 			return
 		}
 		tr.rounds[i].Add(1)
-	}
-}
-
-// hold keeps a permit for a moment, or until it ends.
-func (tr *traffic) hold(p berth.Hold) {
-	timer := time.NewTimer(rand.N(2 * time.Millisecond))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.Done():
 	}
 }
 

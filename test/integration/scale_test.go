@@ -3,7 +3,6 @@ package integration
 import (
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -44,14 +43,6 @@ func (b *bigPool) watch(what string, step func()) (scripts int) {
 		what, scripts, time.Since(start).Round(time.Millisecond), b.longest.Round(10*time.Microsecond))
 	require.LessOrEqual(b, b.longest, longestScript, what)
 	return scripts
-}
-
-// newLua gives the server a new Lua. What a script of the test has left in it would be
-// collected by those that come next.
-func (w *world) newLua() {
-	w.Helper()
-	w.do("SCRIPT", "FLUSH", "SYNC")
-	w.load()
 }
 
 // lap ends a part of a step: at least what its scripts have taken.
@@ -98,49 +89,6 @@ func (b *bigPool) addAll(many int, expiry time.Duration) {
 	require.Equal(b, many, told)
 }
 
-// due has everything of one kind end now: holds (h), rests (e) or resources (x). It
-// writes what the scripts keep of it, as the clock does not move for a test.
-func (w *world) due(letter string) {
-	w.Helper()
-	const script = `
-local t = redis.call("TIME")
-local now = t[1] * 1000 + math.floor(t[2] / 1000) - 1
-local from = ({ h = 2^44, e = 262 * 2^44, x = 264 * 2^44 })[ARGV[1]]
-for _, member in ipairs(redis.call("ZRANGEBYSCORE", KEYS[1], from, from + 2^44 - 1)) do
-  redis.call("ZADD", KEYS[1], string.format("%.0f", from + now), member)
-  local field = "i" .. string.sub(member, 3)
-  local item = ARGV[1] ~= "h" and redis.call("HGET", KEYS[2], field)
-  if item then
-    local max, expiry, ends, rest = string.match(item, "^(%d+) (%d+) (%d+) (.*)$")
-    if ARGV[1] == "e" then ends = now else expiry = now end
-    redis.call("HSET", KEYS[2], field, string.format("%s %.0f %.0f %s", max, expiry, ends, rest))
-  end
-end
-if ARGV[1] == "h" then
-  local values = redis.call("HGET", KEYS[3], "v") -- which say when the first hold ends
-  redis.call("HSET", KEYS[3], "v", string.sub(values, 1, 33) .. string.format("%013.0f", now) .. string.sub(values, 47))
-end`
-	w.do("EVAL", script, "3", w.lineKey(proxies), w.itemsKey(proxies), w.stateKey(proxies), letter)
-	w.newLua()
-}
-
-// expireOne ends one lease from among many, and its cooldown, and returns the resource.
-func (w *world) expireOne(cooldown time.Duration) string {
-	w.Helper()
-	const script = `
-local found = redis.call("ZRANGEBYSCORE", KEYS[1], 2^44, 2^45 - 1, "LIMIT", 12345, 1)[1]
-local t = redis.call("TIME")
-local ends = t[1] * 1000 - ARGV[1]
-redis.call("ZADD", KEYS[1], string.format("%.0f", 2^44 + ends), found)
-local values = redis.call("HGET", KEYS[2], "v") -- which say when the first hold ends
-redis.call("HSET", KEYS[2], "v", string.sub(values, 1, 33) .. string.format("%013.0f", ends) .. string.sub(values, 47))
-return redis.call("HGET", KEYS[2], "r:" .. string.sub(found, 3))`
-	ms := strconv.FormatInt(2*cooldown.Milliseconds(), 10)
-	resource, err := w.do("EVAL", script, "2", w.lineKey(proxies), w.stateKey(proxies), ms).ToString()
-	require.NoError(w, err)
-	return resource
-}
-
 // sweepAll sweeps until nothing is left. That must take as many scripts as it has to:
 // one drops 100 at the most.
 func (b *bigPool) sweepAll(what string, many int) {
@@ -163,23 +111,25 @@ func (b *bigPool) sweepAll(what string, many int) {
 // As many leases, then rests, then resources, that have all ended and that nobody has
 // swept.
 func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
-	const many, cooldown = 20_000, time.Hour
-	b := &bigPool{world: private(t).turn()}
-	b.kind = keyspace.Pool
-	b.pool = b.world.pool(node.Config{Lease: time.Hour})
-	b.fill("adding", many, time.Hour)
-	owner := b.spawn(time.Hour)
-	hoarded := owner.send(order{Do: "hoard", Name: proxies, Count: many, Rest: cooldown})
-	b.Await("all are leased", func() bool { return len(hoarded) > 0 })
+	const many, hour = 20_000, time.Hour
+	w, d := clocked(t)
+	b := &bigPool{world: w.turn().of(keyspace.Pool)}
+	b.pool = b.world.pool(node.Config{Lease: hour})
+	b.fill("adding", many, 1000*hour)
+	owner := b.spawn(100 * hour)
+	hoarded := owner.send(order{Do: "hoard", Name: proxies, Count: many - 1, Rest: hour})
+	b.Await("all but one are leased", func() bool { return len(hoarded) > 0 })
 	require.Empty(t, owner.hear(hoarded).Err)
 	owner.kill()
 	ctx := b.Within(4 * patience)
-	_, err := b.TryAllocate(ctx, nil)
+	a, err := b.TryAllocate(ctx, &allocator.AllocateOptions{Lease: 10 * hour, NoRenew: true})
+	require.NoError(t, err)
+	_, err = b.TryAllocate(ctx, nil)
 	require.ErrorIs(t, err, berth.ErrBusy)
 
-	// One that has expired among them all.
-	expired := b.expireOne(cooldown)
-	var a *allocation
+	// One that has expired among them all, and has rested since.
+	expired := a.Resource()
+	d.SetClock(t, 12*hour)
 	scripts := b.watch("an allocation where one lease of all has expired", func() {
 		a, err = b.TryAllocate(ctx, nil)
 		require.NoError(t, err)
@@ -194,13 +144,13 @@ func TestManyExpiredEntriesCostNoScriptMoreThanTheSweep(t *testing.T) {
 	b.release(a)
 
 	// All of them.
-	b.due("h")
-	b.sweepAll("the sweeps where all leases have expired", many)
-	require.Equal(t, allocator.Inspection{Resources: many, Resting: many}, b.inspected(b.pool))
-	b.due("e")
-	b.sweepAll("the sweeps where all rests have ended", many)
+	d.SetClock(t, 100*hour+hour/2)
+	b.sweepAll("the sweeps where all leases have expired, and one rest has ended", many)
+	require.Equal(t, allocator.Inspection{Resources: many, Resting: many - 1, Free: 1}, b.inspected(b.pool))
+	d.SetClock(t, 102*hour)
+	b.sweepAll("the sweeps where all rests have ended", many-1)
 	require.Equal(t, allocator.Inspection{Resources: many, Free: many}, b.inspected(b.pool))
-	b.due("x")
+	d.SetClock(t, 1001*hour)
 	b.sweepAll("the sweeps where everything has expired", many)
 	b.allFree(b.pool, 0)
 

@@ -1,15 +1,12 @@
 package integration
 
 import (
-	"context"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
@@ -40,29 +37,6 @@ func TestAStoppedWaiterKeepsItsPlace(t *testing.T) {
 	require.Empty(t, waiter.ask(order{Do: "release", Name: "gpu"}).Err)
 	require.NoError(t, last.Wait(w).Release(w.Within(patience)))
 	w.idle("gpu")
-}
-
-// A process that stands still hears nothing, and no push of who drains is sent: at the deadline its hold ends by force.
-func TestADrainEndsWhatAStoppedProcessHolds(t *testing.T) {
-	const label = "worker/1"
-	w := private(t)
-	c := w.spawnAs(spec{Label: label, Lease: time.Minute}) // it does not end before the deadline
-	claim := c.acquire("gpu", 1).Claim
-	c.stop()
-	next := w.queue(w.sem(w.node(node.Config{Lease: safe}), "gpu", 1), nil, 1) // it hears by a heartbeat
-	w.do("ACL", "SETUSER", "quiet", "on", ">secret", "~*", "&*", "+@all", "-publish")
-	quiet := w.node(node.Config{}, func(o *rueidis.ClientOption) { o.Username, o.Password = "quiet", "secret" })
-
-	drained, err := quiet.Operator().Drain(context.Background(), berth.DrainTarget{Label: "worker/*"}, 8*time.Second)
-	require.NoError(t, err)
-	require.Equal(t, berth.Drained{Asked: 1, Ended: 1, Left: drained.Left}, drained)
-	for _, r := range w.look("gpu").records {
-		require.NotEqual(t, label, r.Label)
-	}
-	require.NotEqual(t, claim, next.Wait(w).ID(), "who waited has it")
-	c.signal(syscall.SIGCONT)
-	w.Await("the process hears that its hold has ended", func() bool { return c.ask(order{Do: "err", Name: "gpu"}).Err != "" })
-	require.Contains(t, c.ask(order{Do: "acquire", Name: "new", Capacity: 1}).Is, "draining")
 }
 
 // A holder that was stopped for longer than its lease runs again, and does with what it had what it

@@ -146,26 +146,13 @@ func TestSlotsThatMoveLoseNoHoldOfEitherForm(t *testing.T) {
 		all[i], err = holder.Lock(w.Within(patience), forms[i < each][i%each], nil)
 		return err
 	})
-	w.eachOf(each, func(i int) error { // it waits until there is a line, and leaves
+	for _, name := range forms[false] { // it waits until there is a line, and leaves
 		ctx, leave := context.WithCancel(w.Within(patience))
-		defer leave()
-		wait := testkit.Begin(ctx, func(ctx context.Context) (*qlock.Lock, error) { return other.Lock(ctx, forms[false][i], nil) })
-		for lines := int64(0); lines == 0; <-time.After(10 * time.Millisecond) {
-			var err error
-			lines, err = w.admin.Do(ctx, w.admin.B().Zcard().Key(w.lineKey(forms[false][i])).Build()).AsInt64()
-			if wait.Over() {
-				return fmt.Errorf("a wait for a held lock has ended: %w", wait.Err)
-			} else if err != nil {
-				return err
-			}
-		}
+		wait := testkit.Begin(ctx, func(ctx context.Context) (*qlock.Lock, error) { return other.Lock(ctx, name, nil) })
+		w.awaitInLine(name, 1, wait.Over)
 		leave()
-		<-wait.Done
-		if wait.Err == nil {
-			return fmt.Errorf("%q was granted twice", forms[false][i])
-		}
-		return nil
-	})
+		wait.Fails(w, context.Canceled)
+	}
 	moves := map[bool]*harness.Move{}
 	for thin, names := range forms {
 		for _, name := range names {

@@ -47,13 +47,7 @@ func newWorld(t *testing.T, server *harness.Server) *world {
 }
 
 // reader reads what the processes do, as a user.
-func (w *world) reader(edits ...func(*rueidis.ClientOption)) testkit.Reader {
-	w.Helper()
-	if len(edits) == 0 {
-		return w.Reader(w.admin, w.ns)
-	}
-	return w.Reader(w.server.Client(w.T, edits...), w.ns)
-}
+func (w *world) reader() testkit.Reader { return w.Reader(w.admin, w.ns) }
 
 // shared is a world on the server that tests share.
 func shared(t *testing.T) *world {
@@ -137,12 +131,7 @@ func (w *world) awaitInLine(name string, waiting int, over func() bool) {
 
 // begin begins an acquire.
 func (w *world) begin(s *semaphore.Semaphore, opts *semaphore.AcquireOptions) *taking {
-	return w.beginWith(w.Within(2*patience), s, opts)
-}
-
-// beginWith is begin with a context of the test's.
-func (w *world) beginWith(ctx context.Context, s *semaphore.Semaphore, opts *semaphore.AcquireOptions) *taking {
-	return testkit.Begin(ctx, func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
+	return testkit.Begin(w.Within(2*patience), func(ctx context.Context) (*semaphore.Permit, error) { return s.Acquire(ctx, opts) })
 }
 
 // do runs a command, whose answer must not be an error. It is sent again where a
