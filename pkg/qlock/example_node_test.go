@@ -20,10 +20,10 @@ func newRedis() (ctx context.Context, redis rueidis.Client, end func()) {
 
 // newNode is newRedis, and returns a node on it.
 func newNode(cfg node.Config) (ctx context.Context, n *node.Node, end func()) {
-	ctx, redis, stop := newRedis()
+	ctx, redis, end := newRedis()
 	n, err := node.New(redis, cfg)
 	check(err)
-	return ctx, n, func() { _ = n.Close(ctx); stop() }
+	return ctx, n, func() { _ = n.Close(ctx); end() }
 }
 
 // check ends the example where something has failed.
