@@ -17,7 +17,7 @@ func dial(_ context.Context, address string) (*Proxy, error) { return &Proxy{Add
 
 // Put proxies into a pool, take one, use it, give it back. This process dials each
 // once. The examples run on the embedded server. In production the rueidis client is
-// one of a Redis or Valkey. The other examples share newNode, which this one spells out.
+// one of a Redis or Valkey.
 func Example() {
 	server, err := embedded.Start()
 	if err != nil {

@@ -15,7 +15,7 @@ func schedule(process string, fence, before int64) {
 }
 
 // Three processes stand for election, here one after the other. Each leads for a while, and resigns; the next one leads at once, with a
-// greater fence. The other examples share newNode, which this one spells out.
+// greater fence.
 func ExampleElection_Run() {
 	server, err := embedded.Start()
 	if err != nil {

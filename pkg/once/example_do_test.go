@@ -17,7 +17,6 @@ func send(_ context.Context, run *once.Run) error {
 }
 
 // Two replicas ask for the same day. One sends the digest.
-// The other examples share newNode, which this one spells out.
 func ExampleJob_Do() {
 	server, err := embedded.Start() // use your Redis
 	if err != nil {

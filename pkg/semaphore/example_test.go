@@ -17,7 +17,6 @@ func render(ctx context.Context, page int) error {
 
 // Take a permit, work under it, give it back. The examples run on the embedded
 // server. In production the rueidis client is one of a Redis or Valkey.
-// The other examples share newNode, which this one spells out.
 func Example() {
 	server, err := embedded.Start()
 	if err != nil {
