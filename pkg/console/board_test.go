@@ -259,6 +259,14 @@ func TestADrainThatGoesOnIsNotForgotten(t *testing.T) {
 	}
 	require.NotNil(t, d.about(drain, "actions", nil))
 	require.Len(t, d.all, deedsMost)
+
+	again := func() error { _, err := d.begin(act.Action{Verb: act.Drain, Label: "x"}, ""); return err }
+	for range drainsMost - 1 {
+		require.NoError(t, again())
+	}
+	require.Equal(t, errDrains, again())
+	d.end(drain, "", nil, 0)
+	require.NoError(t, again(), "one has ended")
 }
 
 func TestAForgottenFormIsRefused(t *testing.T) {

@@ -100,8 +100,15 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 		asked := make(chan answer)
 		go func() { asked <- s.get("names") }()
 		synctest.Wait()
-		require.NoError(t, s.page.Close(ctx))
-		<-live.ended
+		closed := make(chan error)
+		go func() { closed <- s.page.Close(ctx) }()
+		synctest.Wait()
+		select {
+		case <-live.ended:
+		default:
+			require.Fail(t, "the stream goes on")
+		}
+		require.NoError(t, <-closed)
 		for _, a := range []answer{<-asked, s.get(""), s.get("healthz")} {
 			require.Equal(t, http.StatusServiceUnavailable, a.code)
 		}

@@ -194,7 +194,11 @@ func TestAViewSendsFewCommandsASecond(t *testing.T) {
 			for n := range 30 {
 				w.Advance(time.Second)
 				sent()
-				of()
+				l := of()
+				require.Equal(w.T, w.sees != nil, l.Moving)
+				if l.Moving {
+					require.Equal(w.T, []int{10, 1}, []int{l.Held, l.Waiting})
+				}
 				got := sent()
 				require.LessOrEqual(w.T, len(got), c.most, "%d: %v", n, got)
 			}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"log/slog"
 	"strconv"
 	"testing"
 
@@ -51,6 +52,21 @@ func TestMultiLeavesOutWhatDoesNothing(t *testing.T) {
 func TestTheSliceOfTheKindsIsTheCallers(t *testing.T) {
 	observe.Kinds()[0] = "scribbled over"
 	require.Equal(t, observe.Queued, observe.Kinds()[0])
+}
+
+// Sample thins what is debug, so whatever a caller or an operator must not miss
+// has to be above it.
+func TestWhatGoesWrongIsAboveDebug(t *testing.T) {
+	for _, kind := range []observe.Kind{
+		observe.TimedOut, observe.AttemptsUsedUp, observe.Failed, observe.Deadlock,
+		observe.Lost, observe.Expired, observe.Unavailable, observe.Deaf, observe.ReleaseFailed,
+		observe.CleanupFailed, observe.HeldLong, observe.CapacityDiffers, observe.Requeued,
+		observe.Flushed, observe.ForceReleased, observe.ReleasedByOther, observe.Restored,
+		observe.NodeReplaced, observe.OpenFailed, observe.RefreshFailed, observe.Unhealthy,
+	} {
+		require.Greater(t, kind.Level(), slog.LevelDebug, "%s", kind)
+	}
+	require.Equal(t, slog.LevelInfo, observe.Kind("of a later release").Level())
 }
 
 func TestEveryReasonHasItsKind(t *testing.T) {

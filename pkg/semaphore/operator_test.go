@@ -37,7 +37,12 @@ func TestAnOperatorDoesNotWaitForEveryNameOfAServerThatDoesNotAnswer(t *testing.
 			"semaphore_force_release": release(berth.Target{Kind: keyspace.Sem, All: true}),
 			"semaphore_sweep":         func() (int, error) { return op.Operator().Sweep(ctx, keyspace.Sem) },
 		} {
-			op.OnCommand(refuse(command, readonly))
+			op.OnCommand(func(c link.Command) link.Fate {
+				if c.Name == command {
+					return link.LoseRequest
+				}
+				return link.Pass
+			})
 			began := w.Now()
 			ended, err := call()
 			require.ErrorIs(t, err, berth.ErrUnavailable, command)
@@ -150,6 +155,25 @@ func TestAResizeOfAThinNameToWhatItIsIsKnown(t *testing.T) {
 		w.refused(func() scriptkit.Reply { return w.Call("semaphore_resize", late...) }, "capacity 1, before 1")
 		require.NoError(t, p.Err())
 		require.Equal(t, 1, w.stats().Capacity)
+	})
+}
+
+// It names the claim that it ends.
+func TestAForcedReleaseThatIsRepeatedSparesTheNextInLine(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		n, op := w.node(), w.node()
+		p := n.take(1, nil)
+		first, second := n.queue(1, nil), n.queue(1, nil)
+		op.connect()
+		op.Once("semaphore_force_release", link.LoseReply)
+		_, err := op.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: gpu})
+		require.NoError(t, err)
+		require.Equal(t, 2, op.Count("semaphore_force_release"))
+		require.ErrorIs(t, p.Err(), berth.ErrReleased)
+		next := first.Granted(0)
+		testkit.RequirePending(w.T, second)
+		release(t, next)
+		release(t, second.Granted(w.Now()))
 	})
 }
 

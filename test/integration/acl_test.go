@@ -76,6 +76,8 @@ func TestTheSmallestUser(t *testing.T) {
 				require.True(w, s.has(name), "%s was not sent", name)
 			}
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		require.Empty(w, s.times, "wall-clock times of this machine")
 	})
 }

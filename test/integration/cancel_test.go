@@ -135,15 +135,15 @@ func (s *storm) once(y way) {
 func (s *storm) settled() {
 	s.Helper()
 	began := time.Now()
-	for _, y := range s.ways { // else an acquire that was cancelled may be on its way yet
+	gone := func() bool { v := s.look(s.name()); return len(v.holds)+len(v.alive) == 0 }
+	s.Await("the cancelled claims are gone, by themselves", gone)
+	took := time.Since(began)
+	for _, y := range s.ways { // an acquire that was cancelled may be on its way yet
 		require.NoError(s, y.Close(s.Within(patience)))
 	}
-	s.Await("the cancelled claims are gone", func() bool {
-		v := s.look(s.name())
-		return len(v.holds)+len(v.alive) == 0
-	})
+	s.Await("and stay gone", gone)
 	s.Logf("%d cancels, %d grants, clean %v after the last; at most %d inside; %d clean-ups failed",
-		s.cancels.Load(), s.grants.Load(), time.Since(began).Round(time.Millisecond), s.inside.most, s.failed.Load())
+		s.cancels.Load(), s.grants.Load(), took.Round(time.Millisecond), s.inside.most, s.failed.Load())
 	s.inside.check(s.world)
 	s.whole(s.name())
 }
@@ -179,8 +179,8 @@ func TestManyCancelsLeaveNothing(t *testing.T) {
 			s.rage(30, test.cancels)
 			s.settled()
 			require.Zero(t, s.failed.Load())
-			w.idle(w.name()) // without a tombstone: every call was answered
-			w.nothingLeft(w.use(node.Config{}))
+			w.idle(w.name())                                               // without a tombstone: every call was answered
+			w.nothingLeft(w.useFrom(w.admin, node.Config{}, poolConfig{})) // which adds nothing
 		})
 	}
 }

@@ -85,8 +85,8 @@ func (m *mixer) stands(h berth.Hold, next func(fence, until int64) (int64, int64
 	m.err = cmp.Or(m.err, err)
 }
 
-// enter is called when the hold is there. It returns false if it has run out on its way.
-func (m *mixer) enter(h berth.Hold) (in bool) {
+// enter is called when the hold is there, or there again. It returns false if it has run out on its way.
+func (m *mixer) enter(h berth.Hold, again bool) (in bool) {
 	// The time is read first: who is paused in between is not said to be inside.
 	good := history.Monotonic() + int64(h.Left())
 	m.stands(h, func(fence, until int64) (int64, int64) {
@@ -94,7 +94,7 @@ func (m *mixer) enter(h berth.Hold) (in bool) {
 		if in = now < good; !in {
 			return 0, 0
 		}
-		if fence >= h.Fence() || until > now {
+		if fence > h.Fence() || fence == h.Fence() && !again || until > now {
 			m.note(fmt.Sprintf("\n%T: %d comes in at %d, where %d is inside until %d\n", h, h.Fence(), now, fence, until))
 		}
 		m.note("+")
@@ -105,17 +105,22 @@ func (m *mixer) enter(h berth.Hold) (in bool) {
 
 // leave is called before what is held is given back.
 func (m *mixer) leave(h berth.Hold) {
+	how := "x"
 	m.stands(h, func(fence, _ int64) (int64, int64) {
-		if fence != h.Fence() {
-			return 0, 0 // another one has come after this one's time
+		// Who holds it now, after the file was read, has held it all the while.
+		held := h.Err() == nil
+		if held {
+			how = "-"
 		}
-		return fence, 0
+		if fence == h.Fence() {
+			return fence, 0
+		}
+		if held {
+			m.note(fmt.Sprintf("\n%T: %d is inside still, and %d has come in\n", h, h.Fence(), fence))
+		}
+		return 0, 0 // another one has come, after this one's time
 	})
-	if h.Err() != nil {
-		m.note("x")
-	} else {
-		m.note("-")
-	}
+	m.note(how)
 }
 
 // hold takes a hold, does something else with that of a pool, and releases.
@@ -125,7 +130,7 @@ func (m *mixer) hold(ctx context.Context) {
 		m.check(err)
 		return
 	}
-	in := m.enter(h)
+	in := m.enter(h, false)
 	if in && m.servant.dies.Load() {
 		self, err := os.FindProcess(os.Getpid())
 		m.err = cmp.Or(m.err, err, self.Kill(), context.Cause(ctx))
@@ -164,7 +169,7 @@ func (m *mixer) use(ctx context.Context, a *allocation) bool {
 		if !errors.Is(err, berth.ErrBusy) {
 			m.check(err)
 		}
-		if a.Fence() == fence || !m.enter(a) {
+		if same := a.Fence() == fence; same && !errors.Is(err, berth.ErrBusy) || !m.enter(a, same) {
 			return false
 		}
 	}
