@@ -18,12 +18,13 @@ import (
 
 func TestADeadProcessIsSeen(t *testing.T) {
 	inWorld(t, func(w *world) {
-		s, p, q := w.serve("", console.Config{}), w.process("holder"), w.process("waiter")
+		s, p, q, anew := w.serve("", console.Config{}), w.process("holder"), w.process("waiter"), w.process("anew")
 		p.permit("anna", "gpu", 1)
 		q.awaitPermit("bert", "gpu", 1)
-		for _, p := range []*process{p, q} { // which is overdue by the wait lease
+		for _, p := range []*process{p, q, anew} { // which is overdue by the wait lease
 			must(semaphore.New(p.Node, p.ID(), 1, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).in(t)
 		}
+		require.NotContains(t, s.see("node?id="+anew.ID()), "should have been heard of", "it is not confirmed yet")
 		w.Advance(2 * time.Second) // their heartbeats
 		p.Die()
 		require.NotContains(t, s.see(""), "overdue")

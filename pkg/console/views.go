@@ -98,13 +98,14 @@ func rowOf(n inspect.Name) nameRow {
 }
 
 // overdue says whether a hold has not been renewed for more than three fifths of the time within which its process
-// should be heard of three times. Its lease is its own or, of the entries of a lock, which share a deadline, the shortest.
+// should be heard of three times. Its lease is its own or, of the entries of a lock, which share a deadline, the shortest. A
+// grant that its process has not confirmed yet has less than that lease.
 func overdue(h *berth.Holder, lease time.Duration) bool {
 	pace := lease
 	if h.WaitLease > 0 {
 		pace = min(pace, h.WaitLease)
 	}
-	return !h.NoRenew && !h.Detached && h.Lease != berth.Forever && h.MaxHold == 0 && lease-h.Left > pace*3/5
+	return !h.NoRenew && !h.Detached && h.Lease != berth.Forever && h.MaxHold == 0 && min(lease-h.Left, h.Held) > pace*3/5
 }
 
 // whoOf is how somebody is called in short.
