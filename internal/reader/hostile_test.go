@@ -37,22 +37,22 @@ func bandsOf(now int64) []int64 {
 func (w *world) readAll(memory *reader.Memory) (damaged []string) {
 	w.T.Helper()
 	ref := reader.Ref{Kind: w.kind, Name: name}
-	must(w.reader.Name(ctx, w.kind, name)).in(w.T)
-	holds := must(w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)).in(w.T)
-	waits := must(w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)).in(w.T)
+	testkit.Must(w.reader.Name(ctx, w.kind, name)).In(w.T)
+	holds := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)).In(w.T)
+	waits := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)).In(w.T)
 	for _, f := range holds.Found {
 		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
 	}
 	for _, f := range waits.Found {
 		damaged = append(damaged, w.damaged(f.Entry.ID, f.Err)...)
 	}
-	must(w.reader.Claim(ctx, w.kind, name, "a.1")).in(w.T)
-	must(w.reader.ClaimsPage(ctx, reader.Which{
+	testkit.Must(w.reader.Claim(ctx, w.kind, name, "a.1")).In(w.T)
+	testkit.Must(w.reader.ClaimsPage(ctx, reader.Which{
 		Walk: reader.Walk{Redis: w.Redis, Kinds: []keyspace.Kind{w.kind}}, Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true },
-	}, "", 100)).in(w.T)
-	found := must(w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)).in(w.T)
+	}, "", 100)).In(w.T)
+	found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, []string{"a.1", "z.9"}, ref)).In(w.T)
 	require.NoError(w.T, found[0].Err)
-	again := must(w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)).in(w.T)
+	again := testkit.Must(w.reader.Snapshot(ctx, memory, 1, []string{"a.1"}, ref)).In(w.T)
 	require.NoError(w.T, again.Err)
 	for _, id := range append(found[0].Damaged, again.Damaged...) {
 		require.LessOrEqual(w.T, len(id), state.MaxMember)
@@ -114,7 +114,7 @@ func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
 			for _, short := range shorts {
 				w.Do("ZADD", probes, strconv.FormatInt(score, 10), short)
 			}
-			dead := must(w.reader.Dead(ctx, 86400000, 0, 100)).in(t)
+			dead := testkit.Must(w.reader.Dead(ctx, 86400000, 0, 100)).In(t)
 			require.Contains(t, dead.Overdue, "old", "the others are found")
 			require.ErrorIs(t, errors.Join(dead.Damaged...), state.ErrDamaged)
 			for _, short := range shorts {
@@ -146,10 +146,10 @@ func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
 			w.used()
 			_, asked := w.counted(func(c link.Command) bool { return c.Name == "HMGET" && slices.Contains(c.Args, "c:a.1") })
-			record := must(w.Do("HGET", w.State, "c:a.1").ToString()).in(t)
+			record := testkit.Must(w.Do("HGET", w.State, "c:a.1").ToString()).In(t)
 			w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
 			look := func() (damaged []string) {
-				found := must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: kind, Name: name})).in(t)
+				found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: kind, Name: name})).In(t)
 				require.NoError(t, found[0].Err)
 				return found[0].Damaged
 			}
@@ -175,7 +175,7 @@ func TestAThinTextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 			require.ErrorIs(t, testkit.Second(w.reader.Name(ctx, keyspace.Sem, name)), state.ErrDamaged)
 		}
 		for range 3 { // nor by who looks for names
-			page := must(w.reader.NamesPage(ctx, sems(looks.Redis), "", 100)).in(t)
+			page := testkit.Must(w.reader.NamesPage(ctx, sems(looks.Redis), "", 100)).In(t)
 			require.Len(t, page.Names, 1)
 		}
 		require.Equal(t, 1, *asked)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth/internal/line"
@@ -22,20 +21,6 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ctx = context.Background()
-
-// must has a call succeed, and in says in which test; it is what the call returned.
-func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
-
-type returned[V any] struct {
-	v   V
-	err error
-}
-
-func (r returned[V]) in(t testing.TB) V {
-	t.Helper()
-	require.NoError(t, r.err)
-	return r.v
-}
 
 const (
 	name = "gpu"
@@ -55,7 +40,7 @@ type world struct {
 
 func inWorld(t *testing.T, kind keyspace.Kind, test func(t *testing.T, w *world)) {
 	t.Helper()
-	space := must(keyspace.New("berth")).in(t)
+	space := testkit.Must(keyspace.New("berth")).In(t)
 	testkit.In(t, name, space.State(kind, name), space.Line(kind, name), func(t *testing.T, w *testkit.World) {
 		if kind == keyspace.Pool {
 			for _, part := range []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart} {
@@ -113,7 +98,7 @@ func (w *world) release(claim string) {
 // row is the name as it is read now.
 func (w *world) row() reader.Name {
 	w.T.Helper()
-	return must(w.reader.Name(ctx, w.kind, name)).in(w.T)
+	return testkit.Must(w.reader.Name(ctx, w.kind, name)).In(w.T)
 }
 
 func id(prefix string, n int) string { return fmt.Sprintf("%s.%d", prefix, n) }

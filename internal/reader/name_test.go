@@ -26,7 +26,7 @@ func TestWhatHasPassedHasPassed(t *testing.T) {
 			w.Advance(ms)
 			model.Reads(t, w.Redis, w.space, w.kind, name)
 		}
-		require.False(t, must(w.reader.About(ctx, w.Redis)).in(t).Replica)
+		require.False(t, testkit.Must(w.reader.About(ctx, w.Redis)).In(t).Replica)
 	})
 }
 
@@ -59,7 +59,7 @@ func (w *world) pooled() {
 // operates runs an operator's call.
 func (w *world) operates(verb string, args ...string) {
 	w.T.Helper()
-	seen := must(w.reader.Revision(ctx, w.kind, name)).in(w.T)
+	seen := testkit.Must(w.reader.Revision(ctx, w.kind, name)).In(w.T)
 	w.made++
 	args = append(args, strconv.FormatInt(seen, 10), id("op", w.made))
 	if verb == "rest" {
@@ -143,7 +143,7 @@ func (w *world) refusedOfPool(want error) {
 
 func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
-		none := must(w.reader.Census(ctx, time.Hour)).in(t)
+		none := testkit.Must(w.reader.Census(ctx, time.Hour)).In(t)
 		require.Zero(t, none, "there is no swarm")
 
 		now := time.Now().UnixMilli()
@@ -155,7 +155,7 @@ func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 		}
 		state := w.space.Key(keyspace.Swarm, "nodes", keyspace.StatePart)
 		w.Do("HSET", state, "fmt", "1")
-		some := must(w.reader.Census(ctx, time.Hour)).in(t)
+		some := testkit.Must(w.reader.Census(ctx, time.Hour)).In(t)
 		require.Equal(t, reader.Census{Alive: 2, Zombie: 2, Condemned: 2}, some)
 
 		w.Do("HSET", state, "fmt", "99")

@@ -36,7 +36,7 @@ func TestAPageOfNamesLooksForThemABoundedNumberOfTimes(t *testing.T) {
 		}
 		require.Equal(t, 3, pages(func(cursor string) string {
 			process.Reset()
-			page := must(w.reader.NamesPage(ctx, sems(none), cursor, 100)).in(t)
+			page := testkit.Must(w.reader.NamesPage(ctx, sems(none), cursor, 100)).In(t)
 			require.LessOrEqual(t, process.Count("SCAN"), 200)
 			require.Equal(t, page.Next != "", page.Partial, "it says why it ended")
 			return page.Next
@@ -51,7 +51,7 @@ func TestAPageOfNamesEndsAtAThousandEntries(t *testing.T) {
 			w.Do("COPY", w.State, w.space.State(keyspace.Sem, id("x", n)))
 			w.Do("COPY", w.Line, w.space.Line(keyspace.Sem, id("x", n)))
 		}
-		page := must(w.reader.NamesPage(ctx, sems(w.Redis), "", 100)).in(t)
+		page := testkit.Must(w.reader.NamesPage(ctx, sems(w.Redis), "", 100)).In(t)
 		require.Len(t, page.Names, 41, "each with few of its holds")
 		for _, n := range page.Names {
 			require.Equal(t, 400, n.Holders)
@@ -70,20 +70,20 @@ func TestTheServerOfACursorThatIsGone(t *testing.T) {
 		which := reader.Which{
 			Walk: sems(moved{w.Redis, "10.0.0.1:1"}), Holds: true, Waits: true, Keep: func(*reader.Listed) bool { return true },
 		}
-		names := must(w.reader.NamesPage(ctx, which.Walk, "", 2)).in(t)
-		claims := must(w.reader.ClaimsPage(ctx, which, "", 3)).in(t)
+		names := testkit.Must(w.reader.NamesPage(ctx, which.Walk, "", 2)).In(t)
+		claims := testkit.Must(w.reader.ClaimsPage(ctx, which, "", 3)).In(t)
 		require.Equal(t, []int{2, 3}, []int{len(names.Names), len(claims.Claims)})
 		which.Redis = moved{w.Redis, "10.0.0.2:1"}
 		all := 2
 		for cursor := names.Next; cursor != ""; {
-			page := must(w.reader.NamesPage(ctx, which.Walk, cursor, 100)).in(t)
+			page := testkit.Must(w.reader.NamesPage(ctx, which.Walk, cursor, 100)).In(t)
 			all, cursor = all+len(page.Names), page.Next
 		}
 		require.Equal(t, 6, all, "what was found is read")
-		claims = must(w.reader.ClaimsPage(ctx, which, claims.Next, 12)).in(t)
+		claims = testkit.Must(w.reader.ClaimsPage(ctx, which, claims.Next, 12)).In(t)
 		require.Len(t, claims.Claims, 12, "what was found is read")
 
-		closed := must(w.Server.Client()).in(t)
+		closed := testkit.Must(w.Server.Client()).In(t)
 		closed.Close()
 		which.Redis = several{w.Redis, map[string]rueidis.Client{"a": closed}}
 		require.ErrorIs(t, testkit.Second(w.reader.ClaimsPage(ctx, which, "", 3)), rueidis.ErrClosing)
@@ -134,7 +134,7 @@ func TestTheClaimsOfACrowdAreReadInPages(t *testing.T) {
 			}
 			pages(func(cursor string) string {
 				looked = 0
-				page := must(w.reader.ClaimsPage(ctx, which, cursor, test.most)).in(t)
+				page := testkit.Must(w.reader.ClaimsPage(ctx, which, cursor, test.most)).In(t)
 				require.Empty(t, page.Problems)
 				require.LessOrEqual(t, len(page.Claims), test.most)
 				require.LessOrEqual(t, looked, reader.Most+200, "a page is bounded")

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -59,7 +61,7 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 			leave(beats)
 			if n := len(order); n > 0 {
 				var at int
-				must(fmt.Sscanf(order[n-1], "w.%d", &at)).in(t)
+				testkit.Must(fmt.Sscanf(order[n-1], "w.%d", &at)).In(t)
 				leave(at)
 				if beats%3 == 0 {
 					for k := range 40 {
@@ -69,7 +71,7 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 			}
 		})
 		pages(func(cursor string) string {
-			page := must(w.reader.WaitersPage(ctx, w.kind, name, cursor, 100)).in(t)
+			page := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, cursor, 100)).In(t)
 			for _, f := range page.Found {
 				require.NoError(t, f.Err)
 				require.False(t, seen[f.Entry.ID], "%s is there twice", f.Entry.ID)
@@ -92,7 +94,7 @@ func TestPagesMissNobodyWhoStays(t *testing.T) {
 		})
 		all := map[string]bool{}
 		n := pages(func(cursor string) string {
-			page := must(w.reader.HoldersPage(ctx, w.kind, name, cursor, 100)).in(t)
+			page := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, cursor, 100)).In(t)
 			for _, f := range page.Found {
 				all[f.Entry.ID] = true
 			}
@@ -115,7 +117,7 @@ func TestAPageGoesOnWhereTheOneBeforeItsLastClaimStood(t *testing.T) {
 					w.Do("ZREM", w.Line, place(at))
 				}
 				for _, most := range []int{1, 2, 50} {
-					page := must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(at), most)).in(t)
+					page := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(at), most)).In(t)
 					var got []string
 					for _, f := range page.Found {
 						got = append(got, f.Entry.ID)
@@ -132,7 +134,7 @@ func TestAPageGoesOnWhereTheOneBeforeItsLastClaimStood(t *testing.T) {
 				}
 			}
 		}
-		page := must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(99), 10)).in(t)
+		page := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, "254 "+place(99), 10)).In(t)
 		require.Equal(t, 100, page.Found[0].Entry.Ahead)
 	})
 }
@@ -165,7 +167,7 @@ func TestRowsOfManyNamesAreReadTogether(t *testing.T) {
 		w.Do("SET", w.space.State(keyspace.Lock, "mine"), "mine")
 		trips := 1
 		w.reader.Between(func() { trips++ })
-		rows := must(w.reader.Rows(ctx, w.Redis, 9, refs("sem gpu", "lock thin", "lock mine", "pool none")...)).in(t)
+		rows := testkit.Must(w.reader.Rows(ctx, w.Redis, 9, refs("sem gpu", "lock thin", "lock mine", "pool none")...)).In(t)
 		require.Equal(t, 3, trips)
 		require.Equal(t, []int{1, 0, 0, 0}, []int{rows[0].Held, rows[1].Held, rows[2].Held, rows[3].Held})
 		require.Equal(t, []int{2, 1, 0, 0}, []int{rows[0].Capacity, rows[1].Capacity, rows[2].Capacity, rows[3].Capacity})

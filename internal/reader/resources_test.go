@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -15,7 +17,7 @@ import (
 // resource is one that is read alone.
 func (w *world) resource(key string) reader.Resource {
 	w.T.Helper()
-	found := must(w.reader.Resources(ctx, name, key)).in(w.T)
+	found := testkit.Must(w.reader.Resources(ctx, name, key)).In(w.T)
 	require.Len(w.T, found, 1)
 	return found[0]
 }
@@ -69,7 +71,7 @@ func TestOfSharedResourcesNoTripReadsMoreThanAThousandEntries(t *testing.T) {
 		}
 		trips := 0
 		w.reader.Between(func() { trips++ })
-		found := must(w.reader.Resources(ctx, name, keys...)).in(t)
+		found := testkit.Must(w.reader.Resources(ctx, name, keys...)).In(t)
 		require.Equal(t, 2, trips)
 		held := 0
 		for i, r := range found {
@@ -95,7 +97,7 @@ func TestOfABindingWhoseResourceHasGoneNothingIsTold(t *testing.T) {
 		w.reader.Between(func() { w.removes("a") })
 		require.Equal(t, []reader.Binding{{"m", "b", berth.Forever}}, read())
 		w.reader.Between(nil)
-		one := must(w.reader.Binding(ctx, name, "n")).in(t)
+		one := testkit.Must(w.reader.Binding(ctx, name, "n")).In(t)
 		require.Equal(t, reader.Binding{Name: "n"}, one)
 	})
 }

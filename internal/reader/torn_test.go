@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/reader"
@@ -101,9 +103,9 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 			w.semaphore(id("a", n), 2)
 		})
 		require.True(t, w.row().Moving)
-		page := must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).in(t)
+		page := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).In(t)
 		require.True(t, page.Moving)
-		rows := must(w.reader.Rows(ctx, nil, 10, reader.Ref{Kind: w.kind, Name: name})).in(t)
+		rows := testkit.Must(w.reader.Rows(ctx, nil, 10, reader.Ref{Kind: w.kind, Name: name})).In(t)
 		require.True(t, rows[0].Moving)
 	})
 }
@@ -141,7 +143,7 @@ func TestAHoldThatIsConfirmedMeanwhileHasItsLongerLease(t *testing.T) {
 				w.write("renew", "node-a.1", "a.1", "beat")
 			}
 		})
-		page := must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).in(t)
+		page := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).In(t)
 		require.False(t, page.Moving)
 		require.Equal(t, time.Hour, page.Found[0].Entry.Left)
 	})
@@ -173,13 +175,13 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 			w.Advance(500 * ms)
 			w.write("sweep", "n", "0")
 		})
-		page := must(w.reader.WaitersPage(ctx, w.kind, name, "", 100)).in(t)
+		page := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, "", 100)).In(t)
 		require.True(t, page.Moving)
 		require.Len(t, page.Found, many)
 		for _, f := range page.Found {
 			require.NoError(t, f.Err, f.Entry.ID)
 		}
-		found := must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})).in(t)
+		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})).In(t)
 		require.Empty(t, found[0].Damaged)
 		for _, wait := range found[0].Apart {
 			require.Equal(t, 254, wait.Lane, wait.ID)

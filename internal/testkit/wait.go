@@ -153,5 +153,25 @@ func Collect[T any](t *testing.T, listing iter.Seq2[T, error]) []T {
 	return all
 }
 
+// Must has a call succeed, and In says in which test; it is what the call returned.
+func Must[V any](v V, err error) Returned[V] { return Returned[V]{v, err} }
+
+// Returned is what a call returned.
+type Returned[V any] struct {
+	v   V
+	err error
+}
+
+// In is what the call returned where it has not failed.
+func (r Returned[V]) In(t interface {
+	require.TestingT
+	Helper()
+},
+) V {
+	t.Helper()
+	require.NoError(t, r.err)
+	return r.v
+}
+
 // Second is the error of a call that returns something else before it.
 func Second[T any](_ T, err error) error { return err }

@@ -18,20 +18,6 @@ import (
 	"github.com/berth-go/berth/pkg/qlock"
 )
 
-// must has a call succeed, and in says in which test; it is what the call returned.
-func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
-
-type returned[V any] struct {
-	v   V
-	err error
-}
-
-func (r returned[V]) in(t testing.TB) V {
-	t.Helper()
-	require.NoError(t, r.err)
-	return r.v
-}
-
 // pages are so many, with one claim each.
 func pages(n int, fails *error) func(context.Context, string, int) (inspect.Page[inspect.Claim], error) {
 	return func(_ context.Context, cursor string, most int) (page inspect.Page[inspect.Claim], err error) {
@@ -52,13 +38,13 @@ func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.
 	var fails error
 	k := walk{page: pages(3*claimsPages-1, &fails)}
 	for n := 1; n <= 2; n++ {
-		c := must(k.next(t.Context())).in(t)
+		c := testkit.Must(k.next(t.Context())).In(t)
 		require.True(t, c.Partial)
 		require.Len(t, c.Items, n*claimsPages)
 		require.Equal(t, noon, c.At, "as old as the first page")
 	}
 	for range 3 { // and while the next walk is under way
-		c := must(k.next(t.Context())).in(t)
+		c := testkit.Must(k.next(t.Context())).In(t)
 		require.False(t, c.Partial)
 		require.Len(t, c.Items, 3*claimsPages-1)
 	}
@@ -67,13 +53,13 @@ func TestAWalkOverManyNamesTellsWhatItHasFoundUntilItHasComeToItsEnd(t *testing.
 func TestAWalkThatFailsBeginsAnew(t *testing.T) {
 	var fails error
 	k := walk{page: pages(2*claimsPages, &fails)}
-	must(k.next(t.Context())).in(t)
+	testkit.Must(k.next(t.Context())).In(t)
 	fails = errors.New("it is away")
 	require.ErrorIs(t, testkit.Second(k.next(t.Context())), fails)
 	fails = nil
-	c := must(k.next(t.Context())).in(t)
+	c := testkit.Must(k.next(t.Context())).In(t)
 	require.True(t, c.Partial, "what the cursor meant may be gone")
-	c = must(k.next(t.Context())).in(t)
+	c = testkit.Must(k.next(t.Context())).In(t)
 	require.Len(t, c.Items, 2*claimsPages)
 	require.False(t, c.Partial)
 }
@@ -101,12 +87,12 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
 		ctx := context.Background()
 		p := base.Process()
-		n := must(node.New(p.Redis, node.Config{Lease: time.Minute})).in(t)
+		n := testkit.Must(node.New(p.Redis, node.Config{Lease: time.Minute})).In(t)
 		defer func() { require.NoError(t, n.Close(ctx)) }()
-		l := must(qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)).in(t)
+		l := testkit.Must(qlock.New(n, &qlock.Config{Lease: time.Minute}).Lock(ctx, "nightly", nil)).In(t)
 
 		reads := base.Process()
-		look := must(inspect.New(reads.Redis, inspect.Config{})).in(t)
+		look := testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t)
 		w := New(look, nil)
 		defer w.Close()
 
@@ -127,7 +113,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		require.Zero(t, last.Seq, "what was read before does not tell of its claim")
 		require.True(t, last.At.IsZero())
 		<-news
-		last = must(late.First(ctx)).in(t)
+		last = testkit.Must(late.First(ctx)).In(t)
 		require.Contains(t, last.Value.Asked, "n.late")
 		late.Close()
 		for _, f := range feeds[1:] {
@@ -144,7 +130,7 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 		base.Do("HSET", "berth:lock:{newer}:state", "v", "9 words of a release to come")
 		newer := w.Name(keyspace.Lock, "newer", "n.1")
 		defer newer.Close()
-		last = must(newer.First(ctx)).in(t)
+		last = testkit.Must(newer.First(ctx)).In(t)
 		require.NoError(t, last.Err, "what cannot be read is shown as that")
 		require.Error(t, last.Value.Err)
 		require.Equal(t, inspect.Incompatible, last.Value.Asked["n.1"].Reasons[0].Code)

@@ -143,7 +143,7 @@ func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
 		f := look(w, "a", sort{every: time.Second}, s.begin)
-		first := must(f.First(t.Context())).in(t)
+		first := testkit.Must(f.First(t.Context())).In(t)
 		require.Equal(t, 1, first.Value)
 		f.Close()
 		advance(unlooked - time.Second)
@@ -199,7 +199,7 @@ func TestThereAreOnlySoManyTopics(t *testing.T) {
 		first := func(key string, of sort, begin func() (func(context.Context) (int, error), error)) error {
 			f := look(w, key, of, begin)
 			t.Cleanup(f.Close)
-			last := must(f.First(t.Context())).in(t)
+			last := testkit.Must(f.First(t.Context())).In(t)
 			return last.Err
 		}
 		never := func() (func(context.Context) (int, error), error) {
@@ -231,7 +231,7 @@ func TestATopicAtWhichNobodyLooksGivesWay(t *testing.T) {
 		require.Nil(t, w.topics["0"], "the one that was left longest ago")
 		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, s[0].begin)
 		defer f.Close()
-		last := must(f.First(t.Context())).in(t)
+		last := testkit.Must(f.First(t.Context())).In(t)
 		require.NoError(t, last.Err)
 	})
 }
@@ -280,10 +280,10 @@ func TestWhoWaitsIsEndedByItsContextAndByClose(t *testing.T) {
 		defer cancel()
 		require.ErrorIs(t, testkit.Second(f.First(ctx)), context.DeadlineExceeded)
 		w.Close()
-		last := must(f.First(t.Context())).in(t)
+		last := testkit.Must(f.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
 		late := look(w, "b", sort{every: time.Second}, s.begin)
-		last = must(late.First(t.Context())).in(t)
+		last = testkit.Must(late.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
 		f.Close()
 		late.Close()
@@ -296,7 +296,7 @@ func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 		no := errors.New("there is none of this kind")
 		f := look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { return nil, no })
 		defer f.Close()
-		last := must(f.First(t.Context())).in(t)
+		last := testkit.Must(f.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, no)
 		require.Empty(t, w.topics)
 	})

@@ -75,7 +75,7 @@ func attr(e xml.StartElement, name string) string {
 // post sends the form, as a browser does; what are changes of the request.
 func (d *deed) post(what ...func(*http.Request)) answer {
 	d.s.w.T.Helper()
-	r := must(http.NewRequest(http.MethodPost, d.s.base+"/"+d.address, strings.NewReader(d.values.Encode()))).in(d.s.w.T)
+	r := testkit.Must(http.NewRequest(http.MethodPost, d.s.base+"/"+d.address, strings.NewReader(d.values.Encode()))).In(d.s.w.T)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.Header.Set("Origin", "http://console.test")
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
@@ -191,8 +191,8 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 		s, p := w.acting(told), w.process("worker")
 		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
 		const key = "\xff\n<i>\"&"
-		must(pool.Add(ctx, []string{key}, nil)).in(t)
-		held := must(pool.Allocate(ctx, nil)).in(t)
+		testkit.Must(pool.Add(ctx, []string{key}, nil)).In(t)
+		held := testkit.Must(pool.Allocate(ctx, nil)).In(t)
 
 		page := s.see("name?kind=pool&name=proxies")
 		requireHarmless(t, page)
@@ -202,7 +202,7 @@ func TestAResourceOfAnyBytesRests(t *testing.T) {
 		page = s.see("name?kind=pool&name=proxies")
 		require.Contains(t, page, "because &lt;b&gt;")
 		s.ask(linksOf(t, page, "act?for=0&kind=pool&name=proxies&resource=")[0]).do()
-		must(pool.TryAllocate(ctx, nil)).in(t)
+		testkit.Must(pool.TryAllocate(ctx, nil)).In(t)
 	})
 }
 

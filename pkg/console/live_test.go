@@ -126,9 +126,9 @@ func sent(p *testkit.Process) (n int) {
 func TestWhoDoesNotReadIsDropped(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := w.serve("", console.Config{MaxStreams: 1})
-		slow := must(s.pipes.dial(ctx, "", "")).in(t)
+		slow := testkit.Must(s.pipes.dial(ctx, "", "")).In(t)
 		defer func() { _ = slow.Close() }()
-		must(slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))).in(t)
+		testkit.Must(slow.Write([]byte("GET /events?page=overview HTTP/1.1\r\nHost: console.test\r\n\r\n"))).In(t)
 		w.Advance(time.Second)
 		require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview").code)
 		w.Advance(20 * time.Second)

@@ -29,20 +29,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ctx = context.Background()
 
-// must has a call succeed, and in says in which test; it is what the call returned.
-func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
-
-type returned[V any] struct {
-	v   V
-	err error
-}
-
-func (r returned[V]) in(t testing.TB) V {
-	t.Helper()
-	require.NoError(t, r.err)
-	return r.v
-}
-
 // world is a server in virtual time, and processes on it.
 type world struct{ *testkit.World }
 
@@ -64,7 +50,7 @@ type process struct {
 func (w *world) process(label string) *process {
 	w.T.Helper()
 	p := w.Process()
-	n := must(node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})).in(w.T)
+	n := testkit.Must(node.New(p.Redis, node.Config{Label: label, Lease: testkit.Lease, Observer: p.Observer(nil)})).In(w.T)
 	p.Closes(n.Close)
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
@@ -75,7 +61,7 @@ func of(owner string) context.Context { return berth.WithOwner(ctx, owner) }
 // permit takes a permit of a semaphore at once.
 func (p *process) permit(owner, name string, capacity int) *semaphore.Permit {
 	p.w.T.Helper()
-	return must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).in(p.w.T)
+	return testkit.Must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), nil)).In(p.w.T)
 }
 
 // awaitPermit stands in line for one.
@@ -103,7 +89,7 @@ func (w *world) serve(prefix string, cfg console.Config) *site {
 	if cfg.Hosts == nil {
 		cfg.Hosts = []string{"console.test", "example.com"} // the second is that of httptest
 	}
-	page := must(console.New(cfg)).in(w.T)
+	page := testkit.Must(console.New(cfg)).In(w.T)
 	mux := http.NewServeMux()
 	mux.Handle(prefix+"/", http.StripPrefix(prefix, page))
 	pipes := &pipes{dialed: make(chan net.Conn), closed: make(chan struct{})}
@@ -175,7 +161,7 @@ type answer struct {
 
 func (s *site) do(r *http.Request) answer {
 	s.w.T.Helper()
-	resp := must(s.client.Do(r)).in(s.w.T)
+	resp := testkit.Must(s.client.Do(r)).In(s.w.T)
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(s.w.T, errors.Join(err, resp.Body.Close()))
 	return answer{resp.StatusCode, resp.Header, string(body)}
@@ -184,7 +170,7 @@ func (s *site) do(r *http.Request) answer {
 // get asks for a page; what are changes of the request.
 func (s *site) get(address string, what ...func(*http.Request)) answer {
 	s.w.T.Helper()
-	r := must(http.NewRequest(http.MethodGet, s.base+"/"+strings.TrimPrefix(address, "./"), nil)).in(s.w.T)
+	r := testkit.Must(http.NewRequest(http.MethodGet, s.base+"/"+strings.TrimPrefix(address, "./"), nil)).In(s.w.T)
 	for _, change := range what {
 		change(r)
 	}
@@ -217,8 +203,8 @@ type stream struct {
 func (s *site) open(query string) *stream {
 	s.w.T.Helper()
 	ctx, cancel := context.WithCancel(ctx)
-	r := must(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?"+query, nil)).in(s.w.T)
-	resp := must(s.client.Do(r)).in(s.w.T)
+	r := testkit.Must(http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/events?"+query, nil)).In(s.w.T)
+	resp := testkit.Must(s.client.Do(r)).In(s.w.T)
 	l := &stream{s: s, code: resp.StatusCode, ended: make(chan struct{}), regions: map[string]string{}, news: map[string]int{}}
 	l.close = func() { cancel(); <-l.ended }
 	go func() {

@@ -22,7 +22,7 @@ func TestADeadProcessIsSeen(t *testing.T) {
 		p.permit("anna", "gpu", 1)
 		q.awaitPermit("bert", "gpu", 1)
 		for _, p := range []*process{p, q, anew} { // which is overdue by the wait lease
-			must(semaphore.New(p.Node, p.ID(), 1, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).in(t)
+			testkit.Must(semaphore.New(p.Node, p.ID(), 1, nil).Acquire(ctx, &semaphore.AcquireOptions{Lease: time.Hour})).In(t)
 		}
 		require.NotContains(t, s.see("node?id="+anew.ID()), "should have been heard of", "it is not confirmed yet")
 		w.Advance(2 * time.Second) // their heartbeats
@@ -62,8 +62,8 @@ func TestThePagesOfAPool(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s, p := w.serve("", console.Config{}), w.process("worker")
 		pool := allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{})
-		must(pool.Add(ctx, []string{"a", "b", "c"}, nil)).in(t)
-		held := must(pool.Allocate(of("anna"), nil)).in(t)
+		testkit.Must(pool.Add(ctx, []string{"a", "b", "c"}, nil)).In(t)
+		held := testkit.Must(pool.Allocate(of("anna"), nil)).In(t)
 		require.NoError(t, pool.Rest(ctx, "b", time.Hour, "429", nil))
 		require.NoError(t, pool.Rest(ctx, "a", time.Hour, "tired", nil))
 		w.Advance(time.Second)
@@ -89,9 +89,9 @@ func TestACircleIsShown(t *testing.T) {
 		lock := func(p *process, owner, name string) func(context.Context) (*qlock.Lock, error) {
 			return func(context.Context) (*qlock.Lock, error) { return p.locks.Lock(of(owner), name, nil) }
 		}
-		must(lock(p, "order-1", "a")(ctx)).in(t)
+		testkit.Must(lock(p, "order-1", "a")(ctx)).In(t)
 		w.Advance(time.Second)
-		held := must(lock(q, "order-2", "b")(ctx)).in(t)
+		held := testkit.Must(lock(q, "order-2", "b")(ctx)).In(t)
 		first := testkit.Queue(ctx, w.World, lock(p, "order-1", "b"))
 		testkit.Queue(ctx, w.World, func(ctx context.Context) (*qlock.Lock, error) {
 			return q.locks.Lock(of("order-2"), "a", &qlock.LockOptions{MaxWait: time.Minute})

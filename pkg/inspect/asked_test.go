@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -17,7 +19,7 @@ import (
 // tellsAsExplain has what a Look tells of a claim be what Explain tells.
 func (w *world) tellsAsExplain(l *inspect.Look, name, claim string) {
 	w.T.Helper()
-	e := must(w.look.Explain(ctx, keyspace.Sem, name, claim)).in(w.T)
+	e := testkit.Must(w.look.Explain(ctx, keyspace.Sem, name, claim)).In(w.T)
 	require.Contains(w.T, l.Asked, claim)
 	require.Equal(w.T, e, l.Asked[claim].Explanation)
 }
@@ -32,13 +34,13 @@ func TestAViewIsAskedForManyClaimsInOneReading(t *testing.T) {
 			alpha.awaitPermit("", "gpu", 105, nil)
 		}
 		look, sent := w.counted()
-		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
+		view := testkit.Must(look.View(keyspace.Sem, "gpu")).In(w.T)
 		read := func(claims ...string) inspect.Look {
-			return must(view.Read(ctx, claims...)).in(w.T)
+			return testkit.Must(view.Read(ctx, claims...)).In(w.T)
 		}
 		read()
-		holders := must(w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)).in(w.T)
-		waiters := must(w.look.Waiters(ctx, keyspace.Sem, "gpu", "", 200)).in(w.T)
+		holders := testkit.Must(w.look.Holders(ctx, keyspace.Sem, "gpu", "", 200)).In(w.T)
+		waiters := testkit.Must(w.look.Waiters(ctx, keyspace.Sem, "gpu", "", 200)).In(w.T)
 		require.Len(w.T, waiters.Items, 130)
 
 		claims := []string{"", "n.nobody", holders.Items[0].ID, holders.Items[104].ID, waiters.Items[0].ID, waiters.Items[0].ID, waiters.Items[129].ID}
@@ -96,11 +98,11 @@ func TestAViewTellsWhereClaimsStandInAVeryLongLine(t *testing.T) {
 		}
 		w.crowds("gpu", claims...)
 		look, sent := w.counted()
-		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
+		view := testkit.Must(look.View(keyspace.Sem, "gpu")).In(w.T)
 		for range 3 {
 			w.Advance(time.Second)
 			sent()
-			l := must(view.Read(ctx, claims[50], claims[300], claims[519])).in(w.T)
+			l := testkit.Must(view.Read(ctx, claims[50], claims[300], claims[519])).In(w.T)
 			for _, claim := range []string{claims[50], claims[300], claims[519]} {
 				w.tellsAsExplain(&l, "gpu", claim)
 			}
@@ -115,14 +117,14 @@ func TestAViewOfALockThatGoesFromNodeToNodeAsksTheSwarmInTurn(t *testing.T) {
 	inWorld(t, func(w *world) {
 		nodes := []*process{w.swarmed("alpha"), w.swarmed("beta"), w.swarmed("gamma")}
 		look, sent := w.counted()
-		view := must(look.View(keyspace.Lock, "nightly")).in(w.T)
+		view := testkit.Must(look.View(keyspace.Lock, "nightly")).In(w.T)
 		swarm := 0
 		var probed time.Time
 		for n := range 30 {
 			l := nodes[n%3].lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
 			w.Advance(time.Second)
 			sent()
-			seen := must(view.Read(ctx)).in(w.T)
+			seen := testkit.Must(view.Read(ctx)).In(w.T)
 			require.Equal(w.T, l.Node(), seen.Holds[0].Node)
 			got := sent()
 			if n > 0 {
@@ -149,11 +151,11 @@ func TestAViewAsksAnewWhoAnswersAfterARepeatedAttempt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.process("alpha").permit("", "gpu", 1, nil)
 		reads := w.Process()
-		look := must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
-		view := must(look.View(keyspace.Sem, "gpu")).in(w.T)
+		look := testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(w.T)
+		view := testkit.Must(look.View(keyspace.Sem, "gpu")).In(w.T)
 		read := func() map[string]int {
 			reads.Reset()
-			must(view.Read(ctx)).in(w.T)
+			testkit.Must(view.Read(ctx)).In(w.T)
 			w.Advance(time.Second)
 			return reads.Counts()
 		}

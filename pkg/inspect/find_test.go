@@ -47,7 +47,7 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 		inWorldOf(t, by, func(w *world) {
 			alpha := circle(w, by)
 			w.Advance(500 * ms) // the registry has heard of them
-			found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
+			found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
 			require.Empty(w.T, found.Problems)
 			require.False(w.T, found.Partial)
 			require.Equal(w.T, 3, found.Names)
@@ -65,7 +65,7 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 			require.NoError(w.T, err)
 			require.Equal(w.T, 1, n)
 			w.Advance(time.Second)
-			found = must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).in(w.T)
+			found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).In(w.T)
 			require.Empty(w.T, found.Circles)
 		})
 	}
@@ -83,10 +83,10 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 		alpha.awaitLock("c", "order-1", nil)
 		beta.awaitLock("a", "order-2", nil)
 		w.Advance(500 * ms)
-		found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
+		found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
 		require.Empty(w.T, found.Circles)
 		require.Equal(w.T, 1, found.Skipped)
-		found = must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).in(w.T)
+		found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).In(w.T)
 		require.Len(w.T, found.Circles, 1)
 		require.Len(w.T, found.Circles[0].Links, 2)
 		require.False(w.T, found.Circles[0].Certain)
@@ -95,13 +95,13 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 
 func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
 	inWorld(t, func(w *world) {
-		found := must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
+		found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
 		require.Zero(w.T, found.Names)
 		w.process("alpha").lock("a", "", nil)
 		w.process("beta").awaitLock("a", "", nil)
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		w.Advance(500 * ms)
-		found = must(w.look.Circles(ctx, inspect.CircleOptions{})).in(w.T)
+		found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
 		require.True(w.T, found.Partial)
 		require.Len(w.T, found.Problems, 1)
 		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
@@ -127,7 +127,7 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 		// cut is a reader that is answered so many commands in time.
 		cut := func(answered int64) *inspect.Reader {
 			slow, sent := w.Process(), new(atomic.Int64)
-			look := must(inspect.New(slow.Redis, inspect.Config{})).in(w.T)
+			look := testkit.Must(inspect.New(slow.Redis, inspect.Config{})).In(w.T)
 			slow.OnCommand(func(c link.Command) link.Fate {
 				if c.Name == "HELLO" || c.Name == "CLIENT" {
 					return link.Pass // a connection begins

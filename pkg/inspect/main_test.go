@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
@@ -24,20 +23,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var ctx = context.Background()
 
-// must has a call succeed, and in says in which test; it is what the call returned.
-func must[V any](v V, err error) returned[V] { return returned[V]{v, err} }
-
-type returned[V any] struct {
-	v   V
-	err error
-}
-
-func (r returned[V]) in(t rapid.TB) V {
-	t.Helper()
-	require.NoError(t, r.err)
-	return r.v
-}
-
 const ms = time.Millisecond
 
 // world is a server in virtual time, processes on it, and who looks.
@@ -51,7 +36,7 @@ type world struct {
 func inWorld(t *testing.T, test func(w *world)) {
 	t.Helper()
 	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
-		look := must(inspect.New(base.Redis, inspect.Config{})).in(t)
+		look := testkit.Must(inspect.New(base.Redis, inspect.Config{})).In(t)
 		test(&world{World: base, look: look})
 	})
 }
@@ -80,7 +65,7 @@ func (w *world) made(cfg node.Config) *process {
 	w.T.Helper()
 	p := w.Process()
 	cfg.Lease, cfg.Observer = testkit.Lease, p.Observer(nil)
-	n := must(node.New(p.Redis, cfg)).in(w.T)
+	n := testkit.Must(node.New(p.Redis, cfg)).In(w.T)
 	p.Closes(n.Close)
 	return &process{p, n, w, qlock.New(n, &qlock.Config{Lease: testkit.Lease})}
 }
@@ -91,7 +76,7 @@ func of(owner string) context.Context { return berth.WithOwner(ctx, owner) }
 // lock takes a lock at once, for an owner if it is not "".
 func (p *process) lock(name, owner string, opts *qlock.LockOptions) *qlock.Lock {
 	p.w.T.Helper()
-	return must(p.locks.Lock(of(owner), name, opts)).in(p.w.T)
+	return testkit.Must(p.locks.Lock(of(owner), name, opts)).In(p.w.T)
 }
 
 // awaitLock stands in line.
@@ -119,7 +104,7 @@ func (w *world) awaits(opts *allocator.AllocateOptions) {
 // permit takes a semaphore's permit at once, for an owner if it is not "".
 func (p *process) permit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
 	p.w.T.Helper()
-	must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)).in(p.w.T)
+	testkit.Must(semaphore.New(p.Node, name, capacity, nil).Acquire(of(owner), opts)).In(p.w.T)
 }
 
 func (p *process) awaitPermit(owner, name string, capacity int, opts *semaphore.AcquireOptions) {
@@ -136,14 +121,14 @@ func (p *process) pool(cfg allocator.PoolConfig[string]) *allocator.Pool[string]
 func (p *process) filled(resources ...string) *allocator.Pool[string] {
 	p.w.T.Helper()
 	pool := p.pool(allocator.PoolConfig[string]{})
-	must(pool.Add(ctx, resources, nil)).in(p.w.T)
+	testkit.Must(pool.Add(ctx, resources, nil)).In(p.w.T)
 	return pool
 }
 
 // take takes a resource at once.
 func (p *process) take(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {
 	p.w.T.Helper()
-	must(pool.Allocate(ctx, opts)).in(p.w.T)
+	testkit.Must(pool.Allocate(ctx, opts)).In(p.w.T)
 }
 
 func (p *process) await(pool *allocator.Pool[string], opts *allocator.AllocateOptions) {
@@ -153,7 +138,7 @@ func (p *process) await(pool *allocator.Pool[string], opts *allocator.AllocateOp
 // waiting is the id of the claim of a label that waits.
 func (w *world) waiting(kind keyspace.Kind, name, label string) string {
 	w.T.Helper()
-	page := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
+	page := testkit.Must(w.look.Waiters(ctx, kind, name, "", 0)).In(w.T)
 	for _, c := range page.Items {
 		if c.Label == label {
 			return c.ID

@@ -25,7 +25,7 @@ import (
 func (w *world) names(f inspect.NameFilter, most int) (all []string) {
 	w.T.Helper()
 	for cursor := ""; ; {
-		page := must(w.look.Names(ctx, f, cursor, most)).in(w.T)
+		page := testkit.Must(w.look.Names(ctx, f, cursor, most)).In(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Items), most)
 		require.True(w.T, page.Next == "" || page.Partial || len(page.Items) == most, "it is full, or says why not")
@@ -96,7 +96,7 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 		for _, most := range []int{1, 3, 10} {
 			require.Equal(w.T, want, w.names(inspect.NameFilter{Waiting: true}, most), "%d a page", most)
 		}
-		page := must(w.look.Names(ctx, inspect.NameFilter{Waiting: true, Prefix: "c"}, "", 0)).in(w.T)
+		page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{Waiting: true, Prefix: "c"}, "", 0)).In(w.T)
 		require.False(w.T, page.Partial)
 		require.Len(w.T, page.Items, 1)
 		require.Equal(w.T, 3, page.Items[0].Waiting)
@@ -105,7 +105,7 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		for _, waiting := range []bool{true, false} {
-			page = must(w.look.Names(ctx, inspect.NameFilter{Waiting: waiting}, "", 0)).in(w.T)
+			page = testkit.Must(w.look.Names(ctx, inspect.NameFilter{Waiting: waiting}, "", 0)).In(w.T)
 			i := slices.IndexFunc(page.Items, func(n inspect.Name) bool { return n.Err != nil })
 			require.Equal(w.T, "a", page.Items[i].Name)
 			require.ErrorIs(w.T, page.Items[i].Err, berth.ErrIncompatible)
@@ -138,7 +138,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		got := map[string]*inspect.Runs{}
 		var bad []string
 		for cursor := ""; ; {
-			page := must(w.look.Names(ctx, inspect.NameFilter{Once: true}, cursor, 3)).in(w.T)
+			page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{Once: true}, cursor, 3)).In(w.T)
 			for _, n := range page.Items {
 				if n.Kind == keyspace.Once {
 					require.Nil(w.T, n.Pause)
@@ -173,7 +173,7 @@ func (w *world) claims(f inspect.ClaimFilter, most int) (all []string) {
 	w.T.Helper()
 	ids := map[string]bool{}
 	for cursor := ""; ; {
-		page := must(w.look.Claims(ctx, f, cursor, most)).in(w.T)
+		page := testkit.Must(w.look.Claims(ctx, f, cursor, most)).In(w.T)
 		require.Empty(w.T, page.Problems)
 		require.LessOrEqual(w.T, len(page.Items), most)
 		require.False(w.T, page.Moving)
@@ -253,7 +253,7 @@ func TestClaimsAreReadInPages(t *testing.T) {
 
 		w.Do("HSET", "berth:lock:{nightly}:state", "c:"+l.ID(), "h rubbish")
 		w.Do("SET", "berth:lock:{thin}:state", "rubbish")
-		page := must(w.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)).in(w.T)
+		page := testkit.Must(w.look.Claims(ctx, inspect.ClaimFilter{}, "", 0)).In(w.T)
 		require.True(w.T, page.Partial)
 		require.Len(w.T, page.Problems, 2)
 		require.Len(w.T, page.Items, len(all)-2, "the others are there")
@@ -263,10 +263,10 @@ func TestClaimsAreReadInPages(t *testing.T) {
 // told is all that the reader tells of a name.
 func (w *world) told(kind keyspace.Kind, name string) (inspect.Name, []berth.Holder, []berth.Waiter) {
 	w.T.Helper()
-	n := must(w.look.Name(ctx, kind, name)).in(w.T)
+	n := testkit.Must(w.look.Name(ctx, kind, name)).In(w.T)
 	require.Equal(w.T, []any{kind, name}, []any{n.Kind, n.Name})
-	holders := must(w.look.Holders(ctx, kind, name, "", 0)).in(w.T)
-	waiters := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
+	holders := testkit.Must(w.look.Holders(ctx, kind, name, "", 0)).In(w.T)
+	waiters := testkit.Must(w.look.Waiters(ctx, kind, name, "", 0)).In(w.T)
 	require.Empty(w.T, append(holders.Problems, waiters.Problems...))
 	require.Empty(w.T, holders.Next+waiters.Next)
 	return n, holders.Items, waiters.Items
@@ -330,7 +330,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 			p, q := w.process("worker 7"), w.process("worker 8")
 			w.Advance(time.Second)
 			at := time.UnixMilli(time.Now().UnixMilli())
-			h := must(c.hold(p)).in(w.T)
+			h := testkit.Must(c.hold(p)).In(w.T)
 			w.Advance(ms)
 			c.wait(q)
 			w.Advance(1499 * ms)
@@ -356,7 +356,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 			require.Equal(w.T, want, n)
 			require.InDelta(w.T, float64(want.Held)/float64(want.Capacity), n.Share(), 1e-9)
 
-			must(h.Detach(ctx)).in(w.T)
+			testkit.Must(h.Detach(ctx)).In(w.T)
 			_, holders, _ = w.told(c.kind, c.name)
 			holder.Detached = true
 			require.Equal(w.T, []berth.Holder{holder}, holders)
@@ -385,14 +385,14 @@ func TestAListingOfASilentServerIsAnError(t *testing.T) {
 		"circles": circles(time.Minute), "circles, within less": circles(0),
 		"circles, within less than an attempt": circles(time.Second),
 		"an overview": func(r *inspect.Reader) error {
-			return testkit.Second(must(r.Overview(inspect.NameFilter{})).in(t).Read(ctx))
+			return testkit.Second(testkit.Must(r.Overview(inspect.NameFilter{})).In(t).Read(ctx))
 		},
 	}
 	for name, list := range listings {
 		inWorldOf(t, name, func(w *world) {
 			w.process("alpha").lock("nightly", "", nil)
 			p := w.Process()
-			look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
+			look := testkit.Must(inspect.New(p.Redis, inspect.Config{})).In(w.T)
 			require.NoError(w.T, list(look))
 			p.Stall()
 			began := time.Now()
@@ -412,7 +412,7 @@ func TestAServerThatFallsSilentInTheMidst(t *testing.T) {
 			w.Do("ZADD", fmt.Sprintf("berth:waits:{%d}:names", stored.Shard(member)), "99999999999999", member)
 		}
 		p := w.Process()
-		look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
+		look := testkit.Must(inspect.New(p.Redis, inspect.Config{})).In(w.T)
 		p.OnCommand(func(c link.Command) link.Fate {
 			if len(c.Args) > 0 && strings.Contains(c.Args[0], "{n") {
 				p.Stall()

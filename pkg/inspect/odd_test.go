@@ -69,17 +69,17 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 
 	p = w.made(node.Config{Label: "label", Swarm: node.SwarmConfig{Auto: true}})
 	job := once.New(p.Node, "daily", once.Config{Every: time.Hour})
-	must(job.Do(ctx, func(context.Context, *once.Run) error { return nil })).in(w.T)
-	look := must(inspect.New(p.Redis, inspect.Config{})).in(w.T)
+	testkit.Must(job.Do(ctx, func(context.Context, *once.Run) error { return nil })).In(w.T)
+	look := testkit.Must(inspect.New(p.Redis, inspect.Config{})).In(w.T)
 	mine, pools := p.pool(allocator.PoolConfig[string]{}), allocator.NewOperator(p.Node)
 	w.Advance(time.Second)
 
 	ops := p.Operator()
 	for kind, name := range named {
-		page := must(w.look.Waiters(ctx, kind, name, "", 0)).in(w.T)
+		page := testkit.Must(w.look.Waiters(ctx, kind, name, "", 0)).In(w.T)
 		claim := page.Items[0].ID
-		o := must(look.Overview(inspect.NameFilter{})).in(w.T)
-		v := must(look.View(kind, name)).in(w.T)
+		o := testkit.Must(look.Overview(inspect.NameFilter{})).In(w.T)
+		v := testkit.Must(look.View(kind, name)).In(w.T)
 		calls = append(calls,
 			func(ctx context.Context) error { _, err := look.Name(ctx, kind, name); return err },
 			func(ctx context.Context) error { _, err := look.Holders(ctx, kind, name, "", 1); return err },

@@ -20,10 +20,10 @@ import (
 
 func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[inspect.Name] {
 	w.T.Helper()
-	o := must(look.Overview(f)).in(w.T)
+	o := testkit.Must(look.Overview(f)).In(w.T)
 	return func() inspect.Page[inspect.Name] {
 		w.T.Helper()
-		page := must(o.Read(ctx)).in(w.T)
+		page := testkit.Must(o.Read(ctx)).In(w.T)
 		require.Empty(w.T, page.Problems)
 		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b inspect.Name) int { return b.Waiting - a.Waiting }))
 		return page
@@ -33,7 +33,7 @@ func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() insp
 // crowds has claims wait for a semaphore, and the registry know that.
 func (w *world) crowds(name string, claims ...string) {
 	w.T.Helper()
-	space := must(keyspace.New("berth")).in(w.T)
+	space := testkit.Must(keyspace.New("berth")).In(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	for _, claim := range claims {
 		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
@@ -47,7 +47,7 @@ func (w *world) crowds(name string, claims ...string) {
 // leaves has a claim give back.
 func (w *world) leaves(name, claim string) {
 	w.T.Helper()
-	space := must(keyspace.New("berth")).in(w.T)
+	space := testkit.Must(keyspace.New("berth")).In(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	w.Call("semaphore_release", "60000", "berth:wake:", name, "node", claim, "0")
 }
@@ -115,7 +115,7 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 
 func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *testing.T) {
 	inWorld(t, func(w *world) {
-		space := must(keyspace.New("berth")).in(w.T)
+		space := testkit.Must(keyspace.New("berth")).In(w.T)
 		until := strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)
 		shards := map[int][]string{}
 		for n := range 4000 { // that nobody waits for any more
@@ -125,9 +125,9 @@ func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *te
 		for shard, members := range shards {
 			w.Do(append([]string{"ZADD", space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)}, members...)...)
 		}
-		o := must(w.look.Overview(inspect.NameFilter{})).in(w.T)
+		o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
 		pass := func() inspect.Page[inspect.Name] {
-			return must(o.Read(ctx)).in(w.T)
+			return testkit.Must(o.Read(ctx)).In(w.T)
 		}
 		for range 5 {
 			pass()
@@ -219,7 +219,7 @@ func TestAnOverviewIsOfWhatItsFilterMeans(t *testing.T) {
 		require.Equal(w.T, "a", page.Items[1].Name)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		o := must(w.look.Overview(inspect.NameFilter{})).in(w.T)
+		o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
 		require.ErrorIs(w.T, testkit.Second(o.Read(ended)), context.Canceled)
 	})
 }

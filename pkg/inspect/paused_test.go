@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -15,7 +17,7 @@ import (
 // pause is that which a name tells, nil for none.
 func (w *world) pause(kind keyspace.Kind, name string) *berth.Pause {
 	w.T.Helper()
-	return must(w.look.Name(ctx, kind, name)).in(w.T).Pause
+	return testkit.Must(w.look.Name(ctx, kind, name)).In(w.T).Pause
 }
 
 func TestANameTellsItsPause(t *testing.T) {
@@ -30,7 +32,7 @@ func TestANameTellsItsPause(t *testing.T) {
 		require.Equal(w.T, []any{59 * time.Minute, "because"}, []any{told.Left, told.Reason})
 		used := w.names(inspect.NameFilter{}, 100)
 		require.ElementsMatch(w.T, []string{"lock idle", "lock nightly", "lock thin"}, used, "an idle name that is paused is in use")
-		page := must(w.look.Claims(ctx, inspect.ClaimFilter{Waiting: true}, "", 0)).in(w.T)
+		page := testkit.Must(w.look.Claims(ctx, inspect.ClaimFilter{Waiting: true}, "", 0)).In(w.T)
 		require.Equal(w.T, 59*time.Minute, page.Items[0].Paused)
 
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "idle"))
@@ -44,7 +46,7 @@ func TestANameTellsThePauseOfAllNames(t *testing.T) {
 		alpha := w.process("alpha")
 		ops := alpha.Operator()
 		alpha.lock("thin", "", nil)
-		must(ops.PauseAll(ctx, 10*time.Minute, "migration", keyspace.Lock)).in(w.T)
+		testkit.Must(ops.PauseAll(ctx, 10*time.Minute, "migration", keyspace.Lock)).In(w.T)
 		began := time.Now()
 		require.NoError(w.T, ops.Unpause(ctx, keyspace.Lock, "thin"))
 		alpha.permit("", "other kind", 1, nil)
@@ -54,13 +56,13 @@ func TestANameTellsThePauseOfAllNames(t *testing.T) {
 		require.Nil(w.T, w.pause(keyspace.Lock, "thin"))
 		require.Nil(w.T, w.pause(keyspace.Sem, "other kind"), "each kind has its own")
 
-		e := must(w.look.Explain(ctx, keyspace.Lock, "nobody's", "")).in(w.T)
+		e := testkit.Must(w.look.Explain(ctx, keyspace.Lock, "nobody's", "")).In(w.T)
 		require.Equal(w.T, inspect.Unknown, e.Reasons[0].Code)
 		require.Equal(w.T, inspect.Paused, e.Reasons[1].Code)
 		require.Contains(w.T, e.Why, `All names are paused for 9m`)
 		require.Contains(w.T, e.Why, `more: "migration".`)
 		w.Do("SET", "berth:lock:{idle}:state", fmt.Sprintf("%016d", time.Now().UnixMicro()))
-		e = must(w.look.Explain(ctx, keyspace.Lock, "idle", "")).in(w.T)
+		e = testkit.Must(w.look.Explain(ctx, keyspace.Lock, "idle", "")).In(w.T)
 		require.Equal(w.T, inspect.Paused, e.Reasons[0].Code, "not free")
 		w.Advance(10*time.Minute - time.Since(began))
 		require.Nil(w.T, w.pause(keyspace.Lock, "nobody's"), "it has ended by itself")

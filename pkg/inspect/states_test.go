@@ -132,7 +132,7 @@ var lockStates = map[string]state{
 		w.process("beta").awaitLock("nightly", "", nil)
 		w.process("gamma").awaitLock("nightly", "", nil)
 		alpha.Die()
-		must(w.process("delta").Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})).in(w.T)
+		testkit.Must(w.process("delta").Operator().Release(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})).In(w.T)
 		w.claim = id
 	}, codes(inspect.Gone), "Claim ID was ended by force less than a minute ago."},
 	"a claim that has left the line": {func(w *world) {
@@ -235,7 +235,7 @@ var lockStates = map[string]state{
 		alpha := w.process("alpha")
 		id := alpha.lock("nightly", "", nil).ID()
 		w.process("beta").awaitLock("nightly", "", nil)
-		must(w.process("delta").Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})).in(w.T)
+		testkit.Must(w.process("delta").Operator().Want(ctx, berth.Target{Kind: keyspace.Lock, Name: "nightly", Claim: id})).In(w.T)
 		w.Advance(time.Second)
 	}, codes(inspect.Locked, inspect.Asked), `1 waits for lock "nightly", beta first (1s): alpha has held it for 1s and renews it (heard of 1s ago). alpha was asked to give back 1s ago. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 5s.`},
 	"a fixed lease": {func(w *world) {
@@ -271,7 +271,7 @@ var lockStates = map[string]state{
 		w.Do("HSET", swarm+"state", "n:"+node, "1 "+dead+" 15000 alpha")
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m00s): alpha has held it for 1m00s, and the swarm has declared its process dead. Next: with a next flush of the swarm the hold of alpha ends.`},
 	"detached": {func(w *world) {
-		must(w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second}).Detach(ctx)).in(w.T)
+		testkit.Must(w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second}).Detach(ctx)).In(w.T)
 		w.process("beta").awaitLock("nightly", "", nil)
 		w.Advance(time.Second)
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1s): alpha has left it to whoever resumes it, for 19s more. Next: in 19s (00:00:20 UTC) the lease of alpha ends, and beta gets it.`},
@@ -349,7 +349,7 @@ var semStates = map[string]state{
 			}
 			return link.Pass
 		})
-		w.look = must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
+		w.look = testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(w.T)
 	}, codes(inspect.Full, inspect.Moved), `1 waits for semaphore "gpu", beta first (0s): 10 of 12 are held and it asks for 10; alpha has held it for 0s and renews it (heard of 0s ago). It changed while it was read. Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 6s.`},
 	"more hold, and more wait, than are read": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
@@ -396,14 +396,14 @@ var poolStates = map[string]state{
 		require.NoError(w.T, pool.Rest(ctx, "c", time.Minute, "answers 429", nil))
 		alpha.take(pool, nil)
 		alpha.take(pool, nil)
-		must(pool.Remove(ctx, []string{"a"})).in(w.T)
+		testkit.Must(pool.Remove(ctx, []string{"a"})).In(w.T)
 		w.awaits(nil)
 		w.Advance(time.Second)
 	}, codes(inspect.Taken, inspect.LeavingPool), `1 waits for pool "proxies", beta first (1s): of 3 resources 1 is leased, 1 rests and 1 leaves when it comes back; alpha has held it for 1s and renews it (heard of 1s ago), and 1 other holds the rest. Next: in 59s (00:01:00 UTC) the rest of c ends, and beta gets it.`},
 	"a dead holder, with a cooldown": {func(w *world) {
 		alpha := w.process("alpha")
 		pool := alpha.pool(allocator.PoolConfig[string]{Cooldown: 40 * time.Second})
-		must(pool.Add(ctx, []string{"a"}, nil)).in(w.T)
+		testkit.Must(pool.Add(ctx, []string{"a"}, nil)).In(w.T)
 		alpha.take(pool, nil)
 		w.awaits(nil)
 		alpha.Die()
@@ -438,7 +438,7 @@ var poolStates = map[string]state{
 		alpha.take(pool, nil)
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), &allocator.AllocateOptions{Resource: "a"})
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
-		must(pool.Remove(ctx, []string{"a"})).in(w.T)
+		testkit.Must(pool.Remove(ctx, []string{"a"})).In(w.T)
 	}, codes(inspect.Paused, inspect.OneHeld), `beta has waited 0s for pool "proxies": it is paused for 20s more; and it wants only a, which alpha has held for 0s and renews (heard of 0s ago). Next: in 20s (00:00:20 UTC) a leaves the pool, and the wait with it.`},
 	"a free one during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
@@ -449,7 +449,7 @@ var poolStates = map[string]state{
 	"a free one leaves during a pause": {func(w *world) {
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
-		must(pool.Add(ctx, []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})).in(w.T)
+		testkit.Must(pool.Add(ctx, []string{"b"}, &allocator.AddOptions{Expiry: 10 * time.Second})).In(w.T)
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		same := beta.pool(allocator.PoolConfig[string]{})
 		beta.await(same, nil)
@@ -459,7 +459,7 @@ var poolStates = map[string]state{
 		alpha, beta := w.process("alpha"), w.process("beta")
 		pool := alpha.filled("a")
 		for n := range 11 {
-			must(pool.Add(ctx, []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})).in(w.T)
+			testkit.Must(pool.Add(ctx, []string{strconv.Itoa(n)}, &allocator.AddOptions{Expiry: time.Duration(n+1) * time.Second})).In(w.T)
 		}
 		require.NoError(w.T, alpha.Operator().Pause(ctx, keyspace.Pool, "proxies", 20*time.Second, ""))
 		beta.await(beta.pool(allocator.PoolConfig[string]{}), nil)

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/berth-go/berth/internal/testkit"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/testkit/link"
@@ -38,7 +40,7 @@ func (w *world) counted() (look *inspect.Reader, sent func() []string) {
 		}
 		return link.Pass
 	})
-	look = must(inspect.New(reads.Redis, inspect.Config{})).in(w.T)
+	look = testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(w.T)
 	return look, func() []string {
 		mu.Lock()
 		defer mu.Unlock()
@@ -50,10 +52,10 @@ func (w *world) counted() (look *inspect.Reader, sent func() []string) {
 
 func (w *world) view(look *inspect.Reader, kind keyspace.Kind, name, claim string) func() inspect.Look {
 	w.T.Helper()
-	v := must(look.View(kind, name)).in(w.T)
+	v := testkit.Must(look.View(kind, name)).In(w.T)
 	return func() inspect.Look {
 		w.T.Helper()
-		return must(v.Read(ctx, claim)).in(w.T)
+		return testkit.Must(v.Read(ctx, claim)).In(w.T)
 	}
 }
 
@@ -65,7 +67,7 @@ func (w *world) agrees(view func() inspect.Look, kind keyspace.Kind, name, claim
 	for range 2 { // the second one knows what the first one has found
 		require.Equal(w.T, fresh, view())
 	}
-	e := must(w.look.Explain(ctx, kind, name, claim)).in(w.T)
+	e := testkit.Must(w.look.Explain(ctx, kind, name, claim)).In(w.T)
 	n, err := w.look.Name(ctx, kind, name)
 	require.Equal(w.T, fresh.Err, err)
 	if fresh.WaitsLeft > 0 {
@@ -104,7 +106,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		is(0, 0, 0)
 		alpha, beta := w.process("alpha"), w.process("beta")
 		s := semaphore.New(alpha.Node, "gpu", 1, nil)
-		permit := must(s.Acquire(ctx, nil)).in(w.T)
+		permit := testkit.Must(s.Acquire(ctx, nil)).In(w.T)
 		is(1, 1, 0) // thin
 		beta.awaitPermit("", "gpu", 1, nil)
 		is(1, 1, 1) // fat
@@ -114,7 +116,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		beta.Shut()
 		w.Advance(10 * time.Minute)
 		is(0, 0, 0)
-		permit = must(s.Acquire(ctx, nil)).in(w.T)
+		permit = testkit.Must(s.Acquire(ctx, nil)).In(w.T)
 		is(1, 1, 0)
 		w.Do("FLUSHALL")
 		is(0, 0, 0)
@@ -125,7 +127,7 @@ func TestAViewFindsWhatAnotherOneWouldWhereNothingIsAsItWas(t *testing.T) {
 		s = semaphore.New(gamma.Node, "gpu", 250, nil)
 		for _, holders := range []int{1, 101, 200, 201, 250} {
 			for len(permits) < holders {
-				permit := must(s.Acquire(ctx, nil)).in(w.T)
+				permit := testkit.Must(s.Acquire(ctx, nil)).In(w.T)
 				permits = append(permits, permit)
 			}
 			is(250, holders, 0)
@@ -218,7 +220,7 @@ func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 		}
 		add := func(from, to int, opts *allocator.AddOptions) {
 			for ; from < to; from += 100 {
-				must(pool.Add(ctx, keys[from:from+100], opts)).in(w.T)
+				testkit.Must(pool.Add(ctx, keys[from:from+100], opts)).In(w.T)
 			}
 		}
 		add(0, 500, nil)

@@ -120,7 +120,7 @@ func newWalk(w *world, rt *rapid.T, run int) *walk {
 	for i := range 4 {
 		k.folk = append(k.folk, k.citizen(fmt.Sprint("p", i), cfg))
 	}
-	must(k.keeper.pool.Add(ctx, []string{"a", "b", "c"}[:k.number("resources", 1, 3)], nil)).in(rt)
+	testkit.Must(k.keeper.pool.Add(ctx, []string{"a", "b", "c"}[:k.number("resources", 1, 3)], nil)).In(rt)
 	return k
 }
 
@@ -368,11 +368,11 @@ type stand struct {
 
 // view is where the claims of a name stand that live by the server's clock, by their IDs.
 func (k *walk) view(kind keyspace.Kind) (all []stand) {
-	holds := must(k.look.Holders(ctx, kind, k.names[kind], "", 0)).in(k.t)
+	holds := testkit.Must(k.look.Holders(ctx, kind, k.names[kind], "", 0)).In(k.t)
 	for _, h := range holds.Items {
 		all = append(all, stand{k.of(h.Meta), h.ID, h.Node, true, h.Resource, h, false})
 	}
-	waits := must(k.look.Waiters(ctx, kind, k.names[kind], "", 0)).in(k.t)
+	waits := testkit.Must(k.look.Waiters(ctx, kind, k.names[kind], "", 0)).In(k.t)
 	for _, w := range waits.Items {
 		if w.Alive > 0 {
 			all = append(all, stand{k.of(w.Meta), w.ID, w.Node, false, w.Resource, berth.Holder{}, w.Ahead == 0})
@@ -383,6 +383,6 @@ func (k *walk) view(kind keyspace.Kind) (all []stand) {
 }
 
 func (k *walk) of(meta map[string]string) *walked {
-	n := must(strconv.Atoi(meta["n"])).in(k.t)
+	n := testkit.Must(strconv.Atoi(meta["n"])).In(k.t)
 	return k.claims[n]
 }
