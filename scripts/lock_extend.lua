@@ -27,7 +27,7 @@ local s = st.used > 0 and live_group(at, st)
 if not s then
   return { "not_held" }
 end
-if ARGV[6] ~= "0" and ARGV[6] ~= s.entries[1].r.fence then
+if ARGV[6] ~= "0" and ARGV[6] - s.entries[1].r.fence ~= 0 then
   return { "other", tonumber(s.entries[1].r.fence) }
 end
 fatten(at, st, false)

@@ -49,7 +49,7 @@ local function swapped(resource, flags, stays)
   return { "swapped", tonumber(r.ticket), tonumber(r.fence), remaining(at, deadline), flags, st.pool.resources, resource,
     stays }
 end
-if r.fence ~= ARGV[6] then
+if r.fence - ARGV[6] ~= 0 then
   return swapped(old, 0, 1)
 elseif st.pause > 0 then
   return reply_paused(at, st, 0, false)
@@ -81,7 +81,7 @@ end
 take(at, st, claim, chosen)
 local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
-r.fence = int(st.fence)
+r.fence = string.format(values_fence, st.fence)
 -- Nobody stands in line: of a rest only those have to know who wait for that resource.
 handoff(at, st, budget)
 save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })

@@ -94,7 +94,7 @@ func TestTheScoreRangesStandInOneFile(t *testing.T) {
 	t.Parallel()
 	found := 0
 	lines(t, func(file, line string) {
-		if regexp.MustCompile(`\b1759218604441[0-9]\b|2 ?\^ ?44`).MatchString(line) {
+		if regexp.MustCompile(`\b10000000000000\b|1e13`).MatchString(line) {
 			require.Equal(t, "state/score.lua", file, "%s", line)
 			found++
 		}
@@ -106,7 +106,7 @@ func TestTheScoreRangesStandInOneFile(t *testing.T) {
 // has, the kinds, the lanes and the record, whose comment is its table, are longer.
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
-	limits := map[string]int{"pool_inspect.lua": 250, "kind/lock.lua": 115, "kind/pool.lua": 120, "pool/lane.lua": 120, "pool/item.lua": 110, "pool/apart.lua": 105, "state/record.lua": 130}
+	limits := map[string]int{"pool_inspect.lua": 250, "kind/lock.lua": 115, "kind/pool.lua": 120, "pool/lane.lua": 120, "pool/item.lua": 110, "pool/apart.lua": 105, "state/record.lua": 170}
 	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -22,7 +22,7 @@ for i = 2, #ARGV, 3 do
   local node, limit, label = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
   if not scores[1] and not scores[2] then
-    redis.call("HSET", at.state, "fmt", 1, "n:" .. node, member_write("0", "0", limit, label))
+    redis.call("HSET", at.state, "fmt", 2, "n:" .. node, member_write("0", "0", limit, label))
     redis.call("ZADD", at.probes, at.ms + tonumber(limit), "p:" .. node)
     entered = entered + 1
   end

@@ -34,7 +34,7 @@ if m or ends then
   redis.call("HDEL", at.state, "n:" .. node)
 end
 if stays > 0 then
-  redis.call("HSET", at.state, "fmt", 1, "t:" .. node, run)
+  redis.call("HSET", at.state, "fmt", 2, "t:" .. node, run)
   redis.call("ZADD", at.probes, at.left + at.ms + stays, "t:" .. node)
   set_expiry(at, memory)
 elseif redis.call("EXISTS", at.probes) == 0 and redis.call("EXISTS", at.state) == 1 then

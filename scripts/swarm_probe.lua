@@ -41,7 +41,7 @@ else
     set_expiry(at, memory) -- nodes live on on a full server
   end
   if text ~= known[1] then
-    redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+    redis.call("HSET", at.state, "fmt", 2, "n:" .. node, text)
   end
   redis.call("ZADD", at.probes, at.ms + limit, "p:" .. node)
   if not ends or text ~= known[1] then

@@ -109,7 +109,16 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	if err != nil {
 		return engine.Answer{}, err
 	}
-	a, extra, err := answer(c.Name, &r)
+	var a engine.Answer
+	extra := ""
+	switch r.Status() {
+	case statusPlain:
+		a, err = s.plain(c, r.Int(1)), r.Err()
+	case statusJoined:
+		a, err = s.joined(c, &r), r.Err()
+	default:
+		a, extra, err = answer(c.Name, &r)
+	}
 	if a.Refused != nil {
 		s.Tell.Swept(c.Caller(), c.Name, a.Refused.Swept)
 	}

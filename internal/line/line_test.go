@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -80,7 +81,9 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		})
 		p.Add(&line.Kind{
 			Kind: keyspace.Sem, Scripts: testkit.ScriptsOf("semaphore"),
-			AcquireArgs: func(*engine.Claim) (string, []string) { return "0", []string{"1", "stored"} },
+			AcquireArgs: func(*engine.Claim) (string, []string) {
+				return "0", []string{strconv.Itoa(state.Base + 1), "stored", "", ""}
+			},
 		})
 		a.p, a.Face = p, p.Face(keyspace.Sem)
 		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()

@@ -30,7 +30,7 @@ func (a *process) claims(name string, capacity int, id, owner string) string {
 	of, _, _ := strings.Cut(id, ".")
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: of, Owner: owner}
 	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		of, id, "1", line.Lane(0), state.FixedTerms(&r), strconv.Itoa(capacity), "stored")
+		of, id, "1", line.Lane(0), state.FixedTerms(&r), strconv.Itoa(state.Base+capacity), "stored", "", "")
 	require.NoError(a.t, err)
 	return reply.Status()
 }
@@ -211,7 +211,7 @@ func TestOnlyANameAloneAndAllEndLocksAsAWhole(t *testing.T) {
 			for _, name := range []string{"x", "y", "z"} {
 				r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: "b", Owner: "me"}
 				_, err := locks.Run(ctx, composed.LockAcquire, scriptkit.Once, name,
-					"b", id, "0", line.Lane(0), state.FixedTerms(&r), "work queued 0 me")
+					"b", id, "0", line.Lane(0), state.FixedTerms(&r), "work queued 0 me", "", "")
 				require.NoError(t, err)
 			}
 		}

@@ -98,6 +98,17 @@ var refusals = map[string]berth.AcquireError{
 	statusForeign:  {Reason: berth.ReasonFailed, Cause: errors.New("berth: the claim's id is on record for another node")},
 }
 
+// joined reads the reply to a claim that joined the line by its ticket: status, ticket, ahead, next_ms, flags.
+func (s *Calls) joined(c *engine.Claim, r *scriptkit.Reply) engine.Answer {
+	a := engine.Answer{
+		Ticket: r.Int(1), Ahead: int(r.Int(2)), Left: c.Record.Wait,
+		NextDeadline: engine.NextDeadline{In: Left(r.Int(3)), First: r.Int(4)&flagFirst != 0},
+	}
+	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), a.Ticket)
+	a.Capacity = c.Capacity
+	return a
+}
+
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
 // setting, extra, place, ahead, next_ms, and what else the kind's script tells; or status, held, waiting,
 // swept, flags, setting, and of a name that is paused extra, left_ms, since, reason.
@@ -138,10 +149,13 @@ func (s *Calls) Refusal(ctx context.Context, name string, r *scriptkit.Reply) *b
 	return a.Refused
 }
 
-// parting reads the reply of release: status, flags, fence, extra.
+// parting reads the reply of release: status, flags, fence, extra; or plain, fence.
 func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, err error) {
 	p = engine.Parting{Word: engine.Released(r.Status()), Unanswered: r.Unanswered}
 	switch r.Status() {
+	case statusPlain:
+		p.Word, p.Fence = engine.GivenBack, r.Int(1)
+		return p, "", r.Err()
 	case statusReleased, statusCancelled, statusExpired:
 		p.More, p.Fence = More(r, 1), r.Int(2)
 	case statusNotHeld:

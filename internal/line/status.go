@@ -4,6 +4,8 @@ package line
 const (
 	statusIncompatible = "incompatible"
 	statusGranted      = "granted"
+	statusPlain        = "plain"
+	statusJoined       = "joined"
 	statusReentered    = "reentered"
 	statusQueued       = "queued"
 	statusFull         = "full"

@@ -121,17 +121,32 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 		return a, false, nil
 	}
 	c.Thin.Store(true)
-	fence, left := r.Int(1), c.Record.Lease
+	return s.plain(c, r.Int(1)), true, r.Err()
+}
+
+// plain is the answer to a claim that got at once what it asked for, of which the server says no more than the fence.
+func (s *Calls) plain(c *engine.Claim, fence int64) engine.Answer {
+	left := c.Record.Lease
 	if limit := c.Record.MaxHold; limit > 0 {
 		left = min(left, limit)
 	}
-	a = engine.Answer{
+	a := engine.Answer{
 		Granted: true, Confirmed: true, Ticket: fence / 1000, Fence: fence, Left: left, NextDeadline: engine.NextDeadline{In: -1},
 	}
 	if s.kind.Kind == keyspace.Sem {
-		a.Capacity = 1
+		a.Capacity = c.Capacity
 	}
-	return a, true, r.Err()
+	return a
+}
+
+// Plainly are how long a claim may have what it gets at once (ms), and its wait lease (ms), as the scripts take them: the
+// first is "" where the claim asks for more than the plain case of a grant gives.
+func Plainly(c *engine.Claim) (left, wait string) {
+	r := &c.Record
+	if r.Weight != 1 || r.MaxHold > 0 || r.Lease == berth.Forever || r.Lease > r.Wait {
+		return "", ""
+	}
+	return Decimal(r.Lease.Milliseconds()), Decimal(r.Wait.Milliseconds())
 }
 
 // releaseThin gives a hold of a thin name back. It reports false where the general script has

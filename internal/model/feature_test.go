@@ -10,13 +10,13 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// tomorrow are the scripts of a release that knows a feature 3: a fat name uses it while it is kept
+// tomorrow are the scripts of a release that knows a feature 4: a fat name uses it while it is kept
 // with 2. Nothing but this test has ever heard of it.
 func tomorrow(t *testing.T) *scriptkit.Library {
 	t.Helper()
 	edits := map[string][2]string{
-		"state/feature.lua": {"local feature_newest = 2\n", "local feature_newest = 3\n"},
-		"state/save.lua":    {"kind_save(at, st), feature_first -- the number", "kind_save(at, st), st.keep == 2 and 3 or feature_first -- the number"},
+		"state/feature.lua": {"local feature_newest = 3\n", "local feature_newest = 4\n"},
+		"state/save.lua":    {"kind_save(at, st), feature_first -- the number", "kind_save(at, st), st.keep == 2 and 4 or feature_first -- the number"},
 	}
 	files := compose.Sources()
 	for path, edit := range edits {
@@ -42,16 +42,16 @@ func TestANameIsRefusedByWhoDoesNotKnowItsNewestFeature(t *testing.T) {
 			require.Equal(t, "granted", status)
 		}
 		resize(other, "1")
-		require.Equal(t, int64(2), number(other), "the feature is known, and not used")
+		require.Equal(t, int64(3), number(other), "the feature is known, and not used")
 		resize(w, "2")
-		require.Equal(t, int64(3), number(w))
+		require.Equal(t, int64(4), number(w))
 
 		status, _ := w.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "incompatible", status)
 		status, _ = other.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "granted", status, "all others go on")
 		resize(w, "0")
-		require.Equal(t, int64(2), number(w), "the feature is not used any more")
+		require.Equal(t, int64(3), number(w), "the feature is not used any more")
 		status, _ = w.acquire(t, w.plainly("n.2"))
 		require.Equal(t, "granted", status)
 	})

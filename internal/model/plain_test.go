@@ -228,7 +228,7 @@ func (p *play) calm(t *rapid.T) {
 // again repeats a call, perhaps on another node.
 func (p *play) again(t *rapid.T) {
 	a := p.pick(t)
-	if kept := p.dump(t, p.state, p.line); strings.Contains(kept, a.claim) && !mostly(t, "the same") {
+	if kept := p.dump(t, p.state, p.line); strings.Contains(kept, ofNode(a.claim)) && !mostly(t, "the same") {
 		a.Node = node(t) // what is not known any more is of the node that its id names
 	}
 	_, _ = p.acquire(t, a)
@@ -345,13 +345,13 @@ func (p *play) newer(t *rapid.T) {
 	if p.do(t, "EXISTS", p.state) == int64(0) {
 		t.Skip("nothing is kept")
 	}
-	p.setValue(t, "fmt", 3)
+	p.setValue(t, "fmt", 4)
 	if rapid.Bool().Draw(t, "acquire") {
 		p.plainAcquire(t)
 	} else {
 		p.ownRelease(t)
 	}
-	p.setValue(t, "fmt", 2)
+	p.setValue(t, "fmt", 3)
 }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -20,7 +20,7 @@ import (
 const (
 	// width is that of a range of scores, forever the score of a hold without
 	// end: see scripts/state/score.lua.
-	width   = int64(1) << 44
+	width   = int64(state.Width)
 	forever = width - 1
 )
 
@@ -168,9 +168,7 @@ func (v *view) field(t TB, field, value string) {
 		if v.records[claim], err = r, wrong; r.Phase != 'w' {
 			break
 		}
-		var heard int64
-		heard, err = strconv.ParseInt(strings.Fields(value)[4], 10, 64)
-		v.alive[claim] = heard + r.Wait.Milliseconds()
+		v.alive[claim] = r.Alive().UnixMilli()
 	}
 	must(t, err)
 }

@@ -3,6 +3,7 @@ package model_test
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ import (
 )
 
 // plains are the functions that are the plain case.
-var plains = []string{"fast_acquire", "fast_release", "fast_handoff", "fast_renew"}
+var plains = []string{"fast_acquire", "fast_wait", "fast_release", "fast_handoff", "fast_renew"}
 
 // world is a name on a server in virtual time, and its twin, a copy on which the
 // scripts run that never take the plain case.
@@ -156,8 +157,8 @@ func (w *world) setValue(t require.TestingT, name string, n int64) {
 		w.do(t, "HSET", w.state, "v", testkit.WithCount(t, text, name, n))
 	case thin && name == "fence":
 		w.do(t, "SETRANGE", w.state, "0", fmt.Sprintf("%016d", n))
-	case thin && name == "fmt" && n == 2:
-		w.do(t, "SET", w.state, strings.TrimPrefix(text, "f3 "), "KEEPTTL")
+	case thin && name == "fmt" && n == 3:
+		w.do(t, "SET", w.state, strings.TrimPrefix(text, "f4 "), "KEEPTTL")
 	case thin && name == "fmt":
 		w.do(t, "SET", w.state, fmt.Sprintf("f%d %s", n, text), "KEEPTTL")
 	}
@@ -172,8 +173,22 @@ const channel = "berth:wake:"
 
 // writes are the arguments of a script that writes the name.
 func writes(linger string, args ...string) []string {
-	return append([]string{linger, channel, "gpu"}, args...)
+	all := append([]string{linger, channel, "gpu"}, args...)
+	for i, arg := range all {
+		all[i] = ofNode(arg)
+	}
+	return all
 }
+
+// ofNode has an id begin as that of a node does, with 16 digits. The stories say n or m for those.
+func ofNode(id string) string {
+	if idOfNode.MatchString(id) {
+		return id[:1] + "000000000000000" + id[1:]
+	}
+	return id
+}
+
+var idOfNode = regexp.MustCompile(`^[mn](n|-1|\d+)?(\..*)?$`)
 
 // ask is a claim's acquire.
 type ask struct {
@@ -188,9 +203,12 @@ type ask struct {
 
 // acquire is the call of acquire.
 func (w *world) acquire(t require.TestingT, a ask) (status string, plain bool) {
-	own := []string{strconv.Itoa(a.capacity), a.policy}
+	left, wait := line.Plainly(&engine.Claim{Record: a.Record})
+	own := []string{strconv.Itoa(state.Base + a.capacity), a.policy, left, wait}
 	if w.kind == "lock" {
-		own, a.Weight = []string{""}, 1
+		a.Weight = 1
+		left, wait = line.Plainly(&engine.Claim{Record: a.Record})
+		own = []string{"", left, wait}
 		if a.Owner != "" || a.access != "queued" {
 			own[0] = fmt.Sprintf("%s %s 1000 %s", a.conflict, a.access, a.Owner)
 		}

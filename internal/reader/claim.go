@@ -60,7 +60,7 @@ func (t *turn) claim(id string) (c Claim, still bool, err error) {
 		return c, true, p.err
 	case record[0] == '!':
 		c.Ended = state.Brief(record[1:])
-	case record[0] == 'w':
+	case state.Waits(record):
 		return t.waiting(id, texts, before)
 	case held > t.now:
 		h, err := Holder(t.name, id, t.at(), held, record)

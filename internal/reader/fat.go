@@ -230,7 +230,7 @@ func (f *fat) holders(claims, records []string, scores []int64) []Found[berth.Ho
 }
 
 // isHold says that a text may be the record of a hold: it is neither that of a claim that waits nor a tombstone.
-func isHold(text string) bool { return text != "" && text[0] != 'w' && text[0] != '!' }
+func isHold(text string) bool { return text != "" && !state.Waits(text) && text[0] != '!' }
 
 // lanePlaces are the answers to askLane.
 type lanePlaces struct{ record, next int }

@@ -81,7 +81,7 @@ func (w *world) ask(claim string, own []string, change ...func(*state.Record)) s
 // semaphore asks for a permit of so many.
 func (w *world) semaphore(claim string, capacity int, change ...func(*state.Record)) string {
 	w.T.Helper()
-	return w.ask(claim, []string{strconv.Itoa(capacity), "stored"}, change...)
+	return w.ask(claim, []string{strconv.Itoa(state.Base + capacity), "stored", "", ""}, change...)
 }
 
 func lasts(wait, lease time.Duration) func(*state.Record) {

@@ -33,12 +33,12 @@ func TestWhatHasPassedHasPassed(t *testing.T) {
 func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
 		owned := func(r *state.Record) { r.Owner, r.Wait, r.Lease = "me", 30*ms, time.Minute }
-		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me"}, owned))
+		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me", "", ""}, owned))
 		w.write("renew", "node-b.1", "b.1", "beat")
-		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me"}, owned))
-		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me"}, owned))
+		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me", "", ""}, owned))
+		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me", "", ""}, owned))
 		w.write("renew", "node-d.1", "d.1", "beat")
-		require.Equal(t, "queued", w.ask("e.1", []string{""}))
+		require.Equal(t, "joined", w.ask("e.1", []string{"", "", ""}))
 		n, entries, err := w.reader.Entries(ctx, name)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)
@@ -79,7 +79,7 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		inWorldOf(t, string(kind), kind, func(t *testing.T, w *world) {
 			require.ErrorIs(t, testkit.Second(w.reader.Name(ctx, kind, "{")), berth.ErrInvalidConfig)
-			for text, want := range map[string]error{"f3 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
+			for text, want := range map[string]error{"f4 new": berth.ErrIncompatible, "mine": state.ErrDamaged} {
 				w.Do("SET", w.State, text)
 				w.refused(want)
 				w.refusedOfPool(state.ErrDamaged)
@@ -94,7 +94,7 @@ func TestANameThatNobodyCanReadIsAnError(t *testing.T) {
 				w.refused(berth.ErrIncompatible)
 				w.refusedOfPool(berth.ErrIncompatible)
 			}
-			w.Do("HSET", w.State, "v", "2 ?")
+			w.Do("HSET", w.State, "v", "3 ?")
 			w.refused(state.ErrDamaged)
 			require.ErrorContains(t, testkit.Second(w.reader.Name(ctx, kind, name)), `"`+w.State+`" holds a hash`)
 
@@ -154,7 +154,7 @@ func TestTheNodesOfASwarmAreCounted(t *testing.T) {
 			w.Do("ZADD", w.space.Key(keyspace.Swarm, "nodes", keyspace.ProbesPart), strconv.FormatInt(score, 10), member)
 		}
 		state := w.space.Key(keyspace.Swarm, "nodes", keyspace.StatePart)
-		w.Do("HSET", state, "fmt", "1")
+		w.Do("HSET", state, "fmt", "2")
 		some := testkit.Must(w.reader.Census(ctx, time.Hour)).In(t)
 		require.Equal(t, reader.Census{Alive: 2, Zombie: 2, Condemned: 2}, some)
 

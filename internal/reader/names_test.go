@@ -22,7 +22,7 @@ func thin(held bool) string {
 	now := time.Now()
 	text := fmt.Sprintf("%016d", now.UnixMicro())
 	if held {
-		text += fmt.Sprintf(" %013d node.claim 1 - r 60000 60000 0 0 0:0:0:", now.UnixMilli())
+		text += fmt.Sprintf(" %013d node.claim - 1 r 60000 60000 0 0 0:0:0:", now.UnixMilli())
 	}
 	return text
 }

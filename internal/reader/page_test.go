@@ -23,20 +23,20 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 func (w *world) crowd(holds, waits int) {
 	w.T.Helper()
 	now := time.Now().UnixMilli()
-	record := func(phase byte, claim string) string {
-		r := state.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: phase, Node: "node-" + claim, Ticket: now, Fence: now, Heard: time.UnixMilli(now), Granted: time.UnixMilli(now)}
+	record := func(phase byte, claim string, ticket int64) string {
+		r := state.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: phase, Node: "node-" + claim, Ticket: ticket, Fence: now, Heard: time.UnixMilli(now), Granted: time.UnixMilli(now)}
 		return state.Text(&r)
 	}
-	fields := []string{"HSET", w.State, "v", fmt.Sprintf("2 %016d %013d %013d %013d %013d %d %d %d 0 0 0 0 0 0",
-		now*1000, now+7200_000, now+3600_000, now, now, holds, holds, waits)}
+	fields := []string{"HSET", w.State, "v", fmt.Sprintf("3 %016d %013d %013d %013d %013d %d %d %d 0 0 0 0 0 0",
+		now*1000, now+7200_000, now+3600_000, now, now, state.Base+holds, 1_000_000+waits, state.Base+holds)}
 	line := []string{"ZADD", w.Line, "9007199254740991", "-"}
 	for n := range holds {
 		claim := id("h", n)
-		fields, line = append(fields, "c:"+claim, record('h', claim)), append(line, number(state.Holds+now+3600_000+int64(n/10)), "h:"+claim)
+		fields, line = append(fields, "c:"+claim, record('h', claim, now)), append(line, number(state.Holds+now+3600_000+int64(n/10)), "h:"+claim)
 	}
 	for n := range waits {
 		claim := id("w", n)
-		fields, line = append(fields, "c:"+claim, record('w', claim)), append(line, "254", fmt.Sprintf("%013d-%s", now+int64(n), claim))
+		fields, line = append(fields, "c:"+claim, record('w', claim, now+int64(n))), append(line, "254", fmt.Sprintf("%013d-%s", now+int64(n), claim))
 	}
 	w.Do(fields...)
 	w.Do(line...)

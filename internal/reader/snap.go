@@ -171,7 +171,7 @@ func (s *snap) entered() {
 func (s *snap) heedWaits(members []member, records, apart []string) (waits []Place) {
 	for i, m := range members {
 		place, claim, ok := state.PlaceOf(m.name)
-		if !ok || records[i] == "" || records[i][0] != 'w' || apart != nil && elsewhere(m, records[i]) {
+		if !ok || !state.Waits(records[i]) || apart != nil && elsewhere(m, records[i]) {
 			continue
 		}
 		until := ""

@@ -76,7 +76,7 @@ func (w *waits) take(places []member, claims, records, apart []string) {
 		if lane := m.score; i > 0 && lane > state.LastLane && lane != places[i-1].score {
 			w.ahead = 0
 		}
-		if records[i] == "" || records[i][0] != 'w' {
+		if !state.Waits(records[i]) {
 			continue
 		}
 		one, alive, err := Waiter(w.name, claims[i], w.at(), records[i])

@@ -25,8 +25,8 @@ func damaged(what string) error { return fmt.Errorf("berth: %w %s", ErrDamaged, 
 
 // The numbers of names that this release knows; see scripts/state/feature.lua.
 const (
-	oldestFormat = 2
-	newestFormat = 2
+	oldestFormat = 3
+	newestFormat = 3
 )
 
 // FormatError is the error of a name with a number that this release does not know, 0 for values that are

@@ -64,26 +64,48 @@ func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
 
 // Text writes a record as scripts/state/record.lua reads it.
 func Text(r *Record) string {
-	b := append(make([]byte, 0, 160), r.Phase)
-	if number := max(r.ZombieAfter, r.Reach); number > 0 {
-		b = strconv.AppendInt(b, number.Milliseconds(), 10)
-	}
-	if !r.Wanted.IsZero() {
-		b = strconv.AppendInt(append(b, '!'), millis(r.Wanted), 10)
+	b := make([]byte, 0, 192)
+	if r.Phase == 'w' {
+		alive, ticket := r.Heard.UnixMilli()+r.Wait.Milliseconds(), fixed(nil, 13, r.Ticket)
+		if r.Heard.IsZero() {
+			alive = r.Wait.Milliseconds()
+		}
+		place := cmp.Or(r.Place, string(ticket))
+		if place == string(ticket) {
+			b = append(b, "w "...)
+		} else {
+			b = append(b, "p "...)
+		}
+		b = fixed(b, 13, alive, alive-r.Wait.Milliseconds()/2, r.Ticket)
+		if place != string(ticket) {
+			b = append(append(b, ' '), place...)
+		}
+	} else {
+		b = append(b, r.Phase)
+		if number := max(r.ZombieAfter, r.Reach); number > 0 {
+			b = strconv.AppendInt(b, number.Milliseconds(), 10)
+		}
+		if !r.Wanted.IsZero() {
+			b = strconv.AppendInt(append(b, '!'), millis(r.Wanted), 10)
+		}
+		b = append(fixed(append(b, ' '), 13, r.Ticket), ' ')
+		b = append(fixed(b, 16, r.Fence), ' ')
+		b = fixed(b, 13, millis(r.Granted), millis(r.Limit))
 	}
 	b = append(append(append(b, ' '), r.Node...), ' ')
-	b = append(strconv.AppendInt(b, r.Ticket, 10), ' ')
-	granted := r.Granted
-	if r.Phase == 'w' {
-		b, granted = append(b, cmp.Or(r.Place, "0")...), r.Heard
-	} else {
-		b = strconv.AppendInt(b, r.Fence, 10)
-	}
-	for _, t := range []time.Time{granted, r.Limit} {
-		b = strconv.AppendInt(append(b, ' '), millis(t), 10)
-	}
-	b = append(b, ' ')
 	return string(appendTerms(b, r))
+}
+
+// fixed appends numbers of so many digits, a space between two.
+func fixed(b []byte, digits int, numbers ...int64) []byte {
+	for i, n := range numbers {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		text := strconv.FormatInt(n, 10)
+		b = append(append(b, "0000000000000000"[:max(digits-len(text), 0)]...), text...)
+	}
+	return b
 }
 
 // FixedTerms are the part of the record that scripts hand on. They change it only where an entry
@@ -95,9 +117,8 @@ func appendTerms(b []byte, r *Record) []byte {
 	if r.NoRenew {
 		kind = 'f'
 	}
-	b = append(strconv.AppendInt(b, int64(r.Weight), 10), ' ')
-	b = append(b, cmp.Or(r.Secret, "-")...)
-	b = append(b, ' ', kind, ' ')
+	b = append(append(b, cmp.Or(r.Secret, "-")...), ' ')
+	b = append(strconv.AppendInt(b, int64(r.Weight), 10), ' ', kind, ' ')
 	for _, n := range []int64{r.Wait.Milliseconds(), r.LeaseMillis(), r.MaxHold.Milliseconds(), int64(r.Priority)} {
 		b = append(strconv.AppendInt(b, n, 10), ' ')
 	}
@@ -109,6 +130,9 @@ func appendTerms(b []byte, r *Record) []byte {
 	}
 	return b
 }
+
+// Waits says of the text of a record that it is that of a claim that waits.
+func Waits(text string) bool { return strings.HasPrefix(text, "w") || strings.HasPrefix(text, "p") }
 
 // ReadRecord is ParseRecord for a listing of a name: it refuses ids that are not Berth's.
 func ReadRecord(name, id, text string) (Record, error) {
@@ -128,67 +152,77 @@ func ReadRecord(name, id, text string) (Record, error) {
 // ParseRecord reads what Text, or a script, wrote, but for the secret, which no
 // listing shows.
 func ParseRecord(text string) (Record, error) {
-	if len(text) > MaxStored {
-		return Record{}, damaged("record")
-	}
 	phase, rest, _ := strings.Cut(text, " ")
 	phase, since, wanted := strings.Cut(phase, "!")
-	node, rest, _ := strings.Cut(rest, " ")
-	words := append([]string{phase}, strings.SplitN(rest, " ", 12)...)
-	if len(words) != 13 || words[0] == "" || words[6] == "" || len(words[7]) != 1 {
+	if len(text) > MaxStored || phase == "" {
 		return Record{}, damaged("record")
 	}
-	var n [12]int64
-	var err error
-	for i := range n {
-		word := words[i]
-		if i == 0 {
-			word = word[1:]
-		}
-		if i == 6 || i == 7 || i == 0 && word == "" {
-			continue
-		}
-		if i == 2 && words[0][0] == 'w' {
-			continue // where it stands
-		}
-		if n[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return Record{}, damaged("record")
+	r := Record{Phase: phase[0]}
+	begins := 4 // how many words stand before the node
+	switch r.Phase {
+	case 'w':
+		begins = 3
+	case 'p':
+		r.Phase = 'w'
+	}
+	const terms = 8
+	words := strings.SplitN(rest, " ", begins+1+terms)
+	if len(words) != begins+1+terms || words[begins+1] == "" || len(words[begins+3]) != 1 {
+		return Record{}, damaged("record")
+	}
+	r.Node = words[begins]
+	var first [4]int64
+	var number, moment, weight, wait, lease, most, priority int64
+	head, tail := words[:begins], words[begins+2:]
+	if r.Phase == 'w' && begins == 4 {
+		r.Place, head = words[3], words[:3]
+	}
+	if !whole(head, &first[0], &first[1], &first[2], &first[3]) || !whole([]string{tail[0], tail[2], tail[3], tail[4], tail[5]}, &weight, &wait, &lease, &most, &priority) ||
+		phase[1:] != "" && !whole([]string{phase[1:]}, &number) || wanted && !whole([]string{since}, &moment) {
+		return Record{}, damaged("record")
+	}
+	r.Weight, r.NoRenew, r.Wait, r.Lease, r.MaxHold = int(weight), tail[1] == "f", Millis(wait), Millis(lease), Millis(most)
+	r.Priority, r.Wanted = int(priority), Instant(moment)
+	if r.Phase == 'w' {
+		r.Ticket = first[2]
+		r.Place = cmp.Or(r.Place, head[2])
+		r.Heard = Instant(first[0] - wait)
+	} else {
+		r.Ticket, r.Fence, r.Granted, r.Limit = first[0], first[1], Instant(first[2]), Instant(first[3])
+	}
+	if lease == 0 {
+		r.Lease, r.ZombieAfter = berth.Forever, Millis(number)
+	} else {
+		r.Reach = Millis(number)
+	}
+	return r, r.texts(words[begins+terms])
+}
+
+// whole reads words that are all numbers.
+func whole(words []string, into ...*int64) bool {
+	for i, word := range words {
+		var err error
+		if *into[i], err = strconv.ParseInt(word, 10, 64); err != nil {
+			return false
 		}
 	}
-	moment := int64(0)
-	if wanted {
-		if moment, err = strconv.ParseInt(since, 10, 64); err != nil {
-			return Record{}, damaged("record")
-		}
-	}
-	texts, err := unpackTexts(words[12])
+	return true
+}
+
+// texts reads the texts of a record.
+func (r *Record) texts(packed string) error {
+	texts, err := unpackTexts(packed)
 	if err != nil || len(texts) < 3 || max(len(texts[0]), len(texts[1])) > MaxText {
-		return Record{}, damaged("texts of a record")
+		return damaged("texts of a record")
 	}
-	meta, err := unpackMeta(texts[2])
-	if err != nil {
-		return Record{}, err
-	}
-	r := Record{
-		Phase: words[0][0], ZombieAfter: Millis(n[0]), Ticket: n[1], Fence: n[2], Granted: Instant(n[3]), Limit: Instant(n[4]), Wanted: Instant(moment),
-		Weight: int(n[5]), NoRenew: words[7] == "f", Wait: Millis(n[8]), Lease: Millis(n[9]), MaxHold: Millis(n[10]),
-		Priority: int(n[11]), Node: node, Owner: texts[0], Label: texts[1], Meta: meta,
+	r.Owner, r.Label = texts[0], texts[1]
+	if r.Meta, err = unpackMeta(texts[2]); err != nil {
+		return err
 	}
 	if len(texts) > 3 {
 		r.Extra = texts[3]
 	}
-	if r.Phase == 'w' {
-		r.Heard, r.Granted = r.Granted, time.Time{}
-		if words[2] != "0" {
-			r.Place = words[2]
-		}
-	}
-	if n[9] == 0 {
-		r.Lease = berth.Forever
-	} else {
-		r.Reach, r.ZombieAfter = r.ZombieAfter, 0
-	}
-	return r, nil
+	return nil
 }
 
 func millis(t time.Time) int64 {

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,8 +70,9 @@ func anyRecord() *rapid.Generator[state.Record] {
 			r.Meta = nil
 		}
 		if r.Phase == 'w' {
+			r.Limit, r.Wanted, r.ZombieAfter, r.Reach = time.Time{}, time.Time{}, 0, 0
 			r.Fence, r.Granted, r.Heard = 0, time.Time{}, r.Granted // there are where it stands, and when it was last heard of
-			r.Place = rapid.SampledFrom([]string{"", "1795470969635", "1795470969635" + strings.Repeat("5", 40)}).Draw(t, "place")
+			r.Place = rapid.SampledFrom([]string{fmt.Sprintf("%013d", r.Ticket), "1795470969635", "1795470969635" + strings.Repeat("5", 40)}).Draw(t, "place")
 		}
 		return r
 	})
@@ -106,39 +108,39 @@ func TestARecordIsWrittenAsTheScriptsReadIt(t *testing.T) {
 		Priority: -5, Ticket: 17, Fence: 18, Granted: time.UnixMilli(19), Limit: time.UnixMilli(20),
 		Node: "n:1", Owner: "o", Label: "", Meta: map[string]string{"k": "v", "": "x"},
 	}
-	require.Equal(t, "h n:1 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", state.Text(&r))
+	require.Equal(t, "h 0000000000017 0000000000000018 0000000000019 0000000000020 n:1 - 2 f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", state.Text(&r))
 	require.EqualValues(t, 0, r.LeaseMillis(), "forever")
 	r.Lease, r.NoRenew = time.Second, false
-	require.Equal(t, "2 - r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", state.FixedTerms(&r))
+	require.Equal(t, "- 2 r 6000 1000 60000 -5 1:o0:11:0:1:x1:k1:v", state.FixedTerms(&r))
 	require.EqualValues(t, 1000, r.LeaseMillis())
 }
 
 func TestAMalformedRecordIsAnError(t *testing.T) {
 	t.Parallel()
-	const good = "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:"
-	for _, text := range []string{good, good + "3:new", "w n 1 " + strings.Repeat("2", 100) + good[7:]} {
+	const good = "p 1 2 3 4 n - 5 r 7 8 9 -1 1:o1:l0:"
+	for _, text := range []string{good, good + "3:new", "p 1 2 3 " + strings.Repeat("4", 100) + good[9:], "w 1 2 3 n - 5 r 7 8 9 -1 1:o1:l0:"} {
 		require.Equal(t, "o", must(state.ParseRecord(text))(t).Owner, "also with a text of a release to come")
 	}
 	for name, text := range map[string]string{
 		"empty":                   "",
 		"a tombstone":             "!gone",
-		"no node":                 "w 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"no phase":                " n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"a phase of two letters":  "ww n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"wanted since never":      "h! n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"wanted since a word":     "h7!x n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"a kind of two letters":   "w n 1 2 3 4 5 - rr 7 8 9 -1 1:o1:l0:",
-		"a word too few":          "w n 1 2 3 4 - r 7 8 9 -1 1:o1:l0:",
-		"no secret":               "w n 1 2 3 4 5  r 7 8 9 -1 1:o1:l0:",
-		"a ticket that is none":   "w n x 2 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"a fence above 63 bits":   "h n 1 9223372036854775808 3 4 5 - r 7 8 9 -1 1:o1:l0:",
-		"a weight with a point":   "w n 1 2 3 4 5.0 - r 7 8 9 -1 1:o1:l0:",
-		"a priority that is none": "w n 1 2 3 4 5 - r 7 8 9 - 1:o1:l0:",
-		"a text too few":          "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l",
-		"a text without its size": "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l:",
+		"no node":                 "w 1 2 3 - 5 r 7 8 9 -1 1:o1:l0:",
+		"no phase":                " 1 2 3 4 n - 5 r 7 8 9 -1 1:o1:l0:",
+		"a phase of two letters":  "ww 1 2 3 n - 5 r 7 8 9 -1 1:o1:l0:",
+		"wanted since never":      "h! 1 2 3 4 n - 5 r 7 8 9 -1 1:o1:l0:",
+		"wanted since a word":     "h7!x 1 2 3 4 n - 5 r 7 8 9 -1 1:o1:l0:",
+		"a kind of two letters":   "w 1 2 3 n - 5 rr 7 8 9 -1 1:o1:l0:",
+		"a word too few":          "w 1 2 3 n - r 7 8 9 -1 1:o1:l0:",
+		"no secret":               "w 1 2 3 n  5 r 7 8 9 -1 1:o1:l0:",
+		"a ticket that is none":   "w 1 2 x n - 5 r 7 8 9 -1 1:o1:l0:",
+		"a fence above 63 bits":   "h 1 9223372036854775808 3 4 n - 5 r 7 8 9 -1 1:o1:l0:",
+		"a weight with a point":   "w 1 2 3 n - 5.0 r 7 8 9 -1 1:o1:l0:",
+		"a priority that is none": "w 1 2 3 n - 5 r 7 8 9 - 1:o1:l0:",
+		"a text too few":          "w 1 2 3 n - 5 r 7 8 9 -1 1:o1:l",
+		"a text without its size": "w 1 2 3 n - 5 r 7 8 9 -1 1:o1:l:",
 		"rubbish behind":          good + "x",
-		"a key without a value":   "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:1:k",
-		"metadata that is cut":    "w n 1 2 3 4 5 - r 7 8 9 -1 1:o1:l3:2:k",
+		"a key without a value":   "w 1 2 3 n - 5 r 7 8 9 -1 1:o1:l3:1:k",
+		"metadata that is cut":    "w 1 2 3 n - 5 r 7 8 9 -1 1:o1:l3:2:k",
 	} {
 		require.Error(t, second(state.ParseRecord(text)), name)
 	}

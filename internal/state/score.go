@@ -9,7 +9,7 @@ import (
 // The scores of a line; see scripts/state/score.lua. Each range has the width Width, in which a moment
 // (ms) fits; [Forever] stands for never.
 const (
-	Width    = 1 << 44
+	Width    = 10_000_000_000_000
 	Forever  = Width - 1
 	LastLane = 511 // of the lanes of the line; above are those of the resources of a pool
 	Holds    = Width

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	fat   = "2 1795470968951844 1795471035000 1795470973951 1795470969635 1795470969636 3 2 1 0 -1 0 7 4 1795470969637"
-	terms = "1 - r 5000 4000 0 0 0:13:vm/sleep/97680:"
+	fat   = "3 1795470968951844 1795471035000 1795470973951 1795470969635 1795470969636 1000000000000002 1000001 1000000000000003 0 -1 0 7 4 1795470969637"
+	terms = "- 1 r 5000 4000 0 0 0:13:vm/sleep/97680:"
 	held  = "1795470968951844 1795470968952 0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80 " + terms
 )
 
@@ -24,29 +24,31 @@ func TestValuesAreReadInTheOrderOfTheirText(t *testing.T) {
 	v, _, ok := state.ParseValues(fat)
 	require.True(t, ok)
 	require.Equal(t, state.Values{
-		Format: 2, Fence: 1795470968951844, Expiry: 1795471035000, Due: 1795470973951, Ticket: 1795470969635, Busy: 1795470969636,
+		Format: 3, Fence: 1795470968951844, Expiry: 1795471035000, Due: 1795470973951, Ticket: 1795470969635, Busy: 1795470969636,
 		Capacity: 3, Used: 2, Waiting: 1, Forever: -1, Pause: 7, Look: 4, Revision: 1795470969637,
 	}, v)
-	v, _, ok = state.ParseValues(strings.Replace(fat, " 3 2 1 ", " 3 -2 1 ", 1))
+	v, _, ok = state.ParseValues(strings.Replace(fat, "1795470973951", "9999999999999", 1))
 	require.True(t, ok)
-	require.Zero(t, v.Used, "as the scripts read it")
+	require.Zero(t, v.Due, "no hold has an end")
 }
 
 func TestOfANewerOrAForeignStateNothingIsRead(t *testing.T) {
 	t.Parallel()
 	for text, number := range map[string]int64{
-		"3" + fat[1:]: 3,
-		"3 new words": 3,
+		"4" + fat[1:]: 4,
+		"4 new words": 4,
+		"2" + fat[1:]: 2,
 		"1" + fat[1:]: 1,
 		"0" + fat[1:]: 0,
 		"":            0,
-		"2":           0,
+		"3":           0,
 		fat + " 0":    0,
 		strings.TrimSuffix(fat, " 1795470969637"): 0,
-		"-" + fat:                                                0,
-		strings.Replace(fat, " 17", " -17", 1):                   0,
-		strings.Replace(fat, " 3 ", "  3 ", 1):                   0,
-		strings.Replace(fat, " 3 ", " 99999999999999999999 ", 1): 0,
+		"-" + fat:                              0,
+		strings.Replace(fat, " 17", " -17", 1): 0,
+		strings.Replace(fat, " 1000000000000002", " -2", 1):            0,
+		strings.Replace(fat, " 1000001 ", "  1000001 ", 1):             0,
+		strings.Replace(fat, " 1000001 ", " 99999999999999999999 ", 1): 0,
 	} {
 		v, got, ok := state.ParseValues(text)
 		require.False(t, ok, text)
@@ -54,13 +56,14 @@ func TestOfANewerOrAForeignStateNothingIsRead(t *testing.T) {
 		require.Zero(t, v, text)
 	}
 	for text, number := range map[string]int64{
-		"f3 new words":                          3,
+		"f4 new words": 4,
+		strings.Replace(held, " - 1 ", " 1 - ", 1): 2,
 		"":                                      0,
 		"179547096895184":                       0,
 		held[:len(held)-1] + "\n" + held[16:17]: -1, // a text may have any bytes
 		held[1:]:                                0,
 		strings.Replace(held, " 17", " 7", 1):   0,
-		strings.Replace(held, " 1 - ", " 2 - ", 1): 0,
+		strings.Replace(held, " - 1 ", " - 2 ", 1): 0,
 		strings.Replace(held, " 5000 ", " x ", 1):  0,
 		strings.Replace(held, "7c.dc", "7cdc", 1):  0,
 		"1795470968951844 ":                        0,
@@ -69,7 +72,7 @@ func TestOfANewerOrAForeignStateNothingIsRead(t *testing.T) {
 		require.Equal(t, number < 0, ok, text)
 		require.Equal(t, max(number, 0), got, text)
 	}
-	require.ErrorIs(t, state.Incompatible("gpu", 3), berth.ErrIncompatible)
+	require.ErrorIs(t, state.Incompatible("gpu", 4), berth.ErrIncompatible)
 	require.ErrorContains(t, state.Incompatible("gpu", 1), "from before its first release")
 	require.ErrorIs(t, state.Incompatible("gpu", 0), state.ErrDamaged)
 }
@@ -80,7 +83,7 @@ func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, state.Thin{
 		Fence: 1795470968951844, Claim: "0dc75ddcdb807d7c.dc2bcu1ksdueb94vlr80", Since: 1795470968952, Ends: 1795470968952 + 4000,
-		Record: "h 0dc75ddcdb807d7c 1795470968951 1795470968951844 1795470968951 0 " + terms,
+		Record: "h 1795470968951 1795470968951844 1795470968951 0000000000000 0dc75ddcdb807d7c " + terms,
 	}, thin)
 	thin, _, ok = state.ParseThin(strings.Replace(held, " 4000 0 ", " 4000 3000 ", 1))
 	require.True(t, ok)
@@ -94,7 +97,7 @@ func TestTheHoldOfAThinNameEndsWithItsLeaseOrItsMaximumHold(t *testing.T) {
 
 func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
 	t.Parallel()
-	const text = "7 2 11 12 13 14 15 16 17592186044415 - n.1 o 0 11 0 - 0 n.2 e 12 13 0 - 1"
+	const text = "7 2 11 12 13 14 15 16 9999999999999 - n.1 o 0 11 0 - 0 n.2 e 12 13 0 - 1"
 	g := must(state.ParseGroup(text, 7))(t)
 	require.Equal(t, &state.Group{
 		Fence: 7, Count: 2, WorkedAt: 11, Extended: 12, Last: 13, ExtendedAt: 14, More: 15, Own: 16, Deadline: state.Forever,
@@ -122,7 +125,7 @@ func TestWhatAPoolStores(t *testing.T) {
 	_, err := state.ParseCounts("")
 	require.NoError(t, err, "a pool that was never used")
 
-	i := must(state.ParseItem("2 0 17592186044415 5 6 3 1 n.1 a reason\n with lines"))(t)
+	i := must(state.ParseItem("2 0 9999999999999 5 6 3 1 n.1 a reason\n with lines"))(t)
 	require.Equal(t, state.Item{
 		Max: 2, Ends: state.Forever, Pending: 5, Revision: 6, Leaving: true, Own: true, Claims: []string{"n.1"}, Reason: "a reason\n with lines",
 	}, i)
@@ -130,7 +133,7 @@ func TestWhatAPoolStores(t *testing.T) {
 	i.Leaving, i.Ends = false, 0
 	require.True(t, i.Listed())
 
-	b := must(state.ParseBinding("17592186044415 any bytes\n"))(t)
+	b := must(state.ParseBinding("9999999999999 any bytes\n"))(t)
 	require.Equal(t, state.Binding{Ends: state.Forever, Resource: "any bytes\n"}, b)
 
 	ends, resource, err := state.ParseLane("17 a b")
@@ -149,7 +152,7 @@ func TestWhatAPoolStores(t *testing.T) {
 
 func TestAForeignTextIsDamaged(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", " ", "x", "1", "1 2", "-1 2 3 4 5 6 7 8 9", "?", "1 0 0 0 0 4 0 ", "0 0 0 0 0 0 0 ", "17592186044416 0 0 0 0 0 0 ", "1 0 0 0 0 0 2 n.1 "} {
+	for _, text := range []string{"", " ", "x", "1", "1 2", "-1 2 3 4 5 6 7 8 9", "?", "1 0 0 0 0 4 0 ", "0 0 0 0 0 0 0 ", "10000000000000 0 0 0 0 0 0 ", "1 0 0 0 0 0 2 n.1 "} {
 		require.ErrorIs(t, second(state.ParseItem(text)), state.ErrDamaged, text)
 		require.ErrorIs(t, second(state.ParseSettings(text)), state.ErrDamaged, text)
 		require.ErrorIs(t, second(state.ParseOwn(text)), state.ErrDamaged, text)
@@ -174,13 +177,13 @@ func TestAForeignTextIsDamaged(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		fat, held, "7 2 11 12 13 14 15 16 17 - n.1 o 0 11 0 - 0", "9 4 3 2 11 12 1 1 o l 5 2 0 - -", "5 - 0",
-		"2 0 0 5 6 3 1 n.1 a reason", "17 x", "1795470969635-n.1", "h n 17 18 19 20 2 - f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", "!gone",
+		"2 0 0 5 6 3 1 n.1 a reason", "17 x", "1795470969635-n.1", "h 17 18 19 20 n - 2 f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", "!gone",
 	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if v, number, ok := state.ParseValues(text); ok {
-			require.EqualValues(t, 2, v.Format)
+			require.EqualValues(t, 3, v.Format)
 		} else if number != 0 {
 			require.ErrorIs(t, state.Incompatible("x", number), berth.ErrIncompatible)
 		}

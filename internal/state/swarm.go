@@ -13,8 +13,8 @@ const (
 	Left      = 2 * Width
 )
 
-// newestSwarm is the newest format of a swarm that this release knows.
-const newestSwarm = 1
+// swarmFormat is the format of a swarm that this release knows.
+const swarmFormat = 2
 
 // Node is what is stored of a node of a swarm; see scripts/swarm/member.lua.
 type Node struct {
@@ -38,7 +38,7 @@ func ParseNode(text string) (n Node, ok bool) {
 // CheckSwarm returns the error of a swarm whose field fmt says a format that this release does not know.
 func CheckSwarm(format string) error {
 	var number int64
-	if numbers([]string{formatText.FindString(format)}, &number) && number <= newestSwarm {
+	if numbers([]string{formatText.FindString(format)}, &number) && (number == 0 || number == swarmFormat) {
 		return nil
 	}
 	return IncompatibleSwarm(number)

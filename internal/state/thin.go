@@ -15,8 +15,10 @@ type Thin struct {
 }
 
 var (
-	thinText  = regexp.MustCompile(`(?s)^(\d{16})(?: (\d{13}) ((\S+)\.[^\s.]+) (1 \S+ [a-zA-Z] \d+ (\d+) (\d+) .*))?$`)
+	thinText  = regexp.MustCompile(`(?s)^(\d{16})(?: (\d{13}) ((\S+)\.[^\s.]+) (\S+ 1 [a-zA-Z] \d+ (\d+) (\d+) .*))?$`)
 	thinNewer = regexp.MustCompile(`^f(\d+) `)
+	// thinFormer is how a name that is held had it before v0.1.0: its number was 2.
+	thinFormer = regexp.MustCompile(`^\d+ \d+ \S+ 1 \S+ [a-zA-Z] \d+ `)
 )
 
 // ParseThin reads the text of a thin name. ok is false for one that is not to be interpreted; number is then
@@ -28,6 +30,9 @@ func ParseThin(text string) (thin Thin, number int64, ok bool) {
 	}
 	var lease, most int64
 	words := thinText.FindStringSubmatch(text)
+	if words == nil && thinFormer.MatchString(text) {
+		return Thin{}, 2, false
+	}
 	if words == nil || !numbers([]string{words[1], words[2], words[6], words[7]}, &thin.Fence, &thin.Since, &lease, &most) {
 		return Thin{}, 0, false
 	}
@@ -40,6 +45,6 @@ func ParseThin(text string) (thin Thin, number int64, ok bool) {
 		limit = granted + most
 		thin.Ends = min(thin.Ends, limit)
 	}
-	thin.Record = fmt.Sprintf("h %s %d %d %d %d %s", words[4], granted, thin.Fence, granted, limit, words[5])
+	thin.Record = fmt.Sprintf("h %013d %016d %013d %013d %s %s", granted, thin.Fence, granted, limit, words[4], words[5])
 	return thin, 0, true
 }

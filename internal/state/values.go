@@ -2,6 +2,12 @@ package state
 
 import "regexp"
 
+// The numbers above which counts are stored; see scripts/state/values.lua.
+const (
+	Base     = 1_000_000_000_000_000 // weights
+	lineBase = 1_000_000
+)
+
 // Values are the values of a name; see scripts/state/values.lua. Moments are milliseconds by the
 // server's clock.
 type Values struct {
@@ -13,13 +19,13 @@ type Values struct {
 // fields are the values in the order of the text.
 func (v *Values) fields() []*int64 {
 	return []*int64{
-		&v.Format, &v.Fence, &v.Expiry, &v.Due, &v.Ticket, &v.Busy, &v.Capacity, &v.Used, &v.Waiting,
+		&v.Format, &v.Fence, &v.Expiry, &v.Due, &v.Ticket, &v.Busy, &v.Used, &v.Waiting, &v.Capacity,
 		&v.Gone, &v.Forever, &v.Keep, &v.Pause, &v.Look, &v.Revision,
 	}
 }
 
 var (
-	valuesText = regexp.MustCompile(`^(\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (-?\d+) (-?\d+) (\d+) (\d+) (\d+) (\d+)$`)
+	valuesText = regexp.MustCompile(`^(\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (-?\d+) (-?\d+) (\d+) (\d+) (\d+) (\d+)$`)
 	formatText = regexp.MustCompile(`^\d+`)
 )
 
@@ -33,7 +39,12 @@ func ParseValues(text string) (v Values, number int64, ok bool) {
 	if words == nil || !numbers(words[1:], v.fields()...) {
 		return Values{}, 0, false
 	}
-	v.Used = max(v.Used, 0)
+	if v.Used, v.Waiting, v.Capacity = v.Used-Base, v.Waiting-lineBase, v.Capacity-Base; min(v.Used, v.Waiting, v.Capacity) < 0 {
+		return Values{}, 0, false
+	}
+	if v.Due == Forever {
+		v.Due = 0
+	}
 	return v, 0, true
 }
 

@@ -131,7 +131,7 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		ctx := context.Background()
 		n := w.node("a").start()
-		w.Do("HSET", stateKey, "fmt", "2")
+		w.Do("HSET", stateKey, "fmt", "3")
 		dump := func() string {
 			fields, err := w.Do("HGETALL", stateKey).AsStrMap()
 			require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 		_, _, err = n.calls.Condemn(ctx, "a")
 		require.ErrorIs(t, err, berth.ErrIncompatible)
 		require.ErrorIs(t, n.Stop(ctx), berth.ErrIncompatible)
-		require.ErrorContains(t, n.Start(ctx), "format 2")
+		require.ErrorContains(t, n.Start(ctx), "format 3")
 		require.Equal(t, before, dump())
 		require.Equal(t, []replaced{{last, "a", ReasonSilent}}, n.ends(), "it could not leave")
 	})

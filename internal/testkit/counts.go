@@ -14,8 +14,11 @@ import (
 
 // countNames are the words of the values of a fat name; see scripts/state/values.lua.
 var countNames = []string{
-	"fmt", "fence", "exp", "due", "ticket", "busy", "cap", "used", "waiting", "gone", "forever", "keep", "pause", "look", "rev",
+	"fmt", "fence", "exp", "due", "ticket", "busy", "used", "waiting", "cap", "gone", "forever", "keep", "pause", "look", "rev",
 }
+
+// countBases are what counts are stored above.
+var countBases = map[string]int64{"used": state.Base, "cap": state.Base, "waiting": 1_000_000}
 
 // Counts reads the field "v" of a state: the values of a fat name, of a release to come, too.
 func Counts(text string) (map[string]int64, error) {
@@ -29,7 +32,10 @@ func Counts(text string) (map[string]int64, error) {
 		if err != nil {
 			return nil, fmt.Errorf("values: %w", err)
 		}
-		counts[name] = n
+		if counts[name] = n; name == "due" && n == state.Forever {
+			counts[name] = 0
+		}
+		counts[name] -= countBases[name]
 	}
 	return counts, nil
 }
@@ -48,6 +54,10 @@ func WithCount(t require.TestingT, text, name string, n int64) string {
 	require.GreaterOrEqual(t, i, 0, name)
 	words := strings.Fields(text)
 	require.Len(t, words, len(countNames), text)
+	if name == "due" && n == 0 {
+		n = state.Forever
+	}
+	n += countBases[name]
 	words[i] = fmt.Sprintf("%0*d", len(words[i]), n)
 	return strings.Join(words, " ")
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/backup"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -201,7 +202,11 @@ func (w *World) Publish(node string, fields ...string) {
 // Secret is what a push of a claim's grant proves itself by, as the server keeps it.
 func (w *World) Secret(claim string) string {
 	w.T.Helper()
-	return strings.Split(w.Record(claim), " ")[7]
+	words := strings.Fields(w.Record(claim))
+	if words[0] == "w" {
+		return words[5]
+	}
+	return words[6]
 }
 
 // Expiry is when the keys of the name expire, as a moment of the test. It fails if
@@ -238,7 +243,10 @@ func (w *World) LeftOf(claim string) (left time.Duration, ok bool) {
 		return 0, false
 	}
 	require.NoError(w.T, err)
-	return time.Until(time.UnixMilli(int64(score) - 1<<44)), true
+	if score >= state.Width+state.Forever {
+		return berth.Forever, true
+	}
+	return time.Until(time.UnixMilli(int64(score) - state.Width)), true
 }
 
 // RequireIdle fails unless nothing is held, nobody waits, and no record is left.

@@ -152,7 +152,7 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 	},
 	"renew_refused": func(w *world, n *proc) {
 		n.take(nil)
-		w.SetCount("fmt", 3)
+		w.SetCount("fmt", 4)
 		w.Advance(lease / 2)
 	},
 	"refreshed":       func(w *world, _ *proc) { w.Advance(0) },

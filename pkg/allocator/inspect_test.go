@@ -59,7 +59,7 @@ func TestAWholePoolIsCountedAndHasNoProblems(t *testing.T) {
 		}, w.inspection())
 		require.Equal(t, countsOf(w.inspection()), w.stats())
 
-		w.SetCount("fmt", 3) // by a newer release
+		w.SetCount("fmt", 4) // by a newer release
 		require.ErrorIs(t, second(w.ops().Inspect(context.Background(), proxies)), berth.ErrIncompatible)
 	})
 }
@@ -117,7 +117,7 @@ var damages = map[string]struct {
 	"circle": {by("HSET", freeKey, "nb", "a"), `the list comes by the resource "a" for ever`},
 	"rest":   {by("ZREM", lineKey, "e:f"), `the end of the rest of the resource "f" is not in the line`},
 	"expiry": {
-		by("ZADD", lineKey, millis(264<<44+5), "x:a"),
+		by("ZADD", lineKey, millis(264*state.Width+5), "x:a"),
 		`the expiry of the resource "a" is not in the line`,
 	},
 	"left":    {by("HSET", itemsKey, "ib", "1 0 0 0 0 1 0 "), `the resource "b" is leaving and nobody holds it`},
@@ -128,7 +128,7 @@ var damages = map[string]struct {
 	},
 	"link_orphan": {by("HDEL", itemsKey, "ib"), `the resource "b" is in the list and not in the pool`},
 	"line_orphan": {
-		by("ZADD", lineKey, millis(262<<44+5), "e:ghost"),
+		by("ZADD", lineKey, millis(262*state.Width+5), "e:ghost"),
 		`the member "e:ghost" of the line is about nothing`,
 	},
 	"revision_orphan": {
@@ -140,7 +140,7 @@ var damages = map[string]struct {
 	}, `the claim "ghost" neither holds nor waits`},
 	"hold_orphan": {func(w *world, claim string) {
 		w.Do("HSET", stateKey, "c:ghost", w.field(stateKey, "c:"+claim), "r:ghost", "a")
-		w.Do("ZADD", lineKey, millis(1<<44+time.Now().Add(time.Hour).UnixMilli()), "h:ghost")
+		w.Do("ZADD", lineKey, millis(state.Width+time.Now().Add(time.Hour).UnixMilli()), "h:ghost")
 	}, `the claim "ghost" holds a resource that does not know it`},
 	"lane_empty":  {by("HSET", stateKey, "l:ghost", "600"), `nobody stands in the lane of the resource "ghost"`},
 	"lane_free":   {laneOf("a"), `the resource "a" is free and claims wait for it`},
@@ -160,7 +160,7 @@ var damages = map[string]struct {
 func (w *world) lane(resource string) {
 	w.T.Helper()
 	r, place := record("x"), "2540000000000600"
-	text := fmt.Sprintf("w x 600 %s %d 0 %s", place, time.Now().UnixMilli(), state.FixedTerms(&r))
+	text := fmt.Sprintf("p %d 0 600 %s x %s", time.Now().Add(r.Wait).UnixMilli(), place, state.FixedTerms(&r))
 	w.Do("HSET", stateKey, "l:"+resource, "600", "q:x.1", "- "+resource, "c:x.1", text)
 	w.Do("ZADD", lineKey, "600", place+"-x.1")
 }

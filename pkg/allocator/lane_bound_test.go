@@ -106,7 +106,7 @@ func TestTheLaneOfARemovedResourceIsEmptiedWithoutItsCaller(t *testing.T) {
 	}
 	inEach(t, map[string]row{
 		"named": {wants("a", "", 0), names("a")},
-		"bound": {wants("", "anna", 17592186044415), sticks("anna", berth.Forever)},
+		"bound": {wants("", "anna", state.Forever), sticks("anna", berth.Forever)},
 	}, func(t *testing.T, w *world, c row) {
 		w.add("a", "b")
 		w.bind("anna", "a", 0)

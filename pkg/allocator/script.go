@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -147,8 +148,8 @@ func (q *request) wishes() wish {
 	return q.wish
 }
 
-// forever is how the scripts are told of a rest without an end: 2^44 - 1.
-const forever = 1<<44 - 1
+// forever is how the scripts are told of a rest without an end.
+const forever = state.Forever
 
 // restMillis is a rest as the scripts count it, rounded up.
 func restMillis(d time.Duration) int64 {

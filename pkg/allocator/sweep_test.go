@@ -70,7 +70,7 @@ func TestAPoolOfAnotherReleaseIsRefusedByEachCall(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		n := w.node("a")
 		require.NoError(t, n.Bind(ctx, "me", "a", nil))
-		w.SetCount("fmt", 3)
+		w.SetCount("fmt", 4)
 		for name, list := range map[string]func() error{
 			"Resources": func() error { return last(n.ops().Resources(ctx, proxies)) },
 			"Bindings":  func() error { return last(n.ops().Bindings(ctx, proxies)) },

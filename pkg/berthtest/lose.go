@@ -115,7 +115,7 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 		if err != nil {
 			return err
 		}
-		if released.Status() == "released" {
+		if status := released.Status(); status == "released" || status == "plain" {
 			f.ended++
 		}
 	}

@@ -37,7 +37,7 @@ func (w *world) crowds(name string, claims ...string) {
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	for _, claim := range claims {
 		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
-		w.Call("semaphore_acquire", "60000", "berth:wake:", name, r.Node, claim, "1", line.Lane(0), stored.FixedTerms(&r), "1", "stored")
+		w.Call("semaphore_acquire", "60000", "berth:wake:", name, r.Node, claim, "1", line.Lane(0), stored.FixedTerms(&r), strconv.Itoa(stored.Base+1), "stored", "", "")
 	}
 	member := stored.Member(string(keyspace.Sem), name)
 	shard := space.Key(keyspace.Waits, strconv.Itoa(stored.Shard(member)), keyspace.NamesPart)

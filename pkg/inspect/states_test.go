@@ -104,8 +104,8 @@ var elsewhere = codes(inspect.ServerFull, inspect.ServerRefuses, inspect.OfRepli
 var lockStates = map[string]state{
 	"unknown": {func(*world) {}, codes(inspect.Unknown), `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are.`},
 	"newer": {func(w *world) {
-		w.Do("HSET", w.State, "v", "3 and new words")
-	}, codes(inspect.Incompatible), `Lock "nightly" was written by a newer Berth (format 3); this one can say nothing of it.`},
+		w.Do("HSET", w.State, "v", "4 and new words")
+	}, codes(inspect.Incompatible), `Lock "nightly" was written by a newer Berth (format 4); this one can say nothing of it.`},
 	"foreign": {func(w *world) {
 		w.Do("SET", w.State, "mine")
 	}, codes(inspect.Foreign), `What is stored as lock "nightly" is not Berth's: something else writes below namespace "berth".`},
@@ -267,7 +267,7 @@ var lockStates = map[string]state{
 		// As a flush leaves it that has not come to this lock yet.
 		dead := strconv.FormatInt(time.Now().UnixMilli()-1000, 10)
 		w.Do("ZREM", swarm+"probes", "p:"+node)
-		w.Do("ZADD", swarm+"probes", strconv.FormatInt(1<<44+time.Now().UnixMilli(), 10), "c:"+node)
+		w.Do("ZADD", swarm+"probes", strconv.FormatInt(10_000_000_000_000+time.Now().UnixMilli(), 10), "c:"+node)
 		w.Do("HSET", swarm+"state", "n:"+node, "1 "+dead+" 15000 alpha")
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m00s): alpha has held it for 1m00s, and the swarm has declared its process dead. Next: with a next flush of the swarm the hold of alpha ends.`},
 	"detached": {func(w *world) {

@@ -66,7 +66,7 @@ func TestHowALockEnds(t *testing.T) {
 		},
 		"its lease is over, no renewal was answered in time": func(_ *world, n *proc, _ *qlock.Lock) { n.Cut() },
 		"its lease is over, a newer release wrote the name and no renewal was taken: event renew_refused, level error": func(w *world, n *proc, _ *qlock.Lock) {
-			w.Do("SET", stateKey, "f3 and more")
+			w.Do("SET", stateKey, "f4 and more")
 			w.Advance(lease / 2)
 			told := n.Told(observe.RenewRefused)
 			require.Len(w.T, told, 1, "with the first refusal")

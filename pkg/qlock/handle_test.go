@@ -73,7 +73,7 @@ func (w *world) ask(c claim) *scriptkit.Reply {
 	if c.owner != "" || c.access != qlock.Queued {
 		how = fmt.Sprintf("%s %s %d %s", c.conflict, c.access, c.draw, c.owner)
 	}
-	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), state.FixedTerms(&r), how)
+	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), state.FixedTerms(&r), how, "", "")
 	return &reply
 }
 

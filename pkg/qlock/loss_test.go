@@ -80,8 +80,8 @@ func TestALineOfALockThatIsDeletedStandsAgain(t *testing.T) {
 // That each script refuses such a state is proved by internal/model; this shows that each call says so.
 func TestAStateOfAnotherFormatIsLeftAlone(t *testing.T) {
 	each(t, map[string][][]string{
-		"a newer one":                    {{"HSET", stateKey, "v", "3 and more"}},
-		"a newer one of thin names":      {{"DEL", lineKey}, {"SET", stateKey, "f3 and more"}},
+		"a newer one":                    {{"HSET", stateKey, "v", "4 and more"}},
+		"a newer one of thin names":      {{"DEL", lineKey}, {"SET", stateKey, "f4 and more"}},
 		"one from before there were any": {{"HDEL", stateKey, "v"}, {"HSET", stateKey, "fmt", "1"}},
 	}, func(t *testing.T, w *world, write [][]string) {
 		a, b := w.node(), w.node()

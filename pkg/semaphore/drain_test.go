@@ -428,7 +428,7 @@ func TestADrainLooksWhetherItGoesOnBeforeItEndsTheRest(t *testing.T) {
 }
 
 func TestADrainTellsWhichNamesItCannotRead(t *testing.T) {
-	for text, problem := range map[string]string{"not Berth's": "damaged", "f3 new": "format 3"} {
+	for text, problem := range map[string]string{"not Berth's": "damaged", "f4 new": "format 4"} {
 		inWorldOf(t, text, func(t *testing.T, w *world) {
 			w.Do("SET", "berth:sem:{odd}:state", text)
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

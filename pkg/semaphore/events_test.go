@@ -184,7 +184,7 @@ var scenarios = map[observe.Kind]func(w *world, n *proc){
 	},
 	"renew_refused": func(w *world, n *proc) {
 		n.take(1, nil)
-		w.Do("SET", stateKey, "f3 and more")
+		w.Do("SET", stateKey, "f4 and more")
 		w.Advance(lease / 2)
 	},
 	"released_again": func(w *world, n *proc) {

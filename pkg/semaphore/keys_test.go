@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -66,8 +67,8 @@ func TestAnUncontendedPermitCostsOneScriptEachWay(t *testing.T) {
 
 func TestANewerFormatIsRefusedAndNothingIsWritten(t *testing.T) {
 	for name, put := range map[string][]string{
-		"format 3":       {"HSET", stateKey, "v", "3 0000000000000001 news"},
-		"format 3, thin": {"SET", stateKey, "f3 0000000000000001 news"},
+		"format 4":       {"HSET", stateKey, "v", "4 0000000000000001 news"},
+		"format 4, thin": {"SET", stateKey, "f4 0000000000000001 news"},
 		"format 1":       {"HSET", stateKey, "fmt", "1", "counts", "1 1 0 0 0 0"},
 	} {
 		inWorldOf(t, name, func(t *testing.T, w *world) {
@@ -266,7 +267,7 @@ func TestALineWithoutItsStateCountsForNothing(t *testing.T) {
 	for _, capacity := range []int{1, 2} {
 		inWorldOf(t, fmt.Sprint(capacity), func(t *testing.T, w *world) {
 			n := w.node()
-			w.Do("ZADD", lineKey, millis(1<<44+9999999999999), "h:ghost")
+			w.Do("ZADD", lineKey, millis(state.Width+9999999999998), "h:ghost")
 			w.Do("PEXPIRE", lineKey, "30000")
 			p := n.take(capacity, nil)
 			require.Equal(t, 1, w.stats().Holders)
@@ -391,7 +392,7 @@ func TestCountsThatAreNotOursAreAnErrorAndAreLeftAlone(t *testing.T) {
 	each(t, map[string]func(values string) string{
 		"rubbish":     func(string) string { return "rubbish" },
 		"nothing":     func(string) string { return "" },
-		"a few words": func(string) string { return "2 1 1" },
+		"a few words": func(string) string { return "3 1 1" },
 		"a letter":    func(values string) string { return values[:20] + "x" + values[21:] },
 		"a word more": func(values string) string { return values + " 0" },
 		"a word less": func(values string) string { return values[:len(values)-2] },

@@ -180,7 +180,7 @@ func (w *world) acquireScript(node, claim string, capacity int, policy semaphore
 	w.T.Helper()
 	r := record(node, change...)
 	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r),
-		strconv.Itoa(capacity), policy.String())
+		strconv.Itoa(state.Base+capacity), policy.String(), "", "")
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }

@@ -8,6 +8,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -33,14 +34,15 @@ const (
 	statusStale   = "stale"
 )
 
-// acquireArgs are what only semaphore_acquire takes: the capacity, and what is to happen where
-// another one is stored.
+// acquireArgs are what only semaphore_acquire takes: the capacity, what is to happen where
+// another one is stored, and what line.Plainly says.
 func acquireArgs(claim *engine.Claim) (wait string, own []string) {
 	policy := CapacityStored
 	if s, _ := claim.Request.(*Semaphore); s != nil { // none for the trial of Check
 		policy = s.policy
 	}
-	return line.Flag(claim.MayWait), []string{strconv.Itoa(claim.Capacity), policy.String()}
+	left, patience := line.Plainly(claim)
+	return line.Flag(claim.MayWait), []string{line.Decimal(state.Base + int64(claim.Capacity)), policy.String(), left, patience}
 }
 
 // acquireReply says why a claim got nothing, and looks at the stored capacity.

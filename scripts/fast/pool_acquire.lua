@@ -20,7 +20,7 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     return nil
   end
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
-  if waiting ~= parked then
+  if not former or waiting - parked ~= values_line then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)
@@ -30,9 +30,10 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     policy, binds, longest, limit = string.match(behind, settings_asked)
   end
   local fence = values_us(t)
-  local now = string.sub(fence, 1, values_millis)
-  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket or fence <= former
-    or due <= now and due ~= values_none
+  local now = string.sub(fence, values_fence_from, values_millis)
+  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
+    or fence <= values_known .. former
+    or due <= now
     or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
       "1")[1]
     or opinions and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
@@ -67,25 +68,25 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   if bind ~= "" then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or settings_bindfor, until_then or 0)
   end
-  local ends, last = now + lease, "0"
+  local ends, last = now + lease, record_unlimited
   if max ~= "0" then
-    last = int(now + max)
+    last = string.format(values_ms, now + max)
     ends = math.min(ends, last)
   end
   redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if ends + linger - exp > 0 then
     exp = string.format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
-  if due == values_none or due - ends > 0 then
+  if due - ends > 0 then
     due = string.format(values_ms, ends)
   end
   redis.call("HSET", keys[1],
-    "v", values_known .. fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_one .. int(used + 1) .. values_gap .. waiting .. values_gap .. rest,
-    "c:" .. claim, record_holds .. node .. record_gap .. now .. record_gap .. int(tonumber(fence)) .. record_gap .. now
-      .. record_gap .. last .. record_gap .. terms,
+    "v", fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now .. values_gap
+      .. int(used + 1) .. values_gap .. waiting .. values_gap .. rest,
+    "c:" .. claim, record_holds .. now .. record_gap .. string.sub(fence, values_fence_from) .. record_gap .. now
+      .. record_gap .. last .. record_gap .. node .. record_gap .. terms,
     "r:" .. claim, key,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
       .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
-  return { "granted", now, fence, ends - now, 1, resources, key }
+  return { "granted", now, string.sub(fence, values_fence_from), ends - now, 1, resources, key }
 end

@@ -18,11 +18,11 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   local key = v[4]
-  if not top or waiting ~= parked or used == "0" or not moves or stays ~= "0" or asked ~= "0" or expires ~= "0"
-    or not key then
+  if not top or not former or not moves or waiting - parked ~= values_line or used == values_unused or stays ~= "0"
+    or asked ~= "0" or expires ~= "0" or not key then
     return nil
   end
-  local own, fence, terms = string.match(v[2] or "", record_owned)
+  local fence, own, terms = string.match(v[2] or "", record_owned)
   if own ~= node then
     return nil
   end
@@ -31,7 +31,8 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
+  local now = string.sub(values_us(t), values_fence_from, values_millis)
+  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
   local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
   local mine, others = claim .. item_gap, ""
   if item and kind ~= "s" and claims ~= mine then
@@ -44,7 +45,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     return nil
   end
 
-  local ends, left = score - score_hold, used - 1
+  local ends, left = score - score_hold, used - 1 - values_base
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" then
@@ -63,16 +64,16 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     leased = count == "1" and int(leased - 1) or leased
   end
   if due - ends == 0 then
-    due = left > 0 and string.format(values_ms, math.min(earliest({ line = keys[2] }, { used = left }), values_last))
-      or values_none
+    local low = left > 0 and earliest({ line = keys[2] }, { used = left }) or 0
+    due = low > 0 and string.format(values_ms, math.min(low, values_last)) or values_none
   end
   local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, values_last)
-  if furthest - exp > 0 or left == 0 and waiting == "0" and exp - now > 2 * linger then
+  if furthest - exp > 0 or left == 0 and waiting == values_nobody and exp - now > 2 * linger then
     exp = string.format(values_ms, furthest)
   end
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_one .. int(left) .. values_gap .. waiting .. values_gap .. rest,
+      .. values_gap .. int(values_base + left) .. values_gap .. waiting .. values_gap .. rest,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
       .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }

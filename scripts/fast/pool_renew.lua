@@ -13,12 +13,13 @@
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local whole, resources, moves, others = string.match(v[3] or "", pool_counts_moves)
-  local own, fence, lease = string.match(v[2] or "", record_beating)
-  if not top or waiting ~= "0" or not moves or own ~= node
+  local fence, own, lease = string.match(v[2] or "", record_beating)
+  if not top or waiting ~= values_nobody or not moves or own ~= node
     or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end
-  local now, score = string.sub(values_us(t), 1, values_millis), redis.call("ZSCORE", keys[2], "h:" .. claim)
+  local now = string.sub(values_us(t), values_fence_from, values_millis)
+  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
   local was, ends = score and score - score_hold, now + lease
   if not score or was - now <= 0 or was > ends or due <= now or ends + linger > values_last
     or redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), "+inf", "LIMIT", "0", "1")[1] ~= "-" then
@@ -27,14 +28,14 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   redis.call("PERSIST", keys[2]) -- first what needs no memory
   redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if was - due == 0 then
-    due = string.format(values_ms, used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
+    due = string.format(values_ms, used == values_one and ends or earliest({ line = keys[2] }, { used = 1 }))
   end
   if ends + linger - exp > 0 then
     exp = string.format(values_ms, math.ceil((ends + linger) / 1000) * 1000)
   end
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_one .. used .. values_alone .. rest,
+      .. values_gap .. used .. values_gap .. waiting .. values_gap .. rest,
     "pool", whole .. int(moves + 1) .. others)
   return { "renewed", -1, 0, resources + 0, "held", lease + 0, fence + 0, v[4] or "" }
 end

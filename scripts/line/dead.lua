@@ -8,10 +8,10 @@ local function find_dead(state, line, from, to, ms)
     fields[i] = "c:" .. (select(2, string.match(member, place_member)) or "")
   end
   for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local _, heard, wait = string.match(text or "", record_lives)
+    local alive = string.match(text or "", record_lives)
     local place, claim = string.match(members[i] or "", place_member)
     seen = claim and seen + 1 or seen
-    if claim and not (heard and heard + wait > ms) then
+    if claim and not (alive and alive - ms > 0) then
       dead[#dead + 1], dead[#dead + 2] = claim, place
     end
   end

@@ -34,14 +34,14 @@ local function handoff(at, st, budget, head_left)
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", int(st.fence), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(values_fence, st.fence), at.ms
     redis.call("ZREM", at.line, place .. place_mark .. claim) -- needs no memory: a full server lets the rest pass
     if kind_vacate then
       kind_vacate(at, st, claim, place)
     end
     redis.call("ZADD", at.line, int(score_hold + alive), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then

@@ -8,6 +8,7 @@ local place_member = "^(%d+)%-(.+)$"
 local place_whole = 13
 local place_ticket = "%013d"
 local place_mark = "-"
+local place_claim = 15 -- where the claim begins, behind a place that is a ticket
 local place_told = "%03d %s"
 local place_behind = " "
 local place_telling = "^(%d+) (%d+) ?(.*)$"

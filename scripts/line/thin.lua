@@ -26,7 +26,8 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted, r.limit = "h", int(st.fence), at.ms, r.max > 0 and at.ms + r.max or 0
+  r.phase, r.fence, r.granted = "h", string.format(values_fence, st.fence), at.ms
+  r.limit = r.max > 0 and at.ms + r.max or 0
   return thin_write(at, st.fence, at.ms, claim, r)
 end
 

@@ -6,7 +6,7 @@ local function targets(at, st, fence)
   local s = st.used > 0 and live_group(at, st)
   if not s then
     return nil, { "not_held", "" }
-  elseif fence ~= "0" and fence ~= s.entries[1].r.fence then
+  elseif fence ~= "0" and fence - s.entries[1].r.fence ~= 0 then
     return nil, { "other", tonumber(s.entries[1].r.fence) }
   end
   return s.entries

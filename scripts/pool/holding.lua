@@ -41,7 +41,7 @@ local function holding_end(at, st, claim, r, deadline, wish)
   if not key then
     return 1
   end
-  local heard = wish and deadline and deadline > at.ms and r.fence == wish.fence
+  local heard = wish and deadline and deadline > at.ms and tonumber(r.fence) == tonumber(wish.fence)
   local rest = heard and wish.rest or 0
   local from, reason = math.min(at.ms, deadline or at.ms), rest > 0 and wish.reason or ""
   local stays, rests = release_resource(at, st, claim, key, wants_back(r.terms), from, rest, reason,

@@ -2,8 +2,8 @@
 --- @include "state/thin"
 --- @include "state/now"
 -- open makes of what was fetched what a step works with: the run, the state, and the
--- claim's record as text. It only parses: what a thin name cannot express is for fatten to
--- write. These are all the fields of a run:
+-- claim's record as text. top is the first member of the line, false where that is still to be
+-- read. It only parses: what a thin name cannot express is for fatten to write. These are all the fields of a run:
 --   state, line   the keys of the name; a pool has items, free and bindings too
 --   others        the keys beside state and line, or nil
 --   linger (ms), channel (the prefix of a node's channel), name   as the call gives them
@@ -14,6 +14,9 @@
 local function open(keys, linger, channel, name, claim, t, v, top)
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
   if v.thin then
     st, newer = thin_open(keys[1], v.thin, ms)
     if st.thin and st.thin.claim == claim then

@@ -1,20 +1,25 @@
 -- The record of a claim is the field c:<claim> of a state: words, and texts that have their
 -- size in bytes and a colon before them. No space follows a text.
---   phase     w: waiting, g: granted and not yet confirmed, h: held, d: detached; an
---             entry within one that is not yet confirmed is g too. Of a hold without
---             end a number may follow: its node is in a swarm, and this is the node's
---             own zombie limit (ms). So may one of a hold whose deadline is further off
---             than its lease reaches: it had this longer one when that was set (ms). Of a hold
---             that somebody wants back ! and since when (ms) come last
---   node      whose claim it is
+--   phase     w: waiting, at the place of its ticket, p: waiting, at another place, g: granted and not yet
+--             confirmed, h: held, d: detached; an entry within one that is not yet confirmed is g too. Of a hold
+--             without end a number may follow: its node is in a swarm, and this is the node's own zombie limit (ms).
+--             So may one of a hold whose deadline is further off than its lease reaches: it had this longer one when
+--             that was set (ms). Of a hold that somebody wants back ! and since when (ms) come last
+-- Of a claim that waits these follow, moments with 13 digits:
+--   alive     until when it lives (ms): its wait lease from when its node was last heard of
+--   half      when half of that will be over (ms)
 --   ticket    when it came (ms, or more where several came in one)
---   fence     the number of its grant; of a claim that waits its place, see line/place
---   granted   when it was granted (ms); of a claim that waits when its node was last heard of:
---             it lives for its wait lease from then on
+--   place     only behind p: see line/place
+-- Of a hold, moments with 13 digits:
+--   ticket    when it came
+--   fence     the number of its grant, 16 digits
+--   granted   when it was granted (ms)
 --   limit     the end of its maximum hold (ms), 0 = none or not yet running
--- Then the fixed terms, which only record_terms changes:
---   weight    what it takes of the capacity
+-- Then of both
+--   node      whose claim it is
+-- And the fixed terms, which only record_terms changes:
 --   secret    what a push of its grant proves itself by, - = none
+--   weight    what it takes of the capacity
 --   kind      r: renews by itself, f: fixed
 --   wait      wait lease (ms)
 --   lease     lease once it is held (ms), 0 = forever
@@ -25,30 +30,46 @@
 --   metadata  keys and values in turn, each a text, together a text
 --   wants     a text that only a pool's claim has, see pool/wants
 -- Or it is a tombstone: record_stone, and what has become of the claim, gone or released.
-local record_plain = "h %s %s %d %s %d " -- of a hold: node, ticket, fence, granted, limit
+local record_plain = "h %013d %016d %013d %013d " -- of a hold: ticket, fence, granted, limit
 local record_stone = "!"
 local record_word = "^!(.*)$"
 
 -- What the plain cases read and write.
-local record_asks = "^(%d+) %S+ %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
-local record_lone = "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
-local record_own = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) " -- of a hold: node, fence, weight
-local record_owned = "^[gh] (%S+) %d+ (%d+) %d+ %d+ (1 .*)$" -- of a hold of one: node, fence, terms
-local record_beating = "^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 " -- that renews: node, fence, lease
-local record_waiter = "^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$" -- of a waiter: node, ticket,
--- heard, limit, terms, weight, secret, wait
-local record_lives = "^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) " -- of a waiter: node, heard, wait
--- Before the ticket, the fence and granted of a record that the plain cases write, and behind them.
+local record_asks = "^%S+ (%d+) %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
+local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
+local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
+local record_lives = "^[wp] (%d+) " -- of a waiter: alive
+local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
+-- Before the words of a record that the plain cases write, and between them; a limit that is not set; and where
+-- the words of a record begin and end.
 local record_waits = "w "
 local record_holds = "h "
 local record_given = "g "
 local record_gap = " "
+local record_unlimited = "0000000000000"
+local record_from = 3
+local record_phase = 2
+local record_alive_end = 15
+local record_half = 17
+local record_half_end = 29
+local record_ticket = 31
+local record_ticket_end = 43
+local record_fence = 17 -- of a hold
+local record_fence_end = 32
+local record_node = 45 -- of a waiter, if it has 16 digits, as nodes draw it
+local record_node_end = 60
+local record_secret = 11 -- how long a secret is
+local record_alone = " 1 " -- behind it, of a claim of weight 1
+local record_none = "- 1 " -- of such a claim without a secret
+local record_weight = "^%S+ (%d+) "
+local record_proof = "^(%S+) (%d+) " -- secret, weight
+local record_held_by = 62 -- the node of a hold
 
 -- record_new is the record of a claim that asks. These are its fields and, of one that was
 -- read, secret and kind; terms has the text behind limit as it is; held is the deadline of a
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
 -- record, and text is what it has written. wanted is ! and since when, "" where nobody wants it.
--- Of a claim that waits, place and heard are what fence and granted are of a hold.
+-- Of a claim that waits, place is where it stands, and heard when its node was last heard of (ms).
 -- Ticket, fence, granted and place are text where they were read: nobody reckons with them.
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, record_asks)
@@ -59,28 +80,47 @@ local function record_new(node, terms)
   }
 end
 
--- record_read returns the record, or nil for a tombstone.
+-- record_read returns the record, or nil for a tombstone. A waiting claim has the phase w, wherever it stands.
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 
 -- record_write is the counterpart of record_read. The terms may hold any bytes, which
 -- format would cut.
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
 
 -- record_want has a hold be wanted back from a moment on (ms), or from an earlier one. It returns which.
@@ -99,14 +139,14 @@ end
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: those of an owner's
 -- outermost entry, or another lease that a holder asks for.
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
+  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
 end
 
 -- record_owner is whom a claim is for: its own id where no owner was given.
 local function record_owner(claim, r)
-  local size, from = string.match(r.terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
+  local size, from = string.match(r.terms, "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
   if size == "0" then
     return claim
   end
@@ -119,7 +159,7 @@ local function record_extra(terms)
   if extra then
     return extra
   end
-  local from = string.match(terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local from = string.match(terms, "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do
     size, after = string.match(terms, "^(%d+):()", from)

@@ -55,8 +55,13 @@ local function save(at, st, furthest, fields)
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(values_fewest, st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(values_form, uses, st.fence, st.exp, math.min(earliest(at, st), values_last),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > values_last then
+    due = values_last
+  end
+  local all = { "v", string.format(values_form, uses, st.fence, st.exp, due, st.ticket, st.busy,
+    values_base + math.max(st.used, 0), values_line + math.max(st.waiting, 0), values_base + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end

@@ -18,19 +18,28 @@
 --   p:<claim>     of a claim that waits for one resource: score_patience + when it takes any (ms)
 --   d:<resource>  of a damaged resource: score_damage, + 1 once a hold of it has ended
 --                 since, + 2 once it was told; see pool/damaged
--- Milliseconds stay below 2^44 until the year 2527, all scores below 2^53. A swarm's scores have the same width, see
+-- Milliseconds have at most 13 digits until the year 2286, so the score of a hold is 1 and its
+-- deadline in 13 digits. All scores are below 2^53. A swarm's scores have the same width, see
 -- swarm/open.
-local score_width = 17592186044416 -- 2^44
-local score_forever = 17592186044415
+local score_width = 10000000000000
+local score_forever = 9999999999999
 local score_last_lane = 511
 local score_lanes = 512
-local score_hold = 17592186044416
-local score_op = 256 * 17592186044416
-local score_patience = 257 * 17592186044416
-local score_moment = 258 * 17592186044416
-local score_tomb = 260 * 17592186044416
-local score_rest = 262 * 17592186044416
-local score_expiry = 264 * 17592186044416
-local score_bind = 266 * 17592186044416
-local score_damage = 268 * 17592186044416
+local score_hold = 10000000000000
+local score_op = 256 * 10000000000000
+local score_patience = 257 * 10000000000000
+local score_moment = 258 * 10000000000000
+local score_tomb = 260 * 10000000000000
+local score_rest = 262 * 10000000000000
+local score_expiry = 264 * 10000000000000
+local score_bind = 266 * 10000000000000
+local score_damage = 268 * 10000000000000
 local score_mark = 9007199254740991
+
+-- Scores as the plain cases write and read them: before the deadline of a hold, the first and the
+-- last of those with an end, where the deadline begins, and that of the member -.
+local score_held = "1"
+local score_first_hold = "10000000000000"
+local score_last_hold = "19999999999998"
+local score_deadline = 2
+local score_kept = "9007199254740991"

@@ -11,9 +11,10 @@
 -- wait lease, and fixed terms of at most 512 bytes. An f and a number in front of the text belong to
 -- a feature to come.
 local thin_idle = "^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$"
-local thin_held = "^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"
+local thin_held = "^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"
 local thin_claim = "^(%S+)%.[^%s.]+$"
 local thin_newer = "^f(%d+) "
+local thin_former = "^%d+ %d+ %S+ 1 %S+ %a %d+ " -- as it was before v0.1.0: number 2
 
 local thin_form = "%016d %013d "
 local thin_fence = "%016d"
@@ -26,7 +27,7 @@ local thin_before = 17
 local thin_behind = 31
 local thin_from = 32
 local thin_ms = "%013d"
-local thin_terms = "^1 %S+ (%a) %d+ (%d+) (%d+) "
+local thin_terms = "^%S+ 1 (%a) %d+ (%d+) (%d+) "
 
 -- thin_read makes a state of the text of a thin name, as load does of values: a hold that lives is
 -- counted, one whose deadline has passed is not. It returns nil for a text that is not
@@ -43,6 +44,9 @@ local function thin_read(text, ms)
   end
   local fence, since, claim, node, terms = string.match(text, thin_held)
   local weight, _, lease, max = string.match(terms or "", record_asks)
+  if not claim and string.find(text, thin_former) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, thin_idle) then
     return nil
   end
@@ -75,7 +79,8 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(record_plain, hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(record_plain, hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end

@@ -4,12 +4,12 @@
 --   fence    the last one, 16 digits
 --   exp      when the Redis keys of the name expire, or would, if nothing kept them (ms, 13 digits);
 --            no later than 9999999999999, as due is
---   due      the earliest deadline of a hold (ms, 13 digits), 0 = none with an end
+--   due      the earliest deadline of a hold (ms, 13 digits), 9999999999999 = none with an end
 --   ticket   the last one, 13 digits
 --   busy     when the name last needed its fat form (ms, 13 digits)
---   cap      the capacity, 1 of a lock and of a pool
---   used     the weight of all holds together
---   waiting  how many claims wait in line; dead ones may be among them
+--   used     values_base + the weight of all holds together, 16 digits
+--   waiting  values_line + how many claims wait in line, 7 digits or more; dead ones may be among them
+--   cap      values_base + the capacity, 16 digits: 1 of a lock and of a pool
 --   gone     how many tombstones there are
 --   forever  how many holds have no end, and are confirmed
 --   keep     1: the name stays when it is idle
@@ -19,7 +19,12 @@
 --            added to a pool: max(last + 1, the server's ms); see state/revision
 -- Each entry of a lock's owner has the weight 1, so used is how many entries there are. Of a pool
 -- used is how many claims hold a resource, and keep is 1 while it has resources that are not leaving.
-local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
+-- What counts are stored above, so that they have a fixed width, and no zero before them: the
+-- embedded server would take such a number for an octal one.
+local values_base = 1000000000000000
+local values_line = 1000000
+
+local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
 local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
 -- The words from gone on, which few names have: of all others they are these.
 local values_few = "^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"
@@ -28,33 +33,44 @@ local values_none_of_them = "0 0 0 0 0 0"
 local values_kept_few = "^0 0 1 0 0 (%d+)$" -- and these of what stays, as a pool with resources does
 local values_stays = "0 0 1 0 0 %d"
 
--- What the plain cases read and write: where the fixed words begin and end, and the words behind
--- them: cap, used, waiting; gone, forever, keep and pause; the rest.
+-- What the plain cases read and write: where the words begin or end, some of them as they are mostly, and
+-- the forms of others.
 local values_number = "^%d+"
-local values_known = "2 "
-local values_former = 3
-local values_head = 19
+local values_known = "3 "
+local values_fence_from = 3
+local values_millis = 15 -- the end of the milliseconds of a fence
+local values_head = 18 -- the end of the fence
 local values_exp = 20
 local values_due = 34
+local values_due_end = 46
 local values_ticket = 48
+local values_ticket_end = 60
 local values_busy = 62
-local values_words = 76
-local values_behind = "^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"
--- Of a pool that is kept: fence, exp, due, ticket, used, waiting, and the words from gone on.
-local values_kept = "^2 (%d+) (%d+) (%d+) (%d+) %d+ 1 (%d+) (%d+) (0 0 1 0 .*)$"
-local values_one = " 1 " -- its capacity, between busy and used
-local values_alone = " 0 " -- and how many wait
-local values_look = "^ (%d+)( .*)$"
-local values_calm = "0 0 0 0"
+local values_busy_end = 74
+local values_used = 76
+local values_used_end = 91
+local values_waiting = 93
+local values_waiting_end = 99
+local values_cap = 101
+local values_cap_end = 116
+local values_calm_from = 118
+local values_calm_end = 124
 local values_gap = " "
+local values_calm = "0 0 0 0" -- gone, forever, keep and pause
+local values_nobody = "1000000" -- waits
+local values_single = "1000001"
+local values_unused = "1000000000000000"
+local values_one = "1000000000000001"
+local values_look = "^ (%d+)( .*)$"
+-- Of a pool that is kept: fence, exp, due, ticket, used, waiting, and the words from cap on.
+local values_kept = "^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"
 local values_fence = "%016d"
-local values_millis = 13
 local values_ms = "%013d"
-local values_none = "0000000000000"
+local values_none = "9999999999999" -- no hold with an end
 local values_last = 9999999999999
 local values_recent = 60000 -- for how long it is known what an operator has changed (ms)
 
--- values_us is the server's time as a fence is written.
+-- values_us is the server's time as a name that is granted now begins: its number, and the fence.
 local function values_us(t)
-  return string.sub("0000000000", #t[1] + 1) .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+  return values_known .. string.sub("0000000000", #t[1] + 1) .. t[1] .. string.sub("00000", #t[2]) .. t[2]
 end

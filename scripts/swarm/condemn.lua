@@ -11,5 +11,5 @@ local function condemn(at, node, m, ends)
   redis.call("ZADD", at.probes, score, "c:" .. node)
   m = m or { run = "0", limit = "0", label = "" }
   local text = member_write(m.run, int(ends), m.limit, m.label)
-  redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+  redis.call("HSET", at.state, "fmt", 2, "n:" .. node, text)
 end

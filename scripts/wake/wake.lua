@@ -13,6 +13,7 @@
 -- the resource of a claim that gets none.
 local wake_granted = "7:granted%d:"
 local wake_size = "%d:"
+local wake_fence = "16:"
 local wake_nothing = "0:"
 
 -- wake adds one for a node to those that tell publishes when all is written.

@@ -218,7 +218,7 @@ func (w *world) sweeper() *line.Face {
 // age makes all tombstones of a name as old as they get.
 func (w *world) age(name string, v view) {
 	w.Helper()
-	const script = `return redis.call("ZADD", KEYS[1], 260 * 2^44 + ARGV[1], "t:" .. ARGV[2])`
+	const script = `return redis.call("ZADD", KEYS[1], 260 * 1e13 + ARGV[1], "t:" .. ARGV[2])`
 	for claim := range v.tombs {
 		w.do("EVAL", script, "1", w.lineKey(name), fmt.Sprint(v.now), claim)
 	}

@@ -55,7 +55,7 @@ for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
     if head then
       redis.call("HSET", KEYS[1], field, head .. string.format("%.0f ", ARGV[2] - wait) .. rest)
     else
-      redis.call("ZADD", KEYS[2], string.format("%.0f", 2^44 + ARGV[2]), "h:" .. claim)
+      redis.call("ZADD", KEYS[2], string.format("%.0f", 1e13 + ARGV[2]), "h:" .. claim)
       local values = redis.call("HGET", KEYS[1], "v")
       redis.call("HSET", KEYS[1], "v", string.sub(values, 1, 33) .. string.format("%013.0f", ARGV[2]) .. string.sub(values, 47))
     end

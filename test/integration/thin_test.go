@@ -39,7 +39,7 @@ var verbs = map[string]func(ctx context.Context, n *node.Node, s *semaphore.Sema
 func TestATextThatIsNotOursInTheWay(t *testing.T) {
 	w := shared(t)
 	c := w.node(node.Config{})
-	const fence, terms = "1700000000000000", "1 - r 60000 60000 0 0 0:0:0:"
+	const fence, terms = "1700000000000000", "- 1 r 60000 60000 0 0 0:0:0:"
 	for what, command := range map[string][]string{
 		"string":                        {"SET", "", "somebody's"},
 		"string, empty":                 {"SET", "", ""},

@@ -124,7 +124,7 @@ func (v *view) ofThin(w *world, text string) {
 
 func (v *view) member(w *world, member, score string) {
 	w.Helper()
-	const width = int64(1) << 44
+	const width = int64(state.Width)
 	at, err := strconv.ParseFloat(score, 64)
 	require.NoError(w, err)
 	letter, claim, _ := strings.Cut(member, ":")

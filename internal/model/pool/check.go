@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 )
 
@@ -20,7 +21,7 @@ type view struct {
 }
 
 // width is that of a range of scores; see scripts/state/score.lua.
-const width = int64(1) << 44
+const width = int64(state.Width)
 
 func (d *driver) look(t *rapid.T) view {
 	t.Helper()
@@ -150,7 +151,7 @@ func (d *driver) checkLine(t *rapid.T) {
 			member, score, place := d.stands(c)
 			want[member] = score
 			put("p:"+id, c.until > 0, 257*width+c.until)
-			text := fmt.Sprintf("w %s %d %s %d 0 %s", c.node, c.ticket, place, c.alive-c.wait, c.terms)
+			text := waits(c, place)
 			if got := d.view.state["c:"+id]; got != text {
 				t.Fatalf("%s waits by %q, in the model by %q", id, got, text)
 			}
@@ -268,7 +269,7 @@ func (d *driver) checkCounts(t *rapid.T) {
 		keep = 1
 	}
 	for word, want := range map[string]int64{
-		"fmt": 2, "fence": d.fence, "due": due, "ticket": d.ticket, "cap": 1, "used": int64(held), "waiting": int64(waiting),
+		"fmt": 3, "fence": d.fence, "due": due, "ticket": d.ticket, "cap": 1, "used": int64(held), "waiting": int64(waiting),
 		"gone": int64(stones), "forever": int64(endless), "keep": int64(keep), "look": int64(d.looked), "rev": d.rev, "pause": d.paused,
 	} {
 		if got := d.view.values[word]; got != want && (word != "pause" || want != 0 || got > d.now) {
@@ -283,4 +284,14 @@ func (d *driver) checkCounts(t *rapid.T) {
 	if text := strings.Join(got, " "); text != counts {
 		t.Fatalf("the counts are %q, in the model %q", text, counts)
 	}
+}
+
+// waits is the record of a claim that waits at a place.
+func waits(c *claim, place string) string {
+	ticket := fmt.Sprintf("%013d", c.ticket)
+	head := fmt.Sprintf("%013d %013d %s ", c.alive, c.alive-c.wait/2, ticket)
+	if place != ticket {
+		return "p " + head + place + " " + c.node + " " + c.terms
+	}
+	return "w " + head + c.node + " " + c.terms
 }

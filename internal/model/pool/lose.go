@@ -36,7 +36,7 @@ func (d *driver) restores(t *rapid.T, of []*claim) {
 		for _, c := range of {
 			if c.node == node {
 				mine = append(mine, c)
-				args = append(args, c.id, c.told.text, fmt.Sprintf("w %s %d 0 0 0 %s", node, c.told.ticket, c.terms))
+				args = append(args, c.id, c.told.text, fmt.Sprintf("w 0 0 %013d %s %s", c.told.ticket, node, c.terms))
 			}
 		}
 		if len(mine) == 0 {

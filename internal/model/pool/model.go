@@ -1,9 +1,13 @@
 package pool
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/berth-go/berth/internal/state"
+)
 
 // forever is the deadline that never comes, as the scripts write it.
-const forever = int64(1)<<44 - 1
+const forever = int64(state.Forever)
 
 // item is a resource in the model.
 type item struct {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/berth-go/berth/internal/state"
 )
 
 // shorts are members, fields and texts that are short of what a reader may cut.
@@ -19,7 +21,7 @@ var shorts = []string{"", "h", "h:", "c", "c:", "e", "e:", "x", "x:", "p:", "n:"
 
 // numbers are those at which something overflows.
 var numbers = []string{
-	"", "0", "1", "-1", "-0", "2", "3", "1e3", "nan", "17592186044415", "17592186044416", "9007199254740993", "1000000000000",
+	"", "0", "1", "-1", "-0", "2", "3", "1e3", "nan", "9999999999999", "10000000000000", "9007199254740993", "1000000000000",
 	"9223372036854775807", "9223372036854775808", "-9223372036854775808", "99999999999999999999999999", "0x10", " 7", "7a",
 }
 
@@ -110,7 +112,7 @@ func sorted(ctx context.Context, r *rand.Rand, redis rueidis.Client, key string)
 	case 3: // another place
 		return []string{"ZADD", key, score, members[r.IntN(len(members))].Member}, nil
 	}
-	at := bands[r.IntN(len(bands))]<<44 + []int64{0, 1, 511, 512, 1795470968951, 1<<44 - 1, int64(m.Score) & (1<<44 - 1)}[r.IntN(7)]
+	at := bands[r.IntN(len(bands))]*state.Width + []int64{0, 1, 511, 512, 1795470968951, state.Forever, int64(m.Score) % state.Width}[r.IntN(7)]
 	score = strconv.FormatInt(at, 10)
 	if r.IntN(8) == 0 {
 		score = []string{"inf", "-inf", "-1", "0.5", "1e300", "9007199254740993"}[r.IntN(6)]

@@ -15,7 +15,7 @@ import (
 // "Words" of docs/architecture.md, or by these plain terms of the field.
 var plainTerms = termsOf(
 	// What every lock, lease and queue has done to it.
-	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume",
+	"acquire admit reenter reentered expire extend force notify renew renewal replay requeue resize resume wait",
 	// What is done to records.
 	"add audit batch bind check clear compose composed count expect fetch forget inspect load lookup note open pick publish",
 	"agree recount refresh remove replace reply save set settle swap take touch",

@@ -6,7 +6,9 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (0 = try, 1 = until an end, 2 = without end)
 ARGV[7] lane, see line/place    ARGV[8] fixed terms of the record, see state/record
 ARGV[9] how ("" = by its ticket and for itself, else see owner/ask)
-RETURNS {"granted", ticket, fence, left_ms, flags, setting}
+ARGV[10] lease of a plain claim (ms, else "")    ARGV[11] its wait lease (ms, else "")
+RETURNS {"plain", fence} | {"joined", ticket, ahead, next_ms, flags}
+  | {"granted", ticket, fence, left_ms, flags, setting}
   | {"reentered", ticket, fence, left_ms, flags, setting, extra}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"held", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
@@ -15,84 +17,125 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
-local function find_dead(state, line, from, to, ms)
-  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
-  for i, member in ipairs(members) do
-    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
-  end
-  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local _, heard, wait = string.match(text or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
-    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
-    seen = claim and seen + 1 or seen
-    if claim and not (heard and heard + wait > ms) then
-      dead[#dead + 1], dead[#dead + 2] = claim, place
-    end
-  end
-  return dead, seen
-end
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local function fast_acquire(t, v, top, keys, linger, node, claim, lane, terms, capacity, queues)
-  local text = v[1] or ""
-  local cap, used, waiting, kept, rest = string.match(text, ("^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"), (76))
-  if not top or cap ~= capacity or kept ~= ("0 0 0 0") or v[2] or string.sub(text, 1, 2) ~= ("2 ") then
+local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, left, wait)
+  local text, sub, format = v[1], string.sub, string.format
+  local call = redis.call
+  if not text or v[2] or sub(text, (101), (124)) ~= capacity .. (" ") .. ("0 0 0 0") then
     return nil
   end
-  local weight, wait, lease, max = string.match(terms, ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
-  local fence, due = (string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), string.sub(text, (34), (34) + 12)
-  local now, last = string.sub(fence, 1, (13)), string.sub(text, (48), (48) + 12)
-  if due <= now and due ~= ("0000000000000") then
+  local head, due, used = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), sub(text, (34), (46)), sub(text, (76), (91))
+  local now, last = sub(head, (3), (15)), sub(text, (48), (60))
+  local waiting, weight, lease, max = sub(text, (93), (99)), 1, left, "0"
+  local taken = tonumber(used)
+  if due <= now or not taken or taken < (1000000000000000) or sub(text, 1, #("3 ")) ~= ("3 ") then
     return nil
+  elseif left == "" then
+    weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   end
-  local limit, ends, values, record, reply = "0"
-  if waiting == "0" and used + weight <= cap + 0 then
-    local after, busy = used + weight, string.sub(text, (62), (62) + 12)
-    if now <= last or fence <= string.sub(text, (3), (19) - 1) then
+  taken = taken + weight
+  if waiting ~= ("1000000") or taken - capacity > 0 then
+    if used < capacity or weight + (1000000000000000) - capacity > 0 then
       return nil
     end
-    local phase, sure = ("h "), 1
-    if lease == "0" or lease - wait > 0 then
-      phase, sure, busy, ends = ("g "), 0, now, now + wait
-    else
-      ends = now + lease
-      limit = max ~= "0" and string.format("%d", now + max) or "0"
-      ends = limit ~= "0" and math.min(ends, limit) or ends
-    end
-    redis.call("ZADD", keys[2], string.format("%d", (17592186044416) + ends), "h:" .. claim)
-    due = due ~= ("0000000000000") and due - ends <= 0 and due or string.format(("%013d"), ends)
-    values = due .. (" ") .. last .. (" ") .. (after > 1 and now or busy) .. (" ") .. cap .. (" ")
-      .. string.format("%d", after) .. (" ") .. waiting
-    text = ("2 ") .. fence .. string.sub(text, (19))
-    record = phase .. node .. (" ") .. now .. (" ") .. string.format("%d", fence + 0) .. (" ") .. now
-    reply = { "granted", now, fence, ends - now, sure, cap }
+    return nil, { text = text, now = now, last = last, due = due, used = used, waiting = waiting, wait = wait }
+  elseif now <= last or sub(text, 1, (18)) >= head then
+    return nil
+  end
+  local fence, limit, phase, sure = sub(head, (3)), ("0000000000000"), ("h "), true
+  local busy, exp = sub(text, (62), (74)), sub(text, (20), (34) - 2)
+  local ends
+  if taken > (1000000000000000) + 1 then
+    busy = now
+  end
+  if lease == "0" or left == "" and lease - wait > 0 then
+    phase, sure, busy, ends = ("g "), false, now, now + wait
   else
-    local alive, mine, ticket = now + wait, waiting == "0", now
-    if ticket <= last then
-      ticket = string.format(("%013d"), last + 1)
+    ends = now + lease
+    if max ~= "0" then
+      limit = format(("%013d"), now + max)
+      ends = math.min(ends, limit)
     end
-    if not mine then
-      local first = select(2, string.match(top, ("^(%d+)%-(.+)$")))
-      local whose, heard, lives = string.match(first and redis.call("HGET", keys[1], "c:" .. first) or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
-      alive, mine = heard and heard + lives or 0, whose == node
+  end
+  local deadline = format(("%013d"), ends)
+  if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") ~= 1 then
+    call("ZREM", keys[2], "h:" .. claim, "-")
+    return nil
+  end
+  if deadline < due then
+    due = deadline
+  end
+  if ends + linger - exp > 0 then
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+    call("PEXPIREAT", keys[1], exp)
+    call("PEXPIREAT", keys[2], exp)
+  end
+  call("HSET", keys[1],
+    "v", head .. (" ") .. exp .. (" ") .. due .. (" ") .. last .. (" ") .. busy .. (" ")
+      .. format("%d", taken) .. sub(text, (91) + 1),
+    "c:" .. claim, phase .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ") .. node
+      .. (" ") .. terms)
+  if left ~= "" then
+    return { "plain", fence }
+  end
+  return { "granted", now, fence, ends - now, sure and 1 or 0, capacity - (1000000000000000) }
+end
+local plain, full = fast_acquire(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], ("1000000000000001"), ARGV[10], ARGV[11])
+if plain then
+  return plain
+end
+local function find_dead(state, line, from, to, ms)
+  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
+  end
+  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
+    seen = claim and seen + 1 or seen
+    if claim and not (alive and alive - ms > 0) then
+      dead[#dead + 1], dead[#dead + 2] = claim, place
     end
-    if not queues or used - cap < 0 or weight - cap > 0 or alive - now <= 0 then
-      return nil
-    end
-    if ((ticket) % 16 == 0) then
+  end
+  return dead, seen
+end
+local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacity)
+  local text, now, sub, format = p.text, p.now, string.sub, string.format
+  local call = redis.call
+  top = top or call("ZRANGE", keys[2], "0", "0")[1]
+  if not top then
+    return nil
+  end
+  local ticket, ends, rest = now, now + p.wait, sub(text, (124) + 1)
+  local mine, alive, ahead = p.waiting == ("1000000"), ends, 0
+  if now <= p.last then
+    ticket = format(("%013d"), p.last + 1)
+  end
+  if not mine then
+    local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
+      or select(2, string.match(top, ("^(%d+)%-(.+)$"))) or ""
+    alive = string.match(call("HGET", keys[1], "c:" .. first) or "", ("^[wp] (%d+) ")) or 0
+    mine, ahead = sub(first, 1, #node + 1) == node .. ".", nil
+  end
+  if alive - now <= 0 then
+    return nil
+  end
+  if ((ticket) % 16 == 0) then
 local function fast_patrol(keys, waiting, rest, ms)
   local look, others = string.match(rest, ("^ (%d+)( .*)$"))
   local to = look ~= "0" and math.min(look, waiting) or waiting
@@ -102,56 +145,69 @@ local function fast_patrol(keys, waiting, rest, ms)
   end
   return (" ") .. string.format("%d", from) .. others
 end
-      rest = fast_patrol(keys, waiting + 0, rest, now + 0)
-      if not rest then
-        return nil
-      end
+    rest = fast_patrol(keys, p.waiting - (1000000), rest, now + 0)
+    if not rest then
+      return nil
     end
-    ends = now + wait
-    redis.call("ZADD", keys[2], lane, ticket .. ("-") .. claim)
-    values = due .. (" ") .. ticket .. (" ")
-      .. (used - 1 > 0 and now or string.sub(text, (62), (62) + 12)) .. (" ") .. cap .. (" ")
-      .. used .. (" ") .. string.format("%d", waiting + 1)
-    record = ("w ") .. node .. (" ") .. ticket .. (" ") .. ticket .. (" ") .. now
-    local ahead = redis.call("ZRANK", keys[2], ticket .. ("-") .. claim)
-    alive = ahead == 0 and now + wait or alive
-    reply = { "queued", ticket, 0, wait, (mine or ahead == 0) and 4 or 0, cap, "", lane .. (" ") .. ticket,
-      ahead, (due ~= ("0000000000000") and due - alive < 0 and due or alive) - now }
   end
-  local exp = string.sub(text, (20), (20) + 12)
+  call("ZADD", keys[2], lane, ticket .. ("-") .. claim)
+  ahead = ahead or call("ZRANK", keys[2], ticket .. ("-") .. claim)
+  if ahead == 0 then
+    alive, mine = ends, true
+  end
+  local exp, busy = sub(text, (20), (34) - 2), sub(text, (62), (74))
+  if p.used > ("1000000000000001") then
+    busy = now
+  end
   if ends + linger - exp > 0 then
-    exp = string.format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
-    redis.call("PEXPIREAT", keys[1], exp)
-    redis.call("PEXPIREAT", keys[2], exp)
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+    call("PEXPIREAT", keys[1], exp)
+    call("PEXPIREAT", keys[2], exp)
   end
-  redis.call("HSET", keys[1],
-    "v", string.sub(text, 1, (19)) .. exp .. (" ") .. values .. (" ") .. kept .. rest,
-    "c:" .. claim, record .. (" ") .. limit .. (" ") .. terms)
-  return reply
+  call("HSET", keys[1],
+    "v", sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. p.due .. (" ") .. ticket .. (" ") .. busy
+      .. (" ") .. p.used .. (" ") .. format("%d", p.waiting + 1) .. (" ") .. capacity .. (" ")
+      .. ("0 0 0 0") .. rest,
+    "c:" .. claim, ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
+      .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms)
+  return { "joined", ticket, ahead, math.min(p.due, alive) - now, mine and 4 or 0 }
 end
-local plain = fast_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], "1",
-  ARGV[6] ~= "0" and ARGV[9] == "")
+plain = full and ARGV[6] ~= "0" and ARGV[9] == ""
+  and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))
 if plain then
   return plain
 end
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -165,13 +221,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -185,9 +245,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -199,12 +259,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -251,7 +314,7 @@ end
 end
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 local function record_new(node, terms)
-  local weight, wait, lease, max = string.match(terms, ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
     node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
     place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
@@ -271,9 +334,16 @@ local function acquire(at, st, known, ask)
   local claim, r, budget = ask.claim, ask.r, { left = 100 - (0), swept = 0 }
   local reply, was, held
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
 local function fatten(at, st, grows, claim)
   if st.form == "fat" and at.head then
@@ -286,7 +356,7 @@ local function fatten(at, st, grows, claim)
   end
   local members = { ("9007199254740991"), "-" }
   if hold then
-    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+    members[3], members[4] = (string.format("%d", ((10000000000000) + hold.held))), "h:" .. hold.claim
   end
   if grows then
     redis.call("ZADD", at.line, unpack(members))
@@ -342,7 +412,7 @@ end
   local s = st.group_text and group_read(st.group_text, st.fence)
   if not s then
     local sole = left or st.thin and "h:" .. st.thin.claim
-      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))), ("35184372088831"),
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((10000000000000) + at.ms))), ("19999999999999"),
         "LIMIT", "0", "1")[1]
     if not sole then
       return nil
@@ -367,7 +437,7 @@ end
   for i, e in ipairs(s.entries) do
     e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
     if e.r and e.claim ~= left then
-      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (17592186044416), false
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (10000000000000), false
     end
     if e.r and e.r.held and e.r.held > at.ms then
       local list = e.fresh and unheard or live
@@ -399,7 +469,7 @@ local function reentered(at, s, e, more)
   local r, settled = e.r, s.entries[1].r.phase ~= "g"
   local flags = (e.pending == 0 and not e.fresh and 1 or 0) + (more and 2 or 0)
 local function remaining(at, deadline)
-  return deadline >= (17592186044415) and -1 or deadline - at.ms
+  return deadline >= (9999999999999) and -1 or deadline - at.ms
 end
 local function entry_remaining(at, s, e)
   local outer, ends = s.entries[1], e.r.held
@@ -409,7 +479,7 @@ local function entry_remaining(at, s, e)
   if e ~= outer and e.r.max > 0 and e.r.limit == 0 then
     ends = math.min(ends, at.ms + e.r.max)
   end
-  return ((ends) >= (17592186044415) and -1 or (ends) - (at).ms)
+  return ((ends) >= (9999999999999) and -1 or (ends) - (at).ms)
 end
   return { "reentered", tonumber(r.ticket), tonumber(r.fence), entry_remaining(at, s, e), flags, 0,
     string.format("%d %s %d %d %d", r.lease, r.kind, r.limit > 0 and r.limit - at.ms or -1, e.ext + e.pending,
@@ -419,7 +489,7 @@ end
     return e and e.kind ~= "o" and reentered(at, s, e, false) or nil
   end
 local function record_owner(claim, r)
-  local size, from = string.match(r.terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
+  local size, from = string.match(r.terms, "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ (%d+):()")
   if size == "0" then
     return claim
   end
@@ -444,7 +514,7 @@ end
   if outer.limit > 0 and (limit == 0 or outer.limit < limit) then
     limit = outer.limit
   end
-  if extends and s.deadline < (17592186044415) then
+  if extends and s.deadline < (9999999999999) then
     local whole = r.lease
     if r.max > 0 and (whole == 0 or r.max < whole) then
       whole = r.max
@@ -461,9 +531,9 @@ end
   s.count, e.r = s.count + 1, r
   s.entries[#s.entries + 1] = e
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
+  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
 end
 local function batch_write(at, st, m)
   if m.scores[1] then
@@ -472,18 +542,18 @@ local function batch_write(at, st, m)
   end
 end
 local function set_deadlines(st, s, m)
-  if s.deadline > (17592186044415) then
-    s.own, s.deadline = math.min(s.own, (17592186044415) - 1), (17592186044415) - 1
+  if s.deadline > (9999999999999) then
+    s.own, s.deadline = math.min(s.own, (9999999999999) - 1), (9999999999999) - 1
   end
 local function batch_hold(m, claim, r, ends)
   if ends < r.held then
     m.sooner = math.min(m.sooner or ends, ends)
   end
   if ends ~= r.held then
-    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((10000000000000) + ends))), "h:" .. claim
     r.held = ends
   end
-  if ends < (17592186044415) then
+  if ends < (9999999999999) then
     m.furthest = math.max(m.furthest or 0, ends)
   end
   if r.changed then
@@ -540,9 +610,9 @@ local function first(line)
 end
 local function earliest(at, st)
   if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (17592186044416) or 0
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
   end
   return st.due
 end
@@ -564,7 +634,7 @@ end
 local function reply_granted(at, st, r, fence, deadline, more, extra)
   local flags = (r.phase == "g" and 0 or 1) + (more and 2 or 0)
   local setting = (false) and (false)(st) or st.cap
-  return { "granted", tonumber(r.ticket), fence, ((deadline) >= (17592186044415) and -1 or (deadline) - (at).ms), flags, setting, extra or nil }
+  return { "granted", tonumber(r.ticket), fence, ((deadline) >= (9999999999999) and -1 or (deadline) - (at).ms), flags, setting, extra or nil }
 end
 local function reply_queued(at, st, claim, r, lane, more)
   local apart, moment, mine
@@ -609,7 +679,7 @@ local function hold_ends(at, st, claim)
     return st.thin and st.thin.claim == claim and st.thin.held or nil
   end
   local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-  return score and score - (17592186044416)
+  return score and score - (10000000000000)
 end
   local held = hold_ends(at, st, ask.claim)
   if held and held > at.ms then
@@ -644,12 +714,12 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("9999999999999"))
   if st.pool then
-    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("9999999999999"))
   end
-  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+  st.gone = redis.call("ZCOUNT", at.line, ("2600000000000000"), ("2609999999999999"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
     "LIMIT", "0", "101")
   if #holds > 100 then
     return
@@ -682,7 +752,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
   if word then
 local function add_tombstone(at, st, claim, stays)
-  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 10000000000000) + at.ms + stays))), "t:" .. claim)
   st.gone = st.gone + 1
 end
     redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
@@ -807,7 +877,7 @@ end
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, (17592186044416))
+  local holds, fields = expired(at, budget, (10000000000000))
   if #holds == 0 then
     return nil
   end
@@ -821,21 +891,21 @@ local function expire_holds(at, st, budget)
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs((false) and holds or {}) do
-    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (10000000000000))
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0
     end
   end
   local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
@@ -892,14 +962,14 @@ local function handoff(at, st, budget, head_left)
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
     end
-    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -1018,14 +1088,14 @@ end
   if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
-  local own, uses = (false) and (false)(at, st), (2)
+  local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+    last = math.max(last, stone and tonumber(stone) - (260 * 10000000000000) or 0)
   end
   if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
     and not (st.pool and st.keep > 0) then
@@ -1040,8 +1110,13 @@ end
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > (9999999999999) then
+    due = (9999999999999)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, due, st.ticket, st.busy,
+    (1000000000000000) + math.max(st.used, 0), (1000000) + math.max(st.waiting, 0), (1000000000000000) + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end
@@ -1082,7 +1157,8 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted, r.limit = "h", (string.format("%d", (st.fence))), at.ms, r.max > 0 and at.ms + r.max or 0
+  r.phase, r.fence, r.granted = "h", string.format(("%016d"), st.fence), at.ms
+  r.limit = r.max > 0 and at.ms + r.max or 0
 local function thin_write(at, fence, since, claim, r)
   local ends = since + r.lease
   if r.limit > 0 then
@@ -1108,7 +1184,7 @@ end
     end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  r.fence, r.granted = (string.format("%d", (st.fence))), at.ms
+  r.fence, r.granted = string.format(("%016d"), st.fence), at.ms
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
     r.phase, st.busy = "g", at.ms
@@ -1120,7 +1196,7 @@ local function grant(at, st, claim, r)
     end
   end
   st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and deadline or math.min(st.due, deadline))
-  redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + deadline))), "h:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + deadline))), "h:" .. claim)
   return deadline
 end
     deadline = grant(at, st, claim, r)

@@ -5,146 +5,171 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
 ARGV[7...] x1: claim id of another entry that was lowered for this
-RETURNS {"released", flags, fence, entries} | {"cancelled", flags, fence, entries} | {"expired", flags, fence, entries}
+RETURNS {"plain", fence}
+  | {"released", flags, fence, entries} | {"cancelled", flags, fence, entries} | {"expired", flags, fence, entries}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + O(entries) + at most 100 drops and grants
 ]]
-local function earliest(at, st)
-  if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
-      "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (17592186044416) or 0
-  end
-  return st.due
-end
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
-local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local function fast_release(t, v, top, keys, linger, node, claim, stays)
-  if stays ~= "0" or v[3] then
+local time, kept, top, second = fetch(KEYS, ARGV[5], "stem")
+local function fast_release(t, v, keys, linger, node, claim, stays)
+  local text, record, sub = v[1], v[2], string.sub
+  local call = redis.call
+  if stays ~= "0" or v[3] or not text or not record or sub(text, (118), (124)) ~= ("0 0 0 0")
+    or sub(text, 1, #("3 ")) ~= ("3 ") then
     return nil
   end
-  local text = v[1] or ""
-  local cap, used, waiting, kept, rest = string.match(text, ("^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"), (76))
-  local own, fence, weight = string.match(v[2] or "", ("^[gh] (%S+) %d+ (%d+) %d+ %d+ (%d+) "))
-  if not top or own ~= node or kept ~= ("0 0 0 0") or string.sub(text, 1, 2) ~= ("2 ") then
+  local phase, behind, weight = sub(record, 1, (2)), (62) + #node + 1, "1"
+  if phase ~= ("h ") and phase ~= ("g ") or sub(record, (62), behind - 1) ~= node .. (" ") then
+    return nil
+  elseif sub(record, behind + (11), behind + (11) + 2) ~= (" 1 ")
+    and sub(record, behind, behind + 3) ~= ("- 1 ") then
+    weight = string.match(record, ("^%S+ (%d+) "), behind)
+  end
+  local head, used = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), tonumber(sub(text, (76), (91)))
+  local now, due, exp = sub(head, (3), (15)), sub(text, (34), (46)),
+    sub(text, (20), (34) - 2)
+  local left = used and weight and used - weight - (1000000000000000) or -1
+  if left < 0 or now + linger - exp > 0 then
     return nil
   end
-  local us, left = (string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), used - weight
-  local now, due = string.sub(us, 1, (13)), string.sub(text, (34), (34) + 12)
-  local exp = string.sub(text, (20), (20) + 12)
   local ends = due
-  if left ~= 0 then
-    ends = redis.call("ZSCORE", keys[2], "h:" .. claim)
-    ends = ends and ends - (17592186044416)
+  if left > 0 then
+    ends = call("ZSCORE", keys[2], "h:" .. claim)
+    ends = ends and sub(ends, (2))
   end
-  if left < 0 or not ends or now + linger - exp > 0 then
+  if not ends or ends <= now then
     return nil
   end
-  local reply = { ends - now > 0 and "released" or "expired", 0, fence }
-  if waiting ~= "0" then
-    return nil, { us = us, now = now, left = left, ends = ends, due = due, cap = cap, waiting = waiting, kept = kept,
-      rest = rest, reply = reply }
+  local reply = { "plain", sub(record, (17), (32)) }
+  if sub(text, (93), (99)) ~= ("1000000") then
+    return nil, { head = head, now = now, left = left, ends = ends, due = due, reply = reply }
   end
-  local busy = string.sub(text, (62), (62) + 12)
-  local ticket = string.sub(text, (48), (48) + 12)
-  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000 and now - ticket >= 10000) then
+  local busy = sub(text, (62), (74))
+  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000
+    and now - sub(text, (48), (60)) >= 10000) or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
-  redis.call("ZREM", keys[2], "h:" .. claim)
-  redis.call("HDEL", keys[1], "c:" .. claim)
+  call("HDEL", keys[1], "c:" .. claim)
   if left == 0 then
-    due = ("0000000000000")
-  elseif ends - due == 0 then
-    due = string.format(("%013d"), earliest({ line = keys[2] }, { used = left }))
+    due = ("9999999999999")
+  elseif ends == due then
+    due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
+    due = due and sub(due, (2)) or ("9999999999999")
   end
-  redis.call("HSET", keys[1], "v", string.sub(text, 1, (34) - 1) .. due
-    .. string.sub(text, (48) - 1, (62) - 1) .. (left > 1 and now or busy) .. (" ") .. cap
-    .. (" ") .. string.format("%d", left) .. (" ") .. waiting .. (" ") .. kept .. rest)
+  if left > 1 then
+    busy = now
+  end
+  call("HSET", keys[1], "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. busy
+    .. (" ") .. string.format("%d", (1000000000000000) + left) .. sub(text, (93) - 1))
   return reply
 end
-local plain, heir = fast_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
+local plain, heir = fast_release(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
-local function fast_handoff(p, v, keys, channel, name, claim)
-  local state, line, text = keys[1], keys[2], v[1]
-  local members = redis.call("ZRANGE", line, "0", "1")
-  local first = select(2, string.match(members[1] or "", ("^(%d+)%-(.+)$")))
-  local next = select(2, string.match(members[2] or "", ("^(%d+)%-(.+)$")))
-  if not first then
+local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
+  local state, line, text, sub = keys[1], keys[2], v[1], string.sub
+  local call = redis.call
+  if top == false then
+    local members = call("ZRANGE", line, "0", "1")
+    top, behind = members[1], members[2]
+  end
+  if not top or sub(top, (15) - 1, (15) - 1) ~= ("-") then
     return nil
   end
-  local records = redis.call("HMGET", state, "c:" .. first, "c:" .. (next or ""))
-  local node, ticket, heard, limit, terms, weight, secret, wait = string.match(records[1] or "", ("^w (%S+) (%d+) %d+ (%d+) (%d+) ((%d+) (%S+) %a (%d+) .*)$"))
-  if not node or p.us <= string.sub(text, (3), (19) - 1) or p.left + weight ~= p.cap + 0 then
+  local first, next_up = sub(top, (15)), sub(behind or "", (15))
+  local records = call("HMGET", state, "c:" .. first, "c:" .. next_up)
+  local record, second = records[1] or "", records[2] or ""
+  local alive, node = sub(record, (3), (15)), sub(record, (45), (60))
+  local rest = sub(record, (60) + 2)
+  local secret, weight = sub(rest, 1, (11)), "1"
+  if sub(rest, (11) + 1, (11) + 3) ~= (" 1 ") then
+    secret, weight = string.match(rest, ("^(%S+) (%d+) "))
+  end
+  if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
+    or not weight or sub(text, 1, (18)) >= p.head
+    or p.left + weight ~= sub(text, (101), (116)) - (1000000000000000) or alive <= p.now
+    or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
     return nil
   end
-  local alive = heard + wait
   local due = alive
   if p.left > 0 then
-    local holds = redis.call("ZRANGEBYSCORE", line, string.format("%d", (17592186044416)),
-      string.format("%d", (17592186044416) + (17592186044415)), "WITHSCORES", "LIMIT", "0", "2")
-    due = math.min((holds[1] == "h:" .. claim and holds[4] or holds[2]) - (17592186044416), alive)
-  end
-  if alive - p.now <= 0 then
-    return nil
-  elseif p.waiting ~= "1" then
-    local _, since, lives = string.match(records[2] or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
-    if not since or due < since + lives / 2 then
-      return nil
+    local holds = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "2")
+    due = sub((holds[1] == "h:" .. claim and holds[4] or holds[2]) or "", (2))
+    if due == "" or due > alive then
+      due = alive
     end
   end
-  redis.call("ZREM", line, "h:" .. claim, members[1])
-  redis.call("HDEL", state, "c:" .. claim)
-  redis.call("ZADD", line, string.format("%d", (17592186044416) + alive), "h:" .. first)
-  local fence, left = string.format("%d", p.us + 0), string.format("%d", alive - p.now)
-  redis.call("HSET", state,
-    "v", ("2 ") .. p.us .. string.sub(text, (19), (34) - 1) .. string.format(("%013d"), due)
-    .. string.sub(text, (48) - 1, (62) - 1) .. p.now .. (" ") .. p.cap .. (" ") .. p.cap
-    .. (" ") .. string.format("%d", p.waiting - 1) .. (" ") .. p.kept .. p.rest,
-    "c:" .. first, ("g ") .. node .. (" ") .. ticket .. (" ") .. fence .. (" ") .. p.now
-    .. (" ") .. limit .. (" ") .. terms)
+  local waiting = sub(text, (93), (99))
+  if waiting ~= ("1000001") and (sub(second, 1, (2)) ~= ("w ")
+    or due < sub(second, (17), (29))) then
+    return nil
+  end
+  call("ZREM", line, "h:" .. claim, top)
+  call("HDEL", state, "c:" .. claim)
+  call("ZADD", line, ("1") .. alive, "h:" .. first)
+  local fence, left = sub(p.head, (3)), string.format("%d", alive - p.now)
+  call("HSET", state,
+    "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+      .. p.now .. (" ") .. sub(text, (101), (116)) .. (" ") .. string.format("%d", waiting - 1)
+      .. sub(text, (99) + 1),
+    "c:" .. first, ("g ") .. sub(record, (31), (43)) .. (" ") .. fence .. (" ")
+      .. p.now .. (" ") .. ("0000000000000") .. (" ") .. node .. (" ") .. rest)
   redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
-    .. string.format(("%d:"), #first) .. first .. string.format(("%d:"), #fence) .. fence
+    .. string.format(("%d:"), #first) .. first .. ("16:") .. fence
     .. string.format(("%d:"), #left) .. left .. ("0:") .. string.format(("%d:"), #secret) .. secret)
   return p.reply
 end
-plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5])
+plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top, second)
 if plain then
   return plain
 end
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -158,13 +183,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -178,9 +207,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -192,12 +221,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -262,7 +294,7 @@ local function fatten(at, st, grows, claim)
   end
   local members = { ("9007199254740991"), "-" }
   if hold then
-    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+    members[3], members[4] = (string.format("%d", ((10000000000000) + hold.held))), "h:" .. hold.claim
   end
   if grows then
     redis.call("ZADD", at.line, unpack(members))
@@ -311,8 +343,16 @@ end
   end
   local r = known and record_read(known)
 local function add_tombstone(at, st, claim, stays)
-  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 10000000000000) + at.ms + stays))), "t:" .. claim)
   st.gone = st.gone + 1
+end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
+  end
+  return st.due
 end
 local function save(at, st, furthest, fields)
 local function slim(at, st)
@@ -331,14 +371,14 @@ end
   if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
-  local own, uses = (false) and (false)(at, st), (2)
+  local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+    last = math.max(last, stone and tonumber(stone) - (260 * 10000000000000) or 0)
   end
   if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
     and not (st.pool and st.keep > 0) then
@@ -353,8 +393,13 @@ end
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > (9999999999999) then
+    due = (9999999999999)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, due, st.ticket, st.busy,
+    (1000000000000000) + math.max(st.used, 0), (1000000) + math.max(st.waiting, 0), (1000000000000000) + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end
@@ -387,7 +432,7 @@ local function hold_ends(at, st, claim)
     return st.thin and st.thin.claim == claim and st.thin.held or nil
   end
   local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-  return score and score - (17592186044416)
+  return score and score - (10000000000000)
 end
   local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
 local function first(line)
@@ -413,12 +458,12 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("9999999999999"))
   if st.pool then
-    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("9999999999999"))
   end
-  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+  st.gone = redis.call("ZCOUNT", at.line, ("2600000000000000"), ("2609999999999999"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
     "LIMIT", "0", "101")
   if #holds > 100 then
     return
@@ -453,9 +498,16 @@ end
   local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
   local stale = false
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
   if (true) and deadline then
 local function kind_remove(at, st, claim, r, wish)
@@ -491,7 +543,7 @@ end
   local s = st.group_text and group_read(st.group_text, st.fence)
   if not s then
     local sole = left or st.thin and "h:" .. st.thin.claim
-      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))), ("35184372088831"),
+      or redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((10000000000000) + at.ms))), ("19999999999999"),
         "LIMIT", "0", "1")[1]
     if not sole then
       return nil
@@ -516,7 +568,7 @@ end
   for i, e in ipairs(s.entries) do
     e.r = e.claim == left and r or texts[i] and record_read(texts[i]) or nil
     if e.r and e.claim ~= left then
-      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (17592186044416), false
+      e.r.held, e.r.changed = st.thin and st.thin.held or scores[i] and tonumber(scores[i]) - (10000000000000), false
     end
     if e.r and e.r.held and e.r.held > at.ms then
       local list = e.fresh and unheard or live
@@ -560,7 +612,7 @@ end
       unused = 0
     end
   end
-  if s.deadline < (17592186044415) then
+  if s.deadline < (9999999999999) then
     s.deadline = math.max(s.own, s.deadline - unused)
   end
 local function batch_write(at, st, m)
@@ -570,18 +622,18 @@ local function batch_write(at, st, m)
   end
 end
 local function set_deadlines(st, s, m)
-  if s.deadline > (17592186044415) then
-    s.own, s.deadline = math.min(s.own, (17592186044415) - 1), (17592186044415) - 1
+  if s.deadline > (9999999999999) then
+    s.own, s.deadline = math.min(s.own, (9999999999999) - 1), (9999999999999) - 1
   end
 local function batch_hold(m, claim, r, ends)
   if ends < r.held then
     m.sooner = math.min(m.sooner or ends, ends)
   end
   if ends ~= r.held then
-    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((10000000000000) + ends))), "h:" .. claim
     r.held = ends
   end
-  if ends < (17592186044415) then
+  if ends < (9999999999999) then
     m.furthest = math.max(m.furthest or 0, ends)
   end
   if r.changed then
@@ -649,7 +701,7 @@ end
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, (17592186044416))
+  local holds, fields = expired(at, budget, (10000000000000))
   if #holds == 0 then
     return nil
   end
@@ -663,21 +715,21 @@ local function expire_holds(at, st, budget)
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs((false) and holds or {}) do
-    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (10000000000000))
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0
     end
   end
   local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
@@ -810,14 +862,14 @@ end
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
     end
-    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then

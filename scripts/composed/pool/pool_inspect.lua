@@ -12,35 +12,47 @@ RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, hel
 REPLAY reads only    COST O(n) up to so many resources, O(page) above
 ]]
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
   end
@@ -54,13 +66,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -74,9 +90,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -88,12 +104,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -119,7 +138,8 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -216,7 +236,7 @@ local function check_damaged(key)
   seen.resources = seen.resources + 1
   seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
   seen.resting = seen.resting + (rests and 1 or 0)
-  seen.leaving = seen.leaving + (leaves == (264 * 17592186044416) + (17592186044415) and 1 or 0)
+  seen.leaving = seen.leaving + (leaves == (264 * 10000000000000) + (9999999999999) and 1 or 0)
   problem("damaged", key)
 end
 local function check_item(key, i)
@@ -233,10 +253,10 @@ local function check_item(key, i)
   elseif i.listed and (get(at.free, "p" .. n) ~= key or get(at.free, "n" .. before) ~= key) then
     problem("link", key)
   end
-  if (score("e:" .. key) or (262 * 17592186044416)) ~= (262 * 17592186044416) + i.ends then
+  if (score("e:" .. key) or (262 * 10000000000000)) ~= (262 * 10000000000000) + i.ends then
     problem("rest", key)
   end
-  if (score("x:" .. key) or (264 * 17592186044416)) ~= (264 * 17592186044416) + (i.leaving and (17592186044415) or i.expiry) then
+  if (score("x:" .. key) or (264 * 10000000000000)) ~= (264 * 10000000000000) + (i.leaving and (9999999999999) or i.expiry) then
     problem("expiry", key)
   end
   if i.leaving and not i.was.leased then
@@ -264,7 +284,7 @@ local function item_read(at, key, text)
   local i, most = {
     max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0,
     leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {}, reason = "", listed = false, was = false,
-  }, (17592186044415)
+  }, (9999999999999)
   if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
     return nil, true
   end
@@ -281,11 +301,11 @@ local function item_read(at, key, text)
 end
 local function wants_read(terms)
 local function record_extra(terms)
-  local extra = string.match(terms, ("^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
+  local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
   if extra then
     return extra
   end
-  local from = string.match(terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local from = string.match(terms, "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do
     size, after = string.match(terms, "^(%d+):()", from)
@@ -309,7 +329,7 @@ end
 local function audit_lane(at, key, number, score, problem)
   local i, bad = item_read(at, key)
   local mark = score("w:" .. key)
-  local left_over, there = mark and mark <= (258 * 17592186044416) + at.ms, i and not i.leaving
+  local left_over, there = mark and mark <= (258 * 10000000000000) + at.ms, i and not i.leaving
 local function lane_first(at, key, number)
   local member = redis.call("ZRANGEBYSCORE", at.line, number, number, "LIMIT", "0", "1")[1]
   local place, claim = string.match(member or "", ("^(%d+)%-(.+)$"))
@@ -329,13 +349,13 @@ end
     problem("lane_free", key)
   elseif there then
 local function item_moment(i)
-  local rest = i.ends > 0 and i.ends < (17592186044415) and i.ends or nil
+  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
 local function least(a, b)
   return a and b and math.min(a, b) or a or b
 end
   return least(rest, i.expiry > 0 and i.expiry or nil)
 end
-    if (mark or (258 * 17592186044416)) ~= (258 * 17592186044416) + (item_moment(i) or 0) then
+    if (mark or (258 * 10000000000000)) ~= (258 * 10000000000000) + (item_moment(i) or 0) then
       problem("lane_mark", key)
     end
   elseif not mark then
@@ -346,7 +366,7 @@ local function audit_member(at, claim, text, get, score, problem)
   local ends, key = string.match(text, ("^(%S+) (.*)$"))
   local known = get(at.state, "c:" .. claim)
   local r, number = known and record_read(known), key and get(at.state, "l:" .. key)
-  local patience = ends and ends ~= ("-") and ends ~= "0" and (257 * 17592186044416) + ends or nil
+  local patience = ends and ends ~= ("-") and ends ~= "0" and (257 * 10000000000000) + ends or nil
   if not r or r.phase ~= "w" or #r.place ~= (16) or not number
     or score(r.place .. ("-") .. claim) ~= number + 0 or score("p:" .. claim) ~= patience then
     problem("lane_member", claim)
@@ -374,7 +394,7 @@ function steps.bindings()
     if string.sub(list[n], 1, 1) == "b" then
       local name, ends = string.sub(list[n], 2), binding_parse(list[n + 1])
       seen.bindings = seen.bindings + 1
-      if not ends or (score("u:" .. name) or (266 * 17592186044416) + (17592186044415)) ~= (266 * 17592186044416) + ends then
+      if not ends or (score("u:" .. name) or (266 * 10000000000000) + (9999999999999)) ~= (266 * 10000000000000) + ends then
         problem("binding", name)
       end
     end

@@ -9,7 +9,7 @@ REPLAY reads only    COST O(page)
 ]]
 local function number_newer(text, former)
   local number = tonumber(string.match(text or former or "", ("^%d+")) or nil)
-  return number and (number < (2) or number > (2)) and number or nil
+  return number and (number < (3) or number > (3)) and number or nil
 end
 local format = number_newer(unpack(redis.call("HMGET", KEYS[1], "v", "fmt")))
 if format then

@@ -14,7 +14,7 @@ local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(r
 local text, former, last = unpack(redis.call("HMGET", KEYS[1], "v", "fmt", "refresh"))
 local function number_newer(text, former)
   local number = tonumber(string.match(text or former or "", ("^%d+")) or nil)
-  return number and (number < (2) or number > (2)) and number or nil
+  return number and (number < (3) or number > (3)) and number or nil
 end
 local format = number_newer(text, former)
 if format then

@@ -17,35 +17,47 @@ REPLAY a claim that has another fence already is told what it has    COST O(log 
 ]]
 local claim = ARGV[5]
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
   end
@@ -59,13 +71,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -79,9 +95,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -93,12 +109,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -124,7 +143,8 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -179,7 +199,7 @@ local function hold_ends(at, st, claim)
     return st.thin and st.thin.claim == claim and st.thin.held or nil
   end
   local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-  return score and score - (17592186044416)
+  return score and score - (10000000000000)
 end
 local deadline = r and hold_ends(at, st, claim)
 if not deadline or deadline <= at.ms then
@@ -188,10 +208,10 @@ elseif r.node ~= ARGV[4] then
   return { "taken" }
 end
 local function swapped(resource, flags, stays)
-  return { "swapped", tonumber(r.ticket), tonumber(r.fence), ((deadline) >= (17592186044415) and -1 or (deadline) - (at).ms), flags, st.pool.resources, resource,
+  return { "swapped", tonumber(r.ticket), tonumber(r.fence), ((deadline) >= (9999999999999) and -1 or (deadline) - (at).ms), flags, st.pool.resources, resource,
     stays }
 end
-if r.fence ~= ARGV[6] then
+if r.fence - ARGV[6] ~= 0 then
   return swapped(old, 0, 1)
 elseif st.pause > 0 then
 local function reply_paused(at, st, swept, more)
@@ -225,16 +245,23 @@ local function least(a, b)
   return a and b and math.min(a, b) or a or b
 end
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
 local function record_extra(terms)
-  local extra = string.match(terms, ("^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
+  local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
   if extra then
     return extra
   end
-  local from = string.match(terms, "^%d+ %S+ %a %d+ %d+ %d+ %-?%d+ ()")
+  local from = string.match(terms, "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ ()")
   local size, after
   for _ = 1, 4 do
     size, after = string.match(terms, "^(%d+):()", from)
@@ -269,7 +296,7 @@ local function item_read(at, key, text)
   local i, most = {
     max = max + 0, expiry = expiry + 0, ends = ends + 0, pend = pend + 0, rev = rev + 0,
     leaving = flags == "1" or flags == "3", own = flags + 0 > 1, claims = {}, reason = "", listed = false, was = false,
-  }, (17592186044415)
+  }, (9999999999999)
   if i.max == 0 or i.max > most or i.expiry > most or i.ends > most or i.pend > most or i.rev > most then
     return nil, true
   end
@@ -285,7 +312,7 @@ local function item_read(at, key, text)
   return i
 end
 local function item_moment(i)
-  local rest = i.ends > 0 and i.ends < (17592186044415) and i.ends or nil
+  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
 end
 local function list_push(at, key)
@@ -362,16 +389,16 @@ local function settle(at, st, key, i)
   local gone = i.leaving and not leased
   local listed = not i.leaving and i.ends == 0 and #i.claims < i.max
   if i.ends ~= was.ends and i.ends > 0 and not gone then
-    redis.call("ZADD", at.line, (string.format("%d", ((262 * 17592186044416) + i.ends))), "e:" .. key)
+    redis.call("ZADD", at.line, (string.format("%d", ((262 * 10000000000000) + i.ends))), "e:" .. key)
   elseif was.ends > 0 and (gone or i.ends == 0) then
     redis.call("ZREM", at.line, "e:" .. key)
   end
-  local leaves = gone and 0 or i.leaving and (17592186044415) or i.expiry
-  local left = was.leaving and (17592186044415) or was.expiry
+  local leaves = gone and 0 or i.leaving and (9999999999999) or i.expiry
+  local left = was.leaving and (9999999999999) or was.expiry
   if leaves == 0 and left > 0 then
     redis.call("ZREM", at.line, "x:" .. key)
   elseif leaves > 0 and leaves ~= left then
-    redis.call("ZADD", at.line, (string.format("%d", ((264 * 17592186044416) + leaves))), "x:" .. key)
+    redis.call("ZADD", at.line, (string.format("%d", ((264 * 10000000000000) + leaves))), "x:" .. key)
   end
   if i.listed and not listed then
     list_drop(at, key)
@@ -401,8 +428,8 @@ local function damaged(at, st, key, ended)
   local listed = list_drop(at, key)
   p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
-  local score = known or (268 * 17592186044416)
-  if ended and (score - (268 * 17592186044416)) % 2 == 0 then
+  local score = known or (268 * 10000000000000)
+  if ended and (score - (268 * 10000000000000)) % 2 == 0 then
     p.leased, score = math.max(p.leased - 1, 0), score + 1
   end
   if score ~= known then
@@ -460,7 +487,7 @@ local function remove_claim(at, i, claim, ends, reason)
   if i.expiry > 0 and i.expiry <= at.ms then
     i.leaving = true
   elseif ends > at.ms and ends > i.ends then
-    i.ends, i.reason = math.min(ends, (17592186044415)), reason
+    i.ends, i.reason = math.min(ends, (9999999999999)), reason
     rests = i.ends
   end
   if i.ends == 0 then
@@ -486,7 +513,7 @@ end
 end
   local was_there, rests = remove_claim(at, i, claim, cooldown_end(at, st, key, i, w, from, rest, reason))
   if was_there and expiry > 0 and not i.leaving then
-    i.expiry = math.min(at.ms + expiry, (17592186044415) - 1)
+    i.expiry = math.min(at.ms + expiry, (9999999999999) - 1)
   end
   if was_there then
     settle(at, st, key, i)
@@ -520,14 +547,14 @@ local function settings_binds(at, st, key, i)
   return own or settings_of(st).bindfor or (3600000)
 end
 local function binding_begin(at, name, key, lasts, least_end)
-  local ends = lasts == 0 and (17592186044415) or math.min(math.max(at.ms + lasts, least_end), (17592186044415))
+  local ends = lasts == 0 and (9999999999999) or math.min(math.max(at.ms + lasts, least_end), (9999999999999))
   redis.call("HSET", at.bindings, "b" .. name, (string.format("%d", (ends))) .. " " .. key)
-  if ends < (17592186044415) then
-    redis.call("ZADD", at.line, (string.format("%d", ((266 * 17592186044416) + ends))), "u:" .. name)
+  if ends < (9999999999999) then
+    redis.call("ZADD", at.line, (string.format("%d", ((266 * 10000000000000) + ends))), "u:" .. name)
   else
     redis.call("ZREM", at.line, "u:" .. name)
   end
-  local ended = redis.call("ZRANGEBYSCORE", at.line, ("4679521487814656"), (string.format("%d", ((266 * 17592186044416) + at.ms))), "LIMIT", "0", "2")
+  local ended = redis.call("ZRANGEBYSCORE", at.line, ("2660000000000000"), (string.format("%d", ((266 * 10000000000000) + at.ms))), "LIMIT", "0", "2")
 local function binding_end(at, name)
   redis.call("ZREM", at.line, "u:" .. name)
   return redis.call("HDEL", at.bindings, "b" .. name)
@@ -564,12 +591,12 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("9999999999999"))
   if st.pool then
-    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("9999999999999"))
   end
-  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+  st.gone = redis.call("ZCOUNT", at.line, ("2600000000000000"), ("2609999999999999"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
     "LIMIT", "0", "101")
   if #holds > 100 then
     return
@@ -593,7 +620,7 @@ end
   end
   if word then
 local function add_tombstone(at, st, claim, stays)
-  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 10000000000000) + at.ms + stays))), "t:" .. claim)
   st.gone = st.gone + 1
 end
     redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
@@ -613,7 +640,7 @@ end
   if not key then
     return 1
   end
-  local heard = wish and deadline and deadline > at.ms and r.fence == wish.fence
+  local heard = wish and deadline and deadline > at.ms and tonumber(r.fence) == tonumber(wish.fence)
   local rest = heard and wish.rest or 0
   local from, reason = math.min(at.ms, deadline or at.ms), rest > 0 and wish.reason or ""
   local stays, rests = release_resource(at, st, claim, key, wants_back(r.terms), from, rest, reason,
@@ -648,7 +675,7 @@ local function lanes_move(at, st, claim)
 end
 local function lanes_patience(at, st, budget)
   local most = math.floor(budget.left / 2)
-  local claims = redis.call("ZRANGEBYSCORE", at.line, ("4521191813414912"), (string.format("%d", ((257 * 17592186044416) + at.ms))),
+  local claims = redis.call("ZRANGEBYSCORE", at.line, ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + at.ms))),
     "LIMIT", "0", (string.format("%d", (most + 1))))
   for n = 1, math.min(#claims, most) do
     redis.call("ZREM", at.line, claims[n])
@@ -675,9 +702,9 @@ local function lanes_head(at, st, lane, budget)
 end
 local function earliest(at, st)
   if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (17592186044416) or 0
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
   end
   return st.due
 end
@@ -700,7 +727,7 @@ local function notify_node(at, r, next_at)
 end
 local function lanes_wait(at, st, lane, item, ends, budget)
   if ends then
-    redis.call("ZADD", at.line, (string.format("%d", ((258 * 17592186044416) + ends))), "w:" .. lane.key)
+    redis.call("ZADD", at.line, (string.format("%d", ((258 * 10000000000000) + ends))), "w:" .. lane.key)
   else
     redis.call("ZREM", at.line, "w:" .. lane.key)
   end
@@ -711,12 +738,12 @@ local function hold_first(at, claims)
     members[n] = "h:" .. claim
   end
   for _, score in ipairs(members[1] and redis.call("ZMSCORE", at.line, unpack(members)) or {}) do
-    ends = least(ends, score and score - (17592186044416) or nil)
+    ends = least(ends, score and score - (10000000000000) or nil)
   end
   return ends
 end
-  local next_at = least(ends ~= (17592186044415) and ends or nil, item and hold_first(at, item.claims))
-  if r and next_at and next_at < (17592186044415) then
+  local next_at = least(ends ~= (9999999999999) and ends or nil, item and hold_first(at, item.claims))
+  if r and next_at and next_at < (9999999999999) then
     notify_node(at, r, next_at)
   end
 end
@@ -795,7 +822,7 @@ end
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, (17592186044416))
+  local holds, fields = expired(at, budget, (10000000000000))
   if #holds == 0 then
     return nil
   end
@@ -817,21 +844,21 @@ local function holding_expire(at, st, claim, r, deadline)
   return rests
 end
   for i, member in ipairs((true) and holds or {}) do
-    local ends = holding_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    local ends = holding_expire(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (10000000000000))
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0
     end
   end
   local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
@@ -851,7 +878,7 @@ local function due_first(at, from)
   local member = redis.call("ZRANGEBYSCORE", at.line, from, "+inf", "LIMIT", "0", "1")[1]
   return string.sub(member or "", 1, 1)
 end
-  local first = due_first(at, ("4503599627370496"))
+  local first = due_first(at, ("2560000000000000"))
   if not string.find(first, ("[opwtexu]")) then
     return
   end
@@ -859,7 +886,7 @@ end
   if string.find(last, "[opwt]") then
     what = ""
   elseif string.find(first, "[opwt]") then
-    what = due_first(at, ("4609152743636992"))
+    what = due_first(at, ("2620000000000000"))
   end
 local function due_read(at, budget, from)
   local keys = {}
@@ -880,7 +907,7 @@ local function due_items(at, st, budget, from)
     local i, bad = item_read(at, key)
     if bad then
       damaged(at, st, key)
-    elseif i and from == (262 * 17592186044416) then
+    elseif i and from == (262 * 10000000000000) then
       i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
     elseif i then
       i.leaving = true
@@ -891,10 +918,10 @@ local function due_items(at, st, budget, from)
   end
 end
   if what == "e" then
-    due_items(at, st, budget, (262 * 17592186044416))
+    due_items(at, st, budget, (262 * 10000000000000))
   end
   if string.find(what, "[ex]") and last ~= "e" then
-    due_items(at, st, budget, (264 * 17592186044416))
+    due_items(at, st, budget, (264 * 10000000000000))
   end
   if st.pool.parked > 0 then
 local function lanes_due(at, st, budget)
@@ -906,10 +933,10 @@ local function lanes_due(at, st, budget)
     return
   end
   local most = math.floor(budget.left / 2)
-  local marks = redis.call("ZRANGEBYSCORE", at.line, ("4538783999459328"), (string.format("%d", ((258 * 17592186044416) + at.ms))),
+  local marks = redis.call("ZRANGEBYSCORE", at.line, ("2580000000000000"), (string.format("%d", ((258 * 10000000000000) + at.ms))),
     "LIMIT", "0", (string.format("%d", (most))))
   if st.pool.filled and #marks < most then
-    local absent = ("4556376185503743")
+    local absent = ("2589999999999999")
     for _, member in ipairs(redis.call("ZRANGEBYSCORE", at.line, absent, absent, "LIMIT", "0", (string.format("%d", (most - #marks))))) do
       marks[#marks + 1] = member
     end
@@ -926,11 +953,11 @@ end
     budget.swept = budget.swept - left + budget.left
   end
   if string.find(what, "[exu]") and string.find(last, "[ud]") then
-    for _, name in ipairs(due_read(at, budget, (266 * 17592186044416))) do
+    for _, name in ipairs(due_read(at, budget, (266 * 10000000000000))) do
       redis.call("HDEL", at.bindings, "b" .. name)
     end
   end
-  for _, target in ipairs(first == "o" and due_read(at, { left = 2 }, (256 * 17592186044416)) or {}) do
+  for _, target in ipairs(first == "o" and due_read(at, { left = 2 }, (256 * 10000000000000)) or {}) do
     redis.call("HDEL", at.state, "o:" .. target)
   end
 end
@@ -949,15 +976,15 @@ local function soonest(at, st)
   end
 local function kind_moment(at, st)
 local function moment_first(at, from)
-  local found = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + (17592186044415) - 1))), "WITHSCORES",
+  local found = redis.call("ZRANGEBYSCORE", at.line, (string.format("%d", (from))), (string.format("%d", (from + (9999999999999) - 1))), "WITHSCORES",
     "LIMIT", "0", "1")
   return found[2] and tonumber(found[2]) - from or nil
 end
-  local rest = ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and moment_first(at, (262 * 17592186044416)) or nil
+  local rest = ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and moment_first(at, (262 * 10000000000000)) or nil
   if st.pool.parked <= 0 then
     return rest
   end
-  return least(rest, least(moment_first(at, (258 * 17592186044416)), moment_first(at, (257 * 17592186044416))))
+  return least(rest, least(moment_first(at, (258 * 10000000000000)), moment_first(at, (257 * 10000000000000))))
 end
   local low, moment = earliest(at, st), (true) and kind_moment(at, st)
   if low == 0 then
@@ -1040,7 +1067,7 @@ local function lanes_look(at, st, lane, budget)
   if bad then
     lanes_wait(at, st, lane, nil, nil, budget)
   elseif (not item or item.leaving) and not st.pool.filled then
-    lanes_wait(at, st, lane, nil, (17592186044415), budget)
+    lanes_wait(at, st, lane, nil, (9999999999999), budget)
   elseif not item or item.leaving then
 local function lanes_empty(at, st, lane, budget)
   while true do
@@ -1132,14 +1159,14 @@ end
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)
     end
-    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -1195,9 +1222,9 @@ end
     if item and not item.listed and not item.leaving then
       lanes_wait(at, st, lane, item, item_moment(item), budget)
     elseif (not item or item.leaving) and lane.dirty and not lane.over and not st.pool.filled then
-      lanes_wait(at, st, lane, nil, (17592186044415), budget)
+      lanes_wait(at, st, lane, nil, (9999999999999), budget)
     elseif (lane.dirty or lane.order) and not lane.over then
-      redis.call("ZADD", at.line, (string.format("%d", ((258 * 17592186044416) + at.ms))), "w:" .. lane.key)
+      redis.call("ZADD", at.line, (string.format("%d", ((258 * 10000000000000) + at.ms))), "w:" .. lane.key)
       st.met, told = st.met or st.pause == 0, told or lanes_tell(at, st, lane)
     end
   end
@@ -1212,14 +1239,14 @@ local function pool_save(st)
 end
   return pool_save(st)
 end
-  local own, uses = (true) and kind_save(at, st), (2)
+  local own, uses = (true) and kind_save(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+    last = math.max(last, stone and tonumber(stone) - (260 * 10000000000000) or 0)
   end
   if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
     and not (st.pool and st.keep > 0) then
@@ -1234,8 +1261,13 @@ end
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > (9999999999999) then
+    due = (9999999999999)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, due, st.ticket, st.busy,
+    (1000000000000000) + math.max(st.used, 0), (1000000) + math.max(st.waiting, 0), (1000000000000000) + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end
@@ -1268,7 +1300,7 @@ end
 take(at, st, claim, chosen)
 local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
-r.fence = (string.format("%d", (st.fence)))
+r.fence = string.format(("%016d"), st.fence)
 handoff(at, st, budget)
 save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
 publish(at)

@@ -10,38 +10,51 @@ RETURNS {"released", flags, fence, ended} | {"cancelled", flags, fence, ended} |
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -54,13 +67,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -74,9 +91,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -88,12 +105,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -150,7 +170,7 @@ local function hold_ends(at, st, claim)
     return st.thin and st.thin.claim == claim and st.thin.held or nil
   end
   local score = tonumber(redis.call("ZSCORE", at.line, "h:" .. claim))
-  return score and score - (17592186044416)
+  return score and score - (10000000000000)
 end
   r.held = hold_ends(at, st, claim)
   if not r.held then
@@ -172,7 +192,7 @@ local function fatten(at, st, grows, claim)
   end
   local members = { ("9007199254740991"), "-" }
   if hold then
-    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+    members[3], members[4] = (string.format("%d", ((10000000000000) + hold.held))), "h:" .. hold.claim
   end
   if grows then
     redis.call("ZADD", at.line, unpack(members))
@@ -213,12 +233,12 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("9999999999999"))
   if st.pool then
-    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("9999999999999"))
   end
-  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+  st.gone = redis.call("ZCOUNT", at.line, ("2600000000000000"), ("2609999999999999"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
     "LIMIT", "0", "101")
   if #holds > 100 then
     return
@@ -251,7 +271,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
   if word then
 local function add_tombstone(at, st, claim, stays)
-  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 10000000000000) + at.ms + stays))), "t:" .. claim)
   st.gone = st.gone + 1
 end
     redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
@@ -290,9 +310,9 @@ end
   end
 local function earliest(at, st)
   if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (17592186044416) or 0
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
   end
   return st.due
 end
@@ -320,7 +340,7 @@ end
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, (17592186044416))
+  local holds, fields = expired(at, budget, (10000000000000))
   if #holds == 0 then
     return nil
   end
@@ -334,21 +354,21 @@ local function expire_holds(at, st, budget)
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs((false) and holds or {}) do
-    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (10000000000000))
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0
     end
   end
   local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
@@ -379,14 +399,14 @@ end
   if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
-  local own, uses = (false) and (false)(at, st), (2)
+  local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+    last = math.max(last, stone and tonumber(stone) - (260 * 10000000000000) or 0)
   end
   if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
     and not (st.pool and st.keep > 0) then
@@ -401,8 +421,13 @@ end
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > (9999999999999) then
+    due = (9999999999999)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, due, st.ticket, st.busy,
+    (1000000000000000) + math.max(st.used, 0), (1000000) + math.max(st.waiting, 0), (1000000000000000) + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end
@@ -463,9 +488,16 @@ local function handoff(at, st, budget, head_left)
     return
   end
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
 local function kind_next(at, st, budget, arrival)
   if not arrival and st.used >= st.cap and st.cap == st.was_cap then
@@ -532,14 +564,14 @@ end
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
     end
-    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then

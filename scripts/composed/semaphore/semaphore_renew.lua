@@ -7,82 +7,97 @@ ARGV[5...] x2: claim id, mode (beat, want, renew, detach)
 RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a claim + at most 100 drops, grants, asks
 ]]
-local function earliest(at, st)
-  if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088830"),
-      "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (17592186044416) or 0
-  end
-  return st.due
-end
 local function fetch(keys, claim, ...)
-  local time, top = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "0")[1]
-  local thin = not top and redis.call("MGET", keys[1])[1]
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
   if not thin then
     local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
     if not fields.err then
-      return time, fields, top
+      return time, fields, members[1], members[2]
     end
     thin = redis.call("MGET", keys[1])[1]
     if not thin then
       redis.call("HLEN", keys[1])
     end
   end
-  return time, { false, false, false, thin = thin }, top
+  return time, { false, false, false, thin = thin }, members[1]
 end
 local time, kept, top = fetch(KEYS, ARGV[5])
 local function fast_renew(t, v, top, keys, linger, node, claim, mode)
-  if mode ~= "beat" or v[3] then
+  local text, sub, format = v[1], string.sub, string.format
+  local call = redis.call
+  if mode ~= "beat" or v[3] or not top or not text or sub(text, (118), (124)) ~= ("0 0 0 0")
+    or sub(text, (93), (99)) ~= ("1000000") or sub(text, 1, #("3 ")) ~= ("3 ") then
     return nil
   end
-  local text = v[1] or ""
-  local cap, used, waiting, kept, rest = string.match(text, ("^(%d+) (%d+) (%d+) (%d+ %d+ %d+ %d+)( .*)$"), (76))
-  local own, fence, lease = string.match(v[2] or "", ("^h (%S+) %d+ (%d+) %d+ 0 %d+ %S+ r %d+ (%d+) 0 "))
-  if not top or own ~= node or waiting ~= "0" or kept ~= ("0 0 0 0") or string.sub(text, 1, 2) ~= ("2 ") then
+  local fence, own, lease = string.match(v[2] or "", ("^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 "))
+  local now, due = sub((("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), sub(text, (34), (46))
+  local score = own == node and due > now and call("ZSCORE", keys[2], "h:" .. claim)
+  if not score then
     return nil
   end
-  local now, due = string.sub((string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), 1, (13)), string.sub(text, (34), (34) + 12)
-  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
-  local was, ends = score and score - (17592186044416), now + lease
-  if not score or was <= now + 0 or was > ends or due <= now or ends + linger > (9999999999999) then
+  local was, ends = sub(score, (2)), now + lease
+  local deadline = format(("%013d"), ends)
+  if was <= now or was > deadline or ends + linger > (9999999999999) then
     return nil
   end
-  local exp = math.max(math.ceil((ends + linger) / 1000) * 1000, string.sub(text, (20), (20) + 12) + 0)
-  local at = string.format("%d", exp)
-  redis.call("PEXPIREAT", keys[2], at)
-  redis.call("PEXPIREAT", keys[1], at)
-  redis.call("ZADD", keys[2], string.format("%d", (17592186044416) + ends), "h:" .. claim)
-  if was == due + 0 then
-    due = string.format(("%013d"), used == "1" and ends or earliest({ line = keys[2] }, { used = 1 }))
+  local exp = sub(text, (20), (34) - 2)
+  if ends + linger - exp > 0 then
+    exp = format(("%013d"), math.ceil((ends + linger) / 1000) * 1000)
   end
-  local busy = used ~= "1" and now or string.sub(text, (62), (62) + 12)
-  redis.call("HSET", keys[1], "v", string.sub(text, 1, (19)) .. string.format(("%013d"), exp) .. (" ")
-    .. due .. string.sub(text, (48) - 1, (62) - 1) .. busy .. (" ") .. cap .. (" ") .. used
-    .. (" ") .. waiting .. (" ") .. kept .. rest)
-  return { "renewed", -1, 0, cap + 0, "held", lease + 0, fence + 0 }
+  call("PEXPIREAT", keys[2], exp)
+  call("PEXPIREAT", keys[1], exp)
+  call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim)
+  local busy = sub(text, (62), (74))
+  if sub(text, (76), (91)) ~= ("1000000000000001") then
+    busy = now
+  end
+  if was == due then
+    due = deadline
+    if sub(text, (76), (91)) ~= ("1000000000000001") then
+      due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
+      due = sub(due, (2))
+    end
+  end
+  call("HSET", keys[1], "v", sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. due
+    .. sub(text, (46) + 1, (62) - 1) .. busy .. sub(text, (74) + 1))
+  return { "renewed", -1, 0, sub(text, (101), (116)) - (1000000000000000), "held", lease, fence }
 end
 local plain = fast_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
 if plain then
   return plain
 end
 local function record_read(text)
-  local phase, number, wanted, node, ticket, fence, granted, limit, terms, weight, secret, kind, wait, lease, max =
-    string.match(text, "^(%a)(%d*)(!?%d*) (%S+) (%d+) (%d+) (%d+) (%d+) ((%d+) (%S+) (%a) (%d+) (%d+) (%d+) .*)$")
-  if not phase then
+  local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  if phase == "w" then
+    alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    place = ticket
+  elseif phase == "p" then
+    alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+    phase = "w"
+  else
+    phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
+      string.match(text,
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+  end
+  if not terms then
     return nil
   end
-  local waits = phase == "w"
   return {
-    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = waits and "0" or fence,
-    granted = waits and 0 or granted, place = fence, heard = waits and tonumber(granted) or 0,
-    limit = tonumber(limit), terms = terms, weight = tonumber(weight), secret = secret, kind = kind,
-    wait = tonumber(wait), lease = tonumber(lease), max = tonumber(max),
+    node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
+    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
+    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
+    max = tonumber(max),
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %s %s %d %s %d "), hold.node, hold.granted, st.fence, hold.granted, hold.limit) .. hold.terms
+    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+      .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
   end
@@ -95,13 +110,17 @@ local function now(t)
 end
   local ms, us = now(t)
   local known, st, newer = v[2]
+  if top == false then
+    top = redis.call("ZRANGE", keys[2], "0", "0")[1]
+  end
 local function load(text)
-  local fmt, fence, exp, due, ticket, busy, cap, used, waiting, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then, taken = (cap or 0) + 0, tonumber(exp or 0), (used or 0) + 0
+  local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then, due = tonumber(due or 0),
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = taken > 0 and taken or 0,
-    waiting = (waiting or 0) + 0,
+    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
+    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
+    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
@@ -115,9 +134,9 @@ local function load(text)
     st.was_rev = st.rev
     st.was_never = st.forever > 0 or st.keep > 0
   end
-  if text and (st.fmt < (2) or st.fmt > (2)) then
+  if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
-    return st, (number < (2) or number > (2)) and number or 0
+    return st, (number < (3) or number > (3)) and number or 0
   end
   return st
 end
@@ -129,12 +148,15 @@ local function thin_read(text, ms)
   if number then
     return st, tonumber(number)
   end
-  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (1 .*)$"))
-  local weight, _, lease, max = string.match(terms or "", ("^(%d+) %S+ %a (%d+) (%d+) (%d+) "))
+  local fence, since, claim, node, terms = string.match(text, ("^(%d+) (%d+) ((%S+)%.[^%s.]+) (%S+ 1 .*)$"))
+  local weight, _, lease, max = string.match(terms or "", ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  if not claim and string.find(text, ("^%d+ %d+ %S+ 1 %S+ %a %d+ ")) then
+    return st, 2
+  end
   if claim and (#fence ~= 16 or #since ~= 13 or not weight) or not claim and not string.find(text, ("^%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d$")) then
     return nil
   end
-  st.fmt, st.form, st.cap, st.was_cap = (2), "thin", 1, 1
+  st.fmt, st.form, st.cap, st.was_cap = (3), "thin", 1, 1
   st.fence = string.sub(text, 1, (17) - 1) + 0
   if claim then
     local granted, held, limit = string.sub(text, 1, (13)), since + lease, 0
@@ -193,7 +215,7 @@ local function fatten(at, st, grows, claim)
   end
   local members = { ("9007199254740991"), "-" }
   if hold then
-    members[3], members[4] = (string.format("%d", ((17592186044416) + hold.held))), "h:" .. hold.claim
+    members[3], members[4] = (string.format("%d", ((10000000000000) + hold.held))), "h:" .. hold.claim
   end
   if grows then
     redis.call("ZADD", at.line, unpack(members))
@@ -265,12 +287,12 @@ local function recount(at, st)
     return
   end
   st.recounted, st.due = true, nil
-  st.waiting = redis.call("ZCOUNT", at.line, "0", ("17592186044415"))
+  st.waiting = redis.call("ZCOUNT", at.line, "0", ("9999999999999"))
   if st.pool then
-    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("17592186044415"))
+    st.pool.parked = redis.call("ZCOUNT", at.line, ("512"), ("9999999999999"))
   end
-  st.gone = redis.call("ZCOUNT", at.line, ("4573968371548160"), ("4591560557592575"))
-  local holds = redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+  st.gone = redis.call("ZCOUNT", at.line, ("2600000000000000"), ("2609999999999999"))
+  local holds = redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
     "LIMIT", "0", "101")
   if #holds > 100 then
     return
@@ -303,7 +325,7 @@ local function leave(at, st, claim, r, deadline, word, stays, wish)
   end
   if word then
 local function add_tombstone(at, st, claim, stays)
-  redis.call("ZADD", at.line, (string.format("%d", ((260 * 17592186044416) + at.ms + stays))), "t:" .. claim)
+  redis.call("ZADD", at.line, (string.format("%d", ((260 * 10000000000000) + at.ms + stays))), "t:" .. claim)
   st.gone = st.gone + 1
 end
     redis.call("HSET", at.state, "c:" .. claim, ("!") .. word)
@@ -342,7 +364,7 @@ end
     if type(r) == "table" and r.phase == "w" then
       stands[n] = scores[n]
     else
-      held[n] = scores[n] and tonumber(scores[n]) - (17592186044416)
+      held[n] = scores[n] and tonumber(scores[n]) - (10000000000000)
     end
     if type(r) == "table" and r.phase ~= "w" and r.node == node and not held[n] then
       leave(at, st, calls[2 * n - 1], r)
@@ -356,9 +378,16 @@ end
   local texts, held, stands, extras = lookup(at, st, node, calls)
   local head_left, holds, beats, waits = false, {}, {}, {}
 local function record_write(r)
-  local waits = r.phase == "w"
-  return string.format("%s%s%s %s %d %s %d %d ", r.phase, r.number, r.wanted, r.node, r.ticket,
-    waits and r.place or r.fence, waits and r.heard or r.granted, r.limit) .. r.terms
+  if r.phase ~= "w" then
+    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
+      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+  end
+  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
+  local half = alive - math.floor(r.wait / 2)
+  if r.place == ticket then
+    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
+  end
+  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
 local function first(line)
   local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
@@ -378,9 +407,9 @@ local function renew_hold(at, st, claim, r, mode, m)
   end
   if lease ~= "" and r.lease > 0 and lease - r.lease ~= 0 then
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^%d+ (%S+) %a %d+ %d+ %d+( .*)$")
+  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = r.weight .. " " .. secret .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
 end
     record_terms(r, lease == "0" and "f" or r.kind, tonumber(lease), r.max)
     r.changed = true
@@ -392,7 +421,7 @@ end
   end
   local ends = r.held
   if anew then
-    local own = r.lease == 0 and (17592186044415) or at.ms + r.lease
+    local own = r.lease == 0 and (9999999999999) or at.ms + r.lease
     ends = own
     if lease ~= "" or r.number ~= "" then
       ends = math.max(own, math.min(r.held, at.ms + reach))
@@ -408,10 +437,10 @@ local function batch_hold(m, claim, r, ends)
     m.sooner = math.min(m.sooner or ends, ends)
   end
   if ends ~= r.held then
-    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((17592186044416) + ends))), "h:" .. claim
+    m.scores[#m.scores + 1], m.scores[#m.scores + 2] = (string.format("%d", ((10000000000000) + ends))), "h:" .. claim
     r.held = ends
   end
-  if ends < (17592186044415) then
+  if ends < (9999999999999) then
     m.furthest = math.max(m.furthest or 0, ends)
   end
   if r.changed then
@@ -453,7 +482,7 @@ end
       (false)(at, st, m)
     end
 local function remaining(at, deadline)
-  return deadline >= (17592186044415) and -1 or deadline - at.ms
+  return deadline >= (9999999999999) and -1 or deadline - at.ms
 end
     for n = 1, #texts do
       local r = holds[n]
@@ -472,6 +501,14 @@ end
     if beats[1] then
       redis.call("HSET", at.state, unpack(beats))
     end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
+  end
+  return st.due
+end
 local function expire(at, st, budget)
   local sooner, before = nil, budget.left
 local function expired(at, budget, from)
@@ -492,7 +529,7 @@ end
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
 local function expire_holds(at, st, budget)
-  local holds, fields = expired(at, budget, (17592186044416))
+  local holds, fields = expired(at, budget, (10000000000000))
   if #holds == 0 then
     return nil
   end
@@ -506,21 +543,21 @@ local function expire_holds(at, st, budget)
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
   for i, member in ipairs((false) and holds or {}) do
-    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (17592186044416))
+    local ends = (false)(at, st, string.sub(member, 3), records[i], tonumber(deadlines[i]) - (10000000000000))
     sooner = ends and math.min(sooner or ends, ends) or sooner
   end
   return sooner
 end
       sooner, st.due = expire_holds(at, st, budget), nil
     end
-    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("17592186044416"), ("35184372088831"),
+    if earliest(at, st) == 0 and not redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999999"),
       "LIMIT", "0", "1")[1] then
       st.used, st.forever = 0, 0
     end
   end
   local tombs, tomb_fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 17592186044416))
+    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
@@ -554,10 +591,10 @@ local function find_dead(state, line, from, to, ms)
     fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
   end
   for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local _, heard, wait = string.match(text or "", ("^w (%S+) %d+ %d+ (%d+) %d+ %d+ %S+ %a (%d+) "))
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
     local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
     seen = claim and seen + 1 or seen
-    if claim and not (heard and heard + wait > ms) then
+    if claim and not (alive and alive - ms > 0) then
       dead[#dead + 1], dead[#dead + 2] = claim, place
     end
   end
@@ -607,14 +644,14 @@ end
   if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
-  local own, uses = (false) and (false)(at, st), (2)
+  local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
   local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
   if idle and st.gone > 0 then
-    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("4591560557592575"), ("4573968371548160"),
+    local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
-    last = math.max(last, stone and tonumber(stone) - (260 * 17592186044416) or 0)
+    last = math.max(last, stone and tonumber(stone) - (260 * 10000000000000) or 0)
   end
   if st.rev > at.ms - (60000) and (idle or st.rev ~= st.was_rev)
     and not (st.pool and st.keep > 0) then
@@ -629,8 +666,13 @@ end
   elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
   end
-  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, math.min(earliest(at, st), (9999999999999)),
-    st.ticket, st.busy, st.cap, st.used, st.waiting) .. few, unpack(fields or {}) }
+  local due = earliest(at, st)
+  if due == 0 or due > (9999999999999) then
+    due = (9999999999999)
+  end
+  local all = { "v", string.format(("%d %016d %013d %013d %013d %013d %d %d %d "), uses, st.fence, st.exp, due, st.ticket, st.busy,
+    (1000000000000000) + math.max(st.used, 0), (1000000) + math.max(st.waiting, 0), (1000000000000000) + st.cap) .. few,
+    unpack(fields or {}) }
   if own then
     all[#all + 1], all[#all + 2] = "pool", own
   end
@@ -744,14 +786,14 @@ end
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", (string.format("%d", (st.fence))), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
     end
-    redis.call("ZADD", at.line, (string.format("%d", ((17592186044416) + alive))), "h:" .. claim)
+    redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, st.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -803,8 +845,8 @@ end
     end
     if c.asks and left > 0 and not claims and first(at.line) == c.claim then
       claims, needs = {}, needs or c.r.weight - st.cap + st.used
-      local members = redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((17592186044416) + at.ms))),
-        ("35184372088831"), "LIMIT", "0", left)
+      local members = redis.call("ZRANGEBYSCORE", at.line, "(" .. (string.format("%d", ((10000000000000) + at.ms))),
+        ("19999999999999"), "LIMIT", "0", left)
       for i, member in ipairs(members) do
         claims[i] = string.sub(member, 3)
       end

@@ -12,10 +12,10 @@ local function now(t)
   local seconds, micros = tonumber(t[1]), tonumber(t[2])
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
-  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (17592186044416) }
-  at.left = 2 * (17592186044416)
+  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }
+  at.left = 2 * (10000000000000)
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
-  return at, format > 1 and format or nil
+  return at, format ~= 0 and format ~= 2 and format or nil
 end
 local at, newer = open_swarm(KEYS[1], KEYS[2])
 if newer then
@@ -68,7 +68,7 @@ local function member_write(run, ends, limit, label)
   return run .. " " .. ends .. " " .. limit .. " " .. label
 end
   local text = member_write(m.run, (string.format("%d", (ends))), m.limit, m.label)
-  redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+  redis.call("HSET", at.state, "fmt", 2, "n:" .. node, text)
 end
 condemn(at, node, member_read(redis.call("HGET", at.state, "n:" .. node)), ends)
 set_expiry(at, memory)

@@ -13,10 +13,10 @@ local function now(t)
   local seconds, micros = tonumber(t[1]), tonumber(t[2])
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
-  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (17592186044416) }
-  at.left = 2 * (17592186044416)
+  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }
+  at.left = 2 * (10000000000000)
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
-  return at, format > 1 and format or nil
+  return at, format ~= 0 and format ~= 2 and format or nil
 end
 local at, newer = open_swarm(KEYS[1], KEYS[2])
 if newer then
@@ -26,7 +26,7 @@ for i = 2, #ARGV, 3 do
   local node, limit, label = ARGV[i], ARGV[i + 1], ARGV[i + 2]
   local scores = redis.call("ZMSCORE", at.probes, "p:" .. node, "c:" .. node)
   if not scores[1] and not scores[2] then
-    redis.call("HSET", at.state, "fmt", 1, "n:" .. node, (("0") .. " " .. ("0") .. " " .. (limit) .. " " .. (label)))
+    redis.call("HSET", at.state, "fmt", 2, "n:" .. node, (("0") .. " " .. ("0") .. " " .. (limit) .. " " .. (label)))
     redis.call("ZADD", at.probes, at.ms + tonumber(limit), "p:" .. node)
     entered = entered + 1
   end

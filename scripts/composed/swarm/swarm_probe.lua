@@ -13,10 +13,10 @@ local function now(t)
   local seconds, micros = tonumber(t[1]), tonumber(t[2])
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
-  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (17592186044416) }
-  at.left = 2 * (17592186044416)
+  local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }
+  at.left = 2 * (10000000000000)
   local format = tonumber(redis.call("HGET", state, "fmt")) or 0
-  return at, format > 1 and format or nil
+  return at, format ~= 0 and format ~= 2 and format or nil
 end
 local at, newer = open_swarm(KEYS[1], KEYS[2])
 if newer then
@@ -51,7 +51,7 @@ local function member_write(run, ends, limit, label)
   return run .. " " .. ends .. " " .. limit .. " " .. label
 end
   local text = member_write(m.run, (string.format("%d", (ends))), m.limit, m.label)
-  redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+  redis.call("HSET", at.state, "fmt", 2, "n:" .. node, text)
 end
   status = "condemned"
   condemn(at, node, m, ends)
@@ -62,7 +62,7 @@ else
     set_expiry(at, memory)
   end
   if text ~= known[1] then
-    redis.call("HSET", at.state, "fmt", 1, "n:" .. node, text)
+    redis.call("HSET", at.state, "fmt", 2, "n:" .. node, text)
   end
   redis.call("ZADD", at.probes, at.ms + limit, "p:" .. node)
   if not ends or text ~= known[1] then

@@ -10,7 +10,7 @@ local behind = (32) + #ARGV[1]
 if not text or string.sub(text, (32), behind) ~= ARGV[1] .. (" ") then
   return { "fat" }
 end
-local kind, lease, max = string.match(text, ("^1 %S+ (%a) %d+ (%d+) (%d+) "), behind + 1)
+local kind, lease, max = string.match(text, ("^%S+ 1 (%a) %d+ (%d+) (%d+) "), behind + 1)
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 local limit = max ~= "0" and string.sub(text, 1, (13)) + max or math.huge
 local ends = math.min(string.sub(text, (17) + 1, (31) - 1) + lease, limit)

@@ -55,6 +55,7 @@ func lockSteps() []step {
 		},
 		{name: "turn_1", does: "a lock is handed on and its releaser waits again, with 1 waiting", scripts: 2, prepare: turns(locks, one, 1, 1)},
 		{name: "turn_16", does: "the same with 16 waiting", scripts: 2, prepare: turns(locks, one, 1, 16)},
+		{name: "turn_100", does: "the same with 100 waiting", scripts: 2, prepare: turns(locks, one, 1, 100)},
 		{name: "lock_join", does: "join the line of a lock, of up to 180", scripts: 1, prepare: joins(locks, one, 1)},
 		{name: "lock_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(locks, one, 1)},
 		{name: "lock_requeue_25", does: "each of 25 in line goes to its end once", scripts: 25, cycles: 2, warm: 1, prepare: requeues},

@@ -32,8 +32,10 @@ func poolSteps() []step {
 	hundred, many := openPool(poolConfig{}, 100), openPool(poolConfig{}, 300)
 	return []step{
 		{name: "pool_plain", does: "allocate and release 1 of 100", scripts: 2, prepare: again(hundred, allocate(nil))},
-		{name: "pool_bound", does: "the same by a binding", scripts: 2, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
-		{name: "pool_lanes", does: "the same while 1 000 claims wait for one resource each", scripts: 2, prepare: besideLanes(1000)},
+		{name: "pool_plain_200", does: "the same of 200", scripts: 2, prepare: again(openPool(poolConfig{}, 200), allocate(nil))},
+		{name: "pool_plain_1000", does: "the same of 1 000", scripts: 2, prepare: again(openPool(poolConfig{}, 1000), allocate(nil))},
+		{name: "pool_bound", does: "allocate and release 1 of 100 by a binding", scripts: 2, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
+		{name: "pool_lanes", does: "allocate and release 1 of 100 while 1 000 claims wait for one resource each", scripts: 2, prepare: besideLanes(1000)},
 		{
 			name: "pool_limit", does: "allocate with a maximum hold, and release", scripts: 2,
 			prepare: again(hundred, allocate(&allocator.AllocateOptions{MaxHold: time.Hour})),

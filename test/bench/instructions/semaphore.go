@@ -19,7 +19,8 @@ func semaphoreSteps() []step {
 	type permit = *semaphore.Permit
 	return []step{
 		{name: "semaphore_plain", does: "acquire and release 1 of 10", scripts: 2, prepare: again(one, acquire(nil))},
-		{name: "semaphore_fresh", does: "the same of a name that is new each time", scripts: 2, prepare: again(each, acquireEach)},
+		{name: "semaphore_plain_100", does: "the same of 200, beside 100 that are held", scripts: 2, prepare: again(openBeside(100), acquire(nil))},
+		{name: "semaphore_fresh", does: "acquire and release 1 of 10 of a name that is new each time", scripts: 2, prepare: again(each, acquireEach)},
 		{
 			name: "semaphore_weighted", does: "acquire and release 3 of 10, of which others hold 5", scripts: 2,
 			prepare: again(openPartly, acquire(&semaphore.AcquireOptions{Weight: 3})),
@@ -98,6 +99,19 @@ func openSemaphore(lease time.Duration, capacity int) opens[*semaphore.Semaphore
 	return func(p *probe) (*semaphore.Semaphore, *conn, error) {
 		n, c, err := p.open(lease, node.SwarmConfig{})
 		return semaphore.New(n, numbered(0), capacity, nil), c, err
+	}
+}
+
+// openBeside opens one name, of which so many are held, and as many free.
+func openBeside(held int) opens[*semaphore.Semaphore] {
+	return func(p *probe) (*semaphore.Semaphore, *conn, error) {
+		s, c, err := openSemaphore(long, 2*held)(p)
+		for range held {
+			if err == nil {
+				_, err = s.Acquire(p.ctx, nil)
+			}
+		}
+		return s, c, err
 	}
 }
 

@@ -156,7 +156,7 @@ func (w *world) thinLocks(n int) {
 	now := time.Now()
 	space, err := keyspace.New("berth")
 	require.NoError(w.T, err)
-	text := fmt.Sprintf("%016d %013d node.claim 1 - r 3600000 3600000 0 0 0:0:0:", now.UnixMicro(), now.UnixMilli())
+	text := fmt.Sprintf("%016d %013d node.claim - 1 r 3600000 3600000 0 0 0:0:0:", now.UnixMicro(), now.UnixMilli())
 	for i := 0; i < n; {
 		words := []string{"MSET"}
 		for ; i < n && len(words) < 1000; i++ {
