@@ -43,9 +43,8 @@ func (h *Hold) RenewFor(ctx context.Context, lease time.Duration) error {
 	return h.Err()
 }
 
-// mostExtended is how far off Extend may move an end: a Duration carries 292 years, and
-// what is told of a hold, margins included, must stay within.
-const mostExtended = 250 * 365 * 24 * time.Hour
+// mostExtended is how far off Extend may move an end: no further than a lease may be, see settings.Longest.
+const mostExtended = 200 * 365 * 24 * time.Hour
 
 // MayExtend refuses an extension beyond what can be told of a hold.
 func (h *Hold) MayExtend(by time.Duration) error {

@@ -20,6 +20,9 @@ const (
 	// MinLease is the shortest lease: below it, a renewal could not come in
 	// time over a network.
 	MinLease = 20 * time.Millisecond
+	// Longest is the longest duration but berth.Forever: from now on it ends before what the scripts
+	// take for a moment has a digit more.
+	Longest = 200 * 365 * 24 * time.Hour
 	// MaxText bounds an owner and a label, in bytes.
 	MaxText = state.MaxText
 	// MaxMeta bounds the keys and values of metadata together, in bytes.
@@ -130,6 +133,8 @@ func Duration(field string, d time.Duration) error {
 		return berth.Invalid(field, "%s is negative", d)
 	case d != berth.Forever && d%time.Millisecond != 0:
 		return berth.Invalid(field, "%s is not a whole number of milliseconds", d)
+	case d != berth.Forever && d > Longest:
+		return berth.Invalid(field, "%s is above %s, and not berth.Forever", d, Longest)
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (l *Lock) Release(ctx context.Context) error {
 // Extend adds a time to the lease once, for all entries of the owner: whole
 // milliseconds, above 0. MaxHold still bounds the lease. A renewal never shortens it.
 // Its errors are those of Renew, and berth.ErrInvalidConfig, also if the end of the
-// lease, or all extensions of this handle together, would be more than 250 years off;
+// lease, or all extensions of this handle together, would be more than 200 years off;
 // then nothing is sent, and the lock stays as it is.
 func (l *Lock) Extend(ctx context.Context, by time.Duration) error {
 	if err := checkExtension(by); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/berthtest"
 	"github.com/berth-go/berth/pkg/node"
@@ -44,6 +45,8 @@ var badOptions = []struct {
 	{"Lease", qlock.LockOptions{Lease: -ms}},
 	{"Lease", qlock.LockOptions{Lease: math.MinInt64}},
 	{"Lease", qlock.LockOptions{Lease: 20*ms + 1}},
+	{"Lease", qlock.LockOptions{Lease: settings.Longest + ms}},
+	{"MaxHold", qlock.LockOptions{MaxHold: settings.Longest + ms}},
 	{"Lease", qlock.LockOptions{Lease: berth.Forever, Conflict: qlock.ExtendAndWorkThrough}},
 	{"MaxHold", qlock.LockOptions{MaxHold: 19 * ms}},
 	{"MaxHold", qlock.LockOptions{MaxHold: -ms}},
@@ -143,6 +146,7 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 			"the highest priority":  {Priority: 127},
 			"the lowest priority":   {Priority: -128},
 			"the shortest lease":    {Lease: 20 * ms},
+			"the longest lease":     {Lease: settings.Longest, MaxHold: settings.Longest},
 			"no end":                {Lease: berth.Forever, MaxHold: berth.Forever},
 			"the shortest hold":     {MaxHold: 20 * ms},
 			"an instant of waiting": {MaxWait: 1},

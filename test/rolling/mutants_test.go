@@ -79,6 +79,7 @@ var mutants = map[string]struct {
 		{"state/save.lua", "st.fence, st.exp,", "st.exp, st.fence,"},
 	}},
 	"holds are reckoned from elsewhere": {"semaphore/life", []edit{
+		general,
 		{"state/score.lua", "score_hold = 10000000000000", "score_hold = 20000000000000"},
 	}},
 	"a place has more digits": {"semaphore/life", []edit{
