@@ -47,7 +47,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
     end
   end
   local deadline = format(values_ms, ends)
-  if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") ~= 1 then
+  if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
   end

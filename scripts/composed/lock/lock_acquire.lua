@@ -73,7 +73,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
     end
   end
   local deadline = format(("%013d"), ends)
-  if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") ~= 1 then
+  if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
   end
