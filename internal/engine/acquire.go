@@ -23,20 +23,41 @@ var ErrReplaced = errors.New("berth: the node was replaced")
 // claim is granted or refused, when ctx ends, when maxWait has passed (0 = no
 // limit) or when the engine is closed. Every error is a *berth.AcquireError.
 func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (*Hold, error) {
+	if refusal := e.starts(ctx, c); refusal != nil {
+		return nil, e.refused(c, refusal)
+	}
+	defer e.work.Done()
+	wait, cancel := patience(ctx, maxWait, c.Attempts)
+	defer cancel()
+	if refusal := e.asks(wait, c); refusal != nil {
+		return e.slips(ctx, wait, c, refusal)
+	}
+	return e.hands(c), nil
+}
+
+// starts has the engine know of a claim. Unless it is refused, it counts as work.
+func (e *Engine) starts(ctx context.Context, c *Claim) *berth.AcquireError {
 	c.key = e.cfg.Scripts.Key(c.line())
 	c.begins(ctx, e.clock.Now(), false)
 	if ctx.Err() != nil || isClosed(c.Closing) {
-		return nil, e.refused(c, e.leaving(ctx, ctx))
+		return e.leaving(ctx, ctx)
 	}
 	if err := e.enter(c); err != nil {
-		return nil, e.refused(c, refusalBy(err))
+		return refusalBy(err)
 	}
-	defer e.work.Done()
-
-	wait, cancel := patience(ctx, maxWait, c.Attempts)
-	defer cancel()
 	e.joinGroup(c)
-	refusal := e.asks(wait, c)
+	return nil
+}
+
+// hands tells of a grant, and gives its handle.
+func (e *Engine) hands(c *Claim) *Hold {
+	e.granted(&c.handle)
+	e.wantedBefore(c)
+	return &c.handle
+}
+
+// slips goes on after a refusal: another claim asks for the same where the grant of the first was none, else the call is over.
+func (e *Engine) slips(ctx, wait context.Context, c *Claim, refusal *berth.AcquireError) (*Hold, error) {
 	for slips := 1; refusal == fallen || c.MayWait && slipped(refusal) && slips < mostSlips; {
 		ended := refusal
 		if refusal = e.takeBack(wait, c); refusal != nil {
@@ -49,9 +70,7 @@ func (e *Engine) Acquire(ctx context.Context, c *Claim, maxWait time.Duration) (
 		c, refusal = e.anew(ctx, wait, c)
 	}
 	if refusal == nil {
-		e.granted(&c.handle)
-		e.wantedBefore(c)
-		return &c.handle, nil
+		return e.hands(c), nil
 	}
 	if e.cfg.Settle != nil && (refusal.Reason == berth.ReasonGone || errors.Is(refusal.Cause, berth.ErrReleased)) {
 		refusal = e.settle(wait, refusal)

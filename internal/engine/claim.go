@@ -173,16 +173,30 @@ func (c *Claim) Says(mode Mode) (said Mode, endless bool) {
 }
 
 // Resource is what the claim holds, "" where the primitive has no resources.
-func (c *Claim) Resource() string { return c.see().grant.resource }
+func (c *Claim) Resource() string { return c.granted().resource }
 
 // Fence is the number of its grant, 0 before.
-func (c *Claim) Fence() int64 { return c.see().grant.fence }
+func (c *Claim) Fence() int64 { return c.granted().fence }
 
 // Ticket is when the claim came, as far as is known.
 func (c *Claim) Ticket() int64 { return c.see().place.ticket }
 
 // Loose says whether the claim's hold was loosened: only its handle is left, or was.
-func (c *Claim) Loose() bool { return c.see().grant.loose }
+func (c *Claim) Loose() bool { return c.granted().loose }
+
+// entry is not nil for an entry of an owner that held already.
+func (c *Claim) entry() *Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.terms.entry
+}
+
+// granted returns what the claim was given, as far as is known.
+func (c *Claim) granted() grant {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.m.grant
+}
 
 // Standing is where the claim stands in line, and its record as it goes to the server:
 // with the ticket that it has, and a secret, which is drawn when it is first asked for.
@@ -212,14 +226,16 @@ func causeOf(ctx context.Context) error {
 type turns struct {
 	mu    sync.Mutex // never held for as long as a turn
 	taken bool       // guarded by mu
-	free  sync.Cond  // on mu
+	free  *sync.Cond // on mu; nil before anybody has waited
 }
 
 func (t *turns) Lock() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.free.L = &t.mu
 	for t.taken {
+		if t.free == nil {
+			t.free = sync.NewCond(&t.mu)
+		}
 		t.free.Wait()
 	}
 	t.taken = true
@@ -237,5 +253,7 @@ func (t *turns) Unlock() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.taken = false
-	t.free.Signal()
+	if t.free != nil {
+		t.free.Signal()
+	}
 }

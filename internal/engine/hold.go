@@ -78,7 +78,7 @@ func (h *Hold) Resource() string { return h.c.Resource() }
 func (h *Hold) Ticket() int64 { return h.c.Ticket() }
 
 // Reentered says whether the owner held the name already.
-func (h *Hold) Reentered() bool { return h.c.see().terms.entry != nil }
+func (h *Hold) Reentered() bool { return h.c.entry() != nil }
 
 // Waited is how long the acquiring call took.
 func (h *Hold) Waited() time.Duration { return h.waited }

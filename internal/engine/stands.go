@@ -49,7 +49,7 @@ func (e *Engine) stands(ctx context.Context, c *Claim) bool {
 	if !e.cfg.Stands(ctx, c) {
 		return false
 	}
-	if e.drains() && !c.inside.Load() && c.see().terms.entry == nil {
+	if e.drains() && !c.inside.Load() && c.entry() == nil {
 		e.on(c, &event{kind: evDrained})
 	}
 	return true

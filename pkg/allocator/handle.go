@@ -21,21 +21,21 @@ type Allocation[T any] struct {
 	pool *Pool[T]
 	hold *engine.Hold
 
-	swapping chan struct{} // has room for one: Swaps come one after the other
-
-	mu     sync.Mutex
-	value  T      // guarded by mu
-	taken  string // guarded by mu: the resource whose value is in use, "" for none any more
-	closed bool   // guarded by mu: the hold has ended, no value is in use
+	mu       sync.Mutex
+	swapping chan struct{} // guarded by mu: nil before the first Swap; it has room for one: Swaps come one after the other
+	value    T             // guarded by mu
+	taken    string        // guarded by mu: the resource whose value is in use, "" for none any more
+	closed   bool          // guarded by mu: the hold has ended, no value is in use
 }
 
 var _ berth.Hold = (*Allocation[string])(nil)
 
-// watch gives the value back when the hold ends, however it does.
+// watch gives a value that Open has made back when the hold ends, however it does. Without Open there is nothing to
+// give back, and the hold needs no context until somebody asks for it.
 func (a *Allocation[T]) watch() {
-	a.swapping = make(chan struct{}, 1)
-	a.taken = a.hold.Resource()
-	context.AfterFunc(a.hold.Context(), a.end)
+	if a.pool.cfg.Open != nil {
+		context.AfterFunc(a.hold.Context(), a.end)
+	}
 }
 
 // end gives the value back, once.
@@ -254,6 +254,16 @@ func (a *Allocation[T]) RenewFor(ctx context.Context, d time.Duration) error {
 	return err
 }
 
+// swaps has room for one Swap.
+func (a *Allocation[T]) swaps() chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.swapping == nil {
+		a.swapping = make(chan struct{}, 1)
+	}
+	return a.swapping
+}
+
 // Swap gives the resource back and takes the next one, in one step: the claim, its
 // lease and the handle stay; Resource, Value and Fence change. Do not use the old
 // resource from the call on. It never waits and never passes the line: if nothing
@@ -272,12 +282,13 @@ func (a *Allocation[T]) Swap(ctx context.Context) error {
 	if a.request().named {
 		return berth.Invalid("Swap", "the claim named its Resource: no other one will do")
 	}
+	swapping := a.swaps()
 	select {
-	case a.swapping <- struct{}{}:
+	case swapping <- struct{}{}:
 	case <-ctx.Done():
 		return caller.EndOf(ctx)
 	}
-	defer func() { <-a.swapping }()
+	defer func() { <-swapping }()
 	p := a.pool
 	before := a.hold.Resource()
 	asked, back := a.request().take()

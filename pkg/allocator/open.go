@@ -45,7 +45,7 @@ func (p *Pool[T]) handle(ctx context.Context, hold *engine.Hold) (*Allocation[T]
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocation[T]{pool: p, hold: hold, value: value}
+	a := &Allocation[T]{pool: p, hold: hold, value: value, taken: hold.Resource()}
 	a.watch()
 	return a, nil
 }
