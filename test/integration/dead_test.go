@@ -51,9 +51,9 @@ func (w *world) setDeadlines(name, node string, at int64) {
 for _, field in ipairs(redis.call("HKEYS", KEYS[1])) do
   local claim = string.sub(field, 3)
   if string.sub(claim, 1, #ARGV[1]) == ARGV[1] then
-    local head, rest, wait = string.match(redis.call("HGET", KEYS[1], field), "^(w %S+ %d+ %d+ )%d+ (%d+ %d+ %S+ %a (%d+) .*)$")
-    if head then
-      redis.call("HSET", KEYS[1], field, head .. string.format("%.0f ", ARGV[2] - wait) .. rest)
+    local rest, wait = string.match(redis.call("HGET", KEYS[1], field), "^w %d+ %d+ (%d+ %S+ %S+ %d+ %a (%d+) .*)$")
+    if rest then
+      redis.call("HSET", KEYS[1], field, string.format("w %.0f %.0f ", ARGV[2], ARGV[2] - math.floor(wait / 2)) .. rest)
     else
       redis.call("ZADD", KEYS[2], string.format("%.0f", 1e13 + ARGV[2]), "h:" .. claim)
       local values = redis.call("HGET", KEYS[1], "v")

@@ -101,9 +101,8 @@ func (v *view) field(w *world, field, value string) {
 		v.stones[claim] = word
 	default:
 		v.records[claim], err = state.ParseRecord(value)
-		words := strings.SplitN(value, " ", 6) // of one that waits, see scripts/state/record.lua
-		if heard, e := strconv.ParseInt(words[4], 10, 64); words[0] == "w" && e == nil {
-			v.alive[claim] = heard + v.records[claim].Wait.Milliseconds()
+		if r := v.records[claim]; r.Phase == 'w' {
+			v.alive[claim] = r.Alive().UnixMilli()
 		}
 	}
 	require.NoError(w, err, field)

@@ -24,7 +24,7 @@ func waiterRows() []Row {
 		Columns: []string{Berth, noHeartbeats, "redsync", "redislock", "rueidislock"},
 		Metrics: []Metric{
 			{ID: "connections", Title: "connections beyond those before", Budgets: []Budget{{Limit: 1}}},
-			{ID: "bytes", Title: "heap and stacks for each", Unit: "bytes", Picture: true, Budgets: []Budget{{Limit: 8192}}},
+			{ID: "bytes", Title: "heap and stacks for each", Unit: "bytes", Picture: true, Budgets: []Budget{{Limit: 7168}}},
 			{ID: "queued", Title: "until all are in line", Unit: "ms", Columns: []string{Berth, noHeartbeats}},
 			{ID: "commands", Title: "commands while idle", Unit: "/s", Budgets: []Budget{{Column: noHeartbeats, Limit: 0}}},
 			{ID: "scripts", Title: "scripts while idle", Unit: "/s"},
