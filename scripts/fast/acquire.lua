@@ -27,7 +27,8 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
     if used < capacity or weight + values_base - capacity > 0 then
       return nil -- it would fit, and stands behind others; or it never will
     end
-    return nil, { text = text, now = now, last = last, due = due, used = used, waiting = waiting, wait = wait }
+    local line = tonumber(waiting)
+    return nil, line and { text = text, now = now, last = last, due = due, used = used, waiting = line, wait = wait }
   elseif now <= last or sub(text, 1, values_head) >= head then
     return nil
   end
@@ -46,7 +47,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
       ends = math.min(ends, limit)
     end
   end
-  local deadline = format(values_ms, ends)
+  local deadline, far = format(values_ms, ends), ends + linger - exp > 0
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
@@ -54,7 +55,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
   if deadline < due then
     due = deadline
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)

@@ -40,8 +40,7 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
       due = alive
     end
   end
-  local waiting = sub(text, values_waiting, values_waiting_end)
-  if waiting ~= values_single and (sub(second, 1, record_phase) ~= record_waits
+  if p.waiting ~= values_line + 1 and (sub(second, 1, record_phase) ~= record_waits
     or due < sub(second, record_half, record_half_end)) then
     return nil
   end
@@ -51,7 +50,7 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
   local fence, left = sub(p.head, values_fence_from), string.format("%d", alive - p.now)
   call("HSET", state,
     "v", p.head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
-      .. p.now .. values_gap .. sub(text, values_cap, values_cap_end) .. values_gap .. string.format("%d", waiting - 1)
+      .. p.now .. values_gap .. sub(text, values_cap, values_cap_end) .. values_gap .. string.format("%d", p.waiting - 1)
       .. sub(text, values_waiting_end + 1),
     "c:" .. first, record_given .. sub(record, record_ticket, record_ticket_end) .. record_gap .. fence .. record_gap
       .. p.now .. record_gap .. record_unlimited .. record_gap .. node .. record_gap .. rest)

@@ -36,8 +36,10 @@ local function fast_release(t, v, keys, linger, node, claim, stays)
     return nil
   end
   local reply = { "plain", sub(record, record_fence, record_fence_end) }
-  if sub(text, values_waiting, values_waiting_end) ~= values_nobody then
-    return nil, { head = head, now = now, left = left, ends = ends, due = due, reply = reply }
+  local waiting = sub(text, values_waiting, values_waiting_end)
+  if waiting ~= values_nobody then
+    local line = tonumber(waiting)
+    return nil, line and { head = head, now = now, left = left, waiting = line, reply = reply }
   end
   -- What has been calm becomes thin, and what would stay too long is the general way's.
   local busy = sub(text, values_busy, values_busy_end)

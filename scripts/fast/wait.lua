@@ -14,9 +14,12 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
     return nil
   end
   local ticket, ends, rest = now, now + p.wait, sub(text, values_calm_end + 1)
-  local mine, alive, ahead = p.waiting == values_nobody, ends, 0
-  if now <= p.last then
-    ticket = format(values_ms, p.last + 1)
+  local mine, alive, ahead = p.waiting == values_line, ends, 0
+  local due, last = tonumber(p.due), tonumber(p.last)
+  if not due or not last then
+    return nil
+  elseif now <= p.last then
+    ticket = format(values_ms, last + 1)
   end
   if not mine then
     local first = sub(top, place_claim - 1, place_claim - 1) == place_mark and sub(top, place_claim)
@@ -33,16 +36,17 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
       return nil
     end
   end
+  local exp, busy = sub(text, values_exp, values_due - 2), sub(text, values_busy, values_busy_end)
+  local far = ends + linger - exp > 0
   call("ZADD", keys[2], lane, ticket .. place_mark .. claim)
   ahead = ahead or call("ZRANK", keys[2], ticket .. place_mark .. claim)
   if ahead == 0 then
     alive, mine = ends, true
   end
-  local exp, busy = sub(text, values_exp, values_due - 2), sub(text, values_busy, values_busy_end)
   if p.used > values_one then
     busy = now
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
@@ -53,5 +57,5 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
       .. values_calm .. rest,
     "c:" .. claim, record_waits .. format(values_ms, ends) .. record_gap .. format(values_ms, ends - math.floor(p.wait / 2))
       .. record_gap .. ticket .. record_gap .. node .. record_gap .. terms)
-  return { "joined", ticket, ahead, math.min(p.due, alive) - now, mine and 4 or 0 }
+  return { "joined", ticket, ahead, math.min(due, alive) - now, mine and 4 or 0 }
 end

@@ -58,7 +58,6 @@ local values_calm_end = 124
 local values_gap = " "
 local values_calm = "0 0 0 0" -- gone, forever, keep and pause
 local values_nobody = "1000000" -- waits
-local values_single = "1000001"
 local values_unused = "1000000000000000"
 local values_one = "1000000000000001"
 local values_look = "^ (%d+)( .*)$"

@@ -53,7 +53,8 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
     if used < capacity or weight + (1000000000000000) - capacity > 0 then
       return nil
     end
-    return nil, { text = text, now = now, last = last, due = due, used = used, waiting = waiting, wait = wait }
+    local line = tonumber(waiting)
+    return nil, line and { text = text, now = now, last = last, due = due, used = used, waiting = line, wait = wait }
   elseif now <= last or sub(text, 1, (18)) >= head then
     return nil
   end
@@ -72,7 +73,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
       ends = math.min(ends, limit)
     end
   end
-  local deadline = format(("%013d"), ends)
+  local deadline, far = format(("%013d"), ends), ends + linger - exp > 0
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
@@ -80,7 +81,7 @@ local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, le
   if deadline < due then
     due = deadline
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
@@ -122,9 +123,12 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
     return nil
   end
   local ticket, ends, rest = now, now + p.wait, sub(text, (124) + 1)
-  local mine, alive, ahead = p.waiting == ("1000000"), ends, 0
-  if now <= p.last then
-    ticket = format(("%013d"), p.last + 1)
+  local mine, alive, ahead = p.waiting == (1000000), ends, 0
+  local due, last = tonumber(p.due), tonumber(p.last)
+  if not due or not last then
+    return nil
+  elseif now <= p.last then
+    ticket = format(("%013d"), last + 1)
   end
   if not mine then
     local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
@@ -150,16 +154,17 @@ end
       return nil
     end
   end
+  local exp, busy = sub(text, (20), (34) - 2), sub(text, (62), (74))
+  local far = ends + linger - exp > 0
   call("ZADD", keys[2], lane, ticket .. ("-") .. claim)
   ahead = ahead or call("ZRANK", keys[2], ticket .. ("-") .. claim)
   if ahead == 0 then
     alive, mine = ends, true
   end
-  local exp, busy = sub(text, (20), (34) - 2), sub(text, (62), (74))
   if p.used > ("1000000000000001") then
     busy = now
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
@@ -170,7 +175,7 @@ end
       .. ("0 0 0 0") .. rest,
     "c:" .. claim, ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
       .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms)
-  return { "joined", ticket, ahead, math.min(p.due, alive) - now, mine and 4 or 0 }
+  return { "joined", ticket, ahead, math.min(due, alive) - now, mine and 4 or 0 }
 end
 plain = full and ARGV[6] ~= "0" and ARGV[9] == ""
   and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))

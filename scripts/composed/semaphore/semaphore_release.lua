@@ -61,8 +61,10 @@ local function fast_release(t, v, keys, linger, node, claim, stays)
     return nil
   end
   local reply = { "plain", sub(record, (17), (32)) }
-  if sub(text, (93), (99)) ~= ("1000000") then
-    return nil, { head = head, now = now, left = left, ends = ends, due = due, reply = reply }
+  local waiting = sub(text, (93), (99))
+  if waiting ~= ("1000000") then
+    local line = tonumber(waiting)
+    return nil, line and { head = head, now = now, left = left, waiting = line, reply = reply }
   end
   local busy = sub(text, (62), (74))
   if left == 0 and (exp - now > 2 * linger or now - busy >= 10000
@@ -120,8 +122,7 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
       due = alive
     end
   end
-  local waiting = sub(text, (93), (99))
-  if waiting ~= ("1000001") and (sub(second, 1, (2)) ~= ("w ")
+  if p.waiting ~= (1000000) + 1 and (sub(second, 1, (2)) ~= ("w ")
     or due < sub(second, (17), (29))) then
     return nil
   end
@@ -131,7 +132,7 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
   local fence, left = sub(p.head, (3)), string.format("%d", alive - p.now)
   call("HSET", state,
     "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
-      .. p.now .. (" ") .. sub(text, (101), (116)) .. (" ") .. string.format("%d", waiting - 1)
+      .. p.now .. (" ") .. sub(text, (101), (116)) .. (" ") .. string.format("%d", p.waiting - 1)
       .. sub(text, (99) + 1),
     "c:" .. first, ("g ") .. sub(record, (31), (43)) .. (" ") .. fence .. (" ")
       .. p.now .. (" ") .. ("0000000000000") .. (" ") .. node .. (" ") .. rest)
