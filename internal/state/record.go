@@ -66,19 +66,17 @@ func (r *Record) Alive() time.Time { return r.Heard.Add(r.Wait) }
 func Text(r *Record) string {
 	b := make([]byte, 0, 192)
 	if r.Phase == 'w' {
-		alive, ticket := r.Heard.UnixMilli()+r.Wait.Milliseconds(), fixed(nil, 13, r.Ticket)
-		if r.Heard.IsZero() {
-			alive = r.Wait.Milliseconds()
-		}
-		place := cmp.Or(r.Place, string(ticket))
-		if place == string(ticket) {
-			b = append(b, "w "...)
-		} else {
+		wait := r.Wait.Milliseconds()
+		alive := millis(r.Heard) + wait
+		elsewhere := r.Place != "" && r.Place != string(fixed(nil, 13, r.Ticket))
+		if elsewhere {
 			b = append(b, "p "...)
+		} else {
+			b = append(b, "w "...)
 		}
-		b = fixed(b, 13, alive, alive-r.Wait.Milliseconds()/2, r.Ticket)
-		if place != string(ticket) {
-			b = append(append(b, ' '), place...)
+		b = fixed(b, 13, alive, alive-wait/2, r.Ticket)
+		if elsewhere {
+			b = append(append(b, ' '), r.Place...)
 		}
 	} else {
 		b = append(b, r.Phase)
@@ -195,7 +193,8 @@ func ParseRecord(text string) (Record, error) {
 	} else {
 		r.Reach = Millis(number)
 	}
-	return r, r.texts(words[begins+terms])
+	err := r.texts(words[begins+terms])
+	return r, err
 }
 
 // whole reads words that are all numbers.

@@ -19,8 +19,8 @@
 --            added to a pool: max(last + 1, the server's ms); see state/revision
 -- Each entry of a lock's owner has the weight 1, so used is how many entries there are. Of a pool
 -- used is how many claims hold a resource, and keep is 1 while it has resources that are not leaving.
--- What counts are stored above, so that they have a fixed width, and no zero before them: the
--- embedded server would take such a number for an octal one.
+-- Counts are stored above these numbers, so that they have a fixed width and do not begin with a
+-- zero: the embedded server would read such a number as an octal one.
 local values_base = 1000000000000000
 local values_line = 1000000
 

@@ -51,7 +51,7 @@ var (
 	commentOn  = regexp.MustCompile(`^--    +(\S.*)$`)
 	keyRow     = regexp.MustCompile(`(?m)^//\t(\S+) {2,}(\S.*?) {2,}(\S.*)$`)
 	constant   = regexp.MustCompile(`(?m)^local ([a-z]+_[a-z_]+) = ([0-9]+(?: [*+-] [0-9]+)*)`)
-	powers     = strings.NewReplacer("10000000000000", "10^13", "9999999999999", "10^13 - 1", "9007199254740991", "2^53 - 1")
+	powers     = strings.NewReplacer("1000000000000000", "10^15", "10000000000000", "10^13", "9999999999999", "10^13 - 1", "9007199254740991", "2^53 - 1")
 )
 
 // keysPage has all that is stored: the Redis keys, and the texts in them.
