@@ -269,7 +269,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 var poolPlains = []string{"fast_pool_acquire", "fast_pool_release", "fast_pool_renew"}
 
 func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
-	require.NoError(t, amount.Histories(2))
+	require.NoError(t, amount.Histories(8))
 	both, err := parsed()
 	require.NoError(t, err)
 	space, err := keyspace.New(keyspace.DefaultNamespace)
