@@ -12,7 +12,8 @@ end
 
 -- free_drop takes a resource out. It returns whether it was there.
 local function free_drop(at, key)
-  return redis.call("ZREM", at.free, key) == 1
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
 end
 
 -- free_ends returns the two that come first by the policy; nil or "" where there are none.

@@ -457,6 +457,10 @@ end
 local function release_resource(at, st, claim, key, w, from, rest, reason, expiry)
   redis.call("HDEL", at.state, "r:" .. claim)
   local i, bad = item_read(at, key)
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
+end
   if bad then
 local function damaged(at, st, key, ended)
   local p = st.pool
@@ -468,7 +472,7 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
-  local listed = (redis.call("ZREM", (at).free, (key)) == 1)
+  local listed = free_drop(at, key)
   p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
@@ -555,9 +559,6 @@ local function settle(at, st, key, i)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
   end
   if i.listed and not listed then
-local function free_drop(at, key)
-  return redis.call("ZREM", at.free, key) == 1
-end
     free_drop(at, key)
     p.free = p.free - 1
   elseif listed and not i.listed then

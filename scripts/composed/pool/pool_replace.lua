@@ -209,6 +209,10 @@ local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
   redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
 end
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
+end
 local function item_read(at, key, text)
   text = text or redis.call("HGET", at.items, "i" .. key)
   if not text then
@@ -322,9 +326,6 @@ local function settle(at, st, key, i)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
   end
   if i.listed and not listed then
-local function free_drop(at, key)
-  return redis.call("ZREM", at.free, key) == 1
-end
     free_drop(at, key)
     p.free = p.free - 1
   elseif listed and not i.listed then
@@ -346,7 +347,7 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
-  local listed = (redis.call("ZREM", (at).free, (key)) == 1)
+  local listed = free_drop(at, key)
   p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
@@ -1082,7 +1083,7 @@ end
     key = pick_next(at, w)
     i, dropped = pick_fits(at, st, w, key)
     if not i and not dropped then
-      if not key or key == w.other or not (redis.call("ZREM", (at).free, (key)) == 1) then
+      if not key or key == w.other or not free_drop(at, key) then
         break
       end
       st.pool.free, dropped = st.pool.free - 1, true
