@@ -34,7 +34,7 @@ if not st.form or not sharers then
   return { "page", "0", 0 }
 end
 touch(at, st) -- a full server must be able to grant
-local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 128)
 for n = 1, #page[2], 2 do
   local key = string.sub(page[2][n], 2)
   local i = item_read(at, key, page[2][n + 1])

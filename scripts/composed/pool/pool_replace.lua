@@ -808,7 +808,7 @@ end
 elseif st.pool.gen ~= rev then
   return revision_superseded(at, st)
 end
-local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 128)
 local budget = { left = 100, swept = 0 }
 local reply = { "removed", page[1], 0, 0 }
 touch(at, st)

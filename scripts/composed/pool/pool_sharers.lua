@@ -212,7 +212,7 @@ local function touch(at, st)
   end
 end
 touch(at, st)
-local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 128)
 local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
   redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
