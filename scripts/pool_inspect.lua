@@ -3,16 +3,16 @@ pool_inspect: count what a pool has, and check that all of it fits together.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] part (items, bindings, walk, links, line, state)    ARGV[2] cursor (items: 0 to begin)
+ARGV[1] part (items, bindings, free, line, state)    ARGV[2] cursor (items: 0 to begin)
 ARGV[3] about how many    ARGV[4] so many resources are read in one step
 RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, parked, ...}
   | {"incompatible", format}
 REPLAY reads only    COST O(n) up to so many resources, O(page) above
 ]]
--- After the counts that the state keeps come those of this step: resources, in the
--- list by their items, leased, resting, leaving, bindings, walked, linked, holds,
+-- After the counts that the state keeps come those of this step: resources, free ones
+-- by their items, leased, resting, leaving, bindings, members of free, holds,
 -- places, places in lanes; then for each problem a word and the key or claim that it is about. The next
 -- part is "" when all has been read.
 --- @include "state/score"
@@ -28,12 +28,12 @@ if at.newer then
   return { "incompatible", at.newer }
 end
 local part, cursor, count, p = ARGV[1], ARGV[2], ARGV[3], st.pool
--- A resource has an item, two links, and a claim or two with what that keeps.
+-- A resource has an item, a turn, and a claim or two with what that keeps.
 local entries = redis.call("HLEN", at.state) + redis.call("ZCARD", at.line) + redis.call("HLEN", at.items)
-  + redis.call("HLEN", at.free) + redis.call("HLEN", at.bindings)
+  + redis.call("ZCARD", at.free) + redis.call("HLEN", at.bindings)
 local whole = p.resources <= tonumber(ARGV[4]) and entries <= 10 * tonumber(ARGV[4])
-local seen = { resources = 0, free = 0, leased = 0, resting = 0, leaving = 0, bindings = 0, walked = 0, linked = 0,
-  holds = 0, places = 0, parked = 0 }
+local seen = { resources = 0, free = 0, leased = 0, resting = 0, leaving = 0, bindings = 0, listed = 0, holds = 0,
+  places = 0, parked = 0 }
 local problems = {}
 local function problem(word, about)
   if #problems < 200 then
@@ -53,7 +53,7 @@ end
 if whole then
   read(at.state, redis.call("HGETALL", at.state))
   read(at.items, redis.call("HGETALL", at.items))
-  read(at.free, redis.call("HGETALL", at.free))
+  read(at.free, redis.call("ZRANGE", at.free, 0, -1, "WITHSCORES"))
   read(at.bindings, redis.call("HGETALL", at.bindings))
   read(at.line, redis.call("ZRANGE", at.line, 0, -1, "WITHSCORES"))
 end
@@ -63,14 +63,15 @@ local function get(key, field)
   end
   return redis.call("HGET", key, field) or nil
 end
-local function score(member)
-  return tonumber(whole and known[at.line].map[member] or not whole and redis.call("ZSCORE", at.line, member) or nil)
+local function score(member, key)
+  key = key or at.line
+  return tonumber(whole and known[key].map[member] or not whole and redis.call("ZSCORE", key, member) or nil)
 end
 local function page(key)
   if whole then
     return known[key].list, "0"
   end
-  local reply = key == at.line and redis.call("ZSCAN", key, cursor, "COUNT", count)
+  local reply = (key == at.line or key == at.free) and redis.call("ZSCAN", key, cursor, "COUNT", count)
     or redis.call("HSCAN", key, cursor, "COUNT", count)
   return reply[2], reply[1]
 end
@@ -79,24 +80,22 @@ end
 local function check_damaged(key)
   local rests, leaves = score("e:" .. key), score("x:" .. key)
   seen.resources = seen.resources + 1
-  seen.free = seen.free + (get(at.free, "n" .. key) and get(at.free, "p" .. key) and 1 or 0)
+  seen.free = seen.free + (score(key, at.free) and 1 or 0)
   seen.resting = seen.resting + (rests and 1 or 0)
   seen.leaving = seen.leaving + (leaves == score_expiry + score_forever and 1 or 0)
   problem("damaged", key)
 end
 local function check_item(key, i)
-  local n, before = get(at.free, "n" .. key), get(at.free, "p" .. key)
+  local listed = score(key, at.free)
   seen.resources = seen.resources + 1
   seen.free = seen.free + (i.listed and 1 or 0)
   seen.leased = seen.leased + (i.was.leased and 1 or 0)
   seen.resting = seen.resting + (i.ends > 0 and 1 or 0)
   seen.leaving = seen.leaving + (i.leaving and 1 or 0)
-  if i.listed and not (n and before) then
+  if i.listed and not listed then
     problem("unlisted", key)
-  elseif not i.listed and (n or before) then
+  elseif listed and not i.listed then
     problem(i.was.leased and "both" or "listed", key)
-  elseif i.listed and (get(at.free, "p" .. n) ~= key or get(at.free, "n" .. before) ~= key) then
-    problem("link", key)
   end
   if (score("e:" .. key) or score_rest) ~= score_rest + i.ends then
     problem("rest", key)
@@ -144,35 +143,20 @@ function steps.bindings()
       end
     end
   end
-  return to ~= "0" and "bindings" or "walk", to ~= "0" and to or ""
+  return to ~= "0" and "bindings" or "free", to
 end
-function steps.walk()
-  local key = cursor
-  for _ = 1, whole and p.resources + 1 or tonumber(count) do
-    key = get(at.free, "n" .. key)
-    if not key or key == "" then
-      return "links", "0"
-    end
-    seen.walked = seen.walked + 1
-  end
-  if whole then
-    problem("circle", key)
-    return "links", "0"
-  end
-  return "walk", key
-end
-function steps.links()
+function steps.free()
   local list, to = page(at.free)
   for n = 1, #list, 2 do
-    local key = string.sub(list[n], 2)
-    if string.sub(list[n], 1, 1) == "n" and key ~= "" then
-      seen.linked = seen.linked + 1
+    local key = list[n]
+    if key ~= "" then
+      seen.listed = seen.listed + 1
       if not get(at.items, "i" .. key) then
-        problem("link_orphan", key)
+        problem("free_orphan", key)
       end
     end
   end
-  return to ~= "0" and "links" or "line", to
+  return to ~= "0" and "free" or "line", to
 end
 function steps.line()
   local list, to = page(at.line)
@@ -237,7 +221,7 @@ repeat
 until not whole or part == ""
 local reply = {
   "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
-  seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.walked, seen.linked,
+  seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.listed,
   seen.holds, seen.places, seen.parked,
 }
 for _, field in ipairs(problems) do

@@ -3,7 +3,7 @@ pool_mend: make damaged resources whole, or take them out of the pool; a held on
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] it stays in the pool (1) or leaves it (0)
@@ -50,15 +50,15 @@ for _, key in ipairs(keys) do
   if bad then
     if removed == 0 then -- an item that was made by hand was never counted
       st.pool.resources = redis.call("HLEN", at.items) - 1
-      st.pool.free = redis.call("HLEN", at.free) / 2 - 1
+      st.pool.free = math.max(redis.call("ZCARD", at.free) - 1, 0)
     end
     -- What it was shows in all that is stored outside the item.
     local scores = redis.call("ZMSCORE", at.line, "e:" .. key, "x:" .. key, "d:" .. key)
     local rests, leaves = tonumber(scores[1]) or score_rest, tonumber(scores[2]) or score_expiry
     local ended = ((tonumber(scores[3]) or score_damage) - score_damage) % 2 == 1
-    local links, held = redis.call("HMGET", at.free, "n" .. key, "p" .. key), claims[key]
-    local i = item_new()
-    i.max, i.leaving, i.claims, i.listed = math.max(#held, 1), ARGV[4] ~= "1", held, links[1] and links[2] and true or false
+    local i, held = item_new(), claims[key]
+    i.max, i.leaving, i.claims = math.max(#held, 1), ARGV[4] ~= "1", held
+    i.listed = redis.call("ZSCORE", at.free, key) and true or false
     i.own = redis.call("HEXISTS", at.state, "s:" .. key) == 1
     i.was = {
       ends = rests - score_rest, expiry = leaves - score_expiry, leased = #held > 0 and not ended,

@@ -3,7 +3,7 @@ pool_replace: begin a Replace, or remove some of the resources that it did not n
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] step: begin or prune
@@ -52,7 +52,7 @@ elseif begins then
 elseif st.pool.gen ~= rev then
   return revision_superseded(at, st)
 end
-local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[6], "MATCH", "i*", "COUNT", 128)
 local budget = { left = 100, swept = 0 }
 local reply = { "removed", page[1], 0, 0 }
 touch(at, st)

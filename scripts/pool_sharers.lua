@@ -3,7 +3,7 @@ pool_sharers: let as many hold each resource as the settings say, of a page of a
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] cursor (0 to begin)    ARGV[5] the revision that pool_set has told
@@ -34,7 +34,7 @@ if not st.form or not sharers then
   return { "page", "0", 0 }
 end
 touch(at, st) -- a full server must be able to grant
-local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 100)
+local page = redis.call("HSCAN", at.items, ARGV[4], "MATCH", "i*", "COUNT", 128)
 for n = 1, #page[2], 2 do
   local key = string.sub(page[2][n], 2)
   local i = item_read(at, key, page[2][n + 1])

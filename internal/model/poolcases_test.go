@@ -54,10 +54,12 @@ func (p *poolWorld) play(script string, args ...string) (status string, plain bo
 
 // kept is all that the server has of a pool.
 func (p *poolWorld) kept(keys []string) string {
-	all := []any{p.do(p.T, "ZRANGE", keys[1], "0", "-1", "WITHSCORES")}
+	var all []any
 	for n, key := range keys {
 		all = append(all, p.do(p.T, "PEXPIRETIME", key))
-		if n != 1 {
+		if n == 1 || n == 3 {
+			all = append(all, p.do(p.T, "ZRANGE", key, "0", "-1", "WITHSCORES"))
+		} else {
 			fields, err := p.Do("HGETALL", key).AsStrMap()
 			require.NoError(p.T, err)
 			all = append(all, fields)

@@ -257,6 +257,7 @@ var types = []struct{ part, holds string }{
 	{keyspace.StatePart, "hash"},
 	{keyspace.LinePart, "zset"},
 	{keyspace.ItemsPart, "hash"},
+	{keyspace.FreePart, "zset"},
 	{keyspace.BindingsPart, "hash"},
 	{keyspace.ProbesPart, "zset"},
 }

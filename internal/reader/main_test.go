@@ -44,7 +44,7 @@ func inWorld(t *testing.T, kind keyspace.Kind, test func(t *testing.T, w *world)
 	testkit.In(t, name, space.State(kind, name), space.Line(kind, name), func(t *testing.T, w *testkit.World) {
 		if kind == keyspace.Pool {
 			for _, part := range []string{keyspace.ItemsPart, keyspace.FreePart, keyspace.BindingsPart} {
-				w.Hashes = append(w.Hashes, space.Key(kind, name, part))
+				w.Others = append(w.Others, space.Key(kind, name, part))
 			}
 		}
 		run := scriptkit.NewRunner(w.Redis, scriptkit.Options{})

@@ -100,6 +100,55 @@ func (r *Reader) Resources(ctx context.Context, name string, keys ...string) (fo
 	return found, err
 }
 
+// freePage is how many free resources are read at once, and freeLast the last place that one can have.
+const (
+	freePage = 100
+	freeLast = 1<<53 - 2
+)
+
+// FreePage reads free resources of a pool in the order in which they came back, or back from the last one. The first page
+// begins at 0, and next is where the following one begins; it is 0 where there is none. count is how many are free. What
+// comes back gets a place behind all others. Its errors are those of ResourcesPage.
+func (r *Reader) FreePage(ctx context.Context, name string, back bool, from int64) (found []Resource, next int64, count int, err error) {
+	err = r.pool(ctx, "resources", name, func(t *turn) (err error) {
+		var p, q trip
+		found, next = nil, 0
+		free, first, last, on := t.key(keyspace.FreePart), max(from, 1), int64(freeLast), int64(1)
+		if back {
+			first, last, on = cmp.Or(from, freeLast), 1, -1
+		}
+		page, all := p.places(free, first, last, freePage), p.count(free, 1, freeLast)
+		if err := t.first(&p); err != nil {
+			return err
+		}
+		var keys []string
+		for _, m := range p.members(page) {
+			keys, next = append(keys, m.name), m.score+on
+		}
+		count = int(p.int(all))
+		if p.err != nil || len(keys) == 0 {
+			return p.err
+		}
+		if len(keys) < freePage {
+			next = 0
+		}
+		items := q.fields(t.key(keyspace.ItemsPart), "i", keys...)
+		if err := t.ask(&q); err != nil {
+			return err
+		}
+		known := map[string]stored{}
+		for i, item := range q.stored(items) {
+			known[keys[i]] = item
+		}
+		if q.err != nil {
+			return q.err
+		}
+		found, err = t.described(keys, known)
+		return err
+	})
+	return found, next, count, err
+}
+
 // stored is the text of a field, if it is there.
 type stored struct {
 	text  string

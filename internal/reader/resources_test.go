@@ -28,7 +28,7 @@ func TestAResourceThatMovesIsReadAgain(t *testing.T) {
 		"a grant":           func(w *world) { w.ask("a.1", []string{"", ""}) },
 		"a removal":         func(w *world) { w.removes("a") },
 		"settings":          func(w *world) { w.operates("set", "a", "25 . .", "of a") },
-		"something foreign": func(w *world) { w.Do("HSET", w.Hashes[0], "ia", "?") },
+		"something foreign": func(w *world) { w.Do("HSET", w.Others[0], "ia", "?") },
 	} {
 		inWorldOf(t, what, keyspace.Pool, func(t *testing.T, w *world) {
 			w.pooled()

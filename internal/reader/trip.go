@@ -113,6 +113,15 @@ func (p *trip) ranks(line string, from int64, most int) int {
 	return p.add("ZRANGE", line, number(from), number(from+int64(most)-1), "WITHSCORES")
 }
 
+// places adds a ZRANGE of up to so many members from one score to another, which may be the lower one.
+func (p *trip) places(key string, from, to int64, most int) int {
+	args := []string{number(from), number(to), "BYSCORE"}
+	if from > to {
+		args = append(args, "REV")
+	}
+	return p.add("ZRANGE", key, append(args, "LIMIT", "0", strconv.Itoa(most), "WITHSCORES")...)
+}
+
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // fail notes an error, and reports whether there is one.

@@ -68,7 +68,7 @@ type Item struct {
 	Reason                               string
 }
 
-// Listed says whether it belongs in the list of free ones.
+// Listed says whether it belongs among the free ones.
 func (i *Item) Listed() bool { return !i.Leaving && i.Ends == 0 && int64(len(i.Claims)) < i.Max }
 
 var itemHead = regexp.MustCompile(`^(\d+) (\d+) (\d+) (\d+) (\d+) ([0-3]) (\d+) `)

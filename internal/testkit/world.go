@@ -45,8 +45,8 @@ type World struct {
 	// Name is what is contended for; State and Line are its keys, which the methods look at.
 	Name        string
 	State, Line string
-	// Hashes are its other keys, for those that have some.
-	Hashes []string
+	// Others are its other keys, for those that have some.
+	Others []string
 
 	// Began is when the test began.
 	Began time.Time
@@ -92,7 +92,7 @@ func (w *World) Until(at time.Duration) {
 // Call runs a script as a process would that a test has no node for.
 func (w *World) Call(script string, args ...string) scriptkit.Reply {
 	w.T.Helper()
-	return w.CallOn(append([]string{w.State, w.Line}, w.Hashes...), script, args...)
+	return w.CallOn(append([]string{w.State, w.Line}, w.Others...), script, args...)
 }
 
 // CallOn is Call on other keys than those of the name.
@@ -168,7 +168,15 @@ func (w *World) Dump() string {
 	require.NoError(w.T, err)
 	text, _ := w.text()
 	all := []any{text, w.fat(), line}
-	for _, key := range w.Hashes {
+	for _, key := range w.Others {
+		kind, err := w.Do("TYPE", key).ToString()
+		require.NoError(w.T, err)
+		if kind == "zset" {
+			members, err := w.Do("ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
+			require.NoError(w.T, err)
+			all = append(all, members)
+			continue
+		}
 		fields, err := w.Do("HGETALL", key).AsStrMap()
 		require.NoError(w.T, err)
 		all = append(all, fields)
@@ -214,7 +222,7 @@ func (w *World) Secret(claim string) string {
 func (w *World) Expiry() time.Duration {
 	w.T.Helper()
 	at := w.Int("PEXPIRETIME", w.State)
-	for _, key := range append([]string{w.Line}, w.Hashes...) {
+	for _, key := range append([]string{w.Line}, w.Others...) {
 		if other := w.Int("PEXPIRETIME", key); other != -2 {
 			require.Equal(w.T, at, other, "the keys expire at the same instant: %s", key)
 		}

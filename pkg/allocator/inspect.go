@@ -121,17 +121,15 @@ type Inspection struct {
 // binding, a claim or a member of the line.
 var problems = map[string]string{
 	"damaged":         "the item of the resource %q cannot be read: remove the resource, or add it again",
-	"unlisted":        "the resource %q is free and not in the list",
-	"listed":          "the resource %q is in the list and not free",
-	"both":            "the resource %q is leased and in the list",
-	"link":            "the neighbours of the resource %q in the list do not know it",
-	"circle":          "the list comes by the resource %q for ever",
+	"unlisted":        "the resource %q is free and not among the free",
+	"listed":          "the resource %q is among the free and not free",
+	"both":            "the resource %q is leased and among the free",
 	"rest":            "the end of the rest of the resource %q is not in the line",
 	"expiry":          "the expiry of the resource %q is not in the line",
 	"left":            "the resource %q is leaving and nobody holds it",
 	"binding":         "the end of the binding %q is not in the line",
 	"holder":          "the claim %q is said to hold a resource and does not",
-	"link_orphan":     "the resource %q is in the list and not in the pool",
+	"free_orphan":     "the resource %q is among the free and not in the pool",
 	"line_orphan":     "the member %q of the line is about nothing",
 	"claim_orphan":    "the claim %q neither holds nor waits",
 	"revision_orphan": "what was changed last of %q, a resource or the pool, is never forgotten",
@@ -146,7 +144,7 @@ var problems = map[string]string{
 
 // sums are the counts of pool_inspect's steps together.
 type sums struct {
-	resources, free, leased, resting, leaving, bindings, walked, linked, holds, places, parked int64
+	resources, free, leased, resting, leaving, bindings, listed, holds, places, parked int64
 }
 
 // add adds what a step has seen.
@@ -157,8 +155,7 @@ func (s *sums) add(seen sums) {
 	s.resting += seen.resting
 	s.leaving += seen.leaving
 	s.bindings += seen.bindings
-	s.walked += seen.walked
-	s.linked += seen.linked
+	s.listed += seen.listed
 	s.holds += seen.holds
 	s.places += seen.places
 	s.parked += seen.parked
@@ -172,9 +169,8 @@ type inspectStep struct {
 	problems     [][2]string // a word and what it is about
 }
 
-// Inspect counts everything and checks that it fits together: the list of free
-// resources runs the same forward and backward and has all that are free and no
-// others, nothing is both free and leased, every hold, rest, expiry and binding has
+// Inspect counts everything and checks that it fits together: among the free
+// are all that are free and no others, nothing is both free and leased, every hold, rest, expiry and binding has
 // its counterpart, every item can be read. It changes nothing; what has expired and was
 // not yet swept counts as it is stored. It is one step up to 10 000 resources, several
 // short ones above. It returns berth.ErrInvalidConfig for a bad name,
@@ -201,10 +197,6 @@ func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error)
 		for _, problem := range step.problems {
 			found.Problems = append(found.Problems, fmt.Sprintf(problems[problem[0]], problem[1]))
 			damaged = damaged || problem[0] == "damaged"
-		}
-		if sum.walked > sum.resources && part == "walk" {
-			// More than there are, and still no end: it is another pool by now, or a circle.
-			part, cursor = "links", "0"
 		}
 	}
 	if damaged {
@@ -233,8 +225,7 @@ func compare(stored, sum sums) []string {
 		{"holds", stored.holds, sum.holds},
 		{"waiting claims", stored.places, sum.places},
 		{"claims waiting for one resource", stored.parked, sum.parked},
-		{"free ones in a walk through the list", sum.free, sum.walked},
-		{"free ones among the links", sum.free, sum.linked},
+		{"members among the free", sum.free, sum.listed},
 	} {
 		if c.kept != c.seen {
 			wrong = append(wrong, fmt.Sprintf("there should be %d %s, and are %d", c.kept, c.what, c.seen))

@@ -59,7 +59,7 @@ type world struct {
 func inWorld(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	testkit.In(t, proxies, stateKey, lineKey, func(t *testing.T, base *testkit.World) {
-		base.Hashes = []string{itemsKey, freeKey, bindingsKey}
+		base.Others = []string{itemsKey, freeKey, bindingsKey}
 		n := must(node.New(base.Redis, node.Config{Lease: lease}))(t)
 		defer func() { _ = n.Close(ctx) }()
 		test(t, &world{base, operatorsOf(n), allocator.New(n, proxies, allocator.PoolConfig[string]{})})
@@ -296,15 +296,11 @@ func (w *world) states() map[string]allocator.State {
 	return all
 }
 
-// list are the free resources in the order of the list, the head first.
+// list are the free resources in their order, the head first.
 func (w *world) list() []string {
 	w.T.Helper()
-	links := must(w.Do("HGETALL", freeKey).AsStrMap())(w.T)
-	all := []string{}
-	for key := links["n"]; key != "" && len(all) < len(links); key = links["n"+key] {
-		all = append(all, key)
-	}
-	return all
+	all := must(w.Do("ZRANGE", freeKey, "0", "-1").AsStrSlice())(w.T)
+	return all[:max(len(all)-1, 0)]
 }
 
 // requireIdle fails unless nothing is held or waits, no record is left, and the pool

@@ -8,30 +8,20 @@ import (
 	"github.com/berth-go/berth"
 )
 
-// way is a direction in the list of free resources, as pool_list takes it.
-type way string
-
-const (
-	fromHead way = "n"
-	fromTail way = "p"
-)
-
-// order is the way in which free resources are handed out, by the policy that is set.
-func (p *core) order(ctx context.Context) (way, error) {
+// order is whether free resources are handed out from the last one on, by the policy that is set.
+func (p *core) order(ctx context.Context) (back bool, err error) {
 	if err := p.usable(); err != nil {
-		return "", err
+		return false, err
 	}
 	set, err := p.pools.settings(ctx, p.name)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	switch cmp.Or(set.Policy, p.agreed.says.Policy) {
-	case MostRecent:
-		return fromTail, nil
-	case Random:
-		return "", berth.Invalid("Policy", "under Random there is no order")
+	policy := cmp.Or(set.Policy, p.agreed.says.Policy)
+	if policy == Random {
+		return false, berth.Invalid("Policy", "under Random there is no order")
 	}
-	return fromHead, nil
+	return policy == MostRecent, nil
 }
 
 // FreeInOrder goes through the resources that the next claims may get, in the order in which
@@ -46,9 +36,9 @@ func (p *core) order(ctx context.Context) (way, error) {
 // berth.ErrIncompatible, or the server's.
 func (p *Pool[T]) FreeInOrder(ctx context.Context) iter.Seq2[ResourceInfo, error] {
 	return func(yield func(ResourceInfo, error) bool) {
-		w, err := p.core.order(ctx)
+		back, err := p.core.order(ctx)
 		if err == nil {
-			err = p.core.inOrder(ctx, w, func(info ResourceInfo) bool { return yield(info, nil) })
+			err = p.core.inOrder(ctx, back, func(info ResourceInfo) bool { return yield(info, nil) })
 		}
 		if err != nil {
 			yield(ResourceInfo{}, err)
@@ -56,34 +46,18 @@ func (p *Pool[T]) FreeInOrder(ctx context.Context) iter.Seq2[ResourceInfo, error
 	}
 }
 
-// inOrder walks through the list of free resources, and yields each that may be had, once.
-//
-// Whatever comes back goes to the tail. So a page must not begin at a resource that was taken and
-// has come back: from the head, all between its old place and the tail would be left out. Such a
-// page begins anew. The script sees it where the one before is not before any more. Where all of
-// the last page went round in its old order, only the head tells: it was never seen, so that
-// it had stood behind. Back from the tail, such a page leaves nothing out.
-func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool) error {
+// inOrder yields the free resources in their order, or back from the last one, each that may be had, once. What comes back
+// meanwhile stands behind all others: after as many as were free at the beginning, all that follows is newer. Where it
+// comes back faster than it is read, that number is met twice at the most.
+func (p *core) inOrder(ctx context.Context, back bool, yield func(ResourceInfo) bool) error {
 	seen := make(map[string]bool)
-	from, before := "", ""
-	for walked, size := 0, 0; ; {
-		l, err := p.pools.face().list(ctx, p.name, w, from, before)
+	for from, read, most := int64(0), 0, 0; ; {
+		found, next, count, err := p.pools.look.FreePage(ctx, p.name, back, from)
 		if err != nil {
 			return err
 		}
-		if len(l.page) == 0 {
-			return nil
-		}
-		if w == fromHead && from != "" && l.first != from && !seen[l.first] {
-			from, before = "", ""
-			continue
-		}
-		if l.page[0] == l.first {
-			walked, size = 0, l.size
-		}
-		found, err := p.pools.look.Resources(ctx, p.name, l.page...)
-		if err != nil {
-			return err
+		if from == 0 {
+			most = count
 		}
 		for _, info := range infosOf(found) {
 			key := info.Resource
@@ -93,15 +67,9 @@ func (p *core) inOrder(ctx context.Context, w way, yield func(ResourceInfo) bool
 			}
 			seen[key] = true
 		}
-		// What the list had then is passed after so many: all that comes is newer. But back from the
-		// tail some of it may have been met twice.
-		most := size
-		if w == fromTail {
-			most += len(seen)
-		}
-		if walked += len(l.page); l.next == "" || walked >= most {
+		if read += len(found); next == 0 || len(seen) >= most || read >= 2*most {
 			return nil
 		}
-		from, before = l.next, l.page[len(l.page)-1]
+		from = next
 	}
 }

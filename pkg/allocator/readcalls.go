@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 )
@@ -43,28 +42,6 @@ func (f face) bindingsPage(ctx context.Context, name, cursor string) (next strin
 	return next, page, err
 }
 
-// listed is a page of the list of free resources.
-type listed struct {
-	next  string // the resource behind it, "" at the end of the list
-	first string // the one with which the list begins, "" for none
-	size  int    // how many are in the list
-	page  []string
-}
-
-// list runs pool_list: plain commands would take a trip for each link. The page begins at a resource that was
-// behind another one, or anew.
-func (f face) list(ctx context.Context, name string, w way, from, before string) (listed, error) {
-	keys := []string{f.p.Space.State(keyspace.Pool, name), f.p.Space.Key(keyspace.Pool, name, keyspace.FreePart)}
-	r, err := f.p.Runner.Run(ctx, composed.PoolList, scriptkit.Bounded, keys, []string{string(w), "100", from, before})
-	if err != nil {
-		return listed{}, err
-	}
-	if r.Status() != statusList {
-		return listed{}, line.Unexpected(name, &r)
-	}
-	return listed{next: r.Str(1), first: r.Str(2), size: int(r.Int(3)), page: line.Texts(&r, 4)}, r.Err()
-}
-
 // inspectOnce runs pool_inspect.
 func (f face) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
 	r, err := f.Run(ctx, composed.PoolInspect, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
@@ -78,9 +55,9 @@ func (f face) inspectOnce(ctx context.Context, name string, atOnce int, part, cu
 	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9), parked: r.Int(10)}
 	step.seen = sums{
 		resources: r.Int(11), free: r.Int(12), leased: r.Int(13), resting: r.Int(14), leaving: r.Int(15), bindings: r.Int(16),
-		walked: r.Int(17), linked: r.Int(18), holds: r.Int(19), places: r.Int(20), parked: r.Int(21),
+		listed: r.Int(17), holds: r.Int(18), places: r.Int(19), parked: r.Int(20),
 	}
-	for i := 22; i < r.Len(); i += 2 {
+	for i := 21; i < r.Len(); i += 2 {
 		step.problems = append(step.problems, [2]string{r.Str(i), r.Str(i + 1)})
 	}
 	return step, r.Err()

@@ -72,7 +72,6 @@ const (
 	statusBound   = "bound"
 	statusUnbound = "unbound"
 	statusPage    = "page"
-	statusList    = "list"
 	statusExpires = "expires"
 	statusTurn    = "turn"
 	statusLater   = "later"

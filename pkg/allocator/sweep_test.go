@@ -103,15 +103,15 @@ func last[T any](seq func(func(T, error) bool)) (err error) {
 	return err
 }
 
-// Somebody has stored counts, links or lanes that do not fit what else is stored. Nobody goes round in circles.
+// Somebody has stored counts, places or lanes that do not fit what else is stored. Nobody goes round in circles.
 func TestASweepAndATryEndWhateverIsStored(t *testing.T) {
 	const many = 1_000_000_000_000
 	inEach(t, map[string]func(w *world){
 		"too many wait":             func(w *world) { w.SetCount("waiting", many) },
 		"too few wait":              func(w *world) { w.SetCount("waiting", 0) },
 		"a search from nowhere":     func(w *world) { w.SetCount("waiting", many); w.SetCount("look", many-1) },
-		"a damaged one without way": func(w *world) { w.damage("r1"); w.Do("HDEL", freeKey, "pr1") },
-		"a way in a circle":         func(w *world) { w.damage("r1"); w.Do("HSET", freeKey, "nr1", "r1", "pr1", "r1") },
+		"a damaged one is not free": func(w *world) { w.damage("r1"); w.Do("ZREM", freeKey, "r1") },
+		"a damaged one for ever":    func(w *world) { w.damage("r1"); w.Do("ZADD", freeKey, "inf", "r1", "-inf", "") },
 		"a lane of nobody":          func(w *world) { w.Do("HSET", stateKey, "l:r1", "600", "l:r3", "601") },
 		"a moment of nobody":        func(w *world) { w.Do("ZADD", lineKey, "4538783999459328", "w:r1") },
 	}, func(t *testing.T, w *world, harm func(w *world)) {

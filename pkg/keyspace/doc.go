@@ -20,7 +20,7 @@
 //	<namespace>:pool:{<name>}:state     hash            the same of a pool, and its counts
 //	<namespace>:pool:{<name>}:line      sorted set      the same of a pool, and when rests, resources and bindings end
 //	<namespace>:pool:{<name>}:items     hash            what is known of each resource
-//	<namespace>:pool:{<name>}:free      hash            the links of the list of free resources
+//	<namespace>:pool:{<name>}:free      sorted set      the free resources, in the order in which they came back
 //	<namespace>:pool:{<name>}:bindings  hash            which names are bound to which resources
 //	<namespace>:fence:{<name>}:state    hash            the field fence: the greatest fence that a guard has admitted
 //	<namespace>:once:{<name>}:state     hash            the newest run of a name that runs once in each period, and the newest success

@@ -45,8 +45,8 @@ const (
 	// ItemsPart is what is known of the resources of a pool. It exists as long as
 	// the pool's state.
 	ItemsPart = "items"
-	// FreePart is the links of a pool's free resources. It exists as long as the
-	// pool's state.
+	// FreePart is a pool's free resources, in the order in which they came back. It
+	// exists as long as the pool's state.
 	FreePart = "free"
 	// BindingsPart is which name is bound to which of a pool's resources. It exists as
 	// long as the pool's state.

@@ -32,7 +32,6 @@ func Library() *scriptkit.Library {
 		PoolExpire,
 		PoolForceRelease,
 		PoolInspect,
-		PoolList,
 		PoolMend,
 		PoolPause,
 		PoolRefresh,

@@ -6,7 +6,7 @@
 --- @include "pool/wants"
 --- @include "pool/settings"
 --- @include "pool/item"
---- @include "pool/list"
+--- @include "pool/free"
 --- @include "pool/binding"
 -- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody stands in line, no
 -- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to
@@ -41,11 +41,12 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil
   end
-  local at, bound, until_then = { line = keys[2], free = keys[4], bindings = keys[5], ms = now + 0 }, nil, nil
+  local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
   if bind ~= "" then
     bound, until_then = binding_of(at, bind)
   end
-  local key = bound or redis.call("HGET", keys[4], policy == "m" and "p" or "n")
+  local rank = policy == "m" and "-2" or "0"
+  local key = bound or redis.call("ZRANGE", keys[4], rank, rank)[1]
   local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
   local left = item and most - count - 1
   if not item or key == "" or left < 0 or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1
@@ -53,13 +54,19 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     return nil -- somebody waits for that resource, or has waited for another one long enough
   end
 
+  local ends, last = now + lease, record_unlimited
+  if max ~= "0" then
+    last = string.format(values_ms, now + max)
+    ends = math.min(ends, last)
+  end
+  redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim) -- first what a full server refuses
   local own = kind == "o"
+  moves = int(moves + 1)
   if own and left == 0 then
-    list_drop(at, key)
+    redis.call("ZREM", keys[4], key)
     free = int(free - 1)
   elseif free ~= "1" then
-    list_drop(at, key)
-    list_push(at, key)
+    redis.call("ZADD", keys[4], moves, key, free_mark, "")
   end
   if own then
     redis.call("HSET", keys[3], "i" .. key, item .. int(count + 1) .. item_gap .. claims .. claim .. item_gap)
@@ -68,12 +75,6 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   if bind ~= "" then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or settings_bindfor, until_then or 0)
   end
-  local ends, last = now + lease, record_unlimited
-  if max ~= "0" then
-    last = string.format(values_ms, now + max)
-    ends = math.min(ends, last)
-  end
-  redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if ends + linger - exp > 0 then
     exp = string.format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
@@ -87,6 +88,6 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
       .. record_gap .. last .. record_gap .. node .. record_gap .. terms,
     "r:" .. claim, key,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
+      .. pool_counts_gap .. moves .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { "granted", now, string.sub(fence, values_fence_from), ends - now, 1, resources, key }
 end

@@ -7,7 +7,7 @@
 --- @include "pool/wants"
 --- @include "pool/settings"
 --- @include "pool/item"
---- @include "pool/list"
+--- @include "pool/free"
 -- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands
 -- in line, or waits for this resource, the claim is the node's own and not detached, leaves no tombstone
 -- and asks for no rest and no expiry. The resource has not expired and no settings of its own, and is to
@@ -46,6 +46,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   end
 
   local ends, left = score - score_hold, used - 1 - values_base
+  moves = int(moves + 1)
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" then
@@ -56,7 +57,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     else
       item = item .. int(count - 1) .. item_gap .. others
       if count == most then
-        list_push({ free = keys[4] }, key)
+        redis.call("ZADD", keys[4], moves, key, free_mark, "")
         free = int(free + 1)
       end
     end
@@ -75,6 +76,6 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_gap .. int(values_base + left) .. values_gap .. waiting .. values_gap .. rest,
     "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
+      .. pool_counts_gap .. moves .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
 end

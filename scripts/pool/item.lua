@@ -10,7 +10,7 @@
 --   flags    1: it leaves when its last holder gives it back, 2: it has settings of its own, 3: both
 --   count    how many claims hold it, and those claims
 --   reason   why it rests, or will: any bytes, up to the end
--- Beside them the items have a field v, which is 1, so that the hash is never empty.
+-- Beside them the items have a field v, so that the hash is never empty, see pool_fresh.
 
 -- What the plain cases read of one that neither rests nor will: what stands before its count, max,
 -- expiry, rev, its count, its claims, each with a space behind it. And what they write.
@@ -40,7 +40,7 @@ local function item_calm(text, now)
 end
 
 -- item_new is a resource that is not in the pool yet. These are all the fields of an item;
--- listed says that it belongs in the list of free ones; was has what settle compares with.
+-- listed says that it belongs among the free; was has what settle compares with.
 local function item_new()
   return {
     expiry = 0, ends = 0, pend = 0, rev = 0, leaving = false, own = false, claims = {}, reason = "", listed = false,

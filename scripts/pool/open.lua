@@ -1,6 +1,7 @@
 --- @include "state/fetch"
 --- @include "state/open"
 --- @include "pool/counts"
+--- @include "pool/free"
 -- pool_open opens a pool, which has three more keys, counts of its own, and the resource that the
 -- claim of the call holds; it fetches it, where the script has not. A pool has no thin form.
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
@@ -25,16 +26,19 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
 end
 
 -- pool_fresh is what fatten does for a pool that is not there yet: what a state that is not
--- there any more has left behind goes, and the hashes get what keeps them from ever being
--- empty: a script may name them while a slot moves.
+-- there any more has left behind goes, and each key gets what keeps it from ever being empty: a script
+-- may name it while a slot moves. What is longer than 64 bytes has Redis leave the compact form of a hash
+-- and of a sorted set, which it walks through at each step.
 local function pool_fresh(at)
+  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
-    if redis.call("HLEN", key) > 0 then
+    if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", "1")
-  redis.call("HSET", at.free, "n", "", "p", "")
+  redis.call("HSET", at.items, "v", long)
+  redis.call("ZADD", at.free, free_mark, "", free_mark, long)
+  redis.call("ZREM", at.free, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
 
@@ -43,6 +47,6 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
     p.parked, p.filled and 1 or 0, p.settings)
 end

@@ -1,11 +1,11 @@
 --- @include "pool/item"
---- @include "pool/list"
+--- @include "pool/free"
 --- @include "pool/settle"
 --- @include "pool/binding"
 --- @include "pool/settings"
 --- @include "pool/damaged"
 -- pick_fits returns the item of a resource that a claim may get, nil for none, and whether
--- it dropped the resource, which had expired, or is damaged and was in the list.
+-- it dropped the resource, which had expired, or is damaged and was free.
 local function pick_fits(at, st, w, key)
   if not key or key == w.other then
     return nil, false
@@ -23,16 +23,15 @@ end
 
 -- pick_next returns the free resource that a claim gets by the policy, nil for none.
 local function pick_next(at, w)
-  local key = redis.call("HGET", at.free, w.policy == "m" and "p" or "n")
   for _ = 1, w.policy == "r" and 8 or 0 do
-    local drawn = string.sub(redis.call("HRANDFIELD", at.free), 2)
-    if drawn ~= "" and drawn ~= w.other then
-      key = drawn
-      break
+    local drawn = redis.call("ZRANDMEMBER", at.free)
+    if drawn and drawn ~= "" and drawn ~= w.other then
+      return drawn
     end
   end
-  if key == w.other and key ~= "" then
-    key = list_beside(at, key)
+  local key, beside = free_ends(at, w.policy)
+  if key == w.other then
+    key = beside
   end
   return key ~= "" and key or nil
 end
@@ -55,7 +54,7 @@ local function pick(at, st, w, budget)
     key = pick_next(at, w)
     i, dropped = pick_fits(at, st, w, key)
     if not i and not dropped then
-      if not key or key == w.other or not list_drop(at, key) then
+      if not key or key == w.other or not free_drop(at, key) then
         break
       end
       st.pool.free, dropped = st.pool.free - 1, true -- its item is gone, or says that it is not free

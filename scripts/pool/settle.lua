@@ -1,11 +1,11 @@
 --- @include "state/score"
 --- @include "state/int"
 --- @include "pool/item"
---- @include "pool/list"
+--- @include "pool/free"
 --- @include "pool/lane"
--- settle writes what has become of a resource, and brings the list of free ones, the
--- line and the counts in step with it. In the list are those that are not leaving, do
--- not rest and have room for one more holder. One that is leaving and that nobody
+-- settle writes what has become of a resource, and brings the free ones, the line and the
+-- counts in step with it. Free are those that are not leaving, do not rest and have room for
+-- one more holder. One that is leaving and that nobody
 -- holds is gone.
 local function settle(at, st, key, i)
   local p, was, leased = st.pool, i.was, #i.claims > 0
@@ -24,13 +24,6 @@ local function settle(at, st, key, i)
   elseif leaves > 0 and leaves ~= left then
     redis.call("ZADD", at.line, int(score_expiry + leaves), "x:" .. key)
   end
-  if i.listed and not listed then
-    list_drop(at, key)
-    p.free = p.free - 1
-  elseif listed and not i.listed then
-    list_push(at, key)
-    p.free = p.free + 1
-  end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
     if i.own then
@@ -38,7 +31,14 @@ local function settle(at, st, key, i)
     end
     p.resources = p.resources - 1
   else
-    redis.call("HSET", at.items, "i" .. key, item_write(i))
+    redis.call("HSET", at.items, "i" .. key, item_write(i)) -- an arrival begins here: with what needs memory
+  end
+  if i.listed and not listed then
+    free_drop(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+    free_push(at, st, key)
+    p.free = p.free + 1
   end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)

@@ -1,9 +1,9 @@
---- @include "pool/list"
+--- @include "pool/free"
 --- @include "pool/settle"
 --- @include "pool/binding"
 --- @include "pool/settings"
 -- take gives a claim what pick has chosen. A resource with room for more holders, or a shared one,
--- goes to the tail of the list. A binding to it does not become shorter.
+-- goes to the tail of the free ones. A binding to it does not become shorter.
 local function take(at, st, claim, chosen)
   local key, i, w = chosen.key, chosen.item, chosen.wants
   if not w.shared then
@@ -11,8 +11,7 @@ local function take(at, st, claim, chosen)
     settle(at, st, key, i)
   end
   if i.listed and st.pool.free > 1 then
-    list_drop(at, key)
-    list_push(at, key)
+    free_push(at, st, key)
   end
   if w.bind ~= "" then
     local lasts = w.bindfor or settings_binds(at, st, key, i)

@@ -498,8 +498,10 @@ var inLanes = things{
 	"who arrives at a lane is refused": func(f *house) func() {
 		a := f.alone("r0")
 		return func() {
-			_, err := f.there.pool.Allocate(f.Within(patience), only("r0"))
-			f.refused(err)
+			for _, resource := range []string{"r0", "r1"} { // held, and free
+				_, err := f.there.pool.Allocate(f.Within(patience), only(resource))
+				f.refused(err)
+			}
 			require.Zero(f, f.look(proxies).waiting())
 			f.release(a)
 		}

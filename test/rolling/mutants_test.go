@@ -71,7 +71,7 @@ var mutants = map[string]struct {
 	}},
 	"the values have another name": {"pool/life", slices.Concat(
 		[]edit{general, generally}, renamed(`"v"`, `"V"`, "state/fetch", "state/save"),
-		renamed(`"v", "fmt"`, `"V", "fmt"`, "pool_list", "pool_refresh"),
+		renamed(`"v", "fmt"`, `"V", "fmt"`, "pool_refresh"),
 	)},
 	"the last fence and the expiry change places": {"pool/stock", []edit{
 		general, generally,
@@ -117,9 +117,11 @@ var mutants = map[string]struct {
 		{"pool/item.lua", `leaving = flags == "1" or flags == "3", own = flags + 0 > 1`, `leaving = flags + 0 > 1, own = flags == "1" or flags == "3"`},
 		{"pool/item.lua", "(i.leaving and 1 or 0) + (i.own and 2 or 0)", "(i.leaving and 2 or 0) + (i.own and 1 or 0)"},
 	}},
-	"free resources are linked the other way": {"pool/stock", append(
-		renamed(`"n"`, `"N"`, "pool/list", "pool/pick", "pool/open", "pool_inspect"), generally,
-	)},
+	"free resources stand the other way": {"pool/stock", []edit{
+		generally,
+		{"pool/free.lua", "int(st.pool.moves), key,", "int(-st.pool.moves), key,"},
+		{"pool/free.lua", `policy == "m"`, `policy ~= "m"`},
+	}},
 	"what a claim holds has another name": {"pool/life", append(renamed(`"r:"`, `"R:"`, "pool_acquire", "pool_release",
 		"pool_renew", "pool/open", "pool/holding", "pool/release", "pool_swap", "pool_inspect"), generally)},
 	"two words of a binding change places": {"pool/stock", []edit{

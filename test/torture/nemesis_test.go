@@ -202,7 +202,7 @@ func (r *round) forge() {
 // the longest, and returns which one that is, "" for none.
 func (r *round) overwrite(pool string) string {
 	r.Helper()
-	const script = `local head = redis.call("HGET", KEYS[1], "n") or ""
+	const script = `local head = redis.call("ZRANGE", KEYS[1], "0", "0")[1] or ""
 if head ~= "" then
   redis.call("HSET", KEYS[2], "i" .. head, "rubbish")
 end

@@ -17,8 +17,6 @@ func (d *driver) read(t *rapid.T) {
 		t.Skip("there is nothing to read")
 	}
 	d.inspect(t, "-1")
-	d.readList(t, "n")
-	d.readList(t, "p")
 }
 
 // readsResources compares what the reader says of each resource.
@@ -74,28 +72,22 @@ func (d *driver) wordOf(i *item) string {
 	return reader.Free
 }
 
-// readList walks through the free ones, by pages of two.
-func (d *driver) readList(t *rapid.T, way string) {
-	var read []string
-	for from, before := "", ""; ; {
-		r := d.call(t, []string{d.keys[0], d.keys[3]}, "pool_list", way, "2", from, before)
-		for n := 4; n < r.Len(); n++ {
-			before = r.Str(n)
-			read = append(read, before)
-		}
-		if len(read) > 0 && read[0] != r.Str(2) || r.Int(3) != int64(len(d.free)) {
-			t.Fatalf("%q begins with %q and has %d", read, r.Str(2), r.Int(3))
-		}
-		if from = r.Str(1); from == "" || len(read) > len(d.free) {
-			break
-		}
-	}
+// readsFree compares the free ones in their order, and back from the last one.
+func (d *driver) readsFree(t *rapid.T, r *reader.Reader) {
 	want := slices.Clone(d.free)
-	if way == "p" {
+	for _, back := range []bool{false, true} {
+		page, next, count, err := r.FreePage(context.Background(), d.Name, back, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read []string
+		for _, res := range page {
+			read = append(read, res.Key)
+		}
+		if !slices.Equal(read, want) || next != 0 || count != len(want) {
+			t.Fatalf("of %d the free ones are %q, in the model %q", count, read, want)
+		}
 		slices.Reverse(want)
-	}
-	if !slices.Equal(read, want) {
-		t.Fatalf("the list by %s is %q, in the model %q", way, read, want)
 	}
 }
 

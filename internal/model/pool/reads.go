@@ -44,6 +44,7 @@ func (d *driver) reads(t *rapid.T) {
 	if r := d.reader(t); r != nil {
 		d.readsClaims(t, r)
 		d.readsResources(t, r)
+		d.readsFree(t, r)
 		d.readsBindings(t, r)
 		d.readsHolders(t, r)
 		d.readsSettings(t, r)

@@ -96,7 +96,7 @@ func (d *driver) dump(t *rapid.T, keys []string) string {
 	var all []any
 	for n, key := range keys {
 		all = append(all, d.number(t, "PEXPIRETIME", key))
-		if n == 1 {
+		if n == 1 || n == 3 {
 			line, err := d.do(t, "ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
 			if err != nil {
 				t.Fatal(err)

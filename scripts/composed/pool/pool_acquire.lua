@@ -3,7 +3,7 @@ pool_acquire: take a free resource, or join the line.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
@@ -47,19 +47,6 @@ local function record_extra(terms)
     from = after + size
   end
   return string.sub(terms, after, from - 1)
-end
-local function list_push(at, key)
-  local tail = redis.call("HGET", at.free, "p") or ""
-  redis.call("HSET", at.free, "n" .. tail, key, "p" .. key, tail, "n" .. key, "", "p", key)
-end
-local function list_drop(at, key)
-  local links = redis.call("HMGET", at.free, "n" .. key, "p" .. key)
-  local listed = links[1] and links[2]
-  if listed then
-    redis.call("HSET", at.free, "p" .. links[1], links[2], "n" .. links[2], links[1])
-    redis.call("HDEL", at.free, "n" .. key, "p" .. key)
-  end
-  return listed and true or false
 end
 local function binding_of(at, name)
 local function binding_parse(text)
@@ -118,11 +105,12 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil
   end
-  local at, bound, until_then = { line = keys[2], free = keys[4], bindings = keys[5], ms = now + 0 }, nil, nil
+  local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
   if bind ~= "" then
     bound, until_then = binding_of(at, bind)
   end
-  local key = bound or redis.call("HGET", keys[4], policy == "m" and "p" or "n")
+  local rank = policy == "m" and "-2" or "0"
+  local key = bound or redis.call("ZRANGE", keys[4], rank, rank)[1]
 local function item_calm(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
   if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
@@ -145,13 +133,19 @@ end
     or redis.call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + now))), "LIMIT", "0", "1")[1]) then
     return nil
   end
+  local ends, last = now + lease, ("0000000000000")
+  if max ~= "0" then
+    last = string.format(("%013d"), now + max)
+    ends = math.min(ends, last)
+  end
+  redis.call("ZADD", keys[2], (string.format("%d", ((10000000000000) + ends))), "h:" .. claim)
   local own = kind == "o"
+  moves = (string.format("%d", (moves + 1)))
   if own and left == 0 then
-    list_drop(at, key)
+    redis.call("ZREM", keys[4], key)
     free = (string.format("%d", (free - 1)))
   elseif free ~= "1" then
-    list_drop(at, key)
-    list_push(at, key)
+    redis.call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
   end
   if own then
     redis.call("HSET", keys[3], "i" .. key, item .. (string.format("%d", (count + 1))) .. (" ") .. claims .. claim .. (" "))
@@ -160,12 +154,6 @@ end
   if bind ~= "" then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or (3600000), until_then or 0)
   end
-  local ends, last = now + lease, ("0000000000000")
-  if max ~= "0" then
-    last = string.format(("%013d"), now + max)
-    ends = math.min(ends, last)
-  end
-  redis.call("ZADD", keys[2], (string.format("%d", ((10000000000000) + ends))), "h:" .. claim)
   if ends + linger - exp > 0 then
     exp = string.format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
   end
@@ -179,7 +167,7 @@ end
       .. (" ") .. last .. (" ") .. node .. (" ") .. terms,
     "r:" .. claim, key,
     "pool", resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-      .. (" ") .. (string.format("%d", (moves + 1))) .. (" ") .. parked .. (" ") .. behind)
+      .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { "granted", now, string.sub(fence, (3)), ends - now, 1, resources, key }
 end
 local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
@@ -234,7 +222,7 @@ local function pool_counts(text)
     "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
   return moves and {
     resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,
+    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -701,6 +689,14 @@ local function item_moment(i)
   local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
 end
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+end
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
+end
 local function lane_of(at, st, key)
   return st.pool.parked > 0 and redis.call("HGET", at.state, "l:" .. key) or nil
 end
@@ -773,13 +769,6 @@ local function settle(at, st, key, i)
   elseif leaves > 0 and leaves ~= left then
     redis.call("ZADD", at.line, (string.format("%d", ((264 * 10000000000000) + leaves))), "x:" .. key)
   end
-  if i.listed and not listed then
-    list_drop(at, key)
-    p.free = p.free - 1
-  elseif listed and not i.listed then
-    list_push(at, key)
-    p.free = p.free + 1
-  end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
     if i.own then
@@ -791,6 +780,13 @@ local function settle(at, st, key, i)
     ((i).leaving and 1 or 0) + ((i).own and 2 or 0), #(i).claims)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
   end
+  if i.listed and not listed then
+    free_drop(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+    free_push(at, st, key)
+    p.free = p.free + 1
+  end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
   lane_touch(at, st, key)
@@ -798,8 +794,6 @@ local function settle(at, st, key, i)
 end
 local function damaged(at, st, key, ended)
   local p = st.pool
-  local listed = list_drop(at, key)
-  p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
   local score = known or (268 * 10000000000000)
   if ended and (score - (268 * 10000000000000)) % 2 == 0 then
@@ -808,6 +802,8 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
+  local listed = free_drop(at, key)
+  p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
 end
@@ -881,8 +877,7 @@ local function take(at, st, claim, chosen)
     settle(at, st, key, i)
   end
   if i.listed and st.pool.free > 1 then
-    list_drop(at, key)
-    list_push(at, key)
+    free_push(at, st, key)
   end
   if w.bind ~= "" then
 local function settings_binds(at, st, key, i)
@@ -1077,20 +1072,22 @@ end
     budget.left = budget.left - (dropped and 1 or 0)
   end
 local function pick_next(at, w)
-  local key = redis.call("HGET", at.free, w.policy == "m" and "p" or "n")
   for _ = 1, w.policy == "r" and 8 or 0 do
-    local drawn = string.sub(redis.call("HRANDFIELD", at.free), 2)
-    if drawn ~= "" and drawn ~= w.other then
-      key = drawn
-      break
+    local drawn = redis.call("ZRANDMEMBER", at.free)
+    if drawn and drawn ~= "" and drawn ~= w.other then
+      return drawn
     end
   end
-  if key == w.other and key ~= "" then
-local function list_beside(at, key)
-  local to = redis.call("HGET", at.free, "n" .. key)
-  return (not to or to == "") and redis.call("HGET", at.free, "p" .. key) or to
+local function free_ends(at, policy)
+  if policy == "m" then
+    local last = redis.call("ZRANGE", at.free, "-3", "-2")
+    return last[2] or last[1], last[2] and last[1]
+  end
+  return unpack(redis.call("ZRANGE", at.free, "0", "1"))
 end
-    key = list_beside(at, key)
+  local key, beside = free_ends(at, w.policy)
+  if key == w.other then
+    key = beside
   end
   return key ~= "" and key or nil
 end
@@ -1098,7 +1095,7 @@ end
     key = pick_next(at, w)
     i, dropped = pick_fits(at, st, w, key)
     if not i and not dropped then
-      if not key or key == w.other or not list_drop(at, key) then
+      if not key or key == w.other or not free_drop(at, key) then
         break
       end
       st.pool.free, dropped = st.pool.free - 1, true
@@ -1608,13 +1605,15 @@ local function fatten(at, st, grows, claim)
   end
   if (true) and not st.form then
 local function pool_fresh(at)
+  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
-    if redis.call("HLEN", key) > 0 then
+    if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", "1")
-  redis.call("HSET", at.free, "n", "", "p", "")
+  redis.call("HSET", at.items, "v", long)
+  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
+  redis.call("ZREM", at.free, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -1669,7 +1668,7 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
     p.parked, p.filled and 1 or 0, p.settings)
 end
   return pool_save(st)

@@ -3,7 +3,7 @@ pool_bind: bind a name to a resource, or end a binding.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] name of the binding    ARGV[5] resource ("" = end it)    ARGV[6] for how long (ms, 0 = forever,
@@ -169,7 +169,7 @@ local function pool_counts(text)
     "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
   return moves and {
     resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,
+    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
   }
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
@@ -457,20 +457,13 @@ end
 local function release_resource(at, st, claim, key, w, from, rest, reason, expiry)
   redis.call("HDEL", at.state, "r:" .. claim)
   local i, bad = item_read(at, key)
-local function list_drop(at, key)
-  local links = redis.call("HMGET", at.free, "n" .. key, "p" .. key)
-  local listed = links[1] and links[2]
-  if listed then
-    redis.call("HSET", at.free, "p" .. links[1], links[2], "n" .. links[2], links[1])
-    redis.call("HDEL", at.free, "n" .. key, "p" .. key)
-  end
-  return listed and true or false
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
 end
   if bad then
 local function damaged(at, st, key, ended)
   local p = st.pool
-  local listed = list_drop(at, key)
-  p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
   local score = known or (268 * 10000000000000)
   if ended and (score - (268 * 10000000000000)) % 2 == 0 then
@@ -479,6 +472,8 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
+  local listed = free_drop(at, key)
+  p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
 end
@@ -552,17 +547,6 @@ local function settle(at, st, key, i)
   elseif leaves > 0 and leaves ~= left then
     redis.call("ZADD", at.line, (string.format("%d", ((264 * 10000000000000) + leaves))), "x:" .. key)
   end
-  if i.listed and not listed then
-    list_drop(at, key)
-    p.free = p.free - 1
-  elseif listed and not i.listed then
-local function list_push(at, key)
-  local tail = redis.call("HGET", at.free, "p") or ""
-  redis.call("HSET", at.free, "n" .. tail, key, "p" .. key, tail, "n" .. key, "", "p", key)
-end
-    list_push(at, key)
-    p.free = p.free + 1
-  end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
     if i.own then
@@ -573,6 +557,17 @@ end
     redis.call("HSET", at.items, "i" .. key, (string.format("%d %d %d %d %d %d %d ", (i).max, (i).expiry, (i).ends, (i).pend, (i).rev,
     ((i).leaving and 1 or 0) + ((i).own and 2 or 0), #(i).claims)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
+  end
+  if i.listed and not listed then
+    free_drop(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+end
+    free_push(at, st, key)
+    p.free = p.free + 1
   end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
@@ -654,7 +649,7 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
     p.parked, p.filled and 1 or 0, p.settings)
 end
   return pool_save(st)

@@ -3,7 +3,7 @@ pool_swap: a holder gives its resource back and gets the next one, in one step.
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] fence that it has
@@ -173,7 +173,7 @@ local function pool_counts(text)
     "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
   return moves and {
     resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,
+    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
   }
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
@@ -269,6 +269,14 @@ local function record_extra(terms)
   end
   return string.sub(terms, after, from - 1)
 end
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+end
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
+end
 local function wants_back(terms)
   local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
   return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
@@ -314,19 +322,6 @@ end
 local function item_moment(i)
   local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
-end
-local function list_push(at, key)
-  local tail = redis.call("HGET", at.free, "p") or ""
-  redis.call("HSET", at.free, "n" .. tail, key, "p" .. key, tail, "n" .. key, "", "p", key)
-end
-local function list_drop(at, key)
-  local links = redis.call("HMGET", at.free, "n" .. key, "p" .. key)
-  local listed = links[1] and links[2]
-  if listed then
-    redis.call("HSET", at.free, "p" .. links[1], links[2], "n" .. links[2], links[1])
-    redis.call("HDEL", at.free, "n" .. key, "p" .. key)
-  end
-  return listed and true or false
 end
 local function lane_of(at, st, key)
   return st.pool.parked > 0 and redis.call("HGET", at.state, "l:" .. key) or nil
@@ -400,13 +395,6 @@ local function settle(at, st, key, i)
   elseif leaves > 0 and leaves ~= left then
     redis.call("ZADD", at.line, (string.format("%d", ((264 * 10000000000000) + leaves))), "x:" .. key)
   end
-  if i.listed and not listed then
-    list_drop(at, key)
-    p.free = p.free - 1
-  elseif listed and not i.listed then
-    list_push(at, key)
-    p.free = p.free + 1
-  end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
     if i.own then
@@ -418,6 +406,13 @@ local function settle(at, st, key, i)
     ((i).leaving and 1 or 0) + ((i).own and 2 or 0), #(i).claims)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
   end
+  if i.listed and not listed then
+    free_drop(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+    free_push(at, st, key)
+    p.free = p.free + 1
+  end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
   lane_touch(at, st, key)
@@ -425,8 +420,6 @@ local function settle(at, st, key, i)
 end
 local function damaged(at, st, key, ended)
   local p = st.pool
-  local listed = list_drop(at, key)
-  p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
   local score = known or (268 * 10000000000000)
   if ended and (score - (268 * 10000000000000)) % 2 == 0 then
@@ -435,6 +428,8 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
+  local listed = free_drop(at, key)
+  p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
 end
@@ -538,8 +533,7 @@ local function take(at, st, claim, chosen)
     settle(at, st, key, i)
   end
   if i.listed and st.pool.free > 1 then
-    list_drop(at, key)
-    list_push(at, key)
+    free_push(at, st, key)
   end
   if w.bind ~= "" then
 local function settings_binds(at, st, key, i)
@@ -772,20 +766,22 @@ end
     budget.left = budget.left - (dropped and 1 or 0)
   end
 local function pick_next(at, w)
-  local key = redis.call("HGET", at.free, w.policy == "m" and "p" or "n")
   for _ = 1, w.policy == "r" and 8 or 0 do
-    local drawn = string.sub(redis.call("HRANDFIELD", at.free), 2)
-    if drawn ~= "" and drawn ~= w.other then
-      key = drawn
-      break
+    local drawn = redis.call("ZRANDMEMBER", at.free)
+    if drawn and drawn ~= "" and drawn ~= w.other then
+      return drawn
     end
   end
-  if key == w.other and key ~= "" then
-local function list_beside(at, key)
-  local to = redis.call("HGET", at.free, "n" .. key)
-  return (not to or to == "") and redis.call("HGET", at.free, "p" .. key) or to
+local function free_ends(at, policy)
+  if policy == "m" then
+    local last = redis.call("ZRANGE", at.free, "-3", "-2")
+    return last[2] or last[1], last[2] and last[1]
+  end
+  return unpack(redis.call("ZRANGE", at.free, "0", "1"))
 end
-    key = list_beside(at, key)
+  local key, beside = free_ends(at, w.policy)
+  if key == w.other then
+    key = beside
   end
   return key ~= "" and key or nil
 end
@@ -793,7 +789,7 @@ end
     key = pick_next(at, w)
     i, dropped = pick_fits(at, st, w, key)
     if not i and not dropped then
-      if not key or key == w.other or not list_drop(at, key) then
+      if not key or key == w.other or not free_drop(at, key) then
         break
       end
       st.pool.free, dropped = st.pool.free - 1, true
@@ -1234,7 +1230,7 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
     p.parked, p.filled and 1 or 0, p.settings)
 end
   return pool_save(st)

@@ -3,7 +3,7 @@ pool_want: ask the holder of a claim to give it back, and have its node hear at 
 KEYS[1] state (HASH v -> values, c:claim -> record, r:claim -> resource, s:resource -> settings)
 KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - -> score, see state/score)
 KEYS[3] items (HASH i:resource -> item)
-KEYS[4] free (HASH n:, p:resource -> next, previous)
+KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name
 ARGV[4] node ("" = any)    ARGV[5] claim id
@@ -167,7 +167,7 @@ local function pool_counts(text)
     "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
   return moves and {
     resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, parked = parked + 0, filled = filled == "1", settings = settings,
+    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
   }
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
@@ -271,13 +271,15 @@ local function fatten(at, st, grows, claim)
   end
   if (true) and not st.form then
 local function pool_fresh(at)
+  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
-    if redis.call("HLEN", key) > 0 then
+    if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", "1")
-  redis.call("HSET", at.free, "n", "", "p", "")
+  redis.call("HSET", at.items, "v", long)
+  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
+  redis.call("ZREM", at.free, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -497,20 +499,13 @@ end
 local function release_resource(at, st, claim, key, w, from, rest, reason, expiry)
   redis.call("HDEL", at.state, "r:" .. claim)
   local i, bad = item_read(at, key)
-local function list_drop(at, key)
-  local links = redis.call("HMGET", at.free, "n" .. key, "p" .. key)
-  local listed = links[1] and links[2]
-  if listed then
-    redis.call("HSET", at.free, "p" .. links[1], links[2], "n" .. links[2], links[1])
-    redis.call("HDEL", at.free, "n" .. key, "p" .. key)
-  end
-  return listed and true or false
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
 end
   if bad then
 local function damaged(at, st, key, ended)
   local p = st.pool
-  local listed = list_drop(at, key)
-  p.free = listed and p.free - 1 or p.free
   local known = tonumber(redis.call("ZSCORE", at.line, "d:" .. key))
   local score = known or (268 * 10000000000000)
   if ended and (score - (268 * 10000000000000)) % 2 == 0 then
@@ -519,6 +514,8 @@ local function damaged(at, st, key, ended)
   if score ~= known then
     redis.call("ZADD", at.line, (string.format("%d", (score))), "d:" .. key)
   end
+  local listed = free_drop(at, key)
+  p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
 end
@@ -612,17 +609,6 @@ local function settle(at, st, key, i)
   elseif leaves > 0 and leaves ~= left then
     redis.call("ZADD", at.line, (string.format("%d", ((264 * 10000000000000) + leaves))), "x:" .. key)
   end
-  if i.listed and not listed then
-    list_drop(at, key)
-    p.free = p.free - 1
-  elseif listed and not i.listed then
-local function list_push(at, key)
-  local tail = redis.call("HGET", at.free, "p") or ""
-  redis.call("HSET", at.free, "n" .. tail, key, "p" .. key, tail, "n" .. key, "", "p", key)
-end
-    list_push(at, key)
-    p.free = p.free + 1
-  end
   if gone then
     redis.call("HDEL", at.items, "i" .. key)
     if i.own then
@@ -633,6 +619,17 @@ end
     redis.call("HSET", at.items, "i" .. key, (string.format("%d %d %d %d %d %d %d ", (i).max, (i).expiry, (i).ends, (i).pend, (i).rev,
     ((i).leaving and 1 or 0) + ((i).own and 2 or 0), #(i).claims)
     .. ((i).claims[1] and table.concat((i).claims, (" ")) .. (" ") or "") .. (i).reason))
+  end
+  if i.listed and not listed then
+    free_drop(at, key)
+    p.free = p.free - 1
+  elseif listed and not i.listed then
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+end
+    free_push(at, st, key)
+    p.free = p.free + 1
   end
   p.leased = p.leased + (leased and 1 or 0) - (was.leased and 1 or 0)
   p.leaving = p.leaving + (i.leaving and not gone and 1 or 0) - (was.leaving and 1 or 0)
@@ -714,7 +711,7 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, p.moves + 1,
+  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
     p.parked, p.filled and 1 or 0, p.settings)
 end
   return pool_save(st)

@@ -111,8 +111,8 @@ func inspectCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "inspect NAME",
 		Short: "Count a pool, and check that it is whole",
-		Long: `Count everything in a pool, and check what must always be so: that the list of free
-resources is one ring, that nothing is both free and leased, that nothing is lost.
+		Long: `Count everything in a pool, and check what must always be so: that all that
+is free can be had, that nothing is both free and leased, that nothing is lost.
 A resource whose item cannot be read is listed: nobody gets it. 'berth pool remove'
 takes it out, 'berth pool add' makes it whole. Inspect changes nothing. A pool of more than 10 000 resources is read in several steps;
 where it changed meanwhile, the counts are not those of one moment, and it says so.
