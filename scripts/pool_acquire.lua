@@ -5,10 +5,10 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - ->
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
-ARGV[8] fixed terms of the record, see state/record
-ARGV[9...] x1: what the process says of the settings; then those that it was told of
+ARGV[1] claim id    ARGV[2] node and fixed terms, as the record ends
+ARGV[3] lease of a plain claim (ms, else "")    ARGV[4] linger (ms)
+ARGV[5] what the process says of the settings    ARGV[6] those that it was told of
+ARGV[7] the rest, see state/ask
 RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
@@ -24,24 +24,26 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 -- process that says something else than the settings, and was not told of them, has them at the end of
 -- granted and queued.
 --- @include "state/fetch"
+--- @include "state/record"
 --- @include "fast/pool_acquire"
-local opinions, told = unpack(ARGV, 9)
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+local node, terms = string.match(ARGV[2], record_owns)
+local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
+local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[4], node, ARGV[1], terms, ARGV[3], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
 
 -- What only the other cases need is not even defined before.
 --- @include "kind/pool"
---- @include "state/record"
+--- @include "state/ask"
 --- @include "line/acquire"
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local waits, _, lane, _, channel, name = string.match(ARGV[7], ask_acquire)
+local at, st, known = kind_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, top)
 local ask = {
-  claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]), opinions = opinions,
+  claim = ARGV[1], waits = waits ~= "0", lane = lane, r = record_new(node, terms), opinions = ARGV[5],
 }
 local reply = acquire(at, st, known, ask)
-if ask.differs and st.pool.settings ~= told and (reply[1] == "granted" or reply[1] == "queued") then
+if ask.differs and st.pool.settings ~= ARGV[6] and (reply[1] == "granted" or reply[1] == "queued") then
   reply[#reply + 1] = st.pool.settings
 end
 return reply

@@ -57,6 +57,11 @@ func (s *Calls) args(name string, more int) []string {
 	return append(make([]string, 0, 3+more), s.Linger, s.channel, name)
 }
 
+// says is what the acquire and the release of a name take of this node.
+func (s *Calls) says(name string) *Args {
+	return &Args{Node: s.ID, Channel: s.channel, Name: name, Linger: s.cfg.Settings.Linger.Milliseconds()}
+}
+
 // keysFor are the Redis keys of a name that a script takes.
 func (s *Calls) keysFor(script *scriptkit.Script, name string) []string {
 	keys, _ := s.names.of(name, s.keys)
@@ -102,21 +107,18 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	if a, ok, err := s.acquireThin(ctx, c); ok || err != nil {
 		return a, err
 	}
-	wait, own := s.kind.AcquireArgs(c)
+	waits, policy, own := s.kind.AcquireArgs(c)
 	_, record := c.Standing()
-	args := append(s.args(c.Name, 5+len(own)), s.ID, c.ID, wait, Lane(record.Priority), state.FixedTerms(&record))
-	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Acquire, scriptkit.Once, s.keysFor(s.kind.Scripts.Acquire, c.Name), append(args, own...))
+	args := s.says(c.Name).Acquire(c.ID, &record, waits, policy, own...)
+	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Acquire, scriptkit.Once, s.keysFor(s.kind.Scripts.Acquire, c.Name), args)
 	if err != nil {
 		return engine.Answer{}, err
 	}
 	var a engine.Answer
 	extra := ""
-	switch r.Status() {
-	case statusPlain:
-		a, err = s.plain(c, r.Int(1)), r.Err()
-	case statusJoined:
-		a, err = s.joined(c, &r), r.Err()
-	default:
+	if r.Status() == scriptkit.Plain {
+		a, err = s.plainly(c, &r)
+	} else {
 		a, extra, err = answer(c.Name, &r)
 	}
 	if a.Refused != nil {
@@ -145,8 +147,9 @@ func (s *Calls) Release(ctx context.Context, c *engine.Claim, stays time.Duratio
 	if s.kind.ReleaseArgs != nil {
 		own = s.kind.ReleaseArgs(c)
 	}
-	args := append(s.args(c.Name, 3+len(own)), s.ID, c.ID, Decimal(stays.Milliseconds()))
-	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Release, scriptkit.Bounded, s.keysFor(s.kind.Scripts.Release, c.Name), append(args, own...))
+	_, record := c.Standing()
+	args := s.says(c.Name).Release(c.ID, &record, stays.Milliseconds(), own...)
+	r, err := s.cfg.Runner.Run(ctx, s.kind.Scripts.Release, scriptkit.Bounded, s.keysFor(s.kind.Scripts.Release, c.Name), args)
 	if err != nil {
 		return engine.Parting{}, err
 	}

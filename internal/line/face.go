@@ -22,8 +22,8 @@ type Kind struct {
 	Parts []string
 
 	// AcquireArgs returns what only the kind's acquire takes of a claim: whether it may wait, 0, 1
-	// or what only that script knows, and the arguments behind the common ones.
-	AcquireArgs func(c *engine.Claim) (wait string, own []string)
+	// or what only that script knows, what is to happen where another capacity is stored, and the kind's own arguments.
+	AcquireArgs func(c *engine.Claim) (waits, policy string, own []string)
 	// AcquireReply adds to an answer what only the kind's acquire says, such as extra, and why nothing
 	// was got; nil for nothing. A thin name's answer is whole already.
 	AcquireReply func(c *engine.Claim, a engine.Answer, extra string) (engine.Answer, error)

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,15 +99,23 @@ var refusals = map[string]berth.AcquireError{
 	statusForeign:  {Reason: berth.ReasonFailed, Cause: errors.New("berth: the claim's id is on record for another node")},
 }
 
-// joined reads the reply to a claim that joined the line by its ticket: status, ticket, ahead, next_ms, flags.
-func (s *Calls) joined(c *engine.Claim, r *scriptkit.Reply) engine.Answer {
-	a := engine.Answer{
-		Ticket: r.Int(1), Ahead: int(r.Int(2)), Left: c.Record.Wait,
-		NextDeadline: engine.NextDeadline{In: Left(r.Int(3)), First: r.Int(4)&flagFirst != 0},
+// plainly reads the reply of the plain case: the fence of a grant, or of a claim that waits its ticket, 1 where the next
+// to be told is one of this node, when that is (ms), and how many stand ahead of it.
+func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (engine.Answer, error) {
+	ticket, rest, waits := strings.Cut(r.Str(1), " ")
+	n, err := strconv.ParseInt(ticket, 10, 64)
+	if !waits {
+		return s.plain(c, n), cmp.Or(r.Err(), err)
+	}
+	a := engine.Answer{Ticket: n, Left: c.Record.Wait, Capacity: c.Capacity}
+	var mine bool
+	var next int64
+	if err == nil {
+		_, err = fmt.Sscan(rest, &mine, &next, &a.Ahead)
 	}
 	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), a.Ticket)
-	a.Capacity = c.Capacity
-	return a
+	a.NextDeadline = engine.NextDeadline{In: Left(next), First: mine}
+	return a, err
 }
 
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
@@ -153,7 +162,7 @@ func (s *Calls) Refusal(ctx context.Context, name string, r *scriptkit.Reply) *b
 func parting(name string, r *scriptkit.Reply) (p engine.Parting, extra string, err error) {
 	p = engine.Parting{Word: engine.Released(r.Status()), Unanswered: r.Unanswered}
 	switch r.Status() {
-	case statusPlain:
+	case scriptkit.Plain:
 		p.Word, p.Fence = engine.GivenBack, r.Int(1)
 		return p, "", r.Err()
 	case statusReleased, statusCancelled, statusExpired:

@@ -4,8 +4,6 @@ package line
 const (
 	statusIncompatible = "incompatible"
 	statusGranted      = "granted"
-	statusPlain        = "plain"
-	statusJoined       = "joined"
 	statusReentered    = "reentered"
 	statusQueued       = "queued"
 	statusFull         = "full"

@@ -116,7 +116,7 @@ func (s *Calls) acquireThin(ctx context.Context, c *engine.Claim) (a engine.Answ
 	if err != nil {
 		return a, false, err
 	}
-	if r.Status() != statusGranted {
+	if r.Status() != scriptkit.Plain {
 		s.names.found(c.Name, s.cfg.Clock.Now()+fatFor)
 		return a, false, nil
 	}
@@ -139,16 +139,6 @@ func (s *Calls) plain(c *engine.Claim, fence int64) engine.Answer {
 	return a
 }
 
-// Plainly are how long a claim may have what it gets at once (ms), and its wait lease (ms), as the scripts take them: the
-// first is "" where the claim asks for more than the plain case of a grant gives.
-func Plainly(c *engine.Claim) (left, wait string) {
-	r := &c.Record
-	if r.Weight != 1 || r.MaxHold > 0 || r.Lease == berth.Forever || r.Lease > r.Wait {
-		return "", ""
-	}
-	return Decimal(r.Lease.Milliseconds()), Decimal(r.Wait.Milliseconds())
-}
-
 // releaseThin gives a hold of a thin name back. It reports false where the general script has
 // to be asked, and whether this call may have run without an answer.
 func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswered bool, err error) {
@@ -157,7 +147,7 @@ func (s *Calls) releaseThin(ctx context.Context, c *engine.Claim) (done, unanswe
 	if err != nil {
 		return false, false, err
 	}
-	if r.Status() != statusReleased {
+	if r.Status() != scriptkit.Plain {
 		c.Thin.Store(false)
 		return false, r.Unanswered, nil
 	}

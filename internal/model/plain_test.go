@@ -110,6 +110,11 @@ func (p *play) lingers(t *rapid.T) time.Duration {
 	return rapid.SampledFrom([]time.Duration{p.linger, p.linger, p.linger, p.linger / 2, 3 * p.linger}).Draw(t, "linger")
 }
 
+// lingerOf is the linger of a node: it has one.
+func (p *play) lingerOf(node string) time.Duration {
+	return map[string]time.Duration{"n": p.linger, "nn": p.linger / 2, "n-1": 3 * p.linger}[node]
+}
+
 // mostly is true three times out of four.
 func mostly(t *rapid.T, label string) bool {
 	return rapid.SampledFrom([]bool{true, true, true, false}).Draw(t, label)
@@ -147,7 +152,7 @@ func (p *play) anyAcquire(t *rapid.T) {
 		conflict: rapid.SampledFrom([]string{"fail", "wait", "work", "extend"}).Draw(t, "conflict"),
 		access:   rapid.SampledFrom([]string{"queued", "queued", "random", "lifo"}).Draw(t, "access"),
 		waits:    rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "waits"),
-		linger:   p.lingers(t),
+		linger:   p.lingerOf(on),
 	}
 	if a.Lease == 0 {
 		forever(&a)
@@ -177,7 +182,7 @@ func (p *play) comeAndGo(t *rapid.T) {
 	}
 	last := p.asks[len(p.asks)-1]
 	if rapid.Bool().Draw(t, "beats") {
-		p.both(t, p.kind+"_renew", writes(millis(p.linger), last.Node, last.claim, "beat")...)
+		p.both(t, p.kind+"_renew", written(writes(millis(p.linger), last.Node, last.claim, "beat")))
 	}
 	if !mostly(t, "plainly") {
 		p.releaseAnyhow(t, last.claim)
@@ -237,7 +242,7 @@ func (p *play) again(t *rapid.T) {
 func (p *play) ownRelease(t *rapid.T) { p.releaseOwn(t, p.pick(t)) }
 
 func (p *play) releaseOwn(t *rapid.T, a ask) {
-	_, _ = p.release(t, a.claim, a.Node, 0, p.linger)
+	_, _ = p.release(t, a.claim, a.Node, 0, p.lingerOf(a.Node))
 }
 
 func (p *play) anyRelease(t *rapid.T) {
@@ -250,7 +255,8 @@ func (p *play) anyRelease(t *rapid.T) {
 
 func (p *play) releaseAnyhow(t *rapid.T, claim string) {
 	stays := rapid.SampledFrom([]time.Duration{0, 0, time.Millisecond, time.Second}).Draw(t, "tombstone")
-	_, _ = p.release(t, claim, node(t), stays, p.lingers(t))
+	by := node(t)
+	_, _ = p.release(t, claim, by, stays, p.lingerOf(by))
 }
 
 func (p *play) renew(t *rapid.T) {
@@ -259,7 +265,7 @@ func (p *play) renew(t *rapid.T) {
 		modes = append(modes, fmt.Sprint("extend 700 call", rapid.IntRange(0, 3).Draw(t, "call")))
 	}
 	a := p.pick(t)
-	p.both(t, p.kind+"_renew", writes(millis(p.lingers(t)), a.Node, a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))...)
+	p.both(t, p.kind+"_renew", written(writes(millis(p.lingerOf(a.Node)), a.Node, a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))))
 }
 
 func (p *play) force(t *rapid.T) {

@@ -132,6 +132,9 @@ func frees(claim, node string, stays time.Duration) func(w *world) (string, bool
 
 var own = frees("n.1", "n", 0)
 
+// freesLate is a release of n.1 by a node whose linger is as long as leases are.
+func freesLate(w *world) (string, bool) { return w.release(w.T, "n.1", "n", 0, 11*time.Second) }
+
 // plainGrants are acquires that are plain, plain but for one thing, or have to wait.
 var plainGrants = map[string]plainCase{
 	"it is plain":                                     {want: "granted", plain: true},
@@ -235,7 +238,7 @@ func renews(mode string) func(w *world) {
 // beats is a call of renew by a node.
 func beats(node string, claims ...string) func(w *world) (string, bool) {
 	return func(w *world) (string, bool) {
-		return w.both(w.T, w.kind+"_renew", writes("2000", append([]string{node}, claims...)...)...)
+		return w.both(w.T, w.kind+"_renew", written(writes("2000", append([]string{node}, claims...)...)))
 	}
 }
 
@@ -244,7 +247,7 @@ var beat = beats("n", "n.1", "beat")
 // lingers is a heartbeat of n.1 with another linger (ms).
 func lingers(linger string) func(w *world) (string, bool) {
 	return func(w *world) (string, bool) {
-		return w.both(w.T, w.kind+"_renew", writes(linger, "n", "n.1", "beat")...)
+		return w.both(w.T, w.kind+"_renew", written(writes(linger, "n", "n.1", "beat")))
 	}
 }
 
@@ -318,8 +321,8 @@ var plainReleases = map[string]plainCase{
 	"it is detached":                        {before: then(holds("n.1"), renews("detach")), call: own, want: "released"},
 	"it was renewed":                        {before: then(holds("n.1"), renews("beat")), call: own, want: "released", plain: true},
 	"it ends in a millisecond":              {before: then(holds("n.1"), after(999*time.Millisecond)), call: own, want: "released", plain: true},
-	"it has ended":                          {before: then(holds("n.1", func(a *ask) { a.Lease = 20 * time.Millisecond }), after(time.Second)), call: own, want: "expired"},
-	"it ends now":                           {before: then(holds("n.1"), after(time.Second-time.Microsecond)), call: own, want: "expired"},
+	"it has ended":                          {before: then(holds("n.1", func(a *ask) { a.Lease = 20 * time.Millisecond }), after(time.Second)), call: own, want: "expired", plain: true},
+	"it ends now":                           {before: then(holds("n.1"), after(time.Second-time.Microsecond)), call: own, want: "expired", plain: true},
 	"a newer release wrote the state":       {before: then(holds("n.1"), newer), call: own, want: "incompatible"},
 	"nobody knows it":                       {call: own, want: "not_held"},
 	"it was released":                       {before: then(holds("n.1"), func(w *world) { own(w) }), call: own, want: "not_held"},
@@ -331,10 +334,10 @@ var plainReleases = map[string]plainCase{
 	"it waits":                              {before: waits, call: frees("n.waits", "n", 0), want: "cancelled"},
 	"somebody waits":                        {before: waits, call: frees("n.2", "n", 0), want: "released", plain: true},
 	"the line is lost":                      {before: then(holds("n.1"), unlined), call: own, want: "cancelled"},
-	"the expiry is left as it is":           {before: then(holds("n.1"), after(2*time.Second-time.Microsecond)), call: own, want: "expired"},
-	"the expiry has to move":                {before: then(holds("n.1"), after(2*time.Second-time.Microsecond+time.Millisecond)), call: own, want: "expired"},
+	"the expiry is left as it is":           {before: then(holds("n.1"), after(2*time.Second-time.Microsecond)), call: own, want: "expired", plain: true},
+	"the expiry has to move":                {before: then(holds("n.1"), after(2*time.Second-time.Microsecond+time.Millisecond)), call: own, want: "expired", plain: true},
 	"it expires later than it need":         {before: holds("n.1", long), call: own, want: "released"},
-	"it expires as late as it may":          {before: then(holds("n.1", long), after(8*time.Second)), call: own, want: "released", plain: true},
+	"it expires as late as it may":          {before: holds("n.1", lasts(2*time.Second)), call: own, want: "released", plain: true},
 	"an entry is within it":                 {only: "lock", before: enters, call: frees("n.2", "n", 0), want: "released"},
 	"what is left of a group":               {only: "lock", before: then(enters, after(time.Second), sweeps, holds("n.1")), call: own, want: "released"},
 	"one of two":                            {only: "semaphore", before: then(holds("n.1"), holds("n.2")), call: own, want: "released", plain: true},
@@ -343,8 +346,9 @@ var plainReleases = map[string]plainCase{
 	"one of two holds without end":          {only: "semaphore", before: then(holds("n.1"), endless), call: own, want: "released"},
 	"the capacity is to be kept":            {only: "semaphore", before: then(keeps, holds("n.1")), call: own, want: "released"},
 	"the sum counts as nothing":             {only: "semaphore", before: then(holds("n.1", long), uncounted), call: own, want: "released"},
-	"it has been calm, almost":              {before: then(holds("n.1", lasts(11*time.Second)), after(10*time.Second-time.Millisecond)), call: own, want: "released", plain: true},
-	"it has been calm":                      {before: then(holds("n.1", lasts(11*time.Second)), after(10*time.Second)), call: own, want: "released"},
+	"it has been calm, almost":              {before: then(holds("n.1", lasts(11*time.Second), func(a *ask) { a.linger = 11 * time.Second }), after(10*time.Second-time.Millisecond)), call: freesLate, want: "released", plain: true},
+	"it has been calm":                      {only: "lock", before: then(holds("n.1", lasts(11*time.Second), func(a *ask) { a.linger = 11 * time.Second }), after(10*time.Second)), call: freesLate, want: "released"},
+	"it has been calm of two":               {only: "semaphore", before: then(holds("n.1", lasts(11*time.Second), func(a *ask) { a.linger = 11 * time.Second }), after(10*time.Second)), call: freesLate, want: "released", plain: true},
 	"one of two, and the other ends sooner": {only: "semaphore", before: then(holds("n.1"), holds("n.2", func(a *ask) { a.Lease = 500 * time.Millisecond })), call: own, want: "released", plain: true},
 	"one of two, and both end at once":      {only: "semaphore", before: then(func(w *world) { w.acquire(w.T, w.plainly("n.2")) }, after(time.Microsecond), holds("n.1")), call: own, want: "released", plain: true},
 }

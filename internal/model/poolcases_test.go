@@ -11,9 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/pool"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -37,13 +35,19 @@ func newPoolWorld(w *world) *poolWorld {
 // returns the status, and whether the plain case was taken.
 func (p *poolWorld) play(script string, args ...string) (status string, plain bool) {
 	p.T.Helper()
+	return p.played(script, writes("2000", args...))
+}
+
+// played is play with all arguments.
+func (p *poolWorld) played(script string, args []string) (status string, plain bool) {
+	p.T.Helper()
 	for n, key := range p.keys {
 		p.do(p.T, "DEL", p.twins[n])
 		p.do(p.T, "COPY", key, p.twins[n])
 	}
 	eval := func(source string, keys []string) any {
 		words := append([]string{"EVAL", source, "5"}, keys...)
-		return p.do(p.T, append(words, writes("2000", args...)...)...)
+		return p.do(p.T, append(words, args...)...)
 	}
 	before := p.taken(p.T, poolPlains)
 	want, got := eval(p.general.Script(script).Source(), p.twins), eval(p.whole.Script(script).Source(), p.keys)
@@ -90,17 +94,17 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 		for _, c := range change {
 			c(&r)
 		}
-		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), state.FixedTerms(&r))
+		status, plain := p.played("pool_acquire", asking("n", 2*time.Second).Acquire(ofNode(claim), &r, waits, "-", "", ""))
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
 }
 
 // says is an acquire of n.1 by a process that says something of the settings.
-func says(opinions ...string) poolCall {
+func says(opinions, told string) poolCall {
 	return func(p *poolWorld) (string, bool) {
 		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
-		status, plain := p.play("pool_acquire", append([]string{"n", "n.1", "1", line.Lane(0), state.FixedTerms(&r)}, opinions...)...)
+		status, plain := p.played("pool_acquire", asking("n", 2*time.Second).Acquire(ofNode("n.1"), &r, "1", "-", opinions, told))
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
@@ -124,9 +128,19 @@ func runs(script string, args ...string) poolCall {
 	return func(p *poolWorld) (string, bool) { return p.play(script, args...) }
 }
 
+// releases1 is a release of a claim.
+func releases1(node, claim, stays, rest, fence, expires string) poolCall {
+	return func(p *poolWorld) (string, bool) {
+		r, ms := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second}, int64(0)
+		_, err := fmt.Sscan(stays, &ms)
+		require.NoError(p.T, err)
+		return p.played("pool_release", asking(node, 2*time.Second).Release(ofNode(claim), &r, ms, rest, "why", fence, expires))
+	}
+}
+
 // gives is a release of n.1 that leaves a tombstone for so many ms, and asks for a rest.
 func gives(node, stays, rest string) poolCall {
-	return runs("pool_release", node, "n.1", stays, rest, "why", "1", "0")
+	return releases1(node, "n.1", stays, rest, "1", "0")
 }
 
 func lapse(d time.Duration) poolStep { return func(p *poolWorld) { p.Advance(d) } }
@@ -162,11 +176,11 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
 		"acquire: the last that came back":      {append(some, sets("", "m . . . . .")), seeks(), "granted", true},
 		"acquire: any":                          {append(some[:1:1], sets("", "r . . . . .")), seeks(), "granted", false},
-		"acquire: its process agrees":           {append(some, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", true},
-		"acquire: it says what is unset":        {append(some, sets("", "l . . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", false},
-		"acquire: its process says otherwise":   {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$"), "granted", false},
+		"acquire: its process agrees":           {append(some, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$", ""), "granted", true},
+		"acquire: it says what is unset":        {append(some, sets("", "l . . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$", ""), "granted", false},
+		"acquire: its process says otherwise":   {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$", ""), "granted", false},
 		"acquire: it was told of that":          {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$", "o l 50 - - - -"), "granted", true},
-		"acquire: its process is strict":        {append(some, sets("", "l 50 . . . .")), says("[-op] m %S+ %S+ %S+ %S+ %S+$"), "differs", false},
+		"acquire: its process is strict":        {append(some, sets("", "l 50 . . . .")), says("[-op] m %S+ %S+ %S+ %S+ %S+$", ""), "differs", false},
 		"acquire: it is within the limits":      {append(some, sets("", ". . . . 1000 0")), seeks(), "granted", true},
 		"acquire: its lease is above the limit": {append(some, sets("", ". . . . 999 .")), seeks(), "limited", false},
 		"acquire: it has no maximum hold":       {append(some, sets("", ". . . . . 5000")), seeks(), "limited", false},
@@ -187,7 +201,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"acquire: again":                        {append(some, mine1), seeks(), "granted", false},
 		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
 		"acquire: the line is lost":             {append(some, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "granted", false},
-		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "granted", false},
+		"acquire: a tombstone is left":          {append(some, has(releases1("n", "n.9", "900", "0", "0", "0"))), seeks(), "granted", false},
 		"acquire: it is paused":                 {append(some, pausesPool("5000")), seeks(), "queued", false},
 		"acquire: it tries, and it is paused":   {append(some, pausesPool("5000")), seeksAs("n.1", "0", ""), "paused", false},
 		"acquire: its pause has ended":          {append(some, pausesPool("500"), lapse(500*time.Millisecond)), seeks(), "granted", false},
@@ -218,7 +232,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: it was bound":                 {append(some, has(seeks(wants("o 0 0 0 0:me")))), gives1, "released", true},
 		"release: it was shared":                {append(some, has(seeks(wants("s 700 0 0 0:")))), gives1, "released", true},
 		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
-		"release: an expiry is asked for":       {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "300"), "released", false},
+		"release: an expiry is asked for":       {append(some, mine1), releases1("n", "n.1", "0", "0", "1", "300"), "released", false},
 		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
 		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
 		"release: nobody has it":                {some, gives1, "not_held", false},

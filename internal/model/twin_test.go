@@ -1,8 +1,8 @@
 package model_test
 
 import (
-	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
@@ -29,21 +31,18 @@ var parsed = sync.OnceValues(func() (releases, error) {
 	whole, err := compose.Parse(wrapped(files, `--- @include "fast/%[2]sinner"
 -- %[1]s counts how often it is taken.
 local function %[1]s(...)
-  local reply, next_up = %[1]sinner(...)
+  local reply, a, b, c = %[1]sinner(...)
   if reply then
     redis.call("INCR", "%[1]s")
   end
-  return reply, next_up
-end%.0[3]s
+  return reply, a, b, c
+end
 `))
 	if err != nil {
 		return releases{}, err
 	}
 	general, err := compose.Parse(wrapped(files, `-- %[1]s (fast/%[2]s) leaves all to the general way.
-local function %[1]s(...)
-  if select("#", ...) == 0 then
-    return %[3]s -- as its script's RETURNS says; nobody calls it so
-  end
+local function %[1]s()
   return nil
 end
 `))
@@ -61,8 +60,7 @@ func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 		file := strings.TrimPrefix(name, "fast_")
 		inner := strings.ReplaceAll(string(files["fast/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
 		edited["fast/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
-		says := map[string]string{"acquire": `{ "plain" }`, "release": `{ "plain" }`, "handoff": `{ "plain" }`, "wait": `{ "joined" }`}[file]
-		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file, cmp.Or(says, "nil"))}
+		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file)}
 	}
 	return edited
 }
@@ -79,12 +77,12 @@ func (w *world) copied(t require.TestingT) {
 // one piece. The keys end together, and a claim that queues is told what the line holds. Where
 // the call is one that a script of thin names may answer, that one does the same.
 // It returns the status, and whether the plain case was taken.
-func (w *world) both(t require.TestingT, script string, args ...string) (status string, plain bool) {
+func (w *world) both(t require.TestingT, script string, c call) (status string, plain bool) {
 	now, before := time.Now(), w.taken(t, plains)
-	node, claim := args[3], args[4]
+	node, claim, args := c.node, c.claim, c.args
 	was := w.dump(t, w.state, w.line)
 	w.copied(t)
-	thin := w.runThin(t, script, args)
+	thin := w.runThin(t, script, c)
 	slight := w.dump(t, w.twin[0], w.twin[1])
 	w.copied(t)
 	_ = w.pushes.take()
@@ -92,10 +90,15 @@ func (w *world) both(t require.TestingT, script string, args ...string) (status 
 	told, made := w.pushes.take(), w.dump(t, w.twin[0], w.twin[1])
 	got := w.call(t, script, args...)
 	plain = before != w.taken(t, plains)
-	got = w.toldInFull(t, script, args, got)
+	got = w.toldInFull(t, script, c, got)
+	kept := w.dump(t, w.state, w.line)
+	if c.ended(t, want) && plain { // it does not look at the clock
+		got.([]any)[0] = "expired"
+		made, kept = expiries.ReplaceAllString(made, "$1"), expiries.ReplaceAllString(kept, "$1")
+	}
 	require.Equal(t, trimmed(t, want), trimmed(t, got), "the reply of %s %q to\n%s", script, args, was)
 	require.Equal(t, told, w.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
-	require.Equal(t, made, w.dump(t, w.state, w.line), "what %s %q makes of\n%s", script, args, was)
+	require.Equal(t, made, kept, "what %s %q makes of\n%s", script, args, was)
 	require.True(t, now.Equal(time.Now()), "all of that is one instant")
 	reply := said(t, got)
 	if fence, ok := reply[min(2, len(reply)-1)].(int64); ok && reply[0] == "granted" && w.fences[claim] != fence {
@@ -124,80 +127,91 @@ func (w *world) both(t require.TestingT, script string, args ...string) (status 
 	return fmt.Sprint(reply[0]), plain
 }
 
-// toldInFull is what a plain case says in fewer words, as the general way says it.
-func (w *world) toldInFull(t require.TestingT, script string, args []string, got any) any {
-	reply := said(t, got)
-	lock, capacity := w.kind == "lock", any(int64(1))
-	if !lock && strings.HasSuffix(script, "_acquire") {
-		n, err := strconv.ParseInt(args[8], 10, 64)
+// expiries are when the keys of a name expire, in a dump.
+var expiries = regexp.MustCompile(`(\bv 3 \d{16} |\] )\d{13}`)
+
+// ended says whether a call was the release of a hold that had expired, in the general way.
+func (c *call) ended(t require.TestingT, reply any) bool {
+	return c.asks == nil && said(t, reply)[0] == "expired"
+}
+
+// toldInFull is what a plain case says in one text, as the general way says it.
+func (w *world) toldInFull(t require.TestingT, script string, c call, got any) any {
+	text, ok := got.(string)
+	switch words := strings.Fields(text); {
+	case !ok:
+		return got
+	case c.asks == nil:
+		return []any{"released", int64(0), text}
+	case len(words) == 1:
+		fence, err := strconv.ParseInt(text, 10, 64)
 		require.NoError(t, err)
-		capacity = n - state.Base
-	}
-	switch {
-	case reply[0] == "plain" && strings.HasSuffix(script, "_release"):
-		require.Len(t, reply, 2)
-		return []any{"released", int64(0), reply[1]}
-	case reply[0] == "plain":
-		require.Len(t, reply, 2)
-		fence, ok := reply[1].(int64)
-		require.True(t, ok)
-		return []any{"granted", fence / 1000, fence, args[len(args)-2], int64(1), capacity}
-	case reply[0] == "joined":
-		r, err := state.ParseRecord("w 0 0 0 n " + args[7])
+		return []any{"granted", fence / 1000, fence, c.asks.Lease.Milliseconds(), int64(1), w.setting(c)}
+	default:
+		require.Len(t, words, 4)
+		first, err := strconv.ParseInt(words[1], 10, 64)
 		require.NoError(t, err)
-		require.Len(t, reply, 5)
-		return []any{"queued", reply[1], int64(0), r.Wait.Milliseconds(), reply[4], capacity, "", fmt.Sprintf("%s %013d", args[6], reply[1]), reply[2], reply[3]}
+		return []any{
+			"queued", words[0], int64(0), c.asks.Wait.Milliseconds(), 4 * first, w.setting(c), "",
+			fmt.Sprintf("%s %013s", line.Lane(c.asks.Priority), words[0]), words[3], words[2],
+		}
 	}
-	return got
+}
+
+// setting is what the general way says of the capacity.
+func (w *world) setting(c call) int64 {
+	if w.kind == "lock" {
+		return 1
+	}
+	return int64(c.asks.capacity)
 }
 
 // runThin has the script of thin names answer a call on the twin, if it is one that it may be
 // asked to: see internal/line. It returns the reply as the general one is, nil for none.
-func (w *world) runThin(t require.TestingT, script string, args []string) []any {
-	linger, node, claim := args[0], args[3], args[4]
-	own := strings.HasPrefix(claim, node+".")
-	run := func(script string, args ...string) []any {
-		reply := said(t, w.do(t, append([]string{"EVAL", w.whole.Script(script).Source(), "1", w.twin[0]}, args...)...))
-		if reply[0] == "fat" {
-			require.Len(t, reply, 1)
+func (w *world) runThin(t require.TestingT, script string, c call) []any {
+	own := strings.HasPrefix(c.claim, c.node+".")
+	run := func(script string, args ...string) any {
+		reply := w.do(t, append([]string{"EVAL", w.whole.Script(script).Source(), "1", w.twin[0]}, args...)...)
+		if words, ok := reply.([]any); ok && words[0] == "fat" {
+			require.Len(t, words, 1)
 			return nil
 		}
 		return reply
 	}
 	switch {
-	case strings.HasSuffix(script, "_acquire") && own && strings.Count(claim, ".") == strings.Count(node, ".")+1:
-		r, err := state.ParseRecord("w 0 0 0 n " + args[7])
-		require.NoError(t, err)
-		stays, err := time.ParseDuration(linger + "ms")
-		require.NoError(t, err)
-		if r.Weight != 1 || w.kind == "semaphore" && args[8] != "1000000000000001" || r.Lease > min(r.Wait, stays) || len(args[7]) > 512 {
+	case c.asks != nil && own && strings.Count(c.claim, ".") == strings.Count(c.node, ".")+1:
+		r, terms := c.asks.Record, state.FixedTerms(&c.asks.Record)
+		if r.Weight != 1 || w.kind == "semaphore" && c.asks.capacity != 1 || r.Lease == berth.Forever || r.Lease > min(r.Wait, c.linger) || len(terms) > 512 {
 			return nil
 		}
-		reply := run("thin_acquire", claim, args[7], millis(r.Lease+stays))
+		reply := run("thin_acquire", c.claim, terms, millis(r.Lease+c.linger))
 		if reply == nil {
 			return nil
 		}
 		if r.MaxHold > 0 {
 			r.Lease = min(r.Lease, r.MaxHold)
 		}
-		fence, ok := reply[1].(int64)
-		require.True(t, ok, "%v", reply)
+		fence, err := strconv.ParseInt(fmt.Sprint(reply), 10, 64)
+		require.NoError(t, err)
 		return []any{"granted", fence / 1000, fence, r.Lease.Milliseconds(), int64(1), int64(1)}
-	case strings.HasSuffix(script, "_release") && own && args[5] == "0":
+	case strings.HasSuffix(script, "_release") && own && c.stays == 0:
 		before, expires := fmt.Sprint(w.do(t, "MGET", w.twin[0]).([]any)[0]), w.do(t, "PEXPIRETIME", w.twin[0])
-		if run("thin_release", claim) == nil {
+		reply := run("thin_release", c.claim)
+		if reply == nil {
 			return nil
 		}
 		require.Equal(t, expires, w.do(t, "PEXPIRETIME", w.twin[0])) // later than it need be, where the hold had not ended
-		w.do(t, "PEXPIRE", w.twin[0], linger)
+		w.do(t, "PEXPIRE", w.twin[0], millis(c.linger))
 		held, err := testkit.ParseThin(before)
 		require.NoError(t, err)
+		require.Equal(t, strconv.FormatInt(held.Fence, 10), reply)
 		if held.Ends <= time.Now().UnixMilli() {
 			return []any{"expired", int64(0), held.Fence}
 		}
 		return []any{"released", int64(0), held.Fence}
-	case strings.HasSuffix(script, "_renew") && own && len(args) == 6 && args[5] == "beat":
-		if reply := run("thin_renew", claim, linger); reply != nil {
+	case strings.HasSuffix(script, "_renew") && own && len(c.args) == 6 && c.args[5] == "beat":
+		if text := run("thin_renew", c.claim, c.args[0]); text != nil {
+			reply := said(t, text)
 			return []any{"renewed", int64(-1), int64(0), int64(1), "held", reply[1], reply[2]}
 		}
 	}

@@ -39,6 +39,7 @@ type world struct {
 	backup      [2]string
 	fence       int64            // the last that a reply has named
 	fences      map[string]int64 // by claim
+	asked       map[string]engine.Record
 	pushes      *pushes
 	thin        bool // the last call was one that a script of thin names answers
 	damaged     bool // by hand, so that what is kept need not be of one piece
@@ -169,6 +170,9 @@ func (w *world) taken(t require.TestingT, plains []string) string {
 	return fmt.Sprint(w.do(t, append([]string{"MGET"}, plains...)...))
 }
 
+// secret is that of all claims.
+const secret = "secret-of-1"
+
 const channel = "berth:wake:"
 
 // writes are the arguments of a script that writes the name.
@@ -179,6 +183,18 @@ func writes(linger string, args ...string) []string {
 	}
 	return all
 }
+
+// call is one of a script that writes the name.
+type call struct {
+	node, claim string
+	args        []string
+	asks        *ask          // of an acquire
+	linger      time.Duration // of an acquire and a release
+	stays       time.Duration // of a release
+}
+
+// written is the call of any script with the arguments that writes returned.
+func written(args []string) call { return call{node: args[3], claim: args[4], args: args} }
 
 // ofNode has an id begin as that of a node does, with 16 digits. The stories say n or m for those.
 func ofNode(id string) string {
@@ -203,32 +219,47 @@ type ask struct {
 
 // acquire is the call of acquire.
 func (w *world) acquire(t require.TestingT, a ask) (status string, plain bool) {
-	left, wait := line.Plainly(&engine.Claim{Record: a.Record})
-	own := []string{strconv.Itoa(state.Base + a.capacity), a.policy, left, wait}
+	own, policy := state.Calm(a.capacity), a.policy
 	if w.kind == "lock" {
-		a.Weight = 1
-		left, wait = line.Plainly(&engine.Claim{Record: a.Record})
-		own = []string{"", left, wait}
+		a.Weight, own, policy = 1, "", "-"
 		if a.Owner != "" || a.access != "queued" {
-			own[0] = fmt.Sprintf("%s %s 1000 %s", a.conflict, a.access, a.Owner)
+			own = fmt.Sprintf("%s %s 1000 %s", a.conflict, a.access, a.Owner)
 		}
 	} else {
 		a.waits = min(a.waits, 1)
 	}
-	return w.both(t, w.kind+"_acquire", writes(millis(a.linger), append([]string{
-		a.Node, a.claim, strconv.Itoa(a.waits), line.Lane(a.Priority), state.FixedTerms(&a.Record),
-	}, own...)...)...)
+	of, claim := asking(a.Node, a.linger), ofNode(a.claim)
+	if w.asked == nil {
+		w.asked = map[string]engine.Record{}
+	}
+	w.asked[claim] = a.Record
+	return w.both(t, w.kind+"_acquire", call{
+		node: of.Node, claim: claim, asks: &a, linger: a.linger,
+		args: of.Acquire(claim, &a.Record, strconv.Itoa(a.waits), policy, own),
+	})
+}
+
+// asking is what a node says in an acquire and a release.
+func asking(node string, linger time.Duration) *line.Args {
+	return &line.Args{Node: ofNode(node), Channel: channel, Name: "gpu", Linger: linger.Milliseconds()}
 }
 
 // release is the call of release by a node; stays is the tombstone, 0 for none.
 func (w *world) release(t require.TestingT, claim, node string, stays, linger time.Duration) (status string, plain bool) {
-	return w.both(t, w.kind+"_release", writes(millis(linger), node, claim, millis(stays))...)
+	of, id := asking(node, linger), ofNode(claim)
+	r, known := w.asked[id]
+	if !known {
+		r = w.plainly(claim).Record
+	}
+	return w.both(t, w.kind+"_release", call{
+		node: of.Node, claim: id, linger: linger, stays: stays, args: of.Release(id, &r, stays.Milliseconds()),
+	})
 }
 
 // plainly is an acquire that says nothing that the plain case would refuse.
 func (w *world) plainly(claim string) ask {
 	return ask{
-		Record:   engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n"},
+		Record:   engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Secret: secret},
 		claim:    claim,
 		capacity: w.capacity, policy: "stored", conflict: "fail", access: "queued", linger: 2 * time.Second,
 	}

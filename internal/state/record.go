@@ -91,7 +91,7 @@ func Text(r *Record) string {
 		b = fixed(b, 13, millis(r.Granted), millis(r.Limit))
 	}
 	b = append(append(append(b, ' '), r.Node...), ' ')
-	return string(appendTerms(b, r))
+	return string(AppendTerms(b, r))
 }
 
 // fixed appends numbers of so many digits, a space between two.
@@ -108,9 +108,17 @@ func fixed(b []byte, digits int, numbers ...int64) []byte {
 
 // FixedTerms are the part of the record that scripts hand on. They change it only where an entry
 // takes over the terms of the outermost one.
-func FixedTerms(r *Record) string { return string(appendTerms(make([]byte, 0, 96), r)) }
+func FixedTerms(r *Record) string { return string(AppendTerms(make([]byte, 0, 96), r)) }
 
-func appendTerms(b []byte, r *Record) []byte {
+// AppendHeld appends what a record has of the node, the secret and the weight, with a space behind each.
+func AppendHeld(b []byte, node string, r *Record) []byte {
+	b = append(append(b, node...), ' ')
+	b = append(append(b, cmp.Or(r.Secret, "-")...), ' ')
+	return append(strconv.AppendInt(b, int64(r.Weight), 10), ' ')
+}
+
+// AppendTerms appends the fixed terms.
+func AppendTerms(b []byte, r *Record) []byte {
 	kind := byte('r')
 	if r.NoRenew {
 		kind = 'f'

@@ -1,6 +1,9 @@
 package state
 
-import "regexp"
+import (
+	"regexp"
+	"strconv"
+)
 
 // The numbers above which counts are stored; see scripts/state/values.lua.
 const (
@@ -59,4 +62,10 @@ func Newer(text string) (number int64, newer bool) {
 		return 0, true
 	}
 	return number, number < oldestFormat || number > newestFormat
+}
+
+// Calm is what the values of a name say from waiting to pause, while nobody waits and nothing else is to be heeded.
+func Calm(capacity int) string {
+	b := append(strconv.AppendInt(make([]byte, 0, 32), lineBase, 10), ' ')
+	return string(append(strconv.AppendInt(b, Base+int64(capacity), 10), " 0 0 0 0"...))
 }

@@ -160,8 +160,8 @@ func restMillis(d time.Duration) int64 {
 
 // acquireArgs are what only pool_acquire takes: what the process says of the settings, and what it was
 // told of them.
-func acquireArgs(c *engine.Claim) (wait string, own []string) {
-	return line.Flag(c.MayWait), c.Request.(*request).agreed.args()
+func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
+	return line.Flag(c.MayWait), "-", c.Request.(*request).agreed.args()
 }
 
 // acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than

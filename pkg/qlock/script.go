@@ -32,21 +32,20 @@ const (
 )
 
 // acquireArgs are what only lock_acquire takes: whether the claim may wait, and how it asks, as
-// scripts/owner/ask.lua reads it; and what line.Plainly says.
-func acquireArgs(c *engine.Claim) (wait string, own []string) {
+// scripts/owner/ask.lua reads it.
+func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
 	q, _ := c.Request.(*ask) // none for the trial of Check
 	if q == nil {
-		return line.Flag(c.MayWait), []string{"", "", ""}
+		return line.Flag(c.MayWait), "-", []string{""}
 	}
-	wait, text := line.Flag(c.MayWait), ""
-	left, patience := line.Plainly(c)
+	waits, text := line.Flag(c.MayWait), ""
 	if c.MayWait && q.endless {
-		wait = "2"
+		waits = "2"
 	}
 	if owner := c.Record.Owner; owner != "" || q.access != Queued {
 		text = fmt.Sprintf("%s %s %d %s", q.conflict, q.access, q.draw, owner)
 	}
-	return wait, []string{text, left, patience}
+	return waits, "-", []string{text}
 }
 
 // acquireReply reads what only lock_acquire says.

@@ -19,23 +19,26 @@ type Reply struct {
 	script   *Script
 	shape    *Return // the reply of the header that has this status
 	elements []rueidis.RedisMessage
+	plain    rueidis.RedisMessage // of a reply that is one text
 	err      error
 }
 
 // newReply reads the shape of an answer: a table whose first element is one of
-// the statuses of the header.
+// the statuses of the header, or a text, see Plain.
 func newReply(s *Script, result rueidis.RedisResult) (Reply, error) {
-	elements, err := result.ToArray()
-	if err != nil || len(elements) == 0 {
+	message, err := result.ToMessage()
+	r, status := Reply{script: s}, Plain
+	if err == nil && message.IsString() {
+		r.plain = message
+	} else if r.elements, err = message.ToArray(); err != nil || len(r.elements) == 0 {
 		return Reply{}, fmt.Errorf("the answer is no table with a status")
-	}
-	status, err := elements[0].ToString()
-	if err != nil {
+	} else if status, err = r.elements[0].ToString(); err != nil {
 		return Reply{}, fmt.Errorf("the answer does not begin with a status")
 	}
 	for i := range s.Returns {
 		if shape := &s.Returns[i]; shape.Status == status {
-			return Reply{script: s, shape: shape, elements: elements}, nil
+			r.shape = shape
+			return r, nil
 		}
 	}
 	return Reply{}, fmt.Errorf("the answer's status %q is not in RETURNS", status)
@@ -51,7 +54,12 @@ func (r *Reply) Status() string {
 }
 
 // Len is the number of elements, the status included.
-func (r *Reply) Len() int { return len(r.elements) }
+func (r *Reply) Len() int {
+	if r.plain.IsString() {
+		return 2
+	}
+	return len(r.elements)
+}
 
 // Int returns element i as an integer. The status is element 0, so the indices
 // are those of RETURNS. Integers are read, and strings of decimal digits: that
@@ -101,6 +109,9 @@ func (r *Reply) Str(i int) string {
 func (r *Reply) Err() error { return r.err }
 
 func (r *Reply) element(i int) *rueidis.RedisMessage {
+	if i == 1 && r.plain.IsString() {
+		return &r.plain
+	}
 	if i < 0 || i >= len(r.elements) {
 		r.fail(i, "is missing")
 		return nil

@@ -41,6 +41,10 @@ type Key struct {
 	Also string
 }
 
+// Plain is the status of a reply that is one text, and no table: its only field is that text. The header
+// of its script has "plain", and what the text is.
+const Plain = "plain"
+
 // Return is one reply of a script.
 type Return struct {
 	// Status is the reply's first element.

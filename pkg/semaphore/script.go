@@ -34,15 +34,14 @@ const (
 	statusStale   = "stale"
 )
 
-// acquireArgs are what only semaphore_acquire takes: the capacity, what is to happen where
-// another one is stored, and what line.Plainly says.
-func acquireArgs(claim *engine.Claim) (wait string, own []string) {
-	policy := CapacityStored
+// acquireArgs are what only semaphore_acquire takes: what is to happen where another capacity is
+// stored, and the capacity.
+func acquireArgs(claim *engine.Claim) (waits, policy string, own []string) {
+	stored := CapacityStored
 	if s, _ := claim.Request.(*Semaphore); s != nil { // none for the trial of Check
-		policy = s.policy
+		stored = s.policy
 	}
-	left, patience := line.Plainly(claim)
-	return line.Flag(claim.MayWait), []string{line.Decimal(state.Base + int64(claim.Capacity)), policy.String(), left, patience}
+	return line.Flag(claim.MayWait), stored.String(), []string{state.Calm(claim.Capacity)}
 }
 
 // acquireReply says why a claim got nothing, and looks at the stored capacity.

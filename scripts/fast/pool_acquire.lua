@@ -14,7 +14,7 @@
 -- settings, or has been told of them. The resource is not to rest, and
 -- has not expired. That is what the general way does, in the fewest steps; see
 -- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
+local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, lease, opinions, told)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   if not top or v[2] or not moves or free == "0" then
     return nil
@@ -23,7 +23,10 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   if not former or waiting - parked ~= values_line then
     return nil
   end
-  local weight, wait, lease, max = string.match(terms, record_asks)
+  local weight, wait, max = "1", lease, "0"
+  if lease == "" then
+    weight, wait, lease, max = string.match(terms, record_asks)
+  end
   local kind, lasts, bind = string.match(record_extra(terms), wants_plain)
   local policy, binds, longest, limit
   if behind ~= settings_unset then
@@ -36,7 +39,7 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
     or due <= now
     or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
       "1")[1]
-    or opinions and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
+    or opinions ~= "" and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
     or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil

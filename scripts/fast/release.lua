@@ -4,47 +4,54 @@
 -- fast_release takes a hold back in the plain case: the name is fat, the claim is the node's own
 -- and not detached, and it leaves no tombstone. Where nobody waits, that is all. Where the first
 -- in line lives and fills the name, it is granted to that one, see fast_handoff. That is what the
--- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has
--- written nothing, in every other case; and what fast_handoff goes on with.
-local function fast_release(t, v, keys, linger, node, claim, stays)
+-- general way does, in the fewest steps; see fast/acquire. It looks at the clock (t, false where nobody has yet) for a name
+-- of capacity 1 alone: nobody has got what a hold had that has expired and is still there. owned is what the record has
+-- of the claim's node, secret and weight, "" where there is more to do than to take it back; spare is how far behind the
+-- hold's deadline the name may expire (ms). It returns the reply, or nil, and has written nothing, in every other case;
+-- and what fast_handoff goes on with: what is still held, and the earliest deadline.
+local function fast_release(t, v, keys, claim, owned, spare)
   local text, record, sub = v[1], v[2], string.sub
   local call = redis.call
-  if stays ~= "0" or v[3] or not text or not record or sub(text, values_calm_from, values_calm_end) ~= values_calm
-    or sub(text, 1, #values_known) ~= values_known then
+  if owned == "" or v[3] or not text or not record or sub(text, values_calm_from, values_calm_end) ~= values_calm then
     return nil
   end
-  local phase, behind, weight = sub(record, 1, record_phase), record_held_by + #node + 1, "1"
-  if phase ~= record_holds and phase ~= record_given or sub(record, record_held_by, behind - 1) ~= node .. record_gap then
-    return nil
-  elseif sub(record, behind + record_secret, behind + record_secret + 2) ~= record_alone
-    and sub(record, behind, behind + 3) ~= record_none then
-    weight = string.match(record, record_weight, behind)
-  end
-  local head, used = values_us(t), tonumber(sub(text, values_used, values_used_end))
-  local now, due, exp = sub(head, values_fence_from, values_millis), sub(text, values_due, values_due_end),
-    sub(text, values_exp, values_due - 2)
-  local left = used and weight and used - weight - values_base or -1
-  if left < 0 or now + linger - exp > 0 then
+  local phase, held_by = sub(record, 1, record_phase), sub(record, record_held_by, record_held_by + #owned - 1)
+  if phase ~= record_holds and phase ~= record_given or text >= values_newer then -- no former text is so long
     return nil
   end
-  local ends = due
-  if left > 0 then
+  if held_by ~= owned then
+    owned = sub(owned, 1, record_gap_at) .. record_none -- of a claim that had a thin name
+    if sub(held_by, 1, #owned) ~= owned then
+      return nil
+    end
+  end
+  local due, used = sub(text, values_due, values_due_end), tonumber(sub(text, values_used, values_used_end))
+  local left, ends = used and used - values_base - 1, due
+  if sub(owned, -#record_alone) ~= record_alone then
+    left = used and used - values_base - string.match(owned, record_weight)
+  end
+  if not left or left < 0 then
+    return nil
+  elseif sub(text, values_waiting, values_waiting_end) ~= values_nobody then
+    return nil, left, due
+  elseif left > 0 then
     ends = call("ZSCORE", keys[2], "h:" .. claim)
     ends = ends and sub(ends, score_deadline)
   end
-  if not ends or ends <= now then
+  if not ends then
     return nil
   end
-  local reply = { "plain", sub(record, record_fence, record_fence_end) }
-  local waiting = sub(text, values_waiting, values_waiting_end)
-  if waiting ~= values_nobody then
-    local line = tonumber(waiting)
-    return nil, line and { head = head, now = now, left = left, waiting = line, reply = reply }
+  -- What would stay too long is the general way's, and what has been calm and becomes thin.
+  if left == 0 and sub(text, values_exp, values_due - 2) - due > spare + 0 then
+    return nil
+  elseif sub(text, values_cap, values_cap_end) == values_one then
+    local now = sub(values_us(t or call("TIME")), values_fence_from, values_millis)
+    if left == 0 and now - sub(text, values_busy, values_busy_end) >= 10000
+      and now - sub(text, values_ticket, values_ticket_end) >= 10000 then
+      return nil
+    end
   end
-  -- What has been calm becomes thin, and what would stay too long is the general way's.
-  local busy = sub(text, values_busy, values_busy_end)
-  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000
-    and now - sub(text, values_ticket, values_ticket_end) >= 10000) or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
+  if call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
   call("HDEL", keys[1], "c:" .. claim)
@@ -54,10 +61,7 @@ local function fast_release(t, v, keys, linger, node, claim, stays)
     due = call("ZRANGEBYSCORE", keys[2], score_first_hold, score_last_hold, "WITHSCORES", "LIMIT", "0", "1")[2]
     due = due and sub(due, score_deadline) or values_none
   end
-  if left > 1 then
-    busy = now
-  end
-  call("HSET", keys[1], "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. busy
-    .. values_gap .. string.format("%d", values_base + left) .. sub(text, values_waiting - 1))
-  return reply
+  call("HSET", keys[1], "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_used - 1)
+    .. string.format("%d", values_base + left) .. sub(text, values_waiting - 1))
+  return sub(record, record_fence, record_fence_end)
 end

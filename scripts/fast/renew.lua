@@ -31,10 +31,6 @@ local function fast_renew(t, v, top, keys, linger, node, claim, mode)
   call("PEXPIREAT", keys[2], exp) -- first what needs no memory
   call("PEXPIREAT", keys[1], exp)
   call("ZADD", keys[2], score_held .. deadline, "h:" .. claim)
-  local busy = sub(text, values_busy, values_busy_end)
-  if sub(text, values_used, values_used_end) ~= values_one then
-    busy = now
-  end
   if was == due then
     due = deadline
     if sub(text, values_used, values_used_end) ~= values_one then
@@ -43,6 +39,6 @@ local function fast_renew(t, v, top, keys, linger, node, claim, mode)
     end
   end
   call("HSET", keys[1], "v", sub(text, 1, values_head) .. values_gap .. exp .. values_gap .. due
-    .. sub(text, values_due_end + 1, values_busy - 1) .. busy .. sub(text, values_busy_end + 1))
+    .. sub(text, values_due_end + 1))
   return { "renewed", -1, 0, sub(text, values_cap, values_cap_end) - values_base, "held", lease, fence }
 end

@@ -1,61 +1,76 @@
+--- @include "state/score"
 --- @include "state/values"
 --- @include "state/record"
+--- @include "state/ask"
 --- @include "line/place"
 --- @include "line/dead"
 --- @include "fast/patrol"
+-- What the reply says: the ticket, 1 where the next to be told is the node's own, when (ms), and how many stand ahead.
+local wait_first = "%s 1 %d %s"
+local wait_behind = "%s 0 %d %s"
+
 -- fast_wait has a new claim join the line by its ticket, where the name is full, no hold has expired
--- and the first in line lives; p is what fast_acquire has read. It returns the reply, or nil, and
--- has written nothing, in every other case.
-local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacity)
-  local text, now, sub, format = p.text, p.now, string.sub, string.format
+-- and the first in line lives; now and due are what fast_acquire has read. The node has an id of 16 digits.
+-- It returns the reply, or nil, and has written nothing, in every other case.
+local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, asked)
+  local text, sub, format = v[1], string.sub, string.format
   local call = redis.call
   top = top or call("ZRANGE", keys[2], "0", "0")[1]
-  if not top then
+  local wait, lane = string.match(asked, ask_waits)
+  local rest, count = sub(text, values_calm_end + 1), tonumber(sub(text, values_waiting, values_waiting_end))
+  if not wait or not top or not count or sub(text, values_waiting_end + 1, values_calm_end) ~= sub(calm, values_calm_cap - 1)
+    or text >= values_newer or sub(owned, record_gap_at, record_gap_at) ~= record_gap then
     return nil
   end
-  local ticket, ends, rest = now, now + p.wait, sub(text, values_calm_end + 1)
-  local mine, alive, ahead = p.waiting == values_line, ends, 0
-  local due, last = tonumber(p.due), tonumber(p.last)
-  if not due or not last then
-    return nil
-  elseif now <= p.last then
-    ticket = format(values_ms, last + 1)
+  local ends, ticket, last, ahead = now + wait, now, sub(text, values_ticket, values_ticket_end), false
+  local alive, mine = format(values_ms, ends), count == values_line
+  local lives = alive
+  if now <= last then
+    ticket = tonumber(last)
+    ticket = ticket and format(values_ms, ticket + 1)
   end
   if not mine then
     local first = sub(top, place_claim - 1, place_claim - 1) == place_mark and sub(top, place_claim)
       or select(2, string.match(top, place_member)) or ""
-    alive = string.match(call("HGET", keys[1], "c:" .. first) or "", record_lives) or 0
-    mine, ahead = sub(first, 1, #node + 1) == node .. ".", nil
+    lives = call("HGET", keys[1], "c:" .. first)
+    lives = lives and string.find(lives, record_waiting) and sub(lives, record_from, record_alive_end) or ""
+    mine = sub(first, 1, record_gap_at) == sub(claim, 1, record_gap_at)
   end
-  if alive - now <= 0 then
+  if not ticket or lives <= now then
     return nil
   end
   if patrol_due(ticket) then
-    rest = fast_patrol(keys, p.waiting - values_line, rest, now + 0)
+    rest = fast_patrol(keys, count - values_line, rest, now + 0)
     if not rest then
       return nil
     end
   end
-  local exp, busy = sub(text, values_exp, values_due - 2), sub(text, values_busy, values_busy_end)
-  local far = ends + linger - exp > 0
-  call("ZADD", keys[2], lane, ticket .. place_mark .. claim)
-  ahead = ahead or call("ZRANK", keys[2], ticket .. place_mark .. claim)
-  if ahead == 0 then
-    alive, mine = ends, true
+  local member, head = ticket .. place_mark .. claim, sub(text, 1, values_ticket - 1)
+  call("ZADD", keys[2], lane, member)
+  if count == values_line + score_crowd then
+    call("ZADD", keys[2], score_kept, score_long)
+    call("ZREM", keys[2], score_long)
   end
-  if p.used > values_one then
-    busy = now
+  if count > values_line then
+    ahead = call("ZRANK", keys[2], member)
   end
-  if far then
+  if not ahead or ahead == 0 then
+    ahead, lives, mine = "0", alive, true
+  end
+  local exp = sub(text, values_exp, values_due - 2)
+  if ends + linger - exp > 0 then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
+    head = sub(text, 1, values_exp - 1) .. exp .. values_gap .. due .. values_gap
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
   call("HSET", keys[1],
-    "v", sub(text, 1, values_head) .. values_gap .. exp .. values_gap .. p.due .. values_gap .. ticket .. values_gap .. busy
-      .. values_gap .. p.used .. values_gap .. format("%d", p.waiting + 1) .. values_gap .. capacity .. values_gap
-      .. values_calm .. rest,
-    "c:" .. claim, record_waits .. format(values_ms, ends) .. record_gap .. format(values_ms, ends - math.floor(p.wait / 2))
-      .. record_gap .. ticket .. record_gap .. node .. record_gap .. terms)
-  return { "joined", ticket, ahead, math.min(due, alive) - now, mine and 4 or 0 }
+    "v", head .. ticket .. sub(text, values_busy - 1, values_waiting - 1) .. format("%d", count + 1)
+      .. sub(calm, values_calm_cap - 1) .. rest,
+    "c:" .. claim, record_waits .. alive .. record_gap .. format(values_ms, ends - wait / 2 + 0.5) .. record_gap
+      .. ticket .. record_gap .. owned)
+  if due < lives then
+    lives = due
+  end
+  return format(mine and wait_first or wait_behind, ticket, lives - now, ahead)
 end

@@ -1,5 +1,6 @@
 --- @include "state/fetch"
 --- @include "state/open"
+--- @include "state/score"
 --- @include "pool/counts"
 --- @include "pool/free"
 -- pool_open opens a pool, which has three more keys, counts of its own, and the resource that the
@@ -27,18 +28,16 @@ end
 
 -- pool_fresh is what fatten does for a pool that is not there yet: what a state that is not
 -- there any more has left behind goes, and each key gets what keeps it from ever being empty: a script
--- may name it while a slot moves. What is longer than 64 bytes has Redis leave the compact form of a hash
--- and of a sorted set, which it walks through at each step.
+-- may name it while a slot moves. See score_long: the same is true of a hash and a value.
 local function pool_fresh(at)
-  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
     if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", long)
-  redis.call("ZADD", at.free, free_mark, "", free_mark, long)
-  redis.call("ZREM", at.free, long)
+  redis.call("HSET", at.items, "v", score_long)
+  redis.call("ZADD", at.free, free_mark, "", free_mark, score_long)
+  redis.call("ZREM", at.free, score_long)
   redis.call("HSET", at.bindings, "v", "1")
 end
 

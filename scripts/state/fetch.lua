@@ -17,12 +17,3 @@ local function fetch(keys, claim, ...)
   end
   return time, { false, false, false, thin = thin }, members[1]
 end
-
--- fetch_fat is fetch of a name that is hardly ever thin. It does not ask for the line: in its place there is false.
-local function fetch_fat(keys, claim, ...)
-  local time, fields = redis.call("TIME"), redis.pcall("HMGET", keys[1], "v", "c:" .. claim, ...)
-  if fields.err then
-    return fetch(keys, claim, ...)
-  end
-  return time, fields, false
-end

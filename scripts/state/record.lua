@@ -36,6 +36,10 @@ local record_word = "^!(.*)$"
 
 -- What the plain cases read and write.
 local record_asks = "^%S+ (%d+) %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
+local record_asking = "^%S+ %S+ (%d+) %a (%d+) (%d+) (%d+) " -- the same of a node and fixed terms
+local record_waiting = "^[wp] " -- of a waiter
+local record_owns = "^(%S+) (.*)$" -- of a node and fixed terms
+local record_gap_at = 17 -- what stands behind a node of 16 digits there
 local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
 local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
 local record_lives = "^[wp] (%d+) " -- of a waiter: alive
@@ -47,6 +51,7 @@ local record_holds = "h "
 local record_given = "g "
 local record_gap = " "
 local record_unlimited = "0000000000000"
+local record_no_limit = " 0000000000000 "
 local record_from = 3
 local record_phase = 2
 local record_alive_end = 15
@@ -58,11 +63,12 @@ local record_fence = 17 -- of a hold
 local record_fence_end = 32
 local record_node = 45 -- of a waiter, if it has 16 digits, as nodes draw it
 local record_node_end = 60
-local record_secret = 11 -- how long a secret is
+local record_proof = 62 -- the secret of a waiter, if that is so and it has 11
+local record_proof_end = 72
 local record_alone = " 1 " -- behind it, of a claim of weight 1
 local record_none = "- 1 " -- of such a claim without a secret
-local record_weight = "^%S+ (%d+) "
-local record_proof = "^(%S+) (%d+) " -- secret, weight
+local record_weight = "^%S+ %S+ (%d+) $" -- of node, secret and weight
+local record_weighs = "^ (%d+) " -- behind the secret: weight
 local record_held_by = 62 -- the node of a hold
 
 -- record_new is the record of a claim that asks. These are its fields and, of one that was

@@ -28,7 +28,7 @@ local function save(at, st, furthest, fields)
   if kind_thin and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
   local own, uses = kind_save and kind_save(at, st), feature_first -- the number of the newest feature that the name uses
@@ -36,7 +36,7 @@ local function save(at, st, furthest, fields)
   -- The furthest deadline inside plus the linger, rounded up to a whole second so that the
   -- expiry seldom has to move. A long lease that has ended must not keep the state.
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, int(score_tomb + score_width - 1), int(score_tomb),
       "WITHSCORES", "LIMIT", "0", "1")[2]

@@ -35,6 +35,10 @@ local score_expiry = 264 * 10000000000000
 local score_bind = 266 * 10000000000000
 local score_damage = 268 * 10000000000000
 local score_mark = 9007199254740991
+-- A member of more than 64 bytes has Redis leave the compact form of a sorted set, which it walks through at each step,
+-- for good. Plain cases have a line leave it with its so many-th hold or waiting claim.
+local score_long = "-----------------------------------------------------------------"
+local score_crowd = 8
 
 -- Scores as the plain cases write and read them: before the deadline of a hold, the first and the
 -- last of those with an end, where the deadline begins, and that of the member -.

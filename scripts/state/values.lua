@@ -58,6 +58,10 @@ local values_calm_end = 124
 local values_gap = " "
 local values_calm = "0 0 0 0" -- gone, forever, keep and pause
 local values_nobody = "1000000" -- waits
+local values_lone = "1000000 1000000000000001 0 0 0 0" -- waiting to pause, of a lock
+local values_newer = "4" -- above all texts with this number, and below those with a later one
+local values_calm_cap = 9 -- where the capacity begins and ends in such a text
+local values_calm_cap_end = 24
 local values_unused = "1000000000000000"
 local values_one = "1000000000000001"
 local values_look = "^ (%d+)( .*)$"
@@ -69,7 +73,8 @@ local values_none = "9999999999999" -- no hold with an end
 local values_last = 9999999999999
 local values_recent = 60000 -- for how long it is known what an operator has changed (ms)
 
--- values_us is the server's time as a name that is granted now begins: its number, and the fence.
+-- values_us is the server's time as a name that is granted now begins: its number, and the fence. The clock of a test
+-- may have nine digits.
 local function values_us(t)
-  return values_known .. string.sub("0000000000", #t[1] + 1) .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+  return values_known .. (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
 end

@@ -1,7 +1,7 @@
 --- @include "state/int"
 -- A message is a word, a name, and what belongs to the word; each has its size in bytes and
 -- a colon before it.
---   granted    a hand-off has granted the claim: claim, fence, ms left, resource ("" but in a
+--   granted    a hand-off has granted the claim: claim, fence, ms left (13 digits), resource ("" but in a
 --              pool), the claim's secret, without which nobody believes it
 --   too_heavy  the waiting claim weighs more than the capacity and was removed: claim, capacity
 --   absent     what the waiting claim asked for alone has left the pool, and the claim was removed: claim
@@ -9,12 +9,14 @@
 --   wanted     somebody wants the hold back: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
--- What the plain case of a grant begins with, before the name; what stands before each part; and
--- the resource of a claim that gets none.
-local wake_granted = "7:granted%d:"
+-- What the plain case of a grant begins with, before the name and its size; and what
+-- stands before each other part.
+local wake_granted = "7:granted"
 local wake_size = "%d:"
 local wake_fence = "16:"
-local wake_nothing = "0:"
+local wake_left = "13:%013d"
+local wake_lasts = "%013d"
+local wake_secret = "0:11:" -- no resource, and the secret
 
 -- wake adds one for a node to those that tell publishes when all is written.
 local function wake(at, node, ...)

@@ -2,8 +2,6 @@ package pool
 
 import (
 	"pgregory.net/rapid"
-
-	"github.com/berth-go/berth/internal/line"
 )
 
 // acquire asks with a new claim, or again with an old one.
@@ -29,11 +27,10 @@ func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 	says := d.says(t)
 	says.words[setSharers] = "" // that is for an add to fill in
 	pattern, told := says.pattern(), ""
-	args := []string{asker, c.id, digit(may), line.Lane(c.priority), c.terms, pattern}
-	if told = d.agreed[pattern]; told != "" && pattern != "" {
-		args = append(args, told)
+	if pattern != "" {
+		told = d.agreed[pattern]
 	}
-	r := d.run(t, "pool_acquire", args...)
+	r := d.runs(t, "pool_acquire", asker, d.asking(t, asker).Acquire(c.id, d.record(c), digit(may), "-", pattern, told))
 	want := d.model.acquire(c, asker, may, says, told)
 	if at := map[string]int{"granted": 7, "queued": 10}[r.Status()]; at > 0 && r.Len() > at && r.Str(at) != "" {
 		d.agreed[pattern] = r.Str(at)

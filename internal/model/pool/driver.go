@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/engine"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -171,6 +171,22 @@ func (d *driver) evaluate(t *rapid.T, from *scriptkit.Library, keys []string, sc
 // clock.
 func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply {
 	t.Helper()
+	return d.runs(t, script, args[0], append([]string{lingerMS, d.prefix, d.Name}, args...))
+}
+
+// asking is what a node says in an acquire and a release.
+func (d *driver) asking(t *rapid.T, node string) *line.Args {
+	t.Helper()
+	linger, err := strconv.ParseInt(lingerMS, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &line.Args{Node: node, Channel: d.prefix, Name: d.Name, Linger: linger}
+}
+
+// runs runs a script with all its arguments for a node.
+func (d *driver) runs(t *rapid.T, script, node string, whole []string) scriptkit.Reply {
+	t.Helper()
 	d.tick(t)
 	if script != "pool_sweep" {
 		d.over(t)
@@ -179,7 +195,6 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	for member, at := range d.view.line {
 		d.marks = d.marks || strings.HasPrefix(member, "w:") && at <= 258*width+d.now
 	}
-	whole := append([]string{lingerMS, d.prefix, d.Name}, args...)
 	same := d.twin(t, script, whole)
 	r := d.call(t, d.keys, script, whole...)
 	same(&r)
@@ -187,7 +202,7 @@ func (d *driver) run(t *rapid.T, script string, args ...string) scriptkit.Reply 
 	if d.there = true; !d.alone() {
 		d.view = d.look(t)
 		d.there = len(d.view.state) > 0
-		d.hear(args, &r)
+		d.hear(node, whole, &r)
 	}
 	return r
 }
@@ -289,8 +304,11 @@ func (d *driver) claim(t *rapid.T) *claim {
 }
 
 // terms are the fixed terms of a claim's record.
-func (d *driver) terms(c *claim) string {
-	rec := engine.Record{
+func (d *driver) terms(c *claim) string { return state.FixedTerms(d.record(c)) }
+
+// record is what a claim's node knows of it.
+func (d *driver) record(c *claim) *state.Record {
+	rec := &state.Record{
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
 		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority, Owner: c.owner,
 	}
@@ -301,8 +319,8 @@ func (d *driver) terms(c *claim) string {
 	if c.bindfor >= 0 {
 		bindfor = dec(c.bindfor)
 	}
-	wants := fmt.Sprintf("%s %d %s %d %d:%s%s", c.kind, c.cooldown, bindfor, c.patience, len(c.only), c.only, c.bind)
-	return state.FixedTerms(&rec) + fmt.Sprintf("%d:%s", len(wants), wants)
+	rec.Extra = fmt.Sprintf("%s %d %s %d %d:%s%s", c.kind, c.cooldown, bindfor, c.patience, len(c.only), c.only, c.bind)
+	return rec
 }
 
 // old is a claim that has been made, the latest ones rather.

@@ -21,7 +21,7 @@ func (d *driver) release(t *rapid.T) {
 
 // returns has a node release a claim, of which it knows a fence.
 func (d *driver) returns(t *rapid.T, c *claim, node string, stays, rest, seen, expires int64) {
-	r := d.run(t, "pool_release", node, c.id, dec(stays), dec(rest), "429 \n", dec(seen), dec(expires))
+	r := d.runs(t, "pool_release", node, d.asking(t, node).Release(c.id, d.record(c), stays, dec(rest), "429 \n", dec(seen), dec(expires)))
 	d.same(t, "release", &r, d.model.release(c, node, stays, rest, seen, "429 \n", expires)...)
 }
 

@@ -107,13 +107,13 @@ func (p *Pushes) take(t *rapid.T) []push {
 // hear takes from a reply what it says about the next place that may become free, as the engine
 // does: the last one counts, unless it is about some claims alone, or nothing to those who wait. A
 // node that has let a moment pass has to ask for all of its claims first.
-func (d *driver) hear(args []string, r *scriptkit.Reply) {
+func (d *driver) hear(node string, args []string, r *scriptkit.Reply) {
 	at := map[string]int{"queued": 9, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
 	if at == 0 || r.Int(at) < 0 {
 		return
 	}
 	flags := r.Int(map[bool]int{true: 4, false: 2}[at == 9])
-	node, next := args[0], d.now+r.Int(at)
+	next := d.now + r.Int(at)
 	switch told := d.told[node]; {
 	case flags&flagOwn != 0 && told > 0 && !d.covers(node, args):
 		d.told[node] = min(told, next) // other claims of the node may wait for something sooner

@@ -26,7 +26,9 @@ func (d *driver) twin(t *rapid.T, script string, args []string) (same func(r *sc
 	}
 	was := d.dump(t, twins)
 	args = slices.Clone(args)
-	args[1] = "twin:" + args[1] // nobody hears it
+	for n, arg := range args {
+		args[n] = strings.ReplaceAll(arg, d.prefix, "twin:"+d.prefix) // nobody hears it
+	}
 	want := texts(d.evaluate(t, d.General, twins, script, args))
 	made, now := d.dump(t, twins), d.Now()
 	d.do(t, append([]string{"DEL"}, twins...)...)

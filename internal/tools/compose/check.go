@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
 // facts are what a piece of code shows, whatever it is composed with: most pieces
@@ -166,7 +168,7 @@ func checkStatuses(h *Header, pieces []*facts) error {
 	found := findStatuses(pieces)
 	var problems []error
 	for _, r := range h.Returns {
-		if !found[r.Status] {
+		if !found[r.Status] && r.Status != scriptkit.Plain { // a text has no status that could be found
 			problems = append(problems, fmt.Errorf("RETURNS has %q, which the body does not return", r.Status))
 		}
 		delete(found, r.Status)

@@ -56,6 +56,7 @@ var (
 	groupItem  = regexp.MustCompile(`^ARGV\[(\d+)\.\.\.\] x(\d+): (\S.*)$`)
 	textItem   = regexp.MustCompile(`^(RETURNS|REPLAY|COST) (\S.*)$`)
 	innerParam = regexp.MustCompile(`(KEYS|ARGV)\[\d+(\.\.\.)?\]`)
+	returnText = regexp.MustCompile(`^plain ([a-z]+)$`)
 	returnItem = regexp.MustCompile(`^\{"([a-z][a-z0-9_]*)"((?:, ?[A-Za-z][A-Za-z0-9_]*)*)(, ?\.\.\.)?\}$`)
 )
 
@@ -187,6 +188,10 @@ func (h *Header) addText(word, text string) error {
 
 func (h *Header) addReturns(text string) error {
 	for alternative := range strings.SplitSeq(text, "|") {
+		if m := returnText.FindStringSubmatch(strings.TrimSpace(alternative)); m != nil {
+			h.Returns = append(h.Returns, scriptkit.Return{Status: scriptkit.Plain, Fields: m[1:]})
+			continue
+		}
 		m := returnItem.FindStringSubmatch(strings.TrimSpace(alternative))
 		if m == nil {
 			return fmt.Errorf(`the header's RETURNS has %q instead of {"status", field, ...}`, strings.TrimSpace(alternative))

@@ -2,13 +2,10 @@
 lock_acquire: take a lock, join the line, or enter once more what the owner holds.
 KEYS[1] state (HASH v -> values, c:claim -> record, stem; STRING see state/thin)
 KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
-ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] wait (0 = try, 1 = until an end, 2 = without end)
-ARGV[7] lane, see line/place    ARGV[8] fixed terms of the record, see state/record
-ARGV[9] how ("" = by its ticket and for itself, else see owner/ask)
-ARGV[10] lease of a plain claim (ms, else "")    ARGV[11] its wait lease (ms, else "")
-RETURNS {"plain", fence} | {"joined", ticket, ahead, next_ms, flags}
-  | {"granted", ticket, fence, left_ms, flags, setting}
+ARGV[1] claim id    ARGV[2] node and fixed terms, as the record ends
+ARGV[3] lease of a plain claim (ms, else "")    ARGV[4] linger (ms)
+ARGV[5] how ("" = by its ticket and for itself, else see owner/ask)    ARGV[6] the rest, see state/ask
+RETURNS plain fence | {"granted", ticket, fence, left_ms, flags, setting}
   | {"reentered", ticket, fence, left_ms, flags, setting, extra}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"held", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
@@ -32,111 +29,116 @@ local function fetch(keys, claim, ...)
   end
   return time, { false, false, false, thin = thin }, members[1]
 end
-local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local function fast_acquire(t, v, keys, linger, node, claim, terms, capacity, left, wait)
+local time, kept, top = fetch(KEYS, ARGV[1], "stem")
+local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   local text, sub, format = v[1], string.sub, string.format
   local call = redis.call
-  if not text or v[2] or sub(text, (101), (124)) ~= capacity .. (" ") .. ("0 0 0 0") then
+  if not text or v[2] then
     return nil
   end
-  local head, due, used = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), sub(text, (34), (46)), sub(text, (76), (91))
-  local now, last = sub(head, (3), (15)), sub(text, (48), (60))
-  local waiting, weight, lease, max = sub(text, (93), (99)), 1, left, "0"
-  local taken = tonumber(used)
-  if due <= now or not taken or taken < (1000000000000000) or sub(text, 1, #("3 ")) ~= ("3 ") then
+  local head, due, used = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), sub(text, (34), (46)), sub(text, (76), (91))
+  local now, most, taken = sub(head, (3), (15)), sub(calm, (9), (24)),
+    tonumber(used)
+  if due <= now or not taken or used < ("1000000000000000") then
     return nil
-  elseif left == "" then
-    weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   end
-  taken = taken + weight
-  if waiting ~= ("1000000") or taken - capacity > 0 then
-    if used < capacity or weight + (1000000000000000) - capacity > 0 then
+  local weight, wait, max, fits = 1, nil, "0", used < most
+  if lease == "" then
+    weight, wait, lease, max = string.match(owned, ("^%S+ %S+ (%d+) %a (%d+) (%d+) (%d+) "))
+    fits = taken + weight - most <= 0
+  end
+  if not fits or sub(text, (93), (124)) ~= calm then
+    if used < most or weight + (1000000000000000) - most > 0 then
       return nil
     end
-    local line = tonumber(waiting)
-    return nil, line and { text = text, now = now, last = last, due = due, used = used, waiting = line, wait = wait }
-  elseif now <= last or sub(text, 1, (18)) >= head then
+    return nil, now, due
+  end
+  local exp, between = sub(text, (20), (34) - 2), (76)
+  if now <= sub(text, (48), (60)) or sub(text, 1, (18)) >= head then
     return nil
   end
-  local fence, limit, phase, sure = sub(head, (3)), ("0000000000000"), ("h "), true
-  local busy, exp = sub(text, (62), (74)), sub(text, (20), (34) - 2)
-  local ends
-  if taken > (1000000000000000) + 1 then
-    busy = now
-  end
-  if lease == "0" or left == "" and lease - wait > 0 then
-    phase, sure, busy, ends = ("g "), false, now, now + wait
-  else
-    ends = now + lease
-    if max ~= "0" then
+  local limit, phase, busy = (" 0000000000000 "), ("h "), ""
+  local ends = now + lease
+  if wait then
+    if lease == "0" or lease - wait > 0 then
+      phase, busy, between, ends = ("g "), now .. (" "), (62), now + wait
+    elseif max ~= "0" then
       limit = format(("%013d"), now + max)
-      ends = math.min(ends, limit)
+      ends, limit = math.min(ends, limit), (" ") .. limit .. (" ")
     end
   end
-  local deadline, far = format(("%013d"), ends), ends + linger - exp > 0
+  local deadline = format(("%013d"), ends)
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
   end
+  if taken == (1000000000000000) + (8) then
+    call("ZADD", keys[2], ("9007199254740991"), ("-----------------------------------------------------------------"))
+    call("ZREM", keys[2], ("-----------------------------------------------------------------"))
+  end
   if deadline < due then
     due = deadline
   end
-  if far then
+  if ends + linger - exp > 0 then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
+  local fence = sub(head, (3))
   call("HSET", keys[1],
-    "v", head .. (" ") .. exp .. (" ") .. due .. (" ") .. last .. (" ") .. busy .. (" ")
-      .. format("%d", taken) .. sub(text, (91) + 1),
-    "c:" .. claim, phase .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ") .. node
-      .. (" ") .. terms)
-  if left ~= "" then
-    return { "plain", fence }
+    "v", head .. (" ") .. exp .. (" ") .. due .. sub(text, (46) + 1, between - 1) .. busy
+      .. format("%d", taken + weight) .. sub(text, (91) + 1),
+    "c:" .. claim, phase .. now .. (" ") .. fence .. (" ") .. now .. limit .. owned)
+  if not wait then
+    return fence
   end
-  return { "granted", now, fence, ends - now, sure and 1 or 0, capacity - (1000000000000000) }
+  return { "granted", now, fence, ends - now, phase == ("h ") and 1 or 0, most - (1000000000000000) }
 end
-local plain, full = fast_acquire(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], ("1000000000000001"), ARGV[10], ARGV[11])
+local plain, moment, nearest = fast_acquire(time, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[3], ("1000000 1000000000000001 0 0 0 0"))
 if plain then
   return plain
 end
 local function find_dead(state, line, from, to, ms)
-  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
-  for i, member in ipairs(members) do
-    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
-  end
-  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local alive = string.match(text or "", ("^[wp] (%d+) "))
-    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
-    seen = claim and seen + 1 or seen
-    if claim and not (alive and alive - ms > 0) then
-      dead[#dead + 1], dead[#dead + 2] = claim, place
+  local fields, places, dead = {}, {}, {}
+  for _, member in ipairs(redis.call("ZRANGE", line, from, to - 1)) do
+    local place, claim = string.match(member, ("^(%d+)%-(.+)$"))
+    if claim then
+      fields[#fields + 1], places[#places + 1] = "c:" .. claim, place
     end
   end
-  return dead, seen
+  for i, text in ipairs(fields[1] and redis.call("HMGET", state, unpack(fields)) or fields) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    if not alive or alive - ms <= 0 then
+      dead[#dead + 1], dead[#dead + 2] = string.sub(fields[i], 3), places[i]
+    end
+  end
+  return dead, #places
 end
-local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacity)
-  local text, now, sub, format = p.text, p.now, string.sub, string.format
+local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, asked)
+  local text, sub, format = v[1], string.sub, string.format
   local call = redis.call
   top = top or call("ZRANGE", keys[2], "0", "0")[1]
-  if not top then
+  local wait, lane = string.match(asked, ("^[12] (%d+) (%d+) "))
+  local rest, count = sub(text, (124) + 1), tonumber(sub(text, (93), (99)))
+  if not wait or not top or not count or sub(text, (99) + 1, (124)) ~= sub(calm, (9) - 1)
+    or text >= ("4") or sub(owned, (17), (17)) ~= (" ") then
     return nil
   end
-  local ticket, ends, rest = now, now + p.wait, sub(text, (124) + 1)
-  local mine, alive, ahead = p.waiting == (1000000), ends, 0
-  local due, last = tonumber(p.due), tonumber(p.last)
-  if not due or not last then
-    return nil
-  elseif now <= p.last then
-    ticket = format(("%013d"), last + 1)
+  local ends, ticket, last, ahead = now + wait, now, sub(text, (48), (60)), false
+  local alive, mine = format(("%013d"), ends), count == (1000000)
+  local lives = alive
+  if now <= last then
+    ticket = tonumber(last)
+    ticket = ticket and format(("%013d"), ticket + 1)
   end
   if not mine then
     local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
       or select(2, string.match(top, ("^(%d+)%-(.+)$"))) or ""
-    alive = string.match(call("HGET", keys[1], "c:" .. first) or "", ("^[wp] (%d+) ")) or 0
-    mine, ahead = sub(first, 1, #node + 1) == node .. ".", nil
+    lives = call("HGET", keys[1], "c:" .. first)
+    lives = lives and string.find(lives, ("^[wp] ")) and sub(lives, (3), (15)) or ""
+    mine = sub(first, 1, (17)) == sub(claim, 1, (17))
   end
-  if alive - now <= 0 then
+  if not ticket or lives <= now then
     return nil
   end
   if ((ticket) % 16 == 0) then
@@ -149,39 +151,46 @@ local function fast_patrol(keys, waiting, rest, ms)
   end
   return (" ") .. string.format("%d", from) .. others
 end
-    rest = fast_patrol(keys, p.waiting - (1000000), rest, now + 0)
+    rest = fast_patrol(keys, count - (1000000), rest, now + 0)
     if not rest then
       return nil
     end
   end
-  local exp, busy = sub(text, (20), (34) - 2), sub(text, (62), (74))
-  local far = ends + linger - exp > 0
-  call("ZADD", keys[2], lane, ticket .. ("-") .. claim)
-  ahead = ahead or call("ZRANK", keys[2], ticket .. ("-") .. claim)
-  if ahead == 0 then
-    alive, mine = ends, true
+  local member, head = ticket .. ("-") .. claim, sub(text, 1, (48) - 1)
+  call("ZADD", keys[2], lane, member)
+  if count == (1000000) + (8) then
+    call("ZADD", keys[2], ("9007199254740991"), ("-----------------------------------------------------------------"))
+    call("ZREM", keys[2], ("-----------------------------------------------------------------"))
   end
-  if p.used > ("1000000000000001") then
-    busy = now
+  if count > (1000000) then
+    ahead = call("ZRANK", keys[2], member)
   end
-  if far then
+  if not ahead or ahead == 0 then
+    ahead, lives, mine = "0", alive, true
+  end
+  local exp = sub(text, (20), (34) - 2)
+  if ends + linger - exp > 0 then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+    head = sub(text, 1, (20) - 1) .. exp .. (" ") .. due .. (" ")
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
   call("HSET", keys[1],
-    "v", sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. p.due .. (" ") .. ticket .. (" ") .. busy
-      .. (" ") .. p.used .. (" ") .. format("%d", p.waiting + 1) .. (" ") .. capacity .. (" ")
-      .. ("0 0 0 0") .. rest,
-    "c:" .. claim, ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
-      .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms)
-  return { "joined", ticket, ahead, math.min(due, alive) - now, mine and 4 or 0 }
+    "v", head .. ticket .. sub(text, (62) - 1, (93) - 1) .. format("%d", count + 1)
+      .. sub(calm, (9) - 1) .. rest,
+    "c:" .. claim, ("w ") .. alive .. (" ") .. format(("%013d"), ends - wait / 2 + 0.5) .. (" ")
+      .. ticket .. (" ") .. owned)
+  if due < lives then
+    lives = due
+  end
+  return format(mine and ("%s 1 %d %s") or ("%s 0 %d %s"), ticket, lives - now, ahead)
 end
-plain = full and ARGV[6] ~= "0" and ARGV[9] == ""
-  and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))
+plain = moment and ARGV[5] == ""
+  and fast_wait(moment, nearest, kept, top, KEYS, ARGV[4], ARGV[1], ARGV[2], ("1000000 1000000000000001 0 0 0 0"), ARGV[6])
 if plain then
   return plain
 end
+local waits, _, lane, _, channel, name = string.match(ARGV[6], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
@@ -317,7 +326,7 @@ end
   st.group_text = v[3]
   return at, st, known
 end
-local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local at, st, known = kind_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, top)
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
@@ -974,7 +983,7 @@ local function handoff(at, st, budget, head_left)
     end
     redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, string.format(("%013d"), alive - at.ms), got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -1090,13 +1099,13 @@ end
   if (true) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
   local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
@@ -1223,6 +1232,7 @@ end
   end
   return reply_queued(at, st, claim, r, ask.lane, more)
 end
-return acquire(at, st, known, owner_ask(ARGV[9], {
-  claim = ARGV[5], waits = ARGV[6] ~= "0", endless = ARGV[6] == "2", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]),
+return acquire(at, st, known, owner_ask(ARGV[5], {
+  claim = ARGV[1], waits = waits ~= "0", endless = waits == "2", lane = lane,
+  r = record_new(string.match(ARGV[2], ("^(%S+) (.*)$"))),
 }))

@@ -315,19 +315,20 @@ local function patrol(at, st, budget, places)
   local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
   st.look = math.max(to - places, 0)
 local function find_dead(state, line, from, to, ms)
-  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
-  for i, member in ipairs(members) do
-    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
-  end
-  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local alive = string.match(text or "", ("^[wp] (%d+) "))
-    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
-    seen = claim and seen + 1 or seen
-    if claim and not (alive and alive - ms > 0) then
-      dead[#dead + 1], dead[#dead + 2] = claim, place
+  local fields, places, dead = {}, {}, {}
+  for _, member in ipairs(redis.call("ZRANGE", line, from, to - 1)) do
+    local place, claim = string.match(member, ("^(%d+)%-(.+)$"))
+    if claim then
+      fields[#fields + 1], places[#places + 1] = "c:" .. claim, place
     end
   end
-  return dead, seen
+  for i, text in ipairs(fields[1] and redis.call("HMGET", state, unpack(fields)) or fields) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    if not alive or alive - ms <= 0 then
+      dead[#dead + 1], dead[#dead + 2] = string.sub(fields[i], 3), places[i]
+    end
+  end
+  return dead, #places
 end
   local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
   if seen < to - st.look then
@@ -478,7 +479,7 @@ end
     end
     redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, string.format(("%013d"), alive - at.ms), got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -504,13 +505,13 @@ end
   if (true) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
   local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]

@@ -5,10 +5,10 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - ->
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
-ARGV[8] fixed terms of the record, see state/record
-ARGV[9...] x1: what the process says of the settings; then those that it was told of
+ARGV[1] claim id    ARGV[2] node and fixed terms, as the record ends
+ARGV[3] lease of a plain claim (ms, else "")    ARGV[4] linger (ms)
+ARGV[5] what the process says of the settings    ARGV[6] those that it was told of
+ARGV[7] the rest, see state/ask
 RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
@@ -76,9 +76,9 @@ end
     binding_end(at, string.sub(member, 3))
   end
 end
-local opinions, told = unpack(ARGV, 9)
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
+local node, terms = string.match(ARGV[2], ("^(%S+) (.*)$"))
+local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
+local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, lease, opinions, told)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
   if not top or v[2] or not moves or free == "0" then
     return nil
@@ -87,20 +87,23 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   if not former or waiting - parked ~= (1000000) then
     return nil
   end
-  local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  local weight, wait, max = "1", lease, "0"
+  if lease == "" then
+    weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  end
   local kind, lasts, bind = string.match(record_extra(terms), ("^([os]) %d+ (%S+) %d+ 0:(.*)$"))
   local policy, binds, longest, limit
   if behind ~= ("1 - - - - - - -") then
     policy, binds, longest, limit = string.match(behind, ("^%d %S (%S) %S+ %S+ (%S+) (%S+) (%S+)$"))
   end
-  local fence = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  local fence = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
   local now = string.sub(fence, (3), (15))
   if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
     or fence <= ("3 ") .. former
     or due <= now
     or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), (string.format("%d", ((262 * 10000000000000) + now))), "LIMIT", "0",
       "1")[1]
-    or opinions and not string.find(behind, opinions, (3)) and string.sub(behind, (3)) ~= told
+    or opinions ~= "" and not string.find(behind, opinions, (3)) and string.sub(behind, (3)) ~= told
     or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil
@@ -170,10 +173,11 @@ end
       .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { "granted", now, string.sub(fence, (3)), ends - now, 1, resources, key }
 end
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[4], node, ARGV[1], terms, ARGV[3], ARGV[5], ARGV[6])
 if plain then
   return plain
 end
+local waits, _, lane, _, channel, name = string.match(ARGV[7], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
@@ -331,7 +335,7 @@ end
   st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end
-local at, st, known = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local at, st, known = pool_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, top)
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
@@ -341,7 +345,7 @@ local function record_new(node, terms)
   }
 end
 local ask = {
-  claim = ARGV[5], waits = ARGV[6] ~= "0", lane = ARGV[7], r = record_new(ARGV[4], ARGV[8]), opinions = opinions,
+  claim = ARGV[1], waits = waits ~= "0", lane = lane, r = record_new(node, terms), opinions = ARGV[5],
 }
 local function acquire(at, st, known, ask)
   if at.newer then
@@ -1327,19 +1331,20 @@ local function patrol(at, st, budget, places)
   local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
   st.look = math.max(to - places, 0)
 local function find_dead(state, line, from, to, ms)
-  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
-  for i, member in ipairs(members) do
-    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
-  end
-  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local alive = string.match(text or "", ("^[wp] (%d+) "))
-    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
-    seen = claim and seen + 1 or seen
-    if claim and not (alive and alive - ms > 0) then
-      dead[#dead + 1], dead[#dead + 2] = claim, place
+  local fields, places, dead = {}, {}, {}
+  for _, member in ipairs(redis.call("ZRANGE", line, from, to - 1)) do
+    local place, claim = string.match(member, ("^(%d+)%-(.+)$"))
+    if claim then
+      fields[#fields + 1], places[#places + 1] = "c:" .. claim, place
     end
   end
-  return dead, seen
+  for i, text in ipairs(fields[1] and redis.call("HMGET", state, unpack(fields)) or fields) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    if not alive or alive - ms <= 0 then
+      dead[#dead + 1], dead[#dead + 2] = string.sub(fields[i], 3), places[i]
+    end
+  end
+  return dead, #places
 end
   local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
   if seen < to - st.look then
@@ -1481,7 +1486,7 @@ end
     end
     redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, string.format(("%013d"), alive - at.ms), got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -1605,15 +1610,14 @@ local function fatten(at, st, grows, claim)
   end
   if (true) and not st.form then
 local function pool_fresh(at)
-  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
     if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", long)
-  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
-  redis.call("ZREM", at.free, long)
+  redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -1635,7 +1639,7 @@ end
   if (false) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
 local function kind_save(at, st)
@@ -1676,7 +1680,7 @@ end
   local own, uses = (true) and kind_save(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
@@ -1827,7 +1831,7 @@ end
   return reply_queued(at, st, claim, r, ask.lane, more)
 end
 local reply = acquire(at, st, known, ask)
-if ask.differs and st.pool.settings ~= told and (reply[1] == "granted" or reply[1] == "queued") then
+if ask.differs and st.pool.settings ~= ARGV[6] and (reply[1] == "granted" or reply[1] == "queued") then
   reply[#reply + 1] = st.pool.settings
 end
 return reply

@@ -5,10 +5,11 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, e:, x:, d:resource, u:binding, - ->
 KEYS[3] items (HASH i:resource -> item)
 KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
-ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
-ARGV[7] rest of the resource (ms, 0 = none)    ARGV[8] why it rests
-ARGV[9] fence of the grant that it was asked for    ARGV[10] when the resource leaves the pool (ms, 0 = as before)
+ARGV[1] claim id
+ARGV[2] node, secret and weight as in its record; "" where more is to be done than to give back
+ARGV[3] how far behind the hold's deadline the name may expire (ms)    ARGV[4] the rest, see state/ask
+ARGV[5] rest of the resource (ms, 0 = none)    ARGV[6] why it rests
+ARGV[7] fence of the grant that it was asked for    ARGV[8] when the resource leaves the pool (ms, 0 = as before)
 RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
@@ -49,7 +50,8 @@ local function earliest(at, st)
   end
   return st.due
 end
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
+local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
@@ -67,7 +69,7 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now = string.sub((("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15))
+  local now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15))
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
 local function item_calm(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
@@ -130,8 +132,8 @@ end
       .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
 end
-local plain = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
-  ARGV[10])
+local plain = ARGV[2] ~= "" and ARGV[3] ~= ""
+  and fast_pool_release(time, kept, top, KEYS, linger, node, ARGV[1], stays, ARGV[5], ARGV[8])
 if plain then
   return plain
 end
@@ -292,7 +294,7 @@ end
   st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end
-local at, st, known = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local at, st, known = pool_open(KEYS, linger, channel, name, ARGV[1], time, kept, top)
 local function release(at, st, known, claim, node, stays, wish)
   if at.newer then
     return { "incompatible", at.newer }
@@ -330,15 +332,14 @@ local function fatten(at, st, grows, claim)
   end
   if (true) and not st.form then
 local function pool_fresh(at)
-  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
     if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", long)
-  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
-  redis.call("ZREM", at.free, long)
+  redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -756,7 +757,7 @@ end
   if (false) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
 local function kind_save(at, st)
@@ -797,7 +798,7 @@ end
   local own, uses = (true) and kind_save(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
@@ -1394,7 +1395,7 @@ end
     end
     redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, string.format(("%013d"), alive - at.ms), got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -1418,5 +1419,5 @@ end
   end
   return { word, (budget.left <= 0 or st.met) and 2 or 0, tonumber(r.fence), extra }
 end
-return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]),
-  { rest = tonumber(ARGV[7]), reason = ARGV[8], fence = ARGV[9], expiry = tonumber(ARGV[10]) })
+return release(at, st, known, ARGV[1], node, tonumber(stays),
+  { rest = tonumber(ARGV[5]), reason = ARGV[6], fence = ARGV[7], expiry = tonumber(ARGV[8]) })

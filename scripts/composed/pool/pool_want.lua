@@ -271,15 +271,14 @@ local function fatten(at, st, grows, claim)
   end
   if (true) and not st.form then
 local function pool_fresh(at)
-  local long = string.rep("-", 65)
   for _, key in ipairs(at.others) do
     if (key == at.free and redis.call("ZCARD", key) or redis.call("HLEN", key)) > 0 then
       redis.call("UNLINK", key)
     end
   end
-  redis.call("HSET", at.items, "v", long)
-  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
-  redis.call("ZREM", at.free, long)
+  redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -301,7 +300,7 @@ end
   if (false) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
 local function kind_save(at, st)
@@ -719,7 +718,7 @@ end
   local own, uses = (true) and kind_save(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]

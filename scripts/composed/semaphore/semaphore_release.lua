@@ -2,15 +2,15 @@
 semaphore_release: give back a hold, or leave the line, and hand on.
 KEYS[1] state (HASH v -> values, c:claim -> record; STRING see state/thin)
 KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
-ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
-ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
-RETURNS {"plain", fence} | {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
+ARGV[1] claim id
+ARGV[2] node, secret and weight as in its record; "" where more is to be done than to give back
+ARGV[3] how far behind the hold's deadline the name may expire (ms)    ARGV[4] the rest, see state/ask
+RETURNS plain fence | {"released", flags, fence} | {"cancelled", flags, fence} | {"expired", flags, fence}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
-local function fetch_fat(keys, claim, ...)
-  local time, fields = redis.call("TIME"), redis.pcall("HMGET", keys[1], "v", "c:" .. claim, ...)
-  if fields.err then
+local time, kept, top = false, redis.pcall("HMGET", KEYS[1], "v", "c:" .. ARGV[1]), false
+if kept.err then
 local function fetch(keys, claim, ...)
   local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
   local thin = not members[1] and redis.call("MGET", keys[1])[1]
@@ -26,49 +26,53 @@ local function fetch(keys, claim, ...)
   end
   return time, { false, false, false, thin = thin }, members[1]
 end
-    return fetch(keys, claim, ...)
-  end
-  return time, fields, false
+  time, kept, top = fetch(KEYS, ARGV[1])
 end
-local time, kept, top = fetch_fat(KEYS, ARGV[5])
-local function fast_release(t, v, keys, linger, node, claim, stays)
+local function fast_release(t, v, keys, claim, owned, spare)
   local text, record, sub = v[1], v[2], string.sub
   local call = redis.call
-  if stays ~= "0" or v[3] or not text or not record or sub(text, (118), (124)) ~= ("0 0 0 0")
-    or sub(text, 1, #("3 ")) ~= ("3 ") then
+  if owned == "" or v[3] or not text or not record or sub(text, (118), (124)) ~= ("0 0 0 0") then
     return nil
   end
-  local phase, behind, weight = sub(record, 1, (2)), (62) + #node + 1, "1"
-  if phase ~= ("h ") and phase ~= ("g ") or sub(record, (62), behind - 1) ~= node .. (" ") then
-    return nil
-  elseif sub(record, behind + (11), behind + (11) + 2) ~= (" 1 ")
-    and sub(record, behind, behind + 3) ~= ("- 1 ") then
-    weight = string.match(record, ("^%S+ (%d+) "), behind)
-  end
-  local head, used = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), tonumber(sub(text, (76), (91)))
-  local now, due, exp = sub(head, (3), (15)), sub(text, (34), (46)),
-    sub(text, (20), (34) - 2)
-  local left = used and weight and used - weight - (1000000000000000) or -1
-  if left < 0 or now + linger - exp > 0 then
+  local phase, held_by = sub(record, 1, (2)), sub(record, (62), (62) + #owned - 1)
+  if phase ~= ("h ") and phase ~= ("g ") or text >= ("4") then
     return nil
   end
-  local ends = due
-  if left > 0 then
+  if held_by ~= owned then
+    owned = sub(owned, 1, (17)) .. ("- 1 ")
+    if sub(held_by, 1, #owned) ~= owned then
+      return nil
+    end
+  end
+  local due, used = sub(text, (34), (46)), tonumber(sub(text, (76), (91)))
+  local left, ends = used and used - (1000000000000000) - 1, due
+  if sub(owned, -#(" 1 ")) ~= (" 1 ") then
+    left = used and used - (1000000000000000) - string.match(owned, ("^%S+ %S+ (%d+) $"))
+  end
+  if not left or left < 0 then
+    return nil
+  elseif sub(text, (93), (99)) ~= ("1000000") then
+    return nil, left, due
+  elseif left > 0 then
     ends = call("ZSCORE", keys[2], "h:" .. claim)
     ends = ends and sub(ends, (2))
   end
-  if not ends or ends <= now then
+  if not ends then
     return nil
   end
-  local reply = { "plain", sub(record, (17), (32)) }
-  local waiting = sub(text, (93), (99))
-  if waiting ~= ("1000000") then
-    local line = tonumber(waiting)
-    return nil, line and { head = head, now = now, left = left, waiting = line, reply = reply }
+  if left == 0 and sub(text, (20), (34) - 2) - due > spare + 0 then
+    return nil
+  elseif sub(text, (101), (116)) == ("1000000000000001") then
+local function values_us(t)
+  return ("3 ") .. (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+end
+    local now = sub(values_us(t or call("TIME")), (3), (15))
+    if left == 0 and now - sub(text, (62), (74)) >= 10000
+      and now - sub(text, (48), (60)) >= 10000 then
+      return nil
+    end
   end
-  local busy = sub(text, (62), (74))
-  if left == 0 and (exp - now > 2 * linger or now - busy >= 10000
-    and now - sub(text, (48), (60)) >= 10000) or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
+  if call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
   call("HDEL", keys[1], "c:" .. claim)
@@ -78,73 +82,78 @@ local function fast_release(t, v, keys, linger, node, claim, stays)
     due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
     due = due and sub(due, (2)) or ("9999999999999")
   end
-  if left > 1 then
-    busy = now
-  end
-  call("HSET", keys[1], "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. busy
-    .. (" ") .. string.format("%d", (1000000000000000) + left) .. sub(text, (93) - 1))
-  return reply
+  call("HSET", keys[1], "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (76) - 1)
+    .. string.format("%d", (1000000000000000) + left) .. sub(text, (93) - 1))
+  return sub(record, (17), (32))
 end
-local plain, heir = fast_release(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6])
+local plain, still, deadline = fast_release(time, kept, KEYS, ARGV[1], ARGV[2], ARGV[3])
 if plain then
   return plain
 end
-local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
-  local state, line, text, sub = keys[1], keys[2], v[1], string.sub
+time = time or redis.call("TIME")
+local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
+  local state, line, text, sub, format = keys[1], keys[2], v[1], string.sub, string.format
   local call = redis.call
   if top == false then
     local members = call("ZRANGE", line, "0", "1")
     top, behind = members[1], members[2]
   end
-  if not top or sub(top, (15) - 1, (15) - 1) ~= ("-") then
+  local head = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  local now = sub(head, (3), (15))
+  if not top or due <= now or sub(top, (15) - 1, (15) - 1) ~= ("-") then
     return nil
   end
-  local first, next_up = sub(top, (15)), sub(behind or "", (15))
-  local records = call("HMGET", state, "c:" .. first, "c:" .. next_up)
-  local record, second = records[1] or "", records[2] or ""
+  local first, mine = sub(top, (15)), "h:" .. claim
+  local records = call("HMGET", state, "c:" .. first, "c:" .. sub(behind or "", (15)))
+  local record, second, waiting = records[1] or "", records[2] or "", sub(text, (93), (99))
   local alive, node = sub(record, (3), (15)), sub(record, (45), (60))
-  local rest = sub(record, (60) + 2)
-  local secret, weight = sub(rest, 1, (11)), "1"
-  if sub(rest, (11) + 1, (11) + 3) ~= (" 1 ") then
-    secret, weight = string.match(rest, ("^(%S+) (%d+) "))
+  local secret, weight, count = sub(record, (62), (72)), 1, tonumber(waiting)
+  if sub(record, (72) + 1, (72) + #(" 1 ")) ~= (" 1 ") then
+    weight = string.match(record, ("^ (%d+) "), (72) + 1)
   end
   if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
-    or not weight or sub(text, 1, (18)) >= p.head
-    or p.left + weight ~= sub(text, (101), (116)) - (1000000000000000) or alive <= p.now
-    or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
+    or not weight or left + weight ~= sub(text, (101), (116)) - (1000000000000000)
+    or not count or sub(text, 1, (18)) >= head or alive <= now then
     return nil
   end
-  local due = alive
-  if p.left > 0 then
+  due = alive
+  if left > 0 then
     local holds = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "2")
-    due = sub((holds[1] == "h:" .. claim and holds[4] or holds[2]) or "", (2))
+    due = holds[2]
+    if holds[1] == mine then
+      due = holds[4]
+    elseif not call("ZSCORE", line, mine) then
+      return nil
+    end
+    due = sub(due or "", (2))
     if due == "" or due > alive then
       due = alive
     end
   end
-  if p.waiting ~= (1000000) + 1 and (sub(second, 1, (2)) ~= ("w ")
+  if count > (1000000) + 1 and (sub(second, 1, (2)) ~= ("w ")
     or due < sub(second, (17), (29))) then
     return nil
   end
-  call("ZREM", line, "h:" .. claim, top)
+  call("ZREM", line, mine, top)
   call("HDEL", state, "c:" .. claim)
   call("ZADD", line, ("1") .. alive, "h:" .. first)
-  local fence, left = sub(p.head, (3)), string.format("%d", alive - p.now)
+  local fence = sub(head, (3))
   call("HSET", state,
-    "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
-      .. p.now .. (" ") .. sub(text, (101), (116)) .. (" ") .. string.format("%d", p.waiting - 1)
+    "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+      .. now .. sub(text, (101) - 1, (116) + 1) .. format("%d", count - 1)
       .. sub(text, (99) + 1),
-    "c:" .. first, ("g ") .. sub(record, (31), (43)) .. (" ") .. fence .. (" ")
-      .. p.now .. (" ") .. ("0000000000000") .. (" ") .. node .. (" ") .. rest)
-  redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
-    .. string.format(("%d:"), #first) .. first .. ("16:") .. fence
-    .. string.format(("%d:"), #left) .. left .. ("0:") .. string.format(("%d:"), #secret) .. secret)
-  return p.reply
+    "c:" .. first, ("g ") .. sub(top, 1, (15) - 2) .. (" ") .. fence .. (" ") .. now .. (" 0000000000000 ")
+      .. sub(record, (45)))
+  local channel, name = string.match(asked, ("^%d+ %d+ %S+ (%S+) (.*)$"))
+  redis.pcall("PUBLISH", channel .. node, ("7:granted") .. name .. format(("%d:"), #first) .. first .. ("16:") .. fence
+    .. format(("13:%013d"), alive - now) .. ("0:11:") .. secret)
+  return sub(v[2], (17), (32))
 end
-plain = heir and fast_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top)
+plain = still and fast_handoff(time, still, deadline, kept, KEYS, ARGV[1], ARGV[4], top)
 if plain then
   return plain
 end
+local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
@@ -275,7 +284,7 @@ end
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
-local at, st, known = open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
+local at, st, known = open(KEYS, linger, channel, name, ARGV[1], time, kept, top)
 local function release(at, st, known, claim, node, stays, wish)
   if at.newer then
     return { "incompatible", at.newer }
@@ -365,13 +374,13 @@ end
   if (true) and not fields and slim(at, st) then
     return
   end
-  if st.used > 1 or st.gone > 0 or st.forever > 0 or st.keep > 0 then
+  if st.gone > 0 or st.forever > 0 or st.keep > 0 then
     st.busy = at.ms
   end
   local own, uses = (false) and (false)(at, st), (3)
   local never = st.forever > 0 or st.keep > 0
   local last = furthest or at.ms
-  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger
+  local idle = st.used <= 0 and st.waiting <= 0 and st.exp > at.ms + 2 * at.linger + 1000
   if idle and st.gone > 0 then
     local stone = redis.call("ZREVRANGEBYSCORE", at.line, ("2609999999999999"), ("2600000000000000"),
       "WITHSCORES", "LIMIT", "0", "1")[2]
@@ -702,7 +711,7 @@ end
     end
     redis.call("ZADD", at.line, (string.format("%d", ((10000000000000) + alive))), "h:" .. claim)
     redis.call("HSET", at.state, unpack({ "c:" .. claim, record_write(r), field, got }))
-    wake(at, r.node, "granted", at.name, claim, r.fence, alive - at.ms, got or "", r.secret)
+    wake(at, r.node, "granted", at.name, claim, r.fence, string.format(("%013d"), alive - at.ms), got or "", r.secret)
     head_left, budget.left = true, budget.left - 1
   end
   if st.waiting > 0 then
@@ -726,4 +735,4 @@ end
   end
   return { word, (budget.left <= 0 or st.met) and 2 or 0, tonumber(r.fence), extra }
 end
-return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]))
+return release(at, st, known, ARGV[1], node, tonumber(stays))

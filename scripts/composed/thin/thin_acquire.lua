@@ -2,7 +2,7 @@
 thin_acquire: take a lock, or a semaphore of capacity 1, whose name is thin and idle, or not there yet.
 KEYS[1] state (STRING see state/thin; HASH)
 ARGV[1] claim id    ARGV[2] fixed terms of the record, see state/record    ARGV[3] lease + linger (ms)
-RETURNS {"granted", fence} | {"fat"}
+RETURNS plain fence | {"fat"}
 REPLAY a claim that holds is answered fat: the general script says the same again    COST O(1)
 ]]
 local t, text = redis.call("TIME"), redis.call("MGET", KEYS[1])[1]
@@ -19,4 +19,4 @@ if text then
 elseif not redis.call("SET", KEYS[1], held, "PX", ARGV[3], "NX") then
   return { "fat" }
 end
-return { "granted", fence }
+return fence

@@ -2,7 +2,7 @@
 thin_release: end a hold of a thin name.
 KEYS[1] state (STRING see state/thin; HASH)
 ARGV[1] claim id
-RETURNS {"released"} | {"fat"}
+RETURNS plain fence | {"fat"}
 REPLAY a claim that is gone is answered fat: the general script says not_held    COST O(1)
 ]]
 local text = redis.call("MGET", KEYS[1])[1]
@@ -15,4 +15,4 @@ if type(set) == "table" and set.err then
   redis.call("PEXPIRE", KEYS[1], math.max(redis.call("PTTL", KEYS[1]), 60000))
   redis.call("SET", KEYS[1], fence, "KEEPTTL")
 end
-return { "released" }
+return fence
