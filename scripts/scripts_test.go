@@ -56,6 +56,8 @@ var codecs = map[string]string{
 	"pool_refresh.lua":    "turn",
 	"wake/wake.lua":       "wake-up",
 	"owner/ask.lua":       "how a lock is asked for",
+	"state/ask.lua":       "what an acquire and a release say",
+	"fast/wait.lua":       "reply to a claim that waits",
 	"owner/renewal.lua":   "mode",
 	"line/renewal.lua":    "mode",
 	"owner/reentered.lua": "terms of an entry",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -81,9 +80,7 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		})
 		p.Add(&line.Kind{
 			Kind: keyspace.Sem, Scripts: testkit.ScriptsOf("semaphore"),
-			AcquireArgs: func(*engine.Claim) (string, []string) {
-				return "0", []string{strconv.Itoa(state.Base + 1), "stored", "", ""}
-			},
+			AcquireArgs: func(*engine.Claim) (string, string, []string) { return "0", "stored", []string{state.Calm(1)} },
 		})
 		a.p, a.Face = p, p.Face(keyspace.Sem)
 		defer func() { require.NoError(t, a.Engine.Close(t.Context())) }()

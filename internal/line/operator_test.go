@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +28,9 @@ func (a *process) claims(name string, capacity int, id, owner string) string {
 	a.t.Helper()
 	of, _, _ := strings.Cut(id, ".")
 	r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: of, Owner: owner}
+	says := line.Args{Node: of, Channel: "berth:wake:", Name: name, Linger: time.Minute.Milliseconds()}
 	reply, err := a.Run(context.Background(), composed.Library().Script("semaphore_acquire"), scriptkit.Once, name,
-		of, id, "1", line.Lane(0), state.FixedTerms(&r), strconv.Itoa(state.Base+capacity), "stored", "", "")
+		says.Acquire(id, &r, "1", "stored", state.Calm(capacity))...)
 	require.NoError(a.t, err)
 	return reply.Status()
 }
@@ -210,8 +210,8 @@ func TestOnlyANameAloneAndAllEndLocksAsAWhole(t *testing.T) {
 		for _, id := range []string{"b.1", "b.2"} { // of one owner, which works through
 			for _, name := range []string{"x", "y", "z"} {
 				r := engine.Record{Weight: 1, Wait: lease, Lease: lease, Phase: 'w', Node: "b", Owner: "me"}
-				_, err := locks.Run(ctx, composed.LockAcquire, scriptkit.Once, name,
-					"b", id, "0", line.Lane(0), state.FixedTerms(&r), "work queued 0 me", "", "")
+				says := line.Args{Node: "b", Channel: "berth:wake:", Name: name, Linger: time.Minute.Milliseconds()}
+				_, err := locks.Run(ctx, composed.LockAcquire, scriptkit.Once, name, says.Acquire(id, &r, "0", "-", "work queued 0 me")...)
 				require.NoError(t, err)
 			}
 		}

@@ -96,7 +96,7 @@ func TestAMemberThatIsNoneOfItsBandIsDamaged(t *testing.T) {
 // used has the name held and waited for.
 func (w *world) used() {
 	w.T.Helper()
-	own := map[keyspace.Kind][]string{keyspace.Sem: {strconv.Itoa(state.Base + 1), "stored", "", ""}, keyspace.Lock: {"", "", ""}, keyspace.Pool: {"", ""}}[w.kind]
+	own := map[keyspace.Kind][]string{keyspace.Sem: {state.Calm(1)}, keyspace.Lock: {""}, keyspace.Pool: {"", ""}}[w.kind]
 	if w.kind == keyspace.Pool {
 		w.pooled()
 	}

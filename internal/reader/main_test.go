@@ -3,14 +3,12 @@ package reader_test
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
@@ -75,13 +73,14 @@ func (w *world) ask(claim string, own []string, change ...func(*state.Record)) s
 	for _, c := range change {
 		c(&r)
 	}
-	return w.write("acquire", append([]string{r.Node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r)}, own...)...)
+	reply := w.Acquires(kinds[w.kind], r.Node, claim, &r, "1", "stored", own...)
+	return reply.Status()
 }
 
 // semaphore asks for a permit of so many.
 func (w *world) semaphore(claim string, capacity int, change ...func(*state.Record)) string {
 	w.T.Helper()
-	return w.ask(claim, []string{strconv.Itoa(state.Base + capacity), "stored", "", ""}, change...)
+	return w.ask(claim, []string{state.Calm(capacity)}, change...)
 }
 
 func lasts(wait, lease time.Duration) func(*state.Record) {
@@ -92,7 +91,7 @@ func lasts(wait, lease time.Duration) func(*state.Record) {
 func (w *world) release(claim string) {
 	w.T.Helper()
 	own := map[keyspace.Kind][]string{keyspace.Pool: {"0", "", "0", "0"}}[w.kind]
-	w.write("release", append([]string{"node-" + claim, claim, "0"}, own...)...)
+	w.Releases(kinds[w.kind], "node-"+claim, claim, 0, own...)
 }
 
 // row is the name as it is read now.

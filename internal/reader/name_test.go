@@ -33,12 +33,12 @@ func TestWhatHasPassedHasPassed(t *testing.T) {
 func TestOfALockItsOwnersEntriesAreReadTheOutermostFirst(t *testing.T) {
 	inWorld(t, keyspace.Lock, func(t *testing.T, w *world) {
 		owned := func(r *state.Record) { r.Owner, r.Wait, r.Lease = "me", 30*ms, time.Minute }
-		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me", "", ""}, owned))
+		require.Equal(t, "granted", w.ask("b.1", []string{"fail queued 0 me"}, owned))
 		w.write("renew", "node-b.1", "b.1", "beat")
-		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me", "", ""}, owned))
-		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me", "", ""}, owned))
+		require.Equal(t, "reentered", w.ask("c.1", []string{"work queued 0 me"}, owned))
+		require.Equal(t, "reentered", w.ask("d.1", []string{"extend queued 0 me"}, owned))
 		w.write("renew", "node-d.1", "d.1", "beat")
-		require.Equal(t, "joined", w.ask("e.1", []string{"", "", ""}))
+		require.Equal(t, "queued", w.ask("e.1", []string{""}))
 		n, entries, err := w.reader.Entries(ctx, name)
 		require.NoError(t, err)
 		require.Len(t, entries, 3)

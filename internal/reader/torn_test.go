@@ -36,7 +36,7 @@ func permits(capacity int, claims ...string) func(w *world) {
 func entries(claims ...string) func(w *world) {
 	return func(w *world) {
 		for _, claim := range claims {
-			w.ask(claim, []string{"work queued 0 me", "", ""}, mine)
+			w.ask(claim, []string{"work queued 0 me"}, mine)
 		}
 	}
 }
@@ -51,7 +51,7 @@ var moves = map[string]move{
 	"a re-entry":      {keyspace.Lock, entries("a.1", "b.1"), entries("c.1")},
 	"an inner release": {keyspace.Lock, entries("a.1", "b.1"), func(w *world) {
 		w.release("b.1")
-		w.ask("d.1", []string{"work queued 0 me", "", ""}, mine)
+		w.ask("d.1", []string{"work queued 0 me"}, mine)
 	}},
 	"a swap": {keyspace.Pool, func(w *world) { w.pooled(); w.ask("a.1", []string{"", ""}) }, func(w *world) {
 		w.write("swap", "node-a.1", "a.1", number(w.row().Fence), "0", "", "0")
@@ -64,7 +64,7 @@ var moves = map[string]move{
 	},
 	"a flush": {keyspace.Sem, permits(2, "a.1"), func(w *world) { w.Do("DEL", w.State, w.Line) }},
 	"a slim name": {
-		keyspace.Lock, func(w *world) { w.ask("a.1", []string{"", "", ""}); w.ask("b.1", []string{"", "", ""}) },
+		keyspace.Lock, func(w *world) { w.ask("a.1", []string{""}); w.ask("b.1", []string{""}) },
 		func(w *world) { w.Do("DEL", w.State, w.Line); w.Do("SET", w.State, "1795470968951844") },
 	},
 }
@@ -114,7 +114,7 @@ func TestHeartbeatsMoveNobody(t *testing.T) {
 	for kind, before := range map[keyspace.Kind]func(w *world){
 		keyspace.Lock: func(w *world) {
 			entries("a.1", "b.1")(w)
-			w.ask("c.1", []string{"", "", ""})
+			w.ask("c.1", []string{""})
 		},
 		keyspace.Pool: func(w *world) {
 			w.pooled()

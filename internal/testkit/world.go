@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/backup"
@@ -87,6 +88,23 @@ func (w *World) Until(at time.Duration) {
 	w.T.Helper()
 	require.LessOrEqual(w.T, w.Now(), at, "that moment has passed")
 	w.Advance(at - w.Now())
+}
+
+// Acquires sends an acquire of the World's name as a node would that it has none of; see line.Args.
+func (w *World) Acquires(kind, node, claim string, r *state.Record, waits, policy string, own ...string) scriptkit.Reply {
+	w.T.Helper()
+	return w.Call(kind+"_acquire", says(node, w.Name).Acquire(claim, r, waits, policy, own...)...)
+}
+
+// Releases sends a release likewise: it says less of the claim than its node would, so that it is no plain one, and a
+// tombstone stays for so long (ms).
+func (w *World) Releases(kind, node, claim string, stays int64, own ...string) scriptkit.Reply {
+	w.T.Helper()
+	return w.Call(kind+"_release", says(node, w.Name).Release(claim, &state.Record{Lease: berth.Forever}, stays, own...)...)
+}
+
+func says(node, name string) *line.Args {
+	return &line.Args{Node: node, Channel: "berth:wake:", Name: name, Linger: time.Minute.Milliseconds()}
 }
 
 // Call runs a script as a process would that a test has no node for.

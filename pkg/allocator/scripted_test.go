@@ -8,8 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -32,13 +30,13 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("pool_acquire", "60000", "berth:wake:", proxies, node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r))
+	return w.Acquires("pool", node, claim, &r, "1", "-", "", "")
 }
 
 // releaseScript sends pool_release as another node would.
 func (w *world) releaseScript(node, claim string) scriptkit.Reply {
 	w.T.Helper()
-	r := w.Call("pool_release", "60000", "berth:wake:", proxies, node, claim, "0", "0", "", "0", "0")
+	r := w.Releases("pool", node, claim, 0, "0", "", "0", "0")
 	synctest.Wait()
 	return r
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/line"
 	stored "github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -37,7 +36,8 @@ func (w *world) crowds(name string, claims ...string) {
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
 	for _, claim := range claims {
 		r := stored.Record{Weight: 1, Wait: time.Hour, Lease: time.Hour, Phase: 'w', Node: "node"}
-		w.Call("semaphore_acquire", "60000", "berth:wake:", name, r.Node, claim, "1", line.Lane(0), stored.FixedTerms(&r), strconv.Itoa(stored.Base+1), "stored", "", "")
+		w.Name = name
+		w.Acquires("semaphore", r.Node, claim, &r, "1", "stored", stored.Calm(1))
 	}
 	member := stored.Member(string(keyspace.Sem), name)
 	shard := space.Key(keyspace.Waits, strconv.Itoa(stored.Shard(member)), keyspace.NamesPart)
@@ -49,7 +49,8 @@ func (w *world) leaves(name, claim string) {
 	w.T.Helper()
 	space := testkit.Must(keyspace.New("berth")).In(w.T)
 	w.State, w.Line = space.State(keyspace.Sem, name), space.Line(keyspace.Sem, name)
-	w.Call("semaphore_release", "60000", "berth:wake:", name, "node", claim, "0")
+	w.Name = name
+	w.Releases("semaphore", "node", claim, 0)
 }
 
 func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {

@@ -124,6 +124,7 @@ func TestAnExtensionBeyondAllTimeIsRefused(t *testing.T) {
 		ctx, n := context.Background(), w.node()
 		l := n.take(opts)
 		require.NoError(t, l.Extend(ctx, 190*year))
+		synctest.Wait() // a heartbeat that the extension has set off
 		before, left := w.Dump(), l.Left()
 		n.Reset()
 		err := l.Extend(ctx, 190*year)
@@ -212,10 +213,10 @@ func TestAHolderThatOverranItsLeaseCannotTouchItsSuccessor(t *testing.T) {
 				require.Equal(t, "unknown", r.Str(4), mode)
 				require.Equal(t, before, w.Dump(), mode)
 			}
-			r := w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), old.ID(), "0")
+			r := w.Releases("lock", a.ID(), old.ID(), 0)
 			require.Equal(t, "not_held", r.Status())
 			// Nor under the successor's name, by another node.
-			r = w.Call("lock_release", "60000", "berth:wake:", door, a.ID(), successor.ID(), "0")
+			r = w.Releases("lock", a.ID(), successor.ID(), 0)
 			require.Equal(t, "taken", r.Status())
 			r = w.Call("lock_renew", "60000", "berth:wake:", door, a.ID(), successor.ID(), "extend 60000 late")
 			require.Equal(t, "taken", r.Str(4))

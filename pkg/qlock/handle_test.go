@@ -12,8 +12,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -73,7 +71,7 @@ func (w *world) ask(c claim) *scriptkit.Reply {
 	if c.owner != "" || c.access != qlock.Queued {
 		how = fmt.Sprintf("%s %s %d %s", c.conflict, c.access, c.draw, c.owner)
 	}
-	reply := w.Call("lock_acquire", "60000", "berth:wake:", door, c.node, c.id, mode, line.Lane(c.priority), state.FixedTerms(&r), how, "", "")
+	reply := w.Acquires("lock", c.node, c.id, &r, mode, "-", how)
 	return &reply
 }
 

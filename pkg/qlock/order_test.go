@@ -229,7 +229,7 @@ func backward(n, step int) []int {
 func (w *world) serve(held string) (order []string) {
 	w.T.Helper()
 	for {
-		reply := w.Call("lock_release", "60000", "berth:wake:", door, held[:1], held, "0")
+		reply := w.Releases("lock", held[:1], held, 0)
 		require.Equal(w.T, "released", reply.Status())
 		n, err := w.Look()
 		require.NoError(w.T, err)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
-	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
@@ -179,8 +178,7 @@ func record(node string, change ...func(*engine.Record)) engine.Record {
 func (w *world) acquireScript(node, claim string, capacity int, policy semaphore.CapacityPolicy, change ...func(*engine.Record)) scriptkit.Reply {
 	w.T.Helper()
 	r := record(node, change...)
-	return w.Call("semaphore_acquire", "60000", "berth:wake:", gpu, node, claim, "1", line.Lane(r.Priority), state.FixedTerms(&r),
-		strconv.Itoa(state.Base+capacity), policy.String(), "", "")
+	return w.Acquires("semaphore", node, claim, &r, "1", policy.String(), state.Calm(capacity))
 }
 
 func millis(n int64) string { return strconv.FormatInt(n, 10) }

@@ -30,8 +30,8 @@ func (w *world) occupy(node string) {
 // vacate gives that back.
 func (w *world) vacate(node string) {
 	w.T.Helper()
-	reply := w.Call("semaphore_release", "60000", "berth:wake:", gpu, node, node+".1", "0")
-	require.Equal(w.T, "plain", reply.Status())
+	reply := w.Releases("semaphore", node, node+".1", 0)
+	require.Equal(w.T, "released", reply.Status())
 	synctest.Wait()
 }
 

@@ -60,10 +60,10 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
     "v", head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
       .. now .. sub(text, values_cap - 1, values_cap_end + 1) .. format("%d", count - 1)
       .. sub(text, values_waiting_end + 1),
-    "c:" .. first, record_given .. sub(top, 1, place_claim - 2) .. record_gap .. fence .. record_gap .. now .. record_no_limit
-      .. sub(record, record_node))
+    "c:" .. first, record_given .. sub(top, 1, place_claim - 2) .. record_gap .. fence .. record_gap .. now
+      .. record_no_limit .. sub(record, record_node))
   local channel, name = string.match(asked, ask_told)
-  redis.pcall("PUBLISH", channel .. node, wake_granted .. name .. format(wake_size, #first) .. first .. wake_fence .. fence
-    .. format(wake_left, alive - now) .. wake_secret .. secret)
+  redis.pcall("PUBLISH", channel .. node, wake_granted .. name .. format(wake_size, #first) .. first .. wake_fence
+    .. fence .. format(wake_left, alive - now) .. wake_secret .. secret)
   return sub(v[2], record_fence, record_fence_end)
 end

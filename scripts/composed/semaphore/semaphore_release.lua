@@ -142,11 +142,11 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
     "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
       .. now .. sub(text, (101) - 1, (116) + 1) .. format("%d", count - 1)
       .. sub(text, (99) + 1),
-    "c:" .. first, ("g ") .. sub(top, 1, (15) - 2) .. (" ") .. fence .. (" ") .. now .. (" 0000000000000 ")
-      .. sub(record, (45)))
+    "c:" .. first, ("g ") .. sub(top, 1, (15) - 2) .. (" ") .. fence .. (" ") .. now
+      .. (" 0000000000000 ") .. sub(record, (45)))
   local channel, name = string.match(asked, ("^%d+ %d+ %S+ (%S+) (.*)$"))
-  redis.pcall("PUBLISH", channel .. node, ("7:granted") .. name .. format(("%d:"), #first) .. first .. ("16:") .. fence
-    .. format(("13:%013d"), alive - now) .. ("0:11:") .. secret)
+  redis.pcall("PUBLISH", channel .. node, ("7:granted") .. name .. format(("%d:"), #first) .. first .. ("16:")
+    .. fence .. format(("13:%013d"), alive - now) .. ("0:11:") .. secret)
   return sub(v[2], (17), (32))
 end
 plain = still and fast_handoff(time, still, deadline, kept, KEYS, ARGV[1], ARGV[4], top)
