@@ -45,7 +45,7 @@ local function fast_release(t, v, keys, claim, owned, spare)
   if left == 0 and sub(text, values_exp, values_due - 2) - due > spare + 0 then
     return nil
   elseif sub(text, values_cap, values_cap_end) == values_one then
-    local now = sub(values_us(t or call("TIME")), values_fence_from, values_millis)
+    local now = sub(values_us(t or redis.call("TIME")), values_fence_from, values_millis)
     if left == 0 and now - sub(text, values_busy, values_busy_end) >= 10000
       and now - sub(text, values_ticket, values_ticket_end) >= 10000 then
       return nil

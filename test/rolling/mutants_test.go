@@ -49,7 +49,7 @@ var mutants = map[string]struct {
 		general,
 		{"state/record.lua", "heard = alive and alive - wait or 0", "heard = alive and alive + 0 or 0"},
 		{"state/record.lua", "local alive, ticket = r.heard + r.wait,", "local alive, ticket = r.heard,"},
-		{"line/dead.lua", "alive - ms > 0", "alive + 60000 - ms > 0"},
+		{"line/dead.lua", "alive - ms <= 0", "alive + 60000 - ms <= 0"},
 	}},
 	"the sum of what is held and the count of endless holds change places": {"semaphore/weights", []edit{
 		general,

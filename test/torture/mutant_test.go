@@ -254,7 +254,7 @@ var commonMutants = []mutant{
 		change{"scripts/line/renew.lua", beaten, movedPlace + beaten}),
 	breaks("a hand-off gives the last fence again", calm, []string{checker.Fence},
 		change{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-		change{"scripts/fast/handoff.lua", fastGranted, "  p.head = string.sub(text, 1, 18)\n" + fastGranted}),
+		change{"scripts/fast/handoff.lua", fastGranted, "  head = string.sub(text, 1, 18)\n" + fastGranted}),
 	breaks("a push sets the deadline anew", cut, []string{checker.Capacity}, change{
 		"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
 		"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
@@ -268,14 +268,14 @@ var commonMutants = []mutant{
 	}),
 	breaks("who comes last is served first", calm, []string{checker.Order},
 		change{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
-		change{"scripts/fast/wait.lua", "  if not top then", "  if true then"},
+		change{"scripts/fast/wait.lua", "  if not wait or not top", "  if true or not wait or not top"},
 		change{"scripts/owner/place.lua", `if ask.access == "lifo" then`, "if true then"}),
 	breaks("capacity counts claims and not their weight", busy, []string{checker.Capacity},
 		change{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
 		change{"scripts/state/record.lua", "    weight = tonumber(weight), secret", "    weight = 1, secret"},
-		change{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n    weight = 1\n"},
-		change{"scripts/fast/release.lua", "and used - weight - values_base", "and used - 1 - values_base"},
-		change{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"}),
+		change{"scripts/fast/acquire.lua", "string.match(owned, record_asking)\n", "string.match(owned, record_asking)\n    weight = 1\n"},
+		change{"scripts/fast/release.lua", "used - values_base - string.match(owned, record_weight)", "used - values_base - 1"},
+		change{"scripts/fast/handoff.lua", "left + weight", "left + 1"}),
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
@@ -325,9 +325,9 @@ var commonMutants = []mutant{
 			"st.rev > at.ms - values_recent then",
 		},
 		change{"scripts/state/slim.lua", "string.format(values_fence, st.fence)", "string.format(values_fence, math.min(st.fence, at.us))"},
-		change{"scripts/fast/release.lua", "now - busy >= 10000", "true"}),
+		change{"scripts/fast/release.lua", "now - sub(text, values_busy, values_busy_end) >= 10000", "true"}),
 	breaks("a patrol drops the living", crowded, []string{checker.Unharmed},
-		change{"scripts/line/dead.lua", "if claim and not (alive and alive - ms > 0) then", "if claim then"}),
+		change{"scripts/line/dead.lua", "if not alive or alive - ms <= 0 then", "if true then"}),
 	breaks("a Random claim is drawn a place among those of a higher priority", drawn, []string{checker.Order}, change{
 		"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
 	}),
@@ -374,7 +374,7 @@ const (
 	// beaten is what a heartbeat does for a claim that waits.
 	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
 	// fastGranted begins to grant to the first in line, in the plain case.
-	fastGranted = "  call(\"ZREM\", line, \"h:\" .. claim, top)\n"
+	fastGranted = "  call(\"ZREM\", line, mine, top)\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.

@@ -65,7 +65,7 @@ local function fast_release(t, v, keys, claim, owned, spare)
 local function values_us(t)
   return ("3 ") .. (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
 end
-    local now = sub(values_us(t or call("TIME")), (3), (15))
+    local now = sub(values_us(t or redis.call("TIME")), (3), (15))
     if left == 0 and now - sub(text, (62), (74)) >= 10000
       and now - sub(text, (48), (60)) >= 10000 then
       return nil
