@@ -1,10 +1,13 @@
 // Package contender has what is compared: Berth, the Go libraries that people use in
-// its place, and Berth's own scripts, sent raw, as the limit of what it could reach.
+// its place, what other libraries send for semaphores and pools, and Berth's own scripts,
+// sent raw, as the limit of what it could reach.
 package contender
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -50,7 +53,7 @@ var Lockers = []Contender{
 
 // Find returns the contender of a name: a Locker, or one of the others here.
 func Find(name string) (Contender, error) {
-	for _, c := range append([]Contender{Cancellable, Semaphore, Raw}, Lockers...) {
+	for _, c := range slices.Concat(Lockers, Semaphores, Pools, []Contender{Cancellable, Raw}) {
 		if c.Name == name {
 			return c, nil
 		}
@@ -63,41 +66,85 @@ func Option(addr string) rueidis.ClientOption {
 	return rueidis.ClientOption{InitAddress: []string{addr}}
 }
 
-type berthLocker struct {
+// Node is a node of Berth over connections of its own.
+type Node struct {
+	*node.Node
+
 	redis rueidis.Client
-	node  *node.Node
-	locks *qlock.Locks
 }
 
-func openBerth(addr string) (Locker, error) {
+// Namespace is that of the contenders' nodes.
+const Namespace = "bench"
+
+// OpenNode connects a node to the server at an address. Its namespace is Namespace where cfg has none.
+func OpenNode(addr string, cfg node.Config) (*Node, error) {
 	redis, err := rueidis.NewClient(Option(addr))
 	if err != nil {
 		return nil, err
 	}
-	n, err := node.New(redis, node.Config{Namespace: "bench"})
+	cfg.Namespace = cmp.Or(cfg.Namespace, Namespace)
+	n, err := node.New(redis, cfg)
 	if err != nil {
 		redis.Close()
 		return nil, err
 	}
-	return &berthLocker{redis: redis, node: n, locks: qlock.New(n, nil)}, nil
+	return &Node{Node: n, redis: redis}, nil
 }
 
-func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, error) {
-	lock, err := l.locks.Lock(ctx, name, nil)
+// Close closes the node, which gives back what it holds.
+func (n *Node) Close() {
+	_ = n.Node.Close(context.Background())
+	n.redis.Close()
+}
+
+// taking is a node and what takes a hold of a name.
+type taking struct {
+	*Node
+
+	take func(ctx context.Context, name string) (releaser, error)
+}
+
+// releaser is a hold of Berth's.
+type releaser interface {
+	Release(ctx context.Context) error
+}
+
+func (t taking) Lock(ctx context.Context, name string) (func() error, error) {
+	held, err := t.take(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return func() error { return lock.Release(context.Background()) }, nil
+	return func() error { return held.Release(context.Background()) }, nil
+}
+
+// Cycler takes a hold and releases it, without what Lock returns: so that its allocations can be counted.
+type Cycler interface {
+	Cycle(ctx context.Context, name string) error
+}
+
+func (t taking) Cycle(ctx context.Context, name string) error {
+	held, err := t.take(ctx, name)
+	if err != nil {
+		return err
+	}
+	return held.Release(ctx)
+}
+
+func openBerth(addr string) (Locker, error) { return OpenLocks(addr, 0, nil) }
+
+// OpenLocks opens Berth's lock with a wait lease, 0 for the default, and options of its calls.
+func OpenLocks(addr string, lease time.Duration, opts *qlock.LockOptions) (Locker, error) {
+	n, err := OpenNode(addr, node.Config{Lease: lease})
+	if err != nil {
+		return nil, err
+	}
+	locks := qlock.New(n.Node, &qlock.Config{Lease: lease})
+	return taking{n, func(ctx context.Context, name string) (releaser, error) { return locks.Lock(ctx, name, opts) }}, nil
 }
 
 // Cancellable is Berth's lock, for calls with a context that can end, as that of a
 // request can: then a call runs on another goroutine, so that the caller can leave it.
 var Cancellable = Contender{Name: "cancellable", How: "Berth's lock, called with a context that can end", Open: openBerth}
-
-func (l *berthLocker) Close() {
-	_ = l.node.Close(context.Background()) // everything has been given back
-	l.redis.Close()
-}
 
 // GoRedis is the client of those that use go-redis. It waits for an answer for as long as
 // a busy machine may take, so that nothing is sent twice.

@@ -65,6 +65,34 @@ func TestEachLocksOutTheNextAndSurvivesTheEndOfTheWaitsContext(t *testing.T) {
 	require.Error(t, err)
 }
 
+func TestSemaphoresAndPoolsGrantAsManyAsTheyHave(t *testing.T) {
+	addr := startServer(t)
+	for _, c := range append(Semaphores, Pools...) {
+		t.Run(c.Name, func(t *testing.T) {
+			l, all := open(t, c, addr), Capacity
+			if slices.ContainsFunc(Pools, func(p Contender) bool { return p.Name == c.Name }) {
+				all = Size
+			}
+			var releases []func() error
+			for range all {
+				unlock, err := l.Lock(t.Context(), c.Name)
+				require.NoError(t, err)
+				releases = append(releases, unlock)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			_, err := l.Lock(ctx, c.Name)
+			require.Error(t, err)
+			for _, unlock := range releases { // the first is granted once more
+				require.NoError(t, unlock())
+				again, err := l.Lock(t.Context(), c.Name)
+				require.NoError(t, err)
+				require.NoError(t, again())
+			}
+		})
+	}
+}
+
 func TestAFreeNameIsLockedThoughTheServerIsSlow(t *testing.T) {
 	addr := startServer(t)
 	redis, err := rueidis.NewClient(Option(addr))
@@ -110,7 +138,7 @@ func during(t *testing.T, addr string, do func()) (plain, inScripts [][]string) 
 	require.NoError(t, err)
 	defer redis.Close()
 	var beats []string // as MONITOR tells them
-	for _, script := range []string{"thin_renew", "lock_renew", "semaphore_renew"} {
+	for _, script := range []string{"thin_renew", "lock_renew", "semaphore_renew", "pool_renew"} {
 		beats = append(beats, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(composed.Library().Script(script).Source()))
 	}
 	lines := monitor(t, addr)
@@ -190,9 +218,13 @@ func names(commands [][]string) []string {
 
 func TestPlainCommandsAreSaid(t *testing.T) {
 	addr := startServer(t)
-	for _, c := range append([]Contender{Semaphore, Raw}, Lockers...) {
+	published := map[string]int{"redis-semaphore": 4, "asynq": 3, "counting": 11, "redis-allocator": 16}
+	for _, c := range slices.Concat(Lockers, Semaphores, Pools, []Contender{Raw}) {
 		t.Run(c.Name, func(t *testing.T) {
 			plain, inScripts := sent(t, c, addr)
+			if want, ok := published[c.Name]; ok {
+				require.Len(t, inScripts, want)
+			}
 			require.Len(t, plain, 2, "a lock and an unlock")
 			var outside []string
 			for _, command := range names(plain) {

@@ -4,47 +4,35 @@ import (
 	"context"
 	"sync"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
+// Capacity is that of all semaphores here.
+const Capacity = 10
+
 // Semaphore is Berth's semaphore used in the way of a lock: one permit of 10.
 var Semaphore = Contender{Name: "semaphore", How: "Berth's, capacity 10, defaults", Open: openSemaphore}
 
-type semaphoreLocker struct {
-	redis  rueidis.Client
-	node   *node.Node
-	byName sync.Map // name -> *semaphore.Semaphore
+// Semaphores are Berth's and those of others, Berth's first.
+var Semaphores = []Contender{
+	Semaphore,
+	redisSemaphore.contender("redis-semaphore", "npm's Semaphore: limit 10, lockTimeout 10 s; its commands by rueidis"),
+	asynq.contender("asynq", "x/rate of hibiken/asynq: 10 tokens, a deadline in 10 s; its commands by rueidis"),
+	counting.contender("counting", "by the server's clock, a key for each holder: capacity 10, TTL 10 s; two scripts by rueidis"),
 }
 
 func openSemaphore(addr string) (Locker, error) {
-	redis, err := rueidis.NewClient(Option(addr))
+	n, err := OpenNode(addr, node.Config{})
 	if err != nil {
 		return nil, err
 	}
-	n, err := node.New(redis, node.Config{Namespace: "bench"})
-	if err != nil {
-		redis.Close()
-		return nil, err
-	}
-	return &semaphoreLocker{redis: redis, node: n}, nil
-}
-
-func (l *semaphoreLocker) Lock(ctx context.Context, name string) (func() error, error) {
-	s, ok := l.byName.Load(name)
-	if !ok {
-		s, _ = l.byName.LoadOrStore(name, semaphore.New(l.node, name, 10, nil))
-	}
-	permit, err := s.(*semaphore.Semaphore).Acquire(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return permit.Release(context.Background()) }, nil
-}
-
-func (l *semaphoreLocker) Close() {
-	_ = l.node.Close(context.Background()) // everything has been given back
-	l.redis.Close()
+	var byName sync.Map // name -> *semaphore.Semaphore
+	return taking{n, func(ctx context.Context, name string) (releaser, error) {
+		s, ok := byName.Load(name)
+		if !ok {
+			s, _ = byName.LoadOrStore(name, semaphore.New(n.Node, name, Capacity, nil))
+		}
+		return s.(*semaphore.Semaphore).Acquire(ctx, nil)
+	}}, nil
 }

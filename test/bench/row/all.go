@@ -5,12 +5,12 @@ import "slices"
 // All returns the rows in the order of the report.
 func All() []Row {
 	return slices.Concat(
-		uncontendedRows(), freshRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
-		waiterRows(), holderRows(), memoryRows(), idleRows(), poolRows(), deadRows(),
+		uncontendedRows(), freshRows(), otherRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
+		waiterRows(), holderRows(), memoryRows(), idleRows(), poolRows(), clientRows(), firstRows(), deadRows(),
 	)
 }
 
 // Jobs returns what child processes can run, by name.
 func Jobs() map[string]Job {
-	return map[string]Job{workerJob: runWorker, holderJob: runHolder, waitersJob: runWaiters}
+	return map[string]Job{workerJob: runWorker, holderJob: runHolder, waitersJob: runWaiters, firstJob: runFirst}
 }

@@ -9,17 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
-	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/test/bench/contender"
 )
-
-// namespace is that of contender's Berth.
-const namespace = "bench"
 
 // pause waits for d, or returns the error of a ctx that ends before.
 func pause(ctx context.Context, d time.Duration) error {
@@ -86,47 +79,13 @@ func openLeased(column, addr string, lease time.Duration) (contender.Locker, err
 	if lease == 0 {
 		return openLocker(column, addr)
 	}
-	return openBerth(addr, lease, qlock.LockOptions{})
-}
-
-// openBerth opens Berth's lock otherwise than package contender does; lease is the wait lease, 0 for the default.
-func openBerth(addr string, lease time.Duration, opts qlock.LockOptions) (contender.Locker, error) {
-	redis, err := rueidis.NewClient(contender.Option(addr))
-	if err != nil {
-		return nil, err
-	}
-	n, err := node.New(redis, node.Config{Namespace: namespace, Lease: lease})
-	if err != nil {
-		redis.Close()
-		return nil, err
-	}
-	return &berthLocker{redis: redis, node: n, locks: qlock.New(n, &qlock.Config{Lease: lease}), opts: opts}, nil
-}
-
-type berthLocker struct {
-	redis rueidis.Client
-	node  *node.Node
-	locks *qlock.Locks
-	opts  qlock.LockOptions
-}
-
-func (l *berthLocker) Lock(ctx context.Context, name string) (func() error, error) {
-	lock, err := l.locks.Lock(ctx, name, &l.opts)
-	if err != nil {
-		return nil, err
-	}
-	return func() error { return lock.Release(ctx) }, nil
-}
-
-func (l *berthLocker) Close() {
-	_ = l.node.Close(context.Background()) // what is held ends with its lease
-	l.redis.Close()
+	return contender.OpenLocks(addr, lease, nil)
 }
 
 // queued waits until n claims of Berth's stand in line for a name. meanwhile, if given, is
 // called again and again until then, and ends it by an error.
 func (e *Env) queued(ctx context.Context, name string, n int, meanwhile func() error) error {
-	reader, err := inspect.New(e.Redis, inspect.Config{Namespace: namespace})
+	reader, err := inspect.New(e.Redis, inspect.Config{Namespace: contender.Namespace})
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func runHolder(ctx context.Context, p *Parent) error {
 func openFixed(column, addr string, lease time.Duration) (func(ctx context.Context, name string) error, error) {
 	switch column {
 	case Berth:
-		l, err := openBerth(addr, 0, qlock.LockOptions{Lease: lease, NoRenew: true})
+		l, err := contender.OpenLocks(addr, 0, &qlock.LockOptions{Lease: lease, NoRenew: true})
 		return func(ctx context.Context, name string) error {
 			// What has run out on its way here, as the machine had others to run, is taken again.
 			return until(ctx, "take "+name, func() (bool, error) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/berth-go/berth/test/bench/contender"
 )
 
 func idleRows() []Row {
@@ -34,7 +36,7 @@ func measureIdle(ctx context.Context, env *Env, column string) (map[string]float
 		return nil, err
 	}
 	empty, err := further()
-	if err = errors.Join(err, unlink(ctx, env.Redis, namespace)); err != nil {
+	if err = errors.Join(err, unlink(ctx, env.Redis, contender.Namespace)); err != nil {
 		return nil, err
 	}
 	n, name := env.Pick(100_000, 200), env.Name("idle")
@@ -45,13 +47,13 @@ func measureIdle(ctx context.Context, env *Env, column string) (map[string]float
 		}
 		return unlock()
 	}); err != nil {
-		return nil, errors.Join(err, unlink(context.WithoutCancel(ctx), env.Redis, namespace))
+		return nil, errors.Join(err, unlink(context.WithoutCancel(ctx), env.Redis, contender.Namespace))
 	}
-	usage, err := env.usage(ctx, fmt.Sprintf("%s:lock:{%s-%06d}:state", namespace, name, n/2))
+	usage, err := env.usage(ctx, fmt.Sprintf("%s:lock:{%s-%06d}:state", contender.Namespace, name, n/2))
 	beside, wrong := further()
 	values := map[string]float64{"usage": usage, "empty": empty, "cycles": beside, "share": 100 * beside / empty}
 	// The idle names would expire while something else is measured.
-	return values, errors.Join(err, wrong, unlink(context.WithoutCancel(ctx), env.Redis, namespace))
+	return values, errors.Join(err, wrong, unlink(context.WithoutCancel(ctx), env.Redis, contender.Namespace))
 }
 
 // usage is what the server says that a key takes.

@@ -8,18 +8,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/test/bench/contender"
 )
 
 func memoryRows() []Row {
 	semaphore := contender.Semaphore.Name
 	return []Row{{
-		ID: "memory", Title: "Memory of the server for 10 000 names, and for 10 000 waiting",
+		ID: "memory", Title: "Memory of the server for 10 000 names, as many waiting, and as many resources",
 		Columns: append([]string{Berth, semaphore}, peers...),
 		Metrics: []Metric{
 			{ID: "held", Title: "a name that is held", Unit: "bytes", Picture: true, Budgets: []Budget{{Limit: 300}}},
 			{ID: "idle", Title: "a name that is idle", Unit: "bytes", Columns: []string{Berth, semaphore}, Budgets: []Budget{{Limit: 170}}},
 			{ID: "waiter", Title: "one that waits", Unit: "bytes", Columns: []string{Berth}, Budgets: []Budget{{Limit: 400}}},
+			{ID: "resource", Title: "a free resource of a pool", Unit: "bytes", Columns: []string{Berth}, Budgets: []Budget{{Limit: 250}}},
 		},
 		Notes: []string{
 			"What used_memory of INFO has more than before. A name is idle when its lock has been released: Berth remembers it for a minute, the peers delete it.",
@@ -68,10 +70,13 @@ func measureMemory(ctx context.Context, env *Env, column string) (map[string]flo
 		values["idle"] = (idle - before) / float64(n)
 	}
 	if column == Berth {
+		var wrong error
 		values["waiter"], err = env.waiterMemory(ctx, locker, n)
+		values["resource"], wrong = env.resourceMemory(ctx, n)
+		err = errors.Join(err, wrong)
 	}
 	// The idle names would expire while something else is measured.
-	return values, errors.Join(err, unlink(ctx, env.Redis, namespace))
+	return values, errors.Join(err, unlink(ctx, env.Redis, contender.Namespace))
 }
 
 // waiterMemory returns the memory that each of n waiting claims of Berth takes on the server.
@@ -103,6 +108,27 @@ func (e *Env) waiterMemory(ctx context.Context, locker contender.Locker, n int) 
 		return 0, err
 	}
 	after, err := with(n, n+1)
+	return (after - before) / float64(n), err
+}
+
+// resourceMemory returns the memory that each of n resources of one pool of Berth takes on the server.
+func (e *Env) resourceMemory(ctx context.Context, n int) (bytes float64, err error) {
+	own, err := contender.OpenNode(e.Addr, node.Config{})
+	if err != nil {
+		return 0, err
+	}
+	defer own.Close()
+	if _, err := contender.Fill(ctx, own.Node, e.Name("warm"), 1); err != nil { // brings scripts
+		return 0, err
+	}
+	before, err := e.memory(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := contender.Fill(ctx, own.Node, e.Name("memory"), n); err != nil {
+		return 0, err
+	}
+	after, err := e.memory(ctx)
 	return (after - before) / float64(n), err
 }
 

@@ -3,7 +3,6 @@ package row
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -57,43 +56,24 @@ func measurePool(ctx context.Context, env *Env, column string) (map[string]float
 
 // fillPools makes and fills all pools. The func removes them.
 func fillPools(ctx context.Context, env *Env) (map[string]*allocator.Pool[string], func(), error) {
-	redis, err := rueidis.NewClient(contender.Option(env.Addr))
+	space := env.Name(contender.Namespace)
+	n, err := contender.OpenNode(env.Addr, node.Config{Namespace: space})
 	if err != nil {
-		return nil, nil, err
-	}
-	space := env.Name(namespace)
-	n, err := node.New(redis, node.Config{Namespace: space})
-	if err != nil {
-		redis.Close()
 		return nil, nil, err
 	}
 	end := func() {
-		_ = n.Close(context.Background()) // everything has been given back
-		_ = unlink(context.Background(), redis, space)
-		redis.Close()
+		n.Close()
+		_ = unlink(context.Background(), env.Redis, space)
 	}
 	pools := map[string]*allocator.Pool[string]{}
 	for column, size := range poolSizes {
-		pools[column], err = fillPool(ctx, n, env.Name("pool"), env.Pick(size.full, size.smoke))
+		pools[column], err = contender.Fill(ctx, n.Node, env.Name("pool"), env.Pick(size.full, size.smoke))
 		if err != nil {
 			end()
 			return nil, nil, err
 		}
 	}
 	return pools, end, nil
-}
-
-func fillPool(ctx context.Context, n *node.Node, name string, size int) (*allocator.Pool[string], error) {
-	pool := allocator.New(n, name, allocator.PoolConfig[string]{})
-	resources := make([]string, size)
-	for i := range resources {
-		resources[i] = fmt.Sprintf("resource-%07d", i)
-	}
-	change, err := pool.Add(ctx, resources, nil)
-	if err == nil && change.Added != size {
-		err = fmt.Errorf("%d of %d resources were added", change.Added, size)
-	}
-	return pool, err
 }
 
 // unlink removes all keys of a namespace.

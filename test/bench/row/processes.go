@@ -14,7 +14,7 @@ func processRows() []Row {
 		ID:      "processes-100",
 		Title:   "One name, 100 processes of one worker",
 		Columns: append([]string{Berth}, peers...),
-		Metrics: contendedMetrics(),
+		Metrics: contendedMetrics(1),
 		Notes:   contendedNotes,
 		Cold:    true, // every process is new in every round, and warms up by itself
 		Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {

@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/semaphore"
 	"github.com/berth-go/berth/test/bench/contender"
@@ -282,21 +280,12 @@ func holdLocks(ctx context.Context, env *Env, column string, n int) (*holders, e
 }
 
 func holdPermits(ctx context.Context, env *Env, n int) (*holders, error) {
-	redis, err := rueidis.NewClient(contender.Option(env.Addr))
+	own, err := contender.OpenNode(env.Addr, node.Config{})
 	if err != nil {
 		return nil, err
 	}
-	own, err := node.New(redis, node.Config{Namespace: namespace})
-	if err != nil {
-		redis.Close()
-		return nil, err
-	}
-	sem := semaphore.New(own, env.Name("held"), n, nil)
-	end := func() {
-		_ = own.Close(ctx) // everything has been given back
-		redis.Close()
-	}
-	return hold(n, end, func(int) (func() error, error) {
+	sem := semaphore.New(own.Node, env.Name("held"), n, nil)
+	return hold(n, own.Close, func(int) (func() error, error) {
 		permit, err := sem.Acquire(ctx, nil)
 		if err != nil {
 			return nil, err
