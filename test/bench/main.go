@@ -40,6 +40,7 @@ type options struct {
 	only                string
 	smoke, strict       bool
 	json, svg, markdown string
+	page                string
 	addr                string
 }
 
@@ -55,6 +56,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.json, "json", "", "write everything to this `file` as JSON")
 	flags.StringVar(&o.svg, "svg", "", "write a picture to this `file`")
 	flags.StringVar(&o.markdown, "markdown", "", "write the tables to this `file` as Markdown")
+	flags.StringVar(&o.page, "page", "", "write what became of the budgets to this `file`, as docs/generated/benchmarks.md begins")
 	flags.StringVar(&o.addr, "addr", "", "use the server at this `address` (default: start redis-server)")
 	if err := flags.Parse(args); err != nil {
 		return options{}, err
@@ -210,6 +212,7 @@ func write(r report.Report, o options, stdout, stderr io.Writer) error {
 		}},
 		{o.svg, r.SVG},
 		{o.markdown, r.Markdown},
+		{o.page, r.Page},
 	} {
 		if out.file == "" {
 			continue

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestSmoke(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	var out, log bytes.Buffer
 	err := run(t.Context(), []string{
-		"-smoke", "-json", file("json"), "-svg", file("svg"), "-markdown", file("markdown"),
+		"-smoke", "-json", file("json"), "-svg", file("svg"), "-markdown", file("markdown"), "-page", file("page"),
 	}, &out, &log)
 	require.NoError(t, err, log.String())
 
@@ -85,6 +86,18 @@ func TestSmoke(t *testing.T) {
 	markdown, err := os.ReadFile(file("markdown"))
 	require.NoError(t, err)
 	require.Contains(t, string(markdown), "### Budgets\n")
+
+	// The page that is committed has these budgets, all of them. The figures are others.
+	page, err := os.ReadFile(file("page"))
+	require.NoError(t, err)
+	committed, err := os.ReadFile(filepath.Join("..", "..", "docs", "generated", "benchmarks.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(committed), string(page[:bytes.Index(page, []byte("\nlinux"))]))
+	_, table, _ := strings.Cut(string(page), "\n| --- ")
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[1:] {
+		cells := strings.Split(line, " | ")
+		require.Contains(t, string(committed), "\n"+strings.Join(cells[:3], " | ")+" | ", "make bench-docs writes it")
+	}
 }
 
 func TestFlags(t *testing.T) {

@@ -40,6 +40,8 @@ type Contender struct {
 	Plain []string
 	// Open connects to the server at an address.
 	Open func(addr string) (Locker, error)
+	// Over is Open over a client, which is closed with the Locker, for those that are commands alone.
+	Over func(redis rueidis.Client) (Locker, error)
 }
 
 // Lockers are Berth's lock and its peers, Berth first. Each is set up as its own

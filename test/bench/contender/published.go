@@ -24,7 +24,7 @@ type published struct {
 }
 
 func (p published) contender(name, how string) Contender {
-	c := Contender{Name: name, How: how, Open: func(addr string) (Locker, error) {
+	c := Contender{Name: name, How: how, Over: p.over, Open: func(addr string) (Locker, error) {
 		redis, err := rueidis.NewClient(Option(addr))
 		if err != nil {
 			return nil, err
@@ -37,7 +37,6 @@ func (p published) contender(name, how string) Contender {
 	return c
 }
 
-// over is a Locker that closes the client.
 func (p published) over(redis rueidis.Client) (Locker, error) {
 	if p.fill != nil {
 		for _, result := range redis.DoMulti(context.Background(), p.fill(redis)...) {

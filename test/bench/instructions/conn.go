@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -78,13 +79,13 @@ func (n *conn) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 }
 
 // send counts a command that is about to be sent, and returns the name of the script that it
-// runs, "" where it runs none.
+// runs, or its checksum where it is none of Berth's; "" where it runs none.
 func (n *conn) send(cmd rueidis.Completed) (name string) {
 	words := cmd.Commands()
 	if words[0] != "EVALSHA" && words[0] != "EVAL" {
 		return ""
 	}
-	name = n.names[words[1]]
+	name = cmp.Or(n.names[words[1]], words[1])
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ran[name]++

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,7 +49,7 @@ func TestADumpIsCountedWithoutTheHousekeeping(t *testing.T) {
 
 func sampleResult() result {
 	r := result{Server: "Redis 7", Valgrind: "3", Revision: "abc", Date: "today", Rounds: 3, Steps: []found{
-		{Step: "same", Does: "the one", Expected: 2}, {Step: "more", Expected: 1}, {Step: "new", Expected: 1},
+		{Step: "same", Does: "the one", Expected: 2, Budget: 102}, {Step: "more", Expected: 1, Budget: 1}, {Step: "peer_new", Expected: 1},
 	}}
 	for _, thousands := range []float64{103, 101, 102} {
 		r.Steps[0].add(thousands, 2)
@@ -72,9 +74,45 @@ func TestAStepIsComparedWithItsBaseline(t *testing.T) {
 
 	var table bytes.Buffer
 	require.NoError(t, r.text(&table))
-	require.Regexp(t, `(?m)^same +102\.0 +100\.0 +1\.020 +2\.0 % +2 +the one$`, table.String())
-	require.Regexp(t, `(?m)^more +104\.0 +100\.0 +1\.040 ! `, table.String())
-	require.Regexp(t, `(?m)^new +102\.0 +- +- `, table.String())
+	require.Regexp(t, `(?m)^same +102\.0 +100\.0 +1\.020 +102 met +2\.0 % +2 +the one$`, table.String())
+	require.Regexp(t, `(?m)^more +104\.0 +100\.0 +1\.040 ! +1 missed `, table.String())
+	require.Regexp(t, `(?m)^peer_new +102\.0 +- +- +- `, table.String())
+	require.Contains(t, r.page(), `
+| same | the one | 102 | ≤ 102 | met |
+| more |  | 104 | ≤ 1 | missed |
+| peer_new |  | 102 | | |
+| all | the greatest ratio to a baseline, of more | 1.040 | ≤ 1.02 | missed |
+`)
+}
+
+func TestAStepThatIsNotAsItShouldBeIsMeasuredOnceMore(t *testing.T) {
+	r := sampleResult()
+	r.Steps[0].add(90, 2.01)
+	rounds := [][]found{{{Thousands: 90, Scripts: 2.01}, {Thousands: 103, Scripts: 1}}, {{Thousands: 101.5, Scripts: 2}, {Thousands: 101, Scripts: 1}}}
+	require.NoError(t, r.again(sampleBaseline(), func(these []int) error {
+		require.Equal(t, []int{0, 1}, these)
+		for _, i := range these {
+			r.Steps[i].add(rounds[0][i].Thousands, rounds[0][i].Scripts)
+		}
+		rounds = rounds[1:]
+		return nil
+	}))
+	require.Empty(t, rounds)
+	require.Empty(t, r.compare(sampleBaseline()))
+	require.Equal(t, []float64{101.5}, r.Steps[0].Rounds, "the others were disturbed")
+	require.InDelta(t, 101, r.Steps[1].Thousands, 0)
+	var table bytes.Buffer
+	require.NoError(t, r.text(&table))
+	require.Regexp(t, `(?m)^more +101\.0 .* 4\.0 %, least `, table.String())
+
+	r, measured := sampleResult(), 0
+	require.NoError(t, r.again(sampleBaseline(), func([]int) error {
+		r.Steps[1].add(104, 1)
+		measured++
+		return nil
+	}))
+	require.Equal(t, repeats, measured)
+	require.Equal(t, []string{"more: 1.03 of its baseline"}, r.compare(sampleBaseline()))
 }
 
 func TestTheMedianOfAnEvenNumberOfRoundsIsBetweenTwo(t *testing.T) {
@@ -111,13 +149,13 @@ func TestTheBaselineIsUpdatedByWhatWasMeasured(t *testing.T) {
 
 	b = sampleBaseline()
 	b.Thousands["other"], b.Thousands["no more"] = 7, 8
-	b.update(sampleResult(), []step{{name: "same"}, {name: "more"}, {name: "new"}, {name: "other"}})
+	b.update(sampleResult(), []step{{name: "same"}, {name: "more"}, {name: "peer_new"}, {name: "other"}})
 	require.NoError(t, writeJSON(file, b))
 	got, err := readBaseline(file)
 	require.NoError(t, err)
 	require.Equal(t, baseline{
 		Server: "Redis 7", Revision: "abc", Date: "today", Rounds: 3,
-		Thousands: map[string]float64{"same": 102, "more": 104, "new": 102, "other": 7},
+		Thousands: map[string]float64{"same": 102, "more": 104, "peer_new": 102, "other": 7},
 	}, got)
 }
 
@@ -128,6 +166,16 @@ func TestTheCommittedBaselineHasEveryStep(t *testing.T) {
 	require.Len(t, b.Thousands, len(allSteps()))
 	for _, s := range allSteps() {
 		require.Positive(t, b.Thousands[s.name], s.name)
+	}
+}
+
+func TestThePageHasEveryBudget(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "generated", "benchmarks.md"))
+	require.NoError(t, err)
+	for _, s := range allSteps() {
+		if s.budget > 0 {
+			require.Regexp(t, fmt.Sprintf(`\n\| %s \| %s \| [0-9.]+ \| ≤ %v \| (met|missed) \|\n`, s.name, s.does, s.budget), string(page))
+		}
 	}
 }
 

@@ -2,8 +2,8 @@
 // Berth, under callgrind. The counts are nearly the same in every run, which times are not.
 //
 // Each step calls the library, so that it stays the same when scripts and their arguments
-// change. The lists of steps are in lock.go, semaphore.go and pool.go; they say what one cycle
-// of a step does, and how many scripts that is. A run marks a step with another number of
+// change. The lists of steps are in lock.go, semaphore.go, pool.go and peer.go, which has those of
+// others; they say what one cycle of a step does, and how many scripts that is. A run marks a step with another number of
 // scripts: either it has counted something else too, or the step has become another one.
 package main
 
@@ -36,9 +36,10 @@ func main() {
 
 // options are the program's flags.
 type options struct {
-	rounds                         int
-	only, json, baseline, revision string
-	strict, write                  bool
+	rounds               int
+	only, json, markdown string
+	baseline, revision   string
+	strict, write        bool
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -48,8 +49,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.rounds, "rounds", 1, "measure everything this `often`, each time on a new server")
 	flags.StringVar(&o.only, "only", "", "measure only steps whose names begin with one of this `list` (by commas)")
 	flags.StringVar(&o.json, "json", "", "write everything to this `file` as JSON")
+	flags.StringVar(&o.markdown, "markdown", "", "write the steps that have budgets to this `file` as Markdown")
 	flags.StringVar(&o.baseline, "baseline", "baseline.json", "compare with this `file`")
-	flags.BoolVar(&o.strict, "strict", false, "a step above its baseline by more than 3 %, or not as expected, is an error")
+	flags.BoolVar(&o.strict, "strict", false, "a step above its baseline by more than 2 %, or not as expected, is an error")
 	flags.BoolVar(&o.write, "write", false, "make what was measured the baseline")
 	flags.StringVar(&o.revision, "revision", "", "the `commit` that is measured, for the files")
 	if err := flags.Parse(args); err != nil {
@@ -65,7 +67,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 }
 
 // allSteps are the steps in the order of the table.
-func allSteps() []step { return slices.Concat(lockSteps(), semaphoreSteps(), poolSteps()) }
+func allSteps() []step {
+	return slices.Concat(lockSteps(), semaphoreSteps(), poolSteps(), peerSteps())
+}
 
 // run is the whole program.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -82,6 +86,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	found, err := measure(ctx, steps, o.rounds, stderr)
+	if err == nil && !o.write {
+		err = found.again(before, func(these []int) error { return found.round(ctx, steps, these, "once more", stderr) })
+	}
 	if err != nil {
 		return err
 	}
@@ -90,6 +97,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	errs := []error{found.text(stdout)}
 	if o.json != "" {
 		errs = append(errs, writeJSON(o.json, found))
+	}
+	if o.markdown != "" {
+		errs = append(errs, os.WriteFile(o.markdown, []byte(found.page()), 0o644))
 	}
 	switch disturbed := found.disturbed(); {
 	case o.write && len(disturbed) > 0:
@@ -131,18 +141,22 @@ func measure(ctx context.Context, steps []step, rounds int, stderr io.Writer) (r
 	}
 	r.Valgrind = strings.TrimPrefix(strings.TrimSpace(string(version)), "valgrind-")
 	for _, s := range steps {
-		r.Steps = append(r.Steps, found{Step: s.name, Does: s.does, Expected: s.scripts})
+		r.Steps = append(r.Steps, found{Step: s.name, Does: s.does, Expected: s.scripts, Budget: s.budget})
+	}
+	all := make([]int, len(steps))
+	for i := range all {
+		all[i] = i
 	}
 	for round := range rounds {
-		if err := r.round(ctx, steps, fmt.Sprintf("round %d of %d", round+1, rounds), stderr); err != nil {
+		if err := r.round(ctx, steps, all, fmt.Sprintf("round %d of %d", round+1, rounds), stderr); err != nil {
 			return r, err
 		}
 	}
 	return r, nil
 }
 
-// round measures every step once on a server of its own.
-func (r *result) round(ctx context.Context, steps []step, which string, stderr io.Writer) (err error) {
+// round measures these of the steps once, on a server of their own.
+func (r *result) round(ctx context.Context, steps []step, these []int, which string, stderr io.Writer) (err error) {
 	m, err := startMachine(context.WithoutCancel(ctx)) // what is interrupted gives back what it holds
 	if err != nil {
 		return err
@@ -151,12 +165,16 @@ func (r *result) round(ctx context.Context, steps []step, which string, stderr i
 	if r.Server, err = m.name(ctx); err != nil {
 		return err
 	}
-	for i, s := range steps {
+	for _, i := range these {
+		s := steps[i]
 		fmt.Fprintf(stderr, "%s: %s\n", which, s.name)
 		p := probe{machine: m, ctx: ctx, step: s}
 		instructions, scripts, err := p.measure()
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if p.odd != nil {
+			fmt.Fprintf(stderr, "%s: the nodes have called %v\n", s.name, p.odd)
 		}
 		r.Steps[i].add(math.Round(instructions/100)/10, scripts)
 	}

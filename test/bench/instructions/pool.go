@@ -31,10 +31,10 @@ type (
 func poolSteps() []step {
 	hundred, many := openPool(poolConfig{}, 100), openPool(poolConfig{}, 300)
 	return []step{
-		{name: "pool_plain", does: "allocate and release 1 of 100", scripts: 2, prepare: again(hundred, allocate(nil))},
-		{name: "pool_plain_200", does: "the same of 200", scripts: 2, prepare: again(openPool(poolConfig{}, 200), allocate(nil))},
-		{name: "pool_plain_1000", does: "the same of 1 000", scripts: 2, prepare: again(openPool(poolConfig{}, 1000), allocate(nil))},
-		{name: "pool_bound", does: "allocate and release 1 of 100 by a binding", scripts: 2, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
+		{name: "pool_plain", does: "allocate and release 1 of 100", scripts: 2, budget: 250, prepare: again(hundred, allocate(nil))},
+		{name: "pool_plain_200", does: "the same of 200", scripts: 2, budget: 250, prepare: again(openPool(poolConfig{}, 200), allocate(nil))},
+		{name: "pool_plain_1000", does: "the same of 1 000", scripts: 2, budget: 250, prepare: again(openPool(poolConfig{}, 1000), allocate(nil))},
+		{name: "pool_bound", does: "allocate and release 1 of 100 by a binding", scripts: 2, budget: 350, prepare: again(hundred, allocate(&allocator.AllocateOptions{Bind: "name"}))},
 		{name: "pool_lanes", does: "allocate and release 1 of 100 while 1 000 claims wait for one resource each", scripts: 2, prepare: besideLanes(1000)},
 		{
 			name: "pool_limit", does: "allocate with a maximum hold, and release", scripts: 2,
@@ -58,8 +58,8 @@ func poolSteps() []step {
 				return wanted(err, berth.ErrNotAcquired)
 			}),
 		},
-		{name: "pool_turn_1", does: "1 of 10 is handed on and its releaser waits again, with 1 waiting", scripts: 2, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 1)},
-		{name: "pool_turn_16", does: "the same with 16 waiting", scripts: 2, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 16)},
+		{name: "pool_turn_1", does: "1 of 10 is handed on and its releaser waits again, with 1 waiting", scripts: 2, budget: 300, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 1)},
+		{name: "pool_turn_16", does: "the same with 16 waiting", scripts: 2, budget: 340, prepare: turns(openPool(poolConfig{}, 10), allocate(nil), 10, 16)},
 		{name: "pool_join", does: "join the line of a pool, of up to 180", scripts: 1, prepare: joins(openPool(poolConfig{}, 10), allocate(nil), 10)},
 		{name: "pool_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(openPool(poolConfig{}, 10), allocate(nil), 10)},
 		{

@@ -11,8 +11,13 @@ import (
 	"text/tabwriter"
 )
 
-// limit is how much more than the baseline a step may take.
-const limit = 1.03
+// limit is how much more than the baseline a step may take, and repeats how often one that takes more, or
+// that something has disturbed, is measured once more: its least round counts then. The rounds of a step differ
+// by up to 2 %.
+const (
+	limit   = 1.02
+	repeats = 3
+)
 
 // result is what a run found.
 type result struct {
@@ -29,8 +34,9 @@ type result struct {
 type found struct {
 	Step string `json:"step"`
 	Does string `json:"does"`
-	// Thousands of instructions for one cycle, the median of the rounds.
+	// Thousands of instructions for one cycle, the median of the rounds, or the least of them where Least says so.
 	Thousands float64 `json:"thousands"`
+	Least     bool    `json:"least,omitempty"`
 	// Rounds has the value of each round.
 	Rounds []float64 `json:"rounds"`
 	// Scripts is how many the server ran in one cycle, and Expected how many it should have.
@@ -39,10 +45,23 @@ type found struct {
 	// Baseline is 0 for a step that has none, and so is Ratio.
 	Baseline float64 `json:"baseline,omitempty"`
 	Ratio    float64 `json:"ratio,omitempty"`
+	// Budget is 0 for a step that has none.
+	Budget float64 `json:"budget,omitempty"`
 }
 
-// add adds a round.
+// add adds a round. Where the least counts, a disturbed round does not.
 func (f *found) add(thousands, scripts float64) {
+	if f.Least {
+		if scripts != f.Expected {
+			return
+		}
+		if f.Scripts != f.Expected { // so were those before
+			f.Rounds, f.Scripts = nil, scripts
+		}
+		f.Rounds = append(f.Rounds, thousands)
+		f.Thousands = slices.Min(f.Rounds)
+		return
+	}
 	f.Rounds = append(f.Rounds, thousands)
 	sorted := slices.Sorted(slices.Values(f.Rounds))
 	middle := len(sorted) / 2
@@ -117,6 +136,27 @@ func (r *result) compare(b baseline) []string {
 	return wrong
 }
 
+// again has those steps measured once more, a few times, that are not as they should be.
+func (r *result) again(b baseline, measure func(these []int) error) error {
+	for range repeats {
+		var these []int
+		for i := range r.Steps {
+			f := &r.Steps[i]
+			if f.Scripts == f.Expected && (b.Thousands[f.Step] == 0 || f.Thousands <= limit*b.Thousands[f.Step]) {
+				continue
+			}
+			these, f.Least = append(these, i), true
+		}
+		if len(these) == 0 {
+			return nil
+		}
+		if err := measure(these); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // disturbed returns a text for each step that was not the scripts that it should be.
 func (r *result) disturbed() []string {
 	var steps []string
@@ -133,9 +173,12 @@ func (r *result) text(w io.Writer) error {
 	fmt.Fprintf(w, "Thousands of instructions of the server for one cycle of each step. %s under callgrind %s; rounds: %d.\n\n",
 		r.Server, r.Valgrind, r.Rounds)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "step\tnow\tbaseline\tratio\tspread\tscripts\tone cycle")
+	fmt.Fprintln(table, "step\tnow\tbaseline\tratio\tbudget\tspread\tscripts\tone cycle")
 	for _, f := range r.Steps {
-		before, ratio, spread, scripts := "-", "-", "-", fmt.Sprintf("%.4g", f.Scripts)
+		before, ratio, budget, spread, scripts := "-", "-", "-", "-", fmt.Sprintf("%.4g", f.Scripts)
+		if f.Budget > 0 {
+			budget = fmt.Sprintf("%v %s", f.Budget, f.verdict())
+		}
 		if f.Baseline > 0 {
 			before, ratio = fmt.Sprintf("%.1f", f.Baseline), fmt.Sprintf("%.3f", f.Ratio)
 		}
@@ -145,12 +188,49 @@ func (r *result) text(w io.Writer) error {
 		if len(f.Rounds) > 1 {
 			spread = fmt.Sprintf("%.1f %%", 100*f.spread())
 		}
+		if f.Least {
+			spread += ", least"
+		}
 		if f.Scripts != f.Expected {
 			scripts += fmt.Sprintf(" ! not %v", f.Expected)
 		}
 		fmt.Fprintln(table, strings.Join([]string{
-			f.Step, fmt.Sprintf("%.1f", f.Thousands), before, ratio, spread, scripts, f.Does,
+			f.Step, fmt.Sprintf("%.1f", f.Thousands), before, ratio, budget, spread, scripts, f.Does,
 		}, "\t"))
 	}
 	return table.Flush()
+}
+
+func (f *found) verdict() string {
+	if f.Thousands > f.Budget {
+		return "missed"
+	}
+	return "met"
+}
+
+// page is a part of docs/generated/benchmarks.md: the steps that have a budget, those of others, and how far
+// the steps are from their baselines.
+func (r *result) page() string {
+	var page strings.Builder
+	fmt.Fprintf(&page, "\nThousands of instructions of the server for one cycle: %s; %s. "+
+		"[baseline.json](../../test/bench/baseline.json) has\nall steps. Those of others promise less.\n\n"+
+		"| step | one cycle | found | budget | verdict |\n| --- | --- | --- | --- | --- |\n", r.Server, r.Date)
+	most := found{Step: "none"}
+	for _, f := range r.Steps {
+		switch {
+		case f.Budget > 0:
+			fmt.Fprintf(&page, "| %s | %s | %v | ≤ %v | %s |\n", f.Step, f.Does, f.Thousands, f.Budget, f.verdict())
+		case strings.HasPrefix(f.Step, "peer_"):
+			fmt.Fprintf(&page, "| %s | %s | %v | | |\n", f.Step, f.Does, f.Thousands)
+		}
+		if f.Ratio > most.Ratio {
+			most = f
+		}
+	}
+	verdict := "met"
+	if most.Ratio > limit {
+		verdict = "missed"
+	}
+	fmt.Fprintf(&page, "| all | the greatest ratio to a baseline, of %s | %.3f | ≤ %v | %s |\n", most.Step, most.Ratio, limit, verdict)
+	return page.String()
 }

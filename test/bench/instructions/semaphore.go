@@ -18,8 +18,8 @@ func semaphoreSteps() []step {
 	type sem = *semaphore.Semaphore
 	type permit = *semaphore.Permit
 	return []step{
-		{name: "semaphore_plain", does: "acquire and release 1 of 10", scripts: 2, prepare: again(one, acquire(nil))},
-		{name: "semaphore_plain_100", does: "the same of 200, beside 100 that are held", scripts: 2, prepare: again(openBeside(100), acquire(nil))},
+		{name: "semaphore_plain", does: "acquire and release 1 of 10", scripts: 2, budget: 175, prepare: again(one, acquire(nil))},
+		{name: "semaphore_plain_100", does: "the same of 200, beside 100 that are held", scripts: 2, budget: 190, prepare: again(openBeside(100), acquire(nil))},
 		{name: "semaphore_fresh", does: "acquire and release 1 of 10 of a name that is new each time", scripts: 2, prepare: again(each, acquireEach)},
 		{
 			name: "semaphore_weighted", does: "acquire and release 3 of 10, of which others hold 5", scripts: 2,
@@ -41,7 +41,7 @@ func semaphoreSteps() []step {
 			}),
 		},
 		{name: "semaphore_turn_1", does: "a permit of 10 is handed on and its releaser waits again, with 1 waiting", scripts: 2, prepare: turns(one, acquire(nil), capacity, 1)},
-		{name: "semaphore_turn_16", does: "the same with 16 waiting", scripts: 2, prepare: turns(one, acquire(nil), capacity, 16)},
+		{name: "semaphore_turn_16", does: "a permit of 10 is handed on and its releaser waits again, with 16 waiting", scripts: 2, budget: 300, prepare: turns(one, acquire(nil), capacity, 16)},
 		{name: "semaphore_join", does: "join the line of a semaphore, of up to 180", scripts: 1, prepare: joins(one, acquire(nil), capacity)},
 		{name: "semaphore_leave", does: "the first in that line gives up", scripts: 1, prepare: leaves(one, acquire(nil), capacity)},
 		{
@@ -49,11 +49,11 @@ func semaphoreSteps() []step {
 			cycles: 50, warm: 5, prepare: semaphoreExpired,
 		},
 		{
-			name: "semaphore_beat_100", does: "the heartbeats of 100 names with 1 permit each", scripts: 100, cycles: 1, warm: 1,
+			name: "semaphore_beat_100", does: "the heartbeats of 100 names with 1 permit each", scripts: 100, budget: 7500, cycles: 1, warm: 1,
 			prepare: beats(openSemaphores(short), acquireEach, 100, 100),
 		},
 		{
-			name: "renew_100", does: "the heartbeat of 100 permits of one name", scripts: 1, cycles: 2 * beaten, warm: beaten,
+			name: "renew_100", does: "the heartbeat of 100 permits of one name", scripts: 1, budget: 5500, cycles: 2 * beaten, warm: beaten,
 			prepare: beats(openSemaphores(short), acquireHundred, 100*beaten, 1),
 		},
 		{

@@ -18,6 +18,8 @@ type step struct {
 	does string
 	// scripts is how many the server runs in one cycle.
 	scripts float64
+	// budget is how many thousands of instructions one cycle may take, 0 for no bound.
+	budget float64
 	// cycles is how many are counted, warm how many come before. Default 150 and 30. The
 	// server has the garbage collector of Lua work after every 50 scripts, so it is best if
 	// 50 times something are counted.
@@ -36,6 +38,7 @@ type probe struct {
 	step  step
 	conns []*conn
 	ends  []func()
+	odd   []map[string]int // what ran returned, where that was not what it should be
 }
 
 // all is how many cycles there will be, those before the count included.
@@ -81,6 +84,9 @@ func (p *probe) measure() (instructions, scripts float64, err error) {
 	}
 	instructions, scripts, err = p.count(p.ctx, func() error { return repeat(p.cycles()) })
 	n := float64(p.cycles())
+	if scripts != n*p.step.scripts {
+		p.odd = p.ran()
+	}
 	return instructions / n, scripts / n, err
 }
 

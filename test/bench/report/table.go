@@ -42,26 +42,42 @@ func (r Report) Markdown(w io.Writer) error {
 	return r.write(w, style{
 		heading: func(title string) string { return "### " + title + "\n" },
 		note:    "- ",
-		table: func(w io.Writer, t table) error {
-			rule := make([]string, len(t.header))
-			for i := range rule {
-				rule[i] = "---"
-			}
-			for _, line := range append([][]string{t.header, rule}, t.lines...) {
-				if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(line, " | ")); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
+		table:   markdown,
 	})
+}
+
+func markdown(w io.Writer, t table) error {
+	rule := make([]string, len(t.header))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	for _, line := range append([][]string{t.header, rule}, t.lines...) {
+		if _, err := fmt.Fprintf(w, "| %s |\n", strings.Join(line, " | ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Page writes the beginning of docs/generated/benchmarks.md: what became of all budgets. The budgets of
+// instructions follow there.
+func (r Report) Page(to io.Writer) error {
+	w := &sticky{w: to}
+	fmt.Fprintf(w, "# What the benchmarks measured\n\n`make bench-docs` wrote this page. [Benchmarks](../benchmarks.md) has what it means.\n\n%s\n", r.where())
+	w.fail(markdown(w, r.budgets()))
+	return w.err
+}
+
+// where says where and when this was measured.
+func (r Report) where() string {
+	m := r.Machine
+	return fmt.Sprintf("%s, %d processors of %s, kernel %s, %s, %s; %d rounds of %s; %s.\n",
+		m.OS, m.CPUs, m.Model, m.Kernel, m.Go, m.Server, r.Rounds, r.For, r.Date)
 }
 
 func (r Report) write(to io.Writer, s style) error {
 	w := &sticky{w: to}
-	m := r.Machine
-	fmt.Fprintf(w, "%s, %d processors of %s, kernel %s, %s, %s; %d rounds of %s; %s.\n",
-		m.OS, m.CPUs, m.Model, m.Kernel, m.Go, m.Server, r.Rounds, r.For, r.Date)
+	fmt.Fprint(w, r.where())
 	fmt.Fprintf(w, "Each number is the median of the rounds, with the range. Ratios are taken round by round.\n\n")
 	for _, o := range r.Rows {
 		fmt.Fprintln(w, s.heading(o.ID+": "+o.Title))

@@ -6,11 +6,11 @@ import "slices"
 func All() []Row {
 	return slices.Concat(
 		uncontendedRows(), freshRows(), otherRows(), contendedRows(), processRows(), fairnessRows(), handoffRows(),
-		waiterRows(), holderRows(), memoryRows(), idleRows(), poolRows(), clientRows(), firstRows(), deadRows(),
+		waiterRows(), holderRows(), memoryRows(), idleRows(), poolRows(), clientRows(), firstRows(), deadRows(), busyRows(),
 	)
 }
 
 // Jobs returns what child processes can run, by name.
 func Jobs() map[string]Job {
-	return map[string]Job{workerJob: runWorker, holderJob: runHolder, waitersJob: runWaiters, firstJob: runFirst}
+	return map[string]Job{workerJob: runWorker, holderJob: runHolder, waitersJob: runWaiters, firstJob: runFirst, busyJob: runBusy}
 }

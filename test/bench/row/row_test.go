@@ -90,6 +90,16 @@ func TestAllRowsAreWholeAndTheirOwn(t *testing.T) {
 	}
 }
 
+func TestBesideBusyLoopsABudgetIsATenthEasier(t *testing.T) {
+	r := handoffRows()[0]
+	busy := beside(r)
+	require.Equal(t, []string{Berth, publish}, busy.Columns)
+	require.Len(t, busy.Metrics, 1)
+	require.Equal(t, []Budget{{Column: Berth, Against: []string{publish}, Limit: 1.54}}, busy.Metrics[0].Budgets)
+	require.InDelta(t, 1.4, r.Metrics[0].Budgets[0].Limit, 0)
+	require.InDelta(t, 18, beside(contendedRows()[0]).Metrics[0].Budgets[0].Limit, 0)
+}
+
 func TestWhatIsKeptIsOpenedOnceAndClosedLastFirst(t *testing.T) {
 	env := NewEnv(nil, "", Scale{})
 	var log []string
