@@ -28,7 +28,7 @@ func clientRows() []Row {
 	}}
 }
 
-func measureClient(ctx context.Context, env *Env, column string) (map[string]float64, error) {
+func measureClient(_ context.Context, env *Env, column string) (map[string]float64, error) {
 	locker, err := env.Locker(column)
 	if err != nil {
 		return nil, err
