@@ -57,20 +57,25 @@ func contendedRows() []Row {
 			Metrics: metrics,
 			Notes:   contendedNotes,
 			Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
-				locker, err := env.Locker(column)
-				if err != nil {
-					return nil, err
-				}
-				c := contest{env: env, column: column, locker: locker, name: env.Name("contended"), workers: env.Pick(workers, 16), span: env.For}
-				run, err := c.run(ctx, inProcess(&c, 0))
-				if err != nil {
-					return nil, err
-				}
-				return run.metrics(), nil
+				return measureContest(ctx, env, column, env.Pick(workers, 16), 0)
 			},
 		})
 	}
 	return rows
+}
+
+// measureContest has workers of this process take turns at one name.
+func measureContest(ctx context.Context, env *Env, column string, workers int, hold time.Duration) (map[string]float64, error) {
+	locker, err := env.Locker(column)
+	if err != nil {
+		return nil, err
+	}
+	c := contest{env: env, column: column, locker: locker, name: env.Name("contended"), workers: workers, span: env.For}
+	run, err := c.run(ctx, inProcess(&c, hold))
+	if err != nil {
+		return nil, err
+	}
+	return run.metrics(), nil
 }
 
 // contest is one measurement of workers who wait for one name.

@@ -84,42 +84,6 @@ func fresh(workers int) Row {
 	}
 }
 
-// otherRows are the cycles of semaphores and of pools, Berth's beside those of others.
-func otherRows() []Row {
-	var rows []Row
-	for _, of := range []struct {
-		id, what, title string
-		contenders      []contender.Contender
-		note            string
-	}{
-		{
-			"semaphore", "acquire + release", "Acquire and release 1 permit of 10, %d worker(s) in one process, a name for each", contender.Semaphores,
-			"None of the others has an order of who waits, or a fence; redis-semaphore and asynq go by the clocks of their clients. asynq does not renew.",
-		},
-		{
-			"allocate", "allocate + release", "Allocate and release 1 resource of 100, %d worker(s) in one process, one pool", contender.Pools,
-			"redis-allocator has neither waiting nor a fence, and does not know who holds what. Its two scripts are here without its helper functions, which are a third of its instructions.",
-		},
-	} {
-		first, notes := of.contenders[0].Name, []string{of.note}
-		var columns []string
-		for _, c := range of.contenders {
-			columns = append(columns, c.Name)
-			notes = append(notes, c.Name+": "+c.How+".")
-		}
-		for _, workers := range []int{1, 64} {
-			rows = append(rows, Row{
-				ID: fmt.Sprintf("%s-%d", of.id, workers), Title: fmt.Sprintf(of.title, workers), Columns: columns,
-				Metrics: cycleMetrics(of.what, first), Notes: notes,
-				Measure: func(ctx context.Context, env *Env, column string) (map[string]float64, error) {
-					return measureCycles(ctx, env, column, workers, false)
-				},
-			})
-		}
-	}
-	return rows
-}
-
 // measureCycles has workers lock and release: each its own name, or with fresh a new one in
 // each cycle.
 func measureCycles(ctx context.Context, env *Env, column string, workers int, fresh bool) (map[string]float64, error) {
