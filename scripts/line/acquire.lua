@@ -28,22 +28,23 @@ local function acquire(at, st, known, ask)
     return reply
   end
 
-  local sooner, fields, furthest
-  local full = kind_full(at, st, r)
+  local full, sooner, fields, furthest = kind_full(at, st, r), nil, nil, nil
   if was or full then
     sooner = clear(at, st, ask, was, held, budget, full)
   end
 
   -- Decide. Only a claim that queues moves the last ticket on, so that it does not run
   -- ahead of the clock where nobody waits. A claim that died waiting keeps its own.
-  r.ticket = was and was.phase == "w" and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+  r.ticket = was and was.phase == "w" and was.ticket or string.format(place_ticket, math.max(st.ticket + 1, at.ms))
   if ask.owner and kind_enter then
     reply, fields, furthest = kind_enter(at, st, ask, false, budget.swept, budget.left <= 0)
   end
-  local what
-  local more = st.met or budget.left <= 0
+  local what, more = nil, st.met or budget.left <= 0
   if not reply then
-    ask.lane, ask.place = (kind_place or place_queued)(ask.lane, r.ticket, at, ask)
+    ask.place = r.ticket
+    if kind_place then
+      kind_place(at, ask)
+    end
     budget.left = budget.left + kind_spare
     local before, _ = budget.left, nil
     if st.pause == 0 then
@@ -81,13 +82,13 @@ local function acquire(at, st, known, ask)
     deadline = grant(at, st, claim, r)
     sooner = least(sooner, deadline)
   else
-    r.place, r.heard = ask.place, at.ms
+    r.place, r.alive = ask.place, deadline
     if ask.apart then
       kind_stand(at, st, claim, r, ask.lane, ask.apart)
     else
       redis.call("ZADD", at.line, ask.lane, r.place .. place_mark .. claim)
     end
-    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
+    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket + 0)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   notify(at, st, sooner)

@@ -52,7 +52,7 @@ local function next_deadline(at, st, node)
   end
   local next_at, claim, r = soonest(at, st), first_waiter(at)
   if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, record_alive(r))
+    next_at = math.min(next_at or math.huge, r.alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine

@@ -6,7 +6,7 @@
 -- end, stay unconfirmed until the claimant's next call.
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  r.fence, r.granted = string.format(values_fence, st.fence), at.ms
+  r.fence, r.granted = string.format(values_fence, st.fence), string.format(values_ms, at.ms)
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
     r.phase, st.busy = "g", at.ms

@@ -19,7 +19,7 @@ local function head(at, st, budget, arrival)
     end
     local text = redis.call("HGET", at.state, "c:" .. claim)
     local r = text and record_read(text)
-    local alive = r and r.place == place and record_alive(r) > at.ms
+    local alive = r and r.place == place and r.alive > at.ms
     local heavy = alive and kind_heavy and kind_heavy(st, r)
     if alive and not heavy then
       return claim, r, lane

@@ -12,8 +12,3 @@ local place_claim = 15 -- where the claim begins, behind a place that is a ticke
 local place_told = "%03d %s"
 local place_behind = " "
 local place_telling = "^(%d+) (%d+) ?(.*)$"
-
--- place_queued is where a claim stands by its ticket: its lane and its place.
-local function place_queued(lane, ticket)
-  return lane, string.format(place_ticket, ticket)
-end

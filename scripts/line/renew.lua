@@ -54,12 +54,12 @@ local function renew(at, st, node, calls)
       if holds[n] then
         local limited = kind_renew(at, st, claim, r, calls[2 * n], m)
         word = limited and "limited" or r.wanted ~= "" and "wanted" or "held"
-      elseif stands[n] and record_alive(r) > at.ms and kind_heavy and kind_heavy(st, r) then
+      elseif stands[n] and r.alive > at.ms and kind_heavy and kind_heavy(st, r) then
         head_left = head_left or first(at.line) == claim
         leave(at, st, claim, r)
         word, left, fence = "too_heavy", st.used, st.waiting
-      elseif stands[n] and record_alive(r) > at.ms then
-        word, left, r.heard = "waiting", r.wait, at.ms
+      elseif stands[n] and r.alive > at.ms then
+        word, left, r.alive = "waiting", r.wait, at.ms + r.wait
         beats[#beats + 1], beats[#beats + 2] = "c:" .. claim, record_write(r)
         waits[#waits + 1] = { claim = claim, r = r, at = 3 * n + 2, asks = calls[2 * n] == "want" }
         m.furthest = math.max(m.furthest or 0, at.ms + left)

@@ -17,7 +17,7 @@ local function replay(at, st, known, ask)
     return ask.owner and kind_enter and kind_enter(at, st, ask, true)
       or reply_granted(at, st, was, tonumber(was.fence), held, false, st.extra)
   end
-  local lane = was.phase == "w" and record_alive(was) > at.ms
+  local lane = was.phase == "w" and was.alive > at.ms
     and tonumber(redis.call("ZSCORE", at.line, was.place .. place_mark .. ask.claim))
   if lane then
     return reply_queued(at, st, ask.claim, was, lane)

@@ -51,7 +51,7 @@ local function reply_queued(at, st, claim, r, lane, more)
   if kind_stands then
     stands, ahead = kind_stands(at, claim, r)
   end
-  return { "queued", tonumber(r.ticket), 0, record_alive(r) - at.ms, flags, setting, "",
+  return { "queued", tonumber(r.ticket), 0, r.alive - at.ms, flags, setting, "",
     stands or string.format(place_told, lane, r.place),
     ahead or redis.call("ZRANK", at.line, r.place .. place_mark .. claim), next_ms }
 end

@@ -14,24 +14,25 @@ local function requeue(at, st, known, claim, node, ticket, own_lane)
     return { "incompatible", at.newer }
   end
   local r = known and record_read(known)
-  local lane = r and r.phase == "w" and r.node == node and record_alive(r) > at.ms
+  local lane = r and r.phase == "w" and r.node == node and r.alive > at.ms
     and tonumber(redis.call("ZSCORE", at.line, r.place .. place_mark .. claim))
   if not lane then
     return { "not_waiting" }
   end
   touch(at, st)
-  r.heard = at.ms
+  r.alive = at.ms + r.wait
   if tonumber(r.ticket) == tonumber(ticket) then
     redis.call("ZREM", at.line, r.place .. place_mark .. claim)
-    r.ticket = math.max(st.ticket + 1, at.ms)
-    st.ticket, lane, r.place = r.ticket, place_queued(own_lane, r.ticket)
+    st.ticket, lane = math.max(st.ticket + 1, at.ms), own_lane
+    r.ticket = string.format(place_ticket, st.ticket)
+    r.place = r.ticket
     redis.call("ZADD", at.line, lane, r.place .. place_mark .. claim)
   end
   redis.call("HSET", at.state, "c:" .. claim, record_write(r)) -- before the hand-off, which may grant it
   local budget = { left = 100, swept = 0 }
   expire(at, st, budget)
   handoff(at, st, budget, tonumber(r.ticket) ~= tonumber(ticket))
-  save(at, st, record_alive(r))
+  save(at, st, r.alive)
   local reply = reply_queued(at, st, claim, r, lane, budget.left <= 0)
   publish(at)
   return reply

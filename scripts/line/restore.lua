@@ -33,7 +33,7 @@ local function restore_claim(at, st, node, claim, standing, text)
     local held = hold_ends(at, st, claim)
     if held and held > at.ms then
       return "held"
-    elseif not held and record_alive(was) > at.ms
+    elseif not held and was.alive > at.ms
       and redis.call("ZSCORE", at.line, was.place .. place_mark .. claim) then
       return "waiting", nil, nil, nil, was
     end
@@ -57,7 +57,7 @@ local function restore_claim(at, st, node, claim, standing, text)
     end
   end
   fatten(at, st, true)
-  r.phase, r.place, r.heard = "w", place, at.ms
+  r.phase, r.place, r.alive = "w", place, at.ms + r.wait
   if apart ~= "" then
     kind_stand(at, st, claim, r, lane, apart)
   else
@@ -65,7 +65,7 @@ local function restore_claim(at, st, node, claim, standing, text)
   end
   redis.call("HSET", at.state, "c:" .. claim, record_write(r))
   st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, tonumber(r.ticket))
-  return "waiting", at.ms + r.wait, sooner, head_left, r
+  return "waiting", r.alive, sooner, head_left, r
 end
 
 -- restore has a node's waiting claims that the server no longer knows stand where they

@@ -8,7 +8,7 @@
 local function sooner(at, st)
   local next_at, head, first_r = soonest(at, st), first_waiter(at)
   if first_r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, record_alive(first_r))
+    next_at = math.min(next_at or math.huge, first_r.alive)
   end
   local last = st.pause > 0 and score_hold - 1 or score_last_lane -- see pause about those behind that
   local members = next_at and redis.call("ZRANGEBYSCORE", at.line, "0", int(last), "LIMIT", "0", "50") or {}

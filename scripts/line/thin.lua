@@ -26,7 +26,7 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted = "h", string.format(values_fence, st.fence), at.ms
+  r.phase = "h"
   r.limit = r.max > 0 and at.ms + r.max or 0
   return thin_write(at, st.fence, at.ms, claim, r)
 end

@@ -23,25 +23,26 @@ local function place_between(left, right)
   return string.sub(left, 1, place_whole) .. table.concat(digits)
 end
 
--- place_access is where a claim stands by its access: its lane and its place. Queued: by
+-- place_access changes where a claim stands, its lane and its place, by its access. Queued: by
 -- the ticket. Random: at any rank among the claims of its priority, both ends included, all equally
 -- likely; the draw (0 up to 2^32) comes with the call, so that a replay is equal. LIFO: behind the
 -- others of its priority, the latest first.
-local function place_access(lane, ticket, at, ask)
-  local own = string.format(place_ticket, ticket)
+local function place_access(at, ask)
+  local lane = ask.lane
   if ask.access == "lifo" then
-    return lane + 1, string.format(place_ticket, 9999999999999 - ticket)
+    ask.lane, ask.place = lane + 1, string.format(place_ticket, 9999999999999 - ask.place)
   end
   local others = ask.access == "random" and redis.call("ZCOUNT", at.line, lane, lane) or 0
   local rank = math.floor(ask.draw / 4294967296 * (others + 1))
   if rank >= others then
-    return lane, own
+    return
   end
   local from = redis.call("ZCOUNT", at.line, "0", "(" .. lane) + rank
   local members = redis.call("ZRANGE", at.line, int(math.max(from - 1, 0)), int(from))
   local right = string.match(members[#members], place_member)
   if rank == 0 then
-    return lane, string.format(place_ticket, string.sub(right, 1, place_whole) - 1) .. "5"
+    ask.place = string.format(place_ticket, string.sub(right, 1, place_whole) - 1) .. "5"
+  else
+    ask.place = place_between(string.match(members[1], place_member), right)
   end
-  return lane, place_between(string.match(members[1], place_member), right)
 end

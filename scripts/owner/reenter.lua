@@ -35,7 +35,8 @@ local function reenter(at, st, s, claim, r, extends)
   s.entries[#s.entries + 1] = e
   local max = limit > 0 and math.max(limit - at.ms, 1) or outer.phase == "g" and outer.max or 0
   record_terms(r, outer.kind, outer.lease, max)
-  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, (outer.phase == "g" or e.fresh) and "g" or "h"
+  r.limit, r.fence, r.granted = limit, outer.fence, string.format(values_ms, at.ms)
+  r.phase = (outer.phase == "g" or e.fresh) and "g" or "h"
   st.forever = st.forever + forever_count(r)
   st.used = st.used + 1
   set_deadlines(st, s, m)

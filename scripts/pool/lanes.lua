@@ -73,7 +73,7 @@ local function lanes_head(at, st, lane, budget)
       break
     end
     local r = text and record_read(text)
-    if r and r.place == place and record_alive(r) > at.ms then
+    if r and r.place == place and r.alive > at.ms then
       return claim, r, place
     end
     leave_place(at, st, claim, place, r)

@@ -1,6 +1,5 @@
 --- @include "state/score"
 --- @include "state/int"
---- @include "line/place"
 --- @include "pool/item"
 --- @include "pool/wants"
 --- @include "pool/binding"
@@ -21,9 +20,9 @@ local function target_refuse(at, st, ask)
   ask.known = st.form
 end
 
--- target_place is where a claim stands by its ticket: its lane and its place. It also looks up the resource that
--- a bound claim waits for, if there is one: who was granted before in this run may have bound the name.
-local function target_place(lane, ticket, at, ask)
+-- target_place looks up the resource that a bound claim waits for, if there is one: who was granted before in this
+-- run may have bound the name.
+local function target_place(at, ask)
   local w = ask.wants
   if w and not w.resource and w.bind ~= "" and w.patience > 0 and ask.known then
     local key = binding_of(at, w.bind)
@@ -32,5 +31,4 @@ local function target_place(lane, ticket, at, ask)
       ask.target, ask.apart = key, ends .. lane_gap .. key
     end
   end
-  return place_queued(lane, ticket)
 end

@@ -21,11 +21,11 @@
 --                     resource that it holds, or ""
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", values_text)
-  local capacity, until_then = cap and cap - values_base or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - values_base or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= values_none and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - values_base or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= values_none and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - values_base or 0,
     waiting = waiting and waiting - values_line or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",

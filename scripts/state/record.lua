@@ -30,7 +30,7 @@
 --   metadata  keys and values in turn, each a text, together a text
 --   wants     a text that only a pool's claim has, see pool/wants
 -- Or it is a tombstone: record_stone, and what has become of the claim, gone or released.
-local record_plain = "h %013d %016d %013d %013d " -- of a hold: ticket, fence, granted, limit
+local record_plain = "h %s %016d %s %013d " -- of a hold: ticket, fence, granted, limit
 local record_stone = "!"
 local record_word = "^!(.*)$"
 
@@ -73,21 +73,20 @@ local record_held_by = 62 -- the node of a hold
 -- read, secret and kind; terms has the text behind limit as it is; held is the deadline of a
 -- hold, where a step has looked it up (ms); changed says that the step has to write the
 -- record, and text is what it has written. wanted is ! and since when, "" where nobody wants it.
--- Of a claim that waits, place is where it stands, and heard when its node was last heard of (ms).
--- Ticket, fence, granted and place are text where they were read: nobody reckons with them.
+-- Of a claim that waits, place is where it stands, and alive until when it lives (ms).
+-- Ticket, fence, granted and place are texts as they are stored: nobody reckons with them.
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, record_asks)
   return {
-    node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
-    place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max), held = 0, changed = true,
+    node = node, phase = "w", number = "", wanted = "", limit = 0, terms = terms, alive = 0,
+    weight = weight + 0, wait = wait + 0, lease = lease + 0, max = max + 0, held = 0, changed = true,
   }
 end
 
 -- record_read returns the record, or nil for a tombstone. A waiting claim has the phase w, wherever it stands.
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -106,25 +105,20 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 
--- record_write is the counterpart of record_read. The terms may hold any bytes, which
--- format would cut.
+-- record_write is the counterpart of record_read.
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and record_unlimited or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 
 -- record_want has a hold be wanted back from a moment on (ms), or from an earlier one. It returns which.
@@ -133,11 +127,6 @@ local function record_want(r, ms)
     r.wanted = string.format("!%d", ms)
   end
   return string.sub(r.wanted, 2) + 0
-end
-
--- record_alive is until when a claim that waits lives (ms).
-local function record_alive(r)
-  return r.heard + r.wait
 end
 
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: those of an owner's

@@ -79,7 +79,7 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(record_plain, hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(record_plain, hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held

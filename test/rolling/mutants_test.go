@@ -38,17 +38,16 @@ var mutants = map[string]struct {
 	"two words of a record change places": {"lock/entries", []edit{
 		general,
 		{"state/record.lua", "wanted, ticket, fence, granted,", "wanted, fence, ticket, granted,"},
-		{"state/record.lua", "r.ticket + 0, r.fence,", "r.fence, r.ticket + 0,"},
-		{"state/record.lua", `"%s%s%s %013d %s %013d %013d "`, `"%s%s%s %s %013d %013d %013d "`},
+		{"state/record.lua", `r.ticket .. " " .. r.fence`, `r.fence .. " " .. r.ticket`},
 	}},
 	"a record's phase has another letter": {"semaphore/life", []edit{
-		{"state/record.lua", `%013d %013d ", r.phase,`, `%013d %013d ", r.phase == "d" and "D" or r.phase,`},
+		{"state/record.lua", "return r.phase .. r.number", `return (r.phase == "d" and "D" or r.phase) .. r.number`},
 		{"state/record.lua", "node = node, phase = phase,", `node = node, phase = phase == "D" and "d" or phase,`},
 	}},
 	"a waiter's record says when it was heard of": {"lock/life", []edit{
 		general,
-		{"state/record.lua", "heard = alive and alive - wait or 0", "heard = alive and alive + 0 or 0"},
-		{"state/record.lua", "local alive, ticket = r.heard + r.wait,", "local alive, ticket = r.heard,"},
+		{"state/record.lua", "alive = (alive or 0) + 0", "alive = alive and alive + wait or 0"},
+		{"state/record.lua", " r.alive, r.alive -", " r.alive - r.wait, r.alive -"},
 		{"line/dead.lua", "alive - ms <= 0", "alive + 60000 - ms <= 0"},
 	}},
 	"the sum of what is held and the count of endless holds change places": {"semaphore/weights", []edit{

@@ -108,7 +108,7 @@ var wantMutants = []mutant{
 		change{"scripts/line/renew.lua", `or r.wanted ~= "" and "wanted" or "held"`, `or "held"`}),
 	breaks("who is granted what was wanted back is asked as well", wanting, []string{checker.Wanted},
 		change{"scripts/line/release.lua", "  fatten(at, st, false, claim)\n", "  fatten(at, st, false, claim)\n  at.mark = r.wanted\n"},
-		change{"scripts/line/handoff.lua", "    local alive, place = record_alive(r), r.place\n", "    local alive, place = record_alive(r), r.place\n    r.wanted = at.mark or \"\"\n"}),
+		change{"scripts/line/handoff.lua", "    local alive, place = r.alive, r.place\n", "    local alive, place = r.alive, r.place\n    r.wanted = at.mark or \"\"\n"}),
 	{
 		name: "one heartbeat says that a hold is wanted back, heard or not", scene: mute, rules: []string{checker.Wanted},
 		broke: []change{{

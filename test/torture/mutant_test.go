@@ -267,12 +267,11 @@ var commonMutants = []mutant{
 `,
 	}),
 	breaks("who comes last is served first", calm, []string{checker.Order},
-		change{"scripts/line/place.lua", "return lane, string.format(place_ticket, ticket)", "return lane, string.format(place_ticket, 9999999999999 - ticket)"},
-		change{"scripts/fast/wait.lua", "  if not wait or not top", "  if true or not wait or not top"},
-		change{"scripts/owner/place.lua", `if ask.access == "lifo" then`, "if true then"}),
+		change{"scripts/line/acquire.lua", "ask.place = r.ticket\n", "ask.place = string.format(place_ticket, 9999999999999 - r.ticket)\n"},
+		change{"scripts/fast/wait.lua", "  if not wait or not top", "  if true or not wait or not top"}),
 	breaks("capacity counts claims and not their weight", busy, []string{checker.Capacity},
-		change{"scripts/state/record.lua", "heard = 0, weight = tonumber(weight)", "heard = 0, weight = 1"},
-		change{"scripts/state/record.lua", "    weight = tonumber(weight), secret", "    weight = 1, secret"},
+		change{"scripts/state/record.lua", "    weight = weight + 0, wait", "    weight = 1, wait"},
+		change{"scripts/state/record.lua", "terms = terms, weight = weight + 0,", "terms = terms, weight = 1,"},
 		change{"scripts/fast/acquire.lua", "string.match(owned, record_asking)\n", "string.match(owned, record_asking)\n    weight = 1\n"},
 		change{"scripts/fast/release.lua", "used - values_base - string.match(owned, record_weight)", "used - values_base - 1"},
 		change{"scripts/fast/handoff.lua", "left + weight", "left + 1"}),
@@ -372,7 +371,7 @@ const (
         redis.call("ZADD", at.line, lane, r.place .. "-" .. claim)
 `
 	// beaten is what a heartbeat does for a claim that waits.
-	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
+	beaten = "        word, left, r.alive = \"waiting\", r.wait, at.ms + r.wait\n"
 	// fastGranted begins to grant to the first in line, in the plain case.
 	fastGranted = "  call(\"ZREM\", line, mine, top)\n"
 )

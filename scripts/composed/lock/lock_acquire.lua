@@ -193,7 +193,7 @@ end
 local waits, _, lane, _, channel, name = string.match(ARGV[6], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -212,15 +212,14 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(("h %s %016d %s %013d "), hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
@@ -230,7 +229,7 @@ end
 local function kind_open(keys, linger, channel, name, claim, t, v, top)
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local ms, us = now(t)
@@ -240,11 +239,11 @@ end
   end
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= ("9999999999999") and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
@@ -330,9 +329,8 @@ local at, st, known = kind_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kep
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
-    node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
-    place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max), held = 0, changed = true,
+    node = node, phase = "w", number = "", wanted = "", limit = 0, terms = terms, alive = 0,
+    weight = weight + 0, wait = wait + 0, lease = lease + 0, max = max + 0, held = 0, changed = true,
   }
 end
 local function owner_ask(text, ask)
@@ -349,15 +347,12 @@ local function acquire(at, st, known, ask)
   local reply, was, held
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and ("0000000000000") or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 local function fatten(at, st, grows, claim)
   if st.form == "fat" and at.head then
@@ -599,7 +594,8 @@ end
 end
   local max = limit > 0 and math.max(limit - at.ms, 1) or outer.phase == "g" and outer.max or 0
   record_terms(r, outer.kind, outer.lease, max)
-  r.limit, r.fence, r.granted, r.phase = limit, outer.fence, at.ms, (outer.phase == "g" or e.fresh) and "g" or "h"
+  r.limit, r.fence, r.granted = limit, outer.fence, string.format(("%013d"), at.ms)
+  r.phase = (outer.phase == "g" or e.fresh) and "g" or "h"
   st.forever = st.forever + ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0)
   st.used = st.used + 1
   set_deadlines(st, s, m)
@@ -663,7 +659,7 @@ local function next_deadline(at, st, node)
   end
   local next_at, claim, r = soonest(at, st), first_waiter(at)
   if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, ((r).heard + (r).wait))
+    next_at = math.min(next_at or math.huge, r.alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine
@@ -676,7 +672,7 @@ end
   if (false) then
     stands, ahead = (false)(at, claim, r)
   end
-  return { "queued", tonumber(r.ticket), 0, ((r).heard + (r).wait) - at.ms, flags, setting, "",
+  return { "queued", tonumber(r.ticket), 0, r.alive - at.ms, flags, setting, "",
     stands or string.format(("%03d %s"), lane, r.place),
     ahead or redis.call("ZRANK", at.line, r.place .. ("-") .. claim), next_ms }
 end
@@ -700,7 +696,7 @@ end
     return ask.owner and (true) and kind_enter(at, st, ask, true)
       or reply_granted(at, st, was, tonumber(was.fence), held, false, st.extra)
   end
-  local lane = was.phase == "w" and ((was).heard + (was).wait) > at.ms
+  local lane = was.phase == "w" and was.alive > at.ms
     and tonumber(redis.call("ZSCORE", at.line, was.place .. ("-") .. ask.claim))
   if lane then
     return reply_queued(at, st, ask.claim, was, lane)
@@ -718,11 +714,10 @@ end
   if reply then
     return reply
   end
-  local sooner, fields, furthest
 local function kind_full(_, st)
   return st.waiting > 0 or st.used > 0
 end
-  local full = kind_full(at, st, r)
+  local full, sooner, fields, furthest = kind_full(at, st, r), nil, nil, nil
 local function recount(at, st)
   if st.recounted then
     return
@@ -816,7 +811,7 @@ local function head(at, st, budget, arrival)
     end
     local text = redis.call("HGET", at.state, "c:" .. claim)
     local r = text and record_read(text)
-    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local alive = r and r.place == place and r.alive > at.ms
     local heavy = alive and (false) and (false)(st, r)
     if alive and not heavy then
       return claim, r, lane
@@ -847,7 +842,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if claim and r then
 local function notify_node(at, r, next_at)
-  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+  if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
     wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
     return true
   end
@@ -972,11 +967,11 @@ local function handoff(at, st, budget, head_left)
     if (false) then
       got, field = (false)(at, st, claim, what)
     end
-    local alive, place = ((r).heard + (r).wait), r.place
+    local alive, place = r.alive, r.place
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
@@ -996,32 +991,30 @@ end
 end
     sooner = clear(at, st, ask, was, held, budget, full)
   end
-  r.ticket = was and was.phase == "w" and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+  r.ticket = was and was.phase == "w" and was.ticket or string.format(("%013d"), math.max(st.ticket + 1, at.ms))
   if ask.owner and (true) then
     reply, fields, furthest = kind_enter(at, st, ask, false, budget.swept, budget.left <= 0)
   end
-  local what
-  local more = st.met or budget.left <= 0
+  local what, more = nil, st.met or budget.left <= 0
   if not reply then
-local function place_queued(lane, ticket)
-  return lane, string.format(("%013d"), ticket)
-end
-local function place_access(lane, ticket, at, ask)
-  local own = string.format(("%013d"), ticket)
+    ask.place = r.ticket
+    if (true) then
+local function place_access(at, ask)
+  local lane = ask.lane
   if ask.access == "lifo" then
-    return lane + 1, string.format(("%013d"), 9999999999999 - ticket)
+    ask.lane, ask.place = lane + 1, string.format(("%013d"), 9999999999999 - ask.place)
   end
   local others = ask.access == "random" and redis.call("ZCOUNT", at.line, lane, lane) or 0
   local rank = math.floor(ask.draw / 4294967296 * (others + 1))
   if rank >= others then
-    return lane, own
+    return
   end
   local from = redis.call("ZCOUNT", at.line, "0", "(" .. lane) + rank
   local members = redis.call("ZRANGE", at.line, (string.format("%d", (math.max(from - 1, 0)))), (string.format("%d", (from))))
   local right = string.match(members[#members], ("^(%d+)%-(.+)$"))
   if rank == 0 then
-    return lane, string.format(("%013d"), string.sub(right, 1, (13)) - 1) .. "5"
-  end
+    ask.place = string.format(("%013d"), string.sub(right, 1, (13)) - 1) .. "5"
+  else
 local function place_between(left, right)
   if left >= right or #left > 100 or #right > 100 then
     return left
@@ -1042,9 +1035,11 @@ local function place_between(left, right)
   end
   return string.sub(left, 1, (13)) .. table.concat(digits)
 end
-  return lane, place_between(string.match(members[1], ("^(%d+)%-(.+)$")), right)
+    ask.place = place_between(string.match(members[1], ("^(%d+)%-(.+)$")), right)
+  end
 end
-    ask.lane, ask.place = (place_access or place_queued)(ask.lane, r.ticket, at, ask)
+      place_access(at, ask)
+    end
     budget.left = budget.left + (0)
     local before, _ = budget.left, nil
     if st.pause == 0 then
@@ -1171,7 +1166,7 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted = "h", string.format(("%016d"), st.fence), at.ms
+  r.phase = "h"
   r.limit = r.max > 0 and at.ms + r.max or 0
 local function thin_write(at, fence, since, claim, r)
   local ends = since + r.lease
@@ -1198,7 +1193,7 @@ end
     end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  r.fence, r.granted = string.format(("%016d"), st.fence), at.ms
+  r.fence, r.granted = string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
     r.phase, st.busy = "g", at.ms
@@ -1216,13 +1211,13 @@ end
     deadline = grant(at, st, claim, r)
     sooner = ((sooner) and (deadline) and math.min((sooner), (deadline)) or (sooner) or (deadline))
   else
-    r.place, r.heard = ask.place, at.ms
+    r.place, r.alive = ask.place, deadline
     if ask.apart then
       (false)(at, st, claim, r, ask.lane, ask.apart)
     else
       redis.call("ZADD", at.line, ask.lane, r.place .. ("-") .. claim)
     end
-    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
+    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket + 0)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   notify(at, st, sooner)

@@ -13,7 +13,7 @@ for i = 4, #ARGV, 2 do
   seen[ARGV[i]], set[#set + 1] = ARGV[i + 1] + 0, ARGV[i]
 end
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
 local ms = now(redis.call("TIME"))

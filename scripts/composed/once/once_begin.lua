@@ -11,7 +11,7 @@ local fence, start, every = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
 local function once_open(key, every)
   local got = redis.call("HMGET", key, "fmt", "expires", "run", "success")
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
 local function run_read(text)

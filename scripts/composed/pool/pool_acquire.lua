@@ -180,7 +180,7 @@ end
 local waits, _, lane, _, channel, name = string.match(ARGV[7], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -199,15 +199,14 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(("h %s %016d %s %013d "), hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
@@ -231,7 +230,7 @@ local function pool_counts(text)
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local ms, us = now(t)
@@ -241,11 +240,11 @@ end
   end
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= ("9999999999999") and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
@@ -339,9 +338,8 @@ local at, st, known = pool_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kep
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
-    node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
-    place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max), held = 0, changed = true,
+    node = node, phase = "w", number = "", wanted = "", limit = 0, terms = terms, alive = 0,
+    weight = weight + 0, wait = wait + 0, lease = lease + 0, max = max + 0, held = 0, changed = true,
   }
 end
 local ask = {
@@ -493,7 +491,7 @@ local function next_deadline(at, st, node)
   end
   local next_at, claim, r = soonest(at, st), first_waiter(at)
   if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, ((r).heard + (r).wait))
+    next_at = math.min(next_at or math.huge, r.alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine
@@ -516,7 +514,7 @@ end
 end
     stands, ahead = apart_stands(at, claim, r)
   end
-  return { "queued", tonumber(r.ticket), 0, ((r).heard + (r).wait) - at.ms, flags, setting, "",
+  return { "queued", tonumber(r.ticket), 0, r.alive - at.ms, flags, setting, "",
     stands or string.format(("%03d %s"), lane, r.place),
     ahead or redis.call("ZRANK", at.line, r.place .. ("-") .. claim), next_ms }
 end
@@ -533,7 +531,7 @@ local function replay(at, st, known, ask)
     return ask.owner and (false) and (false)(at, st, ask, true)
       or reply_granted(at, st, was, tonumber(was.fence), held, false, st.extra)
   end
-  local lane = was.phase == "w" and ((was).heard + (was).wait) > at.ms
+  local lane = was.phase == "w" and was.alive > at.ms
     and tonumber(redis.call("ZSCORE", at.line, was.place .. ("-") .. ask.claim))
   if lane then
     return reply_queued(at, st, ask.claim, was, lane)
@@ -652,7 +650,6 @@ end
   if reply then
     return reply
   end
-  local sooner, fields, furthest
 local function kind_full(at, st)
   local p = st.pool
   if not st.form or ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 or p.free == 0 or st.touched then
@@ -665,18 +662,15 @@ local function kind_full(at, st)
     "LIMIT", "0", "1")[1] and true or false) or ((st).pool.parked > 0 and redis.call("ZRANGEBYSCORE", (at).line, ("2580000000000000"), (string.format("%d", (((258 * 10000000000000)) + (at).ms))),
     "LIMIT", "0", "1")[1] and true or false)
 end
-  local full = kind_full(at, st, r)
+  local full, sooner, fields, furthest = kind_full(at, st, r), nil, nil, nil
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and ("0000000000000") or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 local function wants_back(terms)
   local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
@@ -987,7 +981,7 @@ local function lanes_head(at, st, lane, budget)
       break
     end
     local r = text and record_read(text)
-    if r and r.place == place and ((r).heard + (r).wait) > at.ms then
+    if r and r.place == place and r.alive > at.ms then
       return claim, r, place
     end
     leave_place(at, st, claim, place, r)
@@ -1005,7 +999,7 @@ local function wake(at, node, ...)
   at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
 end
 local function notify_node(at, r, next_at)
-  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+  if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
     wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
     return true
   end
@@ -1036,7 +1030,7 @@ local function head(at, st, budget, arrival)
     end
     local text = redis.call("HGET", at.state, "c:" .. claim)
     local r = text and record_read(text)
-    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local alive = r and r.place == place and r.alive > at.ms
     local heavy = alive and (false) and (false)(st, r)
     if alive and not heavy then
       return claim, r, lane
@@ -1475,11 +1469,11 @@ end
     if (true) then
       got, field = holding_begin(at, st, claim, what)
     end
-    local alive, place = ((r).heard + (r).wait), r.place
+    local alive, place = r.alive, r.place
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)
@@ -1499,17 +1493,15 @@ end
 end
     sooner = clear(at, st, ask, was, held, budget, full)
   end
-  r.ticket = was and was.phase == "w" and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+  r.ticket = was and was.phase == "w" and was.ticket or string.format(("%013d"), math.max(st.ticket + 1, at.ms))
   if ask.owner and (false) then
     reply, fields, furthest = (false)(at, st, ask, false, budget.swept, budget.left <= 0)
   end
-  local what
-  local more = st.met or budget.left <= 0
+  local what, more = nil, st.met or budget.left <= 0
   if not reply then
-local function place_queued(lane, ticket)
-  return lane, string.format(("%013d"), ticket)
-end
-local function target_place(lane, ticket, at, ask)
+    ask.place = r.ticket
+    if (true) then
+local function target_place(at, ask)
   local w = ask.wants
   if w and not w.resource and w.bind ~= "" and w.patience > 0 and ask.known then
     local key = binding_of(at, w.bind)
@@ -1518,9 +1510,9 @@ local function target_place(lane, ticket, at, ask)
       ask.target, ask.apart = key, ends .. (" ") .. key
     end
   end
-  return place_queued(lane, ticket)
 end
-    ask.lane, ask.place = (target_place or place_queued)(ask.lane, r.ticket, at, ask)
+      target_place(at, ask)
+    end
     budget.left = budget.left + (20)
     local before, _ = budget.left, nil
     if st.pause == 0 then
@@ -1746,7 +1738,7 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted = "h", string.format(("%016d"), st.fence), at.ms
+  r.phase = "h"
   r.limit = r.max > 0 and at.ms + r.max or 0
 local function thin_write(at, fence, since, claim, r)
   local ends = since + r.lease
@@ -1773,7 +1765,7 @@ end
     end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  r.fence, r.granted = string.format(("%016d"), st.fence), at.ms
+  r.fence, r.granted = string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
     r.phase, st.busy = "g", at.ms
@@ -1791,7 +1783,7 @@ end
     deadline = grant(at, st, claim, r)
     sooner = ((sooner) and (deadline) and math.min((sooner), (deadline)) or (sooner) or (deadline))
   else
-    r.place, r.heard = ask.place, at.ms
+    r.place, r.alive = ask.place, deadline
     if ask.apart then
 local function apart_stand(at, st, claim, r, lane, apart)
 local function lane_enter(at, st, claim, r, key, ends)
@@ -1820,7 +1812,7 @@ end
     else
       redis.call("ZADD", at.line, ask.lane, r.place .. ("-") .. claim)
     end
-    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
+    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket + 0)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   notify(at, st, sooner)

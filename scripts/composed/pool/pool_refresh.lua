@@ -7,7 +7,7 @@ RETURNS {"turn"} | {"later", left_ms} | {"incompatible", format}
 REPLAY who has the turn has it still    COST O(1)
 ]]
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
 local turn, every, still, ms = ARGV[1], tonumber(ARGV[2]), ARGV[3] == "1", now(redis.call("TIME"))

@@ -12,7 +12,7 @@ REPLAY a page may be read again    COST O(log n) each of about 100 resources + a
 ]]
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -31,9 +31,8 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
@@ -60,7 +59,7 @@ end
   end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local ms, us = now(t)
@@ -70,11 +69,11 @@ end
   end
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= ("9999999999999") and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
@@ -137,7 +136,7 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(("h %s %016d %s %013d "), hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
@@ -324,15 +323,12 @@ local function least(a, b)
 end
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and ("0000000000000") or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 local function record_extra(terms)
   local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
@@ -599,7 +595,7 @@ local function lanes_head(at, st, lane, budget)
       break
     end
     local r = text and record_read(text)
-    if r and r.place == place and ((r).heard + (r).wait) > at.ms then
+    if r and r.place == place and r.alive > at.ms then
       return claim, r, place
     end
     leave_place(at, st, claim, place, r)
@@ -625,7 +621,7 @@ local function wake(at, node, ...)
   at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
 end
 local function notify_node(at, r, next_at)
-  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+  if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
     wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
     return true
   end
@@ -1036,7 +1032,7 @@ local function head(at, st, budget, arrival)
     end
     local text = redis.call("HGET", at.state, "c:" .. claim)
     local r = text and record_read(text)
-    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local alive = r and r.place == place and r.alive > at.ms
     local heavy = alive and (false) and (false)(st, r)
     if alive and not heavy then
       return claim, r, lane
@@ -1218,11 +1214,11 @@ end
     if (true) then
       got, field = holding_begin(at, st, claim, what)
     end
-    local alive, place = ((r).heard + (r).wait), r.place
+    local alive, place = r.alive, r.place
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)

@@ -197,7 +197,7 @@ end
 local waits, _, lane, policy, channel, name = string.match(ARGV[6], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -216,15 +216,14 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(("h %s %016d %s %013d "), hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
@@ -233,7 +232,7 @@ local function thin_record(st)
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local ms, us = now(t)
@@ -243,11 +242,11 @@ end
   end
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= ("9999999999999") and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
@@ -329,9 +328,8 @@ local at, st, known = open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, to
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
-    node = node, phase = "w", number = "", wanted = "", ticket = 0, fence = "0", granted = 0, limit = 0, terms = terms,
-    place = "0", heard = 0, weight = tonumber(weight), wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max), held = 0, changed = true,
+    node = node, phase = "w", number = "", wanted = "", limit = 0, terms = terms, alive = 0,
+    weight = weight + 0, wait = wait + 0, lease = lease + 0, max = max + 0, held = 0, changed = true,
   }
 end
 local function acquire(at, st, known, ask)
@@ -389,7 +387,7 @@ local function next_deadline(at, st, node)
   end
   local next_at, claim, r = soonest(at, st), first_waiter(at)
   if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, ((r).heard + (r).wait))
+    next_at = math.min(next_at or math.huge, r.alive)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine
@@ -402,7 +400,7 @@ end
   if (false) then
     stands, ahead = (false)(at, claim, r)
   end
-  return { "queued", tonumber(r.ticket), 0, ((r).heard + (r).wait) - at.ms, flags, setting, "",
+  return { "queued", tonumber(r.ticket), 0, r.alive - at.ms, flags, setting, "",
     stands or string.format(("%03d %s"), lane, r.place),
     ahead or redis.call("ZRANK", at.line, r.place .. ("-") .. claim), next_ms }
 end
@@ -426,7 +424,7 @@ end
     return ask.owner and (false) and (false)(at, st, ask, true)
       or reply_granted(at, st, was, tonumber(was.fence), held, false, st.extra)
   end
-  local lane = was.phase == "w" and ((was).heard + (was).wait) > at.ms
+  local lane = was.phase == "w" and was.alive > at.ms
     and tonumber(redis.call("ZSCORE", at.line, was.place .. ("-") .. ask.claim))
   if lane then
     return reply_queued(at, st, ask.claim, was, lane)
@@ -451,19 +449,15 @@ end
   if reply then
     return reply
   end
-  local sooner, fields, furthest
-  local full = ((st).waiting > 0 or (st).used + (r).weight > (st).cap)
+  local full, sooner, fields, furthest = ((st).waiting > 0 or (st).used + (r).weight > (st).cap), nil, nil, nil
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and ("0000000000000") or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 local function recount(at, st)
   if st.recounted then
@@ -558,7 +552,7 @@ local function head(at, st, budget, arrival)
     end
     local text = redis.call("HGET", at.state, "c:" .. claim)
     local r = text and record_read(text)
-    local alive = r and r.place == place and ((r).heard + (r).wait) > at.ms
+    local alive = r and r.place == place and r.alive > at.ms
     local heavy = alive and (true) and ((r).weight > (st).cap)
     if alive and not heavy then
       return claim, r, lane
@@ -589,7 +583,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if claim and r then
 local function notify_node(at, r, next_at)
-  if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
+  if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
     wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
     return true
   end
@@ -717,11 +711,11 @@ local function handoff(at, st, budget, head_left)
     if (false) then
       got, field = (false)(at, st, claim, what)
     end
-    local alive, place = ((r).heard + (r).wait), r.place
+    local alive, place = r.alive, r.place
     st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), at.ms
+    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
@@ -741,17 +735,16 @@ end
 end
     sooner = clear(at, st, ask, was, held, budget, full)
   end
-  r.ticket = was and was.phase == "w" and tonumber(was.ticket) or math.max(st.ticket + 1, at.ms)
+  r.ticket = was and was.phase == "w" and was.ticket or string.format(("%013d"), math.max(st.ticket + 1, at.ms))
   if ask.owner and (false) then
     reply, fields, furthest = (false)(at, st, ask, false, budget.swept, budget.left <= 0)
   end
-  local what
-  local more = st.met or budget.left <= 0
+  local what, more = nil, st.met or budget.left <= 0
   if not reply then
-local function place_queued(lane, ticket)
-  return lane, string.format(("%013d"), ticket)
-end
-    ask.lane, ask.place = ((false) or place_queued)(ask.lane, r.ticket, at, ask)
+    ask.place = r.ticket
+    if (false) then
+      (false)(at, ask)
+    end
     budget.left = budget.left + (0)
     local before, _ = budget.left, nil
     if st.pause == 0 then
@@ -915,7 +908,7 @@ local function thin_grant(at, st, claim, r)
     redis.call("UNLINK", at.line)
   end
   st.fence = at.us
-  r.phase, r.fence, r.granted = "h", string.format(("%016d"), st.fence), at.ms
+  r.phase = "h"
   r.limit = r.max > 0 and at.ms + r.max or 0
 local function thin_write(at, fence, since, claim, r)
   local ends = since + r.lease
@@ -942,7 +935,7 @@ end
     end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
-  r.fence, r.granted = string.format(("%016d"), st.fence), at.ms
+  r.fence, r.granted = string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
   local deadline = at.ms + r.wait
   if r.lease == 0 or r.lease > r.wait then
     r.phase, st.busy = "g", at.ms
@@ -960,13 +953,13 @@ end
     deadline = grant(at, st, claim, r)
     sooner = ((sooner) and (deadline) and math.min((sooner), (deadline)) or (sooner) or (deadline))
   else
-    r.place, r.heard = ask.place, at.ms
+    r.place, r.alive = ask.place, deadline
     if ask.apart then
       (false)(at, st, claim, r, ask.lane, ask.apart)
     else
       redis.call("ZADD", at.line, ask.lane, r.place .. ("-") .. claim)
     end
-    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket)
+    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket + 0)
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   notify(at, st, sooner)

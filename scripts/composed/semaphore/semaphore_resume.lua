@@ -26,7 +26,7 @@ local function fetch(keys, claim, ...)
 end
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
-  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", 0, 0
+  local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
@@ -45,14 +45,13 @@ local function record_read(text)
   end
   return {
     node = node, phase = phase, number = number, wanted = wanted, ticket = ticket, fence = fence, granted = granted,
-    place = place or fence, heard = alive and alive - wait or 0, limit = tonumber(limit), terms = terms,
-    weight = tonumber(weight), secret = secret, kind = kind, wait = tonumber(wait), lease = tonumber(lease),
-    max = tonumber(max),
+    place = place or fence, alive = (alive or 0) + 0, limit = limit + 0, terms = terms, weight = weight + 0,
+    secret = secret, kind = kind, wait = wait + 0, lease = lease + 0, max = max + 0,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local ms, us = now(t)
@@ -62,11 +61,11 @@ end
   end
 local function load(text)
   local fmt, fence, exp, due, ticket, busy, used, waiting, cap, few = string.match(text or "", ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"))
-  local capacity, until_then = cap and cap - (1000000000000000) or 0, tonumber(exp or 0)
+  local capacity, until_then = cap and cap - (1000000000000000) or 0, (exp or 0) + 0
   local st = {
-    fmt = (fmt or 0) + 0, fence = tonumber(fence or 0), exp = until_then,
-    due = due ~= ("9999999999999") and tonumber(due or 0) or 0,
-    ticket = tonumber(ticket or 0), busy = tonumber(busy or 0), cap = capacity, used = used and used - (1000000000000000) or 0,
+    fmt = (fmt or 0) + 0, fence = (fence or 0) + 0, exp = until_then,
+    due = due ~= ("9999999999999") and (due or 0) + 0 or 0,
+    ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
@@ -129,7 +128,7 @@ end
 local function thin_record(st)
   local hold = st.thin
   if not hold.r then
-    hold.text = string.format(("h %013d %016d %013d %013d "), hold.granted + 0, st.fence, hold.granted + 0, hold.limit) .. hold.node .. " "
+    hold.text = string.format(("h %s %016d %s %013d "), hold.granted, st.fence, hold.granted, hold.limit) .. hold.node .. " "
       .. hold.terms
     hold.r = record_read(hold.text)
     hold.r.held = hold.held
@@ -183,15 +182,12 @@ end
   local word = "attached"
 local function record_write(r)
   if r.phase ~= "w" then
-    return string.format("%s%s%s %013d %s %013d %013d ", r.phase, r.number, r.wanted, r.ticket + 0, r.fence,
-      r.granted + 0, r.limit) .. r.node .. " " .. r.terms
+    return r.phase .. r.number .. r.wanted .. " " .. r.ticket .. " " .. r.fence .. " " .. r.granted .. " "
+      .. (r.limit == 0 and ("0000000000000") or string.format("%013d", r.limit)) .. " " .. r.node .. " " .. r.terms
   end
-  local alive, ticket = r.heard + r.wait, string.format("%013d", r.ticket + 0)
-  local half = alive - math.floor(r.wait / 2)
-  if r.place == ticket then
-    return string.format("w %013d %013d ", alive, half) .. ticket .. " " .. r.node .. " " .. r.terms
-  end
-  return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
+  local lives = string.format("%013d %013d ", r.alive, r.alive - math.floor(r.wait / 2))
+  local place = r.place == r.ticket and "" or r.place .. " "
+  return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
   if r.node == from and r.phase == "d" then
 local function batch()

@@ -9,7 +9,7 @@ REPLAY who is condemned stays so; fresh is 1 for the call that did it    COST O(
 local node, memory = ARGV[1], tonumber(ARGV[2])
 local function open_swarm(state, probes)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }

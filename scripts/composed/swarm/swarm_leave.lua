@@ -9,7 +9,7 @@ REPLAY a run that has left stays out; a later run of the node stays in    COST O
 local node, run, stays, memory = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local function open_swarm(state, probes)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }

@@ -10,7 +10,7 @@ REPLAY a probe counts from now; one of a run that has left counts nothing    COS
 local node, run, limit, memory = ARGV[1], ARGV[2], tonumber(ARGV[4]), tonumber(ARGV[5])
 local function open_swarm(state, probes)
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
   local at = { state = state, probes = probes, ms = now(redis.call("TIME")), condemned = (10000000000000) }

@@ -8,7 +8,7 @@ REPLAY notes again; never believed for less long    COST O(log n) a member + at 
 ]]
 local ahead = 90000000
 local function now(t)
-  local seconds, micros = tonumber(t[1]), tonumber(t[2])
+  local seconds, micros = t[1] + 0, t[2] + 0
   return seconds * 1000 + (micros - micros % 1000) / 1000, seconds * 1000000 + micros
 end
 local key, ms = KEYS[1], now(redis.call("TIME"))
