@@ -14,6 +14,7 @@ REPLAY the call that changed it last is told the same    COST O(log n) + at most
 ]]
 -- flags 1: it rests for longer, and goes on; 2: the run has stopped at its bound, sweep at once.
 --- @include "kind/pool"
+--- @include "state/fetch"
 --- @include "state/score"
 --- @include "state/least"
 --- @include "state/touch"
@@ -26,13 +27,15 @@ REPLAY the call that changed it last is told the same    COST O(log n) + at most
 --- @include "pool/settle"
 --- @include "wake/publish"
 local key, lasts, exactly = ARGV[4], tonumber(ARGV[5]), ARGV[9] == "1"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local time, kept, top = fetch(KEYS, nil, "pool", "r:", "o:" .. key)
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 local budget = { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
 end
-local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], (item_read(at, key)))
+local i = st.form and item_read(at, key) or nil
+local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i, kept[5])
 if late or done then
   return late or { "rested", st.waiting > 0 and 2 or 0 }
 end
@@ -41,7 +44,9 @@ if st.form then
   touch(at, st)
   sooner = expire(at, st, budget)
 end
-local i = st.form and item_read(at, key)
+if budget.left < 100 then
+  i = item_read(at, key)
+end
 if not item_stays(at, i) then
   if budget.left < 100 then
     handoff(at, st, budget)
@@ -62,9 +67,9 @@ elseif not longer then
   i.pend, i.ends, i.reason = 0, ends, ARGV[6]
 end
 settle(at, st, key, i)
-revision_write(at, st, "o:" .. key, ARGV[8], revision_rest(lasts, ARGV[6]))
+local change = revision_write(at, st, "o:" .. key, ARGV[8], revision_rest(lasts, ARGV[6]))
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, change)
 notify(at, st, i.ends > 0 and least(sooner, i.ends) or sooner)
 publish(at)
 return { "rested", ((budget.left <= 0 or st.met) and 2 or 0) + (longer and 1 or 0) }

@@ -16,6 +16,7 @@ REPLAY the call that changed it last is told the same    COST O(log n) + at most
 -- flags 2: the run has stopped at its bound, sweep at once. Of a pool, pool_sharers is to follow where
 -- the number of sharers has changed.
 --- @include "kind/pool"
+--- @include "state/fetch"
 --- @include "state/fatten"
 --- @include "state/touch"
 --- @include "state/save"
@@ -28,14 +29,15 @@ REPLAY the call that changed it last is told the same    COST O(log n) + at most
 --- @include "pool/settings"
 --- @include "wake/publish"
 local key, words = ARGV[4], ARGV[5]
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local time, kept, top = fetch(KEYS, nil, "pool", "r:", "o:" .. key)
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 local p, budget = st.pool, { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
 end
 local i = key ~= "" and st.form and item_read(at, key)
-local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i)
+local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i, kept[5])
 if late or done then
   local text = key == "" and p.settings or redis.call("HGET", at.state, "s:" .. key) or settings_own_unset
   return late or { "set", st.waiting > 0 and 2 or 0, text, st.rev }
@@ -67,10 +69,10 @@ else
   end
   settle(at, st, key, i)
 end
-revision_write(at, st, "o:" .. key, ARGV[8], ARGV[6])
+local change = revision_write(at, st, "o:" .. key, ARGV[8], ARGV[6])
 local sooner = expire(at, st, budget)
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, change)
 notify(at, st, sooner)
 publish(at)
 return { "set", (budget.left <= 0 or st.met) and 2 or 0, text, st.rev }

@@ -20,14 +20,15 @@ REPLAY the call that changed it last is told the same    COST O(log n) + at most
 --- @include "line/expire"
 --- @include "line/handoff"
 --- @include "wake/publish"
-local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS))
+local time, kept, top = fetch(KEYS, nil, "o:")
+local at, st = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 local budget = { left = 100, swept = 0 }
 
 if at.newer then
   return { "incompatible", at.newer }
 end
 local before, cap = st.cap, tonumber(ARGV[4])
-local late, done = revision_stale(at, st, "o:", tonumber(ARGV[7]), ARGV[8])
+local late, done = revision_stale(at, st, "o:", tonumber(ARGV[7]), ARGV[8], nil, kept[3])
 if late or done then
   return late or { "resized", revision_before(done), st.used, st.waiting, st.waiting > 0 and 2 or 0 }
 elseif before == 0 and ARGV[6] ~= "1" then
@@ -39,9 +40,9 @@ else
   fatten(at, st, true)
 end
 st.cap, st.keep = cap, tonumber(ARGV[5])
-revision_write(at, st, "o:", ARGV[8], revision_capacity(cap, before))
+local change = revision_write(at, st, "o:", ARGV[8], revision_capacity(cap, before))
 expire(at, st, budget)
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, change)
 publish(at)
 return { "resized", before, st.used, st.waiting, budget.left <= 0 and 2 or 0 }

@@ -46,12 +46,9 @@ local function expire_holds(at, st, budget)
   return sooner
 end
 
--- expire drops what has expired, within the budget: holds, then tombstones, then what else of
--- the kind ends by time. Claims that wait and have died are dropped by head and patrol. It
--- returns the earliest deadline that the kind has set (ms), nil for none. The budget also counts
--- what was swept. Its first write is a ZREM, so it works on a full server.
-local function expire(at, st, budget)
-  local sooner, before = nil, budget.left
+-- expire_claims drops holds and tombstones that have expired, and returns what expire does.
+local function expire_claims(at, st, budget)
+  local sooner = nil
   if st.used > 0 and st.form == "fat" then
     if earliest(at, st) > 0 and st.due <= at.ms then
       sooner, st.due = expire_holds(at, st, budget), nil
@@ -61,13 +58,25 @@ local function expire(at, st, budget)
       st.used, st.forever = 0, 0 -- a cached sum counts as nothing when nothing is held
     end
   end
-  local tombs, tomb_fields = {}, nil
+  local tombs, fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, score_tomb)
+    tombs, fields = expired(at, budget, score_tomb)
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
-    expire_drop(at, budget, tombs, tomb_fields)
+    expire_drop(at, budget, tombs, fields)
+  end
+  return sooner
+end
+
+-- expire drops what has expired, within the budget: holds, then tombstones, then what else of
+-- the kind ends by time. Claims that wait and have died are dropped by head and patrol. It
+-- returns the earliest deadline that the kind has set (ms), nil for none. The budget also counts
+-- what was swept. Its first write is a ZREM, so it works on a full server.
+local function expire(at, st, budget)
+  local sooner, before = nil, budget.left
+  if st.gone > 0 or st.used > 0 and st.form == "fat" and earliest(at, st) <= at.ms then
+    sooner = expire_claims(at, st, budget)
   end
   if kind_due then
     kind_due(at, st, budget)

@@ -9,10 +9,11 @@
 -- extend it. head_left says that the first in line has left: the next one may not know yet what it
 -- waits for. While the name is paused nobody is granted anything.
 local function handoff(at, st, budget, head_left)
+  if st.waiting <= 0 then
+    return
+  end
   if st.pause > 0 then
     notify(at, st, head_left or st.moved)
-    return
-  elseif st.waiting <= 0 then
     return
   end
   while st.waiting > 0 and budget.left > 0 do

@@ -69,13 +69,13 @@ local function pause(at, st, lasts, reason, stamp, by, notice, ended)
     touch(at, st) -- a full server must be able to grant, or to pause
     local was = st.pause
     pause_set(at, st, p, all, lasts > 0 and at.ms + lasts or 0, reason, notice)
-    revision_write(at, st, "pause", all and "all" or by, pause_text(p))
+    local change = revision_write(at, st, "pause", all and "all" or by, pause_text(p))
     expire(at, st, budget)
     if ended and st.pause == 0 then
       ended(at, st)
     end
     handoff(at, st, budget, true)
-    save(at, st)
+    save(at, st, nil, change)
     if st.pause < was then
       sooner(at, st)
     end

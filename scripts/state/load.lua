@@ -30,15 +30,17 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  local kept = few and string.match(few, values_kept_few)
-  if kept then
-    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
-  elseif few and few ~= values_none_of_them then
-    local gone, forever, keep, pause, look, rev = string.match(few, values_few)
-    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
-    st.was_rev = st.rev
-    st.was_never = st.forever > 0 or st.keep > 0
+  if few and few ~= values_none_of_them then
+    local keep, rev = string.match(few, values_quiet)
+    if keep then
+      st.keep, st.rev = keep + 0, rev + 0
+    else
+      local gone, forever, pause, look
+      gone, forever, keep, pause, look, rev = string.match(few, values_few)
+      st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+      st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    end
+    st.was_rev, st.was_never = st.rev, st.forever > 0 or st.keep > 0
   end
   if text and (st.fmt < feature_first or st.fmt > feature_newest) then
     local number = tonumber(string.match(text, values_number) or 0)

@@ -86,12 +86,12 @@ local function revision_superseded(at, st)
   return { "stale", gen, "", replaced and "replaced" or gen > 0 and "removed" or "forgotten" }
 end
 
--- revision_write notes what a call changes now, and raises the revision; save has to follow. The
--- name is fat, and a first write has been.
+-- revision_write notes what a call changes now, and raises the revision. It returns what save has to write: the
+-- field and its text. The name is fat, and a first write has been.
 local function revision_write(at, st, field, by, what)
   revision_raise(at, st)
-  redis.call("HSET", at.state, field, revision_text(st, by, what))
   if st.pool and field ~= "pause" then
     redis.call("ZADD", at.line, int(score_op + at.ms + values_recent), field)
   end
+  return { field, revision_text(st, by, what) }
 end

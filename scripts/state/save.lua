@@ -50,10 +50,10 @@ local function save(at, st, furthest, fields)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)
   local few = values_none_of_them
-  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
-    few = string.format(values_stays, st.rev)
-  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+  if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
     few = string.format(values_fewest, st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  elseif st.keep ~= 0 or st.rev ~= 0 then
+    few = string.format(values_quietly, st.keep, st.rev)
   end
   local due = earliest(at, st)
   if due == 0 or due > values_last then

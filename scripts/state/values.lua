@@ -30,8 +30,8 @@ local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
 local values_few = "^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"
 local values_fewest = "%d %d %d %d %d %d"
 local values_none_of_them = "0 0 0 0 0 0"
-local values_kept_few = "^0 0 1 0 0 (%d+)$" -- and these of what stays, as a pool with resources does
-local values_stays = "0 0 1 0 0 %d"
+local values_quiet = "^0 0 (%d+) 0 0 (%d+)$" -- and these of a pool, and of what an operator has changed
+local values_quietly = "0 0 %d 0 0 %d"
 
 -- What the plain cases read and write: where the words begin or end, some of them as they are mostly, and
 -- the forms of others.

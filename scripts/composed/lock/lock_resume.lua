@@ -81,15 +81,17 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
-  if kept then
-    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
-  elseif few and few ~= ("0 0 0 0 0 0") then
-    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
-    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
-    st.was_rev = st.rev
-    st.was_never = st.forever > 0 or st.keep > 0
+  if few and few ~= ("0 0 0 0 0 0") then
+    local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
+    if keep then
+      st.keep, st.rev = keep + 0, rev + 0
+    else
+      local gone, forever, pause, look
+      gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+      st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+      st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    end
+    st.was_rev, st.was_never = st.rev, st.forever > 0 or st.keep > 0
   end
   if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
@@ -150,7 +152,7 @@ end
     end
   end
   return {
-    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    state = keys[1], line = keys[2], linger = linger + 0, channel = channel, name = name,
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
@@ -440,10 +442,10 @@ end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
-  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
-    few = string.format(("0 0 1 0 0 %d"), st.rev)
-  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+  if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  elseif st.keep ~= 0 or st.rev ~= 0 then
+    few = string.format(("0 0 %d 0 0 %d"), st.keep, st.rev)
   end
 local function earliest(at, st)
   if not st.due then

@@ -79,15 +79,17 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
-  if kept then
-    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
-  elseif few and few ~= ("0 0 0 0 0 0") then
-    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
-    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
-    st.was_rev = st.rev
-    st.was_never = st.forever > 0 or st.keep > 0
+  if few and few ~= ("0 0 0 0 0 0") then
+    local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
+    if keep then
+      st.keep, st.rev = keep + 0, rev + 0
+    else
+      local gone, forever, pause, look
+      gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+      st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+      st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    end
+    st.was_rev, st.was_never = st.rev, st.forever > 0 or st.keep > 0
   end
   if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
@@ -158,7 +160,7 @@ end
     end
   end
   return {
-    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    state = keys[1], line = keys[2], linger = linger + 0, channel = channel, name = name,
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
@@ -714,10 +716,10 @@ end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
-  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
-    few = string.format(("0 0 1 0 0 %d"), st.rev)
-  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+  if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  elseif st.keep ~= 0 or st.rev ~= 0 then
+    few = string.format(("0 0 %d 0 0 %d"), st.keep, st.rev)
   end
   local due = earliest(at, st)
   if due == 0 or due > (9999999999999) then
@@ -742,6 +744,9 @@ end
   end
 end
 local function handoff(at, st, budget, head_left)
+  if st.waiting <= 0 then
+    return
+  end
 local function first(line)
   local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
   local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
@@ -794,8 +799,6 @@ end
 end
   if st.pause > 0 then
     notify(at, st, head_left or st.moved)
-    return
-  elseif st.waiting <= 0 then
     return
   end
 local function record_write(r)

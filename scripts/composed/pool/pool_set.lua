@@ -14,6 +14,22 @@ RETURNS {"set", flags, settings, revision} | {"absent"} | {"stale", revision, re
 REPLAY the call that changed it last is told the same    COST O(log n) + at most 100 drops and grants
 ]]
 local key, words = ARGV[4], ARGV[5]
+local function fetch(keys, claim, ...)
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, members[1], members[2]
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, members[1]
+end
+local time, kept, top = fetch(KEYS, nil, "pool", "r:", "o:" .. key)
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
@@ -51,21 +67,6 @@ local function thin_record(st)
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
-local function fetch(keys, claim, ...)
-  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
-  local thin = not members[1] and redis.call("MGET", keys[1])[1]
-  if not thin then
-    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
-    if not fields.err then
-      return time, fields, members[1], members[2]
-    end
-    thin = redis.call("MGET", keys[1])[1]
-    if not thin then
-      redis.call("HLEN", keys[1])
-    end
-  end
-  return time, { false, false, false, thin = thin }, members[1]
-end
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
   end
   if v.thin then
@@ -92,15 +93,17 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
-  if kept then
-    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
-  elseif few and few ~= ("0 0 0 0 0 0") then
-    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
-    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
-    st.was_rev = st.rev
-    st.was_never = st.forever > 0 or st.keep > 0
+  if few and few ~= ("0 0 0 0 0 0") then
+    local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
+    if keep then
+      st.keep, st.rev = keep + 0, rev + 0
+    else
+      local gone, forever, pause, look
+      gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+      st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+      st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    end
+    st.was_rev, st.was_never = st.rev, st.forever > 0 or st.keep > 0
   end
   if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
@@ -161,7 +164,7 @@ end
     end
   end
   return {
-    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    state = keys[1], line = keys[2], linger = linger + 0, channel = channel, name = name,
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
@@ -185,7 +188,7 @@ end
   st.claim, st.extra = claim, v[4] or ""
   return at, st, known
 end
-local at, st = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3])
+local at, st = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 local p, budget = st.pool, { left = 100, swept = 0 }
 if at.newer then
   return { "incompatible", at.newer }
@@ -244,7 +247,7 @@ end
     return { "stale", i.rev, string.match(field, "^o:(.*)$"), "added" }
   end
 end
-local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i)
+local late, done = revision_stale(at, st, "o:" .. key, tonumber(ARGV[7]), ARGV[8], i, kept[5])
 if late or done then
   local text = key == "" and p.settings or redis.call("HGET", at.state, "s:" .. key) or ("- - -")
   return late or { "set", st.waiting > 0 and 2 or 0, text, st.rev }
@@ -430,12 +433,12 @@ local function revision_raise(at, st)
   st.rev = math.max(st.rev + 1, at.ms)
 end
   revision_raise(at, st)
-  redis.call("HSET", at.state, field, (string.format("%d ", (st).rev) .. (by) .. " " .. (what)))
   if st.pool and field ~= "pause" then
     redis.call("ZADD", at.line, (string.format("%d", ((256 * 10000000000000) + at.ms + (60000)))), field)
   end
+  return { field, (string.format("%d ", (st).rev) .. (by) .. " " .. (what)) }
 end
-revision_write(at, st, "o:" .. key, ARGV[8], ARGV[6])
+local change = revision_write(at, st, "o:" .. key, ARGV[8], ARGV[6])
 local function least(a, b)
   return a and b and math.min(a, b) or a or b
 end
@@ -836,10 +839,10 @@ end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
-  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
-    few = string.format(("0 0 1 0 0 %d"), st.rev)
-  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+  if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  elseif st.keep ~= 0 or st.rev ~= 0 then
+    few = string.format(("0 0 %d 0 0 %d"), st.keep, st.rev)
   end
   local due = earliest(at, st)
   if due == 0 or due > (9999999999999) then
@@ -865,6 +868,9 @@ end
 end
 local function expire(at, st, budget)
   local sooner, before = nil, budget.left
+  if st.gone > 0 or st.used > 0 and st.form == "fat" and earliest(at, st) <= at.ms then
+local function expire_claims(at, st, budget)
+  local sooner = nil
 local function expired(at, budget, from)
   local members, fields = {}, {}
   if budget.left > 0 then
@@ -917,13 +923,17 @@ end
       st.used, st.forever = 0, 0
     end
   end
-  local tombs, tomb_fields = {}, nil
+  local tombs, fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
+    tombs, fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
-    expire_drop(at, budget, tombs, tomb_fields)
+    expire_drop(at, budget, tombs, fields)
+  end
+  return sooner
+end
+    sooner = expire_claims(at, st, budget)
   end
   if (true) then
 local function pool_due(at, st, budget)
@@ -1070,10 +1080,11 @@ end
   end
 end
 local function handoff(at, st, budget, head_left)
+  if st.waiting <= 0 then
+    return
+  end
   if st.pause > 0 then
     notify(at, st, head_left or st.moved)
-    return
-  elseif st.waiting <= 0 then
     return
   end
 local function holding_begin(at, st, claim, chosen)
@@ -1357,7 +1368,7 @@ local function publish(at)
 end
 local sooner = expire(at, st, budget)
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, change)
 notify(at, st, sooner)
 publish(at)
 return { "set", (budget.left <= 0 or st.met) and 2 or 0, text, st.rev }

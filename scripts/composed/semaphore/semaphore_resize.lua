@@ -25,6 +25,7 @@ local function fetch(keys, claim, ...)
   end
   return time, { false, false, false, thin = thin }, members[1]
 end
+local time, kept, top = fetch(KEYS, nil, "o:")
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
@@ -81,15 +82,17 @@ local function load(text)
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
     was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
   }
-  local kept = few and string.match(few, ("^0 0 1 0 0 (%d+)$"))
-  if kept then
-    st.keep, st.rev, st.was_rev, st.was_never = 1, kept + 0, kept + 0, true
-  elseif few and few ~= ("0 0 0 0 0 0") then
-    local gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
-    st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
-    st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
-    st.was_rev = st.rev
-    st.was_never = st.forever > 0 or st.keep > 0
+  if few and few ~= ("0 0 0 0 0 0") then
+    local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
+    if keep then
+      st.keep, st.rev = keep + 0, rev + 0
+    else
+      local gone, forever, pause, look
+      gone, forever, keep, pause, look, rev = string.match(few, ("^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"))
+      st.gone, st.forever, st.keep = gone + 0, forever + 0, keep + 0
+      st.pause, st.look, st.rev = pause + 0, look + 0, rev + 0
+    end
+    st.was_rev, st.was_never = st.rev, st.forever > 0 or st.keep > 0
   end
   if text and (st.fmt < (3) or st.fmt > (3)) then
     local number = tonumber(string.match(text, ("^%d+")) or 0)
@@ -150,11 +153,11 @@ end
     end
   end
   return {
-    state = keys[1], line = keys[2], linger = tonumber(linger), channel = channel, name = name,
+    state = keys[1], line = keys[2], linger = linger + 0, channel = channel, name = name,
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
-local at, st = open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, fetch(KEYS))
+local at, st = open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
 local budget = { left = 100, swept = 0 }
 if at.newer then
   return { "incompatible", at.newer }
@@ -185,7 +188,7 @@ end
     return { "stale", i.rev, string.match(field, "^o:(.*)$"), "added" }
   end
 end
-local late, done = revision_stale(at, st, "o:", tonumber(ARGV[7]), ARGV[8])
+local late, done = revision_stale(at, st, "o:", tonumber(ARGV[7]), ARGV[8], nil, kept[3])
 local function fatten(at, st, grows, claim)
   if st.form == "fat" and at.head then
     return
@@ -243,6 +246,7 @@ end
 else
   fatten(at, st, true)
 end
+st.cap, st.keep = cap, tonumber(ARGV[5])
 local function earliest(at, st)
   if not st.due then
     local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
@@ -285,10 +289,10 @@ end
   local exp = math.ceil((last + at.linger) / 1000) * 1000
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
-  if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
-    few = string.format(("0 0 1 0 0 %d"), st.rev)
-  elseif st.gone ~= 0 or st.forever ~= 0 or st.keep ~= 0 or st.pause ~= 0 or st.look ~= 0 or st.rev ~= 0 then
+  if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
     few = string.format(("%d %d %d %d %d %d"), st.gone, st.forever, st.keep, st.pause, st.look, st.rev)
+  elseif st.keep ~= 0 or st.rev ~= 0 then
+    few = string.format(("0 0 %d 0 0 %d"), st.keep, st.rev)
   end
   local due = earliest(at, st)
   if due == 0 or due > (9999999999999) then
@@ -317,13 +321,16 @@ local function revision_raise(at, st)
   st.rev = math.max(st.rev + 1, at.ms)
 end
   revision_raise(at, st)
-  redis.call("HSET", at.state, field, (string.format("%d ", (st).rev) .. (by) .. " " .. (what)))
   if st.pool and field ~= "pause" then
     redis.call("ZADD", at.line, (string.format("%d", ((256 * 10000000000000) + at.ms + (60000)))), field)
   end
+  return { field, (string.format("%d ", (st).rev) .. (by) .. " " .. (what)) }
 end
 local function expire(at, st, budget)
   local sooner, before = nil, budget.left
+  if st.gone > 0 or st.used > 0 and st.form == "fat" and earliest(at, st) <= at.ms then
+local function expire_claims(at, st, budget)
+  local sooner = nil
 local function expired(at, budget, from)
   local members, fields = {}, {}
   if budget.left > 0 then
@@ -368,13 +375,17 @@ end
       st.used, st.forever = 0, 0
     end
   end
-  local tombs, tomb_fields = {}, nil
+  local tombs, fields = {}, nil
   if st.gone > 0 then
-    tombs, tomb_fields = expired(at, budget, (260 * 10000000000000))
+    tombs, fields = expired(at, budget, (260 * 10000000000000))
   end
   if tombs[1] then
     st.gone = st.gone - #tombs
-    expire_drop(at, budget, tombs, tomb_fields)
+    expire_drop(at, budget, tombs, fields)
+  end
+  return sooner
+end
+    sooner = expire_claims(at, st, budget)
   end
   if (false) then
     (false)(at, st, budget)
@@ -383,6 +394,9 @@ end
   return sooner
 end
 local function handoff(at, st, budget, head_left)
+  if st.waiting <= 0 then
+    return
+  end
 local function first(line)
   local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
   local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
@@ -440,8 +454,6 @@ end
 end
   if st.pause > 0 then
     notify(at, st, head_left or st.moved)
-    return
-  elseif st.waiting <= 0 then
     return
   end
 local function record_write(r)
@@ -592,10 +604,9 @@ local function publish(at)
     redis.pcall("PUBLISH", at.out[i], at.out[i + 1])
   end
 end
-st.cap, st.keep = cap, tonumber(ARGV[5])
-revision_write(at, st, "o:", ARGV[8], (string.format("capacity %d, before %d", (cap), (before))))
+local change = revision_write(at, st, "o:", ARGV[8], (string.format("capacity %d, before %d", (cap), (before))))
 expire(at, st, budget)
 handoff(at, st, budget)
-save(at, st)
+save(at, st, nil, change)
 publish(at)
 return { "resized", before, st.used, st.waiting, budget.left <= 0 and 2 or 0 }
