@@ -20,7 +20,7 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 --- @include "fast/pool_release"
 local linger, stays, node, channel, name = string.match(ARGV[4], ask_release)
 local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
-local plain = ARGV[2] ~= "" and ARGV[3] ~= ""
+local plain = ARGV[2] ~= "" and ARGV[3] ~= "" and kept[4]
   and fast_pool_release(time, kept, top, KEYS, linger, node, ARGV[1], stays, ARGV[5], ARGV[8])
 if plain then
   return plain

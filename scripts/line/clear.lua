@@ -1,5 +1,5 @@
 --- @include "state/least"
---- @include "line/first"
+--- @include "line/place"
 --- @include "line/leave"
 --- @include "line/expire"
 --- @include "line/handoff"
@@ -12,7 +12,7 @@ local function clear(at, st, ask, was, held, budget, full)
   local head_left, sooner = false, nil
   if was then
     local _
-    if not held and first(at.line) == ask.claim then
+    if not held and at.head == was.place .. place_mark .. ask.claim then
       head_left = true
     end
     _, _, sooner = leave(at, st, ask.claim, was, held)

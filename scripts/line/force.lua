@@ -3,7 +3,7 @@
 --- @include "state/fatten"
 --- @include "line/hold"
 --- @include "state/save"
---- @include "line/first"
+--- @include "line/place"
 --- @include "line/leave"
 --- @include "line/recount"
 --- @include "line/expire"
@@ -21,7 +21,7 @@ local function force(at, st, targets, stays, wish)
   fatten(at, st, false, targets[1].claim)
   for _, e in ipairs(targets) do
     fence = e.r.fence
-    if not head_left and not e.r.held and first(at.line) == e.claim then
+    if not e.r.held and at.head == e.r.place .. place_mark .. e.claim then
       head_left = true
     end
     local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)

@@ -4,7 +4,7 @@
 --- @include "line/hold"
 --- @include "state/least"
 --- @include "state/save"
---- @include "line/first"
+--- @include "line/place"
 --- @include "line/leave"
 --- @include "line/expire"
 --- @include "line/handoff"
@@ -37,7 +37,7 @@ local function release(at, st, known, claim, node, stays, wish)
   end
   fatten(at, st, false, claim)
   local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
-  local head_left = not deadline and first(at.line) == claim
+  local head_left = not deadline and at.head == r.place .. place_mark .. claim
   local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
   local stale = false
   if kind_remove and deadline then

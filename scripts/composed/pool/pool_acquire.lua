@@ -1124,7 +1124,7 @@ local function clear(at, st, ask, was, held, budget, full)
   local head_left, sooner = false, nil
   if was then
     local _
-    if not held and first(at.line) == ask.claim then
+    if not held and at.head == was.place .. ("-") .. ask.claim then
       head_left = true
     end
     _, _, sooner = leave(at, st, ask.claim, was, held)

@@ -504,14 +504,6 @@ end
   end
   return not i.leaving, rests
 end
-local function first(line)
-  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
-  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
-  if claim and head[2] + 0 <= (511) then
-    return claim, place, tonumber(head[2])
-  end
-  return nil
-end
 local function recount(at, st)
   if st.recounted then
     return
@@ -597,7 +589,7 @@ local function wake(at, node, ...)
 end
   for _, e in ipairs(targets) do
     fence = e.r.fence
-    if not head_left and not e.r.held and first(at.line) == e.claim then
+    if not e.r.held and at.head == e.r.place .. ("-") .. e.claim then
       head_left = true
     end
     local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
@@ -833,6 +825,14 @@ end
 local function item_moment(i)
   local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
+end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
 end
 local function leave_place(at, st, claim, place, r)
   if r and r.phase == "w" and r.place == place then

@@ -132,7 +132,7 @@ end
       .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
 end
-local plain = ARGV[2] ~= "" and ARGV[3] ~= ""
+local plain = ARGV[2] ~= "" and ARGV[3] ~= "" and kept[4]
   and fast_pool_release(time, kept, top, KEYS, linger, node, ARGV[1], stays, ARGV[5], ARGV[8])
 if plain then
   return plain
@@ -860,15 +860,7 @@ local function hold_ends(at, st, claim)
   return score and score - (10000000000000)
 end
   local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
-local function first(line)
-  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
-  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
-  if claim and head[2] + 0 <= (511) then
-    return claim, place, tonumber(head[2])
-  end
-  return nil
-end
-  local head_left = not deadline and first(at.line) == claim
+  local head_left = not deadline and at.head == r.place .. ("-") .. claim
   local extra, fields, sooner = leave(at, st, claim, r, deadline, stays > 0 and "gone" or nil, stays, wish)
   local stale = false
   if (false) and deadline then
@@ -1084,6 +1076,14 @@ end
 end
     sooner = least(sooner, expire(at, st, budget))
   end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
 local function notify(at, st, deadline, claim, r)
   if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
     return

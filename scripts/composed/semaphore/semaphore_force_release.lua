@@ -221,14 +221,6 @@ local function fatten(at, st, grows, claim)
 end
   local budget, head_left, sooner, fence = { left = 100, swept = 0 }, false, nil, nil
   fatten(at, st, false, targets[1].claim)
-local function first(line)
-  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
-  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
-  if claim and head[2] + 0 <= (511) then
-    return claim, place, tonumber(head[2])
-  end
-  return nil
-end
 local function recount(at, st)
   if st.recounted then
     return
@@ -296,7 +288,7 @@ local function wake(at, node, ...)
 end
   for _, e in ipairs(targets) do
     fence = e.r.fence
-    if not head_left and not e.r.held and first(at.line) == e.claim then
+    if not e.r.held and at.head == e.r.place .. ("-") .. e.claim then
       head_left = true
     end
     local _, _, ends = leave(at, st, e.claim, e.r, e.r.held, "released", stays, wish)
@@ -390,6 +382,14 @@ end
 end
     sooner = least(sooner, expire(at, st, budget))
   end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
+end
 local function save(at, st, furthest, fields)
 local function slim(at, st)
   local calm = at.ms - 10000

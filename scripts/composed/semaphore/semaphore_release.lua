@@ -442,15 +442,7 @@ local function hold_ends(at, st, claim)
   return score and score - (10000000000000)
 end
   local deadline, budget = hold_ends(at, st, claim), { left = 100, swept = 0 }
-local function first(line)
-  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
-  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
-  if claim and head[2] + 0 <= (511) then
-    return claim, place, tonumber(head[2])
-  end
-  return nil
-end
-  local head_left = not deadline and first(at.line) == claim
+  local head_left = not deadline and at.head == r.place .. ("-") .. claim
 local function leave(at, st, claim, r, deadline, word, stays, wish)
   local absent = false
   if deadline then
@@ -590,6 +582,14 @@ local function wake(at, node, ...)
   end
   at.out = at.out or {}
   at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
+local function first(line)
+  local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
+  local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
+  if claim and head[2] + 0 <= (511) then
+    return claim, place, tonumber(head[2])
+  end
+  return nil
 end
 local function notify(at, st, deadline, claim, r)
   if ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) <= 0 or not deadline then
