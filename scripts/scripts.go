@@ -58,7 +58,7 @@ var Hooks = []string{
 	"kind_leave",     // (at, st, claim, r, deadline, wish) Takes back what a leaving claim had. Returns extra, fields to save, sooner
 	"kind_remove",    // (at, st, claim, r, wish) Has the rest go on after a hold was ended. Returns the same, and whether all the rest has expired
 	"kind_weighs",    // Whether an end by force makes the counts anew
-	"kind_expire",    // (at, st, claim, r, deadline) Takes back what an expired hold had. Returns sooner
+	"kind_expire",    // (at, st, claim, terms, deadline) Takes back what an expired hold had. Returns sooner
 	"kind_due",       // (at, st, budget) Drops what else ends by time
 	"kind_moment",    // (at, st) Returns the earliest end that frees something, holds aside (ms)
 	"kind_asks",      // (at, claim, r) Returns whose holds a claim that waits may ask for, nil for all, and how many it needs, nil for its weight

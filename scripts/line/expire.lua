@@ -1,7 +1,6 @@
 --- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
---- @include "line/forever"
 --- @include "line/earliest"
 -- expired returns the members of a range of the line whose time has passed, and the
 -- fields of their claims, within the budget.
@@ -32,10 +31,8 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and forever_count(r) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = kind_expire and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)

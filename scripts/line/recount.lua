@@ -1,7 +1,6 @@
 --- @include "state/score"
 --- @include "state/int"
 --- @include "state/record"
---- @include "line/forever"
 -- recount makes the counts of a name anew, once in a run, by what is in its line: that
 -- was deleted by hand or by eviction, and the state still counts what was in it. Where
 -- there are more than 100 holds by now, their sums stay as they are, too high, until
@@ -27,8 +26,7 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and forever_count(r) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end

@@ -49,13 +49,13 @@ local function holding_end(at, st, claim, r, deadline, wish)
   return stays and 1 or 0, nil, rests
 end
 
--- holding_expire has the resource of a hold that has expired go back; r is false where the hold's
+-- holding_expire has the resource of a hold that has expired go back; terms is false where the hold's
 -- record is gone. It returns the end of the rest that it begins (ms), nil for none.
-local function holding_expire(at, st, claim, r, deadline)
+local function holding_expire(at, st, claim, terms, deadline)
   local key = redis.call("HGET", at.state, "r:" .. claim)
   if not key then
     return nil
   end
-  local _, rests = release_resource(at, st, claim, key, r and wants_back(r.terms) or nil, deadline, 0, "", 0)
+  local _, rests = release_resource(at, st, claim, key, terms and wants_back(terms) or nil, deadline, 0, "", 0)
   return rests
 end

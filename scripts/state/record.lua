@@ -121,6 +121,17 @@ local function record_write(r)
   return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 
+-- record_sums reads of a hold what a state counts: its weight, and 1 if it has no end and is confirmed, else 0; and
+-- its fixed terms. Of a tombstone, or false, it returns 0, 0 and nil.
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
+
 -- record_want has a hold be wanted back from a moment on (ms), or from an earlier one. It returns which.
 local function record_want(r, ms)
   if r.wanted == "" then
@@ -132,9 +143,9 @@ end
 -- record_terms writes another kind, lease and maximum hold (ms) into a record: those of an owner's
 -- outermost entry, or another lease that a holder asks for.
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
+  local first, wait, rest = string.match(r.terms, "^(%S+ %d+ )%a( %d+ )%d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = first .. kind .. wait .. string.format("%d %d", lease, max) .. rest
 end
 
 -- record_owner is whom a claim is for: its own id where no owner was given.

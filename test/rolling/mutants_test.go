@@ -96,12 +96,12 @@ var mutants = map[string]struct {
 		{"thin_renew.lua", "if not text or", "if true or not text or"},
 	}},
 	"two words of an owner's group change places": {"lock/entries", []edit{
-		{"owner/group.lua", "own = tonumber(w[8]), deadline = tonumber(w[9])", "own = tonumber(w[9]), deadline = tonumber(w[8])"},
-		{"owner/group.lua", "int(s.own), int(s.deadline)", "int(s.deadline), int(s.own)"},
+		{"owner/group.lua", "more, own, deadline, call, rest", "more, deadline, own, call, rest"},
+		{"owner/group.lua", "s.own, s.deadline)", "s.deadline, s.own)"},
 	}},
 	"two words of a lock's entry change places": {"lock/entries", []edit{
-		{"owner/group.lua", "tonumber(w[i + 2]), tonumber(w[i + 3])", "tonumber(w[i + 3]), tonumber(w[i + 2])"},
-		{"owner/group.lua", "e.claim, e.kind, e.ext, e.at", "e.claim, e.kind, e.at, e.ext"},
+		{"owner/group.lua", "kind, ext, came, pending, id", "kind, came, ext, pending, id"},
+		{"owner/group.lua", "e.ext, e.at, e.pending", "e.at, e.ext, e.pending"},
 	}},
 	"two words of a node change places": {"lock/swarm", []edit{
 		{"swarm/member.lua", "local run, ends, limit, label", "local run, limit, ends, label"},

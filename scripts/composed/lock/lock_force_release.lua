@@ -235,6 +235,14 @@ local function record_write(r)
   local place = r.place == r.ticket and "" or r.place .. " "
   return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
 local function kind_remove(at, st, claim, r, wish)
   local count, m = 0, nil
   if st.used > 0 and not wish.forced then
@@ -247,21 +255,17 @@ local function group_entry(claim, kind, ext, came, pending, call, fresh)
   return { claim = claim, kind = kind, ext = ext, at = came, pending = pending, call = call, fresh = fresh }
 end
 local function group_read(text, fence)
-  local w = {}
-  for word in string.gmatch(text, "%S+") do
-    w[#w + 1] = word
-  end
-  if w[1] ~= (string.format("%d", (fence))) then
+  local of, count, worked_at, extended, last, extended_at, more, own, deadline, call, rest = string.match(text,
+    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%S+)(.*)$")
+  if of ~= (string.format("%d", (fence))) then
     return nil
   end
   local s = {
-    count = tonumber(w[2]), worked_at = tonumber(w[3]), extended = tonumber(w[4]), last = tonumber(w[5]),
-    extended_at = tonumber(w[6]), more = tonumber(w[7]), own = tonumber(w[8]), deadline = tonumber(w[9]),
-    call = w[10], entries = {},
+    count = count + 0, worked_at = worked_at + 0, extended = extended + 0, last = last + 0,
+    extended_at = extended_at + 0, more = more + 0, own = own + 0, deadline = deadline + 0, call = call, entries = {},
   }
-  for i = 11, #w, 7 do
-    s.entries[#s.entries + 1] = group_entry(
-      w[i], w[i + 1], tonumber(w[i + 2]), tonumber(w[i + 3]), tonumber(w[i + 4]), w[i + 5], w[i + 6] == "1")
+  for claim, kind, ext, came, pending, id, fresh in string.gmatch(rest, " (%S+) (%a) (%d+) (%d+) (%d+) (%S+) ([01])") do
+    s.entries[#s.entries + 1] = group_entry(claim, kind, ext + 0, came + 0, pending + 0, id, fresh == "1")
   end
   return s
 end
@@ -375,15 +379,13 @@ end
   end
   if s.count > 0 or s.more > 0 then
 local function group_write(s, fence)
-  local w = {
-    (string.format("%d", (fence))), s.count, s.worked_at, s.extended, s.last, s.extended_at, s.more, (string.format("%d", (s.own))), (string.format("%d", (s.deadline))), s.call,
-  }
-  for _, e in ipairs(s.entries) do
-    local n = #w
-    w[n + 1], w[n + 2], w[n + 3], w[n + 4] = e.claim, e.kind, e.ext, e.at
-    w[n + 5], w[n + 6], w[n + 7] = e.pending, e.call, e.fresh and 1 or 0
+  local parts = { string.format("%d %d %d %d %d %d %d %d %d ", fence, s.count, s.worked_at, s.extended, s.last,
+    s.extended_at, s.more, s.own, s.deadline) .. s.call }
+  for n, e in ipairs(s.entries) do
+    parts[n + 1] = e.claim .. " " .. e.kind .. string.format(" %d %d %d ", e.ext, e.at, e.pending) .. e.call
+      .. (e.fresh and " 1" or " 0")
   end
-  return table.concat(w, " ")
+  return table.concat(parts, " ")
 end
     m.fields[#m.fields + 1], m.fields[#m.fields + 2] = "stem", group_write(s, st.fence)
   end
@@ -420,9 +422,8 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
 local function leave(at, st, claim, r, deadline, word, stays, wish)
@@ -520,10 +521,8 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)

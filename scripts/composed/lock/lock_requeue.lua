@@ -196,6 +196,14 @@ local function record_write(r)
   return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
   redis.call("HSET", at.state, "c:" .. claim, record_write(r))
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
 local function first(line)
   local head = redis.call("ZRANGE", line, "0", "0", "WITHSCORES")
   local place, claim = string.match(head[1] or "", ("^(%d+)%-(.+)$"))
@@ -302,10 +310,8 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
@@ -432,9 +438,8 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
     absent = true

@@ -370,6 +370,14 @@ end
     return reply
   end
   local r = known and record_read(known)
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
 local function wants_back(terms)
   local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
   return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
@@ -640,9 +648,8 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
     absent = true
@@ -932,19 +939,17 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = (true) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
-local function holding_expire(at, st, claim, r, deadline)
+local function holding_expire(at, st, claim, terms, deadline)
   local key = redis.call("HGET", at.state, "r:" .. claim)
   if not key then
     return nil
   end
-  local _, rests = release_resource(at, st, claim, key, r and wants_back(r.terms) or nil, deadline, 0, "", 0)
+  local _, rests = release_resource(at, st, claim, key, terms and wants_back(terms) or nil, deadline, 0, "", 0)
   return rests
 end
   for i, member in ipairs((true) and holds or {}) do

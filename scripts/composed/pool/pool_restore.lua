@@ -202,6 +202,14 @@ local function record_write(r)
   local place = r.place == r.ticket and "" or r.place .. " "
   return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
 local function record_extra(terms)
   local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
   if extra then
@@ -489,9 +497,8 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
     absent = true
@@ -838,19 +845,17 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = (true) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)
-local function holding_expire(at, st, claim, r, deadline)
+local function holding_expire(at, st, claim, terms, deadline)
   local key = redis.call("HGET", at.state, "r:" .. claim)
   if not key then
     return nil
   end
-  local _, rests = release_resource(at, st, claim, key, r and wants_back(r.terms) or nil, deadline, 0, "", 0)
+  local _, rests = release_resource(at, st, claim, key, terms and wants_back(terms) or nil, deadline, 0, "", 0)
   return rests
 end
   for i, member in ipairs((true) and holds or {}) do

@@ -265,9 +265,9 @@ local function renew_hold(at, st, claim, r, mode, m)
   end
   if lease ~= "" and r.lease > 0 and lease - r.lease ~= 0 then
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
+  local first, wait, rest = string.match(r.terms, "^(%S+ %d+ )%a( %d+ )%d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = first .. kind .. wait .. string.format("%d %d", lease, max) .. rest
 end
     record_terms(r, lease == "0" and "f" or r.kind, tonumber(lease), r.max)
     r.changed = true
@@ -490,10 +490,17 @@ local function recount(at, st)
   for i, member in ipairs(holds) do
     fields[i] = "c:" .. string.sub(member, 3)
   end
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
     absent = true

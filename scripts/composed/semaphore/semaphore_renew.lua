@@ -279,6 +279,14 @@ local function batch()
   return { scores = {}, fields = {} }
 end
   local budget, m = { left = 100, swept = 0 }, batch()
+local function record_sums(text)
+  local phase, terms, weight, lease, max = string.match(text or "",
+    "^(%a)[%d! ]+ %S+ (%S+ (%d+) %a %d+ (%d+) (%d+) .*)$")
+  if not terms then
+    return 0, 0, nil
+  end
+  return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
+end
 local function recount(at, st)
   if st.recounted then
     return
@@ -300,9 +308,8 @@ local function recount(at, st)
     fields[i] = "c:" .. string.sub(member, 3)
   end
   for _, text in ipairs(redis.call("HMGET", at.state, unpack(fields))) do
-    local r = text and record_read(text)
-    st.used = st.used + (r and r.weight or 0)
-    st.forever = st.forever + (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
+    local weight, forever = record_sums(text)
+    st.used, st.forever = st.used + weight, st.forever + forever
   end
 end
 local function leave(at, st, claim, r, deadline, word, stays, wish)
@@ -401,9 +408,9 @@ local function renew_hold(at, st, claim, r, mode, m)
   end
   if lease ~= "" and r.lease > 0 and lease - r.lease ~= 0 then
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
+  local first, wait, rest = string.match(r.terms, "^(%S+ %d+ )%a( %d+ )%d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = first .. kind .. wait .. string.format("%d %d", lease, max) .. rest
 end
     record_terms(r, lease == "0" and "f" or r.kind, tonumber(lease), r.max)
     r.changed = true
@@ -532,10 +539,8 @@ local function expire_holds(at, st, budget)
   end
   local records = redis.call("HMGET", at.state, unpack(fields))
   for i, text in ipairs(records) do
-    local r = text and record_read(text)
-    st.used = st.used - (r and r.weight or 0)
-    st.forever = st.forever - (r and ((r).lease == 0 and (r).max == 0 and (r).phase ~= "g" and (r).phase ~= "w" and 1 or 0) or 0)
-    records[i] = r or false
+    local weight, forever, terms = record_sums(text)
+    st.used, st.forever, records[i] = st.used - weight, st.forever - forever, terms or false
   end
   local deadlines, sooner = (false) and redis.call("ZMSCORE", at.line, unpack(holds)), nil
   expire_drop(at, budget, holds, fields)

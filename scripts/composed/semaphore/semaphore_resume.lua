@@ -205,9 +205,9 @@ local function renew_hold(at, st, claim, r, mode, m)
   end
   if lease ~= "" and r.lease > 0 and lease - r.lease ~= 0 then
 local function record_terms(r, kind, lease, max)
-  local secret, rest = string.match(r.terms, "^(%S+) %d+ %a %d+ %d+ %d+( .*)$")
+  local first, wait, rest = string.match(r.terms, "^(%S+ %d+ )%a( %d+ )%d+ %d+( .*)$")
   r.kind, r.lease, r.max = kind, lease, max
-  r.terms = secret .. " " .. r.weight .. " " .. kind .. " " .. r.wait .. " " .. lease .. " " .. max .. rest
+  r.terms = first .. kind .. wait .. string.format("%d %d", lease, max) .. rest
 end
     record_terms(r, lease == "0" and "f" or r.kind, tonumber(lease), r.max)
     r.changed = true
