@@ -11,7 +11,7 @@
 local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   local text, sub, format = v[1], string.sub, string.format
   local call = redis.call
-  if not text or v[2] then
+  if not text or v[2] or text >= values_newer then
     return nil
   end
   local head, due, used = values_us(t), sub(text, values_due, values_due_end), sub(text, values_used, values_used_end)
@@ -32,7 +32,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
     return nil, now, due
   end
   local exp, between = sub(text, values_exp, values_due - 2), values_used
-  if now <= sub(text, values_ticket, values_ticket_end) or sub(text, 1, values_head) >= head then -- so it has our number
+  if now <= sub(text, values_ticket, values_ticket_end) or sub(text, 1, values_head) >= head then
     return nil
   end
   local limit, phase, busy = record_no_limit, record_holds, ""

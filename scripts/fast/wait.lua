@@ -19,7 +19,7 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
   local wait, lane = string.match(asked, ask_waits)
   local rest, count = sub(text, values_calm_end + 1), tonumber(sub(text, values_waiting, values_waiting_end))
   if not wait or not top or not count or sub(text, values_waiting_end + 1, values_calm_end) ~= sub(calm, values_calm_cap - 1)
-    or text >= values_newer or sub(owned, record_gap_at, record_gap_at) ~= record_gap then
+    or sub(owned, record_gap_at, record_gap_at) ~= record_gap then
     return nil
   end
   local ends, ticket, last, ahead = now + wait, now, sub(text, values_ticket, values_ticket_end), false

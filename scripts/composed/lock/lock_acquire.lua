@@ -33,7 +33,7 @@ local time, kept, top = fetch(KEYS, ARGV[1], "stem")
 local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   local text, sub, format = v[1], string.sub, string.format
   local call = redis.call
-  if not text or v[2] then
+  if not text or v[2] or text >= ("4") then
     return nil
   end
   local head, due, used = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), sub(text, (34), (46)), sub(text, (76), (91))
@@ -121,7 +121,7 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
   local wait, lane = string.match(asked, ("^[12] (%d+) (%d+) "))
   local rest, count = sub(text, (124) + 1), tonumber(sub(text, (93), (99)))
   if not wait or not top or not count or sub(text, (99) + 1, (124)) ~= sub(calm, (9) - 1)
-    or text >= ("4") or sub(owned, (17), (17)) ~= (" ") then
+    or sub(owned, (17), (17)) ~= (" ") then
     return nil
   end
   local ends, ticket, last, ahead = now + wait, now, sub(text, (48), (60)), false
