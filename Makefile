@@ -58,7 +58,7 @@ FOR ?= 1s
 bench: ## Measure Berth beside other locks, semaphores and pools, ROUNDS=7 times FOR=1s; into out
 	@tools/setup.sh cc redis
 	@mkdir -p out
-	@go -C test/bench run . -rounds $(or $(ROUNDS),7) -for $(FOR) -only '$(ONLY)' -page '$(CURDIR)/out/budgets.md' \
+	@go -C test/bench run . -rounds $(or $(ROUNDS),7) -for $(FOR) -only '$(ONLY)' -page '$(CURDIR)/out/budgets.txt' \
 		-json '$(CURDIR)/out/bench.json' -svg '$(CURDIR)/out/bench.svg' -markdown '$(CURDIR)/out/bench.md'
 
 # STRICT=1 makes a step an error that is above its baseline by more than 2 % in each of four rounds; BASELINE=write makes
@@ -71,14 +71,14 @@ bench-instructions: ## Count the server's instructions for single steps, by valg
 	@tools/setup.sh cc redis valgrind
 	@mkdir -p out
 	@$(if $(step),$(step) GOFLAGS=) go -C test/bench run ./instructions -rounds $(or $(ROUNDS),$(if $(BASELINE),3,1)) -only '$(ONLY)' \
-		-json '$(CURDIR)/out/instructions.json' -markdown '$(CURDIR)/out/instructions.md' -revision "$$(git describe --always --dirty)" \
+		-json '$(CURDIR)/out/instructions.json' -markdown '$(CURDIR)/out/instructions.txt' -revision "$$(git describe --always --dirty)" \
 		$(if $(STRICT),-strict) $(if $(filter write,$(BASELINE)),-write)
 
 .PHONY: bench-docs
 bench-docs: ## Do both, and write docs/generated/benchmarks.md and the picture of docs: half an hour in which nothing else may run
 	@$(MAKE) --no-print-directory bench ONLY=
 	@$(MAKE) --no-print-directory bench-instructions ONLY= ROUNDS= STRICT= BASELINE=
-	@cat out/budgets.md out/instructions.md >docs/generated/benchmarks.md && cp out/bench.svg docs/benchmarks.svg
+	@cat out/budgets.txt out/instructions.txt >docs/generated/benchmarks.md && cp out/bench.svg docs/benchmarks.svg
 
 ##@ Work
 
