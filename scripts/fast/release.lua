@@ -4,11 +4,11 @@
 -- fast_release takes a hold back in the plain case: the name is fat, the claim is the node's own
 -- and not detached, and it leaves no tombstone. Where nobody waits, that is all. Where the first
 -- in line lives and fills the name, it is granted to that one, see fast_handoff. That is what the
--- general way does, in the fewest steps; see fast/acquire. It looks at the clock (t, false where nobody has yet) for a name
--- of capacity 1 alone: nobody has got what a hold had that has expired and is still there. owned is what the record has
--- of the claim's node, secret and weight, "" where there is more to do than to take it back; spare is how far behind the
--- hold's deadline the name may expire (ms). It returns the reply, or nil, and has written nothing, in every other case;
--- and what fast_handoff goes on with: what is still held, and the earliest deadline.
+-- general way does, in the fewest steps; see fast/acquire. owned is what the record has of the claim's node, secret
+-- and weight, "" where there is more to do than to take it back; spare is how far behind the hold's deadline the name
+-- may expire (ms). It looks at the clock, which is t, or false where nobody has asked yet, for a name of capacity 1
+-- alone: a hold that has expired, and is still there, nobody has got yet. It returns the reply, or nil, and has written
+-- nothing, in every other case; and what fast_handoff goes on with: what is still held, and the earliest deadline.
 local function fast_release(t, v, keys, claim, owned, spare)
   local text, record, sub = v[1], v[2], string.sub
   local call = redis.call
