@@ -18,7 +18,8 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
   top = top or call("ZRANGE", keys[2], "0", "0")[1]
   local wait, lane = string.match(asked, ask_waits)
   local rest, count = sub(text, values_calm_end + 1), tonumber(sub(text, values_waiting, values_waiting_end))
-  if not wait or not top or not count or sub(text, values_waiting_end + 1, values_calm_end) ~= sub(calm, values_calm_cap - 1)
+  if not wait or not top or not count
+    or sub(text, values_waiting_end + 1, values_calm_end) ~= sub(calm, values_calm_cap - 1)
     or sub(owned, record_gap_at, record_gap_at) ~= record_gap then
     return nil
   end

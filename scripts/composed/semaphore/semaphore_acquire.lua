@@ -125,7 +125,8 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
   top = top or call("ZRANGE", keys[2], "0", "0")[1]
   local wait, lane = string.match(asked, ("^[12] (%d+) (%d+) "))
   local rest, count = sub(text, (124) + 1), tonumber(sub(text, (93), (99)))
-  if not wait or not top or not count or sub(text, (99) + 1, (124)) ~= sub(calm, (9) - 1)
+  if not wait or not top or not count
+    or sub(text, (99) + 1, (124)) ~= sub(calm, (9) - 1)
     or sub(owned, (17), (17)) ~= (" ") then
     return nil
   end
