@@ -108,7 +108,7 @@ func TestTheScoreRangesStandInOneFile(t *testing.T) {
 // has, the kinds, the lanes and the record, whose comment is its table, are longer.
 func TestFilesAreShort(t *testing.T) {
 	t.Parallel()
-	limits := map[string]int{"pool_inspect.lua": 250, "kind/lock.lua": 115, "kind/pool.lua": 120, "pool/lane.lua": 120, "pool/item.lua": 110, "pool/apart.lua": 105, "state/record.lua": 170}
+	limits := map[string]int{"pool_inspect.lua": 250, "kind/lock.lua": 115, "kind/pool.lua": 120, "pool/lane.lua": 120, "pool/item.lua": 110, "pool/apart.lua": 105, "state/record.lua": 180}
 	require.NoError(t, fs.WalkDir(scripts.FS, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

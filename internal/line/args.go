@@ -2,6 +2,7 @@ package line
 
 import (
 	"strconv"
+	"sync/atomic"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
@@ -11,24 +12,44 @@ import (
 type Args struct {
 	Node, Channel, Name string
 	Linger              int64 // ms
+	Said                *Said // nil for nothing
+}
+
+// Said remembers numbers as they were written last: most claims say the same. It is safe for concurrent use.
+type Said struct{ linger, lease, spare said }
+
+type said struct{ last atomic.Pointer[written] }
+
+type written struct {
+	n    int64
+	text string
+}
+
+func (s *said) decimal(n int64) string {
+	w := s.last.Load()
+	if w == nil || w.n != n {
+		w = &written{n, Decimal(n)}
+		s.last.Store(w)
+	}
+	return w.text
 }
 
 // Acquire returns the arguments of an acquire: waits and policy are as scripts/state/ask.lua has them, own are what only
 // the kind's script takes.
 func (a *Args) Acquire(id string, r *state.Record, waits, policy string, own ...string) []string {
-	lease := ""
+	said, lease := a.said(), ""
 	if plain(r) {
-		lease = Decimal(r.Lease.Milliseconds())
+		lease = said.lease.decimal(r.Lease.Milliseconds())
 	}
 	ends := append(append(make([]byte, 0, 128), a.Node...), ' ')
 	ends = state.AppendTerms(ends, r)
 	rest := append(append(make([]byte, 0, 96), waits...), ' ')
 	rest = append(strconv.AppendInt(rest, r.Wait.Milliseconds(), 10), ' ')
-	rest = append(append(rest, Lane(r.Priority)...), ' ')
+	rest = append(appendLane(rest, r.Priority), ' ')
 	rest = append(append(rest, policy...), ' ')
 	rest = append(append(rest, a.Channel...), ' ')
 	rest = append(rest, a.Name...)
-	args := append(make([]string, 0, 5+len(own)), id, string(ends), lease, Decimal(a.Linger))
+	args := append(make([]string, 0, 5+len(own)), id, string(ends), lease, said.linger.decimal(a.Linger))
 	return append(append(args, own...), string(rest))
 }
 
@@ -37,7 +58,8 @@ func (a *Args) Release(id string, r *state.Record, stays int64, own ...string) [
 	held, spare := "", ""
 	if stays == 0 && r.Lease != berth.Forever {
 		// The name is to expire no later than twice the linger and a second from now on, and the deadline is at most a lease away.
-		held, spare = string(state.AppendHeld(make([]byte, 0, 64), a.Node, r)), Decimal(2*a.Linger+1000-r.Lease.Milliseconds())
+		held = string(state.AppendHeld(make([]byte, 0, 64), a.Node, r))
+		spare = a.said().spare.decimal(2*a.Linger + 1000 - r.Lease.Milliseconds())
 	}
 	rest := append(strconv.AppendInt(make([]byte, 0, 96), a.Linger, 10), ' ')
 	rest = append(strconv.AppendInt(rest, stays, 10), ' ')
@@ -46,6 +68,13 @@ func (a *Args) Release(id string, r *state.Record, stays int64, own ...string) [
 	rest = append(strconv.AppendInt(rest, int64(len(a.Name)), 10), ':')
 	rest = append(rest, a.Name...)
 	return append(append(make([]string, 0, 4+len(own)), id, held, spare, string(rest)), own...)
+}
+
+func (a *Args) said() *Said {
+	if a.Said == nil {
+		a.Said = &Said{}
+	}
+	return a.Said
 }
 
 // plain says whether a claim asks for no more than the plain case of a grant gives.

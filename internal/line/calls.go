@@ -40,6 +40,7 @@ type Calls struct {
 	names   names
 	waits   *waits
 	made    atomic.Pointer[made]
+	said    Said
 }
 
 // Run runs a script on as many keys of a name as it takes: its state, its line, and the
@@ -59,7 +60,7 @@ func (s *Calls) args(name string, more int) []string {
 
 // says is what the acquire and the release of a name take of this node.
 func (s *Calls) says(name string) *Args {
-	return &Args{Node: s.ID, Channel: s.channel, Name: name, Linger: s.cfg.Settings.Linger.Milliseconds()}
+	return &Args{Node: s.ID, Channel: s.channel, Name: name, Linger: s.cfg.Settings.Linger.Milliseconds(), Said: &s.said}
 }
 
 // keysFor are the Redis keys of a name that a script takes.

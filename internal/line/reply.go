@@ -29,7 +29,9 @@ func Unexpected(name string, r *scriptkit.Reply) error {
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // Lane is where claims of a priority wait, as scripts/line/place.lua has it.
-func Lane(priority int) string { return fmt.Sprintf("%03d", 2*(127-priority)) }
+func Lane(priority int) string { return string(appendLane(make([]byte, 0, 3), priority)) }
+
+func appendLane(b []byte, priority int) []byte { return fmt.Appendf(b, "%03d", 2*(127-priority)) }
 
 // Flag writes yes or no as the scripts take it.
 func Flag(yes bool) string {

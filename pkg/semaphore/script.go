@@ -37,11 +37,11 @@ const (
 // acquireArgs are what only semaphore_acquire takes: what is to happen where another capacity is
 // stored, and the capacity.
 func acquireArgs(claim *engine.Claim) (waits, policy string, own []string) {
-	stored := CapacityStored
+	waits = line.Flag(claim.MayWait)
 	if s, _ := claim.Request.(*Semaphore); s != nil { // none for the trial of Check
-		stored = s.policy
+		return waits, s.policy.String(), s.calm
 	}
-	return line.Flag(claim.MayWait), stored.String(), []string{state.Calm(claim.Capacity)}
+	return waits, CapacityStored.String(), []string{state.Calm(claim.Capacity)}
 }
 
 // acquireReply says why a claim got nothing, and looks at the stored capacity.

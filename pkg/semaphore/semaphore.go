@@ -7,6 +7,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
@@ -28,6 +29,7 @@ type Semaphore struct {
 	capacity int
 	policy   CapacityPolicy
 	defaults AcquireOptions
+	calm     []string // what semaphore_acquire takes of the capacity
 
 	// differs has, by name, the stored capacity that was last reported as another than a Semaphore's of this process.
 	differs *sync.Map
@@ -37,7 +39,7 @@ type Semaphore struct {
 // name is the same semaphore in every process. New does no I/O and always returns a Semaphore: each call returns what is wrong with
 // the arguments of New, as a *berth.ConfigError, and, but for a bad name, so does Check of the node.
 func New(n *node.Node, name string, capacity int, cfg *Config) *Semaphore {
-	s := &Semaphore{name: name, capacity: capacity}
+	s := &Semaphore{name: name, capacity: capacity, calm: []string{state.Calm(capacity)}}
 	s.p, s.bad = line.UseName(n, name, func(p *line.Process) error {
 		s.p = p
 		own := kind

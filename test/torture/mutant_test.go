@@ -336,7 +336,7 @@ var commonMutants = []mutant{
 var noFastHandOff = change{"scripts/fast/handoff.lua", "  if not top or", "  if true or not top or"}
 
 // ofPriority is where a claim waits by its priority.
-const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
+const ofPriority = "return fmt.Appendf(b, \"%03d\", 2*(127-priority))"
 
 // margin is how the heartbeat reckons the local deadline.
 const margin = "\treturn 2*time.Millisecond + lease/100\n"
