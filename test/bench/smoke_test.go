@@ -9,6 +9,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -25,6 +26,17 @@ func TestMain(m *testing.M) {
 	row.RunChild()
 	// rueidis looks at a server's topology once more some time after it was closed.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
+}
+
+// What a cycle allocates does not depend on how fast the machine is. The race detector allocates, too: so that is built
+// without it.
+func TestACycleAllocatesNoMoreThanItsBudget(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "bench")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-race=false", "-o", program, ".").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	out, err = exec.CommandContext(t.Context(), program, "-only", "client", "-rounds", "1", "-strict").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "met")
 }
 
 // TestSmoke runs the whole program on a server of its own, as small as can be. Every
