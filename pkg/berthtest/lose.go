@@ -10,7 +10,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
@@ -107,7 +109,8 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 			continue
 		}
 		// As its own release does, without a tombstone.
-		args := []string{"60000", space.Wake(""), f.name, holder.Node, holder.ID, "0"}
+		says := line.Args{Node: holder.Node, Channel: space.Wake(""), Name: f.name, Linger: time.Minute.Milliseconds()}
+		args := says.Release(holder.ID, &state.Record{Lease: berth.Forever}, 0)
 		if kind == keyspace.Pool {
 			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10), "0") // its resource neither rests nor expires
 		}
@@ -115,7 +118,7 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 		if err != nil {
 			return err
 		}
-		if status := released.Status(); status == "released" || status == "plain" {
+		if status := released.Status(); status == "released" {
 			f.ended++
 		}
 	}

@@ -30,7 +30,9 @@ func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 	if pattern != "" {
 		told = d.agreed[pattern]
 	}
-	r := d.runs(t, "pool_acquire", asker, d.asking(t, asker).Acquire(c.id, d.record(c), digit(may), "-", pattern, told))
+	anew := *c
+	anew.lease, anew.renews = c.asked.lease, c.asked.renews
+	r := d.runs(t, "pool_acquire", asker, d.asking(t, asker).Acquire(c.id, d.record(&anew), digit(may), "-", pattern, told))
 	want := d.model.acquire(c, asker, may, says, told)
 	if at := map[string]int{"granted": 7, "queued": 10}[r.Status()]; at > 0 && r.Len() > at && r.Str(at) != "" {
 		d.agreed[pattern] = r.Str(at)
