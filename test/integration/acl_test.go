@@ -283,7 +283,11 @@ func (s *smallest) ofPools() {
 	must(there.node.Operator().Sweep(s.ctx, ""))
 	must(sourced.CheckHealth(s.ctx, 2))
 	s.release(a)
-	must(there.Replace(s.ctx, []string{"a", "b"}, nil))
+	s.Await("all is replaced, beside a round of the source", func() bool {
+		_, err := there.Replace(s.ctx, []string{"a", "b"}, nil)
+		require.True(s, err == nil || errors.Is(err, berth.ErrStale), err)
+		return err == nil
+	})
 	must(sourced.Refresh(s.ctx))
 	s.release(s.allocate(sourced, nil))
 	s.Await("it has rested", func() bool {
