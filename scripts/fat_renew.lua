@@ -7,15 +7,14 @@ REPLAY a lease is counted from now    COST O(log n) a name, at most 20 of them
 ]]
 -- Where 0 is left the case is another one, and nothing is written: what became of the hold is for the
 -- general script to say. What one name has makes none of the others fail.
+--- @include "fast/beats"
 --- @include "fast/renew"
 local beats = fast_beats(redis.call("TIME"), ARGV[1], ARGV[2])
 local reply = { "plain" }
-local i = 2
--- renew_on answers for the names from the next one on.
+-- renew_on answers for the names from the first one on that has no answer yet.
 local function renew_on()
-  while i < #ARGV do
-    i = i + 1
-    local at, claim = 2 * i - 4, ARGV[i]
+  for at = #reply + 1, #KEYS, 2 do
+    local claim = ARGV[at / 2 + 2]
     reply[at], reply[at + 1] = 0, 0
     local v = redis.call("HMGET", KEYS[at - 1], "v", "c:" .. claim, "stem")
     local left, fence = fast_renew(beats, v, KEYS[at - 1], KEYS[at], claim)
@@ -24,7 +23,7 @@ local function renew_on()
     end
   end
 end
-while i < #ARGV do
+while #reply < #KEYS do
   pcall(renew_on) -- it goes on behind a name that makes it fail
 end
 return reply

@@ -12,6 +12,7 @@ COST O(log n) a claim + at most 100 drops, grants, asks
 -- For each claim three fields follow behind the setting: a word, the milliseconds left, the fence, see
 -- line/renew. Plain says of each no more than what is left and the fence: it is held.
 --- @include "state/fetch"
+--- @include "fast/beats"
 --- @include "fast/renew"
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
 if top and #ARGV == 6 and ARGV[6] == "beat" then

@@ -10,6 +10,7 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 -- For each claim three fields follow behind the setting: a word, the milliseconds left, the fence, see
 -- line/renew. Plain says of each no more than what is left and the fence: it is held.
 --- @include "state/fetch"
+--- @include "fast/beats"
 --- @include "fast/renew"
 --- @include "fast/renew_all"
 local time, kept, top = fetch(KEYS, ARGV[5])

@@ -15,16 +15,14 @@ local t, linger = call("TIME"), ARGV[1]
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 local now = format(thin_ms, ms)
 local reply = { "plain" }
-local texts, i = call("MGET", unpack(KEYS)), 0
--- renew_on answers for the names from the next one on.
+local texts = call("MGET", unpack(KEYS))
+-- renew_on answers for the names from the first one on that has no answer yet.
 local function renew_on()
-  while i < #KEYS do
-    i = i + 1
-    local text, claim = texts[i], ARGV[i + 1]
+  for i = (#reply + 1) / 2, #KEYS do
+    local text, from, to = texts[i], nil, nil
     reply[2 * i], reply[2 * i + 1] = 0, 0
-    local from, to = nil, 0
     if text then
-      from, to = string.find(text, claim, thin_from, true)
+      from, to = string.find(text, ARGV[i + 1], thin_from, true)
     end
     if from == thin_from then
       local kind, lease, max = string.match(text, thin_terms, to + 1)
@@ -41,7 +39,7 @@ local function renew_on()
     end
   end
 end
-while i < #KEYS do
+while #reply < 2 * #KEYS do
   pcall(renew_on) -- it goes on behind a name that makes it fail
 end
 return reply

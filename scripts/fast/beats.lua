@@ -35,12 +35,12 @@ end
 -- fast_lease reads the fixed terms of a record, which differ from the last ones, and says whether its hold renews.
 local function fast_lease(beats, record)
   local from, format = beats.from, string.format
-  local lease = string.match(record, record_renewing, from)
+  local behind, lease = string.match(record, record_renewing, from)
   local reach = lease and beats.now + lease + beats.linger
   if not reach or reach > values_last then
     return false
   end
-  beats.rest = string.sub(record, from + record_secret)
+  beats.rest = behind == from + record_secret and string.sub(record, behind) -- else the kind is not in it
   beats.lease, beats.ends = lease, format(values_ms, beats.now + lease)
   beats.reach, beats.exp = format(values_ms, reach), format(values_ms, math.ceil(reach / 1000) * 1000)
   return true

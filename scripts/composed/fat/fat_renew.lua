@@ -13,7 +13,6 @@ local function fast_beats(t, linger, node)
 end
 local beats = fast_beats(redis.call("TIME"), ARGV[1], ARGV[2])
 local reply = { "plain" }
-local i = 2
 local function fast_renew(beats, v, state, line, claim)
   local text, record = v[1], v[2]
   local call = redis.call
@@ -35,12 +34,12 @@ local function fast_beating(beats, record)
   local sub = string.sub
 local function fast_lease(beats, record)
   local from, format = beats.from, string.format
-  local lease = string.match(record, ("^%S+ %d+ r %d+ (%d+) 0 "), from)
+  local behind, lease = string.match(record, ("^%S+() %d+ r %d+ (%d+) 0 "), from)
   local reach = lease and beats.now + lease + beats.linger
   if not reach or reach > (9999999999999) then
     return false
   end
-  beats.rest = string.sub(record, from + (11))
+  beats.rest = behind == from + (11) and string.sub(record, behind)
   beats.lease, beats.ends = lease, format(("%013d"), beats.now + lease)
   beats.reach, beats.exp = format(("%013d"), reach), format(("%013d"), math.ceil(reach / 1000) * 1000)
   return true
@@ -79,9 +78,8 @@ end
   return beats.lease, string.sub(record, (17), (32))
 end
 local function renew_on()
-  while i < #ARGV do
-    i = i + 1
-    local at, claim = 2 * i - 4, ARGV[i]
+  for at = #reply + 1, #KEYS, 2 do
+    local claim = ARGV[at / 2 + 2]
     reply[at], reply[at + 1] = 0, 0
     local v = redis.call("HMGET", KEYS[at - 1], "v", "c:" .. claim, "stem")
     local left, fence = fast_renew(beats, v, KEYS[at - 1], KEYS[at], claim)
@@ -90,7 +88,7 @@ local function renew_on()
     end
   end
 end
-while i < #ARGV do
+while #reply < #KEYS do
   pcall(renew_on)
 end
 return reply

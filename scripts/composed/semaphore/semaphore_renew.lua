@@ -48,12 +48,12 @@ local function fast_beating(beats, record)
   local sub = string.sub
 local function fast_lease(beats, record)
   local from, format = beats.from, string.format
-  local lease = string.match(record, ("^%S+ %d+ r %d+ (%d+) 0 "), from)
+  local behind, lease = string.match(record, ("^%S+() %d+ r %d+ (%d+) 0 "), from)
   local reach = lease and beats.now + lease + beats.linger
   if not reach or reach > (9999999999999) then
     return false
   end
-  beats.rest = string.sub(record, from + (11))
+  beats.rest = behind == from + (11) and string.sub(record, behind)
   beats.lease, beats.ends = lease, format(("%013d"), beats.now + lease)
   beats.reach, beats.exp = format(("%013d"), reach), format(("%013d"), math.ceil(reach / 1000) * 1000)
   return true

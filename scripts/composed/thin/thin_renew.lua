@@ -11,15 +11,13 @@ local t, linger = call("TIME"), ARGV[1]
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 local now = format(("%013d"), ms)
 local reply = { "plain" }
-local texts, i = call("MGET", unpack(KEYS)), 0
+local texts = call("MGET", unpack(KEYS))
 local function renew_on()
-  while i < #KEYS do
-    i = i + 1
-    local text, claim = texts[i], ARGV[i + 1]
+  for i = (#reply + 1) / 2, #KEYS do
+    local text, from, to = texts[i], nil, nil
     reply[2 * i], reply[2 * i + 1] = 0, 0
-    local from, to = nil, 0
     if text then
-      from, to = string.find(text, claim, (32), true)
+      from, to = string.find(text, ARGV[i + 1], (32), true)
     end
     if from == (32) then
       local kind, lease, max = string.match(text, ("^ %S+ 1 (%a) %d+ (%d+) (%d+) "), to + 1)
@@ -36,7 +34,7 @@ local function renew_on()
     end
   end
 end
-while i < #KEYS do
+while #reply < 2 * #KEYS do
   pcall(renew_on)
 end
 return reply
