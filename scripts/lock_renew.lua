@@ -12,10 +12,11 @@ COST O(log n) a claim + at most 100 drops, grants, asks
 -- For each claim three fields follow behind the setting: a word, the milliseconds left, the fence, see
 -- line/renew. Plain says of each no more than what is left and the fence: it is held.
 --- @include "state/fetch"
+--- @include "state/record"
 --- @include "fast/beats"
 --- @include "fast/renew"
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-if top and #ARGV == 6 and ARGV[6] == "beat" then
+if top and #ARGV == 6 and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, record_phase) == record_holds then
   local left, fence = fast_renew(fast_beats(time, ARGV[1], ARGV[4]), kept, KEYS[1], KEYS[2], ARGV[5])
   if left then
     return { "plain", left, fence }

@@ -10,11 +10,12 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 -- For each claim three fields follow behind the setting: a word, the milliseconds left, the fence, see
 -- line/renew. Plain says of each no more than what is left and the fence: it is held.
 --- @include "state/fetch"
+--- @include "state/record"
 --- @include "fast/beats"
 --- @include "fast/renew"
 --- @include "fast/renew_all"
 local time, kept, top = fetch(KEYS, ARGV[5])
-if top and ARGV[6] == "beat" then
+if top and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, record_phase) == record_holds then
   local beats, plain, left, fence = fast_beats(time, ARGV[1], ARGV[4]), nil, nil, nil
   if #ARGV == 6 then
     left, fence = fast_renew(beats, kept, KEYS[1], KEYS[2], ARGV[5])

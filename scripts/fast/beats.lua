@@ -15,42 +15,40 @@ local function fast_beats(t, linger, node)
   }
 end
 
--- fast_calm reads values, of which those behind busy differ from the last ones, and says whether they are plain.
-local function fast_calm(beats, text, behind)
-  local plain = string.sub(text, values_calm_from, values_calm_end) == values_calm
-    and string.sub(text, values_waiting, values_waiting_end) == values_nobody
-  beats.calm, beats.alone = plain and behind, string.sub(text, values_used, values_used_end) == values_one
-  return plain
-end
-
 -- fast_behind is what values have behind busy, if they are plain: nobody waits, and no hold has expired; else nil.
 local function fast_behind(beats, text)
-  local behind = string.sub(text, values_busy_end + 1)
-  if string.sub(text, 1, #values_known) == values_known and string.sub(text, values_due, values_due_end) > beats.now
-    and (behind == beats.calm or fast_calm(beats, text, behind)) then
+  local sub = string.sub
+  local behind = sub(text, values_busy_end + 1)
+  if behind ~= beats.calm then
+    if sub(text, values_calm_from, values_calm_end) ~= values_calm
+      or sub(text, values_waiting, values_waiting_end) ~= values_nobody then
+      return nil
+    end
+    beats.calm, beats.alone = behind, sub(text, values_used, values_used_end) == values_one
+  end
+  if sub(text, 1, #values_known) == values_known and sub(text, values_due, values_due_end) > beats.now then
     return behind
   end
 end
 
--- fast_lease reads the fixed terms of a record, which differ from the last ones, and says whether its hold renews.
-local function fast_lease(beats, record)
-  local from, format = beats.from, string.format
+-- fast_beating says whether a record is that of a hold of the node that has been confirmed and renews.
+local function fast_beating(beats, record)
+  local from, sub = beats.from, string.sub
+  if not record or sub(record, 1, record_phase) ~= record_holds or sub(record, record_limit, from - 1) ~= beats.whose then
+    return false
+  elseif sub(record, from + record_secret) == beats.rest then
+    return true
+  end
   local behind, lease = string.match(record, record_renewing, from)
   local reach = lease and beats.now + lease + beats.linger
   if not reach or reach > values_last then
     return false
   end
-  beats.rest = behind == from + record_secret and string.sub(record, behind) -- else the kind is not in it
+  local format = string.format
+  beats.rest = behind == from + record_secret and sub(record, behind) -- else the kind is not in it
   beats.lease, beats.ends = lease, format(values_ms, beats.now + lease)
   beats.reach, beats.exp = format(values_ms, reach), format(values_ms, math.ceil(reach / 1000) * 1000)
   return true
-end
-
--- fast_beating says whether a record is that of a hold of the node that has been confirmed and renews.
-local function fast_beating(beats, record)
-  local sub = string.sub
-  return record and sub(record, 1, record_phase) == record_holds and sub(record, record_limit, beats.from - 1) == beats.whose
-    and (sub(record, beats.from + record_secret) == beats.rest or fast_lease(beats, record))
 end
 
 -- fast_write writes what changes in a state once its holds have other deadlines.

@@ -25,7 +25,7 @@ local function fetch(keys, claim, ...)
   return time, { false, false, false, thin = thin }, members[1]
 end
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-if top and #ARGV == 6 and ARGV[6] == "beat" then
+if top and #ARGV == 6 and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, (2)) == ("h ") then
 local function fast_beats(t, linger, node)
   return {
     now = string.sub((("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), linger = linger,
@@ -36,35 +36,37 @@ local function fast_renew(beats, v, state, line, claim)
   local text, record = v[1], v[2]
   local call = redis.call
 local function fast_behind(beats, text)
-  local behind = string.sub(text, (74) + 1)
-local function fast_calm(beats, text, behind)
-  local plain = string.sub(text, (118), (124)) == ("0 0 0 0")
-    and string.sub(text, (93), (99)) == ("1000000")
-  beats.calm, beats.alone = plain and behind, string.sub(text, (76), (91)) == ("1000000000000001")
-  return plain
-end
-  if string.sub(text, 1, #("3 ")) == ("3 ") and string.sub(text, (34), (46)) > beats.now
-    and (behind == beats.calm or fast_calm(beats, text, behind)) then
+  local sub = string.sub
+  local behind = sub(text, (74) + 1)
+  if behind ~= beats.calm then
+    if sub(text, (118), (124)) ~= ("0 0 0 0")
+      or sub(text, (93), (99)) ~= ("1000000") then
+      return nil
+    end
+    beats.calm, beats.alone = behind, sub(text, (76), (91)) == ("1000000000000001")
+  end
+  if sub(text, 1, #("3 ")) == ("3 ") and sub(text, (34), (46)) > beats.now then
     return behind
   end
 end
   local behind = not v[3] and text and fast_behind(beats, text)
 local function fast_beating(beats, record)
-  local sub = string.sub
-local function fast_lease(beats, record)
-  local from, format = beats.from, string.format
+  local from, sub = beats.from, string.sub
+  if not record or sub(record, 1, (2)) ~= ("h ") or sub(record, (48), from - 1) ~= beats.whose then
+    return false
+  elseif sub(record, from + (11)) == beats.rest then
+    return true
+  end
   local behind, lease = string.match(record, ("^%S+() %d+ r %d+ (%d+) 0 "), from)
   local reach = lease and beats.now + lease + beats.linger
   if not reach or reach > (9999999999999) then
     return false
   end
-  beats.rest = behind == from + (11) and string.sub(record, behind)
+  local format = string.format
+  beats.rest = behind == from + (11) and sub(record, behind)
   beats.lease, beats.ends = lease, format(("%013d"), beats.now + lease)
   beats.reach, beats.exp = format(("%013d"), reach), format(("%013d"), math.ceil(reach / 1000) * 1000)
   return true
-end
-  return record and sub(record, 1, (2)) == ("h ") and sub(record, (48), beats.from - 1) == beats.whose
-    and (sub(record, beats.from + (11)) == beats.rest or fast_lease(beats, record))
 end
   if not behind or not fast_beating(beats, record) then
     return nil

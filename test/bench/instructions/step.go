@@ -16,7 +16,7 @@ type step struct {
 	name string
 	// does says what one cycle is.
 	does string
-	// scripts is how many the server runs in one cycle.
+	// scripts is how many the server runs in one cycle, 0 where that may differ.
 	scripts float64
 	// cycles is how many are counted, warm how many come before. Default 150 and 30. The
 	// server has the garbage collector of Lua work after every 50 scripts, so it is best if
