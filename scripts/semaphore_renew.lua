@@ -13,7 +13,7 @@ REPLAY a lease is counted from now; a fixed one starts once    COST O(log n) a c
 --- @include "state/record"
 --- @include "fast/beats"
 --- @include "fast/renew"
---- @include "fast/renew_all"
+--- @include "fast/renew_batch"
 local time, kept, top = fetch(KEYS, ARGV[5])
 if top and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, record_phase) == record_holds then
   local beats, plain, left, fence = fast_beats(time, ARGV[1], ARGV[4]), nil, nil, nil
@@ -21,7 +21,7 @@ if top and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, record_phase
     left, fence = fast_renew(beats, kept, KEYS[1], KEYS[2], ARGV[5])
     plain = left and { "plain", left, fence }
   else
-    plain = fast_renew_all(beats, kept, KEYS[1], KEYS[2], ARGV, 5)
+    plain = fast_renew_batch(beats, kept, KEYS[1], KEYS[2], ARGV, 5)
   end
   if plain then
     return plain

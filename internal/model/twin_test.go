@@ -61,7 +61,7 @@ func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 		file := strings.TrimPrefix(name, "fast_")
 		inner := strings.ReplaceAll(string(files["fast/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
 		edited["fast/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
-		says := map[string]string{"acquire": `{ "plain" }`, "release": `{ "plain" }`, "handoff": `{ "plain" }`, "renew_all": `{ "plain" }`, "wait": `{ "joined" }`}[file]
+		says := map[string]string{"acquire": `{ "plain" }`, "release": `{ "plain" }`, "handoff": `{ "plain" }`, "renew_batch": `{ "plain" }`, "wait": `{ "joined" }`}[file]
 		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file, cmp.Or(says, "nil"))}
 	}
 	return edited

@@ -101,7 +101,7 @@ end
     left, fence = fast_renew(beats, kept, KEYS[1], KEYS[2], ARGV[5])
     plain = left and { "plain", left, fence }
   else
-local function fast_renew_all(beats, v, state, line, calls, from)
+local function fast_renew_batch(beats, v, state, line, calls, from)
   local text, fields, members = v[1], {}, {}
   local call = redis.call
   local behind = text and fast_behind(beats, text)
@@ -141,7 +141,7 @@ local function fast_renew_all(beats, v, state, line, calls, from)
   fast_write(beats, text, behind, state, line, exp)
   return reply
 end
-    plain = fast_renew_all(beats, kept, KEYS[1], KEYS[2], ARGV, 5)
+    plain = fast_renew_batch(beats, kept, KEYS[1], KEYS[2], ARGV, 5)
   end
   if plain then
     return plain

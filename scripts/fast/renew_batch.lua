@@ -1,6 +1,6 @@
 --- @include "fast/beats"
--- fast_renew_all is fast_renew of several claims of one name: claim, mode, ... from a place on. It returns the reply.
-local function fast_renew_all(beats, v, state, line, calls, from)
+-- fast_renew_batch is fast_renew of several claims of one name: claim, mode, ... from a place on. It returns the reply.
+local function fast_renew_batch(beats, v, state, line, calls, from)
   local text, fields, members = v[1], {}, {}
   local call = redis.call
   local behind = text and fast_behind(beats, text)
