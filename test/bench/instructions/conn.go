@@ -33,8 +33,8 @@ type conn struct {
 	sent       atomic.Int64                 // how many scripts were sent
 	answered   atomic.Int64                 // how many scripts were answered
 	renewed    atomic.Int64                 // of how many names the scripts were that renew
-	queued     chan struct{}     // one value for each claim that has joined a line
-	subscribed chan struct{}     // one value once the node has subscribed
+	queued     chan struct{}                // one value for each claim that has joined a line
+	subscribed chan struct{}                // one value once the node has subscribed
 
 	mu  sync.Mutex
 	ran map[string]int // guarded by mu: how often each script was called since the count began
