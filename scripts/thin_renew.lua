@@ -1,32 +1,45 @@
 --[[
-thin_renew: the heartbeat of a hold of a thin name.
-KEYS[1] state (STRING see state/thin; HASH)
-ARGV[1] claim id    ARGV[2] linger (ms)
-RETURNS {"held", left_ms, fence} | {"fat"}
-REPLAY a lease is counted from now    COST O(1)
+thin_renew: the heartbeats of holds of thin names.
+KEYS[1...] x1: state (STRING see state/thin; HASH)
+ARGV[1] linger (ms)    ARGV[2...] x1: claim id (of each name)
+RETURNS {"held", left_ms, fence, ...}
+REPLAY a lease is counted from now    COST O(1) a name, at most 20 of them
 ]]
--- A hold that does not renew by itself is only looked at. fat says that the name is fat, or that
--- the hold has ended: what became of it is for the general script to say.
+-- A hold that does not renew by itself is only looked at. Where 0 is left the name is fat, or
+-- the hold has ended: what became of it is for the general script to say. What one name has
+-- makes none of the others fail.
 --- @include "state/thin"
-local t, text = redis.call("TIME"), redis.call("MGET", KEYS[1])[1]
-local behind = thin_from + #ARGV[1]
-if not text or string.sub(text, thin_from, behind) ~= ARGV[1] .. thin_gap then
-  return { "fat" }
-end
-local kind, lease, max = string.match(text, thin_terms, behind + 1)
+local sub, format = string.sub, string.format
+local call = redis.call
+local t, linger = call("TIME"), ARGV[1]
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
-local limit = max ~= "0" and string.sub(text, 1, thin_millis) + max or math.huge
-local ends = math.min(string.sub(text, thin_before + 1, thin_behind - 1) + lease, limit)
-if ends <= ms then
-  return { "fat" }
-elseif kind == "r" then
-  local renewed = string.sub(text, 1, thin_before) .. string.format(thin_ms, ms) .. string.sub(text, thin_behind)
-  local px = string.format("%d", lease + ARGV[2])
-  local set = redis.pcall("SET", KEYS[1], renewed, "PX", px)
-  if type(set) == "table" and set.err then
-    redis.call("PEXPIRE", KEYS[1], px)
-    redis.call("SET", KEYS[1], renewed, "PX", px)
+local now = format(thin_ms, ms)
+local reply = { "held" }
+local texts = call("MGET", unpack(KEYS))
+-- renew_on answers for the names from the first one on that has no answer yet.
+local function renew_on()
+  for i = (#reply + 1) / 2, #KEYS do
+    local text, from, to = texts[i], nil, nil
+    reply[2 * i], reply[2 * i + 1] = 0, 0
+    if text then
+      from, to = string.find(text, ARGV[i + 1], thin_from, true)
+    end
+    if from == thin_from then
+      local kind, lease, max = string.match(text, thin_terms, to + 1)
+      local limit = max ~= "0" and sub(text, 1, thin_millis) + max or math.huge
+      local ends = math.min(sub(text, thin_before + 1, thin_behind - 1) + lease, limit)
+      if ends > ms and kind == "r" then
+        call("PEXPIRE", KEYS[i], format("%d", lease + linger)) -- needs no memory: the rest works on a full server
+        call("SETRANGE", KEYS[i], thin_before, now)
+        ends = math.min(ms + lease, limit)
+      end
+      if ends > ms then
+        reply[2 * i], reply[2 * i + 1] = ends - ms, sub(text, 1, thin_before - 1)
+      end
+    end
   end
-  ends = math.min(ms + lease, limit)
 end
-return { "held", ends - ms, string.sub(text, 1, thin_before - 1) }
+while #reply < 2 * #KEYS do
+  pcall(renew_on) -- it goes on behind a name that makes it fail
+end
+return reply

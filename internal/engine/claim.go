@@ -51,6 +51,9 @@ type Claim struct {
 
 	// Thin says that the scripts of thin names serve its hold; the Scripts set it.
 	Thin atomic.Bool
+	// Plain says that the last call for its hold met the plain case of a fat name, so that its
+	// heartbeat may go with those of other names; the Scripts set it.
+	Plain atomic.Bool
 
 	key    string          // the Redis key of what it stands in line for, by which the heartbeat gathers
 	start  time.Duration   // when the call began, on the engine's clock

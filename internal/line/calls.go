@@ -94,12 +94,11 @@ func (s *Calls) recovers(what string, err *error) {
 
 // load loads the kind's scripts for own calls on every node of the server.
 func (s *Calls) load(ctx context.Context) error {
+	scripts := []*scriptkit.Script{s.kind.Scripts.Renew}
 	if s.thin {
-		if err := s.cfg.Runner.Load(ctx, composed.ThinRenew); err != nil {
-			return err
-		}
+		scripts = []*scriptkit.Script{composed.ThinRenew, composed.FatRenew, s.kind.Scripts.Renew}
 	}
-	return s.cfg.Runner.Load(ctx, s.kind.Scripts.Renew)
+	return s.cfg.Runner.Load(ctx, scripts...)
 }
 
 // Acquire runs the kind's acquire once, or that of thin names before it.

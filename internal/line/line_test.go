@@ -67,8 +67,9 @@ func through(t *testing.T, before func(rueidis.Client) rueidis.Client, test func
 		space, err := keyspace.New("ns")
 		require.NoError(t, err)
 		a := &process{t: t, redis: redis}
+		client := before(redis)
 		p := line.NewProcess(line.Config{
-			Redis: redis, Runner: scriptkit.NewRunner(before(redis), scriptkit.Options{}), Space: space,
+			Redis: client, Runner: scriptkit.NewRunner(client, scriptkit.Options{}), Space: space,
 			Settings: settings.Common{Lease: lease, Label: "label", Linger: time.Minute, CallTimeout: time.Second}, Clock: clock.New(),
 			Tell: func(ev observe.Event) {
 				a.mu.Lock()

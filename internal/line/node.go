@@ -58,6 +58,7 @@ type Node struct {
 	over  chan struct{} // closed when the process has another node, or is closed
 	waits waits
 	faces [3]atomic.Pointer[Face] // see face
+	apart atomic.Int64            // until when each name's heartbeat goes alone, on the clock
 }
 
 var _ engine.Scripts = (*Node)(nil)

@@ -107,6 +107,7 @@ func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (engine.Answer, err
 	ticket, rest, waits := strings.Cut(r.Str(1), " ")
 	n, err := strconv.ParseInt(ticket, 10, 64)
 	if !waits {
+		c.Plain.Store(!c.Record.NoRenew)
 		return s.plain(c, n), cmp.Or(r.Err(), err)
 	}
 	a := engine.Answer{Ticket: n, Left: c.Record.Wait, Capacity: c.Capacity}

@@ -159,7 +159,7 @@ func TestTheWordsOfARenewalAreThoseOfTheEngine(t *testing.T) {
 	}
 	want := without(engineWords(t, "Word"), "absent") // a restore alone says so
 	require.Equal(t, want, distinct(words))
-	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/renew.lua"))
+	words = found(`"renewed", [^"\n]*"(\w+)"`, source(t, "fast/pool_renew.lua"))
 	require.NotEmpty(t, words)
 	require.Subset(t, engineWords(t, "Word"), words)
 }

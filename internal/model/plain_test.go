@@ -36,7 +36,7 @@ func playPlain(t *testing.T, kind string) {
 				"acquire": p.anyAcquire, "acquire more": p.anyAcquire, "come and go": p.comeAndGo,
 				"come and go more": p.comeAndGo, "come and go again": p.comeAndGo,
 				"acquire plainly": p.plainAcquire, "release": p.ownRelease, "release more": p.ownRelease,
-				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "force": p.force, "sweep": p.sweep,
+				"release anything": p.anyRelease, "again": p.again, "renew": p.renew, "renew all": p.renewAll, "force": p.force, "sweep": p.sweep,
 				"resize": p.resize, "pause": p.pause, "want": p.want, "advance": p.advance, "advance more": p.advance, "run ahead": p.runAhead,
 				"hand on": p.handOn, "hand on more": p.handOn, "newer": p.newer, "calm": p.calm,
 				"long calm": p.longCalm, "copy": p.keep, "fail over": p.failOver,
@@ -266,6 +266,23 @@ func (p *play) renew(t *rapid.T) {
 	}
 	a := p.pick(t)
 	p.both(t, p.kind+"_renew", written(writes(millis(p.lingerOf(a.Node)), a.Node, a.claim, rapid.SampledFrom(modes).Draw(t, "mode"))))
+}
+
+// renewAll beats for several claims at once, mostly for two that hold.
+func (p *play) renewAll(t *rapid.T) {
+	if p.kind == "semaphore" && p.capacity > 1 && mostly(t, "of two that hold") {
+		p.calm(t)
+		p.plainAcquire(t)
+		p.plainAcquire(t)
+		p.advance(t)
+	}
+	args := []string{"n"}
+	for _, a := range p.asks[max(len(p.asks)-rapid.IntRange(1, 3).Draw(t, "claims"), 0):] {
+		args = append(args, a.claim, "beat")
+	}
+	if len(args) > 1 {
+		p.both(t, p.kind+"_renew", written(writes(millis(p.lingerOf("n")), args...)))
+	}
 }
 
 func (p *play) force(t *rapid.T) {

@@ -78,13 +78,18 @@ func (w *world) copied(t require.TestingT) {
 // the call is one that a script of thin names may answer, that one does the same.
 // It returns the status, and whether the plain case was taken.
 func (w *world) both(t require.TestingT, script string, c call) (status string, plain bool) {
-	now, before := time.Now(), w.taken(t, plains)
+	now := time.Now()
 	node, claim, args := c.node, c.claim, c.args
 	was := w.dump(t, w.state, w.line)
+	whole := was
 	w.copied(t)
 	thin := w.runThin(t, script, c)
 	slight := w.dump(t, w.twin[0], w.twin[1])
 	w.copied(t)
+	beside := w.runBeside(t, script, args)
+	besides := w.dump(t, w.twin[0], w.twin[1])
+	w.copied(t)
+	before := w.taken(t, plains)
 	_ = w.pushes.take()
 	want := w.eval(t, w.general, script, w.twin[0], w.twin[1], args)
 	told, made := w.pushes.take(), w.dump(t, w.twin[0], w.twin[1])
@@ -123,6 +128,16 @@ func (w *world) both(t require.TestingT, script string, c call) (status string, 
 		require.Equal(t, trimmed(t, want), thin, "the reply for %s %q to\n%s", script, args, was)
 		was = made
 	}
+	if lone := len(args) == 6 && strings.HasSuffix(script, "_renew"); lone {
+		require.Equal(t, plain, beside != nil, "a beat beside those of others is as plain as alone: %q on\n%s", args, was)
+	}
+	switch {
+	case beside != nil:
+		require.Equal(t, said(t, want)[4:], beside, "the reply for %q beside others to\n%s", args, was)
+		require.Equal(t, made, besides, "what is made for %q beside others", args)
+	case !w.damaged: // else the line may lack the hold
+		require.Equal(t, whole, besides, "what is made for %q beside others; what is not plain writes nothing", args)
+	}
 	require.Equal(t, was, slight, "what is made for %s %q; what says fat writes nothing", script, args)
 	return fmt.Sprint(reply[0]), plain
 }
@@ -139,6 +154,17 @@ func (c *call) ended(t require.TestingT, reply any) bool {
 func (w *world) toldInFull(t require.TestingT, script string, c call, got any) any {
 	text, ok := got.(string)
 	switch words := strings.Fields(text); {
+	case !ok && strings.HasSuffix(script, "_renew"):
+		reply := said(t, got)
+		if reply[0] != "held" {
+			return got
+		}
+		require.Len(t, reply, 1+len(c.args[4:]))
+		told := []any{"renewed", int64(-1), int64(0), w.value(t, "cap")}
+		for i := 1; i < len(reply); i += 2 {
+			told = append(told, "held", reply[i], reply[i+1])
+		}
+		return told
 	case !ok:
 		return got
 	case c.asks == nil:
@@ -210,12 +236,47 @@ func (w *world) runThin(t require.TestingT, script string, c call) []any {
 		}
 		return []any{"released", int64(0), held.Fence}
 	case strings.HasSuffix(script, "_renew") && own && len(c.args) == 6 && c.args[5] == "beat":
-		if text := run("thin_renew", c.claim, c.args[0]); text != nil {
-			reply := said(t, text)
-			return []any{"renewed", int64(-1), int64(0), int64(1), "held", reply[1], reply[2]}
+		if reply := w.beside(t, "thin_renew", w.twin[:1], []string{c.args[0]}, c.claim); reply != nil {
+			return append([]any{"renewed", int64(-1), int64(0), int64(1)}, reply...)
 		}
 	}
 	return nil
+}
+
+// runBeside has the script of fat names answer the heartbeat of one claim on the twin, beside those on other names. It
+// returns what the general one says of the claim, nil for none.
+func (w *world) runBeside(t require.TestingT, script string, args []string) []any {
+	if len(args) != 6 || args[5] != "beat" || !strings.HasSuffix(script, "_renew") {
+		return nil
+	}
+	return w.beside(t, "fat_renew", w.twin[:], []string{args[0], args[3]}, args[4])
+}
+
+// beside runs a script of several names on some keys of the twin, between names whose keys are not there, hold something else,
+// and are damaged. It returns the words of the claim on the twin, nil where the script cannot tell; of those on the others it
+// never can.
+func (w *world) beside(t require.TestingT, script string, keys, args []string, claim string) []any {
+	all, others := slices.Clone(args), [][]string{{"none{twin}", "none{twin}"}, {"list{twin}", "list{twin}"}, {"hash{twin}", "set{twin}"}, {"text{twin}", "set{twin}"}}
+	w.do(t, "RPUSH", "list{twin}", "x")
+	w.do(t, "HSET", "hash{twin}", "c:"+claim, "h "+strings.Repeat("0 ", 50), "v", "3 "+strings.Repeat("x", 115)+"0 0 0 0 0 0")
+	w.do(t, "SADD", "set{twin}", "h:"+claim)
+	w.do(t, "SET", "text{twin}", strings.Repeat("x", 31)+" "+claim+" - 1 r 1 99999999999999999999 0 ")
+	place := len(claim) % (len(others) + 1)
+	var with []string
+	for _, of := range slices.Insert(slices.Clone(others), place, keys) {
+		with, all = append(with, of[:len(keys)]...), append(all, claim)
+	}
+	reply := said(t, w.do(t, slices.Concat([]string{"EVAL", w.whole.Script(script).Source(), strconv.Itoa(len(with))}, with, all)...))
+	require.Len(t, reply, 1+2*(len(others)+1))
+	w.do(t, "DEL", "list{twin}", "hash{twin}", "set{twin}", "text{twin}")
+	own := reply[1+2*place : 3+2*place]
+	for _, word := range slices.Delete(slices.Clone(reply), 1+2*place, 3+2*place)[1:] {
+		require.Equal(t, int64(0), word, "%v", reply)
+	}
+	if own[0] == int64(0) {
+		return nil
+	}
+	return []any{"held", own[0], own[1]}
 }
 
 // said are the words of a reply: where one is a number, it may also be the text of one.

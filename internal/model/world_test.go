@@ -25,7 +25,7 @@ import (
 )
 
 // plains are the functions that are the plain case.
-var plains = []string{"fast_acquire", "fast_wait", "fast_release", "fast_handoff", "fast_renew"}
+var plains = []string{"fast_acquire", "fast_wait", "fast_release", "fast_handoff", "fast_renew", "fast_renew_batch"}
 
 // world is a name on a server in virtual time, and its twin, a copy on which the
 // scripts run that never take the plain case.

@@ -24,7 +24,8 @@
 // Stricter than Redis:
 //
 //   - A script whose keys have different hash tags is refused with CROSSSLOT,
-//     as in a Cluster, so that a test finds it before a Cluster does.
+//     as in a Cluster, so that a test finds it before a Cluster does. Those of Berth
+//     that are sent to no Cluster are not.
 //
 // Refused, or not there:
 //

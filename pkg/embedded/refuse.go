@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // refuse runs before every command, and answers commands whose answer by miniredis
@@ -25,7 +28,7 @@ func refuse(c *server.Peer, cmd string, args ...string) bool {
 		c.WriteError("ERR This instance has cluster support disabled")
 		return true
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
-		if !oneTag(keysOf(args)) {
+		if !oneTag(keysOf(args)) && !ofSeveral(args[0]) {
 			c.WriteError("CROSSSLOT Keys in request don't hash to the same slot")
 			return true
 		}
@@ -44,6 +47,16 @@ func keysOf(args []string) []string {
 		return nil
 	}
 	return args[2 : 2+n]
+}
+
+// ofSeveral reports whether a script, named by its hash or its source, is one for several names. Berth sends them to no Cluster.
+func ofSeveral(script string) bool {
+	for _, s := range []*scriptkit.Script{composed.ThinRenew, composed.FatRenew} {
+		if script == s.SHA || script == s.Source() {
+			return true
+		}
+	}
+	return false
 }
 
 // oneTag reports whether all keys have the same hash tag, and so lie in one

@@ -322,7 +322,7 @@ func (r *Runner) wrongType(ctx context.Context, s *Script, keys []string) string
 	var want []string
 	other := ""
 	for i, key := range keys {
-		p := &s.Keys[i]
+		p := &s.Keys[i%len(s.Keys)]
 		has, err := r.client.Do(ctx, r.client.B().Type().Key(key).Build()).ToString()
 		if err == nil && has != "none" && has != p.Type {
 			text := fmt.Sprintf("the key %q (%s) holds a %s instead of a %s", key, p.Name, has, p.Type)

@@ -90,7 +90,7 @@ func (r *Runner) Run(ctx context.Context, s *Script, mode Mode, keys, args []str
 
 // checkCounts refuses a call with more or fewer keys or args than declared.
 func (s *Script) checkCounts(keys, args int) error {
-	if keys != len(s.Keys) {
+	if several := s.Several && keys > 0 && keys%len(s.Keys) == 0; keys != len(s.Keys) && !several {
 		names := make([]string, len(s.Keys))
 		for i, key := range s.Keys {
 			names[i] = key.Name

@@ -19,6 +19,8 @@ type Script struct {
 	Header int
 	// Keys are the keys, in order.
 	Keys []Key
+	// Several says that a call may have the keys of several names, one name's behind another's.
+	Several bool
 	// Args name the arguments, in order, without the group: "claim id".
 	Args []string
 	// Group names a group of arguments that may be there any number of times,

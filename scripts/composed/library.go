@@ -9,6 +9,7 @@ import "github.com/berth-go/berth/pkg/scriptkit"
 // Library returns all scripts. A program that calls it has the texts of all of them.
 func Library() *scriptkit.Library {
 	return scriptkit.NewLibrary(
+		FatRenew,
 		FenceAdmit,
 		FenceForget,
 		LockAcquire,

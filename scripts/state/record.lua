@@ -44,6 +44,7 @@ local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed
 local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
 local record_lives = "^[wp] (%d+) " -- of a waiter: alive
 local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
+local record_renewing = "^%S+() %d+ r %d+ (%d+) 0 " -- of fixed terms of a hold that renews: where the secret ends, lease
 -- Before the words of a record that the plain cases write, and between them; a limit that is not set; and where
 -- the words of a record begin and end.
 local record_waits = "w "
@@ -59,8 +60,10 @@ local record_half = 17
 local record_half_end = 29
 local record_fence = 17 -- of a hold
 local record_fence_end = 32
+local record_limit = 48
 local record_node = 45 -- of a waiter, if it has 16 digits, as nodes draw it
 local record_node_end = 60
+local record_secret = 11 -- how long a secret is
 local record_proof = 62 -- the secret of a waiter, if that is so and it has 11
 local record_proof_end = 72
 local record_alone = " 1 " -- behind it, of a claim of weight 1

@@ -27,7 +27,7 @@ local thin_before = 17
 local thin_behind = 31
 local thin_from = 32
 local thin_ms = "%013d"
-local thin_terms = "^%S+ 1 (%a) %d+ (%d+) (%d+) "
+local thin_terms = "^ %S+ 1 (%a) %d+ (%d+) (%d+) "
 
 -- thin_read makes a state of the text of a thin name, as load does of values: a hold that lives is
 -- counted, one whose deadline has passed is not. It returns nil for a text that is not

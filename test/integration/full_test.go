@@ -17,7 +17,9 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
+	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/pkg/semaphore"
+	"github.com/berth-go/berth/scripts/composed"
 )
 
 // fill makes a private server so full that it refuses whatever needs memory, and
@@ -222,6 +224,16 @@ var ofAll = things{
 // ofOne are those of one kind.
 var ofOne = map[keyspace.Kind]things{
 	keyspace.Sem: {
+		"holds of several names go on": func(f *house) func() {
+			return f.beats(composed.FatRenew, 2, func(name string, capacity int) (berth.Hold, error) {
+				return asHold(semaphore.New(f.here.Node, name, capacity, nil).Acquire(f.Within(patience), nil))
+			})
+		},
+		"holds of one name go on": func(f *house) func() {
+			return f.beats(nil, 8, func(_ string, capacity int) (berth.Hold, error) {
+				return asHold(semaphore.New(f.here.Node, "together", capacity, nil).Acquire(f.Within(patience), nil))
+			})
+		},
 		"a resize grants": func(f *house) func() {
 			h, q := f.waits(terms{})
 			return func() {
@@ -232,6 +244,11 @@ var ofOne = map[keyspace.Kind]things{
 		},
 	},
 	keyspace.Lock: {
+		"holds of several names go on": func(f *house) func() {
+			return f.beats(composed.ThinRenew, 1, func(name string, _ int) (berth.Hold, error) {
+				return asHold(f.here.locks.Lock(f.Within(patience), name, nil))
+			})
+		},
 		"an entry is refused, and the hold stays": func(f *house) func() {
 			l := f.lockFor(f.here.locks, "me", nil)
 			return func() {
@@ -413,6 +430,41 @@ var ofOne = map[keyspace.Kind]things{
 			}
 		},
 	},
+}
+
+// beats holds 8 times, and has the holds live on a full server by their heartbeats. Those of several names, in one script, which is
+// also sent by hand: no other helps it there.
+func (f *house) beats(script *scriptkit.Script, capacity int, take func(name string, capacity int) (berth.Hold, error)) func() {
+	f.Helper()
+	held, keys, args := make([]berth.Hold, 8), []string{}, []string{"60000"}
+	for i := range held {
+		name := fmt.Sprint("one of eight ", i)
+		h, err := take(name, capacity)
+		require.NoError(f, err)
+		held[i] = h
+		parts := []string{f.space.State(f.kind, name), f.space.Key(f.kind, name, keyspace.LinePart)}
+		node, _, _ := strings.Cut(held[i].ID(), ".")
+		if i == 0 && script == composed.FatRenew {
+			args = append(args, node)
+		}
+		if script != nil {
+			keys, args = append(keys, parts[:len(script.Keys)]...), append(args, held[i].ID())
+		}
+	}
+	return func() {
+		if script != nil {
+			r, err := scriptkit.NewRunner(f.admin, scriptkit.Options{}).Run(f.Within(patience), script, scriptkit.Once, keys, args)
+			require.NoError(f, err)
+			for i := range held {
+				require.Positive(f, r.Int(1+2*i), "what is left of %q", held[i].Name())
+			}
+		}
+		time.Sleep(2 * fullLease)
+		for _, h := range held {
+			require.NoError(f, h.Err())
+			require.NoError(f, h.Release(f.Within(patience)))
+		}
+	}
 }
 
 // entries hold the door twice for one owner: the second time with an extension if it is given one.

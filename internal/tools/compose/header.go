@@ -17,6 +17,8 @@ type Header struct {
 	Summary string
 	// Keys are the keys, in order.
 	Keys []Param
+	// Several says that the keys may be there several times, for a name each.
+	Several bool
 	// Args are the arguments, in order, without the group.
 	Args []Param
 	// Group is a group of arguments that may be there any number of times,
@@ -53,7 +55,7 @@ var (
 	itemBreak  = regexp.MustCompile(`\s{2,}(?:KEYS\[|ARGV\[|RETURNS |REPLAY |COST )`)
 	remark     = regexp.MustCompile(`(^|\s)--\s.*$`)
 	paramItem  = regexp.MustCompile(`^(KEYS|ARGV)\[(\d+)\] (\S.*)$`)
-	groupItem  = regexp.MustCompile(`^ARGV\[(\d+)\.\.\.\] x(\d+): (\S.*)$`)
+	groupItem  = regexp.MustCompile(`^(KEYS|ARGV)\[(\d+)\.\.\.\] x(\d+): (\S.*)$`)
 	textItem   = regexp.MustCompile(`^(RETURNS|REPLAY|COST) (\S.*)$`)
 	innerParam = regexp.MustCompile(`(KEYS|ARGV)\[\d+(\.\.\.)?\]`)
 	returnText = regexp.MustCompile(`^plain ([a-z]+)$`)
@@ -136,7 +138,10 @@ func (h *Header) add(item string) error {
 		return h.addText(m[1], m[2])
 	}
 	if m := groupItem.FindStringSubmatch(item); m != nil {
-		return h.addGroup(m[1], m[2], m[3])
+		if m[1] == "KEYS" {
+			return h.addKeys(m[2], m[3], m[4])
+		}
+		return h.addGroup(m[2], m[3], m[4])
 	}
 	m := paramItem.FindStringSubmatch(item)
 	if m == nil {
@@ -224,6 +229,23 @@ func (h *Header) addGroup(start, size, names string) error {
 		return fmt.Errorf("the header's ARGV[%s...] says x%s and names %d", start, size, len(h.Group))
 	}
 	h.GroupStart, _ = strconv.Atoi(start) // the pattern lets only digits through
+	return nil
+}
+
+// addKeys reads the keys of a script that takes those of several names.
+func (h *Header) addKeys(start, size, names string) error {
+	if start != "1" || len(h.Keys) > 0 {
+		return fmt.Errorf("the header's KEYS[%s...] are not all its keys", start)
+	}
+	h.Several = true
+	for i, name := range splitNames(names) {
+		if err := h.addParam("KEYS", strconv.Itoa(i+1), parseParam(name)); err != nil {
+			return err
+		}
+	}
+	if size != strconv.Itoa(len(h.Keys)) {
+		return fmt.Errorf("the header's KEYS[1...] says x%s and names %d", size, len(h.Keys))
+	}
 	return nil
 }
 

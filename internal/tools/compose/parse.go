@@ -259,7 +259,7 @@ func (s *source) script(sources map[string]*source) (*Script, error) {
 	file := s.header + "\n" + composed.text
 	script := scriptkit.Script{
 		Name: name, SHA: hex.EncodeToString(sum[:]), File: &file, Header: len(s.header) + 1,
-		Returns: header.Returns, Commands: commands,
+		Returns: header.Returns, Commands: commands, Several: header.Several,
 	}
 	for _, key := range header.Keys {
 		script.Keys = append(script.Keys, scriptkit.Key{Name: key.Name, Type: key.Type, Also: key.Also})

@@ -111,6 +111,9 @@ func (s *Script) literal() string {
 		}
 		line("},")
 	}
+	if s.Several {
+		line("Several: true,")
+	}
 	for _, list := range []struct {
 		name string
 		of   []string

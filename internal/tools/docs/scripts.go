@@ -33,8 +33,13 @@ func scriptDetails(scripts compose.Scripts) string {
 	for _, s := range scripts {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n", s.Name, sentence(s.Declares.Summary))
 		b.WriteString("| | |\n|---|---|\n")
+		if s.Declares.Several {
+			fmt.Fprintf(&b, "| `KEYS[1...]` | of each name: %s |\n", cell(groupText(s.Declares.Keys)))
+		}
 		for i, key := range s.Declares.Keys {
-			fmt.Fprintf(&b, "| `KEYS[%d]` | %s |\n", i+1, cell(paramText(key)))
+			if !s.Declares.Several {
+				fmt.Fprintf(&b, "| `KEYS[%d]` | %s |\n", i+1, cell(paramText(key)))
+			}
 		}
 		for i, arg := range s.Declares.Args {
 			fmt.Fprintf(&b, "| `ARGV[%d]` | %s |\n", i+1, cell(paramText(arg)))

@@ -5,7 +5,7 @@ KEYS[2] line (ZSET place-claim, h:, t:claim, - -> score, see state/score)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5...] x2: claim id, mode (beat, want, "beat <zombie limit, ms>", "want <zombie limit, ms>", renew, detach,
 "extend <ms> <call id>")
-RETURNS {"renewed", next_ms, flags, setting, ...} | {"incompatible", format}
+RETURNS {"renewed", next_ms, flags, setting, ...} | {"held", left_ms, fence, ...} | {"incompatible", format}
 REPLAY a lease is counted from now; an extension is added once
 COST O(log n) a claim + at most 100 drops, grants, asks
 ]]
@@ -25,45 +25,82 @@ local function fetch(keys, claim, ...)
   return time, { false, false, false, thin = thin }, members[1]
 end
 local time, kept, top = fetch(KEYS, ARGV[5], "stem")
-local function fast_renew(t, v, top, keys, linger, node, claim, mode)
-  local text, sub, format = v[1], string.sub, string.format
-  local call = redis.call
-  if mode ~= "beat" or v[3] or not top or not text or sub(text, (118), (124)) ~= ("0 0 0 0")
-    or sub(text, (93), (99)) ~= ("1000000") or sub(text, 1, #("3 ")) ~= ("3 ") then
-    return nil
-  end
-  local fence, own, lease = string.match(v[2] or "", ("^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 "))
-  local now, due = sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), sub(text, (34), (46))
-  local score = own == node and due > now and call("ZSCORE", keys[2], "h:" .. claim)
-  if not score then
-    return nil
-  end
-  local was, ends = sub(score, (2)), now + lease
-  local deadline = format(("%013d"), ends)
-  if was <= now or was > deadline or ends + linger > (9999999999999) then
-    return nil
-  end
-  local exp = sub(text, (20), (34) - 2)
-  if ends + linger - exp > 0 then
-    exp = format(("%013d"), math.ceil((ends + linger) / 1000) * 1000)
-  end
-  call("PEXPIREAT", keys[2], exp)
-  call("PEXPIREAT", keys[1], exp)
-  call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim)
-  if was == due then
-    due = deadline
-    if sub(text, (76), (91)) ~= ("1000000000000001") then
-      due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
-      due = sub(due, (2))
-    end
-  end
-  call("HSET", keys[1], "v", sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. due
-    .. sub(text, (46) + 1))
-  return { "renewed", -1, 0, sub(text, (101), (116)) - (1000000000000000), "held", lease, fence }
+if top and #ARGV == 6 and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, (2)) == ("h ") then
+local function fast_beats(t, linger, node)
+  return {
+    now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), linger = linger,
+    from = (62) + #node + 1, whose = ("0000000000000") .. (" ") .. node .. (" "),
+  }
 end
-local plain = fast_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
-if plain then
-  return plain
+local function fast_renew(beats, v, state, line, claim)
+  local text, record = v[1], v[2]
+  local call = redis.call
+local function fast_behind(beats, text)
+  local sub = string.sub
+  local behind = sub(text, (74) + 1)
+  if behind ~= beats.calm then
+    if sub(text, (118), (124)) ~= ("0 0 0 0")
+      or sub(text, (93), (99)) ~= ("1000000") then
+      return nil
+    end
+    beats.calm, beats.alone = behind, sub(text, (76), (91)) == ("1000000000000001")
+  end
+  if text < ("4") and sub(text, (34), (46)) > beats.now then
+    return behind
+  end
+end
+  local behind = not v[3] and text and fast_behind(beats, text)
+local function fast_beating(beats, record)
+  local from, sub = beats.from, string.sub
+  if not record or sub(record, 1, (2)) ~= ("h ") or sub(record, (48), from - 1) ~= beats.whose then
+    return false
+  elseif sub(record, from + (11)) == beats.rest then
+    return true
+  end
+  local behind, lease = string.match(record, ("^%S+() %d+ r %d+ (%d+) 0 "), from)
+  local reach = lease and beats.now + lease + beats.linger
+  if not reach or reach > (9999999999999) then
+    return false
+  end
+  local format = string.format
+  beats.rest = behind == from + (11) and sub(record, behind)
+  beats.lease, beats.ends = lease, format(("%013d"), beats.now + lease)
+  beats.reach, beats.exp = format(("%013d"), reach), format(("%013d"), math.ceil(reach / 1000) * 1000)
+  return true
+end
+  if not behind or not fast_beating(beats, record) then
+    return nil
+  end
+  local exp, hold = string.sub(text, (20), (34) - 2), "h:" .. claim
+  if beats.reach > exp then
+    exp = beats.exp
+  end
+  if call("PEXPIREAT", line, exp) ~= 1 then
+    return nil
+  elseif call("ZADD", line, "XX", "CH", ("1") .. beats.ends, hold) == 0 and not call("ZSCORE", line, hold) then
+    return nil
+  end
+local function fast_write(beats, text, behind, state, line, exp)
+  local sub = string.sub
+  local call = redis.call
+  if exp ~= sub(text, (20), (34) - 2) then
+    call("PEXPIREAT", state, exp)
+  end
+  local due = beats.ends
+  if not beats.alone then
+    due = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
+    due = sub(due, (2))
+  end
+  call("HSET", state, "v", sub(text, 1, (20) - 1) .. exp .. (" ") .. due
+    .. sub(text, (46) + 1, (74)) .. behind)
+end
+  fast_write(beats, text, behind, state, line, exp)
+  return beats.lease, string.sub(record, (17), (32))
+end
+  local left, fence = fast_renew(fast_beats(time, ARGV[1], ARGV[4]), kept, KEYS[1], KEYS[2], ARGV[5])
+  if left then
+    return { "held", left, fence }
+  end
 end
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max

@@ -1,29 +1,40 @@
 --[[
-thin_renew: the heartbeat of a hold of a thin name.
-KEYS[1] state (STRING see state/thin; HASH)
-ARGV[1] claim id    ARGV[2] linger (ms)
-RETURNS {"held", left_ms, fence} | {"fat"}
-REPLAY a lease is counted from now    COST O(1)
+thin_renew: the heartbeats of holds of thin names.
+KEYS[1...] x1: state (STRING see state/thin; HASH)
+ARGV[1] linger (ms)    ARGV[2...] x1: claim id (of each name)
+RETURNS {"held", left_ms, fence, ...}
+REPLAY a lease is counted from now    COST O(1) a name, at most 20 of them
 ]]
-local t, text = redis.call("TIME"), redis.call("MGET", KEYS[1])[1]
-local behind = (32) + #ARGV[1]
-if not text or string.sub(text, (32), behind) ~= ARGV[1] .. (" ") then
-  return { "fat" }
-end
-local kind, lease, max = string.match(text, ("^%S+ 1 (%a) %d+ (%d+) (%d+) "), behind + 1)
+local sub, format = string.sub, string.format
+local call = redis.call
+local t, linger = call("TIME"), ARGV[1]
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
-local limit = max ~= "0" and string.sub(text, 1, (13)) + max or math.huge
-local ends = math.min(string.sub(text, (17) + 1, (31) - 1) + lease, limit)
-if ends <= ms then
-  return { "fat" }
-elseif kind == "r" then
-  local renewed = string.sub(text, 1, (17)) .. string.format(("%013d"), ms) .. string.sub(text, (31))
-  local px = string.format("%d", lease + ARGV[2])
-  local set = redis.pcall("SET", KEYS[1], renewed, "PX", px)
-  if type(set) == "table" and set.err then
-    redis.call("PEXPIRE", KEYS[1], px)
-    redis.call("SET", KEYS[1], renewed, "PX", px)
+local now = format(("%013d"), ms)
+local reply = { "held" }
+local texts = call("MGET", unpack(KEYS))
+local function renew_on()
+  for i = (#reply + 1) / 2, #KEYS do
+    local text, from, to = texts[i], nil, nil
+    reply[2 * i], reply[2 * i + 1] = 0, 0
+    if text then
+      from, to = string.find(text, ARGV[i + 1], (32), true)
+    end
+    if from == (32) then
+      local kind, lease, max = string.match(text, ("^ %S+ 1 (%a) %d+ (%d+) (%d+) "), to + 1)
+      local limit = max ~= "0" and sub(text, 1, (13)) + max or math.huge
+      local ends = math.min(sub(text, (17) + 1, (31) - 1) + lease, limit)
+      if ends > ms and kind == "r" then
+        call("PEXPIRE", KEYS[i], format("%d", lease + linger))
+        call("SETRANGE", KEYS[i], (17), now)
+        ends = math.min(ms + lease, limit)
+      end
+      if ends > ms then
+        reply[2 * i], reply[2 * i + 1] = ends - ms, sub(text, 1, (17) - 1)
+      end
+    end
   end
-  ends = math.min(ms + lease, limit)
 end
-return { "held", ends - ms, string.sub(text, 1, (17) - 1) }
+while #reply < 2 * #KEYS do
+  pcall(renew_on)
+end
+return reply

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 	"github.com/berth-go/berth/test/bench/contender"
 )
@@ -28,12 +30,12 @@ func quiet(addr string) rueidis.ClientOption {
 // claim has joined a line.
 type conn struct {
 	rueidis.Client
-	names      map[string]string // of the scripts, by their checksums and by their sources
-	sent       atomic.Int64      // how many scripts were sent
-	answered   atomic.Int64      // how many scripts were answered
-	renewed    atomic.Int64      // how many of them renew
-	queued     chan struct{}     // one value for each claim that has joined a line
-	subscribed chan struct{}     // one value once the node has subscribed
+	scripts    map[string]*scriptkit.Script // by their checksums and by their sources
+	sent       atomic.Int64                 // how many scripts were sent
+	answered   atomic.Int64                 // how many scripts were answered
+	renewed    atomic.Int64                 // of how many names the scripts were that renew
+	queued     chan struct{}                // one value for each claim that has joined a line
+	subscribed chan struct{}                // one value once the node has subscribed
 
 	mu  sync.Mutex
 	ran map[string]int // guarded by mu: how often each script was called since the count began
@@ -47,11 +49,11 @@ func (p *probe) connect() (*conn, error) {
 	}
 	p.ends = append(p.ends, redis.Close)
 	n := &conn{
-		Client: redis, names: make(map[string]string), ran: make(map[string]int),
+		Client: redis, scripts: make(map[string]*scriptkit.Script), ran: make(map[string]int),
 		queued: make(chan struct{}, 1000), subscribed: make(chan struct{}, 1),
 	}
 	for _, s := range composed.Library().Scripts() {
-		n.names[s.SHA], n.names[s.Source()] = s.Name, s.Name
+		n.scripts[s.SHA], n.scripts[s.Source()] = s, s
 	}
 	p.conns = append(p.conns, n)
 	return n, nil
@@ -67,7 +69,7 @@ func (n *conn) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResul
 
 // DoMulti runs commands, as the client below does.
 func (n *conn) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
-	ran := make([]string, len(multi))
+	ran := make([]called, len(multi))
 	for i, cmd := range multi {
 		ran[i] = n.send(cmd)
 	}
@@ -78,35 +80,41 @@ func (n *conn) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 	return results
 }
 
-// send counts a command that is about to be sent, and returns the name of the script that it
-// runs, or its checksum where it is none of Berth's; "" where it runs none.
-func (n *conn) send(cmd rueidis.Completed) (name string) {
+// called is the script that a command runs, "" for none, and of how many names.
+type called struct {
+	name  string
+	names int64
+}
+
+// send counts a command that is about to be sent, and returns what it calls.
+func (n *conn) send(cmd rueidis.Completed) called {
 	words := cmd.Commands()
 	if words[0] != "EVALSHA" && words[0] != "EVAL" {
-		return ""
+		return called{}
 	}
-	name = cmp.Or(n.names[words[1]], words[1])
+	script := n.scripts[words[1]]
+	keys, _ := strconv.Atoi(words[2])
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ran[name]++
+	n.ran[script.Name]++
 	n.sent.Add(1)
-	return name
+	return called{script.Name, int64(keys / len(script.Keys))}
 }
 
 // answer counts the answer to a command. One that says that the server does not know the script
 // makes the command count as not sent: the library sends the source next.
-func (n *conn) answer(name string, result rueidis.RedisResult) {
+func (n *conn) answer(ran called, result rueidis.RedisResult) {
 	switch refusal, _ := rueidis.IsRedisErr(result.Error()); {
-	case name == "":
+	case ran.name == "":
 	case refusal != nil && refusal.IsNoScript():
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		n.ran[name]--
+		n.ran[ran.name]--
 		n.sent.Add(-1)
 	default:
 		n.answered.Add(1)
-		if strings.HasSuffix(name, "_renew") {
-			n.renewed.Add(1)
+		if strings.HasSuffix(ran.name, "_renew") {
+			n.renewed.Add(ran.names)
 		}
 	}
 }

@@ -39,7 +39,7 @@ type found struct {
 	Least     bool    `json:"least,omitempty"`
 	// Rounds has the value of each round.
 	Rounds []float64 `json:"rounds"`
-	// Scripts is how many the server ran in one cycle, and Expected how many it should have.
+	// Scripts is how many the server ran in one cycle, and Expected how many it should have, 0 for any number.
 	Scripts  float64 `json:"scripts"`
 	Expected float64 `json:"expected"`
 	// Baseline is 0 for a step that has none, and so is Ratio.
@@ -73,6 +73,9 @@ func (f *found) add(thousands, scripts float64) {
 		f.Scripts = scripts
 	}
 }
+
+// disturbed says that the server has not run the scripts that it should have.
+func (f *found) disturbed() bool { return f.Expected != 0 && f.Scripts != f.Expected }
 
 // spread is by how much the greatest of the rounds is above the least, as a part of it.
 func (f *found) spread() float64 { return slices.Max(f.Rounds)/slices.Min(f.Rounds) - 1 }
@@ -161,7 +164,7 @@ func (r *result) again(b baseline, measure func(these []int) error) error {
 func (r *result) disturbed() []string {
 	var steps []string
 	for _, f := range r.Steps {
-		if f.Scripts != f.Expected {
+		if f.disturbed() {
 			steps = append(steps, fmt.Sprintf("%s: a cycle was %.4g scripts in place of %v", f.Step, f.Scripts, f.Expected))
 		}
 	}
@@ -191,7 +194,7 @@ func (r *result) text(w io.Writer) error {
 		if f.Least {
 			spread += ", least"
 		}
-		if f.Scripts != f.Expected {
+		if f.disturbed() {
 			scripts += fmt.Sprintf(" ! not %v", f.Expected)
 		}
 		fmt.Fprintln(table, strings.Join([]string{

@@ -49,7 +49,7 @@ func semaphoreSteps() []step {
 			cycles: 50, warm: 5, prepare: semaphoreExpired,
 		},
 		{
-			name: "semaphore_beat_100", does: "the heartbeats of 100 names with 1 permit each", scripts: 100, budget: 7500, cycles: 1, warm: 1,
+			name: "semaphore_beat_100", does: "the heartbeats of 100 names with 1 permit each", budget: 7500, cycles: 1, warm: 1,
 			prepare: beats(openSemaphores(short), acquireEach, 100, 100),
 		},
 		{

@@ -181,9 +181,9 @@ func leaves[C any, H releaser](open opens[C], take takes[C, H], holders int) fun
 	}
 }
 
-// beats takes holds, all at once, of a node whose lease is short. A cycle waits for the
-// scripts that renew each of them once.
-func beats[C, H any](open opens[C], take takes[C, H], holds int, scripts int64) func(*probe) (cycle, error) {
+// beats takes holds, all at once, of a node whose lease is short. A cycle waits until they were
+// renewed on so many names.
+func beats[C, H any](open opens[C], take takes[C, H], holds int, names int64) func(*probe) (cycle, error) {
 	return func(p *probe) (cycle, error) {
 		on, n, err := open(p)
 		if err != nil {
@@ -199,10 +199,10 @@ func beats[C, H any](open opens[C], take takes[C, H], holds int, scripts int64) 
 		for range holds {
 			err = errors.Join(err, <-taken)
 		}
-		before := n.answered.Load()
+		before := n.renewed.Load()
 		return func(int) error {
-			before += scripts
-			return n.answers(p.ctx, before-scripts, scripts)
+			before += names
+			return await(p.ctx, &n.renewed, before)
 		}, err
 	}
 }

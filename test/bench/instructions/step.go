@@ -16,7 +16,7 @@ type step struct {
 	name string
 	// does says what one cycle is.
 	does string
-	// scripts is how many the server runs in one cycle.
+	// scripts is how many the server runs in one cycle, 0 where that may differ.
 	scripts float64
 	// budget is how many thousands of instructions one cycle may take, 0 for no bound.
 	budget float64
