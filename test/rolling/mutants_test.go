@@ -94,7 +94,7 @@ var mutants = map[string]struct {
 		{"state/thin.lua", "since + lease, 0", "since + 0, 0"},
 		{"line/thin.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
 		{"thin_acquire.lua", "if text and (", "if true or text and ("},
-		{"thin_renew.lua", "if not text or", "if true or not text or"},
+		{"thin_renew.lua", "if text then", "if false then"},
 	}},
 	"two words of an owner's group change places": {"lock/entries", []edit{
 		{"owner/group.lua", "own = tonumber(w[8]), deadline = tonumber(w[9])", "own = tonumber(w[9]), deadline = tonumber(w[8])"},
