@@ -49,10 +49,11 @@ func keysOf(args []string) []string {
 	return args[2 : 2+n]
 }
 
-// ofSeveral reports whether a script, named by its hash or its source, is one for several names. Berth sends them to no Cluster.
+// ofSeveral reports whether a script, named by its hash or a text with its source, is one for several names. Berth sends
+// them to no Cluster.
 func ofSeveral(script string) bool {
 	for _, s := range []*scriptkit.Script{composed.ThinRenew, composed.FatRenew} {
-		if script == s.SHA || script == s.Source() {
+		if script == s.SHA || strings.Contains(script, s.Source()) {
 			return true
 		}
 	}

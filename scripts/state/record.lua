@@ -44,7 +44,7 @@ local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed
 local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
 local record_lives = "^[wp] (%d+) " -- of a waiter: alive
 local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
-local record_renewing = "^%S+() %d+ r %d+ (%d+) 0 " -- of fixed terms of a hold that renews: where the secret ends, lease
+local record_renewing = "^%S+() %d+ r %d+ (%d+) 0 " -- of the terms of a hold that renews: where the secret ends, lease
 -- Before the words of a record that the plain cases write, and between them; a limit that is not set; and where
 -- the words of a record begin and end.
 local record_waits = "w "

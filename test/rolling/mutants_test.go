@@ -93,7 +93,7 @@ var mutants = map[string]struct {
 		{"state/thin.lua", "since + lease, 0", "since + 0, 0"},
 		{"line/thin.lua", "thin_text(fence, since, claim", "thin_text(fence, since + r.lease, claim"},
 		{"thin_acquire.lua", "if text and (", "if true or text and ("},
-		{"thin_renew.lua", "if not text or", "if true or not text or"},
+		{"thin_renew.lua", "if text then", "if false then"},
 	}},
 	"two words of an owner's group change places": {"lock/entries", []edit{
 		{"owner/group.lua", "more, own, deadline, call, rest", "more, deadline, own, call, rest"},

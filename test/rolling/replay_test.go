@@ -164,6 +164,9 @@ func (p *player) play(t testing.TB, calls []sentCall) (steps []string) {
 // it met, and writes nothing; the scripts of thin names leave it to the general ones to say what it is.
 func (p *player) meet(t testing.TB, call sentCall, text string, keys []string) (steps []string) {
 	t.Helper()
+	if script := find(p.library, call.script); script.Several { // the others would be written
+		call.keys, call.args = call.keys[:len(script.Keys)], call.args[:len(script.Args)+1]
+	}
 	_, err := p.run(call, "return {}") // what has expired goes
 	require.NoError(t, err)
 	key, was := call.keys[0], call.keys[0]+"!was"
@@ -185,6 +188,8 @@ func (p *player) meet(t testing.TB, call sentCall, text string, keys []string) (
 		steps = append(steps, fmt.Sprint(call, reply))
 		want := fmt.Sprintf("[incompatible %d]", newerFormat)
 		switch {
+		case find(p.library, call.script).Several:
+			want = "[plain 0 0]"
 		case strings.HasPrefix(call.script, "thin"):
 			want = "[fat]"
 		case strings.HasPrefix(call.script, "fence"):
@@ -272,6 +277,12 @@ func seldom(w *world, a, b *process) {
 		permit, lock := take(w)(thin.TryAcquire(bg, nil)), take(w)(a.locks.TryLock(bg, "thin", nil))
 		w.pass(lease)
 		giveBack(w, permit, lock)
+	}
+	for range 2 { // the second time they are plain from the start, and so have their heartbeats together
+		one := take(w)(semaphore.New(a.Node, "one of two", 2, nil).TryAcquire(bg, nil))
+		other := take(w)(semaphore.New(a.Node, "other of two", 2, nil).TryAcquire(bg, nil))
+		w.pass(lease)
+		giveBack(w, one, other)
 	}
 	a.fill("r1")
 	for _, f := range []faced{sems, locks, pools} {
@@ -378,7 +389,7 @@ func TestANewerFormatIsRefusedWithoutAWrite(t *testing.T) {
 				continue // nobody calls it any more
 			}
 			prefix, _, _ := strings.Cut(script.Name, "_")
-			kinds := map[string][]string{"semaphore": {"sem"}, "thin": {"sem", "lock"}}[prefix]
+			kinds := map[string][]string{"semaphore": {"sem"}, "thin": {"sem", "lock"}, "fat": {"sem"}}[prefix]
 			if kinds == nil {
 				kinds = []string{prefix}
 			}

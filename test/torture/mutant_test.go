@@ -328,7 +328,7 @@ var commonMutants = []mutant{
 	breaks("a patrol drops the living", crowded, []string{checker.Unharmed},
 		change{"scripts/line/dead.lua", "if not alive or alive - ms <= 0 then", "if true then"}),
 	breaks("a Random claim is drawn a place among those of a higher priority", drawn, []string{checker.Order}, change{
-		"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    return \"000\", own\n  end\n  local others = ask.access",
+		"scripts/owner/place.lua", "  local others = ask.access", "  if ask.access == \"random\" then\n    ask.lane = \"000\"\n    return\n  end\n  local others = ask.access",
 	}),
 }
 

@@ -17,7 +17,7 @@
 // Params that share a line stand at least two spaces apart, and " -- " begins a
 // remark. A key names its type first in its parentheses, and behind a semicolon
 // another one that it may have. "ARGV[3...] x2" are groups of two from there on, any
-// number of them. RETURNS names every reply: a status word, then the fields; a
+// number of them; "KEYS[1...] x2" are all the keys of a name, and a call may have those of several. RETURNS names every reply: a status word, then the fields; a
 // trailing "..." says that the fields before it repeat.
 //
 // # What scripts include
