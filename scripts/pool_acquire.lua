@@ -9,7 +9,7 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
 ARGV[8] fixed terms of the record, see state/record
 ARGV[9...] x1: what the process says of the settings; then those that it was told of
-RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
+RETURNS {"joined", ticket, ahead, next_ms, flags} | {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
@@ -27,7 +27,14 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops 
 --- @include "fast/pool_acquire"
 local opinions, told = unpack(ARGV, 9)
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+local plain, full = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+if plain then
+  return plain
+end
+
+--- @include "fast/wait"
+--- @include "state/values"
+plain = full and ARGV[6] ~= "0" and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], values_one)
 if plain then
   return plain
 end

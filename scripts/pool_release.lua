@@ -16,9 +16,15 @@ REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and
 -- stays is 1 where the resource is still in the pool.
 --- @include "state/fetch"
 --- @include "fast/pool_release"
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
+local time, kept, top, second = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local plain, heir = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
   ARGV[10])
+if plain then
+  return plain
+end
+
+--- @include "fast/pool_handoff"
+plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top, second)
 if plain then
   return plain
 end

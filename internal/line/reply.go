@@ -102,7 +102,7 @@ var refusals = map[string]berth.AcquireError{
 func (s *Calls) joined(c *engine.Claim, r *scriptkit.Reply) engine.Answer {
 	a := engine.Answer{
 		Ticket: r.Int(1), Ahead: int(r.Int(2)), Left: c.Record.Wait,
-		NextDeadline: engine.NextDeadline{In: Left(r.Int(3)), First: r.Int(4)&flagFirst != 0},
+		NextDeadline: engine.NextDeadline{In: Left(r.Int(3)), First: r.Int(4)&flagFirst != 0, Own: r.Int(4)&flagOwn != 0},
 	}
 	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), a.Ticket)
 	a.Capacity = c.Capacity

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/pool"
@@ -46,10 +47,27 @@ func (p *poolWorld) play(script string, args ...string) (status string, plain bo
 		return p.do(p.T, append(words, writes("2000", args...)...)...)
 	}
 	before := p.taken(p.T, poolPlains)
-	want, got := eval(p.general.Script(script).Source(), p.twins), eval(p.whole.Script(script).Source(), p.keys)
+	_ = p.pushes.take()
+	want := eval(p.general.Script(script).Source(), p.twins)
+	heard := p.pushes.take()
+	got := p.toldInFull(args, eval(p.whole.Script(script).Source(), p.keys), want)
+	told := p.pushes.take()
+	require.Equal(p.T, heard, told, "what %s %q publishes", script, args)
 	require.Equal(p.T, trimmed(p.T, want), trimmed(p.T, got), "the reply of %s %q", script, args)
 	require.Equal(p.T, p.kept(p.twins), p.kept(p.keys), "what %s %q makes", script, args)
 	return fmt.Sprint(said(p.T, got)[0]), before != p.taken(p.T, poolPlains)
+}
+
+// toldInFull is what a plain case says in fewer words, as the general way says it; how many resources there are only that says.
+func (p *poolWorld) toldInFull(args []string, got, general any) any {
+	reply, want := said(p.T, got), said(p.T, general)
+	if reply[0] != "joined" || len(want) < 6 {
+		return got
+	}
+	require.Len(p.T, reply, 5)
+	r, err := state.ParseRecord("w 0 0 0 n " + args[4])
+	require.NoError(p.T, err)
+	return []any{"queued", reply[1], int64(0), r.Wait.Milliseconds(), reply[4], want[5], "", fmt.Sprintf("%s %013d", args[3], reply[1]), reply[2], reply[3]}
 }
 
 // kept is all that the server has of a pool.
@@ -140,14 +158,29 @@ func pausesPool(lasts string) poolStep {
 }
 
 var (
-	gives1 = gives("n", "0", "0")
-	fills  = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease = 4 * time.Second }))
-	mine1  = has(seeks())
+	gives1     = gives("n", "0", "0")
+	fills      = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease = 4 * time.Second }))
+	mine1      = has(seeks())
+	sweepsPool = has(runs("pool_sweep", "n", "0"))
+	waits2     = has(seeksAs("n.2", "1", ""))
+	waits3     = has(seeksAs("n.3", "1", ""))
 )
+
+// leases has a claim ask for a lease.
+func leases(d time.Duration) func(r *engine.Record) { return func(r *engine.Record) { r.Lease = d } }
+
+// dies has a claim that waits live by a wait lease.
+func dies(d time.Duration) func(r *engine.Record) { return func(r *engine.Record) { r.Wait = d } }
+
+func ofNodeM(r *engine.Record) { r.Node = "m" }
 
 // In each situation it is known whether the plain case of a pool is taken.
 func TestWhatIsPlainOfAPool(t *testing.T) {
 	some := slices.Clip([]poolStep{puts("a", 0, 1), puts("b", 0, 1)})
+	full := slices.Clip([]poolStep{puts("a", 0, 1), fills})
+	held := slices.Clip([]poolStep{puts("a", 0, 1), mine1})
+	mine5 := has(seeks(leases(5 * time.Second)))
+	restsB := has(runs("pool_rest", "b", "1000", "x", latest, "n.rests"))
 	for about, c := range map[string]struct {
 		before []poolStep
 		call   poolCall
@@ -156,7 +189,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 	}{
 		"acquire: it is plain":                  {some, seeks(), "granted", true},
 		"acquire: one is held":                  {append(some, fills), seeks(), "granted", true},
-		"acquire: all are held":                 {append(some[:1:1], fills), seeks(), "queued", false},
+		"acquire: all are held":                 {append(some[:1:1], fills), seeks(), "queued", true},
 		"acquire: somebody waits":               {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
 		"acquire: it tries":                     {some, seeksAs("n.1", "0", ""), "granted", true},
 		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
@@ -223,7 +256,6 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
 		"release: nobody has it":                {some, gives1, "not_held", false},
 		"release: it waits":                     {append(some[:1:1], fills, mine1), gives1, "cancelled", false},
-		"release: somebody waits":               {append(some[:1:1], mine1, fills), gives1, "released", false},
 		"release: it is to rest":                {append(some, mine1, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), gives1, "released", false},
 		"release: it is leaving":                {append(some, mine1, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
 		"release: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, mine1, lapse(time.Second))...), gives1, "expired", false},
@@ -233,6 +265,61 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("o 700 0 0 0:")))}, gives1, "released", false},
 		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
 		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
+		"join: behind another":                  {append(full, waits2), seeks(), "queued", true},
+		"join: ahead of another":                {append(full, waits2), seeks(func(r *engine.Record) { r.Priority = 1 }), "queued", true},
+		"join: nobody ends before it does":      {append(full, waits2), seeks(dies(500 * time.Millisecond)), "queued", true},
+		"join: its hold will have no end":       {full, seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "queued", true},
+		"join: its process agrees":              {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", true},
+		"join: the pool was just set":           {append(full, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", false},
+		"join: its process says otherwise":      {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S m %S+ %S+ %S+ %S+ %S+$"), "queued", false},
+		"join: its lease is above the limit":    {append(full, sets("", ". . . . 999 .")), seeks(), "limited", false},
+		"join: it asks for no end":              {append(full, sets("", ". . . . 2000 .")), seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "limited", false},
+		"join: it asks for one":                 {full, seeks(wants("o 0 - 9000 1:a")), "queued", false},
+		"join: it is bound":                     {full, seeks(wants("o 0 - 0 0:me")), "queued", false},
+		"join: it is shared":                    {full, seeks(wants("s 0 - 0 0:")), "queued", false},
+		"join: somebody waits for one":          {append(full, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), seeks(), "queued", false},
+		"join: a binding lasts":                 {append(full, has(runs("pool_bind", "me", "a", "900"))), seeks(), "queued", true},
+		"join: a binding has ended":             {append(full, has(runs("pool_bind", "me", "a", "900")), lapse(900*time.Millisecond)), seeks(), "queued", false},
+		"join: one rests":                       {append(full, puts("b", 0, 1), has(runs("pool_rest", "b", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
+		"join: one expires":                     {append(full, puts("x", time.Second, 1), has(seeksAs("n.3", "1", ""))), seeks(), "queued", false},
+		"join: one leaves":                      {append(full, has(runs("pool_remove", latest, "n.removes", "a"))), seeks(), "queued", false},
+		"join: all rest":                        {append(some[:1:1], has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
+		"join: what is held has ended":          {append(full, lapse(4*time.Second)), seeks(), "granted", false},
+		"join: the first has died":              {append(full, has(seeksAs("n.3", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), seeks(), "queued", false},
+		"join: it is paused":                    {append(full, pausesPool("5000")), seeks(), "queued", false},
+		"join: a tombstone is left":             {append(full, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "queued", false},
+		"join: the line is lost":                {append(full, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "queued", false},
+		"handoff: it is plain":                  {append(held, waits2), gives1, "released", true},
+		"handoff: two wait":                     {append(held, waits2, waits3), gives1, "released", true},
+		"handoff: another is held":              {append(some, fills, mine1, has(seeksAs("n.3", "1", ""))), gives1, "released", true},
+		"handoff: another ends before the next": {append(some, has(seeksAs("n.9", "1", "", leases(300*time.Millisecond))), mine1, waits2, has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
+		"handoff: the second is to hear of it":  {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
+		"handoff: the first has died":           {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), gives1, "released", false},
+		"handoff: another rests":                {append(some, restsB, mine1, waits2), gives1, "released", true},
+		"handoff: another rests, and two wait":  {append(some, restsB, mine1, waits2, waits3), gives1, "released", false},
+		"handoff: another rests for long":       {append(some, has(runs("pool_rest", "b", "9000", "x", latest, "n.rests")), mine1, waits2, waits3), gives1, "released", true},
+		"handoff: it has a label":               {append(held, has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 - 0 0:" }))), gives1, "released", true},
+		"handoff: the first is bound":           {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:me")))), gives1, "released", false},
+		"handoff: the first is shared":          {append(held, has(seeksAs("n.2", "1", "", wants("s 0 - 0 0:")))), gives1, "released", false},
+		"handoff: its binding looks plain":      {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:0:0:0:10:o 0 - 0 0:")))), gives1, "released", false},
+		"handoff: it will rest":                 {append(held, has(seeksAs("n.2", "1", "", wants("o 700 - 0 0:")))), gives1, "released", true},
+		"handoff: somebody waits for another":   {append(held, waits2, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
+		"handoff: somebody waits for it":        {append(held, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
+		"handoff: it rests then":                {append(some[:1:1], has(seeks(wants("o 700 - 0 0:"))), waits2), gives1, "released", false},
+		"handoff: it rests by the pool":         {append(held, waits2, sets("", ". 700 . . . .")), gives1, "released", false},
+		"handoff: the resource has its own":     {append(held, waits2, sets("a", "900 . .")), gives1, "released", false},
+		"handoff: two may hold it":              {[]poolStep{puts("a", 0, 2), mine1, has(seeksAs("n.8", "1", "")), waits2}, gives1, "released", false},
+		"handoff: it was shared":                {append(some[:1:1], has(seeks(wants("s 0 - 0 0:"))), fills, waits3), gives1, "released", false},
+		"handoff: it is leaving":                {append(held, waits2, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
+		"handoff: it expires":                   {append([]poolStep{puts("x", 9*time.Second, 1)}, mine1, waits2), gives1, "released", true},
+		"handoff: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, mine5, waits2, lapse(time.Second)), gives1, "released", false},
+		"handoff: it is damaged":                {append(held, waits2, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 ?")), gives1, "released", false},
+		"handoff: it has ended":                 {append(held, waits2, lapse(time.Second)), gives1, "expired", false},
+		"handoff: it is paused":                 {append(held, waits2, pausesPool("5000")), gives1, "released", false},
+		"handoff: a rest is asked for":          {append(held, waits2), gives("n", "0", "300"), "released", false},
+		"handoff: another node has it":          {append(held, waits2), gives("m", "0", "0"), "taken", false},
+		"handoff: it leaves a tombstone":        {append(held, waits2), gives("n", "900", "0"), "released", false},
+		"handoff: it is wanted":                 {append(held, waits2, has(runs("pool_want", "n", "n.1"))), gives1, "released", false},
 		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
 		"renew: it is paused":                   {append(some, mine1, pausesPool("5000")), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
 		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
@@ -268,7 +355,7 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 }
 
 // poolPlains are the functions that are the plain case of a pool.
-var poolPlains = []string{"fast_pool_acquire", "fast_pool_release", "fast_pool_renew"}
+var poolPlains = []string{"fast_pool_acquire", "fast_wait", "fast_pool_release", "fast_pool_handoff", "fast_pool_renew"}
 
 func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
 	require.NoError(t, amount.Histories(8))

@@ -8,19 +8,20 @@
 --- @include "pool/item"
 --- @include "pool/free"
 --- @include "pool/binding"
+--- @include "fast/pool_wait"
 -- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody stands in line, no
 -- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to
 -- if that is free, its lease is no longer than its wait lease, and its process says nothing else than the
--- settings, or has been told of them. The resource is not to rest, and
--- has not expired. That is what the general way does, in the fewest steps; see
--- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
+-- settings, or has been told of them. The resource is not to rest, and has not expired. That is what the
+-- general way does, in the fewest steps; see fast/acquire. It returns the reply, or nil, and has written nothing, in
+-- every other case; and what fast_wait goes on with, where nothing is free, and the claim wants any for its own.
 local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  if not top or v[2] or not moves or free == "0" then
+  if not top or v[2] or not moves then
     return nil
   end
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
-  if not former or waiting - parked ~= values_line then
+  if not former or waiting - parked ~= values_line and free ~= "0" then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, record_asks)
@@ -31,14 +32,20 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   end
   local fence = values_us(t)
   local now = string.sub(fence, values_fence_from, values_millis)
-  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
-    or fence <= values_known .. former
-    or due <= now
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
-      "1")[1]
+  if weight ~= "1" or not kind or due <= now
     or opinions and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
-    or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
+    or policy and longest ~= "-" and longest ~= "0" and (lease == "0" or lease - longest > 0)
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
+    return nil
+  elseif free == "0" then
+    return nil, kind == "o" and bind == "" and parked == "0" and fast_pool_wait(v[1], keys[2], now, {
+      last = ticket, due = due, used = used, waiting = waiting + 0, wait = wait,
+      counts = resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
+        .. pool_counts_gap .. int(moves + 1) .. pool_counts_gap .. parked .. pool_counts_gap .. behind,
+    })
+  elseif policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket or fence <= values_known .. former
+    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
+      "1")[1] then
     return nil
   end
   local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil

@@ -13,12 +13,15 @@
 -- and asks for no rest and no expiry. The resource has not expired and no settings of its own, and is to
 -- rest by a cooldown alone, and only if one at a time may hold it. That is what the general way does, in
 -- the fewest steps; see fast/acquire. It returns the reply, or nil, and has written nothing, in every
--- other case.
+-- other case; and what fast_pool_handoff goes on with, where somebody stands in line, nothing is free, and nobody else
+-- may hold the resource.
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
   local key = v[4]
-  if not top or not former or not moves or waiting - parked ~= values_line or used == values_unused or stays ~= "0"
+  local alone = waiting and moves and waiting - parked == values_line
+  if not top or not former or not moves or not alone and (parked ~= "0" or free ~= "0")
+    or used == values_unused or stays ~= "0"
     or asked ~= "0" or expires ~= "0" or not key then
     return nil
   end
@@ -31,7 +34,8 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now = string.sub(values_us(t), values_fence_from, values_millis)
+  local head = values_us(t)
+  local now = string.sub(head, values_fence_from, values_millis)
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
   local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
   local mine, others = claim .. item_gap, ""
@@ -47,6 +51,18 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
 
   local ends, left = score - score_hold, used - 1 - values_base
   moves = int(moves + 1)
+  if not alone then
+    if kind == "s" or cooldown ~= "0" or most ~= "1" or others ~= "" or due <= now or now + linger - exp > 0
+      or string.sub(v[1], values_cap, values_calm_end) ~= values_pool then
+      return nil
+    end
+    return nil, {
+      head = head, now = now, left = left, most = left + 1, waiting = waiting + 0, key = key,
+      item = item .. count .. item_gap, reply = { "released", 0, fence, 1 },
+      counts = resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
+        .. pool_counts_gap .. moves .. pool_counts_gap .. parked .. pool_counts_gap .. behind,
+    }
+  end
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" then

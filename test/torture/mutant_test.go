@@ -254,7 +254,8 @@ var commonMutants = []mutant{
 		change{"scripts/line/renew.lua", beaten, movedPlace + beaten}),
 	breaks("a hand-off gives the last fence again", calm, []string{checker.Fence},
 		change{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-		change{"scripts/fast/handoff.lua", fastGranted, "  p.head = string.sub(text, 1, 18)\n" + fastGranted}),
+		change{"scripts/fast/handoff.lua", fastGranted, "  p.head = string.sub(text, 1, 18)\n" + fastGranted},
+		change{"scripts/fast/pool_handoff.lua", fastGranted, "  p.head = string.sub(text, 1, 18)\n" + fastGranted}),
 	breaks("a push sets the deadline anew", cut, []string{checker.Capacity}, change{
 		"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
 		"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
@@ -275,7 +276,7 @@ var commonMutants = []mutant{
 		change{"scripts/state/record.lua", "    weight = tonumber(weight), secret", "    weight = 1, secret"},
 		change{"scripts/fast/acquire.lua", "string.match(terms, record_asks)\n", "string.match(terms, record_asks)\n    weight = 1\n"},
 		change{"scripts/fast/release.lua", "and used - weight - values_base", "and used - 1 - values_base"},
-		change{"scripts/fast/handoff.lua", "p.left + weight", "p.left + 1"}),
+		change{"scripts/fast/first.lua", "p.left + weight", "p.left + 1"}),
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
@@ -334,7 +335,7 @@ var commonMutants = []mutant{
 }
 
 // noFastHandOff leaves all hand-offs to line/handoff.
-var noFastHandOff = change{"scripts/fast/handoff.lua", "  if not top or", "  if true or not top or"}
+var noFastHandOff = change{"scripts/fast/first.lua", "  if not top or", "  if true or not top or"}
 
 // ofPriority is where a claim waits by its priority.
 const ofPriority = "return fmt.Sprintf(\"%03d\", 2*(127-priority))"
@@ -374,7 +375,7 @@ const (
 	// beaten is what a heartbeat does for a claim that waits.
 	beaten = "        word, left, r.heard = \"waiting\", r.wait, at.ms\n"
 	// fastGranted begins to grant to the first in line, in the plain case.
-	fastGranted = "  call(\"ZREM\", line, \"h:\" .. claim, top)\n"
+	fastGranted = "  call(\"ZREM\", line, \"h:\" .. claim, member)\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.

@@ -1,6 +1,8 @@
 package pool
 
 import (
+	"strings"
+
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/line"
@@ -25,7 +27,7 @@ func (d *driver) acquire(t *rapid.T) {
 
 // ask has a claim's own node ask.
 func (d *driver) ask(t *rapid.T, c *claim, may bool) {
-	asker := c.id[:1]
+	asker := strings.Split(c.id, ".")[0]
 	says := d.says(t)
 	says.words[setSharers] = "" // that is for an add to fill in
 	pattern, told := says.pattern(), ""
@@ -35,13 +37,16 @@ func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 	}
 	r := d.run(t, "pool_acquire", args...)
 	want := d.model.acquire(c, asker, may, says, told)
+	if r.Status() == "joined" {
+		want = []any{"joined", want[1], want[8], want[9], want[4]}
+	}
 	if at := map[string]int{"granted": 7, "queued": 10}[r.Status()]; at > 0 && r.Len() > at && r.Str(at) != "" {
 		d.agreed[pattern] = r.Str(at)
 	}
 	d.same(t, "acquire", &r, want...)
-	if want[0] == "queued" {
+	if want[0] == "queued" || want[0] == "joined" {
 		c.told = standing{text: c.place, lane: c.lane, place: c.place, until: c.until, ticket: c.ticket}
-		if !d.alone() {
+		if r.Status() == "queued" {
 			c.told.text = r.Str(7)
 		}
 	}

@@ -108,11 +108,11 @@ func (p *Pushes) take(t *rapid.T) []push {
 // does: the last one counts, unless it is about some claims alone, or nothing to those who wait. A
 // node that has let a moment pass has to ask for all of its claims first.
 func (d *driver) hear(args []string, r *scriptkit.Reply) {
-	at := map[string]int{"queued": 9, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
+	at := map[string]int{"queued": 9, "joined": 3, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
 	if at == 0 || r.Int(at) < 0 {
 		return
 	}
-	flags := r.Int(map[bool]int{true: 4, false: 2}[at == 9])
+	flags := r.Int(map[bool]int{true: 4, false: 2}[at == 9 || at == 3])
 	node, next := args[0], d.now+r.Int(at)
 	switch told := d.told[node]; {
 	case flags&flagOwn != 0 && told > 0 && !d.covers(node, args):

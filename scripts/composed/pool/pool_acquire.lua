@@ -9,7 +9,7 @@ ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
 ARGV[8] fixed terms of the record, see state/record
 ARGV[9...] x1: what the process says of the settings; then those that it was told of
-RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
+RETURNS {"joined", ticket, ahead, next_ms, flags} | {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
@@ -80,11 +80,11 @@ local opinions, told = unpack(ARGV, 9)
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
 local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
-  if not top or v[2] or not moves or free == "0" then
+  if not top or v[2] or not moves then
     return nil
   end
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  if not former or waiting - parked ~= (1000000) then
+  if not former or waiting - parked ~= (1000000) and free ~= "0" then
     return nil
   end
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
@@ -95,14 +95,31 @@ local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, op
   end
   local fence = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
   local now = string.sub(fence, (3), (15))
-  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
-    or fence <= ("3 ") .. former
-    or due <= now
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), (string.format("%d", ((262 * 10000000000000) + now))), "LIMIT", "0",
-      "1")[1]
+  if weight ~= "1" or not kind or due <= now
     or opinions and not string.find(behind, opinions, (3)) and string.sub(behind, (3)) ~= told
-    or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
+    or policy and longest ~= "-" and longest ~= "0" and (lease == "0" or lease - longest > 0)
     or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
+    return nil
+  elseif free == "0" then
+local function fast_pool_wait(text, line, now, p)
+  if string.sub(text, (101), (124)) ~= ("1000000000000001 0 0 1 0") then
+    return nil
+  end
+  local first = redis.call("ZRANGEBYSCORE", line, ("2560000000000000"), "+inf", "WITHSCORES", "LIMIT", "0", "1")
+  if first[1] ~= "-" and (string.sub(first[1] or "", 1, 2) ~= "u:" or first[2] <= ("266") .. now) then
+    return nil
+  end
+  p.text, p.now = text, now
+  return p
+end
+    return nil, kind == "o" and bind == "" and parked == "0" and fast_pool_wait(v[1], keys[2], now, {
+      last = ticket, due = due, used = used, waiting = waiting + 0, wait = wait,
+      counts = resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
+        .. (" ") .. (string.format("%d", (moves + 1))) .. (" ") .. parked .. (" ") .. behind,
+    })
+  elseif policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket or fence <= ("3 ") .. former
+    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), (string.format("%d", ((262 * 10000000000000) + now))), "LIMIT", "0",
+      "1")[1] then
     return nil
   end
   local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
@@ -170,7 +187,94 @@ end
       .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { "granted", now, string.sub(fence, (3)), ends - now, 1, resources, key }
 end
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+local plain, full = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+if plain then
+  return plain
+end
+local function find_dead(state, line, from, to, ms)
+  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
+  for i, member in ipairs(members) do
+    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
+  end
+  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
+    seen = claim and seen + 1 or seen
+    if claim and not (alive and alive - ms > 0) then
+      dead[#dead + 1], dead[#dead + 2] = claim, place
+    end
+  end
+  return dead, seen
+end
+local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacity)
+  local text, now, sub, format = p.text, p.now, string.sub, string.format
+  local call = redis.call
+  top = top or call("ZRANGE", keys[2], "0", "0")[1]
+  if not top then
+    return nil
+  end
+  local ticket, ends, rest = now, now + p.wait, sub(text, (124) + 1)
+  local mine, alive, ahead = p.waiting == (1000000), ends, 0
+  local due, last = tonumber(p.due), tonumber(p.last)
+  if not due or not last then
+    return nil
+  elseif now <= p.last then
+    ticket = format(("%013d"), last + 1)
+  end
+  if not mine then
+    local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
+      or select(2, string.match(top, ("^(%d+)%-(.+)$"))) or ""
+    alive = string.match(call("HGET", keys[1], "c:" .. first) or "", ("^[wp] (%d+) ")) or 0
+    mine, ahead = sub(first, 1, #node + 1) == node .. ".", nil
+  end
+  if alive - now <= 0 then
+    return nil
+  end
+  if p.waiting ~= (1000000) and ((ticket) % 16 == 0) then
+local function fast_patrol(keys, waiting, rest, ms)
+  local look, others = string.match(rest, ("^ (%d+)( .*)$"))
+  local to = look ~= "0" and math.min(look, waiting) or waiting
+  local from = math.max(to - 8, 0)
+  if find_dead(keys[1], keys[2], from, to, ms)[1] then
+    return nil
+  end
+  return (" ") .. string.format("%d", from) .. others
+end
+    rest = fast_patrol(keys, p.waiting - (1000000), rest, now + 0)
+    if not rest then
+      return nil
+    end
+  end
+  local exp, busy = sub(text, (20), (34) - 2), sub(text, (62), (74))
+  local far = ends + linger - exp > 0
+  call("ZADD", keys[2], lane, ticket .. ("-") .. claim)
+  ahead = ahead or call("ZRANK", keys[2], ticket .. ("-") .. claim)
+  if ahead == 0 then
+    alive, mine = ends, true
+  end
+  if p.counts or p.used > ("1000000000000001") then
+    busy = now
+  end
+  if far then
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+  end
+  if far and not p.counts then
+    call("PEXPIREAT", keys[1], exp)
+    call("PEXPIREAT", keys[2], exp)
+  end
+  local values = sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. p.due .. (" ") .. ticket
+    .. (" ") .. busy .. (" ") .. p.used .. (" ") .. format("%d", p.waiting + 1) .. (" ") .. capacity
+    .. (" ") .. (p.counts and ("0 0 1 0") or ("0 0 0 0")) .. rest
+  local record = ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
+    .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms
+  if p.counts then
+    call("HSET", keys[1], "v", values, "c:" .. claim, record, "pool", p.counts)
+  else
+    call("HSET", keys[1], "v", values, "c:" .. claim, record)
+  end
+  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0) }
+end
+plain = full and ARGV[6] ~= "0" and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))
 if plain then
   return plain
 end
@@ -1326,21 +1430,6 @@ end
 local function patrol(at, st, budget, places)
   local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
   st.look = math.max(to - places, 0)
-local function find_dead(state, line, from, to, ms)
-  local members, fields, dead, seen = redis.call("ZRANGE", line, from, to - 1), { "c:" }, {}, 0
-  for i, member in ipairs(members) do
-    fields[i] = "c:" .. (select(2, string.match(member, ("^(%d+)%-(.+)$"))) or "")
-  end
-  for i, text in ipairs(redis.call("HMGET", state, unpack(fields))) do
-    local alive = string.match(text or "", ("^[wp] (%d+) "))
-    local place, claim = string.match(members[i] or "", ("^(%d+)%-(.+)$"))
-    seen = claim and seen + 1 or seen
-    if claim and not (alive and alive - ms > 0) then
-      dead[#dead + 1], dead[#dead + 2] = claim, place
-    end
-  end
-  return dead, seen
-end
   local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
   if seen < to - st.look then
     recount(at, st)

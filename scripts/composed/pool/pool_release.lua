@@ -49,12 +49,14 @@ local function earliest(at, st)
   end
   return st.due
 end
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local time, kept, top, second = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
 local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
   local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
   local key = v[4]
-  if not top or not former or not moves or waiting - parked ~= (1000000) or used == ("1000000000000000") or stays ~= "0"
+  local alone = waiting and moves and waiting - parked == (1000000)
+  if not top or not former or not moves or not alone and (parked ~= "0" or free ~= "0")
+    or used == ("1000000000000000") or stays ~= "0"
     or asked ~= "0" or expires ~= "0" or not key then
     return nil
   end
@@ -67,7 +69,8 @@ local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, as
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now = string.sub((("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15))
+  local head = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  local now = string.sub(head, (3), (15))
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
 local function item_calm(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
@@ -98,6 +101,18 @@ end
   end
   local ends, left = score - (10000000000000), used - 1 - (1000000000000000)
   moves = (string.format("%d", (moves + 1)))
+  if not alone then
+    if kind == "s" or cooldown ~= "0" or most ~= "1" or others ~= "" or due <= now or now + linger - exp > 0
+      or string.sub(v[1], (101), (124)) ~= ("1000000000000001 0 0 1 0") then
+      return nil
+    end
+    return nil, {
+      head = head, now = now, left = left, most = left + 1, waiting = waiting + 0, key = key,
+      item = item .. count .. (" "), reply = { "released", 0, fence, 1 },
+      counts = resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
+        .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind,
+    }
+  end
   redis.call("ZREM", keys[2], "h:" .. claim)
   redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" then
@@ -130,8 +145,79 @@ end
       .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
   return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
 end
-local plain = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
+local plain, heir = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
   ARGV[10])
+if plain then
+  return plain
+end
+local function fast_pool_handoff(p, v, keys, channel, name, claim, top, behind)
+  local state, line, text, sub = keys[1], keys[2], v[1], string.sub
+  local call = redis.call
+local function fast_first(p, text, keys, claim, top, behind)
+  local state, line, sub = keys[1], keys[2], string.sub
+  local call = redis.call
+  if top == false then
+    local members = call("ZRANGE", line, "0", "1")
+    top, behind = members[1], members[2]
+  end
+  if not top or sub(top, (15) - 1, (15) - 1) ~= ("-") then
+    return nil
+  end
+  local first, next_up = sub(top, (15)), sub(behind or "", (15))
+  local records = call("HMGET", state, "c:" .. first, "c:" .. next_up)
+  local record, second = records[1] or "", records[2] or ""
+  local alive, node = sub(record, (3), (15)), sub(record, (45), (60))
+  local rest = sub(record, (60) + 2)
+  local secret, weight = sub(rest, 1, (11)), "1"
+  if sub(rest, (11) + 1, (11) + 3) ~= (" 1 ") then
+    secret, weight = string.match(rest, ("^(%S+) (%d+) "))
+  end
+  if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
+    or not weight or sub(text, 1, (18)) >= p.head or p.left + weight ~= p.most or alive <= p.now
+    or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
+    return nil
+  end
+  local due, half = alive, ""
+  if p.left > 0 then
+    local holds = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "2")
+    due = sub((holds[1] == "h:" .. claim and holds[4] or holds[2]) or "", (2))
+    if due == "" or due > alive then
+      due = alive
+    end
+  end
+  if p.waiting ~= (1000000) + 1 then
+    half = sub(second, (17), (29))
+    if sub(second, 1, (2)) ~= ("w ") or due < half then
+      return nil
+    end
+  end
+  return top, first, alive, node, rest, secret, due, half
+end
+  local member, first, alive, node, rest, secret, due, half = fast_first(p, text, keys, claim, top, behind)
+  if not member or not string.find(record_extra(rest), ("^o %d+ %S+ %d+ 0:$"))
+    or half ~= "" and call("ZRANGEBYSCORE", line, ("2620000000000000"), ("(262") .. half, "LIMIT", "0", "1")[1] then
+    return nil
+  end
+  call("ZREM", line, "h:" .. claim, member)
+  call("HDEL", state, "c:" .. claim, "r:" .. claim)
+  call("ZADD", line, ("1") .. alive, "h:" .. first)
+  call("HSET", keys[3], "i" .. p.key, p.item .. first .. (" "))
+  local fence, left = sub(p.head, (3)), string.format("%d", alive - p.now)
+  call("HSET", state,
+    "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+      .. p.now .. sub(text, (74) + 1, (91) + 1) .. string.format("%d", p.waiting - 1)
+      .. sub(text, (99) + 1),
+    "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
+      .. p.now .. (" ") .. ("0000000000000") .. (" ") .. node .. (" ") .. rest,
+    "r:" .. first, p.key,
+    "pool", p.counts)
+  redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
+    .. string.format(("%d:"), #first) .. first .. ("16:") .. fence
+    .. string.format(("%d:"), #left) .. left .. string.format(("%d:"), #p.key) .. p.key
+    .. string.format(("%d:"), #secret) .. secret)
+  return p.reply
+end
+plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top, second)
 if plain then
   return plain
 end
@@ -435,6 +521,16 @@ local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
   return dropped == 1
 end
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+end
 local function lane_touch(at, st, key)
   local known = st.touched and st.touched[key]
   local number = not known and ((st).pool.parked > 0 and redis.call("HGET", (at).state, "l:" .. (key)) or nil)
@@ -702,16 +798,6 @@ local function lanes_head(at, st, lane, budget)
     leave_place(at, st, claim, place, r)
     budget.left, budget.swept = budget.left - 1, budget.swept + 1
   end
-end
-local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
-    field = type(field) == "number" and (string.format("%d", (field))) or field
-    parts[i] = string.format("%d:", #field) .. field
-  end
-  at.out = at.out or {}
-  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
 end
 local function notify_node(at, r, next_at)
   if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then

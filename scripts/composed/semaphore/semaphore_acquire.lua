@@ -150,7 +150,7 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
   if alive - now <= 0 then
     return nil
   end
-  if ((ticket) % 16 == 0) then
+  if p.waiting ~= (1000000) and ((ticket) % 16 == 0) then
 local function fast_patrol(keys, waiting, rest, ms)
   local look, others = string.match(rest, ("^ (%d+)( .*)$"))
   local to = look ~= "0" and math.min(look, waiting) or waiting
@@ -172,21 +172,27 @@ end
   if ahead == 0 then
     alive, mine = ends, true
   end
-  if p.used > ("1000000000000001") then
+  if p.counts or p.used > ("1000000000000001") then
     busy = now
   end
   if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+  end
+  if far and not p.counts then
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
-  call("HSET", keys[1],
-    "v", sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. p.due .. (" ") .. ticket .. (" ") .. busy
-      .. (" ") .. p.used .. (" ") .. format("%d", p.waiting + 1) .. (" ") .. capacity .. (" ")
-      .. ("0 0 0 0") .. rest,
-    "c:" .. claim, ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
-      .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms)
-  return { "joined", ticket, ahead, math.min(due, alive) - now, mine and 4 or 0 }
+  local values = sub(text, 1, (18)) .. (" ") .. exp .. (" ") .. p.due .. (" ") .. ticket
+    .. (" ") .. busy .. (" ") .. p.used .. (" ") .. format("%d", p.waiting + 1) .. (" ") .. capacity
+    .. (" ") .. (p.counts and ("0 0 1 0") or ("0 0 0 0")) .. rest
+  local record = ("w ") .. format(("%013d"), ends) .. (" ") .. format(("%013d"), ends - math.floor(p.wait / 2))
+    .. (" ") .. ticket .. (" ") .. node .. (" ") .. terms
+  if p.counts then
+    call("HSET", keys[1], "v", values, "c:" .. claim, record, "pool", p.counts)
+  else
+    call("HSET", keys[1], "v", values, "c:" .. claim, record)
+  end
+  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0) }
 end
 plain = full and ARGV[6] ~= "0" and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ARGV[9])
 if plain then

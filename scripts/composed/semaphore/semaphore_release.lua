@@ -92,6 +92,10 @@ end
 local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
   local state, line, text, sub = keys[1], keys[2], v[1], string.sub
   local call = redis.call
+  p.most = sub(text, (101), (116)) - (1000000000000000)
+local function fast_first(p, text, keys, claim, top, behind)
+  local state, line, sub = keys[1], keys[2], string.sub
+  local call = redis.call
   if top == false then
     local members = call("ZRANGE", line, "0", "1")
     top, behind = members[1], members[2]
@@ -109,12 +113,11 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
     secret, weight = string.match(rest, ("^(%S+) (%d+) "))
   end
   if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
-    or not weight or sub(text, 1, (18)) >= p.head
-    or p.left + weight ~= sub(text, (101), (116)) - (1000000000000000) or alive <= p.now
+    or not weight or sub(text, 1, (18)) >= p.head or p.left + weight ~= p.most or alive <= p.now
     or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
     return nil
   end
-  local due = alive
+  local due, half = alive, ""
   if p.left > 0 then
     local holds = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "2")
     due = sub((holds[1] == "h:" .. claim and holds[4] or holds[2]) or "", (2))
@@ -122,11 +125,19 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
       due = alive
     end
   end
-  if p.waiting ~= (1000000) + 1 and (sub(second, 1, (2)) ~= ("w ")
-    or due < sub(second, (17), (29))) then
+  if p.waiting ~= (1000000) + 1 then
+    half = sub(second, (17), (29))
+    if sub(second, 1, (2)) ~= ("w ") or due < half then
+      return nil
+    end
+  end
+  return top, first, alive, node, rest, secret, due, half
+end
+  local member, first, alive, node, rest, secret, due = fast_first(p, text, keys, claim, top, behind)
+  if not member then
     return nil
   end
-  call("ZREM", line, "h:" .. claim, top)
+  call("ZREM", line, "h:" .. claim, member)
   call("HDEL", state, "c:" .. claim)
   call("ZADD", line, ("1") .. alive, "h:" .. first)
   local fence, left = sub(p.head, (3)), string.format("%d", alive - p.now)
@@ -134,7 +145,7 @@ local function fast_handoff(p, v, keys, channel, name, claim, top, behind)
     "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
       .. p.now .. (" ") .. sub(text, (101), (116)) .. (" ") .. string.format("%d", p.waiting - 1)
       .. sub(text, (99) + 1),
-    "c:" .. first, ("g ") .. sub(record, (31), (43)) .. (" ") .. fence .. (" ")
+    "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
       .. p.now .. (" ") .. ("0000000000000") .. (" ") .. node .. (" ") .. rest)
   redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
     .. string.format(("%d:"), #first) .. first .. ("16:") .. fence
