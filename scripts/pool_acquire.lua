@@ -8,8 +8,10 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
 ARGV[8] fixed terms of the record, see state/record
-ARGV[9...] x1: what the process says of the settings; then those that it was told of
-RETURNS {"joined", ticket, ahead, next_ms, flags} | {"granted", ticket, fence, left_ms, flags, setting, resource}
+ARGV[9] lease of a plain claim (ms, else "")    ARGV[10] its wait lease (ms, else "")
+ARGV[11...] x1: what the process says of the settings; then those that it was told of
+RETURNS {"plain", fence, resource, setting} | {"joined", ticket, ahead, next_ms, flags, setting}
+  | {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
@@ -20,14 +22,16 @@ RETURNS {"joined", ticket, ahead, next_ms, flags} | {"granted", ticket, fence, l
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
--- The fields are those of line/reply; the fixed terms end with those of pool/wants, and see pool/settings. A
--- process that says something else than the settings, and was not told of them, has them at the end of
+-- A plain claim wants any for its own, and names no binding; it has no maximum hold, and a lease no longer than
+-- its wait lease. The fields are those of line/reply; the fixed terms end with those of pool/wants, and see
+-- pool/settings. A process that says something else than the settings, and was not told of them, has them at the end of
 -- granted and queued.
 --- @include "state/fetch"
 --- @include "fast/pool_acquire"
-local opinions, told = unpack(ARGV, 9)
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain, full = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+local opinions, told = unpack(ARGV, 11)
+local time, kept, top = fetch_fat(KEYS, ARGV[5], "pool")
+local plain, full = fast_pool_acquire(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], ARGV[9], ARGV[10], opinions,
+  told)
 if plain then
   return plain
 end

@@ -7,24 +7,25 @@ KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
-ARGV[7] rest of the resource (ms, 0 = none)    ARGV[8] why it rests
-ARGV[9] fence of the grant that it was asked for    ARGV[10] when the resource leaves the pool (ms, 0 = as before)
-RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
+ARGV[7...] x4: rest of the resource (ms, 0 = none), why it rests, fence of the grant that it was asked for,
+when the resource leaves the pool (ms, 0 = as before)
+RETURNS {"plain", fence}
+  | {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
--- stays is 1 where the resource is still in the pool.
+-- The group is there once, or not. stays is 1 where the resource is still in the pool.
 --- @include "state/fetch"
 --- @include "fast/pool_release"
-local time, kept, top, second = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local plain, heir = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
-  ARGV[10])
+local rest, reason, seen, expiry = unpack(ARGV, 7)
+local time, kept, top = fetch_fat(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[4], ARGV[5], ARGV[6], rest)
 if plain then
   return plain
 end
 
 --- @include "fast/pool_handoff"
-plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top, second)
+plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top)
 if plain then
   return plain
 end
@@ -34,4 +35,4 @@ end
 --- @include "line/release"
 local at, st, known = kind_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
 return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]),
-  { rest = tonumber(ARGV[7]), reason = ARGV[8], fence = ARGV[9], expiry = tonumber(ARGV[10]) })
+  rest and { rest = tonumber(rest), reason = reason, fence = seen, expiry = tonumber(expiry) })

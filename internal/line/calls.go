@@ -113,7 +113,9 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	extra := ""
 	switch r.Status() {
 	case statusPlain:
-		a, err = s.plain(c, r.Int(1)), r.Err()
+		a, extra = s.plain(c, r.Int(1)), text(&r, 2)
+		a.Capacity = max(a.Capacity, int(num(&r, 3)))
+		err = r.Err()
 	case statusJoined:
 		a, err = s.joined(c, &r), r.Err()
 	default:

@@ -98,14 +98,17 @@ var refusals = map[string]berth.AcquireError{
 	statusForeign:  {Reason: berth.ReasonFailed, Cause: errors.New("berth: the claim's id is on record for another node")},
 }
 
-// joined reads the reply to a claim that joined the line by its ticket: status, ticket, ahead, next_ms, flags.
+// joined reads the reply to a claim that joined the line by its ticket: status, ticket, ahead, next_ms, flags, and of a
+// pool how many resources there are.
 func (s *Calls) joined(c *engine.Claim, r *scriptkit.Reply) engine.Answer {
 	a := engine.Answer{
 		Ticket: r.Int(1), Ahead: int(r.Int(2)), Left: c.Record.Wait,
 		NextDeadline: engine.NextDeadline{In: Left(r.Int(3)), First: r.Int(4)&flagFirst != 0, Own: r.Int(4)&flagOwn != 0},
 	}
 	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), a.Ticket)
-	a.Capacity = c.Capacity
+	if a.Capacity = c.Capacity; r.Len() > 5 {
+		a.Capacity = int(r.Int(5))
+	}
 	return a
 }
 

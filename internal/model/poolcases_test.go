@@ -50,7 +50,7 @@ func (p *poolWorld) play(script string, args ...string) (status string, plain bo
 	_ = p.pushes.take()
 	want := eval(p.general.Script(script).Source(), p.twins)
 	heard := p.pushes.take()
-	got := p.toldInFull(args, eval(p.whole.Script(script).Source(), p.keys), want)
+	got := p.toldInFull(args, eval(p.whole.Script(script).Source(), p.keys))
 	told := p.pushes.take()
 	require.Equal(p.T, heard, told, "what %s %q publishes", script, args)
 	require.Equal(p.T, trimmed(p.T, want), trimmed(p.T, got), "the reply of %s %q", script, args)
@@ -58,16 +58,23 @@ func (p *poolWorld) play(script string, args ...string) (status string, plain bo
 	return fmt.Sprint(said(p.T, got)[0]), before != p.taken(p.T, poolPlains)
 }
 
-// toldInFull is what a plain case says in fewer words, as the general way says it; how many resources there are only that says.
-func (p *poolWorld) toldInFull(args []string, got, general any) any {
-	reply, want := said(p.T, got), said(p.T, general)
-	if reply[0] != "joined" || len(want) < 6 {
-		return got
+// toldInFull is what a plain case says in fewer words, as the general way says it.
+func (p *poolWorld) toldInFull(args []string, got any) any {
+	reply := said(p.T, got)
+	number, _ := reply[min(1, len(reply)-1)].(int64)
+	switch {
+	case reply[0] == "plain" && len(reply) == 2:
+		return []any{"released", int64(0), number, int64(1)}
+	case reply[0] == "plain":
+		require.Len(p.T, reply, 4)
+		return []any{"granted", number / 1000, number, args[5], int64(1), reply[3], reply[2]}
+	case reply[0] == "joined":
+		require.Len(p.T, reply, 6)
+		r, err := state.ParseRecord("w 0 0 0 n " + args[4])
+		require.NoError(p.T, err)
+		return []any{"queued", number, int64(0), r.Wait.Milliseconds(), reply[4], reply[5], "", fmt.Sprintf("%s %013d", args[3], number), reply[2], reply[3]}
 	}
-	require.Len(p.T, reply, 5)
-	r, err := state.ParseRecord("w 0 0 0 n " + args[4])
-	require.NoError(p.T, err)
-	return []any{"queued", reply[1], int64(0), r.Wait.Milliseconds(), reply[4], want[5], "", fmt.Sprintf("%s %013d", args[3], reply[1]), reply[2], reply[3]}
+	return got
 }
 
 // kept is all that the server has of a pool.
@@ -101,24 +108,34 @@ func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1
 
 func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
 		if only != "" {
 			r.Extra = fmt.Sprintf("a 0 0 0 %d:%s", len(only), only)
 		}
 		for _, c := range change {
 			c(&r)
 		}
-		status, plain := p.play("pool_acquire", "n", claim, waits, line.Lane(0), state.FixedTerms(&r))
+		status, plain := p.play("pool_acquire", append([]string{"n", claim, waits, line.Lane(r.Priority), state.FixedTerms(&r)}, plainly(&r)...)...)
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
 }
 
+// plainly are the lease and the wait lease of a plain claim.
+func plainly(r *engine.Record) []string {
+	if w, err := state.ParseWants(r.Extra); err != nil || w != (state.Wants{Cooldown: w.Cooldown}) {
+		return []string{"", ""}
+	}
+	left, wait := line.Plainly(&engine.Claim{Record: *r})
+	return []string{left, wait}
+}
+
 // says is an acquire of n.1 by a process that says something of the settings.
 func says(opinions ...string) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 0 0 0:"}
-		status, plain := p.play("pool_acquire", append([]string{"n", "n.1", "1", line.Lane(0), state.FixedTerms(&r)}, opinions...)...)
+		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
+		args := append([]string{"n", "n.1", "1", line.Lane(0), state.FixedTerms(&r)}, plainly(&r)...)
+		status, plain := p.play("pool_acquire", append(args, opinions...)...)
 		p.Advance(time.Millisecond)
 		return status, plain
 	}
@@ -144,6 +161,9 @@ func runs(script string, args ...string) poolCall {
 
 // gives is a release of n.1 that leaves a tombstone for so many ms, and asks for a rest.
 func gives(node, stays, rest string) poolCall {
+	if rest == "0" {
+		return runs("pool_release", node, "n.1", stays)
+	}
 	return runs("pool_release", node, "n.1", stays, rest, "why", "1", "0")
 }
 
@@ -187,157 +207,158 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 		want   string
 		plain  bool
 	}{
-		"acquire: it is plain":                  {some, seeks(), "granted", true},
-		"acquire: one is held":                  {append(some, fills), seeks(), "granted", true},
-		"acquire: all are held":                 {append(some[:1:1], fills), seeks(), "queued", true},
-		"acquire: somebody waits":               {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
-		"acquire: it tries":                     {some, seeksAs("n.1", "0", ""), "granted", true},
-		"acquire: it tries for one":             {some, seeksAs("n.1", "0", "b"), "granted", false},
-		"acquire: the last that came back":      {append(some, sets("", "m . . . . .")), seeks(), "granted", true},
-		"acquire: any":                          {append(some[:1:1], sets("", "r . . . . .")), seeks(), "granted", false},
-		"acquire: its process agrees":           {append(some, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", true},
-		"acquire: it says what is unset":        {append(some, sets("", "l . . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", false},
-		"acquire: its process says otherwise":   {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$"), "granted", false},
-		"acquire: it was told of that":          {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$", "o l 50 - - - -"), "granted", true},
-		"acquire: its process is strict":        {append(some, sets("", "l 50 . . . .")), says("[-op] m %S+ %S+ %S+ %S+ %S+$"), "differs", false},
-		"acquire: it is within the limits":      {append(some, sets("", ". . . . 1000 0")), seeks(), "granted", true},
-		"acquire: its lease is above the limit": {append(some, sets("", ". . . . 999 .")), seeks(), "limited", false},
-		"acquire: it has no maximum hold":       {append(some, sets("", ". . . . . 5000")), seeks(), "limited", false},
-		"acquire: it is bound as the pool says": {append(some, sets("", ". . . 900 . .")), seeks(wants("o 0 - 0 0:me")), "granted", true},
-		"acquire: the resource has its own":     {append(some, sets("a", "900 . .")), seeks(), "granted", false},
-		"acquire: it is shared":                 {some, seeks(wants("s 0 0 0 0:")), "granted", true},
-		"acquire: it will rest":                 {some, seeks(wants("o 700 0 0 0:")), "granted", true},
-		"acquire: it is bound":                  {some, seeks(wants("o 0 0 0 0:me")), "granted", true},
-		"acquire: a binding that looks plain":   {some, seeks(wants("o 0 0 0 0:0:0:0:10:o 0 0 0 0:")), "granted", true},
-		"acquire: it is bound to that":          {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("o 0 700 0 0:me")), "granted", true},
-		"acquire: it is bound to what is held":  {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("o 0 700 0 0:me")), "granted", false},
-		"acquire: its binding has ended":        {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("o 0 700 0 0:me")), "granted", true},
-		"acquire: it has a label":               {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 0 0 0:" }), "granted", true},
-		"acquire: it has an owner":              {some, seeks(func(r *engine.Record) { r.Owner = "me" }), "granted", true},
-		"acquire: it has a maximum hold":        {some, seeks(func(r *engine.Record) { r.MaxHold = 500 * time.Millisecond }), "granted", true},
-		"acquire: the maximum hold is longer":   {some, seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }), "granted", true},
-		"acquire: the lease is longer":          {some, seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }), "granted", false},
-		"acquire: again":                        {append(some, mine1), seeks(), "granted", false},
-		"acquire: the pool is empty":            {nil, seeks(), "queued", false},
-		"acquire: the line is lost":             {append(some, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "granted", false},
-		"acquire: a tombstone is left":          {append(some, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "granted", false},
-		"acquire: it is paused":                 {append(some, pausesPool("5000")), seeks(), "queued", false},
-		"acquire: it tries, and it is paused":   {append(some, pausesPool("5000")), seeksAs("n.1", "0", ""), "paused", false},
-		"acquire: its pause has ended":          {append(some, pausesPool("500"), lapse(500*time.Millisecond)), seeks(), "granted", false},
-		"acquire: its pause was ended":          {append(some, pausesPool("500"), pausesPool("0")), seeks(), "granted", true},
-		"acquire: a hold has ended":             {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
-		"acquire: one rests":                    {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "granted", true},
-		"acquire: one has rested":               {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests")), lapse(500*time.Millisecond)), seeks(), "granted", false},
-		"acquire: one leaves":                   {append(some, fills, has(runs("pool_remove", latest, "n.removes", "a"))), seeks(), "granted", false},
-		"acquire: it expires":                   {append([]poolStep{puts("x", time.Second, 1)}, some...), seeks(), "granted", true},
-		"acquire: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, lapse(time.Second))...), seeks(), "granted", false},
-		"acquire: three may hold it":            {[]poolStep{puts("a", 0, 3), puts("b", 0, 1)}, seeks(), "granted", true},
-		"acquire: a third may hold it":          {[]poolStep{puts("a", 0, 3), has(seeksAs("n.2", "1", "")), has(seeksAs("n.3", "1", ""))}, seeks(), "granted", true},
-		"acquire: it is damaged":                {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 0 ?")), seeks(), "granted", false},
-		"acquire: it says too much":             {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 99999999999999 0 0 ")), seeks(), "granted", false},
-		"release: it is plain":                  {append(some, mine1), gives1, "released", true},
-		"release: one of two":                   {append(some, fills, mine1), gives1, "released", true},
-		"release: it has ended":                 {append(some, mine1, lapse(2*time.Second)), gives1, "expired", true},
-		"release: it expires late":              {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
-		"release: it is paused":                 {append(some, mine1, pausesPool("5000")), gives1, "released", false},
-		"release: its pause has ended":          {append(some, mine1, pausesPool("500"), lapse(500*time.Millisecond)), gives1, "released", false},
-		"release: it rests then":                {append(some, has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
-		"release: it has rested":                {append(some, has(seeks(wants("o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", true},
-		"release: it rests by the pool":         {append(some, sets("", ". 700 . . . ."), mine1), gives1, "released", true},
-		"release: the pool has no cooldown":     {append(some, sets("", ". 0 . . . ."), mine1), gives1, "released", true},
-		"release: it rests by the longer one":   {append(some, sets("", ". 100 . . . ."), has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
-		"release: the resource has its own":     {append(some, mine1, sets("a", "900 . .")), gives1, "released", false},
-		"release: it was a check":               {append(some, sets("", ". 700 . . . ."), has(seeksAs("n.1", "0", "a"))), gives1, "released", true},
-		"release: it was bound":                 {append(some, has(seeks(wants("o 0 0 0 0:me")))), gives1, "released", true},
-		"release: it was shared":                {append(some, has(seeks(wants("s 700 0 0 0:")))), gives1, "released", true},
-		"release: a rest is asked for":          {append(some, mine1), gives("n", "0", "300"), "released", false},
-		"release: an expiry is asked for":       {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "300"), "released", false},
-		"release: it leaves a tombstone":        {append(some, mine1), gives("n", "900", "0"), "released", false},
-		"release: another node has it":          {append(some, mine1), gives("m", "0", "0"), "taken", false},
-		"release: nobody has it":                {some, gives1, "not_held", false},
-		"release: it waits":                     {append(some[:1:1], fills, mine1), gives1, "cancelled", false},
-		"release: it is to rest":                {append(some, mine1, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), gives1, "released", false},
-		"release: it is leaving":                {append(some, mine1, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
-		"release: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, append(some, mine1, lapse(time.Second))...), gives1, "expired", false},
-		"release: it is detached":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
-		"release: the line is lost":             {append(some, mine1, loses("DEL", "berth:pool:{gpu}:line"), fills), gives1, "cancelled", false},
-		"release: others hold it too":           {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
-		"release: others hold it, and it rests": {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("o 700 0 0 0:")))}, gives1, "released", false},
-		"release: more hold it than may":        {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
-		"release: somebody else holds it":       {append(some, mine1, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
-		"join: behind another":                  {append(full, waits2), seeks(), "queued", true},
-		"join: ahead of another":                {append(full, waits2), seeks(func(r *engine.Record) { r.Priority = 1 }), "queued", true},
-		"join: nobody ends before it does":      {append(full, waits2), seeks(dies(500 * time.Millisecond)), "queued", true},
-		"join: its hold will have no end":       {full, seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "queued", true},
-		"join: its process agrees":              {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", true},
-		"join: the pool was just set":           {append(full, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", false},
-		"join: its process says otherwise":      {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S m %S+ %S+ %S+ %S+ %S+$"), "queued", false},
-		"join: its lease is above the limit":    {append(full, sets("", ". . . . 999 .")), seeks(), "limited", false},
-		"join: it asks for no end":              {append(full, sets("", ". . . . 2000 .")), seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "limited", false},
-		"join: it asks for one":                 {full, seeks(wants("o 0 - 9000 1:a")), "queued", false},
-		"join: it is bound":                     {full, seeks(wants("o 0 - 0 0:me")), "queued", false},
-		"join: it is shared":                    {full, seeks(wants("s 0 - 0 0:")), "queued", false},
-		"join: somebody waits for one":          {append(full, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), seeks(), "queued", false},
-		"join: a binding lasts":                 {append(full, has(runs("pool_bind", "me", "a", "900"))), seeks(), "queued", true},
-		"join: a binding has ended":             {append(full, has(runs("pool_bind", "me", "a", "900")), lapse(900*time.Millisecond)), seeks(), "queued", false},
-		"join: one rests":                       {append(full, puts("b", 0, 1), has(runs("pool_rest", "b", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
-		"join: one expires":                     {append(full, puts("x", time.Second, 1), has(seeksAs("n.3", "1", ""))), seeks(), "queued", false},
-		"join: one leaves":                      {append(full, has(runs("pool_remove", latest, "n.removes", "a"))), seeks(), "queued", false},
-		"join: all rest":                        {append(some[:1:1], has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
-		"join: what is held has ended":          {append(full, lapse(4*time.Second)), seeks(), "granted", false},
-		"join: the first has died":              {append(full, has(seeksAs("n.3", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), seeks(), "queued", false},
-		"join: it is paused":                    {append(full, pausesPool("5000")), seeks(), "queued", false},
-		"join: a tombstone is left":             {append(full, has(runs("pool_release", "n", "n.9", "900", "0", "", "0", "0"))), seeks(), "queued", false},
-		"join: the line is lost":                {append(full, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "queued", false},
-		"handoff: it is plain":                  {append(held, waits2), gives1, "released", true},
-		"handoff: two wait":                     {append(held, waits2, waits3), gives1, "released", true},
-		"handoff: another is held":              {append(some, fills, mine1, has(seeksAs("n.3", "1", ""))), gives1, "released", true},
-		"handoff: another ends before the next": {append(some, has(seeksAs("n.9", "1", "", leases(300*time.Millisecond))), mine1, waits2, has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
-		"handoff: the second is to hear of it":  {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
-		"handoff: the first has died":           {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), gives1, "released", false},
-		"handoff: another rests":                {append(some, restsB, mine1, waits2), gives1, "released", true},
-		"handoff: another rests, and two wait":  {append(some, restsB, mine1, waits2, waits3), gives1, "released", false},
-		"handoff: another rests for long":       {append(some, has(runs("pool_rest", "b", "9000", "x", latest, "n.rests")), mine1, waits2, waits3), gives1, "released", true},
-		"handoff: it has a label":               {append(held, has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 - 0 0:" }))), gives1, "released", true},
-		"handoff: the first is bound":           {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:me")))), gives1, "released", false},
-		"handoff: the first is shared":          {append(held, has(seeksAs("n.2", "1", "", wants("s 0 - 0 0:")))), gives1, "released", false},
-		"handoff: its binding looks plain":      {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:0:0:0:10:o 0 - 0 0:")))), gives1, "released", false},
-		"handoff: it will rest":                 {append(held, has(seeksAs("n.2", "1", "", wants("o 700 - 0 0:")))), gives1, "released", true},
-		"handoff: somebody waits for another":   {append(held, waits2, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
-		"handoff: somebody waits for it":        {append(held, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
-		"handoff: it rests then":                {append(some[:1:1], has(seeks(wants("o 700 - 0 0:"))), waits2), gives1, "released", false},
-		"handoff: it rests by the pool":         {append(held, waits2, sets("", ". 700 . . . .")), gives1, "released", false},
-		"handoff: the resource has its own":     {append(held, waits2, sets("a", "900 . .")), gives1, "released", false},
-		"handoff: two may hold it":              {[]poolStep{puts("a", 0, 2), mine1, has(seeksAs("n.8", "1", "")), waits2}, gives1, "released", false},
-		"handoff: it was shared":                {append(some[:1:1], has(seeks(wants("s 0 - 0 0:"))), fills, waits3), gives1, "released", false},
-		"handoff: it is leaving":                {append(held, waits2, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
-		"handoff: it expires":                   {append([]poolStep{puts("x", 9*time.Second, 1)}, mine1, waits2), gives1, "released", true},
-		"handoff: it has expired":               {append([]poolStep{puts("x", time.Second, 1)}, mine5, waits2, lapse(time.Second)), gives1, "released", false},
-		"handoff: it is damaged":                {append(held, waits2, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 ?")), gives1, "released", false},
-		"handoff: it has ended":                 {append(held, waits2, lapse(time.Second)), gives1, "expired", false},
-		"handoff: it is paused":                 {append(held, waits2, pausesPool("5000")), gives1, "released", false},
-		"handoff: a rest is asked for":          {append(held, waits2), gives("n", "0", "300"), "released", false},
-		"handoff: another node has it":          {append(held, waits2), gives("m", "0", "0"), "taken", false},
-		"handoff: it leaves a tombstone":        {append(held, waits2), gives("n", "900", "0"), "released", false},
-		"handoff: it is wanted":                 {append(held, waits2, has(runs("pool_want", "n", "n.1"))), gives1, "released", false},
-		"renew: it is plain":                    {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
-		"renew: it is paused":                   {append(some, mine1, pausesPool("5000")), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: by hand":                        {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
-		"renew: it names its lease":             {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew 1000"), "renewed", true},
-		"renew: it keeps its lease":             {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 1000"), "renewed", true},
-		"renew: it names a longer lease":        {append(some, mine1), runs("pool_renew", "n", "n.1", "renew 1001"), "renewed", false},
-		"renew: it names a shorter lease":       {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 999"), "renewed", false},
-		"renew: its lease was longer":           {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 900"))), runs("pool_renew", "n", "n.1", "keep 900"), "renewed", false},
-		"renew: its lease was shorter":          {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 1001"))), runs("pool_renew", "n", "n.1", "keep 1001"), "renewed", true},
-		"renew: it is detached":                 {append(some, mine1), runs("pool_renew", "n", "n.1", "detach"), "renewed", false},
-		"renew: it has a maximum hold":          {append(some, has(seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: two beat":                       {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "beat", "n.2", "beat"), "renewed", false},
-		"renew: it has ended":                   {append(some, mine1, lapse(time.Second)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: another has ended":              {append(some, fills, lapse(3500*time.Millisecond), mine1, lapse(500*time.Millisecond)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: one rests":                      {append(some, mine1, has(runs("pool_rest", "b", "500", "x", latest, "n.rests"))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: one expires":                    {append(some, mine1, puts("x", time.Second, 1)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: somebody waits":                 {append(some[:1:1], mine1, fills), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
-		"renew: it was not confirmed":           {append(some, has(seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"acquire: it is plain":                      {some, seeks(), "granted", true},
+		"acquire: one is held":                      {append(some, fills), seeks(), "granted", true},
+		"acquire: all are held":                     {append(some[:1:1], fills), seeks(), "queued", true},
+		"acquire: somebody waits":                   {append(some[:1:1], fills, mine1), seeksAs("n.3", "0", ""), "full", false},
+		"acquire: it tries":                         {some, seeksAs("n.1", "0", ""), "granted", true},
+		"acquire: it tries for one":                 {some, seeksAs("n.1", "0", "b"), "granted", false},
+		"acquire: the last that came back":          {append(some, sets("", "m . . . . .")), seeks(), "granted", true},
+		"acquire: any":                              {append(some[:1:1], sets("", "r . . . . .")), seeks(), "granted", false},
+		"acquire: its process agrees":               {append(some, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", true},
+		"acquire: it says what is unset":            {append(some, sets("", "l . . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "granted", false},
+		"acquire: its process says otherwise":       {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$"), "granted", false},
+		"acquire: it was told of that":              {append(some, sets("", "l 50 . . . .")), says("%S m %S+ %S+ %S+ %S+ %S+$", "o l 50 - - - -"), "granted", true},
+		"acquire: its process is strict":            {append(some, sets("", "l 50 . . . .")), says("[-op] m %S+ %S+ %S+ %S+ %S+$"), "differs", false},
+		"acquire: it is within the limits":          {append(some, sets("", ". . . . 1000 0")), seeks(), "granted", true},
+		"acquire: its lease is above the limit":     {append(some, sets("", ". . . . 999 .")), seeks(), "limited", false},
+		"acquire: it has no maximum hold":           {append(some, sets("", ". . . . . 5000")), seeks(), "limited", false},
+		"acquire: it is bound as the pool says":     {append(some, sets("", ". . . 900 . .")), seeks(wants("o 0 - 0 0:me")), "granted", true},
+		"acquire: the resource has its own":         {append(some, sets("a", "900 . .")), seeks(), "granted", false},
+		"acquire: it is shared":                     {some, seeks(wants("s 0 0 0 0:")), "granted", true},
+		"acquire: it will rest":                     {some, seeks(wants("o 700 0 0 0:")), "granted", true},
+		"acquire: it is bound":                      {some, seeks(wants("o 0 0 0 0:me")), "granted", true},
+		"acquire: a binding that looks plain":       {some, seeks(wants("o 0 0 0 0:0:0:0:10:o 0 0 0 0:")), "granted", true},
+		"acquire: it is bound to that":              {append(some, has(runs("pool_bind", "me", "b", "0"))), seeks(wants("o 0 700 0 0:me")), "granted", true},
+		"acquire: it is bound to what is held":      {append(some, fills, has(runs("pool_bind", "me", "a", "900"))), seeks(wants("o 0 700 0 0:me")), "granted", false},
+		"acquire: its binding has ended":            {append(some, has(runs("pool_bind", "me", "b", "900")), lapse(900*time.Millisecond)), seeks(wants("o 0 700 0 0:me")), "granted", true},
+		"acquire: it has a label":                   {some, seeks(func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 0 0 0:" }), "granted", true},
+		"acquire: it has an owner":                  {some, seeks(func(r *engine.Record) { r.Owner = "me" }), "granted", true},
+		"acquire: it has a maximum hold":            {some, seeks(func(r *engine.Record) { r.MaxHold = 500 * time.Millisecond }), "granted", true},
+		"acquire: the maximum hold is longer":       {some, seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }), "granted", true},
+		"acquire: the lease is longer":              {some, seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }), "granted", false},
+		"acquire: again":                            {append(some, mine1), seeks(), "granted", false},
+		"acquire: the pool is empty":                {nil, seeks(), "queued", false},
+		"acquire: the line is lost":                 {append(some, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "granted", false},
+		"acquire: a tombstone is left":              {append(some, has(runs("pool_release", "n", "n.9", "900"))), seeks(), "granted", false},
+		"acquire: it is paused":                     {append(some, pausesPool("5000")), seeks(), "queued", false},
+		"acquire: it tries, and it is paused":       {append(some, pausesPool("5000")), seeksAs("n.1", "0", ""), "paused", false},
+		"acquire: its pause has ended":              {append(some, pausesPool("500"), lapse(500*time.Millisecond)), seeks(), "granted", false},
+		"acquire: its pause was ended":              {append(some, pausesPool("500"), pausesPool("0")), seeks(), "granted", true},
+		"acquire: a hold has ended":                 {append(some, fills, lapse(4*time.Second)), seeks(), "granted", false},
+		"acquire: one rests":                        {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "granted", true},
+		"acquire: one has rested":                   {append(some, has(runs("pool_rest", "a", "500", "x", latest, "n.rests")), lapse(500*time.Millisecond)), seeks(), "granted", false},
+		"acquire: one leaves":                       {append(some, fills, has(runs("pool_remove", latest, "n.removes", "a"))), seeks(), "granted", false},
+		"acquire: it expires":                       {append([]poolStep{puts("x", time.Second, 1)}, some...), seeks(), "granted", true},
+		"acquire: it has expired":                   {append([]poolStep{puts("x", time.Second, 1)}, append(some, lapse(time.Second))...), seeks(), "granted", false},
+		"acquire: three may hold it":                {[]poolStep{puts("a", 0, 3), puts("b", 0, 1)}, seeks(), "granted", true},
+		"acquire: a third may hold it":              {[]poolStep{puts("a", 0, 3), has(seeksAs("n.2", "1", "")), has(seeksAs("n.3", "1", ""))}, seeks(), "granted", true},
+		"acquire: it is damaged":                    {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 0 ?")), seeks(), "granted", false},
+		"acquire: it says too much":                 {append(some, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 99999999999999 0 0 ")), seeks(), "granted", false},
+		"release: it is plain":                      {append(some, mine1), gives1, "released", true},
+		"release: one of two":                       {append(some, fills, mine1), gives1, "released", true},
+		"release: it has ended":                     {append(some, mine1, lapse(2*time.Second)), gives1, "expired", false},
+		"release: it expires late":                  {append(some, has(seeks(func(r *engine.Record) { r.Lease = 5 * time.Second }))), gives1, "released", true},
+		"release: it is paused":                     {append(some, mine1, pausesPool("5000")), gives1, "released", false},
+		"release: its pause has ended":              {append(some, mine1, pausesPool("500"), lapse(500*time.Millisecond)), gives1, "released", false},
+		"release: it rests then":                    {append(some, has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
+		"release: it has rested":                    {append(some, has(seeks(wants("o 700 0 0 0:"))), lapse(2*time.Second)), gives1, "expired", false},
+		"release: it says that it asks for nothing": {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "0"), "released", false},
+		"release: it rests by the pool":             {append(some, sets("", ". 700 . . . ."), mine1), gives1, "released", true},
+		"release: the pool has no cooldown":         {append(some, sets("", ". 0 . . . ."), mine1), gives1, "released", true},
+		"release: it rests by the longer one":       {append(some, sets("", ". 100 . . . ."), has(seeks(wants("o 700 0 0 0:")))), gives1, "released", true},
+		"release: the resource has its own":         {append(some, mine1, sets("a", "900 . .")), gives1, "released", false},
+		"release: it was a check":                   {append(some, sets("", ". 700 . . . ."), has(seeksAs("n.1", "0", "a"))), gives1, "released", true},
+		"release: it was bound":                     {append(some, has(seeks(wants("o 0 0 0 0:me")))), gives1, "released", true},
+		"release: it was shared":                    {append(some, has(seeks(wants("s 700 0 0 0:")))), gives1, "released", true},
+		"release: a rest is asked for":              {append(some, mine1), gives("n", "0", "300"), "released", false},
+		"release: an expiry is asked for":           {append(some, mine1), runs("pool_release", "n", "n.1", "0", "0", "", "1", "300"), "released", false},
+		"release: it leaves a tombstone":            {append(some, mine1), gives("n", "900", "0"), "released", false},
+		"release: another node has it":              {append(some, mine1), gives("m", "0", "0"), "taken", false},
+		"release: nobody has it":                    {some, gives1, "not_held", false},
+		"release: it waits":                         {append(some[:1:1], fills, mine1), gives1, "cancelled", false},
+		"release: it is to rest":                    {append(some, mine1, has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), gives1, "released", false},
+		"release: it is leaving":                    {append(some, mine1, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
+		"release: it has expired":                   {append([]poolStep{puts("x", time.Second, 1)}, append(some, mine1, lapse(time.Second))...), gives1, "expired", false},
+		"release: it is detached":                   {append(some, mine1, has(runs("pool_renew", "n", "n.1", "detach"))), gives1, "released", false},
+		"release: the line is lost":                 {append(some, mine1, loses("DEL", "berth:pool:{gpu}:line"), fills), gives1, "cancelled", false},
+		"release: others hold it too":               {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", ""))}, gives1, "released", true},
+		"release: others hold it, and it rests":     {[]poolStep{puts("a", 0, 3), fills, has(seeks(wants("o 700 0 0 0:")))}, gives1, "released", false},
+		"release: more hold it than may":            {[]poolStep{puts("a", 0, 3), fills, mine1, has(seeksAs("n.3", "1", "")), puts("a", 0, 1)}, gives1, "released", true},
+		"release: somebody else holds it":           {append(some, mine1, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 n.2 ")), gives1, "released", false},
+		"join: behind another":                      {append(full, waits2), seeks(), "queued", true},
+		"join: ahead of another":                    {append(full, waits2), seeks(func(r *engine.Record) { r.Priority = 1 }), "queued", true},
+		"join: nobody ends before it does":          {append(full, waits2), seeks(dies(500 * time.Millisecond)), "queued", true},
+		"join: its hold will have no end":           {full, seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "queued", true},
+		"join: its process agrees":                  {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", true},
+		"join: the pool was just set":               {append(full, sets("", "l 50 . . . .")), says("%S l 50 %S+ %S+ %S+ %S+$"), "queued", false},
+		"join: its process says otherwise":          {append(full, sets("", "l 50 . . . ."), lapse(time.Minute), sweepsPool, fills), says("%S m %S+ %S+ %S+ %S+ %S+$"), "queued", false},
+		"join: its lease is above the limit":        {append(full, sets("", ". . . . 999 .")), seeks(), "limited", false},
+		"join: it asks for no end":                  {append(full, sets("", ". . . . 2000 .")), seeks(func(r *engine.Record) { r.Lease = berth.Forever }), "limited", false},
+		"join: it asks for one":                     {full, seeks(wants("o 0 - 9000 1:a")), "queued", false},
+		"join: it is bound":                         {full, seeks(wants("o 0 - 0 0:me")), "queued", false},
+		"join: it is shared":                        {full, seeks(wants("s 0 - 0 0:")), "queued", false},
+		"join: somebody waits for one":              {append(full, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), seeks(), "queued", false},
+		"join: a binding lasts":                     {append(full, has(runs("pool_bind", "me", "a", "900"))), seeks(), "queued", true},
+		"join: a binding has ended":                 {append(full, has(runs("pool_bind", "me", "a", "900")), lapse(900*time.Millisecond)), seeks(), "queued", false},
+		"join: one rests":                           {append(full, puts("b", 0, 1), has(runs("pool_rest", "b", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
+		"join: one expires":                         {append(full, puts("x", time.Second, 1), has(seeksAs("n.3", "1", ""))), seeks(), "queued", false},
+		"join: one leaves":                          {append(full, has(runs("pool_remove", latest, "n.removes", "a"))), seeks(), "queued", false},
+		"join: all rest":                            {append(some[:1:1], has(runs("pool_rest", "a", "500", "x", latest, "n.rests"))), seeks(), "queued", false},
+		"join: what is held has ended":              {append(full, lapse(4*time.Second)), seeks(), "granted", false},
+		"join: the first has died":                  {append(full, has(seeksAs("n.3", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), seeks(), "queued", false},
+		"join: it is paused":                        {append(full, pausesPool("5000")), seeks(), "queued", false},
+		"join: a tombstone is left":                 {append(full, has(runs("pool_release", "n", "n.9", "900"))), seeks(), "queued", false},
+		"join: the line is lost":                    {append(full, loses("DEL", "berth:pool:{gpu}:line")), seeks(), "queued", false},
+		"handoff: it is plain":                      {append(held, waits2), gives1, "released", true},
+		"handoff: two wait":                         {append(held, waits2, waits3), gives1, "released", true},
+		"handoff: another is held":                  {append(some, fills, mine1, has(seeksAs("n.3", "1", ""))), gives1, "released", true},
+		"handoff: another ends before the next":     {append(some, has(seeksAs("n.9", "1", "", leases(300*time.Millisecond))), mine1, waits2, has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
+		"handoff: the second is to hear of it":      {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), has(seeksAs("m.3", "1", "", ofNodeM))), gives1, "released", false},
+		"handoff: the first has died":               {append(held, has(seeksAs("n.2", "1", "", dies(500*time.Millisecond))), lapse(500*time.Millisecond)), gives1, "released", false},
+		"handoff: another rests":                    {append(some, restsB, mine1, waits2), gives1, "released", true},
+		"handoff: another rests, and two wait":      {append(some, restsB, mine1, waits2, waits3), gives1, "released", false},
+		"handoff: another rests for long":           {append(some, has(runs("pool_rest", "b", "9000", "x", latest, "n.rests")), mine1, waits2, waits3), gives1, "released", true},
+		"handoff: it has a label":                   {append(held, has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Label = "%d \x00 0:0:0:10:o 0 - 0 0:" }))), gives1, "released", true},
+		"handoff: the first is bound":               {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:me")))), gives1, "released", false},
+		"handoff: the first is shared":              {append(held, has(seeksAs("n.2", "1", "", wants("s 0 - 0 0:")))), gives1, "released", false},
+		"handoff: its binding looks plain":          {append(held, has(seeksAs("n.2", "1", "", wants("o 0 - 0 0:0:0:0:10:o 0 - 0 0:")))), gives1, "released", false},
+		"handoff: it will rest":                     {append(held, has(seeksAs("n.2", "1", "", wants("o 700 - 0 0:")))), gives1, "released", true},
+		"handoff: somebody waits for another":       {append(held, waits2, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
+		"handoff: somebody waits for it":            {append(held, has(seeksAs("n.3", "1", "", wants("o 0 - 0 1:a")))), gives1, "released", false},
+		"handoff: it rests then":                    {append(some[:1:1], has(seeks(wants("o 700 - 0 0:"))), waits2), gives1, "released", false},
+		"handoff: it rests by the pool":             {append(held, waits2, sets("", ". 700 . . . .")), gives1, "released", false},
+		"handoff: the resource has its own":         {append(held, waits2, sets("a", "900 . .")), gives1, "released", false},
+		"handoff: two may hold it":                  {[]poolStep{puts("a", 0, 2), mine1, has(seeksAs("n.8", "1", "")), waits2}, gives1, "released", false},
+		"handoff: it was shared":                    {append(some[:1:1], has(seeks(wants("s 0 - 0 0:"))), fills, waits3), gives1, "released", false},
+		"handoff: it is leaving":                    {append(held, waits2, has(runs("pool_remove", latest, "n.removes", "a"))), gives1, "released", false},
+		"handoff: it expires":                       {append([]poolStep{puts("x", 9*time.Second, 1)}, mine1, waits2), gives1, "released", true},
+		"handoff: it has expired":                   {append([]poolStep{puts("x", time.Second, 1)}, mine5, waits2, lapse(time.Second)), gives1, "released", false},
+		"handoff: it is damaged":                    {append(held, waits2, loses("HSET", "berth:pool:{gpu}:items", "ia", "1 0 0 0 0 0 1 ?")), gives1, "released", false},
+		"handoff: it has ended":                     {append(held, waits2, lapse(time.Second)), gives1, "expired", false},
+		"handoff: it is paused":                     {append(held, waits2, pausesPool("5000")), gives1, "released", false},
+		"handoff: a rest is asked for":              {append(held, waits2), gives("n", "0", "300"), "released", false},
+		"handoff: another node has it":              {append(held, waits2), gives("m", "0", "0"), "taken", false},
+		"handoff: it leaves a tombstone":            {append(held, waits2), gives("n", "900", "0"), "released", false},
+		"handoff: it is wanted":                     {append(held, waits2, has(runs("pool_want", "n", "n.1"))), gives1, "released", false},
+		"renew: it is plain":                        {append(some, mine1), runs("pool_renew", "n", "n.1", "beat"), "renewed", true},
+		"renew: it is paused":                       {append(some, mine1, pausesPool("5000")), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: by hand":                            {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew"), "renewed", true},
+		"renew: it names its lease":                 {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "renew 1000"), "renewed", true},
+		"renew: it keeps its lease":                 {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 1000"), "renewed", true},
+		"renew: it names a longer lease":            {append(some, mine1), runs("pool_renew", "n", "n.1", "renew 1001"), "renewed", false},
+		"renew: it names a shorter lease":           {append(some, mine1), runs("pool_renew", "n", "n.1", "keep 999"), "renewed", false},
+		"renew: its lease was longer":               {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 900"))), runs("pool_renew", "n", "n.1", "keep 900"), "renewed", false},
+		"renew: its lease was shorter":              {append(some, mine1, has(runs("pool_renew", "n", "n.1", "renew 1001"))), runs("pool_renew", "n", "n.1", "keep 1001"), "renewed", true},
+		"renew: it is detached":                     {append(some, mine1), runs("pool_renew", "n", "n.1", "detach"), "renewed", false},
+		"renew: it has a maximum hold":              {append(some, has(seeks(func(r *engine.Record) { r.MaxHold = 3 * time.Second }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: two beat":                           {append(some, fills, mine1), runs("pool_renew", "n", "n.1", "beat", "n.2", "beat"), "renewed", false},
+		"renew: it has ended":                       {append(some, mine1, lapse(time.Second)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: another has ended":                  {append(some, fills, lapse(3500*time.Millisecond), mine1, lapse(500*time.Millisecond)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: one rests":                          {append(some, mine1, has(runs("pool_rest", "b", "500", "x", latest, "n.rests"))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: one expires":                        {append(some, mine1, puts("x", time.Second, 1)), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: somebody waits":                     {append(some[:1:1], mine1, fills), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
+		"renew: it was not confirmed":               {append(some, has(seeks(func(r *engine.Record) { r.Wait = 900 * time.Millisecond }))), runs("pool_renew", "n", "n.1", "beat"), "renewed", false},
 	} {
 		t.Run(strings.ReplaceAll(about, ": ", "/"), func(t *testing.T) {
 			inWorld(t, "pool", func(t *testing.T, named func(name string) *world) {

@@ -1,7 +1,6 @@
 package model_test
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -61,8 +60,11 @@ func wrapped(files fstest.MapFS, text string) fstest.MapFS {
 		file := strings.TrimPrefix(name, "fast_")
 		inner := strings.ReplaceAll(string(files["fast/"+file+".lua"].Data), "function "+name+"(", "function "+name+"inner(")
 		edited["fast/"+file+"inner.lua"] = &fstest.MapFile{Data: []byte(inner)}
-		says := map[string]string{"acquire": `{ "plain" }`, "release": `{ "plain" }`, "handoff": `{ "plain" }`, "wait": `{ "joined" }`}[file]
-		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file, cmp.Or(says, "nil"))}
+		says := map[bool]string{true: `{ "joined" }`, false: `{ "plain" }`}[file == "wait"]
+		if strings.HasSuffix(file, "renew") {
+			says = "nil"
+		}
+		edited["fast/"+file+".lua"] = &fstest.MapFile{Data: fmt.Appendf(nil, text, name, file, says)}
 	}
 	return edited
 }

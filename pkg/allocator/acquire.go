@@ -247,7 +247,9 @@ func (p *core) claim(ctx context.Context, f face, o AllocateOptions, wait bool) 
 	return &engine.Claim{
 		ID: f.Engine.ClaimID(), Kind: keyspace.Pool, Name: p.name, MayWait: wait, Capacity: 1, Attrs: o.Attrs, WantAfter: o.WantAfter,
 		Closing: p.closing,
-		Request: &request{agreed: &p.agreed, named: o.Resource != ""},
+		Request: &request{
+			agreed: &p.agreed, named: o.Resource != "", any: !p.shared && !o.alone && o.Resource == "" && o.Bind == "",
+		},
 		Record: engine.Record{
 			Weight: 1, Wait: p.pools.p.Settings.Lease, Lease: o.Lease, MaxHold: o.MaxHold,
 			NoRenew: o.NoRenew || o.Lease == berth.Forever, Phase: 'w', Priority: o.Priority,

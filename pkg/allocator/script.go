@@ -82,6 +82,7 @@ const (
 type request struct {
 	agreed *agreement // nil where the claim was resumed
 	named  bool       // the claim asked for one resource by its key
+	any    bool       // the claim asked for any for its own, and names no binding
 	limits Settings   // the settings whose limits the claim was refused by; of its acquire
 
 	mu    sync.Mutex
@@ -158,10 +159,14 @@ func restMillis(d time.Duration) int64 {
 	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
 }
 
-// acquireArgs are what only pool_acquire takes: what the process says of the settings, and what it was
-// told of them.
+// acquireArgs are what only pool_acquire takes: the lease and the wait lease of a plain claim, what the process says of
+// the settings, and what it was told of them.
 func acquireArgs(c *engine.Claim) (wait string, own []string) {
-	return line.Flag(c.MayWait), c.Request.(*request).agreed.args()
+	q, left, lives := c.Request.(*request), "", ""
+	if q.any {
+		left, lives = line.Plainly(c)
+	}
+	return line.Flag(c.MayWait), append([]string{left, lives}, q.agreed.args()...)
 }
 
 // acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than
@@ -230,15 +235,17 @@ func refine(refused *berth.AcquireError) {
 }
 
 // releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
-// fence by which the claim has it, and when it is to leave the pool.
+// fence by which the claim has it, and when it is to leave the pool; nothing where nothing is asked for.
 func releaseArgs(c *engine.Claim) []string {
 	q, _ := c.Request.(*request)
 	if q == nil { // a release that is asked again: the server has lost what this process knew of the hold
-		rest, reason, expiry := (&wish{}).args()
-		return []string{rest, reason, "0", expiry}
+		return nil
 	}
 	if q.sent = q.wishes(); c.Loose() {
 		q.sent = wish{} // its handle is still in use
+	}
+	if q.sent.rest == 0 && q.sent.expiry == 0 {
+		return nil
 	}
 	rest, reason, expiry := q.sent.args()
 	return []string{rest, reason, line.Decimal(c.Fence()), expiry}

@@ -3,7 +3,6 @@ package berthtest
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -108,9 +107,6 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 		}
 		// As its own release does, without a tombstone.
 		args := []string{"60000", space.Wake(""), f.name, holder.Node, holder.ID, "0"}
-		if kind == keyspace.Pool {
-			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10), "0") // its resource neither rests nor expires
-		}
 		released, err := f.call(ctx, space, kind, kinds[kind]+"_release", args...)
 		if err != nil {
 			return err

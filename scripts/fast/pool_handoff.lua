@@ -13,7 +13,8 @@ local function fast_pool_handoff(p, v, keys, channel, name, claim, top, behind)
   local state, line, text, sub = keys[1], keys[2], v[1], string.sub
   local call = redis.call
   local member, first, alive, node, rest, secret, due, half = fast_first(p, text, keys, claim, top, behind)
-  if not member or not string.find(record_extra(rest), wants_own)
+  local colon = member and string.find(rest, wants_colon, 1, true) or 0
+  if not member or sub(rest, colon - 1) ~= wants_bare and not string.find(record_extra(rest), wants_own)
     or half ~= "" and call("ZRANGEBYSCORE", line, score_first_rest, score_before_rest .. half, "LIMIT", "0", "1")[1] then
     return nil
   end

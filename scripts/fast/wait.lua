@@ -63,5 +63,6 @@ local function fast_wait(p, top, keys, linger, node, claim, lane, terms, capacit
   else
     call("HSET", keys[1], "v", values, "c:" .. claim, record)
   end
-  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0) }
+  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0),
+    p.resources }
 end

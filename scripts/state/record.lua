@@ -37,7 +37,6 @@ local record_word = "^!(.*)$"
 -- What the plain cases read and write.
 local record_asks = "^%S+ (%d+) %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
 local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
-local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
 local record_lives = "^[wp] (%d+) " -- of a waiter: alive
 local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
 -- Before the words of a record that the plain cases write, and between them; a limit that is not set; and where

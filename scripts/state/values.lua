@@ -38,6 +38,7 @@ local values_stays = "0 0 1 0 0 %d"
 local values_number = "^%d+"
 local values_known = "3 "
 local values_fence_from = 3
+local values_now_end = 13 -- of the milliseconds of a fence alone
 local values_millis = 15 -- the end of the milliseconds of a fence
 local values_head = 18 -- the end of the fence
 local values_exp = 20
@@ -59,6 +60,8 @@ local values_gap = " "
 local values_calm = "0 0 0 0" -- gone, forever, keep and pause
 local values_stay = "0 0 1 0" -- and of a pool that is kept
 local values_pool = "1000000000000001 0 0 1 0" -- and cap before them
+local values_alone = "1000000 1000000000000001 0 0 1 0" -- and waiting before that: nobody
+local values_pool_from = 9 -- where cap begins there
 local values_nobody = "1000000" -- waits
 local values_unused = "1000000000000000"
 local values_one = "1000000000000001"
@@ -70,6 +73,11 @@ local values_ms = "%013d"
 local values_none = "9999999999999" -- no hold with an end
 local values_last = 9999999999999
 local values_recent = 60000 -- for how long it is known what an operator has changed (ms)
+
+-- values_now is the server's time as a fence.
+local function values_now(t)
+  return t[1] .. string.sub("00000", #t[2]) .. t[2]
+end
 
 -- values_us is the server's time as a name that is granted now begins: its number, and the fence.
 local function values_us(t)

@@ -280,8 +280,8 @@ var commonMutants = []mutant{
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-		change{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
-		change{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}), // else it is in the list twice
+		change{"scripts/fast/pool_acquire.lua", "own and more == 0 then", "own and more < 0 then"},
+		change{"scripts/fast/pool_release.lua", "and had == most then", "and had - most > 0 then"}), // else it is in the list twice
 	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
 		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
 		"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",

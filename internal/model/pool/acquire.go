@@ -31,14 +31,17 @@ func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 	says := d.says(t)
 	says.words[setSharers] = "" // that is for an add to fill in
 	pattern, told := says.pattern(), ""
-	args := []string{asker, c.id, digit(may), line.Lane(c.priority), c.terms, pattern}
+	args := []string{asker, c.id, digit(may), line.Lane(c.priority), c.terms, "", "", pattern}
 	if told = d.agreed[pattern]; told != "" && pattern != "" {
 		args = append(args, told)
 	}
 	r := d.run(t, "pool_acquire", args...)
 	want := d.model.acquire(c, asker, may, says, told)
 	if r.Status() == "joined" {
-		want = []any{"joined", want[1], want[8], want[9], want[4]}
+		want = []any{"joined", want[1], want[8], want[9], want[4], want[5]}
+	}
+	if r.Status() == "plain" {
+		want = []any{"plain", want[2], want[6], want[5]}
 	}
 	if at := map[string]int{"granted": 7, "queued": 10}[r.Status()]; at > 0 && r.Len() > at && r.Str(at) != "" {
 		d.agreed[pattern] = r.Str(at)

@@ -181,7 +181,8 @@ end
   else
     call("HSET", keys[1], "v", values, "c:" .. claim, record)
   end
-  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0) }
+  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0),
+    p.resources }
 end
 plain = full and ARGV[6] ~= "0" and ARGV[9] == ""
   and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))
@@ -1114,6 +1115,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then

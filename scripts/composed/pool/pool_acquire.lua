@@ -8,8 +8,10 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] wait (1) or try (0)    ARGV[7] lane, see line/place
 ARGV[8] fixed terms of the record, see state/record
-ARGV[9...] x1: what the process says of the settings; then those that it was told of
-RETURNS {"joined", ticket, ahead, next_ms, flags} | {"granted", ticket, fence, left_ms, flags, setting, resource}
+ARGV[9] lease of a plain claim (ms, else "")    ARGV[10] its wait lease (ms, else "")
+ARGV[11...] x1: what the process says of the settings; then those that it was told of
+RETURNS {"plain", fence, resource, setting} | {"joined", ticket, ahead, next_ms, flags, setting}
+  | {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
@@ -76,59 +78,102 @@ end
     binding_end(at, string.sub(member, 3))
   end
 end
-local opinions, told = unpack(ARGV, 9)
-local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, opinions, told)
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
-  if not top or v[2] or not moves then
-    return nil
+local opinions, told = unpack(ARGV, 11)
+local function fetch_fat(keys, claim, ...)
+  local time, fields = redis.call("TIME"), redis.pcall("HMGET", keys[1], "v", "c:" .. claim, ...)
+  if fields.err then
+    return fetch(keys, claim, ...)
   end
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  if not former or waiting - parked ~= (1000000) and free ~= "0" then
-    return nil
-  end
-  local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
-  local kind, lasts, bind = string.match(record_extra(terms), ("^([os]) %d+ (%S+) %d+ 0:(.*)$"))
-  local policy, binds, longest, limit
-  if behind ~= ("1 - - - - - - -") then
-    policy, binds, longest, limit = string.match(behind, ("^%d %S (%S) %S+ %S+ (%S+) (%S+) (%S+)$"))
-  end
-  local fence = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
-  local now = string.sub(fence, (3), (15))
-  if weight ~= "1" or not kind or due <= now
-    or opinions and not string.find(behind, opinions, (3)) and string.sub(behind, (3)) ~= told
-    or policy and longest ~= "-" and longest ~= "0" and (lease == "0" or lease - longest > 0)
-    or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
-    return nil
-  elseif free == "0" then
-local function fast_pool_wait(text, line, now, p)
-  if string.sub(text, (101), (124)) ~= ("1000000000000001 0 0 1 0") then
-    return nil
-  end
-  local first = redis.call("ZRANGEBYSCORE", line, ("2560000000000000"), "+inf", "WITHSCORES", "LIMIT", "0", "1")
-  if first[1] ~= "-" and (string.sub(first[1] or "", 1, 2) ~= "u:" or first[2] <= ("266") .. now) then
-    return nil
-  end
-  p.text, p.now = text, now
-  return p
+  return time, fields, false
 end
-    return nil, kind == "o" and bind == "" and parked == "0" and fast_pool_wait(v[1], keys[2], now, {
-      last = ticket, due = due, used = used, waiting = waiting + 0, wait = wait,
-      counts = resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-        .. (" ") .. (string.format("%d", (moves + 1))) .. (" ") .. parked .. (" ") .. behind,
-    })
-  elseif policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket or fence <= ("3 ") .. former
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), (string.format("%d", ((262 * 10000000000000) + now))), "LIMIT", "0",
-      "1")[1] then
+local time, kept, top = fetch_fat(KEYS, ARGV[5], "pool")
+local function fast_pool_acquire(t, v, keys, linger, node, claim, terms, left, wait, opinions, told)
+  local text, counts, fence, sub, format = v[1], v[3], ((t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), string.sub, string.format
+  local call = redis.call
+  local head = ("3 ") .. fence
+  if not text or v[2] or not counts or text >= head then
     return nil
   end
-  local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
-  if bind ~= "" then
-    bound, until_then = binding_of(at, bind)
+  local now, free = sub(fence, 1, (13)), sub(counts, (18), (33))
+  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local settings, parked, stands, policy, binds = ("- - - - - - -"), false, false, "-", "-"
+  if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, (16))
+  if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
+    or string.sub(counts, (18), (33)) ~= ("1000000000000000") then
+    return nil
   end
-  local rank = policy == "m" and "-2" or "0"
-  local key = bound or redis.call("ZRANGE", keys[4], rank, rank)[1]
-local function item_calm(text, now)
+  return string.sub(counts, (37)), parked ~= ("1000000000000000"),
+    string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
+end
+    settings, parked, stands = plain_line(line, behind)
+  end
+  local lease, max, kind, lasts, bind = left, "0", "o", "-", ""
+  if left == "" then
+local function plain_asks(terms)
+  local _, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  return wait, lease, max, string.match(record_extra(terms), ("^([os]) %d+ (%S+) %d+ 0:(.*)$"))
+end
+    wait, lease, max, kind, lasts, bind = plain_asks(terms)
+  end
+  if settings and (opinions or settings ~= ("- - - - - - -")) then
+local function plain_agrees(settings, opinions, told, lease, max)
+  local policy, binds, longest, limit = string.match(settings, ("^%S (%S) %S+ %S+ (%S+) (%S+) (%S+)$"))
+  if opinions and not string.find(settings, opinions) and settings ~= told
+    or longest ~= "-" and longest ~= "0" and (lease == "0" or lease - longest > 0)
+    or limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
+    return nil
+  end
+  return policy, binds
+end
+    policy, binds = plain_agrees(settings, opinions, told, lease, max)
+  end
+  local due, ticket = sub(text, (34), (46)), sub(text, (46) + 1, (62) - 1)
+  if not settings or not kind or not policy or due <= now then
+    return nil
+  elseif free == ("1000000000000000") then
+local function fast_pool_wait(text, counts, line, now, due, wait)
+  local waiting, sub = tonumber(string.sub(text, (93), (99))), string.sub
+  local first = redis.call("ZRANGEBYSCORE", line, ("2560000000000000"), "+inf", "WITHSCORES", "LIMIT", "0", "1")
+  if not waiting
+    or first[1] ~= "-" and (sub(first[1] or "", 1, 2) ~= "u:" or first[2] <= ("266") .. now) then
+    return nil
+  end
+  return {
+    text = text, now = now, last = sub(text, (48), (60)), due = due,
+    used = sub(text, (76), (91)), waiting = waiting, wait = wait,
+    counts = string.format("%d", sub(counts, 1, (16)) + 1) .. sub(counts, (16) + 1),
+    resources = sub(counts, (35), (50)) - (1000000000000000),
+  }
+end
+    return nil, kind == "o" and bind == "" and not parked and fast_pool_wait(text, counts, keys[2], now, due, wait)
+  elseif stands or left == "" and (lease == "0" or lease - wait > 0) or policy == "r" or (" ") .. now <= ticket then
+    return nil
+  end
+  local resources = sub(counts, (35), (50))
+  if free ~= resources
+    and call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), ("262") .. now, "LIMIT", "0", "1")[1] then
+    return nil
+  end
+  local at = bind ~= "" and { line = keys[2], bindings = keys[5], ms = now + 0 }
+local function plain_pick(at, free, bind, policy)
+  local key, ends
+  if at then
+    key, ends = binding_of(at, bind)
+  end
+  if not key then
+    local rank = policy == "m" and "-2" or "0"
+    key = redis.call("ZRANGE", free, rank, rank)[1]
+  end
+  return key, ends
+end
+  local key, until_then = plain_pick(at, keys[4], bind, policy)
+local function plain_take(text, claim, now)
+  if text and string.sub(text, 1, (8)) == ("1 0 0 0 ") and string.sub(text, (21) + 1) == (" 0 0 ") then
+    return string.sub(text, 1, (21)) .. (" 0 1 ") .. claim .. (" "), 0, "0"
+  end
+local function plain_item(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
   if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
     return nil
@@ -142,52 +187,74 @@ local function item_calm(text, now)
       return nil
     end
   end
-  return head, max, expiry, rev, count, claims
+  return head, max, count, claims
 end
-  local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
-  local left = item and most - count - 1
-  if not item or key == "" or left < 0 or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1
-    or redis.call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + now))), "LIMIT", "0", "1")[1]) then
+  local head, most, count, claims = plain_item(text, now)
+  local left = head and most - count - 1
+  if not head or left < 0 then
     return nil
   end
-  local ends, last = now + lease, ("0000000000000")
+  return head .. (string.format("%d", (count + 1))) .. (" ") .. claims .. claim .. (" "), left, count
+end
+  local item, more, had = plain_take(key and call("HGET", keys[3], "i" .. key), claim, now)
+  if not item or key == "" or parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1]) then
+    return nil
+  end
+  local ends, limit, exp = now + lease, ("0000000000000"), sub(text, (20), (34) - 2)
   if max ~= "0" then
-    last = string.format(("%013d"), now + max)
-    ends = math.min(ends, last)
+    limit = format(("%013d"), now + max)
+    ends = math.min(ends, limit)
   end
-  redis.call("ZADD", keys[2], (string.format("%d", ((10000000000000) + ends))), "h:" .. claim)
-  local own = kind == "o"
-  moves = (string.format("%d", (moves + 1)))
-  if own and left == 0 then
-    redis.call("ZREM", keys[4], key)
-    free = (string.format("%d", (free - 1)))
-  elseif free ~= "1" then
-    redis.call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+  local deadline = format(("%013d"), ends)
+  if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
+    call("ZREM", keys[2], "h:" .. claim, "-")
+    return nil
   end
+  local own, moves = kind == "o", format("%d", sub(counts, 1, (16)) + 1)
+  if own and more == 0 then
+    call("ZREM", keys[4], key)
+    free = format("%d", free - 1)
+  elseif free ~= ("1000000000000001") then
+    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+  end
+  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
   if own then
-    redis.call("HSET", keys[3], "i" .. key, item .. (string.format("%d", (count + 1))) .. (" ") .. claims .. claim .. (" "))
-    leased = count == "0" and (string.format("%d", (leased + 1))) or leased
+    call("HSET", keys[3], "i" .. key, item)
   end
-  if bind ~= "" then
+  if at then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or (3600000), until_then or 0)
   end
   if ends + linger - exp > 0 then
-    exp = string.format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
   end
-  if due - ends > 0 then
-    due = string.format(("%013d"), ends)
+  if deadline < due then
+    due = deadline
   end
-  redis.call("HSET", keys[1],
-    "v", fence .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now .. (" ")
-      .. (string.format("%d", (used + 1))) .. (" ") .. waiting .. (" ") .. rest,
-    "c:" .. claim, ("h ") .. now .. (" ") .. string.sub(fence, (3)) .. (" ") .. now
-      .. (" ") .. last .. (" ") .. node .. (" ") .. terms,
-    "r:" .. claim, key,
-    "pool", resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-      .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
-  return { "granted", now, string.sub(fence, (3)), ends - now, 1, resources, key }
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
+  end
+  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
+    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
+    .. string.sub(counts, (81) + 1)
 end
-local plain, full = fast_pool_acquire(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], opinions, told)
+  local used = sub(text, (76), (91))
+  used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
+  call("HSET", keys[1],
+    "v", head .. (" ") .. exp .. (" ") .. due .. ticket .. now .. (" ") .. used
+      .. sub(text, (91) + 1),
+    "c:" .. claim, ("h ") .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ")
+      .. node .. (" ") .. terms,
+    "r:" .. claim, key,
+    "pool", plain_counts(counts, moves, free, others))
+  if left ~= "" then
+    return { "plain", fence, key, resources - (1000000000000000) }
+  end
+  return { "granted", now, fence, ends - now, 1, resources - (1000000000000000), key }
+end
+local plain, full = fast_pool_acquire(time, kept, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[8], ARGV[9], ARGV[10], opinions,
+  told)
 if plain then
   return plain
 end
@@ -272,7 +339,8 @@ end
   else
     call("HSET", keys[1], "v", values, "c:" .. claim, record)
   end
-  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0) }
+  return { "joined", ticket, ahead, math.min(due, alive) - now, (mine and 4 or 0) + (p.counts and 8 or 0),
+    p.resources }
 end
 plain = full and ARGV[6] ~= "0" and fast_wait(full, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[7], ARGV[8], ("1000000000000001"))
 if plain then
@@ -322,11 +390,17 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
     redis.call("HLEN", keys[1])
   end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -426,13 +500,17 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
 local at, st, known = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
@@ -644,16 +722,6 @@ local function replay(at, st, known, ask)
 end
     reply, was, held = replay(at, st, known, ask)
   end
-local function wants_read(terms)
-  local extra = record_extra(terms)
-  local kind, cooldown, bindfor, patience, size, from = string.match(extra, "^(%a) (%d+) (%S+) (%d+) (%d+):()")
-  return {
-    shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown),
-    bindfor = tonumber(bindfor), patience = tonumber(patience),
-    resource = size ~= "0" and string.sub(extra, from, from + size - 1) or nil,
-    bind = string.sub(extra, from + size),
-  }
-end
 local function settings_of(st)
   local p = st.pool
   if p.settings == ("- - - - - - -") then
@@ -666,6 +734,16 @@ local function settings_of(st)
     }
   end
   return p.set
+end
+local function wants_read(terms)
+  local extra = record_extra(terms)
+  local kind, cooldown, bindfor, patience, size, from = string.match(extra, "^(%a) (%d+) (%S+) (%d+) (%d+):()")
+  return {
+    shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown),
+    bindfor = tonumber(bindfor), patience = tonumber(patience),
+    resource = size ~= "0" and string.sub(extra, from, from + size - 1) or nil,
+    bind = string.sub(extra, from + size),
+  }
 end
 local function item_there(at, key)
   local i, bad = item_read(at, key)
@@ -778,10 +856,6 @@ local function record_write(r)
   end
   return string.format("p %013d %013d ", alive, half) .. ticket .. " " .. r.place .. " " .. r.node .. " " .. r.terms
 end
-local function wants_back(terms)
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
-end
 local function settings_own(at, key, i)
   if not i.own then
     return nil, nil, nil
@@ -789,17 +863,21 @@ local function settings_own(at, key, i)
   local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
   return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
 end
-local function item_moment(i)
-  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
-  return least(rest, i.expiry > 0 and i.expiry or nil)
-end
 local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
 end
 local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
   return dropped == 1
+end
+local function wants_back(terms)
+  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
+  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
+end
+local function item_moment(i)
+  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
+  return least(rest, i.expiry > 0 and i.expiry or nil)
 end
 local function lane_of(at, st, key)
   return st.pool.parked > 0 and redis.call("HGET", at.state, "l:" .. key) or nil
@@ -1757,8 +1835,9 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
+    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
+    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
 end
   return pool_save(st)
 end
@@ -1777,6 +1856,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then

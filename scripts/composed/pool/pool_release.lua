@@ -7,9 +7,10 @@ KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] linger (ms)    ARGV[2] channel prefix    ARGV[3] name    ARGV[4] node
 ARGV[5] claim id    ARGV[6] tombstone (ms, 0 = none)
-ARGV[7] rest of the resource (ms, 0 = none)    ARGV[8] why it rests
-ARGV[9] fence of the grant that it was asked for    ARGV[10] when the resource leaves the pool (ms, 0 = as before)
-RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
+ARGV[7...] x4: rest of the resource (ms, 0 = none), why it rests, fence of the grant that it was asked for,
+when the resource leaves the pool (ms, 0 = as before)
+RETURNS {"plain", fence}
+  | {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
@@ -41,38 +42,60 @@ local function record_extra(terms)
   end
   return string.sub(terms, after, from - 1)
 end
-local function earliest(at, st)
-  if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
-      "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (10000000000000) or 0
+local rest, reason, seen, expiry = unpack(ARGV, 7)
+local function fetch_fat(keys, claim, ...)
+  local time, fields = redis.call("TIME"), redis.pcall("HMGET", keys[1], "v", "c:" .. claim, ...)
+  if fields.err then
+    return fetch(keys, claim, ...)
   end
-  return st.due
+  return time, fields, false
 end
-local time, kept, top, second = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
-local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
-  local key = v[4]
-  local alone = waiting and moves and waiting - parked == (1000000)
-  if not top or not former or not moves or not alone and (parked ~= "0" or free ~= "0")
-    or used == ("1000000000000000") or stays ~= "0"
-    or asked ~= "0" or expires ~= "0" or not key then
+local time, kept, top = fetch_fat(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
+local function fast_pool_release(t, v, keys, node, claim, stays, wish)
+  local text, record, counts, key, sub, format = v[1], v[2], v[3], v[4], string.sub, string.format
+  local call = redis.call
+  local fence = ((t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  if stays ~= "0" or wish or not text or not record or not counts or not key or text >= ("3 ") .. fence then
     return nil
   end
-  local fence, own, terms = string.match(v[2] or "", ("^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$"))
-  if own ~= node then
+  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local settings, parked, stands = ("- - - - - - -"), false, false
+  if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, (16))
+  if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
+    or string.sub(counts, (18), (33)) ~= ("1000000000000000") then
     return nil
   end
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  local pooled = behind ~= ("1 - - - - - - -") and kind ~= "a" and string.match(behind, ("^%d %S %S (%S+)")) or "-"
+  return string.sub(counts, (37)), parked ~= ("1000000000000000"),
+    string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
+end
+    settings, parked, stands = plain_line(line, behind)
+  end
+  local phase, own = sub(record, 1, (2)), node .. (" ")
+  if not settings or phase ~= ("h ") and phase ~= ("g ")
+    or sub(record, (62), (62) + #node) ~= own then
+    return nil
+  end
+  local kind, cooldown, from = "o", "0", (62) + #own
+  if sub(record, (string.find(record, (":"), from, true) or 0) - 1) ~= ("0:0:0:10:o 0 - 0 0:") then
+    kind, cooldown = string.match(record_extra(sub(record, from)), ("^(%a) (%d+) "))
+  end
+  local pooled = settings ~= ("- - - - - - -") and kind ~= "a" and string.match(settings, ("^%S %S (%S+)")) or "-"
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local head = (("3 ") .. string.sub("0000000000", #(t)[1] + 1) .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
-  local now = string.sub(head, (3), (15))
-  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
-local function item_calm(text, now)
+  local now, used, due = sub(fence, 1, (13)), sub(text, (76), (91)),
+    sub(text, (34), (46))
+  local ends, left = due, ("1000000000000000")
+  if used ~= ("1000000000000001") then
+    ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", (2)), format("%d", used - 1)
+  end
+  if ends <= now or used <= ("1000000000000000") then
+    return nil
+  end
+local function plain_give(text, claim, now)
+local function plain_item(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
   if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
     return nil
@@ -86,67 +109,75 @@ local function item_calm(text, now)
       return nil
     end
   end
-  return head, max, expiry, rev, count, claims
+  return head, max, count, claims
 end
-  local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
-  local mine, others = claim .. (" "), ""
-  if item and kind ~= "s" and claims ~= mine then
-    local from = string.find((" ") .. claims, (" ") .. mine, 1, true)
-    others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  if not claim then
+    return (plain_item(text, now))
   end
-  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "")
-    or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1 or redis.call("ZRANGEBYSCORE", keys[2],
-      ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + now))), "LIMIT", "0", "1")[1]) then
+  local mine = claim .. (" ")
+  if text and string.sub(text, 1, (8)) == ("1 0 0 0 ")
+    and string.sub(text, (21) + 1) == (" 0 1 ") .. mine then
+    return string.sub(text, 1, (21)) .. (" 0 0 "), "1", "1", true
+  end
+  local head, most, count, claims = plain_item(text, now)
+  local from = head and string.find((" ") .. claims, (" ") .. mine, 1, true)
+  if not from then
     return nil
   end
-  local ends, left = score - (10000000000000), used - 1 - (1000000000000000)
-  moves = (string.format("%d", (moves + 1)))
-  if not alone then
-    if kind == "s" or cooldown ~= "0" or most ~= "1" or others ~= "" or due <= now or now + linger - exp > 0
-      or string.sub(v[1], (101), (124)) ~= ("1000000000000001 0 0 1 0") then
-      return nil
-    end
-    return nil, {
-      head = head, now = now, left = left, most = left + 1, waiting = waiting + 0, key = key,
-      item = item .. count .. (" "), reply = { "released", 0, fence, 1 },
-      counts = resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-        .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind,
-    }
-  end
-  redis.call("ZREM", keys[2], "h:" .. claim)
-  redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
-  if kind ~= "s" then
-    local rests = cooldown ~= "0" and (string.format("%d", (math.min(math.min(now, ends) + cooldown, (9999999999999))))) or "0"
-    if rests - now > 0 then
-      redis.call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
-      item = string.format(("%s %s %s 0 %s 0 0 "), most, expiry, rests, named)
-    else
-      item = item .. (string.format("%d", (count - 1))) .. (" ") .. others
-      if count == most then
-        redis.call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
-        free = (string.format("%d", (free + 1)))
-      end
-    end
-    redis.call("HSET", keys[3], "i" .. key, item)
-    leased = count == "1" and (string.format("%d", (leased - 1))) or leased
-  end
-  if due - ends == 0 then
-    local low = left > 0 and earliest({ line = keys[2] }, { used = left }) or 0
-    due = low > 0 and string.format(("%013d"), math.min(low, (9999999999999))) or ("9999999999999")
-  end
-  local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, (9999999999999))
-  if furthest - exp > 0 or left == 0 and waiting == ("1000000") and exp - now > 2 * linger then
-    exp = string.format(("%013d"), furthest)
-  end
-  redis.call("HSET", keys[1],
-    "v", ("3 ") .. former .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now
-      .. (" ") .. (string.format("%d", ((1000000000000000) + left))) .. (" ") .. waiting .. (" ") .. rest,
-    "pool", resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-      .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
-  return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
+  local others = string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  return head .. (string.format("%d", (count - 1))) .. (" ") .. others, count, most, most == "1" and others == ""
 end
-local plain, heir = fast_pool_release(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], ARGV[6], ARGV[7],
-  ARGV[10])
+  local item, had, most, alone = plain_give(call("HGET", keys[3], "i" .. key), kind ~= "s" and claim, now)
+  if not item or kind ~= "s" and cooldown ~= "0" and not alone then
+    return nil
+  end
+  local free, moves = sub(counts, (18), (33)), (string.format("%d", (sub(counts, 1, (16)) + 1)))
+  local reply = { "plain", sub(record, (17), (32)) }
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
+  end
+  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
+    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
+    .. string.sub(counts, (81) + 1)
+end
+  if stands then
+    return nil, alone and not parked and free == ("1000000000000000") and cooldown == "0" and {
+      head = ("3 ") .. fence, now = now, left = left - (1000000000000000), most = left - (1000000000000000) + 1, key = key,
+      waiting = sub(line, 1, (9) - 2) + 0, item = sub(item, 1, -3) .. "1" .. (" "), reply = reply,
+      counts = plain_counts(counts, moves, free, 0),
+    }
+  elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
+    or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
+    return nil
+  end
+  call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
+  local others = had == "1" and 1 or 0
+  if kind ~= "s" and cooldown ~= "0" then
+    local rests = (string.format("%d", (math.min(now + cooldown, (9999999999999)))))
+    call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
+    item = string.gsub(item, ("^(%d+ %d+ )0(.*)$"), "%1" .. rests .. "%2")
+  elseif kind ~= "s" and had == most then
+    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+    free, others = format("%d", free + 1), others - 1
+  end
+  if kind ~= "s" then
+    call("HSET", keys[3], "i" .. key, item)
+  end
+  if left == ("1000000000000000") then
+    due = ("9999999999999")
+  elseif ends == due then
+    due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
+    due = due and sub(due, (2)) or ("9999999999999")
+  end
+  call("HSET", keys[1],
+    "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
+      .. sub(text, (91) + 1),
+    "pool", plain_counts(counts, moves, free, others))
+  return reply
+end
+local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[4], ARGV[5], ARGV[6], rest)
 if plain then
   return plain
 end
@@ -194,7 +225,8 @@ local function fast_first(p, text, keys, claim, top, behind)
   return top, first, alive, node, rest, secret, due, half
 end
   local member, first, alive, node, rest, secret, due, half = fast_first(p, text, keys, claim, top, behind)
-  if not member or not string.find(record_extra(rest), ("^o %d+ %S+ %d+ 0:$"))
+  local colon = member and string.find(rest, (":"), 1, true) or 0
+  if not member or sub(rest, colon - 1) ~= ("0:0:0:10:o 0 - 0 0:") and not string.find(record_extra(rest), ("^o %d+ %S+ %d+ 0:$"))
     or half ~= "" and call("ZRANGEBYSCORE", line, ("2620000000000000"), ("(262") .. half, "LIMIT", "0", "1")[1] then
     return nil
   end
@@ -217,7 +249,7 @@ end
     .. string.format(("%d:"), #secret) .. secret)
   return p.reply
 end
-plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top, second)
+plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[2], ARGV[3], ARGV[5], top)
 if plain then
   return plain
 end
@@ -265,11 +297,17 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
     redis.call("HLEN", keys[1])
   end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -369,13 +407,17 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
 local at, st, known = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], ARGV[5], time, kept, top)
@@ -454,10 +496,6 @@ end
     return reply
   end
   local r = known and record_read(known)
-local function wants_back(terms)
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
-end
 local function settings_of(st)
   local p = st.pool
   if p.settings == ("- - - - - - -") then
@@ -477,6 +515,18 @@ local function settings_own(at, key, i)
   end
   local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
   return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
+end
+local function wants_back(terms)
+  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
+  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
+end
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
+end
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
 end
 local function least(a, b)
   return a and b and math.min(a, b) or a or b
@@ -512,14 +562,6 @@ end
 local function item_moment(i)
   local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
-end
-local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
-end
-local function free_drop(at, key)
-  local dropped = redis.call("ZREM", at.free, key)
-  return dropped == 1
 end
 local function wake(at, node, ...)
   local parts = {}
@@ -799,6 +841,14 @@ local function lanes_head(at, st, lane, budget)
     budget.left, budget.swept = budget.left - 1, budget.swept + 1
   end
 end
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
+  end
+  return st.due
+end
 local function notify_node(at, r, next_at)
   if next_at <= at.ms or next_at < ((r).heard + (r).wait) - r.wait / 2 then
     wake(at, r.node, "next", at.name, math.max(next_at - at.ms, 0))
@@ -875,8 +925,9 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
+    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
+    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
 end
   return pool_save(st)
 end
@@ -895,6 +946,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.keep == 1 and st.gone == 0 and st.forever == 0 and st.pause == 0 and st.look == 0 then
@@ -1505,4 +1559,4 @@ end
   return { word, (budget.left <= 0 or st.met) and 2 or 0, tonumber(r.fence), extra }
 end
 return release(at, st, known, ARGV[5], ARGV[4], tonumber(ARGV[6]),
-  { rest = tonumber(ARGV[7]), reason = ARGV[8], fence = ARGV[9], expiry = tonumber(ARGV[10]) })
+  rest and { rest = tonumber(rest), reason = reason, fence = seen, expiry = tonumber(expiry) })
