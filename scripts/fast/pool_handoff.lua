@@ -32,8 +32,7 @@ local function fast_pool_handoff(p, v, keys, channel, name, claim, top, behind)
     "r:" .. first, p.key,
     "pool", p.counts)
   redis.pcall("PUBLISH", channel .. node, string.format(wake_granted, #name) .. name
-    .. string.format(wake_size, #first) .. first .. wake_fence .. fence
-    .. string.format(wake_size, #left) .. left .. string.format(wake_size, #p.key) .. p.key
+    .. string.format(wake_resource, #first, first, fence, #left, left, #p.key) .. p.key
     .. string.format(wake_size, #secret) .. secret)
   return p.reply
 end

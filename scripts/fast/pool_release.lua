@@ -42,7 +42,7 @@ local function fast_pool_release(t, v, keys, node, claim, stays, wish)
   local now, used, due = sub(fence, 1, values_now_end), sub(text, values_used, values_used_end),
     sub(text, values_due, values_due_end)
   local ends, left = due, values_unused
-  if used ~= values_one then
+  if used ~= values_one and not stands then
     ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", score_deadline), format("%d", used - 1)
   end
   if ends <= now or used <= values_unused then
@@ -56,9 +56,9 @@ local function fast_pool_release(t, v, keys, node, claim, stays, wish)
   local reply = { "plain", sub(record, record_fence, record_fence_end) }
   if stands then
     return nil, alone and not parked and free == values_unused and cooldown == "0" and {
-      head = values_known .. fence, now = now, left = left - values_base, most = left - values_base + 1, key = key,
-      waiting = sub(line, 1, values_pool_from - 2) + 0, item = sub(item, 1, -3) .. "1" .. item_gap, reply = reply,
-      counts = plain_counts(counts, moves, free, 0),
+      head = values_known .. fence, now = now, left = used == values_one and 0 or 1, most = used == values_one and 1 or 2,
+      waiting = sub(line, 1, values_pool_from - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. item_gap,
+      reply = reply, counts = plain_counts(counts, moves, free, 0),
     }
   elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1])

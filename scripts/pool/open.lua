@@ -1,5 +1,7 @@
 --- @include "state/fetch"
 --- @include "state/open"
+--- @include "state/score"
+--- @include "state/int"
 --- @include "pool/counts"
 --- @include "pool/free"
 -- pool_open opens a pool, which has three more keys, counts of its own, and the resource that the
@@ -43,6 +45,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", long)
   redis.call("ZADD", at.free, free_mark, "", free_mark, long)
   redis.call("ZREM", at.free, long)
+  redis.call("ZADD", at.line, int(score_mark), long)
+  redis.call("ZREM", at.line, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
 

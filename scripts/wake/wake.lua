@@ -9,12 +9,13 @@
 --   wanted     somebody wants the hold back: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
--- What the plain case of a grant begins with, before the name; what stands before each part; and
--- the resource of a claim that gets none.
+-- What the plain case of a grant begins with, before the name; what stands before each part; the
+-- resource of a claim that gets none; and what stands between the name and the resource of one.
 local wake_granted = "7:granted%d:"
 local wake_size = "%d:"
 local wake_fence = "16:"
 local wake_nothing = "0:"
+local wake_resource = "%d:%s16:%s%d:%s%d:"
 
 -- wake adds one for a node to those that tell publishes when all is written.
 local function wake(at, node, ...)

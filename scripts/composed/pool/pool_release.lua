@@ -88,7 +88,7 @@ end
   local now, used, due = sub(fence, 1, (13)), sub(text, (76), (91)),
     sub(text, (34), (46))
   local ends, left = due, ("1000000000000000")
-  if used ~= ("1000000000000001") then
+  if used ~= ("1000000000000001") and not stands then
     ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", (2)), format("%d", used - 1)
   end
   if ends <= now or used <= ("1000000000000000") then
@@ -143,9 +143,9 @@ local function plain_counts(counts, moves, free, others)
 end
   if stands then
     return nil, alone and not parked and free == ("1000000000000000") and cooldown == "0" and {
-      head = ("3 ") .. fence, now = now, left = left - (1000000000000000), most = left - (1000000000000000) + 1, key = key,
-      waiting = sub(line, 1, (9) - 2) + 0, item = sub(item, 1, -3) .. "1" .. (" "), reply = reply,
-      counts = plain_counts(counts, moves, free, 0),
+      head = ("3 ") .. fence, now = now, left = used == ("1000000000000001") and 0 or 1, most = used == ("1000000000000001") and 1 or 2,
+      waiting = sub(line, 1, (9) - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. (" "),
+      reply = reply, counts = plain_counts(counts, moves, free, 0),
     }
   elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
@@ -244,8 +244,7 @@ end
     "r:" .. first, p.key,
     "pool", p.counts)
   redis.pcall("PUBLISH", channel .. node, string.format(("7:granted%d:"), #name) .. name
-    .. string.format(("%d:"), #first) .. first .. ("16:") .. fence
-    .. string.format(("%d:"), #left) .. left .. string.format(("%d:"), #p.key) .. p.key
+    .. string.format(("%d:%s16:%s%d:%s%d:"), #first, first, fence, #left, left, #p.key) .. p.key
     .. string.format(("%d:"), #secret) .. secret)
   return p.reply
 end
@@ -467,6 +466,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", long)
   redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
   redis.call("ZREM", at.free, long)
+  redis.call("ZADD", at.line, ("9007199254740991"), long)
+  redis.call("ZREM", at.line, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)

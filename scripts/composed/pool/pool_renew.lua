@@ -295,6 +295,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", long)
   redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), long)
   redis.call("ZREM", at.free, long)
+  redis.call("ZADD", at.line, ("9007199254740991"), long)
+  redis.call("ZREM", at.line, long)
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
