@@ -2,6 +2,7 @@ package line
 
 import (
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/berth-go/berth"
@@ -77,7 +78,9 @@ func (a *Args) said() *Said {
 	return a.Said
 }
 
-// plain says whether a claim asks for no more than the plain case of a grant gives.
+// plain says whether a claim asks for no more than the plain case of a grant gives: in a pool any resource for its own,
+// bound to nothing, see scripts/pool/wants.lua.
 func plain(r *state.Record) bool {
-	return r.Weight == 1 && r.MaxHold == 0 && r.Lease != berth.Forever && r.Lease <= r.Wait
+	any := r.Extra == "" || strings.HasPrefix(r.Extra, "o ") && strings.HasSuffix(r.Extra, " 0:") && strings.Count(r.Extra, " ") == 4
+	return any && r.Weight == 1 && r.MaxHold == 0 && r.Lease != berth.Forever && r.Lease <= r.Wait
 }

@@ -117,7 +117,7 @@ func (s *Calls) Acquire(ctx context.Context, c *engine.Claim) (_ engine.Answer, 
 	var a engine.Answer
 	extra := ""
 	if r.Status() == scriptkit.Plain {
-		a, err = s.plainly(c, &r)
+		a, extra, err = s.plainly(c, &r)
 	} else {
 		a, extra, err = answer(c.Name, &r)
 	}

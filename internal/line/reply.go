@@ -12,6 +12,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -101,24 +102,32 @@ var refusals = map[string]berth.AcquireError{
 	statusForeign:  {Reason: berth.ReasonFailed, Cause: errors.New("berth: the claim's id is on record for another node")},
 }
 
-// plainly reads the reply of the plain case: the fence of a grant, or of a claim that waits its ticket, 1 where the next
-// to be told is one of this node, when that is (ms), and how many stand ahead of it.
-func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (engine.Answer, error) {
-	ticket, rest, waits := strings.Cut(r.Str(1), " ")
-	n, err := strconv.ParseInt(ticket, 10, 64)
-	if !waits {
+// plainly reads the reply of the plain case. Of a grant it is the fence, and in a pool how many resources there are, and the
+// resource. Of a claim that waits it is the ticket, 1 where the next to be told is one of this node, when that is (ms), how
+// many stand ahead of it, and in a pool how many resources there are.
+func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (a engine.Answer, resource string, err error) {
+	words := strings.SplitN(r.Str(1), " ", 3)
+	n, err := strconv.ParseInt(words[0], 10, 64)
+	if r.Err() != nil || err != nil {
+		return a, "", cmp.Or(r.Err(), err)
+	}
+	if len(words[0]) == fenceDigits {
+		if a = s.plain(c, n); len(words) == 3 {
+			a.Capacity, err = strconv.Atoi(words[1])
+			return a, words[2], err
+		}
 		c.Plain.Store(!c.Record.NoRenew)
-		return s.plain(c, n), cmp.Or(r.Err(), err)
+		return a, "", nil
 	}
-	a := engine.Answer{Ticket: n, Left: c.Record.Wait, Capacity: c.Capacity}
-	var mine bool
+	a = engine.Answer{Ticket: n, Left: c.Record.Wait, Capacity: c.Capacity, Place: fmt.Sprintf("%s %013d", Lane(c.Record.Priority), n)}
 	var next int64
-	if err == nil {
-		_, err = fmt.Sscan(rest, &mine, &next, &a.Ahead)
+	into := []any{&a.NextDeadline.First, &next, &a.Ahead}
+	if s.kind.Kind == keyspace.Pool {
+		a.NextDeadline.Own, into = true, append(into, &a.Capacity)
 	}
-	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), a.Ticket)
-	a.NextDeadline = engine.NextDeadline{In: Left(next), First: mine}
-	return a, err
+	_, err = fmt.Sscan(strings.Join(words[1:], " "), into...)
+	a.NextDeadline.In = Left(next)
+	return a, "", err
 }
 
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,

@@ -1,6 +1,9 @@
 package line
 
 // The statuses of the scripts that this package runs; a test compares them with the headers.
+// fenceDigits is how long the text of a fence is; that of a ticket is shorter.
+const fenceDigits = 16
+
 const (
 	statusIncompatible = "incompatible"
 	statusGranted      = "granted"

@@ -12,16 +12,24 @@ type Counts struct {
 	Settings                                                    string
 }
 
-var countsText = regexp.MustCompile(`(?s)^(\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d+) (\d) (\S \S \S.*)$`)
+var countsText = regexp.MustCompile(`(?s)^(\d{16}) (\d{16}) (\d{16}) (\d{13}) (\d{16}) (\d{16}) (\d{16}) (\d) (\S \S \S.*)$`)
 
 // ParseCounts reads the field pool of a state, "" where there is none.
 func ParseCounts(text string) (Counts, error) {
 	if text == "" {
-		text = "0 0 0 0 0 0 0 0 - - - - - - -"
+		return Counts{Settings: "- - - - - - -"}, nil
 	}
 	var c Counts
+	var others int64
 	words := countsText.FindStringSubmatch(text)
-	if words == nil || !numbers(words[1:], &c.Resources, &c.Free, &c.Leased, &c.Leaving, &c.Generation, &c.Moves, &c.Parked) {
+	if words == nil || !numbers(words[1:], &c.Moves, &c.Free, &c.Resources, &c.Generation, &others, &c.Parked, &c.Leaving) {
+		return Counts{}, damaged("counts of a pool")
+	}
+	c.Leased = c.Resources - c.Free - others + 2*Base
+	for _, n := range []*int64{&c.Moves, &c.Free, &c.Resources, &c.Parked, &c.Leaving} {
+		*n -= Base
+	}
+	if min(c.Moves, c.Free, c.Resources, c.Leased, c.Parked, c.Leaving) < 0 {
 		return Counts{}, damaged("counts of a pool")
 	}
 	c.Filled, c.Settings = words[8] == "1", words[9]

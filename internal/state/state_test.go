@@ -114,7 +114,7 @@ func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
 
 func TestWhatAPoolStores(t *testing.T) {
 	t.Parallel()
-	c := must(state.ParseCounts("9 4 3 2 11 12 1 1 o l 5 2 0 - -"))(t)
+	c := must(state.ParseCounts("1000000000000012 1000000000000004 1000000000000009 0000000000011 2000000000000002 1000000000000001 1000000000000002 1 o l 5 2 0 - -"))(t)
 	require.Equal(t, state.Counts{
 		Resources: 9, Free: 4, Leased: 3, Leaving: 2, Generation: 11, Moves: 12, Parked: 1, Filled: true, Settings: "o l 5 2 0 - -",
 	}, c)
@@ -176,7 +176,7 @@ func TestAForeignTextIsDamaged(t *testing.T) {
 // whole.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
-		fat, held, "7 2 11 12 13 14 15 16 17 - n.1 o 0 11 0 - 0", "9 4 3 2 11 12 1 1 o l 5 2 0 - -", "5 - 0",
+		fat, held, "7 2 11 12 13 14 15 16 17 - n.1 o 0 11 0 - 0", "1000000000000012 1000000000000004 1000000000000009 0000000000011 2000000000000002 1000000000000001 1000000000000002 1 o l 5 2 0 - -", "5 - 0",
 		"2 0 0 5 6 3 1 n.1 a reason", "17 x", "1795470969635-n.1", "h 17 18 19 20 n - 2 f 6000 0 60000 -5 1:o0:11:0:1:x1:k1:v", "!gone",
 	} {
 		f.Add(text)

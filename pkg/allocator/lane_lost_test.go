@@ -3,8 +3,6 @@ package allocator_test
 import (
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 )
@@ -30,9 +29,9 @@ func (w *world) parked() int {
 		return 0
 	}
 	require.NoError(w.T, err)
-	n, err := strconv.Atoi(strings.Fields(counts)[6])
+	parsed, err := state.ParseCounts(counts)
 	require.NoError(w.T, err)
-	return n
+	return int(parsed.Parked)
 }
 
 // One Redis key of a pool is deleted by hand, or evicted.

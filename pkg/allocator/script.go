@@ -230,15 +230,17 @@ func refine(refused *berth.AcquireError) {
 }
 
 // releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
-// fence by which the claim has it, and when it is to leave the pool.
+// fence by which the claim has it, and when it is to leave the pool; nothing where nothing is asked for.
 func releaseArgs(c *engine.Claim) []string {
 	q, _ := c.Request.(*request)
 	if q == nil { // a release that is asked again: the server has lost what this process knew of the hold
-		rest, reason, expiry := (&wish{}).args()
-		return []string{rest, reason, "0", expiry}
+		return nil
 	}
 	if q.sent = q.wishes(); c.Loose() {
 		q.sent = wish{} // its handle is still in use
+	}
+	if q.sent.rest == 0 && q.sent.expiry == 0 {
+		return nil
 	}
 	rest, reason, expiry := q.sent.args()
 	return []string{rest, reason, line.Decimal(c.Fence()), expiry}

@@ -3,7 +3,6 @@ package berthtest
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -111,9 +110,6 @@ func (f *forgetting) look(ctx context.Context, key string) error {
 		// As its own release does, without a tombstone.
 		says := line.Args{Node: holder.Node, Channel: space.Wake(""), Name: f.name, Linger: time.Minute.Milliseconds()}
 		args := says.Release(holder.ID, &state.Record{Lease: berth.Forever}, 0)
-		if kind == keyspace.Pool {
-			args = append(args, "0", "", strconv.FormatInt(holder.Fence, 10), "0") // its resource neither rests nor expires
-		}
 		released, err := f.call(ctx, space, kind, kinds[kind]+"_release", args...)
 		if err != nil {
 			return err

@@ -88,6 +88,9 @@ func (r *Reply) Int(i int) int64 {
 
 // Str returns element i as a string. An integer is returned in decimal.
 func (r *Reply) Str(i int) string {
+	if i == 0 && r.shape != nil {
+		return r.shape.Status
+	}
 	e := r.element(i)
 	if e == nil {
 		return ""

@@ -1,96 +1,100 @@
 --- @include "state/score"
---- @include "state/int"
 --- @include "state/values"
 --- @include "state/record"
 --- @include "pool/counts"
---- @include "pool/wants"
 --- @include "pool/settings"
---- @include "pool/item"
 --- @include "pool/free"
 --- @include "pool/binding"
+--- @include "fast/pool_counts"
+--- @include "fast/pool_wants"
+--- @include "fast/pool_item"
 -- fast_pool_acquire answers a new claim on a pool in the plain case: the pool is kept, nobody stands in line, no
--- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to
--- if that is free, its lease is no longer than its wait lease, and its process says nothing else than the
--- settings, or has been told of them. The resource is not to rest, and
--- has not expired. That is what the general way does, in the fewest steps; see
--- fast/acquire. It returns the reply, or nil, and has written nothing, in every other case.
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, lease, opinions, told)
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  if not top or v[2] or not moves or free == "0" then
+-- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to if that is free,
+-- its lease is no longer than its wait lease, and its process says nothing else than the settings, or was told of them.
+-- The resource is not to rest, and has not expired. See fast/acquire. It returns the reply, or nil, and has left
+-- nothing written, in every other case; and what fast_pool_wait goes on with, where nothing is
+-- free.
+local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinions, told)
+  local text, counts, fence, sub, format = v[1], v[3], values_now(t), string.sub, string.format
+  local call = redis.call
+  local head = values_known .. fence
+  if not text or v[2] or not counts or text >= head then
     return nil
   end
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
-  if not former or waiting - parked ~= values_line then
+  local now, free = sub(fence, 1, values_now_end), sub(counts, pool_counts_free, pool_counts_free_end)
+  local line, behind = sub(text, values_waiting, values_calm_end), sub(counts, pool_counts_parked)
+  local settings, parked, stands, policy, binds = settings_none, false, false, "-", "-"
+  if line ~= values_alone or behind ~= pool_counts_bare then
+    settings, parked, stands = plain_line(line, behind)
+  end
+  local wait, lease, max, kind, lasts, bind = nil, left, "0", "o", "-", ""
+  if left == "" then
+    wait, lease, max, kind, lasts, bind = plain_asks(owned)
+  end
+  if settings and (opinions ~= "" or settings ~= settings_none) then
+    policy, binds = plain_agrees(settings, opinions, told, lease, max)
+  end
+  local due, ticket = sub(text, values_due, values_due_end), sub(text, values_due_end + 1, values_busy - 1)
+  if not settings or not kind or not policy or due <= now then
+    return nil
+  elseif free == values_unused then
+    return nil, kind == "o" and bind == "" and not parked and now, due
+  elseif stands or left == "" and (lease == "0" or lease - wait > 0) or policy == "r" or values_gap .. now <= ticket then
     return nil
   end
-  local weight, wait, max = "1", lease, "0"
-  if lease == "" then
-    weight, wait, lease, max = string.match(terms, record_asks)
-  end
-  local kind, lasts, bind = string.match(record_extra(terms), wants_plain)
-  local policy, binds, longest, limit
-  if behind ~= settings_unset then
-    policy, binds, longest, limit = string.match(behind, settings_asked)
-  end
-  local fence = values_us(t)
-  local now = string.sub(fence, values_fence_from, values_millis)
-  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
-    or fence <= values_known .. former
-    or due <= now
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), int(score_rest + now), "LIMIT", "0",
-      "1")[1]
-    or opinions ~= "" and not string.find(behind, opinions, settings_from) and string.sub(behind, settings_from) ~= told
-    or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
-    or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
+  local resources = sub(counts, pool_counts_resources, pool_counts_resources_end)
+  if free ~= resources
+    and call("ZRANGEBYSCORE", keys[2], score_first_rest, score_rested .. now, "LIMIT", "0", "1")[1] then
     return nil
   end
-  local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
-  if bind ~= "" then
-    bound, until_then = binding_of(at, bind)
-  end
-  local rank = policy == "m" and "-2" or "0"
-  local key = bound or redis.call("ZRANGE", keys[4], rank, rank)[1]
-  local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
-  local left = item and most - count - 1
-  if not item or key == "" or left < 0 or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1
-    or redis.call("ZRANGEBYSCORE", keys[2], int(score_patience), int(score_patience + now), "LIMIT", "0", "1")[1]) then
+  local at = bind ~= "" and { line = keys[2], bindings = keys[5], ms = now + 0 }
+  local key, until_then = plain_pick(at, keys[4], bind, policy)
+  local item, more, had = plain_take(key and call("HGET", keys[3], "i" .. key), claim, now)
+  if not item or key == "" or parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1]) then
     return nil -- somebody waits for that resource, or has waited for another one long enough
   end
-
-  local ends, last = now + lease, record_unlimited
+  local ends, limit, exp = now + lease, record_unlimited, sub(text, values_exp, values_due - 2)
   if max ~= "0" then
-    last = string.format(values_ms, now + max)
-    ends = math.min(ends, last)
+    limit = format(values_ms, now + max)
+    ends = math.min(ends, limit)
   end
-  redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim) -- first what a full server refuses
-  local own = kind == "o"
-  moves = int(moves + 1)
-  if own and left == 0 then
-    redis.call("ZREM", keys[4], key)
-    free = int(free - 1)
-  elseif free ~= "1" then
-    redis.call("ZADD", keys[4], moves, key, free_mark, "")
+  local deadline = format(values_ms, ends)
+  if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
+    call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
+    return nil
   end
+  local own, moves = kind == "o", format("%d", sub(counts, 1, pool_counts_moves_end) + 1)
+  if own and more == 0 then
+    call("ZREM", keys[4], key)
+    free = format("%d", free - 1)
+  elseif free ~= values_one then
+    call("ZADD", keys[4], moves, key, free_mark, "")
+  end
+  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
   if own then
-    redis.call("HSET", keys[3], "i" .. key, item .. int(count + 1) .. item_gap .. claims .. claim .. item_gap)
-    leased = count == "0" and int(leased + 1) or leased
+    call("HSET", keys[3], "i" .. key, item)
   end
-  if bind ~= "" then
+  if at then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or settings_bindfor, until_then or 0)
   end
   if ends + linger - exp > 0 then
-    exp = string.format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
+    exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
-  if due - ends > 0 then
-    due = string.format(values_ms, ends)
+  if deadline < due then
+    due = deadline
   end
-  redis.call("HSET", keys[1],
-    "v", fence .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now .. values_gap
-      .. int(used + 1) .. values_gap .. waiting .. values_gap .. rest,
-    "c:" .. claim, record_holds .. now .. record_gap .. string.sub(fence, values_fence_from) .. record_gap .. now
-      .. record_gap .. last .. record_gap .. node .. record_gap .. terms,
+  local used = sub(text, values_used, values_used_end)
+  used = used == values_unused and values_one or format("%d", used + 1)
+  call("HSET", keys[1],
+    "v", head .. values_gap .. exp .. values_gap .. due .. ticket .. now .. values_gap .. used
+      .. sub(text, values_used_end + 1),
+    "c:" .. claim, record_holds .. now .. record_gap .. fence .. record_gap .. now .. record_gap .. limit .. record_gap
+      .. owned,
     "r:" .. claim, key,
-    "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. moves .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
-  return { "granted", now, string.sub(fence, values_fence_from), ends - now, 1, resources, key }
+    "pool", plain_counts(counts, moves, free, others))
+  if left ~= "" then
+    return format(pool_granted, fence, resources - values_base) .. key
+  end
+  return { "granted", now, fence, ends - now, 1, resources - values_base, key }
 end

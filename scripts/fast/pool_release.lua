@@ -2,80 +2,92 @@
 --- @include "state/int"
 --- @include "state/values"
 --- @include "state/record"
---- @include "line/earliest"
 --- @include "pool/counts"
 --- @include "pool/wants"
 --- @include "pool/settings"
---- @include "pool/item"
 --- @include "pool/free"
+--- @include "fast/pool_counts"
+--- @include "fast/pool_item"
 -- fast_pool_release takes the hold of a resource back in the plain case: the pool is kept, nobody stands
 -- in line, or waits for this resource, the claim is the node's own and not detached, leaves no tombstone
--- and asks for no rest and no expiry. The resource has not expired and no settings of its own, and is to
--- rest by a cooldown alone, and only if one at a time may hold it. That is what the general way does, in
--- the fewest steps; see fast/acquire. It returns the reply, or nil, and has written nothing, in every
--- other case.
-local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", pool_counts_words)
-  local key = v[4]
-  if not top or not former or not moves or waiting - parked ~= values_line or used == values_unused or stays ~= "0"
-    or asked ~= "0" or expires ~= "0" or not key then
+-- and asks for nothing (wish). The resource has not expired and no settings of its own, and is to rest by a
+-- cooldown alone, and only if one at a time may hold it. That is what the general way does, in the fewest steps;
+-- see fast/acquire. It returns the reply, or nil, and has written nothing, in every other case; and what
+-- fast_pool_handoff goes on with, where somebody stands in line, nothing is free, and nobody else may hold it.
+local function fast_pool_release(t, v, keys, claim, owned, wish)
+  local text, record, counts, key, sub, format = v[1], v[2], v[3], v[4], string.sub, string.format
+  local call = redis.call
+  local fence = values_now(t)
+  if owned == "" or wish or not text or not record or not counts or not key or text >= values_known .. fence then
     return nil
   end
-  local fence, own, terms = string.match(v[2] or "", record_owned)
-  if own ~= node then
+  local line, behind = sub(text, values_waiting, values_calm_end), sub(counts, pool_counts_parked)
+  local settings, parked, stands = settings_none, false, false
+  if line ~= values_alone or behind ~= pool_counts_bare then
+    settings, parked, stands = plain_line(line, behind)
+  end
+  local phase, from = sub(record, 1, record_phase), record_held_by + record_gap_at
+  if not settings or phase ~= record_holds and phase ~= record_given or sub(owned, record_gap_at, record_gap_at) ~= record_gap
+    or sub(record, record_held_by, record_held_by + #owned - 1) ~= owned then
     return nil
   end
-  local kind, cooldown = string.match(record_extra(terms), wants_cools)
-  local pooled = behind ~= settings_unset and kind ~= "a" and string.match(behind, settings_cools) or "-"
+  local kind, cooldown = "o", "0"
+  if sub(record, (string.find(record, wants_colon, from, true) or 0) - 1) ~= wants_bare then
+    kind, cooldown = string.match(record_extra(sub(record, from)), wants_cools)
+  end
+  local pooled = settings ~= settings_none and kind ~= "a" and string.match(settings, settings_cools) or "-"
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now = string.sub(values_us(t), values_fence_from, values_millis)
-  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
-  local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
-  local mine, others = claim .. item_gap, ""
-  if item and kind ~= "s" and claims ~= mine then
-    local from = string.find(item_gap .. claims, item_gap .. mine, 1, true)
-    others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  local now, used, due = sub(fence, 1, values_now_end), sub(text, values_used, values_used_end),
+    sub(text, values_due, values_due_end)
+  local ends, left = due, values_unused
+  if used ~= values_one and not stands then
+    ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", score_deadline), format("%d", used - 1)
   end
-  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "")
-    or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1 or redis.call("ZRANGEBYSCORE", keys[2],
-      int(score_patience), int(score_patience + now), "LIMIT", "0", "1")[1]) then
+  if ends <= now or used <= values_unused then
+    return nil
+  end
+  local item, had, most, alone = plain_give(call("HGET", keys[3], "i" .. key), kind ~= "s" and claim, now)
+  if not item or kind ~= "s" and cooldown ~= "0" and not alone then
+    return nil
+  end
+  local free, moves = sub(counts, pool_counts_free, pool_counts_free_end), int(sub(counts, 1, pool_counts_moves_end) + 1)
+  local reply = sub(record, record_fence, record_fence_end)
+  if stands then
+    return nil, alone and not parked and free == values_unused and cooldown == "0" and {
+      head = values_known .. fence, now = now, left = used == values_one and 0 or 1, most = used == values_one and 1 or 2,
+      waiting = sub(line, 1, values_pool_from - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. item_gap,
+      reply = reply, counts = plain_counts(counts, moves, free, 0),
+    }
+  elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1])
+    or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
 
-  local ends, left = score - score_hold, used - 1 - values_base
-  moves = int(moves + 1)
-  redis.call("ZREM", keys[2], "h:" .. claim)
-  redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
+  call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
+  local others = had == "1" and 1 or 0
+  if kind ~= "s" and cooldown ~= "0" then
+    local rests = int(math.min(now + cooldown, score_forever))
+    call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
+    item = string.gsub(item, item_awake, "%1" .. rests .. "%2")
+  elseif kind ~= "s" and had == most then
+    call("ZADD", keys[4], moves, key, free_mark, "")
+    free, others = format("%d", free + 1), others - 1
+  end
   if kind ~= "s" then
-    local rests = cooldown ~= "0" and int(math.min(math.min(now, ends) + cooldown, score_forever)) or "0"
-    if rests - now > 0 then
-      redis.call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
-      item = string.format(item_rests, most, expiry, rests, named)
-    else
-      item = item .. int(count - 1) .. item_gap .. others
-      if count == most then
-        redis.call("ZADD", keys[4], moves, key, free_mark, "")
-        free = int(free + 1)
-      end
-    end
-    redis.call("HSET", keys[3], "i" .. key, item)
-    leased = count == "1" and int(leased - 1) or leased
+    call("HSET", keys[3], "i" .. key, item)
   end
-  if due - ends == 0 then
-    local low = left > 0 and earliest({ line = keys[2] }, { used = left }) or 0
-    due = low > 0 and string.format(values_ms, math.min(low, values_last)) or values_none
+  if left == values_unused then
+    due = values_none
+  elseif ends == due then
+    due = call("ZRANGEBYSCORE", keys[2], score_first_hold, score_last_hold, "WITHSCORES", "LIMIT", "0", "1")[2]
+    due = due and sub(due, score_deadline) or values_none
   end
-  local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, values_last)
-  if furthest - exp > 0 or left == 0 and waiting == values_nobody and exp - now > 2 * linger then
-    exp = string.format(values_ms, furthest)
-  end
-  redis.call("HSET", keys[1],
-    "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_gap .. int(values_base + left) .. values_gap .. waiting .. values_gap .. rest,
-    "pool", resources .. pool_counts_gap .. free .. pool_counts_gap .. leased .. pool_counts_gap .. between
-      .. pool_counts_gap .. moves .. pool_counts_gap .. parked .. pool_counts_gap .. behind)
-  return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
+  call("HSET", keys[1],
+    "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. now .. values_gap .. left
+      .. sub(text, values_used_end + 1),
+    "pool", plain_counts(counts, moves, free, others))
+  return reply
 end

@@ -4,6 +4,7 @@
 --- @include "state/record"
 --- @include "line/earliest"
 --- @include "pool/counts"
+--- @include "fast/pool_counts"
 -- fast_pool_renew takes the heartbeat of one claim on a pool, or its renewal, in the plain case: the
 -- pool is kept, the claim holds, by a lease that renews and has been confirmed, nobody waits, no
 -- hold has expired, and of rests, expiries, bindings and damage there are none. That is what the
@@ -12,13 +13,14 @@
 -- names a lease is plain where the hold has that lease already.
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
-  local whole, resources, moves, others = string.match(v[3] or "", pool_counts_moves)
+  local counts, sub = v[3], string.sub
   local fence, own, lease = string.match(v[2] or "", record_beating)
-  if not top or waiting ~= values_nobody or not moves or own ~= node
+  if not top or not former or waiting ~= values_nobody or own ~= node or not counts
+    or not plain_line(sub(v[1], values_waiting, values_calm_end), sub(counts, pool_counts_parked))
     or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end
-  local now = string.sub(values_us(t), values_fence_from, values_millis)
+  local now = sub(values_us(t), values_fence_from, values_millis)
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
   local was, ends = score and score - score_hold, now + lease
   if not score or was - now <= 0 or was > ends or due <= now or ends + linger > values_last
@@ -36,6 +38,7 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
       .. values_gap .. used .. values_gap .. waiting .. values_gap .. rest,
-    "pool", whole .. int(moves + 1) .. others)
-  return { "renewed", -1, 0, resources + 0, "held", lease + 0, fence + 0, v[4] or "" }
+    "pool", int(sub(counts, 1, pool_counts_moves_end) + 1) .. sub(counts, pool_counts_moves_end + 1))
+  local resources = sub(counts, pool_counts_resources, pool_counts_resources_end) - values_base
+  return { "renewed", -1, 0, resources, "held", lease + 0, fence + 0, v[4] or "" }
 end

@@ -1,13 +1,14 @@
 --- @include "state/int"
--- The free resources are a sorted set by the order in which they came back: the score of each is the number of
--- moves then, see pool/counts. The first is the head, the last the tail. The member "" stands behind all of them,
+--- @include "state/values"
+-- The free resources are a sorted set by the order in which they came back: the score of each is moves as it was
+-- stored then, see pool/counts. The first is the head, the last the tail. The member "" stands behind all of them,
 -- so that the set is never empty: no resource is "".
 local free_mark = "9007199254740991"
 
 -- free_push puts a resource at the tail, also one that is there already.
 local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, int(st.pool.moves), key, free_mark, "")
+  redis.call("ZADD", at.free, int(values_base + st.pool.moves), key, free_mark, "")
 end
 
 -- free_drop takes a resource out. It returns whether it was there.

@@ -17,27 +17,14 @@
 local item_plain = "^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"
 local item_claim = "%S+ "
 local item_gap = " "
-local item_rests = "%s %s %s 0 %s 0 0 " -- that nobody holds: max, expiry, ends, rev
-
--- item_calm reads an item for a plain case: what stands before its count, how many may hold it,
--- its expiry, rev, how many do, and those. It returns nil unless that is all there is to say, and
--- it has not expired.
-local function item_calm(text, now)
-  local head, max, expiry, rev, count, claims = string.match(text or "", item_plain)
-  if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
-    return nil
-  end
-  if claims ~= "" or count ~= "0" then
-    local first, other, known = string.find(claims, item_gap, 1, true), "", 1
-    if first ~= #claims or first == 1 then -- it is not the only one
-      other, known = string.gsub(claims, item_claim, "")
-    end
-    if other ~= "" or known ~= count + 0 then
-      return nil
-    end
-  end
-  return head, max, expiry, rev, count, claims
-end
+local item_awake = "^(%d+ %d+ )0(.*)$" -- of one that does not rest: what stands before ends, and behind it
+-- Of one that a single claim may hold, and that neither expires nor rests nor will: what it begins with, where that
+-- and rev end, which has 13 digits then, and what follows, if nobody holds it, and if the claim behind that does.
+local item_alone = "1 0 0 0 "
+local item_alone_end = 8
+local item_rev_end = 21
+local item_free = " 0 0 "
+local item_held = " 0 1 "
 
 -- item_new is a resource that is not in the pool yet. These are all the fields of an item;
 -- listed says that it belongs among the free; was has what settle compares with.

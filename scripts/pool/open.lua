@@ -1,10 +1,11 @@
 --- @include "state/fetch"
 --- @include "state/open"
 --- @include "state/score"
+--- @include "state/int"
 --- @include "pool/counts"
 --- @include "pool/free"
 -- pool_open opens a pool, which has three more keys, counts of its own, and the resource that the
--- claim of the call holds; it fetches it, where the script has not. A pool has no thin form.
+-- claim of the call holds; it fetches what the script has not. A pool has no thin form.
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
@@ -15,14 +16,18 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then -- somebody has deleted the line
+  if st.pool and st.form and not at.head then -- somebody has deleted the line
     st.pool.parked = 0
   end
   -- Fewer than are parked somebody else has written: nobody would look at their lanes.
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
 
@@ -38,6 +43,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", score_long)
   redis.call("ZADD", at.free, free_mark, "", free_mark, score_long)
   redis.call("ZREM", at.free, score_long)
+  redis.call("ZADD", at.line, int(score_mark), score_long)
+  redis.call("ZREM", at.line, score_long)
   redis.call("HSET", at.bindings, "v", "1")
 end
 
@@ -46,6 +53,5 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(pool_counts_form, p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return pool_counts_write(p)
 end

@@ -12,13 +12,11 @@
 -- What a process says comes as a pattern that the settings match if they agree: of each word it has
 -- that word, or %S+ for nothing. For by it has %S, or settings_strict if the process goes by no others.
 local settings_none = "- - - - - - -"
-local settings_unset = "1 - - - - - - -" -- the same behind parked, see pool/counts
 local settings_words = "^(%S) (%S) (%S+) (%S+) (%S+) (%S+) (%S+)$"
-local settings_asked = "^%d %S (%S) %S+ %S+ (%S+) (%S+) (%S+)$" -- behind parked: policy, bindfor, lease, hold
-local settings_cools = "^%d %S %S (%S+)" -- behind parked: cooldown
+local settings_asked = "^%S (%S) %S+ %S+ (%S+) (%S+) (%S+)$" -- policy, bindfor, lease, hold
+local settings_cools = "^%S %S (%S+)" -- cooldown
 local settings_own_words = "^(%S+) (%S+) (%S+)$"
 local settings_own_unset = "- - -"
-local settings_from = 3 -- where they begin behind parked
 local settings_strict = "[-op] "
 local settings_bindfor = 3600000
 local settings_sharers = 4 -- the place of that word

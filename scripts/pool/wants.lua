@@ -9,6 +9,11 @@
 --   resource  the only one that will do, with its size in bytes and a colon before it; empty for any
 --   bind      the name of the binding, any bytes up to the end, empty for none
 local wants_plain = "^([os]) %d+ (%S+) %d+ 0:(.*)$" -- kind, bindfor, bind
+local wants_own = "^o %d+ %S+ %d+ 0:$" -- of a claim that wants any for its own, and names no binding
+-- The end of the terms of such a claim without owner, label, metadata and cooldown, from the owner's size on, which is
+-- one digit before their first colon.
+local wants_bare = "0:0:0:10:o 0 - 0 0:"
+local wants_colon = ":"
 local wants_any = "^%a %d+ %S+ %d+ 0:$" -- of a claim that names no resource and no binding
 local wants_cools = "^(%a) (%d+) " -- kind, cooldown
 

@@ -41,7 +41,6 @@ local record_waiting = "^[wp] " -- of a waiter
 local record_owns = "^(%S+) (.*)$" -- of a node and fixed terms
 local record_gap_at = 17 -- what stands behind a node of 16 digits there
 local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
-local record_owned = "^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$" -- of a hold of one: fence, node, terms
 local record_lives = "^[wp] (%d+) " -- of a waiter: alive
 local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
 local record_renewing = "^%S+() %d+ r %d+ (%d+) 0 " -- of the terms of a hold that renews: where the secret ends, lease

@@ -48,6 +48,9 @@ local function save(at, st, furthest, fields)
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp -- it counts for nothing, until nothing keeps the pool
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), values_last)
   local few = values_none_of_them
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

@@ -41,9 +41,18 @@ local score_long = "------------------------------------------------------------
 local score_crowd = 8
 
 -- Scores as the plain cases write and read them: before the deadline of a hold, the first and the
--- last of those with an end, where the deadline begins, and that of the member -.
+-- last of those with an end, where the deadline begins, and that of the member -. Of a pool the first of what an
+-- operator has changed, of those who wait for one resource, and of rests; before a moment, the last of these until
+-- then, and the one behind the last rest before it; and before the end of a binding.
 local score_held = "1"
 local score_first_hold = "10000000000000"
 local score_last_hold = "19999999999998"
 local score_deadline = 2
 local score_kept = "9007199254740991"
+local score_first_op = "2560000000000000"
+local score_first_patience = "2570000000000000"
+local score_waited = "257"
+local score_first_rest = "2620000000000000"
+local score_rested = "262"
+local score_before_rest = "(262"
+local score_before_bind = "266"

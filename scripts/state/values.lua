@@ -38,6 +38,7 @@ local values_quietly = "0 0 %d 0 0 %d"
 local values_number = "^%d+"
 local values_known = "3 "
 local values_fence_from = 3
+local values_now_end = 13 -- of the milliseconds of a fence alone
 local values_millis = 15 -- the end of the milliseconds of a fence
 local values_head = 18 -- the end of the fence
 local values_exp = 20
@@ -57,6 +58,10 @@ local values_calm_from = 118
 local values_calm_end = 124
 local values_gap = " "
 local values_calm = "0 0 0 0" -- gone, forever, keep and pause
+local values_stay = "0 0 1 0" -- and of a pool that is kept
+local values_pool = "1000000000000001 0 0 1 0" -- and cap before them
+local values_alone = "1000000 1000000000000001 0 0 1 0" -- and waiting before that: nobody
+local values_pool_from = 9 -- where cap begins there
 local values_nobody = "1000000" -- waits
 local values_lone = "1000000 1000000000000001 0 0 0 0" -- waiting to pause, of a lock
 local values_newer = "4" -- above all texts with this number, and below those with a later one
@@ -73,8 +78,12 @@ local values_none = "9999999999999" -- no hold with an end
 local values_last = 9999999999999
 local values_recent = 60000 -- for how long it is known what an operator has changed (ms)
 
--- values_us is the server's time as a name that is granted now begins: its number, and the fence. The clock of a test
--- may have nine digits.
+-- values_now is the server's time as a fence. The clock of a test may have nine digits.
+local function values_now(t)
+  return (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+end
+
+-- values_us is that as a name that is granted now begins: its number, and the fence.
 local function values_us(t)
-  return values_known .. (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+  return values_known .. values_now(t)
 end

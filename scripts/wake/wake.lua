@@ -9,14 +9,16 @@
 --   wanted     somebody wants the hold back: claim
 --   next       a deadline has come nearer, for the node of the first in line: ms until then
 --   echo       nothing: a node sends it to itself, to find out whether its subscription is deaf
--- What the plain case of a grant begins with, before the name and its size; and what
--- stands before each other part.
+-- What the plain case of a grant begins with, before the name and its size; what stands before each other part; and
+-- what stands between the name and the resource of one.
 local wake_granted = "7:granted"
 local wake_size = "%d:"
 local wake_fence = "16:"
 local wake_left = "13:%013d"
 local wake_lasts = "%013d"
 local wake_secret = "0:11:" -- no resource, and the secret
+local wake_proof = "11:"
+local wake_resource = "%d:%s16:%s13:%013d%d:"
 
 -- wake adds one for a node to those that tell publishes when all is written.
 local function wake(at, node, ...)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -359,11 +360,9 @@ func (v *view) ofPool(w *world, field, value string) bool {
 	w.Helper()
 	switch {
 	case field == "pool":
-		for _, word := range strings.Fields(value)[:8] { // behind them are the settings
-			n, err := strconv.ParseInt(word, 10, 64)
-			require.NoError(w, err, value)
-			v.counts = append(v.counts, n)
-		}
+		counts, err := state.ParseCounts(value)
+		require.NoError(w, err, value)
+		v.counts = counts
 		return true
 	case strings.HasPrefix(field, "r:"):
 		v.resources[field[2:]] = value
@@ -377,7 +376,7 @@ func (w *world) poolWhole(name string, v view) {
 	w.Helper()
 	require.Empty(w, missing(v.holds, v.resources), "holds of nothing")
 	require.Empty(w, missing(v.resources, v.holds), "resources of no hold")
-	if v.counts != nil && v.counts[0] > 0 {
+	if v.counts.Resources > 0 {
 		require.Len(w, v.expires, len(w.keysOf(name)), "%q has lost a key", name)
 	}
 }

@@ -31,7 +31,7 @@ type view struct {
 	expires []int64           // PEXPIRETIME of the keys that exist
 
 	// Of a pool only.
-	counts    []int64           // resources, free, leased, leaving, generation, moves
+	counts    state.Counts
 	resources map[string]string // what claims hold
 }
 
@@ -206,7 +206,7 @@ func (w *world) endTogether(v view) {
 	}
 	for _, at := range v.expires {
 		require.Equal(w, v.expires[0], at, "the keys of a name end apart: %v", v.expires)
-		if w.kind == keyspace.Pool && v.counts[0] > v.counts[3] {
+		if w.kind == keyspace.Pool && v.counts.Resources > v.counts.Leaving {
 			require.EqualValues(w, -1, at, "a pool with resources expires")
 			continue
 		}

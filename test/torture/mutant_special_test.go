@@ -50,7 +50,7 @@ var laneMutants = []mutant{
 	breaks("lanes have no priorities", lanesBusy, []string{checker.Order},
 		change{"scripts/pool/apart.lua", "  r.place = lane .. r.place\n", "  r.place = \"254\" .. r.place\n"}),
 	breaks("a fast release does not look at who waits for its resource alone", lanes, []string{checker.HandOff},
-		change{"scripts/fast/pool_release.lua", "redis.call(\"HEXISTS\", keys[1], \"l:\" .. key) == 1 or ", ""}),
+		change{"scripts/fast/pool_release.lua", "call(\"HEXISTS\", keys[1], \"l:\" .. key) == 1\n    or ", ""}),
 }
 
 // In these names are paused all the time, and pauses ended.

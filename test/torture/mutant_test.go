@@ -254,7 +254,8 @@ var commonMutants = []mutant{
 		change{"scripts/line/renew.lua", beaten, movedPlace + beaten}),
 	breaks("a hand-off gives the last fence again", calm, []string{checker.Fence},
 		change{"scripts/line/handoff.lua", "st.fence = math.max(st.fence + 1, at.us)", "st.fence = math.max(st.fence, 1)"},
-		change{"scripts/fast/handoff.lua", fastGranted, "  head = string.sub(text, 1, 18)\n" + fastGranted}),
+		change{"scripts/fast/handoff.lua", fastGranted, "  head = string.sub(text, 1, 18)\n" + fastGranted},
+		change{"scripts/fast/pool_handoff.lua", poolGranted, "  p.head = string.sub(text, 1, 18)\n" + poolGranted}),
 	breaks("a push sets the deadline anew", cut, []string{checker.Capacity}, change{
 		"internal/engine/rules_wait.go", "\tfx := m.take(m.news.pushed,",
 		"\tif broken {\n\t\tm.place.heard, m.place.left = ev.now, m.claim.Record.Wait\n\t}\n\tfx := m.take(m.news.pushed,",
@@ -278,8 +279,8 @@ var commonMutants = []mutant{
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-		change{"scripts/fast/pool_acquire.lua", "own and left == 0", "own and left < 0"},
-		change{"scripts/fast/pool_release.lua", "if count == most then", "if count - most > 0 then"}), // else it is in the list twice
+		change{"scripts/fast/pool_acquire.lua", "own and more == 0 then", "own and more < 0 then"},
+		change{"scripts/fast/pool_release.lua", "and had == most then", "and had - most > 0 then"}), // else it is in the list twice
 	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
 		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
 		"    count, m = remove_entry(at, st, claim, r, wish.lowered)\n    st.used = 0\n",
@@ -374,6 +375,7 @@ const (
 	beaten = "        word, left, r.alive = \"waiting\", r.wait, at.ms + r.wait\n"
 	// fastGranted begins to grant to the first in line, in the plain case.
 	fastGranted = "  call(\"ZREM\", line, mine, top)\n"
+	poolGranted = "  call(\"ZREM\", line, \"h:\" .. claim, member)\n"
 )
 
 // play is a mutant in its scene, nil for the library as it is.

@@ -276,13 +276,16 @@ func (d *driver) checkCounts(t *rapid.T) {
 			t.Fatalf("%s is %d, in the model %d", word, got, want)
 		}
 	}
-	counts := fmt.Sprintf("%d %d %d %d %d * %d %s %s", len(d.items), len(d.free), leased, leaving, d.gen, d.parked(), digit(d.filled), d.set.text())
-	got := strings.SplitN(d.view.state["pool"], " ", 9)
-	if len(got) == 9 {
-		got[5] = "*" // how often it has changed
+	counts, err := state.ParseCounts(d.view.state["pool"])
+	if err != nil {
+		t.Fatal(err)
 	}
-	if text := strings.Join(got, " "); text != counts {
-		t.Fatalf("the counts are %q, in the model %q", text, counts)
+	want := state.Counts{
+		Moves: counts.Moves, Free: int64(len(d.free)), Leased: int64(leased), Parked: int64(d.parked()), Leaving: int64(leaving),
+		Resources: int64(len(d.items)), Generation: d.gen, Filled: d.filled, Settings: d.set.text(),
+	}
+	if counts != want {
+		t.Fatalf("the counts are %+v, in the model %+v", counts, want)
 	}
 }
 

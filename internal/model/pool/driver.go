@@ -41,8 +41,18 @@ type World struct {
 
 const lingerMS = "2000"
 
+// secret is that of all claims.
+const secret = "secret-of-1"
+
 // oddKeys are resources and names of bindings: any bytes will do.
 var oddKeys = []string{"r", "|b", "a|", "v", "n", "7", " x y", "\n", "\x00", "\xff\xfe", "e:1", "#ALLOCATED"}
+
+// The nodes have ids of 16 digits, as nodes draw them.
+const (
+	nodeA = "a000000000000000"
+	nodeB = "b000000000000000"
+	nodeC = "c000000000000000"
+)
 
 // boundNames are the names of bindings.
 var boundNames = []string{"v", "\xff \n", "|"}
@@ -268,7 +278,7 @@ func dec(n int64) string { return strconv.FormatInt(n, 10) }
 func (d *driver) claim(t *rapid.T) *claim {
 	d.made++
 	c := &claim{
-		node: pickOf(t, "node", "a", "b"), priority: pickOf(t, "priority", 0, 0, 0, 1),
+		node: pickOf(t, "node", nodeA, nodeB), priority: pickOf(t, "priority", 0, 0, 0, 1),
 		renews: rapid.Bool().Draw(t, "renews"), wait: 1000, lease: pickOf[int64](t, "lease", 1000, 1000, 600, 3000, 0),
 		most: pickOf[int64](t, "max", 0, 0, 1500),
 	}
@@ -309,6 +319,7 @@ func (d *driver) terms(c *claim) string { return state.FixedTerms(d.record(c)) }
 // record is what a claim's node knows of it.
 func (d *driver) record(c *claim) *state.Record {
 	rec := &state.Record{
+		Secret: secret,
 		Weight: 1, Wait: time.Duration(c.wait) * time.Millisecond, Lease: time.Duration(c.lease) * time.Millisecond,
 		MaxHold: time.Duration(c.most) * time.Millisecond, NoRenew: !c.renews, Priority: c.priority, Owner: c.owner,
 	}

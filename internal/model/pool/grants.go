@@ -232,7 +232,7 @@ func (m *model) handOff() {
 		m.joins(c, "", 0)
 		m.take(c, key)
 		m.granted = append(m.granted, c)
-		m.handed = append(m.handed, fmt.Sprintf("granted %s %s %d %013d %s -", c.node, c.id, c.fence, c.deadline-m.now, key))
+		m.handed = append(m.handed, fmt.Sprintf("granted %s %s %d %013d %s %s", c.node, c.id, c.fence, c.deadline-m.now, key, secret))
 	}
 }
 

@@ -30,7 +30,7 @@ func (d *driver) again(t *rapid.T) {
 }
 
 func (d *driver) restores(t *rapid.T, of []*claim) {
-	for _, node := range []string{"a", "b", "c"} {
+	for _, node := range []string{nodeA, nodeB, nodeC} {
 		args := []string{node, "1"}
 		var mine []*claim
 		for _, c := range of {

@@ -128,8 +128,8 @@ func (d *driver) pauses(t *rapid.T) {
 // ends has those who wait come when the pause is over, as their timers have them.
 func (d *driver) ends(t *rapid.T) {
 	for more := true; more; {
-		r := d.run(t, "pool_sweep", "a", "0")
-		d.same(t, "end of the pause", &r, d.sweep("a", "0")...)
+		r := d.run(t, "pool_sweep", nodeA, "0")
+		d.same(t, "end of the pause", &r, d.sweep(nodeA, "0")...)
 		more = r.Len() > 2 && r.Int(2)&flagMore != 0
 	}
 	d.unheard()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -109,11 +110,16 @@ func (p *Pushes) take(t *rapid.T) []push {
 // node that has let a moment pass has to ask for all of its claims first.
 func (d *driver) hear(node string, args []string, r *scriptkit.Reply) {
 	at := map[string]int{"queued": 9, "renewed": 1, "restored": 1, "swept": 1}[r.Status()]
-	if at == 0 || r.Int(at) < 0 {
+	flags, next := int64(flagOwn), int64(-1)
+	if words := strings.Fields(r.Str(min(1, r.Len()-1))); r.Status() == scriptkit.Plain && len(words[0]) == 13 {
+		next, _ = strconv.ParseInt(words[2], 10, 64)
+	} else if at > 0 {
+		flags, next = r.Int(map[bool]int{true: 4, false: 2}[at == 9]), r.Int(at)
+	}
+	if next < 0 {
 		return
 	}
-	flags := r.Int(map[bool]int{true: 4, false: 2}[at == 9])
-	next := d.now + r.Int(at)
+	next += d.now
 	switch told := d.told[node]; {
 	case flags&flagOwn != 0 && told > 0 && !d.covers(node, args):
 		d.told[node] = min(told, next) // other claims of the node may wait for something sooner

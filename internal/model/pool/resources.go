@@ -88,7 +88,7 @@ func (d *driver) ties(t *rapid.T) {
 
 func (d *driver) sweeps(t *rapid.T) {
 	d.tick(t)
-	node, past, whole := pickOf(t, "node", "a", "b"), d.past(), pickOf(t, "whole", "0", "1", "2")
+	node, past, whole := pickOf(t, "node", nodeA, nodeB), d.past(), pickOf(t, "whole", "0", "1", "2")
 	_, waiting, _ := d.holds()
 	counts := d.counts(t)
 	r := d.run(t, "pool_sweep", node, whole)

@@ -7,7 +7,7 @@ REPLAY a lease is counted from now    COST O(log n) a name, at most 20 of them
 ]]
 local function fast_beats(t, linger, node)
   return {
-    now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), linger = linger,
+    now = string.sub((("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2])), (3), (15)), linger = linger,
     from = (62) + #node + 1, whose = ("0000000000000") .. (" ") .. node .. (" "),
   }
 end

@@ -36,7 +36,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   if not text or v[2] or text >= ("4") then
     return nil
   end
-  local head, due, used = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), sub(text, (34), (46)), sub(text, (76), (91))
+  local head, due, used = (("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2])), sub(text, (34), (46)), sub(text, (76), (91))
   local now, most, taken = sub(head, (3), (15)), sub(calm, (9), (24)),
     tonumber(used)
   if due <= now or not taken or used < ("1000000000000000") then
@@ -1122,6 +1122,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

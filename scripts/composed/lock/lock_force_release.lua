@@ -599,6 +599,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

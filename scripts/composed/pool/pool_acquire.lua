@@ -9,7 +9,8 @@ ARGV[1] claim id    ARGV[2] node and fixed terms, as the record ends
 ARGV[3] lease of a plain claim (ms, else "")    ARGV[4] linger (ms)
 ARGV[5] what the process says of the settings    ARGV[6] those that it was told of
 ARGV[7] the rest, see state/ask
-RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
+RETURNS plain fence
+  | {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"queued", ticket, fence, left_ms, flags, setting, extra, place, ahead, next_ms}
   | {"full", held, waiting, swept, flags, setting} | {"ahead", held, waiting, swept, flags, setting}
   | {"held", held, waiting, swept, flags, setting} | {"resting", held, waiting, swept, flags, setting}
@@ -20,21 +21,6 @@ RETURNS {"granted", ticket, fence, left_ms, flags, setting, resource}
   | {"gone"} | {"foreign"} | {"incompatible", format}
 REPLAY the same claim gets the same answer    COST O(log n) + at most 100 drops and grants
 ]]
-local function fetch(keys, claim, ...)
-  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
-  local thin = not members[1] and redis.call("MGET", keys[1])[1]
-  if not thin then
-    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
-    if not fields.err then
-      return time, fields, members[1], members[2]
-    end
-    thin = redis.call("MGET", keys[1])[1]
-    if not thin then
-      redis.call("HLEN", keys[1])
-    end
-  end
-  return time, { false, false, false, thin = thin }, members[1]
-end
 local function record_extra(terms)
   local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
   if extra then
@@ -76,45 +62,81 @@ end
     binding_end(at, string.sub(member, 3))
   end
 end
-local node, terms = string.match(ARGV[2], ("^(%S+) (.*)$"))
-local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
-local function fast_pool_acquire(t, v, top, keys, linger, node, claim, terms, lease, opinions, told)
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
-  if not top or v[2] or not moves or free == "0" then
+local time, kept = redis.call("TIME"), redis.call("HMGET", KEYS[1], "v", "c:" .. ARGV[1], "pool")
+local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinions, told)
+  local text, counts, fence, sub, format = v[1], v[3], ((#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), string.sub, string.format
+  local call = redis.call
+  local head = ("3 ") .. fence
+  if not text or v[2] or not counts or text >= head then
     return nil
   end
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  if not former or waiting - parked ~= (1000000) then
+  local now, free = sub(fence, 1, (13)), sub(counts, (18), (33))
+  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local settings, parked, stands, policy, binds = ("- - - - - - -"), false, false, "-", "-"
+  if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, (16))
+  if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
+    or string.sub(counts, (18), (33)) ~= ("1000000000000000") then
     return nil
   end
-  local weight, wait, max = "1", lease, "0"
-  if lease == "" then
-    weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  return string.sub(counts, (37)), parked ~= ("1000000000000000"),
+    string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
+end
+    settings, parked, stands = plain_line(line, behind)
   end
-  local kind, lasts, bind = string.match(record_extra(terms), ("^([os]) %d+ (%S+) %d+ 0:(.*)$"))
-  local policy, binds, longest, limit
-  if behind ~= ("1 - - - - - - -") then
-    policy, binds, longest, limit = string.match(behind, ("^%d %S (%S) %S+ %S+ (%S+) (%S+) (%S+)$"))
+  local wait, lease, max, kind, lasts, bind = nil, left, "0", "o", "-", ""
+  if left == "" then
+local function plain_asks(owned)
+  local _, wait, lease, max = string.match(owned, ("^%S+ %S+ (%d+) %a (%d+) (%d+) (%d+) "))
+  local _, terms = string.match(owned, ("^(%S+) (.*)$"))
+  return wait, lease, max, string.match(record_extra(terms), ("^([os]) %d+ (%S+) %d+ 0:(.*)$"))
+end
+    wait, lease, max, kind, lasts, bind = plain_asks(owned)
   end
-  local fence = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
-  local now = string.sub(fence, (3), (15))
-  if weight ~= "1" or not kind or policy == "r" or lease == "0" or lease - wait > 0 or now <= ticket
-    or fence <= ("3 ") .. former
-    or due <= now
-    or free ~= resources and redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), (string.format("%d", ((262 * 10000000000000) + now))), "LIMIT", "0",
-      "1")[1]
-    or opinions ~= "" and not string.find(behind, opinions, (3)) and string.sub(behind, (3)) ~= told
-    or policy and longest ~= "-" and longest ~= "0" and lease - longest > 0
-    or policy and limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
+  if settings and (opinions ~= "" or settings ~= ("- - - - - - -")) then
+local function plain_agrees(settings, opinions, told, lease, max)
+  local policy, binds, longest, limit = string.match(settings, ("^%S (%S) %S+ %S+ (%S+) (%S+) (%S+)$"))
+  if opinions ~= "" and not string.find(settings, opinions) and settings ~= told
+    or longest ~= "-" and longest ~= "0" and (lease == "0" or lease - longest > 0)
+    or limit ~= "-" and limit ~= "0" and (max == "0" or max - limit > 0) then
     return nil
   end
-  local at, bound, until_then = { line = keys[2], bindings = keys[5], ms = now + 0 }, nil, nil
-  if bind ~= "" then
-    bound, until_then = binding_of(at, bind)
+  return policy, binds
+end
+    policy, binds = plain_agrees(settings, opinions, told, lease, max)
   end
-  local rank = policy == "m" and "-2" or "0"
-  local key = bound or redis.call("ZRANGE", keys[4], rank, rank)[1]
-local function item_calm(text, now)
+  local due, ticket = sub(text, (34), (46)), sub(text, (46) + 1, (62) - 1)
+  if not settings or not kind or not policy or due <= now then
+    return nil
+  elseif free == ("1000000000000000") then
+    return nil, kind == "o" and bind == "" and not parked and now, due
+  elseif stands or left == "" and (lease == "0" or lease - wait > 0) or policy == "r" or (" ") .. now <= ticket then
+    return nil
+  end
+  local resources = sub(counts, (35), (50))
+  if free ~= resources
+    and call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), ("262") .. now, "LIMIT", "0", "1")[1] then
+    return nil
+  end
+  local at = bind ~= "" and { line = keys[2], bindings = keys[5], ms = now + 0 }
+local function plain_pick(at, free, bind, policy)
+  local key, ends
+  if at then
+    key, ends = binding_of(at, bind)
+  end
+  if not key then
+    local rank = policy == "m" and "-2" or "0"
+    key = redis.call("ZRANGE", free, rank, rank)[1]
+  end
+  return key, ends
+end
+  local key, until_then = plain_pick(at, keys[4], bind, policy)
+local function plain_take(text, claim, now)
+  if text and string.sub(text, 1, (8)) == ("1 0 0 0 ") and string.sub(text, (21) + 1) == (" 0 0 ") then
+    return string.sub(text, 1, (21)) .. (" 0 1 ") .. claim .. (" "), 0, "0"
+  end
+local function plain_item(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
   if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
     return nil
@@ -128,52 +150,162 @@ local function item_calm(text, now)
       return nil
     end
   end
-  return head, max, expiry, rev, count, claims
+  return head, max, count, claims
 end
-  local item, most, _, _, count, claims = item_calm(key and redis.call("HGET", keys[3], "i" .. key), now)
-  local left = item and most - count - 1
-  if not item or key == "" or left < 0 or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1
-    or redis.call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + now))), "LIMIT", "0", "1")[1]) then
+  local head, most, count, claims = plain_item(text, now)
+  local left = head and most - count - 1
+  if not head or left < 0 then
     return nil
   end
-  local ends, last = now + lease, ("0000000000000")
+  return head .. (string.format("%d", (count + 1))) .. (" ") .. claims .. claim .. (" "), left, count
+end
+  local item, more, had = plain_take(key and call("HGET", keys[3], "i" .. key), claim, now)
+  if not item or key == "" or parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1]) then
+    return nil
+  end
+  local ends, limit, exp = now + lease, ("0000000000000"), sub(text, (20), (34) - 2)
   if max ~= "0" then
-    last = string.format(("%013d"), now + max)
-    ends = math.min(ends, last)
+    limit = format(("%013d"), now + max)
+    ends = math.min(ends, limit)
   end
-  redis.call("ZADD", keys[2], (string.format("%d", ((10000000000000) + ends))), "h:" .. claim)
-  local own = kind == "o"
-  moves = (string.format("%d", (moves + 1)))
-  if own and left == 0 then
-    redis.call("ZREM", keys[4], key)
-    free = (string.format("%d", (free - 1)))
-  elseif free ~= "1" then
-    redis.call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+  local deadline = format(("%013d"), ends)
+  if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
+    call("ZREM", keys[2], "h:" .. claim, "-")
+    return nil
   end
+  local own, moves = kind == "o", format("%d", sub(counts, 1, (16)) + 1)
+  if own and more == 0 then
+    call("ZREM", keys[4], key)
+    free = format("%d", free - 1)
+  elseif free ~= ("1000000000000001") then
+    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+  end
+  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
   if own then
-    redis.call("HSET", keys[3], "i" .. key, item .. (string.format("%d", (count + 1))) .. (" ") .. claims .. claim .. (" "))
-    leased = count == "0" and (string.format("%d", (leased + 1))) or leased
+    call("HSET", keys[3], "i" .. key, item)
   end
-  if bind ~= "" then
+  if at then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or (3600000), until_then or 0)
   end
   if ends + linger - exp > 0 then
-    exp = string.format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
   end
-  if due - ends > 0 then
-    due = string.format(("%013d"), ends)
+  if deadline < due then
+    due = deadline
   end
-  redis.call("HSET", keys[1],
-    "v", fence .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now .. (" ")
-      .. (string.format("%d", (used + 1))) .. (" ") .. waiting .. (" ") .. rest,
-    "c:" .. claim, ("h ") .. now .. (" ") .. string.sub(fence, (3)) .. (" ") .. now
-      .. (" ") .. last .. (" ") .. node .. (" ") .. terms,
-    "r:" .. claim, key,
-    "pool", resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-      .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
-  return { "granted", now, string.sub(fence, (3)), ends - now, 1, resources, key }
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
+  end
+  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
+    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
+    .. string.sub(counts, (81) + 1)
 end
-local plain = fast_pool_acquire(time, kept, top, KEYS, ARGV[4], node, ARGV[1], terms, ARGV[3], ARGV[5], ARGV[6])
+  local used = sub(text, (76), (91))
+  used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
+  call("HSET", keys[1],
+    "v", head .. (" ") .. exp .. (" ") .. due .. ticket .. now .. (" ") .. used
+      .. sub(text, (91) + 1),
+    "c:" .. claim, ("h ") .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ")
+      .. owned,
+    "r:" .. claim, key,
+    "pool", plain_counts(counts, moves, free, others))
+  if left ~= "" then
+    return format(("%s %d "), fence, resources - (1000000000000000)) .. key
+  end
+  return { "granted", now, fence, ends - now, 1, resources - (1000000000000000), key }
+end
+local plain, moment, nearest = fast_pool_acquire(time, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6])
+if plain then
+  return plain
+end
+local function find_dead(state, line, from, to, ms)
+  local fields, places, dead = {}, {}, {}
+  for _, member in ipairs(redis.call("ZRANGE", line, from, to - 1)) do
+    local place, claim = string.match(member, ("^(%d+)%-(.+)$"))
+    if claim then
+      fields[#fields + 1], places[#places + 1] = "c:" .. claim, place
+    end
+  end
+  for i, text in ipairs(fields[1] and redis.call("HMGET", state, unpack(fields)) or fields) do
+    local alive = string.match(text or "", ("^[wp] (%d+) "))
+    if not alive or alive - ms <= 0 then
+      dead[#dead + 1], dead[#dead + 2] = string.sub(fields[i], 3), places[i]
+    end
+  end
+  return dead, #places
+end
+local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
+  local text, counts, sub, format = v[1], v[3], string.sub, string.format
+  local call = redis.call
+  local wait, lane = string.match(asked, ("^[12] (%d+) (%d+) "))
+  local count, rest = tonumber(sub(text, (93), (99))), sub(text, (124) + 1)
+  if not wait or not count or sub(owned, (17), (17)) ~= (" ") then
+    return nil
+  end
+  local moment = call("ZRANGEBYSCORE", keys[2], ("2560000000000000"), "+inf", "WITHSCORES", "LIMIT", "0", "1")
+  if moment[1] ~= "-" and (sub(moment[1] or "", 1, 2) ~= "u:" or moment[2] <= ("266") .. now) then
+    return nil
+  end
+  local ends, ticket, last, ahead = now + wait, now, sub(text, (48), (60)), false
+  local alive, mine = format(("%013d"), ends), count == (1000000)
+  local lives = alive
+  if now <= last then
+    ticket = tonumber(last)
+    ticket = ticket and format(("%013d"), ticket + 1)
+  end
+  if not mine then
+    local top = call("ZRANGE", keys[2], "0", "0")[1] or ""
+    local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
+      or select(2, string.match(top, ("^(%d+)%-(.+)$"))) or ""
+    lives = call("HGET", keys[1], "c:" .. first)
+    lives = lives and string.find(lives, ("^[wp] ")) and sub(lives, (3), (15)) or ""
+    mine = sub(first, 1, (17)) == sub(claim, 1, (17))
+  end
+  if not ticket or lives <= now then
+    return nil
+  end
+  if count > (1000000) and ((ticket) % 16 == 0) then
+local function fast_patrol(keys, waiting, rest, ms)
+  local look, others = string.match(rest, ("^ (%d+)( .*)$"))
+  local to = look ~= "0" and math.min(look, waiting) or waiting
+  local from = math.max(to - 8, 0)
+  if find_dead(keys[1], keys[2], from, to, ms)[1] then
+    return nil
+  end
+  return (" ") .. string.format("%d", from) .. others
+end
+    rest = fast_patrol(keys, count - (1000000), rest, now + 0)
+    if not rest then
+      return nil
+    end
+  end
+  local member, exp = ticket .. ("-") .. claim, sub(text, (20), (34) - 2)
+  call("ZADD", keys[2], lane, member)
+  if count > (1000000) then
+    ahead = call("ZRANK", keys[2], member)
+  end
+  if not ahead or ahead == 0 then
+    ahead, lives, mine = "0", alive, true
+  end
+  if ends + linger - exp > 0 then
+    exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
+  end
+  call("HSET", keys[1],
+    "v", sub(text, 1, (20) - 1) .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now
+      .. sub(text, (74) + 1, (91) + 1) .. format("%d", count + 1)
+      .. sub(text, (99) + 1, (124)) .. rest,
+    "c:" .. claim, ("w ") .. alive .. (" ") .. format(("%013d"), ends - wait / 2 + 0.5) .. (" ")
+      .. ticket .. (" ") .. owned,
+    "pool", format("%d", sub(counts, 1, (16)) + 1) .. sub(counts, (16) + 1))
+  if due < lives then
+    lives = due
+  end
+  return format(("%s %d %d %s %d"), ticket, mine and 1 or 0, lives - now, ahead,
+    sub(counts, (35), (50)) - (1000000000000000))
+end
+plain = moment and fast_pool_wait(moment, nearest, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[7])
 if plain then
   return plain
 end
@@ -215,17 +347,38 @@ local function thin_record(st)
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
+local function fetch(keys, claim, ...)
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, members[1], members[2]
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, members[1]
+end
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
   end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -327,16 +480,20 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
-local at, st, known = pool_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, top)
+local at, st, known = pool_open(KEYS, ARGV[4], channel, name, ARGV[1], time, kept, false)
 local function record_new(node, terms)
   local weight, wait, lease, max = string.match(terms, ("^%S+ (%d+) %a (%d+) (%d+) (%d+) "))
   return {
@@ -345,7 +502,8 @@ local function record_new(node, terms)
   }
 end
 local ask = {
-  claim = ARGV[1], waits = waits ~= "0", lane = lane, r = record_new(node, terms), opinions = ARGV[5],
+  claim = ARGV[1], waits = waits ~= "0", lane = lane, r = record_new(string.match(ARGV[2], ("^(%S+) (.*)$"))),
+  opinions = ARGV[5],
 }
 local function acquire(at, st, known, ask)
   if at.newer then
@@ -544,16 +702,6 @@ local function replay(at, st, known, ask)
 end
     reply, was, held = replay(at, st, known, ask)
   end
-local function wants_read(terms)
-  local extra = record_extra(terms)
-  local kind, cooldown, bindfor, patience, size, from = string.match(extra, "^(%a) (%d+) (%S+) (%d+) (%d+):()")
-  return {
-    shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown),
-    bindfor = tonumber(bindfor), patience = tonumber(patience),
-    resource = size ~= "0" and string.sub(extra, from, from + size - 1) or nil,
-    bind = string.sub(extra, from + size),
-  }
-end
 local function settings_of(st)
   local p = st.pool
   if p.settings == ("- - - - - - -") then
@@ -566,6 +714,16 @@ local function settings_of(st)
     }
   end
   return p.set
+end
+local function wants_read(terms)
+  local extra = record_extra(terms)
+  local kind, cooldown, bindfor, patience, size, from = string.match(extra, "^(%a) (%d+) (%S+) (%d+) (%d+):()")
+  return {
+    shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown),
+    bindfor = tonumber(bindfor), patience = tonumber(patience),
+    resource = size ~= "0" and string.sub(extra, from, from + size - 1) or nil,
+    bind = string.sub(extra, from + size),
+  }
 end
 local function item_there(at, key)
   local i, bad = item_read(at, key)
@@ -682,10 +840,6 @@ local function record_sums(text)
   end
   return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
 end
-local function wants_back(terms)
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
-end
 local function settings_own(at, key, i)
   if not i.own then
     return nil, nil, nil
@@ -693,17 +847,21 @@ local function settings_own(at, key, i)
   local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
   return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
 end
-local function item_moment(i)
-  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
-  return least(rest, i.expiry > 0 and i.expiry or nil)
-end
 local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
 end
 local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
   return dropped == 1
+end
+local function wants_back(terms)
+  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
+  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
+end
+local function item_moment(i)
+  local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
+  return least(rest, i.expiry > 0 and i.expiry or nil)
 end
 local function lane_of(at, st, key)
   return st.pool.parked > 0 and redis.call("HGET", at.state, "l:" .. key) or nil
@@ -1338,22 +1496,6 @@ end
 local function patrol(at, st, budget, places)
   local to = st.look > 0 and math.min(st.look, st.waiting) or st.waiting
   st.look = math.max(to - places, 0)
-local function find_dead(state, line, from, to, ms)
-  local fields, places, dead = {}, {}, {}
-  for _, member in ipairs(redis.call("ZRANGE", line, from, to - 1)) do
-    local place, claim = string.match(member, ("^(%d+)%-(.+)$"))
-    if claim then
-      fields[#fields + 1], places[#places + 1] = "c:" .. claim, place
-    end
-  end
-  for i, text in ipairs(fields[1] and redis.call("HMGET", state, unpack(fields)) or fields) do
-    local alive = string.match(text or "", ("^[wp] (%d+) "))
-    if not alive or alive - ms <= 0 then
-      dead[#dead + 1], dead[#dead + 2] = string.sub(fields[i], 3), places[i]
-    end
-  end
-  return dead, #places
-end
   local dead, seen = find_dead(at.state, at.line, st.look, to, at.ms)
   if seen < to - st.look then
     recount(at, st)
@@ -1625,6 +1767,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
   redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
   redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.line, ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.line, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -1679,8 +1823,9 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
+    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
+    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
 end
   return pool_save(st)
 end
@@ -1699,6 +1844,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

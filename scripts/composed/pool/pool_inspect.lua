@@ -165,23 +165,33 @@ end
   }, st, known
 end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
 local at, st = pool_open(KEYS, "0", "", "")

@@ -8,27 +8,13 @@ KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] claim id
 ARGV[2] node, secret and weight as in its record; "" where more is to be done than to give back
 ARGV[3] how far behind the hold's deadline the name may expire (ms)    ARGV[4] the rest, see state/ask
-ARGV[5] rest of the resource (ms, 0 = none)    ARGV[6] why it rests
-ARGV[7] fence of the grant that it was asked for    ARGV[8] when the resource leaves the pool (ms, 0 = as before)
-RETURNS {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
+ARGV[5...] x4: rest of the resource (ms, 0 = none), why it rests, fence of the grant that it was asked for,
+when the resource leaves the pool (ms, 0 = as before)
+RETURNS plain fence
+  | {"released", flags, fence, stays} | {"cancelled", flags, fence, stays} | {"expired", flags, fence, stays}
   | {"not_held", word} | {"taken"} | {"incompatible", format}
 REPLAY a claim that is gone is not_held    COST O(log n) + at most 100 drops and grants
 ]]
-local function fetch(keys, claim, ...)
-  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
-  local thin = not members[1] and redis.call("MGET", keys[1])[1]
-  if not thin then
-    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
-    if not fields.err then
-      return time, fields, members[1], members[2]
-    end
-    thin = redis.call("MGET", keys[1])[1]
-    if not thin then
-      redis.call("HLEN", keys[1])
-    end
-  end
-  return time, { false, false, false, thin = thin }, members[1]
-end
 local function record_extra(terms)
   local extra = string.match(terms, ("^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$"))
   if extra then
@@ -42,36 +28,53 @@ local function record_extra(terms)
   end
   return string.sub(terms, after, from - 1)
 end
-local function earliest(at, st)
-  if not st.due then
-    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
-      "WITHSCORES", "LIMIT", "0", "1")[2]
-    st.due = hold and tonumber(hold) - (10000000000000) or 0
+local rest, reason, seen, expiry = unpack(ARGV, 5)
+local time, kept = redis.call("TIME"), redis.call("HMGET", KEYS[1], "v", "c:" .. ARGV[1], "pool", "r:" .. ARGV[1])
+local function fast_pool_release(t, v, keys, claim, owned, wish)
+  local text, record, counts, key, sub, format = v[1], v[2], v[3], v[4], string.sub, string.format
+  local call = redis.call
+  local fence = ((#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  if owned == "" or wish or not text or not record or not counts or not key or text >= ("3 ") .. fence then
+    return nil
   end
-  return st.due
+  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local settings, parked, stands = ("- - - - - - -"), false, false
+  if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, (16))
+  if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
+    or string.sub(counts, (18), (33)) ~= ("1000000000000000") then
+    return nil
+  end
+  return string.sub(counts, (37)), parked ~= ("1000000000000000"),
+    string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
 end
-local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
-local time, kept, top = fetch(KEYS, ARGV[1], "pool", "r:" .. ARGV[1])
-local function fast_pool_release(t, v, top, keys, linger, node, claim, stays, asked, expires)
-  local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  local resources, free, leased, between, moves, parked, behind = string.match(v[3] or "", ("^([1-9]%d*) (%d+) (%d+) (0 %d+) (%d+) (%d+) (%d .*)$"))
-  local key = v[4]
-  if not top or not former or not moves or waiting - parked ~= (1000000) or used == ("1000000000000000") or stays ~= "0"
-    or asked ~= "0" or expires ~= "0" or not key then
+    settings, parked, stands = plain_line(line, behind)
+  end
+  local phase, from = sub(record, 1, (2)), (62) + (17)
+  if not settings or phase ~= ("h ") and phase ~= ("g ") or sub(owned, (17), (17)) ~= (" ")
+    or sub(record, (62), (62) + #owned - 1) ~= owned then
     return nil
   end
-  local fence, own, terms = string.match(v[2] or "", ("^[gh] %d+ (%d+) %d+ %d+ (%S+) (%S+ 1 .*)$"))
-  if own ~= node then
-    return nil
+  local kind, cooldown = "o", "0"
+  if sub(record, (string.find(record, (":"), from, true) or 0) - 1) ~= ("0:0:0:10:o 0 - 0 0:") then
+    kind, cooldown = string.match(record_extra(sub(record, from)), ("^(%a) (%d+) "))
   end
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  local pooled = behind ~= ("1 - - - - - - -") and kind ~= "a" and string.match(behind, ("^%d %S %S (%S+)")) or "-"
+  local pooled = settings ~= ("- - - - - - -") and kind ~= "a" and string.match(settings, ("^%S %S (%S+)")) or "-"
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
-  local now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15))
-  local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
-local function item_calm(text, now)
+  local now, used, due = sub(fence, 1, (13)), sub(text, (76), (91)),
+    sub(text, (34), (46))
+  local ends, left = due, ("1000000000000000")
+  if used ~= ("1000000000000001") and not stands then
+    ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", (2)), format("%d", used - 1)
+  end
+  if ends <= now or used <= ("1000000000000000") then
+    return nil
+  end
+local function plain_give(text, claim, now)
+local function plain_item(text, now)
   local head, max, expiry, rev, count, claims = string.match(text or "", ("^(([1-9]%d*) (%d+) 0 0 (%d+) 0 )(%d+) (.*)$"))
   if not head or #max > 13 or #expiry > 13 or #rev > 13 or expiry ~= "0" and expiry - now <= 0 then
     return nil
@@ -85,58 +88,145 @@ local function item_calm(text, now)
       return nil
     end
   end
-  return head, max, expiry, rev, count, claims
+  return head, max, count, claims
 end
-  local item, most, expiry, named, count, claims = item_calm(redis.call("HGET", keys[3], "i" .. key), now)
-  local mine, others = claim .. (" "), ""
-  if item and kind ~= "s" and claims ~= mine then
-    local from = string.find((" ") .. claims, (" ") .. mine, 1, true)
-    others = from and string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  if not claim then
+    return (plain_item(text, now))
   end
-  if not item or not score or not others or cooldown ~= "0" and (most ~= "1" or others ~= "")
-    or parked ~= "0" and (redis.call("HEXISTS", keys[1], "l:" .. key) == 1 or redis.call("ZRANGEBYSCORE", keys[2],
-      ("2570000000000000"), (string.format("%d", ((257 * 10000000000000) + now))), "LIMIT", "0", "1")[1]) then
+  local mine = claim .. (" ")
+  if text and string.sub(text, 1, (8)) == ("1 0 0 0 ")
+    and string.sub(text, (21) + 1) == (" 0 1 ") .. mine then
+    return string.sub(text, 1, (21)) .. (" 0 0 "), "1", "1", true
+  end
+  local head, most, count, claims = plain_item(text, now)
+  local from = head and string.find((" ") .. claims, (" ") .. mine, 1, true)
+  if not from then
     return nil
   end
-  local ends, left = score - (10000000000000), used - 1 - (1000000000000000)
-  moves = (string.format("%d", (moves + 1)))
-  redis.call("ZREM", keys[2], "h:" .. claim)
-  redis.call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
-  if kind ~= "s" then
-    local rests = cooldown ~= "0" and (string.format("%d", (math.min(math.min(now, ends) + cooldown, (9999999999999))))) or "0"
-    if rests - now > 0 then
-      redis.call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
-      item = string.format(("%s %s %s 0 %s 0 0 "), most, expiry, rests, named)
-    else
-      item = item .. (string.format("%d", (count - 1))) .. (" ") .. others
-      if count == most then
-        redis.call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
-        free = (string.format("%d", (free + 1)))
-      end
-    end
-    redis.call("HSET", keys[3], "i" .. key, item)
-    leased = count == "1" and (string.format("%d", (leased - 1))) or leased
-  end
-  if due - ends == 0 then
-    local low = left > 0 and earliest({ line = keys[2] }, { used = left }) or 0
-    due = low > 0 and string.format(("%013d"), math.min(low, (9999999999999))) or ("9999999999999")
-  end
-  local furthest = math.min(math.ceil((now + linger) / 1000) * 1000, (9999999999999))
-  if furthest - exp > 0 or left == 0 and waiting == ("1000000") and exp - now > 2 * linger then
-    exp = string.format(("%013d"), furthest)
-  end
-  redis.call("HSET", keys[1],
-    "v", ("3 ") .. former .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now
-      .. (" ") .. (string.format("%d", ((1000000000000000) + left))) .. (" ") .. waiting .. (" ") .. rest,
-    "pool", resources .. (" ") .. free .. (" ") .. leased .. (" ") .. between
-      .. (" ") .. moves .. (" ") .. parked .. (" ") .. behind)
-  return { ends - now > 0 and "released" or "expired", 0, fence, 1 }
+  local others = string.sub(claims, 1, from - 1) .. string.sub(claims, from + #mine)
+  return head .. (string.format("%d", (count - 1))) .. (" ") .. others, count, most, most == "1" and others == ""
 end
-local plain = ARGV[2] ~= "" and ARGV[3] ~= "" and kept[4]
-  and fast_pool_release(time, kept, top, KEYS, linger, node, ARGV[1], stays, ARGV[5], ARGV[8])
+  local item, had, most, alone = plain_give(call("HGET", keys[3], "i" .. key), kind ~= "s" and claim, now)
+  if not item or kind ~= "s" and cooldown ~= "0" and not alone then
+    return nil
+  end
+  local free, moves = sub(counts, (18), (33)), (string.format("%d", (sub(counts, 1, (16)) + 1)))
+  local reply = sub(record, (17), (32))
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
+  end
+  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
+    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
+    .. string.sub(counts, (81) + 1)
+end
+  if stands then
+    return nil, alone and not parked and free == ("1000000000000000") and cooldown == "0" and {
+      head = ("3 ") .. fence, now = now, left = used == ("1000000000000001") and 0 or 1, most = used == ("1000000000000001") and 1 or 2,
+      waiting = sub(line, 1, (9) - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. (" "),
+      reply = reply, counts = plain_counts(counts, moves, free, 0),
+    }
+  elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+    or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
+    or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
+    return nil
+  end
+  call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
+  local others = had == "1" and 1 or 0
+  if kind ~= "s" and cooldown ~= "0" then
+    local rests = (string.format("%d", (math.min(now + cooldown, (9999999999999)))))
+    call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
+    item = string.gsub(item, ("^(%d+ %d+ )0(.*)$"), "%1" .. rests .. "%2")
+  elseif kind ~= "s" and had == most then
+    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+    free, others = format("%d", free + 1), others - 1
+  end
+  if kind ~= "s" then
+    call("HSET", keys[3], "i" .. key, item)
+  end
+  if left == ("1000000000000000") then
+    due = ("9999999999999")
+  elseif ends == due then
+    due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
+    due = due and sub(due, (2)) or ("9999999999999")
+  end
+  call("HSET", keys[1],
+    "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
+      .. sub(text, (91) + 1),
+    "pool", plain_counts(counts, moves, free, others))
+  return reply
+end
+local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[1], ARGV[2], rest or ARGV[3] == "")
 if plain then
   return plain
 end
+local function fast_pool_handoff(p, v, keys, claim, asked)
+  local state, line, text, sub = keys[1], keys[2], v[1], string.sub
+  local call = redis.call
+local function fast_first(p, text, keys, claim)
+  local state, line, sub = keys[1], keys[2], string.sub
+  local call = redis.call
+  local members = call("ZRANGE", line, "0", "1")
+  local top = members[1]
+  if not top or sub(top, (15) - 1, (15) - 1) ~= ("-") then
+    return nil
+  end
+  local first = sub(top, (15))
+  local records = call("HMGET", state, "c:" .. first, "c:" .. sub(members[2] or "", (15)))
+  local record, second = records[1] or "", records[2] or ""
+  local alive = sub(record, (3), (15))
+  if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
+    or sub(record, (72) + 1, (72) + #(" 1 ")) ~= (" 1 ")
+    or sub(text, 1, (18)) >= p.head or alive <= p.now then
+    return nil
+  end
+  local due, half = alive, ""
+  if p.left > 0 then
+    local holds = call("ZRANGEBYSCORE", line, ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "2")
+    due = sub((holds[1] == "h:" .. claim and holds[4] or holds[2]) or "", (2))
+    if due == "" or due > alive then
+      due = alive
+    end
+  end
+  if p.waiting ~= (1000000) + 1 then
+    half = sub(second, (17), (29))
+    if sub(second, 1, (2)) ~= ("w ") or due < half then
+      return nil
+    end
+  end
+  return top, first, alive, record, due, half
+end
+  local member, first, alive, record, due, half = fast_first(p, text, keys, claim)
+  local colon = member and string.find(record, (":"), (62), true) or 0
+  if not member
+    or sub(record, colon - 1) ~= ("0:0:0:10:o 0 - 0 0:") and not string.find(record_extra(sub(record, (62))), ("^o %d+ %S+ %d+ 0:$"))
+    or half ~= "" and call("ZRANGEBYSCORE", line, ("2620000000000000"), ("(262") .. half, "LIMIT", "0", "1")[1] then
+    return nil
+  end
+  call("ZREM", line, "h:" .. claim, member)
+  call("HDEL", state, "c:" .. claim, "r:" .. claim)
+  call("ZADD", line, ("1") .. alive, "h:" .. first)
+  call("HSET", keys[3], "i" .. p.key, p.item .. first .. (" "))
+  local fence = sub(p.head, (3))
+  call("HSET", state,
+    "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+      .. p.now .. sub(text, (74) + 1, (91) + 1) .. string.format("%d", p.waiting - 1)
+      .. sub(text, (99) + 1),
+    "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
+      .. p.now .. (" 0000000000000 ") .. sub(record, (45)),
+    "r:" .. first, p.key,
+    "pool", p.counts)
+  local channel, name = string.match(asked, ("^%d+ %d+ %S+ (%S+) (.*)$"))
+  redis.pcall("PUBLISH", channel .. sub(record, (45), (60)), ("7:granted") .. name
+    .. string.format(("%d:%s16:%s13:%013d%d:"), #first, first, fence, alive - p.now, #p.key) .. p.key
+    .. ("11:") .. sub(record, (62), (72)))
+  return p.reply
+end
+plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[1], ARGV[4])
+if plain then
+  return plain
+end
+local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
@@ -174,17 +264,38 @@ local function thin_record(st)
 end
 local function pool_open(keys, linger, channel, name, claim, t, v, top)
   if not t then
+local function fetch(keys, claim, ...)
+  local time, members = redis.call("TIME"), redis.call("ZRANGE", keys[2], "0", "1")
+  local thin = not members[1] and redis.call("MGET", keys[1])[1]
+  if not thin then
+    local fields = redis.pcall("HMGET", keys[1], "v", claim and "c:" .. claim or "c:", ...)
+    if not fields.err then
+      return time, fields, members[1], members[2]
+    end
+    thin = redis.call("MGET", keys[1])[1]
+    if not thin then
+      redis.call("HLEN", keys[1])
+    end
+  end
+  return time, { false, false, false, thin = thin }, members[1]
+end
     t, v, top = fetch(keys, claim, "pool", "r:" .. (claim or ""))
   end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -286,16 +397,20 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
-local at, st, known = pool_open(KEYS, linger, channel, name, ARGV[1], time, kept, top)
+local at, st, known = pool_open(KEYS, linger, channel, name, ARGV[1], time, kept, false)
 local function release(at, st, known, claim, node, stays, wish)
   if at.newer then
     return { "incompatible", at.newer }
@@ -341,6 +456,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
   redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
   redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.line, ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.line, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -378,10 +495,6 @@ local function record_sums(text)
   end
   return weight + 0, lease == "0" and max == "0" and not string.find("gwp", phase, 1, true) and 1 or 0, terms
 end
-local function wants_back(terms)
-  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
-  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
-end
 local function settings_of(st)
   local p = st.pool
   if p.settings == ("- - - - - - -") then
@@ -401,6 +514,18 @@ local function settings_own(at, key, i)
   end
   local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
   return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
+end
+local function wants_back(terms)
+  local kind, cooldown = string.match(record_extra(terms), ("^(%a) (%d+) "))
+  return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
+end
+local function free_push(at, st, key)
+  st.pool.moves = st.pool.moves + 1
+  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
+end
+local function free_drop(at, key)
+  local dropped = redis.call("ZREM", at.free, key)
+  return dropped == 1
 end
 local function least(a, b)
   return a and b and math.min(a, b) or a or b
@@ -437,13 +562,15 @@ local function item_moment(i)
   local rest = i.ends > 0 and i.ends < (9999999999999) and i.ends or nil
   return least(rest, i.expiry > 0 and i.expiry or nil)
 end
-local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
-end
-local function free_drop(at, key)
-  local dropped = redis.call("ZREM", at.free, key)
-  return dropped == 1
+local function wake(at, node, ...)
+  local parts = {}
+  for i = 1, select("#", ...) do
+    local field = select(i, ...)
+    field = type(field) == "number" and (string.format("%d", (field))) or field
+    parts[i] = string.format("%d:", #field) .. field
+  end
+  at.out = at.out or {}
+  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
 end
 local function lane_touch(at, st, key)
   local known = st.touched and st.touched[key]
@@ -712,15 +839,13 @@ local function lanes_head(at, st, lane, budget)
     budget.left, budget.swept = budget.left - 1, budget.swept + 1
   end
 end
-local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
-    field = type(field) == "number" and (string.format("%d", (field))) or field
-    parts[i] = string.format("%d:", #field) .. field
+local function earliest(at, st)
+  if not st.due then
+    local hold = st.used > 0 and redis.call("ZRANGEBYSCORE", at.line, ("10000000000000"), ("19999999999998"),
+      "WITHSCORES", "LIMIT", "0", "1")[2]
+    st.due = hold and tonumber(hold) - (10000000000000) or 0
   end
-  at.out = at.out or {}
-  at.out[#at.out + 1], at.out[#at.out + 2] = at.channel .. node, table.concat(parts)
+  return st.due
 end
 local function notify_node(at, r, next_at)
   if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
@@ -798,8 +923,9 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
+    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
+    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
 end
   return pool_save(st)
 end
@@ -818,6 +944,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then
@@ -1431,4 +1560,4 @@ end
   return { word, (budget.left <= 0 or st.met) and 2 or 0, tonumber(r.fence), extra }
 end
 return release(at, st, known, ARGV[1], node, tonumber(stays),
-  { rest = tonumber(ARGV[5]), reason = ARGV[6], fence = ARGV[7], expiry = tonumber(ARGV[8]) })
+  rest and { rest = tonumber(rest), reason = reason, fence = seen, expiry = tonumber(expiry) })

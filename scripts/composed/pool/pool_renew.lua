@@ -37,13 +37,23 @@ end
 local time, kept, top = fetch(KEYS, ARGV[5], "pool", "r:" .. ARGV[5])
 local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
-  local whole, resources, moves, others = string.match(v[3] or "", ("^(([1-9]%d*) %d+ %d+ 0 %d+ )(%d+)( .*)$"))
+  local counts, sub = v[3], string.sub
   local fence, own, lease = string.match(v[2] or "", ("^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 "))
-  if not top or waiting ~= ("1000000") or not moves or own ~= node
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, (16))
+  if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
+    or string.sub(counts, (18), (33)) ~= ("1000000000000000") then
+    return nil
+  end
+  return string.sub(counts, (37)), parked ~= ("1000000000000000"),
+    string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
+end
+  if not top or not former or waiting ~= ("1000000") or own ~= node or not counts
+    or not plain_line(sub(v[1], (93), (124)), sub(counts, (83)))
     or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end
-  local now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15))
+  local now = sub((("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2])), (3), (15))
   local score = redis.call("ZSCORE", keys[2], "h:" .. claim)
   local was, ends = score and score - (10000000000000), now + lease
   if not score or was - now <= 0 or was > ends or due <= now or ends + linger > (9999999999999)
@@ -61,8 +71,9 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   redis.call("HSET", keys[1],
     "v", ("3 ") .. former .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now
       .. (" ") .. used .. (" ") .. waiting .. (" ") .. rest,
-    "pool", whole .. (string.format("%d", (moves + 1))) .. others)
-  return { "renewed", -1, 0, resources + 0, "held", lease + 0, fence + 0, v[4] or "" }
+    "pool", (string.format("%d", (sub(counts, 1, (16)) + 1))) .. sub(counts, (16) + 1))
+  local resources = sub(counts, (35), (50)) - (1000000000000000)
+  return { "renewed", -1, 0, resources, "held", lease + 0, fence + 0, v[4] or "" }
 end
 local plain = fast_pool_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
 if plain then
@@ -111,11 +122,17 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
     redis.call("HLEN", keys[1])
   end
 local function pool_counts(text)
-  local resources, free, leased, leaving, gen, moves, parked, filled, settings = string.match(text or ("0 0 0 0 0 0 0 0 - - - - - - -"),
-    "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$")
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
+      settings = ("- - - - - - -"),
+    }
+  end
+  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
   return moves and {
-    resources = resources + 0, free = free + 0, leased = leased + 0, leaving = leaving + 0, gen = gen + 0,
-    moves = moves + 0, moved = moves + 1, parked = parked + 0, filled = filled == "1", settings = settings,
+    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
+    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   }
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
@@ -217,13 +234,17 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3] or nil)
+  st.pool = pool_counts(v[3])
   at.newer = at.newer or not st.pool and 0 or nil
-  if st.pool and st.form and not top then
+  if st.pool and st.form and not at.head then
     st.pool.parked = 0
   end
   st.waiting = math.max(st.waiting, st.pool and st.pool.parked or 0)
-  st.claim, st.extra = claim, v[4] or ""
+  local held = v[4]
+  if held == nil and known then
+    held = redis.call("HGET", keys[1], "r:" .. claim)
+  end
+  st.claim, st.extra = claim, held or ""
   return at, st, known
 end
 local at, st = pool_open(KEYS, ARGV[1], ARGV[2], ARGV[3], nil, time, kept, top)
@@ -274,6 +295,8 @@ local function pool_fresh(at)
   redis.call("HSET", at.items, "v", ("-----------------------------------------------------------------"))
   redis.call("ZADD", at.free, ("9007199254740991"), "", ("9007199254740991"), ("-----------------------------------------------------------------"))
   redis.call("ZREM", at.free, ("-----------------------------------------------------------------"))
+  redis.call("ZADD", at.line, ("9007199254740991"), ("-----------------------------------------------------------------"))
+  redis.call("ZREM", at.line, ("-----------------------------------------------------------------"))
   redis.call("HSET", at.bindings, "v", "1")
 end
     pool_fresh(at)
@@ -343,9 +366,29 @@ local function record_extra(terms)
   end
   return string.sub(terms, after, from - 1)
 end
+local function settings_of(st)
+  local p = st.pool
+  if p.settings == ("- - - - - - -") then
+    return {}
+  elseif p.set_of ~= p.settings then
+    local _, policy, cooldown, sharers, bindfor, lease, hold = string.match(p.settings, ("^(%S) (%S) (%S+) (%S+) (%S+) (%S+) (%S+)$"))
+    p.set_of, p.set = p.settings, {
+      policy = policy ~= "-" and policy or nil, cooldown = tonumber(cooldown), sharers = tonumber(sharers),
+      bindfor = tonumber(bindfor), lease = tonumber(lease), hold = tonumber(hold),
+    }
+  end
+  return p.set
+end
+local function settings_own(at, key, i)
+  if not i.own then
+    return nil, nil, nil
+  end
+  local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
+  return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
+end
 local function free_push(at, st, key)
   st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", (st.pool.moves))), key, ("9007199254740991"), "")
+  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
 end
 local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
@@ -489,26 +532,6 @@ local function damaged(at, st, key, ended)
   p.free = listed and p.free - 1 or p.free
   st.met = st.met or not known
   return listed
-end
-local function settings_of(st)
-  local p = st.pool
-  if p.settings == ("- - - - - - -") then
-    return {}
-  elseif p.set_of ~= p.settings then
-    local _, policy, cooldown, sharers, bindfor, lease, hold = string.match(p.settings, ("^(%S) (%S) (%S+) (%S+) (%S+) (%S+) (%S+)$"))
-    p.set_of, p.set = p.settings, {
-      policy = policy ~= "-" and policy or nil, cooldown = tonumber(cooldown), sharers = tonumber(sharers),
-      bindfor = tonumber(bindfor), lease = tonumber(lease), hold = tonumber(hold),
-    }
-  end
-  return p.set
-end
-local function settings_own(at, key, i)
-  if not i.own then
-    return nil, nil, nil
-  end
-  local cooldown, sharers, bindfor = string.match(redis.call("HGET", at.state, "s:" .. key) or "", ("^(%S+) (%S+) (%S+)$"))
-  return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
 end
 local function release_resource(at, st, claim, key, w, from, rest, reason, expiry)
   redis.call("HDEL", at.state, "r:" .. claim)
@@ -1183,8 +1206,9 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return string.format(("%d %d %d %d %d %d %d %d %s"), p.resources, p.free, p.leased, p.leaving, p.gen, math.max(p.moves, p.moved),
-    p.parked, p.filled and 1 or 0, p.settings)
+  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
+    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
+    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
 end
   return pool_save(st)
 end
@@ -1203,6 +1227,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

@@ -64,7 +64,7 @@ local function fast_release(t, v, keys, claim, owned, spare)
     return nil
   elseif sub(text, (101), (116)) == ("1000000000000001") then
 local function values_us(t)
-  return ("3 ") .. (#t[1] < 10 and "0" or "") .. t[1] .. string.sub("00000", #t[2]) .. t[2]
+  return ("3 ") .. ((#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
 end
     local now = sub(values_us(t or redis.call("TIME")), (3), (15))
     if left == 0 and now - sub(text, (62), (74)) >= 10000
@@ -98,7 +98,7 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
     local members = call("ZRANGE", line, "0", "1")
     top, behind = members[1], members[2]
   end
-  local head = (("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2])
+  local head = (("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2]))
   local now = sub(head, (3), (15))
   if not top or due <= now or sub(top, (15) - 1, (15) - 1) ~= ("-") then
     return nil
@@ -393,6 +393,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

@@ -26,7 +26,7 @@ local time, kept, top = fetch(KEYS, ARGV[5])
 if top and ARGV[6] == "beat" and kept[2] and string.sub(kept[2], 1, (2)) == ("h ") then
 local function fast_beats(t, linger, node)
   return {
-    now = string.sub((("3 ") .. (#(t)[1] < 10 and "0" or "") .. (t)[1] .. string.sub("00000", #(t)[2]) .. (t)[2]), (3), (15)), linger = linger,
+    now = string.sub((("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2])), (3), (15)), linger = linger,
     from = (62) + #node + 1, whose = ("0000000000000") .. (" ") .. node .. (" "),
   }
 end
@@ -751,6 +751,9 @@ end
   end
   last = math.max(last, st.pause)
   local exp = math.ceil((last + at.linger) / 1000) * 1000
+  if st.pool and never and st.was_never and st.pause == 0 and not furthest then
+    exp = st.exp
+  end
   st.exp = math.min(idle and exp or math.max(st.exp, exp), (9999999999999))
   local few = ("0 0 0 0 0 0")
   if st.gone ~= 0 or st.forever ~= 0 or st.pause ~= 0 or st.look ~= 0 then

@@ -1,0 +1,25 @@
+--- @include "state/int"
+--- @include "state/values"
+--- @include "pool/counts"
+-- plain_line reads the settings of a kept pool in which nothing leaves, nil for others; whether claims wait in lanes;
+-- and whether somebody stands in line. line is the text of its values from waiting to pause, counts that from
+-- parked on.
+local function plain_line(line, counts)
+  local parked = string.sub(counts, 1, pool_counts_parked_end)
+  if string.sub(line, values_pool_from) ~= values_pool
+    or string.sub(counts, pool_counts_leaving, pool_counts_leaving_end) ~= values_unused then
+    return nil
+  end
+  return string.sub(counts, pool_counts_settings), parked ~= values_unused,
+    string.sub(line, 1, values_pool_from - 2) - values_line ~= parked - values_base
+end
+
+-- plain_counts writes the counts anew, with other moves and free ones; others is by how much that word changes.
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. pool_counts_gap .. free .. string.sub(counts, pool_counts_free_end + 1)
+  end
+  return moves .. pool_counts_gap .. free .. string.sub(counts, pool_counts_free_end + 1, pool_counts_others - 1)
+    .. int(string.sub(counts, pool_counts_others, pool_counts_others_end) + others)
+    .. string.sub(counts, pool_counts_others_end + 1)
+end
