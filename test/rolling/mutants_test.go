@@ -19,7 +19,7 @@ type edit struct{ file, was, is string }
 var general = edit{"state/values.lua", `values_newer = "4"`, `values_newer = "0"`}
 
 // generally is the same for pools.
-var generally = edit{"state/values.lua", `values_kept = "^3 `, `values_kept = "^- `}
+var generally = edit{"state/values.lua", `1000000000000001 0 0 1 0`, `-000000000000001 0 0 1 0`}
 
 // renamed replaces a text in several files.
 func renamed(was, is string, files ...string) (edits []edit) {
@@ -118,10 +118,10 @@ var mutants = map[string]struct {
 	}},
 	"free resources stand the other way": {"pool/stock", []edit{
 		generally,
-		{"pool/free.lua", "int(st.pool.moves), key,", "int(-st.pool.moves), key,"},
+		{"pool/free.lua", "int(values_base + st.pool.moves), key,", "int(values_base - st.pool.moves), key,"},
 		{"pool/free.lua", `policy == "m"`, `policy ~= "m"`},
 	}},
-	"what a claim holds has another name": {"pool/life", append(renamed(`"r:"`, `"R:"`, "pool_acquire", "pool_release",
+	"what a claim holds has another name": {"pool/life", append(renamed(`"r:"`, `"R:"`, "pool_release",
 		"pool_renew", "pool/open", "pool/holding", "pool/release", "pool_swap", "pool_inspect"), generally)},
 	"two words of a binding change places": {"pool/stock", []edit{
 		generally,
