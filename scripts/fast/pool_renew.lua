@@ -15,8 +15,9 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", values_kept)
   local counts, sub = v[3], string.sub
   local fence, own, lease = string.match(v[2] or "", record_beating)
-  if not top or not former or waiting ~= values_nobody or own ~= node or not counts
-    or not plain_line(sub(v[1], values_waiting, values_calm_end), sub(counts, pool_counts_parked))
+  local behind = counts and sub(counts, pool_counts_parked)
+  if not top or waiting ~= values_nobody or own ~= node or not counts
+    or behind ~= pool_counts_bare and not plain_line(values_alone, behind)
     or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end

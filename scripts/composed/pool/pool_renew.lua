@@ -39,6 +39,7 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   local former, exp, due, ticket, used, waiting, rest = string.match(v[1] or "", ("^3 (%d+) (%d+) (%d+) (%d+) %d+ (%d+) (%d+) (1000000000000001 0 0 1 0 .*)$"))
   local counts, sub = v[3], string.sub
   local fence, own, lease = string.match(v[2] or "", ("^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 "))
+  local behind = counts and sub(counts, (83))
 local function plain_line(line, counts)
   local parked = string.sub(counts, 1, (16))
   if string.sub(line, (9)) ~= ("1000000000000001 0 0 1 0")
@@ -48,8 +49,8 @@ local function plain_line(line, counts)
   return string.sub(counts, (37)), parked ~= ("1000000000000000"),
     string.sub(line, 1, (9) - 2) - (1000000) ~= parked - (1000000000000000)
 end
-  if not top or not former or waiting ~= ("1000000") or own ~= node or not counts
-    or not plain_line(sub(v[1], (93), (124)), sub(counts, (83)))
+  if not top or waiting ~= ("1000000") or own ~= node or not counts
+    or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") and not plain_line(("1000000 1000000000000001 0 0 1 0"), behind)
     or mode ~= "beat" and mode ~= "renew" and mode ~= "renew " .. lease and mode ~= "keep " .. lease then
     return nil
   end
