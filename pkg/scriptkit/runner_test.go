@@ -60,6 +60,9 @@ func TestRunSendsTheSourceAtOnceAndThenOnlyToAServerThatDoesNotKnowIt(t *testing
 func TestRunRefusesAWrongNumberOfKeysOrArgs(t *testing.T) {
 	t.Parallel()
 	fixed := script(Script{Keys: []Key{{Name: "a", Type: "set"}, {Name: "b", Type: "set"}}, Args: []string{"x"}}, `return {"ok"}`)
+	several := script(Script{Keys: []Key{{Name: "a", Type: "set"}, {Name: "b", Type: "set"}}, Several: true}, `return {"ok"}`)
+	require.NoError(t, several.checkCounts(2, 0))
+	require.NoError(t, several.checkCounts(6, 0))
 	group := script(Script{Args: []string{"x"}, Group: []string{"p", "q"}}, `return {"ok"}`)
 	tests := []struct {
 		name       string
@@ -69,6 +72,8 @@ func TestRunRefusesAWrongNumberOfKeysOrArgs(t *testing.T) {
 	}{
 		{"too few keys", fixed, 1, 1, "invalid keys: the script takes 2 (a, b), not 1"},
 		{"too many keys", fixed, 3, 1, "invalid keys: the script takes 2 (a, b), not 3"},
+		{"half of the keys of a name", several, 3, 0, "invalid keys: the script takes 2 (a, b), not 3"},
+		{"no keys of several names", several, 0, 0, "invalid keys: the script takes 2 (a, b), not 0"},
 		{"too few args", fixed, 2, 0, "invalid args: the script takes 1 (x), not 0"},
 		{"too many args", fixed, 2, 2, "invalid args: the script takes 1 (x), not 2"},
 		{"too few args before a group", group, 0, 0, "invalid args: the script takes 1 (x) and groups of 2 (p, q), not 0"},

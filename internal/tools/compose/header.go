@@ -156,6 +156,9 @@ func (h *Header) add(item string) error {
 func (h *Header) addParam(table, index string, p Param) error {
 	params := &h.Args
 	if table == "KEYS" {
+		if h.Several {
+			return fmt.Errorf("the header's KEYS[%s] is behind those of several names", index)
+		}
 		params = &h.Keys
 		word, _, _ := strings.Cut(p.Note, " ")
 		p.Type = strings.ToLower(word)
@@ -237,7 +240,6 @@ func (h *Header) addKeys(start, size, names string) error {
 	if start != "1" || len(h.Keys) > 0 {
 		return fmt.Errorf("the header's KEYS[%s...] are not all its keys", start)
 	}
-	h.Several = true
 	for i, name := range splitNames(names) {
 		if err := h.addParam("KEYS", strconv.Itoa(i+1), parseParam(name)); err != nil {
 			return err
@@ -246,6 +248,7 @@ func (h *Header) addKeys(start, size, names string) error {
 	if size != strconv.Itoa(len(h.Keys)) {
 		return fmt.Errorf("the header's KEYS[1...] says x%s and names %d", size, len(h.Keys))
 	}
+	h.Several = true
 	return nil
 }
 

@@ -44,6 +44,14 @@ REPLAY the same claim gets the same answer    COST O(log n) + at most 100 swept
 	}, h)
 }
 
+func TestAHeaderMayHaveTheKeysOfSeveralNames(t *testing.T) {
+	t.Parallel()
+	h, err := parseHeader("s", "--[[\ns: x\nKEYS[1...] x2: state (HASH v -> a, b; STRING), line (ZSET)\nRETURNS {\"ok\"}\nREPLAY yes\nCOST O(1)\n]]")
+	require.NoError(t, err)
+	require.True(t, h.Several)
+	require.Equal(t, []Param{{Name: "state", Note: "HASH v -> a, b; STRING", Type: "hash", Also: "string"}, {Name: "line", Note: "ZSET", Type: "zset"}}, h.Keys)
+}
+
 func TestParseHeaderRefuses(t *testing.T) {
 	t.Parallel()
 	const rest = "RETURNS {\"ok\"}\nREPLAY yes\nCOST O(1)\n"
@@ -66,6 +74,9 @@ func TestParseHeaderRefuses(t *testing.T) {
 		{"an argument behind the group", "--[[\ns: x\nARGV[1...] x1: a\nARGV[1] b\n" + rest + "]]", "should be ARGV[2...]"},
 		{"two groups", "--[[\ns: x\nARGV[1...] x1: a\nARGV[1...] x1: b\n" + rest + "]]", "two groups"},
 		{"a group without a size", "--[[\ns: x\nARGV[1...] a\n" + rest + "]]", "cannot be read"},
+		{"keys of several names behind another", "--[[\ns: x\nKEYS[1] k (SET)\nKEYS[2...] x1: l (SET)\n" + rest + "]]", "KEYS[2...] are not all its keys"},
+		{"keys of several names of another number", "--[[\ns: x\nKEYS[1...] x2: k (SET)\n" + rest + "]]", "KEYS[1...] says x2 and names 1"},
+		{"a key behind those of several names", "--[[\ns: x\nKEYS[1...] x1: k (SET)\nKEYS[2] l (SET)\n" + rest + "]]", "KEYS[2] is behind those of several names"},
 		{"no RETURNS", "--[[\ns: x\nREPLAY yes\nCOST O(1)\n]]", "no RETURNS"},
 		{"no REPLAY", "--[[\ns: x\nRETURNS {\"ok\"}\nCOST O(1)\n]]", "no REPLAY"},
 		{"no COST", "--[[\ns: x\nRETURNS {\"ok\"}\nREPLAY yes COST O(1)\n]]", "no COST"},
