@@ -16,11 +16,10 @@ local function soonest(at, st)
   return moment and math.min(low, moment) or low
 end
 
--- first_waiter returns the first claim in line, and its record.
+-- first_waiter returns the first claim in line, and its record as text.
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
 
 -- notify tells the node of the first in line of a deadline that this run has set, if that is the
@@ -37,6 +36,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if not r then
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
     notify_node(at, r, next_at)
@@ -50,9 +50,9 @@ local function next_deadline(at, st, node)
   if st.waiting <= 0 then
     return -1, false
   end
-  local next_at, claim, r = soonest(at, st), first_waiter(at)
-  if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, r.alive)
+  local next_at, claim, text = soonest(at, st), first_waiter(at)
+  if text and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, (string.match(text, record_lives) or 0) + 0)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine

@@ -6,9 +6,9 @@
 -- sooner tells those who wait behind the first one, once a pause ends sooner than they know: the first
 -- one, whose part it is else, may be dead. These are 50; others hear it by their heartbeats.
 local function sooner(at, st)
-  local next_at, head, first_r = soonest(at, st), first_waiter(at)
-  if first_r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, first_r.alive)
+  local next_at, head, known = soonest(at, st), first_waiter(at)
+  if known and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, (string.match(known, record_lives) or 0) + 0)
   end
   local last = st.pause > 0 and score_hold - 1 or score_last_lane -- see pause about those behind that
   local members = next_at and redis.call("ZRANGEBYSCORE", at.line, "0", int(last), "LIMIT", "0", "50") or {}

@@ -20,16 +20,16 @@ local function due_read(at, budget, from)
   return keys
 end
 
--- due_items ends rests, or lets leave what has expired.
+-- due_items ends rests, or lets leave what has expired. The line has nothing of that any more.
 local function due_items(at, st, budget, from)
   for _, key in ipairs(due_read(at, budget, from)) do
     local i, bad = item_read(at, key)
     if bad then
       damaged(at, st, key)
     elseif i and from == score_rest then
-      i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
+      i.ends, i.was.ends, i.reason = 0, 0, i.pend > 0 and i.reason or ""
     elseif i then
-      i.leaving = true
+      i.leaving, i.was.expiry = true, 0
     end
     if i then
       settle(at, st, key, i)

@@ -22,9 +22,8 @@ local wake_resource = "%d:%s16:%s13:%013d%d:"
 
 -- wake adds one for a node to those that tell publishes when all is written.
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and int(field) or field
     parts[i] = string.format("%d:", #field) .. field
   end

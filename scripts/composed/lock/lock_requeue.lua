@@ -361,17 +361,15 @@ local function soonest(at, st)
 end
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
 local function handoff(at, st, budget, head_left)
   if st.waiting <= 0 then
     return
   end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end
@@ -388,6 +386,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if not r then
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
 local function notify_node(at, r, next_at)
@@ -552,9 +551,9 @@ local function next_deadline(at, st, node)
   if st.waiting <= 0 then
     return -1, false
   end
-  local next_at, claim, r = soonest(at, st), first_waiter(at)
-  if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, r.alive)
+  local next_at, claim, text = soonest(at, st), first_waiter(at)
+  if text and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, (string.match(text, ("^[wp] (%d+) ")) or 0) + 0)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine

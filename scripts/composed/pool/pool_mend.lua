@@ -626,9 +626,8 @@ local function earliest(at, st)
   return st.due
 end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end
@@ -809,10 +808,10 @@ end
   if not r then
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
     notify_node(at, r, next_at)

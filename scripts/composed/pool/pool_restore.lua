@@ -739,8 +739,7 @@ end
 end
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
   if st.form == "fat" then
 local function item_moment(i)
@@ -800,9 +799,8 @@ local function lanes_head(at, st, lane, budget)
   end
 end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end
@@ -939,9 +937,9 @@ local function due_items(at, st, budget, from)
     if bad then
       damaged(at, st, key)
     elseif i and from == (262 * 10000000000000) then
-      i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
+      i.ends, i.was.ends, i.reason = 0, 0, i.pend > 0 and i.reason or ""
     elseif i then
-      i.leaving = true
+      i.leaving, i.was.expiry = true, 0
     end
     if i then
       settle(at, st, key, i)
@@ -1007,6 +1005,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if not r then
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
     notify_node(at, r, next_at)
@@ -1452,9 +1451,9 @@ local function next_deadline(at, st, node)
   if st.waiting <= 0 then
     return -1, false
   end
-  local next_at, claim, r = soonest(at, st), first_waiter(at)
-  if r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, r.alive)
+  local next_at, claim, text = soonest(at, st), first_waiter(at)
+  if text and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, (string.match(text, ("^[wp] (%d+) ")) or 0) + 0)
   end
   local mine = claim and string.sub(claim, 1, #node + 1) == node .. "."
   return next_at and math.max(next_at - at.ms, 0) or -1, mine

@@ -418,9 +418,8 @@ end
 local function notify_node(at, r, next_at)
   if next_at <= at.ms or next_at < r.alive - r.wait / 2 then
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end

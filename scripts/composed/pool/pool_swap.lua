@@ -718,9 +718,8 @@ local function earliest(at, st)
   return st.due
 end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end
@@ -924,9 +923,9 @@ local function due_items(at, st, budget, from)
     if bad then
       damaged(at, st, key)
     elseif i and from == (262 * 10000000000000) then
-      i.ends, i.reason = 0, i.pend > 0 and i.reason or ""
+      i.ends, i.was.ends, i.reason = 0, 0, i.pend > 0 and i.reason or ""
     elseif i then
-      i.leaving = true
+      i.leaving, i.was.expiry = true, 0
     end
     if i then
       settle(at, st, key, i)
@@ -1015,10 +1014,10 @@ end
   if not r then
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
     notify_node(at, r, next_at)

@@ -236,9 +236,8 @@ local function record_write(r)
   return (place == "" and "w " or "p ") .. lives .. r.ticket .. " " .. place .. r.node .. " " .. r.terms
 end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end

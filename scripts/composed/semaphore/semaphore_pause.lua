@@ -401,9 +401,8 @@ local function first(line)
   return nil
 end
 local function wake(at, node, ...)
-  local parts = {}
-  for i = 1, select("#", ...) do
-    local field = select(i, ...)
+  local parts = { ... }
+  for i, field in ipairs(parts) do
     field = type(field) == "number" and (string.format("%d", (field))) or field
     parts[i] = string.format("%d:", #field) .. field
   end
@@ -493,8 +492,7 @@ local function soonest(at, st)
 end
 local function first_waiter(at)
   local claim = first(at.line)
-  local text = claim and redis.call("HGET", at.state, "c:" .. claim)
-  return claim, text and record_read(text)
+  return claim, claim and redis.call("HGET", at.state, "c:" .. claim)
 end
 local function handoff(at, st, budget, head_left)
   if st.waiting <= 0 then
@@ -510,6 +508,7 @@ local function notify(at, st, deadline, claim, r)
   end
   if not r then
     claim, r = first_waiter(at)
+    r = r and record_read(r)
   end
   if claim and r then
     notify_node(at, r, next_at)
@@ -665,9 +664,9 @@ end
     save(at, st, nil, change)
     if st.pause < was then
 local function sooner(at, st)
-  local next_at, head, first_r = soonest(at, st), first_waiter(at)
-  if first_r and st.pause == 0 then
-    next_at = math.min(next_at or math.huge, first_r.alive)
+  local next_at, head, known = soonest(at, st), first_waiter(at)
+  if known and st.pause == 0 then
+    next_at = math.min(next_at or math.huge, (string.match(known, ("^[wp] (%d+) ")) or 0) + 0)
   end
   local last = st.pause > 0 and (10000000000000) - 1 or (511)
   local members = next_at and redis.call("ZRANGEBYSCORE", at.line, "0", (string.format("%d", (last))), "LIMIT", "0", "50") or {}
