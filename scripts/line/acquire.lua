@@ -88,7 +88,7 @@ local function acquire(at, st, known, ask)
     else
       redis.call("ZADD", at.line, ask.lane, r.place .. place_mark .. claim)
     end
-    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, r.ticket + 0)
+    st.waiting, st.ticket = st.waiting + 1, math.max(st.ticket, tonumber(r.ticket))
   end
   save(at, st, deadline, { "c:" .. claim, record_write(r), field, extra })
   notify(at, st, sooner)

@@ -41,7 +41,7 @@ local record_waiting = "^[wp] " -- of a waiter
 local record_owns = "^(%S+) (.*)$" -- of a node and fixed terms
 local record_gap_at = 17 -- what stands behind a node of 16 digits there
 local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants
-local record_lives = "^[wp] (%d+) " -- of a waiter: alive
+local record_lives = "^[wp] 0*(%d+) " -- of a waiter: alive
 local record_beating = "^h %d+ (%d+) %d+ 0000000000000 (%S+) %S+ %d+ r %d+ (%d+) 0 " -- that renews: fence, node, lease
 local record_renewing = "^%S+() %d+ r %d+ (%d+) 0 " -- of the terms of a hold that renews: where the secret ends, lease
 -- Before the words of a record that the plain cases write, and between them; a limit that is not set; and where
@@ -91,16 +91,16 @@ local function record_read(text)
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0
   if phase == "w" then
     alive, ticket, node, terms, secret, weight, kind, wait, lease, max =
-      string.match(text, "^w (%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+      string.match(text, "^w 0*(%d+) %d+ (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
     place = ticket
   elseif phase == "p" then
     alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max =
-      string.match(text, "^p (%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+      string.match(text, "^p 0*(%d+) %d+ (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
     phase = "w"
   else
     phase, number, wanted, ticket, fence, granted, limit, node, terms, secret, weight, kind, wait, lease, max =
       string.match(text,
-        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) (%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
+        "^(%a)(%d*)(!?%d*) (%d+) (%d+) (%d+) 0*(%d+) (%S+) ((%S+) (%d+) (%a) (%d+) (%d+) (%d+) .*)$")
   end
   if not terms then
     return nil

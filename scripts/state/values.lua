@@ -24,7 +24,8 @@
 local values_base = 1000000000000000
 local values_line = 1000000
 
-local values_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
+-- Zeros in front of a moment are left out for the same reason.
+local values_text = "^(%d+) 0*(%d+) 0*(%d+) 0*(%d+) 0*(%d+) 0*(%d+) (%d+) (%d+) (%d+) (%-?%d+ %-?%d+ %d+ %d+ %d+ %d+)$"
 local values_form = "%d %016d %013d %013d %013d %013d %d %d %d "
 -- The words from gone on, which few names have: of all others they are these.
 local values_few = "^(%-?%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$"
