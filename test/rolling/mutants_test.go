@@ -80,6 +80,9 @@ var mutants = map[string]struct {
 	"holds are reckoned from elsewhere": {"semaphore/life", []edit{
 		general,
 		{"state/score.lua", "score_hold = 10000000000000", "score_hold = 20000000000000"},
+		{"state/score.lua", `score_held = "1"`, `score_held = "2"`},
+		{"state/score.lua", `"10000000000000"`, `"20000000000000"`},
+		{"state/score.lua", `"19999999999998"`, `"29999999999998"`},
 	}},
 	"a place has more digits": {"semaphore/life", []edit{
 		general,
