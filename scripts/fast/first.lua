@@ -2,11 +2,11 @@
 --- @include "state/values"
 --- @include "state/record"
 --- @include "line/place"
--- fast_first looks at the first in line of a pool, to whom a release (p) hands on what it frees: that one lives and stands
--- at the place of its ticket, and the next one need not be told. The node of the
--- first has an id of 16 digits, as nodes draw it. It returns the member, its claim, until when it lives, its node, and the
--- rest of its record, with the secret; the earliest deadline of the holds then; and the half of the wait lease of
--- the next one, "" for none. It returns nil, and has written nothing, in every other case.
+-- fast_first looks at the first in line of a pool, to whom a release (p) hands on what it frees: that one lives and
+-- stands at the place of its ticket, and the next one need not be told. The node of the first has an id of 16 digits,
+-- as nodes draw it. It returns the member, its claim, until when it lives, and its record; the earliest deadline of the
+-- holds then; and the half of the wait lease of the next one, "" for none. It returns nil, and has written nothing, in
+-- every other case.
 local function fast_first(p, text, keys, claim)
   local state, line, sub = keys[1], keys[2], string.sub
   local call = redis.call

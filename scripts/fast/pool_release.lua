@@ -27,7 +27,8 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
     settings, parked, stands = plain_line(line, behind)
   end
   local phase, from = sub(record, 1, record_phase), record_held_by + record_gap_at
-  if not settings or phase ~= record_holds and phase ~= record_given or sub(owned, record_gap_at, record_gap_at) ~= record_gap
+  if not settings or phase ~= record_holds and phase ~= record_given
+    or sub(owned, record_gap_at, record_gap_at) ~= record_gap
     or sub(record, record_held_by, record_held_by + #owned - 1) ~= owned then
     return nil
   end

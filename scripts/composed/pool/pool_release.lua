@@ -52,7 +52,8 @@ end
     settings, parked, stands = plain_line(line, behind)
   end
   local phase, from = sub(record, 1, (2)), (62) + (17)
-  if not settings or phase ~= ("h ") and phase ~= ("g ") or sub(owned, (17), (17)) ~= (" ")
+  if not settings or phase ~= ("h ") and phase ~= ("g ")
+    or sub(owned, (17), (17)) ~= (" ")
     or sub(record, (62), (62) + #owned - 1) ~= owned then
     return nil
   end
