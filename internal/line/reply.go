@@ -103,31 +103,39 @@ var refusals = map[string]berth.AcquireError{
 }
 
 // plainly reads the reply of the plain case. Of a grant it is the fence, and in a pool how many resources there are, and the
-// resource. Of a claim that waits it is the ticket, 1 where the next to be told is one of this node, when that is (ms), how
-// many stand ahead of it, and in a pool how many resources there are.
+// resource; of a claim that waits see joined.
 func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (a engine.Answer, resource string, err error) {
-	words := strings.SplitN(r.Str(1), " ", 3)
-	n, err := strconv.ParseInt(words[0], 10, 64)
-	if r.Err() != nil || err != nil {
+	first, rest, more := strings.Cut(r.Str(1), " ")
+	n, err := strconv.ParseInt(first, 10, 64)
+	switch {
+	case r.Err() != nil || err != nil:
 		return a, "", cmp.Or(r.Err(), err)
+	case len(first) < fenceDigits:
+		a, err = s.joined(c, n, rest)
+		return a, "", err
 	}
-	if len(words[0]) == fenceDigits {
-		if a = s.plain(c, n); len(words) == 3 {
-			a.Capacity, err = strconv.Atoi(words[1])
-			return a, words[2], err
-		}
-		c.Plain.Store(!c.Record.NoRenew)
-		return a, "", nil
+	if a = s.plain(c, n); more {
+		setting, resource, _ := strings.Cut(rest, " ")
+		a.Capacity, err = strconv.Atoi(setting)
+		return a, resource, err
 	}
-	a = engine.Answer{Ticket: n, Left: c.Record.Wait, Capacity: c.Capacity, Place: fmt.Sprintf("%s %013d", Lane(c.Record.Priority), n)}
+	c.Plain.Store(!c.Record.NoRenew)
+	return a, "", nil
+}
+
+// joined reads the reply to a claim that waits behind its ticket: 1 where the next to be told is one of this node, when
+// that is (ms), how many stand ahead of it, and in a pool how many resources there are.
+func (s *Calls) joined(c *engine.Claim, ticket int64, rest string) (engine.Answer, error) {
+	a := engine.Answer{Ticket: ticket, Left: c.Record.Wait, Capacity: c.Capacity}
+	a.Place = fmt.Sprintf("%s %013d", Lane(c.Record.Priority), ticket)
 	var next int64
 	into := []any{&a.NextDeadline.First, &next, &a.Ahead}
 	if s.kind.Kind == keyspace.Pool {
 		a.NextDeadline.Own, into = true, append(into, &a.Capacity)
 	}
-	_, err = fmt.Sscan(strings.Join(words[1:], " "), into...)
+	_, err := fmt.Sscan(rest, into...)
 	a.NextDeadline.In = Left(next)
-	return a, "", err
+	return a, err
 }
 
 // answer reads the reply of acquire and of requeue: status, ticket, fence, left_ms, flags,
