@@ -116,7 +116,7 @@ func (s *Calls) plainly(c *engine.Claim, r *scriptkit.Reply) (a engine.Answer, r
 	}
 	if a = s.plain(c, n); more {
 		setting, resource, _ := strings.Cut(rest, " ")
-		a.Capacity, err = strconv.Atoi(setting)
+		a.Capacity, err = state.ParseCount(setting)
 		return a, resource, err
 	}
 	c.Plain.Store(!c.Record.NoRenew)
@@ -135,6 +135,9 @@ func (s *Calls) joined(c *engine.Claim, ticket int64, rest string) (engine.Answe
 	}
 	_, err := fmt.Sscan(rest, into...)
 	a.NextDeadline.In = Left(next)
+	if s.kind.Kind == keyspace.Pool {
+		a.Capacity -= state.Base
+	}
 	return a, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/model/pool"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -78,11 +79,11 @@ func (p *poolWorld) toldInFull(r *engine.Record, got any) any {
 	case r == nil:
 		return []any{"released", int64(0), n, int64(1)}
 	case len(words) == 3:
-		return []any{"granted", n / 1000, n, r.Lease.Milliseconds(), int64(1), numbers[1], words[2]}
+		return []any{"granted", n / 1000, n, r.Lease.Milliseconds(), int64(1), numbers[1] - state.Base, words[2]}
 	default:
 		require.Len(p.T, words, 5)
 		return []any{
-			"queued", n, int64(0), r.Wait.Milliseconds(), 8 + 4*numbers[1], numbers[4], "",
+			"queued", n, int64(0), r.Wait.Milliseconds(), 8 + 4*numbers[1], numbers[4] - state.Base, "",
 			fmt.Sprintf("%s %013d", line.Lane(r.Priority), n), numbers[3], numbers[2],
 		}
 	}

@@ -69,3 +69,9 @@ func Calm(capacity int) string {
 	b := append(strconv.AppendInt(make([]byte, 0, 32), lineBase, 10), ' ')
 	return string(append(strconv.AppendInt(b, Base+int64(capacity), 10), " 0 0 0 0"...))
 }
+
+// ParseCount reads a count that stands above Base.
+func ParseCount(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	return n - Base, err
+}

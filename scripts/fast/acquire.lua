@@ -16,11 +16,14 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   end
   local head, due, used = values_us(t), sub(text, values_due, values_due_end), sub(text, values_used, values_used_end)
   local now, most, taken = sub(head, values_fence_from, values_millis), sub(calm, values_calm_cap, values_calm_cap_end),
-    tonumber(used)
+    values_base
+  if used ~= values_unused then
+    taken = tonumber(used)
+  end
   if due <= now or not taken or used < values_unused then
     return nil
   end
-  local weight, wait, max, fits = 1, nil, "0", used < most
+  local weight, wait, max, fits, all = 1, nil, "0", used < most, values_one
   if lease == "" then
     weight, wait, lease, max = string.match(owned, record_asking)
     fits = taken + weight - most <= 0
@@ -62,10 +65,13 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
+  if taken > values_base or weight ~= 1 then
+    all = format("%d", taken + weight)
+  end
   local fence = sub(head, values_fence_from)
   call("HSET", keys[1],
     "v", head .. values_gap .. exp .. values_gap .. due .. sub(text, values_due_end + 1, between - 1) .. busy
-      .. format("%d", taken + weight) .. sub(text, values_used_end + 1),
+      .. all .. sub(text, values_used_end + 1),
     "c:" .. claim, phase .. now .. record_gap .. fence .. record_gap .. now .. limit .. owned)
   if not wait then
     return fence

@@ -59,19 +59,21 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
     limit = format(values_ms, now + max)
     ends = math.min(ends, limit)
   end
-  local deadline = format(values_ms, ends)
+  local own, moves, used = kind == "o", format("%d", sub(counts, 1, pool_counts_moves_end) + 1),
+    sub(text, values_used, values_used_end)
+  local still = own and more == 0 and format("%d", free - 1)
+  used = used == values_unused and values_one or format("%d", used + 1)
+  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
+  local all, deadline = plain_counts(counts, moves, still or free, others), format(values_ms, ends)
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
   end
-  local own, moves = kind == "o", format("%d", sub(counts, 1, pool_counts_moves_end) + 1)
-  if own and more == 0 then
+  if still then
     call("ZREM", keys[4], key)
-    free = format("%d", free - 1)
   elseif free ~= values_one then
     call("ZADD", keys[4], moves, key, free_mark, "")
   end
-  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
   if own then
     call("HSET", keys[3], "i" .. key, item)
   end
@@ -84,17 +86,15 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if deadline < due then
     due = deadline
   end
-  local used = sub(text, values_used, values_used_end)
-  used = used == values_unused and values_one or format("%d", used + 1)
   call("HSET", keys[1],
     "v", head .. values_gap .. exp .. values_gap .. due .. ticket .. now .. values_gap .. used
       .. sub(text, values_used_end + 1),
     "c:" .. claim, record_holds .. now .. record_gap .. fence .. record_gap .. now .. record_gap .. limit .. record_gap
       .. owned,
     "r:" .. claim, key,
-    "pool", plain_counts(counts, moves, free, others))
+    "pool", all)
   if left ~= "" then
-    return format(pool_granted, fence, resources - values_base) .. key
+    return fence .. pool_counts_gap .. resources .. pool_counts_gap .. key
   end
   return { "granted", now, fence, ends - now, 1, resources - values_base, key }
 end

@@ -61,21 +61,25 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
       waiting = sub(line, 1, values_pool_from - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. item_gap,
       reply = reply, counts = plain_counts(counts, moves, free, 0),
     }
-  elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+  end
+  local others = had == "1" and 1 or 0
+  if kind ~= "s" and cooldown == "0" and had == most then
+    free, others = format("%d", free + 1), others - 1
+  end
+  local all = plain_counts(counts, moves, free, others)
+  if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
 
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
-  local others = had == "1" and 1 or 0
   if kind ~= "s" and cooldown ~= "0" then
     local rests = int(math.min(now + cooldown, score_forever))
     call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
     item = string.gsub(item, item_awake, "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
     call("ZADD", keys[4], moves, key, free_mark, "")
-    free, others = format("%d", free + 1), others - 1
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -89,6 +93,6 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   call("HSET", keys[1],
     "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. now .. values_gap .. left
       .. sub(text, values_used_end + 1),
-    "pool", plain_counts(counts, moves, free, others))
+    "pool", all)
   return reply
 end

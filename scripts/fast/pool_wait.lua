@@ -67,5 +67,5 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
     lives = due
   end
   return format(pool_waits, ticket, mine and 1 or 0, lives - now, ahead,
-    sub(counts, pool_counts_resources, pool_counts_resources_end) - values_base)
+    sub(counts, pool_counts_resources, pool_counts_resources_end))
 end

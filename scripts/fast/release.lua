@@ -25,10 +25,14 @@ local function fast_release(t, v, keys, claim, owned, spare)
       return nil
     end
   end
-  local due, used = sub(text, values_due, values_due_end), tonumber(sub(text, values_used, values_used_end))
-  local left, ends = used and used - values_base - 1, due
-  if sub(owned, -#record_alone) ~= record_alone then
-    left = used and used - values_base - string.match(owned, record_weight)
+  local due, used, left = sub(text, values_due, values_due_end), sub(text, values_used, values_used_end), 0
+  local ends = due
+  if used ~= values_one or sub(owned, -#record_alone) ~= record_alone then
+    left = tonumber(used)
+    left = left and left - values_base - string.match(owned, record_weight)
+    used = left and string.format("%d", values_base + left)
+  else
+    used = values_unused
   end
   if not left or left < 0 then
     return nil
@@ -62,6 +66,6 @@ local function fast_release(t, v, keys, claim, owned, spare)
     due = due and sub(due, score_deadline) or values_none
   end
   call("HSET", keys[1], "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_used - 1)
-    .. string.format("%d", values_base + left) .. sub(text, values_waiting - 1))
+    .. used .. sub(text, values_waiting - 1))
   return sub(record, record_fence, record_fence_end)
 end

@@ -18,10 +18,9 @@ local pool_counts_text = "^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S
 -- What the plain cases read and write: where the words begin or end; what they are from parked on, if nobody is parked,
 -- nothing leaves and nothing is set; and there, where the words begin or end.
 local pool_counts_gap = " "
--- What a plain reply says: of a grant its fence and the resources, before which one it is; of a claim that waits its
--- ticket, 1 where the next to be told is one of its node, when that is (ms), how many stand ahead, and the resources.
-local pool_granted = "%s %d "
-local pool_waits = "%s %d %d %s %d"
+-- What a plain reply says of a claim that waits: its ticket, 1 where the next to be told is one of its node, when that
+-- is (ms), how many stand ahead, and the resources as here. Of a grant it is the fence, the resources, and which one.
+local pool_waits = "%s %d %d %s %s"
 local pool_counts_moves_end = 16
 local pool_counts_free = 18
 local pool_counts_free_end = 33

@@ -2,6 +2,7 @@ package pool
 
 import (
 	"fmt"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
 	"strings"
 
@@ -56,7 +57,8 @@ func (d *driver) ask(t *rapid.T, c *claim, may bool) {
 
 // plainly is what the model says as the plain case says it.
 func plainly(want []any, said string) []any {
-	text := fmt.Sprintf("%v %v %v", want[2], want[5], want[6])
+	setting, _ := want[5].(int)
+	text := fmt.Sprintf("%v %v %v", want[2], setting+state.Base, want[6])
 	if want[0] == "queued" {
 		words := strings.Fields(said)
 		first, next := words[1], want[9]
@@ -67,7 +69,7 @@ func plainly(want []any, said string) []any {
 			n, _ := want[4].(int)
 			first = digit((n|f.set)&flagFirst != 0)
 		}
-		text = fmt.Sprintf("%v %s %v %v %v", want[1], first, next, want[8], want[5])
+		text = fmt.Sprintf("%v %s %v %v %v", want[1], first, next, want[8], setting+state.Base)
 	}
 	return []any{scriptkit.Plain, text}
 }

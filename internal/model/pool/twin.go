@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
@@ -58,12 +59,21 @@ func inFull(said, script string, args []string) []string {
 	case script == "pool_release":
 		return []string{"released", "0", number, "1"}
 	case len(number) == 16:
-		return []string{"granted", number[:13], number, args[2], "1", words[1], words[2]}
+		return []string{"granted", number[:13], number, args[2], "1", counted(words[1]), words[2]}
 	default:
 		words = strings.Fields(said)
 		flags := map[string]string{"0": "8", "1": "12"}[words[1]]
-		return []string{"queued", number, "0", rest[1], flags, words[4], "", rest[2] + " " + number, words[3], words[2]}
+		return []string{"queued", number, "0", rest[1], flags, counted(words[4]), "", rest[2] + " " + number, words[3], words[2]}
 	}
+}
+
+// counted is a count as the general way says it.
+func counted(text string) string {
+	n, err := state.ParseCount(text)
+	if err != nil {
+		return text
+	}
+	return dec(int64(n))
 }
 
 // everyWay takes the pool through every plain case, whatever the history draws later, and leaves it

@@ -169,19 +169,29 @@ end
     limit = format(("%013d"), now + max)
     ends = math.min(ends, limit)
   end
-  local deadline = format(("%013d"), ends)
+  local own, moves, used = kind == "o", format("%d", sub(counts, 1, (16)) + 1),
+    sub(text, (76), (91))
+  local still = own and more == 0 and format("%d", free - 1)
+  used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
+  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
+local function plain_counts(counts, moves, free, others)
+  if others == 0 then
+    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
+  end
+  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
+    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
+    .. string.sub(counts, (81) + 1)
+end
+  local all, deadline = plain_counts(counts, moves, still or free, others), format(("%013d"), ends)
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
   end
-  local own, moves = kind == "o", format("%d", sub(counts, 1, (16)) + 1)
-  if own and more == 0 then
+  if still then
     call("ZREM", keys[4], key)
-    free = format("%d", free - 1)
   elseif free ~= ("1000000000000001") then
     call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
   end
-  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
   if own then
     call("HSET", keys[3], "i" .. key, item)
   end
@@ -194,25 +204,15 @@ end
   if deadline < due then
     due = deadline
   end
-local function plain_counts(counts, moves, free, others)
-  if others == 0 then
-    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
-  end
-  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
-    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
-    .. string.sub(counts, (81) + 1)
-end
-  local used = sub(text, (76), (91))
-  used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
   call("HSET", keys[1],
     "v", head .. (" ") .. exp .. (" ") .. due .. ticket .. now .. (" ") .. used
       .. sub(text, (91) + 1),
     "c:" .. claim, ("h ") .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ")
       .. owned,
     "r:" .. claim, key,
-    "pool", plain_counts(counts, moves, free, others))
+    "pool", all)
   if left ~= "" then
-    return format(("%s %d "), fence, resources - (1000000000000000)) .. key
+    return fence .. (" ") .. resources .. (" ") .. key
   end
   return { "granted", now, fence, ends - now, 1, resources - (1000000000000000), key }
 end
@@ -302,8 +302,8 @@ end
   if due < lives then
     lives = due
   end
-  return format(("%s %d %d %s %d"), ticket, mine and 1 or 0, lives - now, ahead,
-    sub(counts, (35), (50)) - (1000000000000000))
+  return format(("%s %d %d %s %s"), ticket, mine and 1 or 0, lives - now, ahead,
+    sub(counts, (35), (50)))
 end
 plain = moment and fast_pool_wait(moment, nearest, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[7])
 if plain then

@@ -127,20 +127,24 @@ end
       waiting = sub(line, 1, (9) - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. (" "),
       reply = reply, counts = plain_counts(counts, moves, free, 0),
     }
-  elseif parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
+  end
+  local others = had == "1" and 1 or 0
+  if kind ~= "s" and cooldown == "0" and had == most then
+    free, others = format("%d", free + 1), others - 1
+  end
+  local all = plain_counts(counts, moves, free, others)
+  if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
-  local others = had == "1" and 1 or 0
   if kind ~= "s" and cooldown ~= "0" then
     local rests = (string.format("%d", (math.min(now + cooldown, (9999999999999)))))
     call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
     item = string.gsub(item, ("^(%d+ %d+ )0(.*)$"), "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
     call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
-    free, others = format("%d", free + 1), others - 1
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -154,7 +158,7 @@ end
   call("HSET", keys[1],
     "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
       .. sub(text, (91) + 1),
-    "pool", plain_counts(counts, moves, free, others))
+    "pool", all)
   return reply
 end
 local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[1], ARGV[2], rest or ARGV[3] == "")

@@ -43,11 +43,14 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   end
   local head, due, used = (("3 ") .. ((#((t))[1] < 10 and "0" or "") .. ((t))[1] .. string.sub("00000", #((t))[2]) .. ((t))[2])), sub(text, (34), (46)), sub(text, (76), (91))
   local now, most, taken = sub(head, (3), (15)), sub(calm, (9), (24)),
-    tonumber(used)
+    (1000000000000000)
+  if used ~= ("1000000000000000") then
+    taken = tonumber(used)
+  end
   if due <= now or not taken or used < ("1000000000000000") then
     return nil
   end
-  local weight, wait, max, fits = 1, nil, "0", used < most
+  local weight, wait, max, fits, all = 1, nil, "0", used < most, ("1000000000000001")
   if lease == "" then
     weight, wait, lease, max = string.match(owned, ("^%S+ %S+ (%d+) %a (%d+) (%d+) (%d+) "))
     fits = taken + weight - most <= 0
@@ -89,10 +92,13 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
   end
+  if taken > (1000000000000000) or weight ~= 1 then
+    all = format("%d", taken + weight)
+  end
   local fence = sub(head, (3))
   call("HSET", keys[1],
     "v", head .. (" ") .. exp .. (" ") .. due .. sub(text, (46) + 1, between - 1) .. busy
-      .. format("%d", taken + weight) .. sub(text, (91) + 1),
+      .. all .. sub(text, (91) + 1),
     "c:" .. claim, phase .. now .. (" ") .. fence .. (" ") .. now .. limit .. owned)
   if not wait then
     return fence

@@ -44,10 +44,14 @@ local function fast_release(t, v, keys, claim, owned, spare)
       return nil
     end
   end
-  local due, used = sub(text, (34), (46)), tonumber(sub(text, (76), (91)))
-  local left, ends = used and used - (1000000000000000) - 1, due
-  if sub(owned, -#(" 1 ")) ~= (" 1 ") then
-    left = used and used - (1000000000000000) - string.match(owned, ("^%S+ %S+ (%d+) $"))
+  local due, used, left = sub(text, (34), (46)), sub(text, (76), (91)), 0
+  local ends = due
+  if used ~= ("1000000000000001") or sub(owned, -#(" 1 ")) ~= (" 1 ") then
+    left = tonumber(used)
+    left = left and left - (1000000000000000) - string.match(owned, ("^%S+ %S+ (%d+) $"))
+    used = left and string.format("%d", (1000000000000000) + left)
+  else
+    used = ("1000000000000000")
   end
   if not left or left < 0 then
     return nil
@@ -83,7 +87,7 @@ end
     due = due and sub(due, (2)) or ("9999999999999")
   end
   call("HSET", keys[1], "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (76) - 1)
-    .. string.format("%d", (1000000000000000) + left) .. sub(text, (93) - 1))
+    .. used .. sub(text, (93) - 1))
   return sub(record, (17), (32))
 end
 local plain, still, deadline = fast_release(time, kept, KEYS, ARGV[1], ARGV[2], ARGV[3])
