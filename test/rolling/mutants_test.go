@@ -69,7 +69,7 @@ var mutants = map[string]struct {
 		{"state/save.lua", "math.max(st.waiting, 0)", "math.max(st.gone, 0)"},
 	}},
 	"the values have another name": {"pool/life", slices.Concat(
-		[]edit{general, generally}, renamed(`"v"`, `"V"`, "state/fetch", "state/save"),
+		[]edit{general, generally}, renamed(`"v"`, `"V"`, "state/fetch", "state/save", "pool_acquire", "pool_release"),
 		renamed(`"v", "fmt"`, `"V", "fmt"`, "pool_refresh"),
 	)},
 	"the last fence and the expiry change places": {"pool/stock", []edit{

@@ -7,7 +7,7 @@ REPLAY a lease is counted from now    COST O(1) a name, at most 20 of them
 ]]
 local sub, format = string.sub, string.format
 local call = redis.call
-local t, linger = call("TIME"), ARGV[1]
+local t, linger = redis.call("TIME"), ARGV[1]
 local ms = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 local now = format(("%013d"), ms)
 local reply = { "held" }
