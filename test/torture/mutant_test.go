@@ -274,12 +274,12 @@ var commonMutants = []mutant{
 		change{"scripts/state/record.lua", "    weight = weight + 0, wait", "    weight = 1, wait"},
 		change{"scripts/state/record.lua", "terms = terms, weight = weight + 0,", "terms = terms, weight = 1,"},
 		change{"scripts/fast/acquire.lua", "string.match(owned, record_asking)\n", "string.match(owned, record_asking)\n    weight = 1\n"},
-		change{"scripts/fast/release.lua", "used - values_base - string.match(owned, record_weight)", "used - values_base - 1"},
+		change{"scripts/fast/release.lua", "left - values_base - string.match(owned, record_weight)", "left - values_base - 1"},
 		change{"scripts/fast/handoff.lua", "left + weight", "left + 1"}),
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-		change{"scripts/fast/pool_acquire.lua", "own and more == 0 then", "own and more < 0 then"},
+		change{"scripts/fast/pool_acquire.lua", "own and more == 0 and format", "own and more < 0 and format"},
 		change{"scripts/fast/pool_release.lua", "and had == most then", "and had - most > 0 then"}), // else it is in the list twice
 	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
 		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",
