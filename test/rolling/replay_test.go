@@ -189,7 +189,7 @@ func (p *player) meet(t testing.TB, call sentCall, text string, keys []string) (
 		want := fmt.Sprintf("[incompatible %d]", newerFormat)
 		switch {
 		case find(p.library, call.script).Several:
-			want = "[plain 0 0]"
+			want = "[held 0 0]"
 		case strings.HasPrefix(call.script, "thin"):
 			want = "[fat]"
 		case strings.HasPrefix(call.script, "fence"):
