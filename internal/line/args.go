@@ -48,7 +48,7 @@ func (a *Args) Acquire(id string, r *state.Record, waits, policy string, own ...
 	rest = append(strconv.AppendInt(rest, r.Wait.Milliseconds(), 10), ' ')
 	rest = append(appendLane(rest, r.Priority), ' ')
 	rest = append(append(rest, policy...), ' ')
-	rest = append(append(rest, a.Channel...), ' ')
+	rest = append(append(rest, a.Channel...), '{')
 	rest = append(rest, a.Name...)
 	args := append(make([]string, 0, 5+len(own)), id, string(ends), lease, said.linger.decimal(a.Linger))
 	return append(append(args, own...), string(rest))
@@ -58,14 +58,15 @@ func (a *Args) Acquire(id string, r *state.Record, waits, policy string, own ...
 func (a *Args) Release(id string, r *state.Record, stays int64, own ...string) []string {
 	held, spare := "", ""
 	if stays == 0 && r.Lease != berth.Forever {
-		// The name is to expire no later than twice the linger and a second from now on, and the deadline is at most a lease away.
+		// The name is to expire no later than twice the linger and a second from now on. The deadline is at most a lease away, or,
+		// of a hold that nobody has confirmed yet, a wait lease.
 		held = string(state.AppendHeld(make([]byte, 0, 64), a.Node, r))
-		spare = a.said().spare.decimal(2*a.Linger + 1000 - r.Lease.Milliseconds())
+		spare = a.said().spare.decimal(2*a.Linger + 1000 - max(r.Lease, r.Wait).Milliseconds())
 	}
 	rest := append(strconv.AppendInt(make([]byte, 0, 96), a.Linger, 10), ' ')
 	rest = append(strconv.AppendInt(rest, stays, 10), ' ')
 	rest = append(append(rest, a.Node...), ' ')
-	rest = append(append(rest, a.Channel...), ' ')
+	rest = append(append(rest, a.Channel...), '{')
 	rest = append(strconv.AppendInt(rest, int64(len(a.Name)), 10), ':')
 	rest = append(rest, a.Name...)
 	return append(append(make([]string, 0, 4+len(own)), id, held, spare, string(rest)), own...)

@@ -254,7 +254,7 @@ func lingers(linger string) func(w *world) (string, bool) {
 func noRenew(a *ask) { a.NoRenew = true }
 
 func lasts(lease time.Duration) func(*ask) {
-	return func(a *ask) { a.Lease, a.Wait = lease, 2*lease }
+	return func(a *ask) { a.Lease, a.Wait = lease, lease }
 }
 
 // plainRenews are heartbeats of n.1 that are plain but for one thing, or plain.
@@ -455,7 +455,7 @@ var thinGrants = map[string]plainCase{
 	"it has a priority":                     {before: slight, ask: func(a *ask) { a.Priority = 5 }, want: "granted", plain: true},
 	"the lease is as long as the wait":      {before: slight, ask: func(a *ask) { a.Wait = time.Second }, want: "granted", plain: true},
 	"the lease is longer than the wait":     {before: slight, ask: func(a *ask) { a.Wait = 999 * time.Millisecond }, want: "granted"},
-	"the lease is as long as the linger":    {before: slight, ask: func(a *ask) { a.Lease = linger }, want: "granted", plain: true},
+	"the lease is as long as the linger":    {before: slight, ask: func(a *ask) { a.Lease, a.Wait = linger, linger }, want: "granted", plain: true},
 	"the lease is longer than the linger":   {before: slight, ask: func(a *ask) { a.Lease = linger + time.Millisecond }, want: "granted"},
 	"it holds without end":                  {before: slight, ask: forever, want: "granted"},
 	"it does not renew":                     {before: slight, ask: noRenew, want: "granted", plain: true},

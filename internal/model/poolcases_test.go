@@ -120,7 +120,7 @@ func seeks(change ...func(r *engine.Record)) poolCall { return seeksAs("n.1", "1
 
 func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
+		r := engine.Record{Weight: 1, Wait: 2 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
 		if only != "" {
 			r.Extra = fmt.Sprintf("a 0 0 0 %d:%s", len(only), only)
 		}
@@ -137,7 +137,7 @@ func seeksAs(claim, waits, only string, change ...func(r *engine.Record)) poolCa
 // says is an acquire of n.1 by a process that says something of the settings.
 func says(opinions, told string) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
+		r := engine.Record{Weight: 1, Wait: 2 * time.Second, Lease: time.Second, Node: "n", Extra: "o 0 - 0 0:"}
 		r.Secret = secret
 		status, plain := p.played("pool_acquire", &r, asking("n", 2*time.Second).Acquire(ofNode("n.1"), &r, "1", "-", opinions, told))
 		p.Advance(time.Millisecond)
@@ -166,7 +166,7 @@ func runs(script string, args ...string) poolCall {
 // ends is a release of a claim that leaves a tombstone for so many ms.
 func ends(node, claim string, stays int64, asks ...string) poolCall {
 	return func(p *poolWorld) (string, bool) {
-		r := engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Secret: secret}
+		r := engine.Record{Weight: 1, Wait: 2 * time.Second, Lease: time.Second, Secret: secret}
 		return p.played("pool_release", nil, asking(node, 2*time.Second).Release(ofNode(claim), &r, stays, asks...))
 	}
 }
@@ -195,7 +195,7 @@ func pausesPool(lasts string) poolStep {
 
 var (
 	gives1     = gives("n", "0", "0")
-	fills      = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease = 4 * time.Second }))
+	fills      = has(seeksAs("n.2", "1", "", func(r *engine.Record) { r.Lease, r.Wait = 4*time.Second, 5*time.Second }))
 	mine1      = has(seeks())
 	sweepsPool = has(runs("pool_sweep", "n", "0"))
 	waits2     = has(seeksAs("n.2", "1", ""))

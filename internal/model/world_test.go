@@ -259,7 +259,7 @@ func (w *world) release(t require.TestingT, claim, node string, stays, linger ti
 // plainly is an acquire that says nothing that the plain case would refuse.
 func (w *world) plainly(claim string) ask {
 	return ask{
-		Record:   engine.Record{Weight: 1, Wait: 5 * time.Second, Lease: time.Second, Node: "n", Secret: secret},
+		Record:   engine.Record{Weight: 1, Wait: time.Second, Lease: time.Second, Node: "n", Secret: secret},
 		claim:    claim,
 		capacity: w.capacity, policy: "stored", conflict: "fail", access: "queued", linger: 2 * time.Second,
 	}

@@ -48,7 +48,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
       ends, limit = math.min(ends, limit), record_gap .. limit .. record_gap
     end
   end
-  local deadline = format(values_ms, ends)
+  local deadline, far = format(values_ms, ends), ends + linger - exp > 0 -- reckoned before anything is written
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
@@ -60,7 +60,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   if deadline < due then
     due = deadline
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)

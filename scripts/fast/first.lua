@@ -21,7 +21,8 @@ local function fast_first(p, text, keys, claim)
   local alive = sub(record, record_from, record_alive_end)
   if sub(record, 1, record_phase) ~= record_waits or sub(record, record_node_end + 1, record_node_end + 1) ~= record_gap
     or sub(record, record_proof_end + 1, record_proof_end + #record_alone) ~= record_alone
-    or sub(text, 1, values_head) >= p.head or alive <= p.now then
+    or sub(text, 1, values_head) >= p.head or alive <= p.now or not tonumber(alive)
+    or sub(record, record_ticket, record_ticket_end) ~= sub(top, 1, place_claim - 2) then
     return nil
   end
   local due, half = alive, ""

@@ -25,13 +25,14 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
   local records = call("HMGET", state, "c:" .. first, "c:" .. sub(behind or "", place_claim))
   local record, second, waiting = records[1] or "", records[2] or "", sub(text, values_waiting, values_waiting_end)
   local alive, node = sub(record, record_from, record_alive_end), sub(record, record_node, record_node_end)
-  local secret, weight, count = sub(record, record_proof, record_proof_end), 1, tonumber(waiting)
+  local secret, weight, count, lasts = sub(record, record_proof, record_proof_end), 1, tonumber(waiting), tonumber(alive)
   if sub(record, record_proof_end + 1, record_proof_end + #record_alone) ~= record_alone then
     weight = string.match(record, record_weighs, record_proof_end + 1)
   end
   if sub(record, 1, record_phase) ~= record_waits or sub(record, record_node_end + 1, record_node_end + 1) ~= record_gap
     or not weight or left + weight ~= sub(text, values_cap, values_cap_end) - values_base
-    or not count or sub(text, 1, values_head) >= head or alive <= now then
+    or not count or not lasts or sub(text, 1, values_head) >= head or alive <= now
+    or sub(record, record_ticket, record_ticket_end) ~= sub(top, 1, place_claim - 2) then
     return nil
   end
   due = alive
@@ -64,6 +65,6 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
       .. record_no_limit .. sub(record, record_node))
   local channel, name = string.match(asked, ask_told)
   redis.pcall("PUBLISH", channel .. node, wake_granted .. name .. format(wake_size, #first) .. first .. wake_fence
-    .. fence .. format(wake_left, alive - now) .. wake_secret .. secret)
+    .. fence .. format(wake_left, lasts - now) .. wake_secret .. secret)
   return sub(v[2], record_fence, record_fence_end)
 end

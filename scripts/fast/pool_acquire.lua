@@ -12,8 +12,7 @@
 -- hold and no rest has ended, the claim takes what comes first by the policy, or what it is bound to if that is free,
 -- its lease is no longer than its wait lease, and its process says nothing else than the settings, or was told of them.
 -- The resource is not to rest, and has not expired. See fast/acquire. It returns the reply, or nil, and has left
--- nothing written, in every other case; and what fast_pool_wait goes on with, where nothing is
--- free.
+-- nothing written, in every other case; and what fast_pool_wait goes on with, where nothing is free.
 local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinions, told)
   local text, counts, fence, sub, format = v[1], v[3], values_now(t), string.sub, string.format
   local call = redis.call
@@ -64,7 +63,8 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   local still = own and more == 0 and format("%d", free - 1)
   used = used == values_unused and values_one or format("%d", used + 1)
   local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
-  local all, deadline = plain_counts(counts, moves, still or free, others), format(values_ms, ends)
+  local all, deadline, far = plain_counts(counts, moves, still or free, others), format(values_ms, ends),
+    ends + linger - exp > 0
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
@@ -80,7 +80,7 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if at then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or settings_bindfor, until_then or 0)
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
   if deadline < due then

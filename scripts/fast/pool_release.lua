@@ -36,7 +36,7 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   if sub(record, (string.find(record, wants_colon, from, true) or 0) - 1) ~= wants_bare then
     kind, cooldown = string.match(record_extra(sub(record, from)), wants_cools)
   end
-  local pooled = settings ~= settings_none and kind ~= "a" and string.match(settings, settings_cools) or "-"
+  local pooled = kind and settings ~= settings_none and kind ~= "a" and string.match(settings, settings_cools) or "-"
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
@@ -46,7 +46,7 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   if used ~= values_one and not stands then
     ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", score_deadline), format("%d", used - 1)
   end
-  if ends <= now or used <= values_unused then
+  if not kind or ends <= now or used <= values_unused then
     return nil
   end
   local item, had, most, alone = plain_give(call("HGET", keys[3], "i" .. key), kind ~= "s" and claim, now)

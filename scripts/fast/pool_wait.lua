@@ -46,6 +46,7 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
     end
   end
   local member, exp = ticket .. place_mark .. claim, sub(text, values_exp, values_due - 2)
+  local far, moves = ends + linger - exp > 0, format("%d", sub(counts, 1, pool_counts_moves_end) + 1)
   call("ZADD", keys[2], lane, member)
   if count > values_line then
     ahead = call("ZRANK", keys[2], member)
@@ -53,7 +54,7 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
   if not ahead or ahead == 0 then
     ahead, lives, mine = "0", alive, true
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
   end
   call("HSET", keys[1],
@@ -62,7 +63,7 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
       .. sub(text, values_waiting_end + 1, values_calm_end) .. rest,
     "c:" .. claim, record_waits .. alive .. record_gap .. format(values_ms, ends - wait / 2 + 0.5) .. record_gap
       .. ticket .. record_gap .. owned,
-    "pool", format("%d", sub(counts, 1, pool_counts_moves_end) + 1) .. sub(counts, pool_counts_moves_end + 1))
+    "pool", moves .. sub(counts, pool_counts_moves_end + 1))
   if due < lives then
     lives = due
   end

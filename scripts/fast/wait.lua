@@ -46,7 +46,8 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
       return nil
     end
   end
-  local member, head = ticket .. place_mark .. claim, sub(text, 1, values_ticket - 1)
+  local exp = sub(text, values_exp, values_due - 2)
+  local far, member, head = ends + linger - exp > 0, ticket .. place_mark .. claim, sub(text, 1, values_ticket - 1)
   call("ZADD", keys[2], lane, member)
   if count == values_line + score_crowd then
     call("ZADD", keys[2], score_kept, score_long)
@@ -58,8 +59,7 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
   if not ahead or ahead == 0 then
     ahead, lives, mine = "0", alive, true
   end
-  local exp = sub(text, values_exp, values_due - 2)
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(values_ms, math.min(math.ceil((ends + linger) / 1000) * 1000, values_last))
     head = sub(text, 1, values_exp - 1) .. exp .. values_gap .. due .. values_gap
     call("PEXPIREAT", keys[1], exp)

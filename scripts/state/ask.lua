@@ -4,7 +4,7 @@
 --   wait     its wait lease (ms)
 --   lane     see line/place
 --   policy   what is to happen where another capacity is stored: stored, strict or override; - of other kinds
---   channel  what stands before the node in the name of its channel
+--   channel  what stands before the node in the name of its channel: any text without a brace, which ends it
 --   name
 -- Of a release
 --   linger   of the node (ms)
@@ -12,7 +12,7 @@
 --   node     of the claim
 --   channel  as above
 --   name     with its size in bytes and a colon before it
-local ask_acquire = "^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"
+local ask_acquire = "^(%d) (%d+) (%d+) (%S+) ([^{]*){(.*)$"
 local ask_waits = "^[12] (%d+) (%d+) " -- wait and lane of a claim that waits
-local ask_release = "^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"
-local ask_told = "^%d+ %d+ %S+ (%S+) (.*)$" -- channel, and the name with its size
+local ask_release = "^(%d+) (%d+) (%S+) ([^{]*){%d+:(.*)$"
+local ask_told = "^%d+ %d+ %S+ ([^{]*){(.*)$" -- channel, and the name with its size

@@ -70,7 +70,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
       ends, limit = math.min(ends, limit), (" ") .. limit .. (" ")
     end
   end
-  local deadline = format(("%013d"), ends)
+  local deadline, far = format(("%013d"), ends), ends + linger - exp > 0
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
@@ -82,7 +82,7 @@ local function fast_acquire(t, v, keys, linger, claim, owned, lease, calm)
   if deadline < due then
     due = deadline
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
     call("PEXPIREAT", keys[1], exp)
     call("PEXPIREAT", keys[2], exp)
@@ -163,7 +163,8 @@ end
       return nil
     end
   end
-  local member, head = ticket .. ("-") .. claim, sub(text, 1, (48) - 1)
+  local exp = sub(text, (20), (34) - 2)
+  local far, member, head = ends + linger - exp > 0, ticket .. ("-") .. claim, sub(text, 1, (48) - 1)
   call("ZADD", keys[2], lane, member)
   if count == (1000000) + (8) then
     call("ZADD", keys[2], ("9007199254740991"), ("-----------------------------------------------------------------"))
@@ -175,8 +176,7 @@ end
   if not ahead or ahead == 0 then
     ahead, lives, mine = "0", alive, true
   end
-  local exp = sub(text, (20), (34) - 2)
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
     head = sub(text, 1, (20) - 1) .. exp .. (" ") .. due .. (" ")
     call("PEXPIREAT", keys[1], exp)
@@ -197,7 +197,7 @@ plain = moment and ARGV[5] == ""
 if plain then
   return plain
 end
-local waits, _, lane, _, channel, name = string.match(ARGV[6], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
+local waits, _, lane, _, channel, name = string.match(ARGV[6], ("^(%d) (%d+) (%d+) (%S+) ([^{]*){(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0

@@ -109,13 +109,14 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
   local records = call("HMGET", state, "c:" .. first, "c:" .. sub(behind or "", (15)))
   local record, second, waiting = records[1] or "", records[2] or "", sub(text, (93), (99))
   local alive, node = sub(record, (3), (15)), sub(record, (45), (60))
-  local secret, weight, count = sub(record, (62), (72)), 1, tonumber(waiting)
+  local secret, weight, count, lasts = sub(record, (62), (72)), 1, tonumber(waiting), tonumber(alive)
   if sub(record, (72) + 1, (72) + #(" 1 ")) ~= (" 1 ") then
     weight = string.match(record, ("^ (%d+) "), (72) + 1)
   end
   if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
     or not weight or left + weight ~= sub(text, (101), (116)) - (1000000000000000)
-    or not count or sub(text, 1, (18)) >= head or alive <= now then
+    or not count or not lasts or sub(text, 1, (18)) >= head or alive <= now
+    or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
     return nil
   end
   due = alive
@@ -146,16 +147,16 @@ local function fast_handoff(t, left, due, v, keys, claim, asked, top, behind)
       .. sub(text, (99) + 1),
     "c:" .. first, ("g ") .. sub(top, 1, (15) - 2) .. (" ") .. fence .. (" ") .. now
       .. (" 0000000000000 ") .. sub(record, (45)))
-  local channel, name = string.match(asked, ("^%d+ %d+ %S+ (%S+) (.*)$"))
+  local channel, name = string.match(asked, ("^%d+ %d+ %S+ ([^{]*){(.*)$"))
   redis.pcall("PUBLISH", channel .. node, ("7:granted") .. name .. format(("%d:"), #first) .. first .. ("16:")
-    .. fence .. format(("13:%013d"), alive - now) .. ("0:11:") .. secret)
+    .. fence .. format(("13:%013d"), lasts - now) .. ("0:11:") .. secret)
   return sub(v[2], (17), (32))
 end
 plain = still and fast_handoff(time, still, deadline, kept, KEYS, ARGV[1], ARGV[4], top, second)
 if plain then
   return plain
 end
-local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
+local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) ([^{]*){%d+:(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0

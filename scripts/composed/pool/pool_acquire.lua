@@ -182,7 +182,8 @@ local function plain_counts(counts, moves, free, others)
     .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
     .. string.sub(counts, (81) + 1)
 end
-  local all, deadline = plain_counts(counts, moves, still or free, others), format(("%013d"), ends)
+  local all, deadline, far = plain_counts(counts, moves, still or free, others), format(("%013d"), ends),
+    ends + linger - exp > 0
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
@@ -198,7 +199,7 @@ end
   if at then
     binding_begin(at, bind, key, tonumber(lasts) or tonumber(binds) or (3600000), until_then or 0)
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
   end
   if deadline < due then
@@ -282,6 +283,7 @@ end
     end
   end
   local member, exp = ticket .. ("-") .. claim, sub(text, (20), (34) - 2)
+  local far, moves = ends + linger - exp > 0, format("%d", sub(counts, 1, (16)) + 1)
   call("ZADD", keys[2], lane, member)
   if count > (1000000) then
     ahead = call("ZRANK", keys[2], member)
@@ -289,7 +291,7 @@ end
   if not ahead or ahead == 0 then
     ahead, lives, mine = "0", alive, true
   end
-  if ends + linger - exp > 0 then
+  if far then
     exp = format(("%013d"), math.min(math.ceil((ends + linger) / 1000) * 1000, (9999999999999)))
   end
   call("HSET", keys[1],
@@ -298,7 +300,7 @@ end
       .. sub(text, (99) + 1, (124)) .. rest,
     "c:" .. claim, ("w ") .. alive .. (" ") .. format(("%013d"), ends - wait / 2 + 0.5) .. (" ")
       .. ticket .. (" ") .. owned,
-    "pool", format("%d", sub(counts, 1, (16)) + 1) .. sub(counts, (16) + 1))
+    "pool", moves .. sub(counts, (16) + 1))
   if due < lives then
     lives = due
   end
@@ -309,7 +311,7 @@ plain = moment and fast_pool_wait(moment, nearest, kept, KEYS, ARGV[4], ARGV[1],
 if plain then
   return plain
 end
-local waits, _, lane, _, channel, name = string.match(ARGV[7], ("^(%d) (%d+) (%d+) (%S+) (%S+) (.*)$"))
+local waits, _, lane, _, channel, name = string.match(ARGV[7], ("^(%d) (%d+) (%d+) (%S+) ([^{]*){(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0

@@ -61,7 +61,7 @@ end
   if sub(record, (string.find(record, (":"), from, true) or 0) - 1) ~= ("0:0:0:10:o 0 - 0 0:") then
     kind, cooldown = string.match(record_extra(sub(record, from)), ("^(%a) (%d+) "))
   end
-  local pooled = settings ~= ("- - - - - - -") and kind ~= "a" and string.match(settings, ("^%S %S (%S+)")) or "-"
+  local pooled = kind and settings ~= ("- - - - - - -") and kind ~= "a" and string.match(settings, ("^%S %S (%S+)")) or "-"
   if pooled ~= "-" and pooled - cooldown > 0 then
     cooldown = pooled
   end
@@ -71,7 +71,7 @@ end
   if used ~= ("1000000000000001") and not stands then
     ends, left = sub(call("ZSCORE", keys[2], "h:" .. claim) or "", (2)), format("%d", used - 1)
   end
-  if ends <= now or used <= ("1000000000000000") then
+  if not kind or ends <= now or used <= ("1000000000000000") then
     return nil
   end
 local function plain_give(text, claim, now)
@@ -182,7 +182,8 @@ local function fast_first(p, text, keys, claim)
   local alive = sub(record, (3), (15))
   if sub(record, 1, (2)) ~= ("w ") or sub(record, (60) + 1, (60) + 1) ~= (" ")
     or sub(record, (72) + 1, (72) + #(" 1 ")) ~= (" 1 ")
-    or sub(text, 1, (18)) >= p.head or alive <= p.now then
+    or sub(text, 1, (18)) >= p.head or alive <= p.now or not tonumber(alive)
+    or sub(record, (31), (43)) ~= sub(top, 1, (15) - 2) then
     return nil
   end
   local due, half = alive, ""
@@ -221,7 +222,7 @@ end
       .. p.now .. (" 0000000000000 ") .. sub(record, (45)),
     "r:" .. first, p.key,
     "pool", p.counts)
-  local channel, name = string.match(asked, ("^%d+ %d+ %S+ (%S+) (.*)$"))
+  local channel, name = string.match(asked, ("^%d+ %d+ %S+ ([^{]*){(.*)$"))
   redis.pcall("PUBLISH", channel .. sub(record, (45), (60)), ("7:granted") .. name
     .. string.format(("%d:%s16:%s13:%013d%d:"), #first, first, fence, alive - p.now, #p.key) .. p.key
     .. ("11:") .. sub(record, (62), (72)))
@@ -231,7 +232,7 @@ plain = heir and fast_pool_handoff(heir, kept, KEYS, ARGV[1], ARGV[4])
 if plain then
   return plain
 end
-local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) (%S+) %d+:(.*)$"))
+local linger, stays, node, channel, name = string.match(ARGV[4], ("^(%d+) (%d+) (%S+) ([^{]*){%d+:(.*)$"))
 local function record_read(text)
   local alive, ticket, place, node, terms, secret, weight, kind, wait, lease, max
   local phase, number, wanted, fence, granted, limit = string.sub(text, 1, 1), "", "", "0", "0", 0

@@ -61,6 +61,8 @@ end
     or redis.call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), "+inf", "LIMIT", "0", "1")[1] ~= "-" then
     return nil
   end
+  local all = (string.format("%d", (sub(counts, 1, (16)) + 1))) .. sub(counts, (16) + 1)
+  local resources = sub(counts, (35), (50)) - (1000000000000000)
   redis.call("PERSIST", keys[2])
   redis.call("ZADD", keys[2], (string.format("%d", ((10000000000000) + ends))), "h:" .. claim)
   if was - due == 0 then
@@ -72,8 +74,7 @@ end
   redis.call("HSET", keys[1],
     "v", ("3 ") .. former .. (" ") .. exp .. (" ") .. due .. (" ") .. ticket .. (" ") .. now
       .. (" ") .. used .. (" ") .. waiting .. (" ") .. rest,
-    "pool", (string.format("%d", (sub(counts, 1, (16)) + 1))) .. sub(counts, (16) + 1))
-  local resources = sub(counts, (35), (50)) - (1000000000000000)
+    "pool", all)
   return { "renewed", -1, 0, resources, "held", lease + 0, fence + 0, v[4] or "" }
 end
 local plain = fast_pool_renew(time, kept, top, KEYS, ARGV[1], ARGV[4], ARGV[5], #ARGV == 6 and ARGV[6] or nil)
