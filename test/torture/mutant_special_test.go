@@ -31,6 +31,7 @@ var laneMutants = []mutant{
 		change{"scripts/pool/settle.lua", "  lane_touch(at, st, key)\n", "  if i.listed or not listed then\n    lane_touch(at, st, key)\n  end\n"}),
 	breaks("the lane of a resource is forgotten when that has rested", lanes, []string{checker.Idle, checker.Order, checker.Stuck},
 		change{"scripts/pool/settle.lua", "  lane_touch(at, st, key)\n", "  if was.ends == 0 or i.ends > 0 then\n    lane_touch(at, st, key)\n  end\n"},
+		change{"scripts/pool/due.lua", "i.ends, i.was.ends, i.reason = 0, 0,", "i.ends, i.was.ends, i.reason = 0, -1,"},
 		change{"scripts/pool/lanes.lua", "    lane_touch(at, st, string.sub(member, 3))\n", ""}),
 	breaks("who takes anything comes before who waits for one resource", lanes, []string{checker.Order},
 		change{"scripts/pool/next.lua", "not (r and string.format(lane_order, lane, r.place) < apart.order)", "not r"}),
