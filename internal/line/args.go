@@ -82,6 +82,6 @@ func (a *Args) said() *Said {
 // plain says whether a claim asks for no more than the plain case of a grant gives: in a pool any resource for its own,
 // bound to nothing, see scripts/pool/wants.lua.
 func plain(r *state.Record) bool {
-	any := r.Extra == "" || strings.HasPrefix(r.Extra, "o ") && strings.HasSuffix(r.Extra, " 0:") && strings.Count(r.Extra, " ") == 4
-	return any && r.Weight == 1 && r.MaxHold == 0 && r.Lease != berth.Forever && r.Lease <= r.Wait
+	whatever := r.Extra == "" || strings.HasPrefix(r.Extra, "o ") && strings.HasSuffix(r.Extra, " 0:") && strings.Count(r.Extra, " ") == 4
+	return whatever && r.Weight == 1 && r.MaxHold == 0 && r.Lease != berth.Forever && r.Lease <= r.Wait
 }

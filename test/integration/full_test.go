@@ -459,7 +459,8 @@ func (f *house) beats(script *scriptkit.Script, capacity int, take func(name str
 				require.Positive(f, r.Int(1+2*i), "what is left of %q", held[i].Name())
 			}
 		}
-		time.Sleep(2 * fullLease)
+		until := time.Now().Add(2 * fullLease)
+		f.Await("two leases pass", func() bool { return time.Now().After(until) })
 		for _, h := range held {
 			require.NoError(f, h.Err())
 			require.NoError(f, h.Release(f.Within(patience)))

@@ -2,9 +2,10 @@ package pool
 
 import (
 	"fmt"
+	"strings"
+
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"strings"
 
 	"pgregory.net/rapid"
 )

@@ -2,9 +2,10 @@ package pool
 
 import (
 	"cmp"
-	"github.com/berth-go/berth/pkg/scriptkit"
 	"slices"
 	"strings"
+
+	"github.com/berth-go/berth/pkg/scriptkit"
 
 	"pgregory.net/rapid"
 )
