@@ -36,7 +36,7 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
     lives = lives and string.find(lives, record_waiting) and sub(lives, record_from, record_alive_end) or ""
     mine = sub(first, 1, record_gap_at) == sub(claim, 1, record_gap_at)
   end
-  if not ticket or lives <= now then
+  if not ticket or lives <= now or not tonumber(due) then
     return nil
   end
   if count > values_line and patrol_due(ticket) then

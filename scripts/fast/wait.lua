@@ -37,7 +37,7 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
     lives = lives and string.find(lives, record_waiting) and sub(lives, record_from, record_alive_end) or ""
     mine = sub(first, 1, record_gap_at) == sub(claim, 1, record_gap_at)
   end
-  if not ticket or lives <= now then
+  if not ticket or lives <= now or not tonumber(due) then
     return nil
   end
   if patrol_due(ticket) then

@@ -37,7 +37,7 @@ local record_word = "^!(.*)$"
 -- What the plain cases read and write.
 local record_asks = "^%S+ (%d+) %a (%d+) (%d+) (%d+) " -- of fixed terms: weight, wait, lease, max
 local record_asking = "^%S+ %S+ (%d+) %a (%d+) (%d+) (%d+) " -- the same of a node and fixed terms
-local record_waiting = "^[wp] " -- of a waiter
+local record_waiting = "^[wp] %d%d%d%d%d%d%d%d%d%d%d%d%d " -- of a waiter: alive
 local record_owns = "^(%S+) (.*)$" -- of a node and fixed terms
 local record_gap_at = 17 -- what stands behind a node of 16 digits there
 local record_lone = "^%S+ %d+ %a %d+ %d+ %d+ %-?%d+ 0:0:0:%d+:(.*)$" -- of fixed terms with no other text: wants

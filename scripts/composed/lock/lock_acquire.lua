@@ -142,10 +142,10 @@ local function fast_wait(now, due, v, top, keys, linger, claim, owned, calm, ask
     local first = sub(top, (15) - 1, (15) - 1) == ("-") and sub(top, (15))
       or select(2, string.match(top, ("^(%d+)%-(.+)$"))) or ""
     lives = call("HGET", keys[1], "c:" .. first)
-    lives = lives and string.find(lives, ("^[wp] ")) and sub(lives, (3), (15)) or ""
+    lives = lives and string.find(lives, ("^[wp] %d%d%d%d%d%d%d%d%d%d%d%d%d ")) and sub(lives, (3), (15)) or ""
     mine = sub(first, 1, (17)) == sub(claim, 1, (17))
   end
-  if not ticket or lives <= now then
+  if not ticket or lives <= now or not tonumber(due) then
     return nil
   end
   if ((ticket) % 16 == 0) then
