@@ -79,7 +79,7 @@ func (n *conn) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidi
 	return results
 }
 
-// called is the script that a command runs, "" for none, and of how many names.
+// called is the script that a command runs, its name or else its checksum, "" for none, and of how many names.
 type called struct {
 	name  string
 	names int64
@@ -91,13 +91,16 @@ func (n *conn) send(cmd rueidis.Completed) called {
 	if words[0] != "EVALSHA" && words[0] != "EVAL" {
 		return called{}
 	}
-	script := n.scripts[words[1]]
-	keys, _ := strconv.Atoi(words[2])
+	of := called{words[1], 1} // by its checksum, where it is none of Berth's
+	if script := n.scripts[words[1]]; script != nil {
+		keys, _ := strconv.Atoi(words[2])
+		of = called{script.Name, int64(keys / len(script.Keys))}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.ran[script.Name]++
+	n.ran[of.name]++
 	n.sent.Add(1)
-	return called{script.Name, int64(keys / len(script.Keys))}
+	return of
 }
 
 // answer counts the answer to a command. One that says that the server does not know the script
