@@ -248,10 +248,29 @@ func TestReplyKeepsItsFirstError(t *testing.T) {
 	})
 }
 
+// A text is the reply that the header calls plain, whatever it says: "ok" is no status here.
+func TestATextIsAPlainReply(t *testing.T) {
+	t.Parallel()
+	s := script(Script{Args: []string{"text"}, Returns: []Return{{Status: "ok"}, {Status: Plain, Fields: []string{"fence"}}}}, `return ARGV[1]`)
+	for text, number := range map[string]int64{"1795470968951844": 1795470968951844, "ok": 0, "": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			client, _ := embedded(t)
+			r, err := NewRunner(client, Options{}).Run(t.Context(), s, Bounded, nil, []string{text})
+			require.NoError(t, err)
+			require.Equal(t, []any{Plain, 2, Plain, text}, []any{r.Status(), r.Len(), r.Str(0), r.Str(1)})
+			require.NoError(t, r.Err())
+			require.Equal(t, number, r.Int(1))
+			require.Empty(t, r.Str(2))
+			require.Error(t, r.Err(), "there is nothing behind it")
+		})
+	}
+}
+
 func TestAnswersOfAnotherShapeAreErrors(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		`return {"other"}`: `the answer's status "other" is not in RETURNS`,
+		`return "ok"`:      `the answer's status "plain" is not in RETURNS`,
 		`return 1`:         "the answer is no table with a status",
 		`return nil`:       "the answer is no table with a status",
 		`return {}`:        "the answer is no table with a status",
