@@ -7,16 +7,19 @@ KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] part (items, bindings, free, line, state)    ARGV[2] cursor (items: 0 to begin)
 ARGV[3] about how many    ARGV[4] so many resources are read in one step
-RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, parked, ...}
+RETURNS {"part", next_part, cursor, mark, resources, free, leased, leaving, held, waiting, parked, ...}
   | {"incompatible", format}
 REPLAY reads only    COST O(n) up to so many resources, O(page) above
 ]]
--- After the counts that the state keeps come those of this step: resources, free ones
+-- mark is another one once something was taken, given back or changed. After the counts that the state keeps come
+-- those of this step: resources, free ones
 -- by their items, leased, resting, leaving, bindings, members of free, holds,
 -- places, places in lanes; then for each problem a word and the key or claim that it is about. The next
 -- part is "" when all has been read.
 --- @include "state/score"
 --- @include "state/record"
+--- @include "state/int"
+--- @include "pool/counts"
 --- @include "pool/open"
 --- @include "pool/item"
 --- @include "pool/wants"
@@ -220,7 +223,9 @@ repeat
   part, cursor = steps[part]()
 until not whole or part == ""
 local reply = {
-  "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
+  "part", part, cursor, table.concat({ int(st.fence), int(st.ticket), st.used, st.waiting, st.rev,
+  pool_counts_write(p, st.used) }, " "),
+  p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
   seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.listed,
   seen.holds, seen.places, seen.parked,
 }

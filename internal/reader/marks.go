@@ -52,7 +52,7 @@ func (t *turn) read(p *trip, at int) (m marks, there bool, err error) {
 	case keyspace.Lock:
 		m.group, err = state.ParseGroup(extra, v.Fence)
 	case keyspace.Pool:
-		m.counts, err = state.ParseCounts(extra)
+		m.counts, err = state.ParseCounts(extra, v.Used)
 	}
 	if err != nil {
 		return m, false, t.odd("hash", 0)
@@ -68,9 +68,7 @@ func (m marks) still(now marks) bool {
 	a, b := m.values, now.values
 	same := a.Fence == b.Fence && a.Ticket == b.Ticket && a.Capacity == b.Capacity && a.Used == b.Used &&
 		a.Waiting == b.Waiting && a.Keep == b.Keep && a.Revision == b.Revision
-	p, q := m.counts, now.counts
-	p.Moves, q.Moves = 0, 0
-	return same && p == q && sameGroup(m.group, now.group)
+	return same && m.counts == now.counts && sameGroup(m.group, now.group)
 }
 
 func sameGroup(a, b *state.Group) bool {

@@ -395,11 +395,13 @@ func (r *Reader) HoldersOf(ctx context.Context, name string, resources []string)
 func (r *Reader) Settings(ctx context.Context, name string) (settings state.Settings, err error) {
 	err = r.pool(ctx, "settings", name, func(t *turn) error {
 		var p trip
-		pool := p.fields(t.key(keyspace.StatePart), "", "pool")
+		pool := p.fields(t.key(keyspace.StatePart), "", "v", "pool")
 		if err := t.first(&p); err != nil {
 			return err
 		}
-		counts, err := state.ParseCounts(p.texts(pool)[0])
+		texts := p.texts(pool)
+		v, _, _ := state.ParseValues(texts[0])
+		counts, err := state.ParseCounts(texts[1], v.Used)
 		if err == nil {
 			settings, err = state.ParseSettings(counts.Settings)
 		}

@@ -7,32 +7,32 @@ import (
 
 // Counts are the counts of a pool; see scripts/pool/counts.lua. Settings is for [ParseSettings].
 type Counts struct {
-	Resources, Free, Leased, Leaving, Generation, Moves, Parked int64
-	Filled                                                      bool
-	Settings                                                    string
+	Resources, Free, Leased, Leaving, Generation, Parked int64
+	Filled                                               bool
+	Settings                                             string
 }
 
-var countsText = regexp.MustCompile(`(?s)^(\d{16}) (\d{16}) (\d{16}) (\d{13}) (\d{16}) (\d{16}) (\d{16}) (\d) (\S \S \S.*)$`)
+var countsText = regexp.MustCompile(`(?s)^(\d{16}) (\d{13}) (\d{16}) (\d{16}) (\d{16}) (\d{16}) (\d) (\S \S \S.*)$`)
 
-// ParseCounts reads the field pool of a state, "" where there is none.
-func ParseCounts(text string) (Counts, error) {
+// ParseCounts reads the field pool of a state, "" where there is none; used is that of its [Values].
+func ParseCounts(text string, used int64) (Counts, error) {
 	if text == "" {
 		return Counts{Settings: "- - - - - - -"}, nil
 	}
 	var c Counts
-	var others int64
+	var apart, others int64
 	words := countsText.FindStringSubmatch(text)
-	if words == nil || !numbers(words[1:], &c.Moves, &c.Free, &c.Resources, &c.Generation, &others, &c.Parked, &c.Leaving) {
+	if words == nil || !numbers(words[1:], &c.Resources, &c.Generation, &apart, &others, &c.Parked, &c.Leaving) {
 		return Counts{}, damaged("counts of a pool")
 	}
-	c.Leased = c.Resources - c.Free - others + 2*Base
-	for _, n := range []*int64{&c.Moves, &c.Free, &c.Resources, &c.Parked, &c.Leaving} {
+	for _, n := range []*int64{&c.Resources, &c.Parked, &c.Leaving} {
 		*n -= Base
 	}
-	if min(c.Moves, c.Free, c.Resources, c.Leased, c.Parked, c.Leaving) < 0 {
+	c.Free, c.Leased = c.Resources-used-(apart-2*Base), used+apart-others
+	if min(c.Free, c.Resources, c.Leased, c.Parked, c.Leaving) < 0 {
 		return Counts{}, damaged("counts of a pool")
 	}
-	c.Filled, c.Settings = words[8] == "1", words[9]
+	c.Filled, c.Settings = words[7] == "1", words[8]
 	return c, nil
 }
 

@@ -114,15 +114,15 @@ func TestAGroupIsThatOfItsHoldAlone(t *testing.T) {
 
 func TestWhatAPoolStores(t *testing.T) {
 	t.Parallel()
-	c := must(state.ParseCounts("1000000000000012 1000000000000004 1000000000000009 0000000000011 2000000000000002 1000000000000001 1000000000000002 1 o l 5 2 0 - -"))(t)
+	c := must(state.ParseCounts("1000000000000009 0000000000011 2000000000000001 2000000000000002 1000000000000001 1000000000000002 1 o l 5 2 0 - -", 4))(t)
 	require.Equal(t, state.Counts{
-		Resources: 9, Free: 4, Leased: 3, Leaving: 2, Generation: 11, Moves: 12, Parked: 1, Filled: true, Settings: "o l 5 2 0 - -",
+		Resources: 9, Free: 4, Leased: 3, Leaving: 2, Generation: 11, Parked: 1, Filled: true, Settings: "o l 5 2 0 - -",
 	}, c)
 	s := must(state.ParseSettings(c.Settings))(t)
 	require.Equal(t, state.Settings{By: 'o', Policy: 'l', Cooldown: 5, Sharers: 2, Lease: state.Unset, Hold: state.Unset}, s)
 	own := must(state.ParseOwn("5 - 0"))(t)
 	require.Equal(t, state.Settings{By: '-', Policy: '-', Cooldown: 5, Sharers: state.Unset, Lease: state.Unset, Hold: state.Unset}, own)
-	_, err := state.ParseCounts("")
+	_, err := state.ParseCounts("", 0)
 	require.NoError(t, err, "a pool that was never used")
 
 	i := must(state.ParseItem("2 0 9999999999999 5 6 3 1 n.1 a reason\n with lines"))(t)
@@ -158,7 +158,7 @@ func TestAForeignTextIsDamaged(t *testing.T) {
 		require.ErrorIs(t, second(state.ParseOwn(text)), state.ErrDamaged, text)
 		require.ErrorIs(t, second(state.ParseRecord(text)), state.ErrDamaged, text)
 		if text != "" {
-			require.ErrorIs(t, second(state.ParseCounts(text)), state.ErrDamaged, text)
+			require.ErrorIs(t, second(state.ParseCounts(text, 0)), state.ErrDamaged, text)
 		}
 	}
 	for _, text := range []string{"", "x", "x y", "99999999999999999999 y"} {
@@ -203,7 +203,7 @@ func FuzzParse(f *testing.F) {
 			require.ErrorIs(t, err, state.ErrDamaged)
 		}
 		_, _ = state.ParseGroup(text, 7)
-		_, _ = state.ParseCounts(text)
+		_, _ = state.ParseCounts(text, 0)
 		_, _ = state.ParseSettings(text)
 		_, _ = state.ParseOwn(text)
 		_, _ = state.ParseBinding(text)

@@ -164,7 +164,7 @@ func (s *sums) add(seen sums) {
 // inspectStep is what one step has read.
 type inspectStep struct {
 	part, cursor string // where the next one begins, "" after the last
-	moves        int64  // grows with every change of the pool
+	mark         string // another one once something was taken, given back or changed
 	stored, seen sums
 	problems     [][2]string // a word and what it is about
 }
@@ -184,15 +184,15 @@ func (o *Operator) Inspect(ctx context.Context, name string) (Inspection, error)
 		return found, err
 	}
 	var sum, stored sums
-	moves, damaged := int64(-1), false
+	mark, damaged := "", false
 	for part, cursor := "items", "0"; part != ""; {
 		step, err := o.pools.face().inspectOnce(ctx, name, o.atOnce, part, cursor)
 		if err != nil {
 			return found, err
 		}
 		part, cursor = step.part, step.cursor
-		found.Moving = found.Moving || moves >= 0 && moves != step.moves
-		moves, stored = step.moves, step.stored
+		found.Moving = found.Moving || mark != "" && mark != step.mark
+		mark, stored = step.mark, step.stored
 		sum.add(step.seen)
 		for _, problem := range step.problems {
 			found.Problems = append(found.Problems, fmt.Sprintf(problems[problem[0]], problem[1]))

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
@@ -24,12 +23,10 @@ func (w *world) remove(resources ...string) {
 // parked is how many claims wait for one resource each, as the pool counts them.
 func (w *world) parked() int {
 	w.T.Helper()
-	counts, err := w.Do("HGET", stateKey, "pool").ToString()
-	if rueidis.IsRedisNil(err) {
-		return 0
-	}
+	fields, err := w.Do("HMGET", stateKey, "v", "pool").AsStrSlice()
 	require.NoError(w.T, err)
-	parsed, err := state.ParseCounts(counts)
+	v, _, _ := state.ParseValues(fields[0])
+	parsed, err := state.ParseCounts(fields[1], v.Used)
 	require.NoError(w.T, err)
 	return int(parsed.Parked)
 }

@@ -51,7 +51,7 @@ func (f face) inspectOnce(ctx context.Context, name string, atOnce int, part, cu
 	if r.Status() != statusPart {
 		return step, line.Unexpected(name, &r)
 	}
-	step.part, step.cursor, step.moves = r.Str(1), r.Str(2), r.Int(3)
+	step.part, step.cursor, step.mark = r.Str(1), r.Str(2), r.Str(3)
 	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9), parked: r.Int(10)}
 	step.seen = sums{
 		resources: r.Int(11), free: r.Int(12), leased: r.Int(13), resting: r.Int(14), leaving: r.Int(15), bindings: r.Int(16),

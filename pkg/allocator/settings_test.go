@@ -318,7 +318,7 @@ func TestABadSetIsNamedAndASetIsTold(t *testing.T) {
 		require.Equal(t, "Policy random, Cooldown 30s, MaxSharers 100, BindFor forever, MaxLease no limit, MaxHold 1h0m0s", told[0].Detail)
 		all.ByOperator = true
 		require.Equal(t, all, w.settings())
-		const none = "1000000000000001 1000000000000000 1000000000000000 0000000000000 2000000000000000 1000000000000000 1000000000000000 0 "
+		const none = "1000000000000000 0000000000000 2000000000000000 2000000000000000 1000000000000000 1000000000000000 0 "
 		require.Equal(t, none+"o r 30000 100 0 0 3600000", w.field(stateKey, "pool"))
 		w.Do("HSET", stateKey, "pool", none+"o r 30000 x 0 0 3600000")
 		_, err := w.ops().Settings(ctx, proxies)

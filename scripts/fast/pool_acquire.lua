@@ -20,7 +20,8 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if not text or v[2] or not counts or text >= head then
     return nil
   end
-  local now, free = sub(fence, 1, values_now_end), sub(counts, pool_counts_free, pool_counts_free_end)
+  local now, resources = sub(fence, 1, values_now_end), sub(counts, 1, pool_counts_resources_end)
+  local used = sub(text, values_used, values_used_end)
   local line, behind = sub(text, values_waiting, values_calm_end), sub(counts, pool_counts_parked)
   local settings, parked, stands, policy, binds = settings_none, false, false, "-", "-"
   if line ~= values_alone or behind ~= pool_counts_bare then
@@ -36,13 +37,12 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   local due, ticket = sub(text, values_due, values_due_end), sub(text, values_due_end + 1, values_busy - 1)
   if not settings or not kind or not policy or due <= now then
     return nil
-  elseif free == values_unused then
+  elseif plain_none(counts, resources, used) then
     return nil, kind == "o" and bind == "" and not parked and now, due
   elseif stands or left == "" and (lease == "0" or lease - wait > 0) or policy == "r" or values_gap .. now <= ticket then
     return nil
   end
-  local resources = sub(counts, pool_counts_resources, pool_counts_resources_end)
-  if free ~= resources
+  if (used ~= values_unused or sub(counts, pool_counts_others, pool_counts_others_end) ~= pool_counts_none)
     and call("ZRANGEBYSCORE", keys[2], score_first_rest, score_rested .. now, "LIMIT", "0", "1")[1] then
     return nil
   end
@@ -58,21 +58,20 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
     limit = format(values_ms, now + max)
     ends = math.min(ends, limit)
   end
-  local own, moves, used = kind == "o", format("%d", sub(counts, 1, pool_counts_moves_end) + 1),
-    sub(text, values_used, values_used_end)
-  local still = own and more == 0 and format("%d", free - 1)
+  local own, last = kind == "o", kind == "o" and more == 0
+  local others = own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0
   used = used == values_unused and values_one or format("%d", used + 1)
-  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
-  local all, deadline, far = plain_counts(counts, moves, still or free, others), format(values_ms, ends),
-    ends + linger - exp > 0
+  local deadline, far = format(values_ms, ends), ends + linger - exp > 0
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
   end
-  if still then
+  if last then
     call("ZREM", keys[4], key)
-  elseif free ~= values_one then
-    call("ZADD", keys[4], moves, key, free_mark, "")
+  else
+    call("ZADD", keys[4], fence, key, free_mark, "")
+    fence = format(values_fence, fence + 1)
+    head = values_known .. fence
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)
@@ -91,8 +90,8 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
       .. sub(text, values_used_end + 1),
     "c:" .. claim, record_holds .. now .. record_gap .. fence .. record_gap .. now .. record_gap .. limit .. record_gap
       .. owned,
-    "r:" .. claim, key,
-    "pool", all)
+    "r:" .. claim, key)
+  plain_counts(keys[1], counts, last and 0 or -1, others)
   if left ~= "" then
     return fence .. pool_counts_gap .. resources .. pool_counts_gap .. key
   end

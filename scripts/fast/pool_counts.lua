@@ -14,12 +14,21 @@ local function plain_line(line, counts)
     string.sub(line, 1, values_pool_from - 2) - values_line ~= parked - values_base
 end
 
--- plain_counts writes the counts anew, with other moves and free ones; others is by how much that word changes.
-local function plain_counts(counts, moves, free, others)
-  if others == 0 then
-    return moves .. pool_counts_gap .. free .. string.sub(counts, pool_counts_free_end + 1)
+-- plain_none says whether nothing is free: resources and used are as they are stored.
+local function plain_none(counts, resources, used)
+  local apart = string.sub(counts, pool_counts_apart, pool_counts_apart_end)
+  if apart == pool_counts_none then
+    return resources == used
   end
-  return moves .. pool_counts_gap .. free .. string.sub(counts, pool_counts_free_end + 1, pool_counts_others - 1)
-    .. int(string.sub(counts, pool_counts_others, pool_counts_others_end) + others)
-    .. string.sub(counts, pool_counts_others_end + 1)
+  return resources - used == apart - pool_counts_twice
+end
+
+-- plain_counts writes the counts anew; apart and others are by how much these words change.
+local function plain_counts(state, counts, apart, others)
+  if apart ~= 0 or others ~= 0 then
+    redis.call("HSET", state, "pool", string.sub(counts, 1, pool_counts_apart - 1)
+      .. int(string.sub(counts, pool_counts_apart, pool_counts_apart_end) + apart) .. pool_counts_gap
+      .. int(string.sub(counts, pool_counts_others, pool_counts_others_end) + others)
+      .. string.sub(counts, pool_counts_others_end + 1))
+  end
 end

@@ -24,15 +24,14 @@ local function fast_pool_handoff(p, v, keys, claim, asked)
   call("HDEL", state, "c:" .. claim, "r:" .. claim)
   call("ZADD", line, score_held .. alive, "h:" .. first)
   call("HSET", keys[3], "i" .. p.key, p.item .. first .. item_gap)
-  local fence = sub(p.head, values_fence_from)
+  local fence = string.format(values_fence, sub(p.head, values_fence_from) + 1) -- one behind its turn in the general way
   call("HSET", state,
-    "v", p.head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
+    "v", values_known .. fence .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
       .. p.now .. sub(text, values_busy_end + 1, values_used_end + 1) .. string.format("%d", p.waiting - 1)
       .. sub(text, values_waiting_end + 1),
     "c:" .. first, record_given .. sub(member, 1, place_claim - 2) .. record_gap .. fence .. record_gap
       .. p.now .. record_no_limit .. sub(record, record_node),
-    "r:" .. first, p.key,
-    "pool", p.counts)
+    "r:" .. first, p.key)
   local channel, name = string.match(asked, ask_told)
   redis.pcall("PUBLISH", channel .. sub(record, record_node, record_node_end), wake_granted .. name
     .. string.format(wake_resource, #first, first, fence, alive - p.now, #p.key) .. p.key

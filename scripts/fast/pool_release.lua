@@ -53,33 +53,30 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   if not item or kind ~= "s" and cooldown ~= "0" and not alone then
     return nil
   end
-  local free, moves = sub(counts, pool_counts_free, pool_counts_free_end), int(sub(counts, 1, pool_counts_moves_end) + 1)
-  local reply = sub(record, record_fence, record_fence_end)
+  local reply, head = sub(record, record_fence, record_fence_end), sub(text, 1, values_head)
   if stands then
-    return nil, alone and not parked and free == values_unused and cooldown == "0" and {
+    return nil, alone and not parked and cooldown == "0"
+      and plain_none(counts, sub(counts, 1, pool_counts_resources_end), used) and {
       head = values_known .. fence, now = now, left = used == values_one and 0 or 1, most = used == values_one and 1 or 2,
       waiting = sub(line, 1, values_pool_from - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. item_gap,
-      reply = reply, counts = plain_counts(counts, moves, free, 0),
+      reply = reply,
     }
   end
-  local others = had == "1" and 1 or 0
-  if kind ~= "s" and cooldown == "0" and had == most then
-    free, others = format("%d", free + 1), others - 1
-  end
-  local all = plain_counts(counts, moves, free, others)
   if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
 
+  local listed = 0
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" and cooldown ~= "0" then
     local rests = int(math.min(now + cooldown, score_forever))
     call("ZADD", keys[2], int(score_rest + rests), "e:" .. key)
     item = string.gsub(item, item_awake, "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
-    call("ZADD", keys[4], moves, key, free_mark, "")
+    call("ZADD", keys[4], fence, key, free_mark, "")
+    head, listed = values_known .. fence, 1
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -91,8 +88,8 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
     due = due and sub(due, score_deadline) or values_none
   end
   call("HSET", keys[1],
-    "v", sub(text, 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. now .. values_gap .. left
-      .. sub(text, values_used_end + 1),
-    "pool", all)
+    "v", head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. now .. values_gap .. left
+      .. sub(text, values_used_end + 1))
+  plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   return reply
 end

@@ -28,8 +28,7 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
     or redis.call("ZRANGEBYSCORE", keys[2], int(score_rest), "+inf", "LIMIT", "0", "1")[1] ~= "-" then
     return nil
   end
-  local all = int(sub(counts, 1, pool_counts_moves_end) + 1) .. sub(counts, pool_counts_moves_end + 1)
-  local resources = sub(counts, pool_counts_resources, pool_counts_resources_end) - values_base
+  local resources = sub(counts, 1, pool_counts_resources_end) - values_base
   redis.call("PERSIST", keys[2]) -- first what needs no memory
   redis.call("ZADD", keys[2], int(score_hold + ends), "h:" .. claim)
   if was - due == 0 then
@@ -40,7 +39,6 @@ local function fast_pool_renew(t, v, top, keys, linger, node, claim, mode)
   end
   redis.call("HSET", keys[1],
     "v", values_known .. former .. values_gap .. exp .. values_gap .. due .. values_gap .. ticket .. values_gap .. now
-      .. values_gap .. used .. values_gap .. waiting .. values_gap .. rest,
-    "pool", all)
+      .. values_gap .. used .. values_gap .. waiting .. values_gap .. rest)
   return { "renewed", -1, 0, resources, "held", lease + 0, fence + 0, v[4] or "" }
 end

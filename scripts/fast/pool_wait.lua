@@ -46,7 +46,7 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
     end
   end
   local member, exp = ticket .. place_mark .. claim, sub(text, values_exp, values_due - 2)
-  local far, moves = ends + linger - exp > 0, format("%d", sub(counts, 1, pool_counts_moves_end) + 1)
+  local far = ends + linger - exp > 0
   call("ZADD", keys[2], lane, member)
   if count > values_line then
     ahead = call("ZRANK", keys[2], member)
@@ -62,11 +62,10 @@ local function fast_pool_wait(now, due, v, keys, linger, claim, owned, asked)
       .. sub(text, values_busy_end + 1, values_used_end + 1) .. format("%d", count + 1)
       .. sub(text, values_waiting_end + 1, values_calm_end) .. rest,
     "c:" .. claim, record_waits .. alive .. record_gap .. format(values_ms, ends - wait / 2 + 0.5) .. record_gap
-      .. ticket .. record_gap .. owned,
-    "pool", moves .. sub(counts, pool_counts_moves_end + 1))
+      .. ticket .. record_gap .. owned)
   if due < lives then
     lives = due
   end
   return format(pool_waits, ticket, mine and 1 or 0, lives - now, ahead,
-    sub(counts, pool_counts_resources, pool_counts_resources_end))
+    sub(counts, 1, pool_counts_resources_end))
 end

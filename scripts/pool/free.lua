@@ -1,14 +1,13 @@
 --- @include "state/int"
---- @include "state/values"
--- The free resources are a sorted set by the order in which they came back: the score of each is moves as it was
--- stored then, see pool/counts. The first is the head, the last the tail. The member "" stands behind all of them,
+-- The free resources are a sorted set by the order in which they came back: the score of each is a fence that no
+-- claim gets. The first is the head, the last the tail. The member "" stands behind all of them,
 -- so that the set is never empty: no resource is "".
 local free_mark = "9007199254740991"
 
 -- free_push puts a resource at the tail, also one that is there already.
 local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, int(values_base + st.pool.moves), key, free_mark, "")
+  st.fence = math.max(st.fence + 1, at.us)
+  redis.call("ZADD", at.free, int(st.fence), key, free_mark, "")
 end
 
 -- free_drop takes a resource out. It returns whether it was there.

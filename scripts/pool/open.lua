@@ -16,7 +16,7 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3])
+  st.pool = pool_counts(v[3], v[1])
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then -- somebody has deleted the line
     st.pool.parked = 0
@@ -53,5 +53,5 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return pool_counts_write(p)
+  return pool_counts_write(p, math.max(st.used, 0))
 end

@@ -10,7 +10,7 @@ local function take(at, st, claim, chosen)
     i.claims[#i.claims + 1] = claim
     settle(at, st, key, i)
   end
-  if i.listed and st.pool.free > 1 then
+  if i.listed then
     free_push(at, st, key)
   end
   if w.bind ~= "" then

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -359,16 +358,11 @@ func (w *world) bindingsKey(name string) string {
 func (v *view) ofPool(w *world, field, value string) bool {
 	w.Helper()
 	switch {
-	case field == "pool":
-		counts, err := state.ParseCounts(value)
-		require.NoError(w, err, value)
-		v.counts = counts
-		return true
 	case strings.HasPrefix(field, "r:"):
 		v.resources[field[2:]] = value
 		return true
 	}
-	return field == "refresh" || field == "replace" || field == "removed"
+	return field == "pool" || field == "refresh" || field == "replace" || field == "removed"
 }
 
 // poolWhole checks what only pools have.

@@ -67,6 +67,11 @@ return reply`
 			v.field(w, field, value)
 		}
 	}
+	if w.kind == keyspace.Pool {
+		values, _, _ := state.ParseValues(fields["v"])
+		v.counts, err = state.ParseCounts(fields["pool"], values.Used)
+		require.NoError(w, err, fields["pool"])
+	}
 	line, err := reply[2].AsStrSlice()
 	require.NoError(w, err)
 	for i := 0; i < len(line); i += 2 {

@@ -168,6 +168,7 @@ func (m *model) settle(key string) {
 		m.free = slices.Delete(m.free, at, at+1)
 	} else if at < 0 && listed {
 		m.free = append(m.free, key)
+		m.fence = max(m.fence+1, m.us) // its turn
 	}
 	if i.leaving && len(i.claims) == 0 {
 		delete(m.items, key)
@@ -177,6 +178,7 @@ func (m *model) settle(key string) {
 func (m *model) rotate(key string) {
 	if at := slices.Index(m.free, key); at >= 0 {
 		m.free = append(slices.Delete(m.free, at, at+1), key)
+		m.fence = max(m.fence+1, m.us)
 	}
 }
 

@@ -70,8 +70,9 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if not text or v[2] or not counts or text >= head then
     return nil
   end
-  local now, free = sub(fence, 1, (13)), sub(counts, (18), (33))
-  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local now, resources = sub(fence, 1, (13)), sub(counts, 1, (16))
+  local used = sub(text, (76), (91))
+  local line, behind = sub(text, (93), (124)), sub(counts, (66))
   local settings, parked, stands, policy, binds = ("- - - - - - -"), false, false, "-", "-"
   if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
 local function plain_line(line, counts)
@@ -107,15 +108,21 @@ end
     policy, binds = plain_agrees(settings, opinions, told, lease, max)
   end
   local due, ticket = sub(text, (34), (46)), sub(text, (46) + 1, (62) - 1)
+local function plain_none(counts, resources, used)
+  local apart = string.sub(counts, (32), (47))
+  if apart == ("2000000000000000") then
+    return resources == used
+  end
+  return resources - used == apart - (2000000000000000)
+end
   if not settings or not kind or not policy or due <= now then
     return nil
-  elseif free == ("1000000000000000") then
+  elseif plain_none(counts, resources, used) then
     return nil, kind == "o" and bind == "" and not parked and now, due
   elseif stands or left == "" and (lease == "0" or lease - wait > 0) or policy == "r" or (" ") .. now <= ticket then
     return nil
   end
-  local resources = sub(counts, (35), (50))
-  if free ~= resources
+  if (used ~= ("1000000000000000") or sub(counts, (49), (64)) ~= ("2000000000000000"))
     and call("ZRANGEBYSCORE", keys[2], ("2620000000000000"), ("262") .. now, "LIMIT", "0", "1")[1] then
     return nil
   end
@@ -169,29 +176,20 @@ end
     limit = format(("%013d"), now + max)
     ends = math.min(ends, limit)
   end
-  local own, moves, used = kind == "o", format("%d", sub(counts, 1, (16)) + 1),
-    sub(text, (76), (91))
-  local still = own and more == 0 and format("%d", free - 1)
+  local own, last = kind == "o", kind == "o" and more == 0
+  local others = own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0
   used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
-  local others = own and (more == 0 and 1 or 0) - (had == "0" and 1 or 0) or 0
-local function plain_counts(counts, moves, free, others)
-  if others == 0 then
-    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
-  end
-  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
-    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
-    .. string.sub(counts, (81) + 1)
-end
-  local all, deadline, far = plain_counts(counts, moves, still or free, others), format(("%013d"), ends),
-    ends + linger - exp > 0
+  local deadline, far = format(("%013d"), ends), ends + linger - exp > 0
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
   end
-  if still then
+  if last then
     call("ZREM", keys[4], key)
-  elseif free ~= ("1000000000000001") then
-    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+  else
+    call("ZADD", keys[4], fence, key, ("9007199254740991"), "")
+    fence = format(("%016d"), fence + 1)
+    head = ("3 ") .. fence
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)
@@ -205,13 +203,21 @@ end
   if deadline < due then
     due = deadline
   end
+local function plain_counts(state, counts, apart, others)
+  if apart ~= 0 or others ~= 0 then
+    redis.call("HSET", state, "pool", string.sub(counts, 1, (32) - 1)
+      .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
+      .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
+      .. string.sub(counts, (64) + 1))
+  end
+end
   call("HSET", keys[1],
     "v", head .. (" ") .. exp .. (" ") .. due .. ticket .. now .. (" ") .. used
       .. sub(text, (91) + 1),
     "c:" .. claim, ("h ") .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ")
       .. owned,
-    "r:" .. claim, key,
-    "pool", all)
+    "r:" .. claim, key)
+  plain_counts(keys[1], counts, last and 0 or -1, others)
   if left ~= "" then
     return fence .. (" ") .. resources .. (" ") .. key
   end
@@ -283,7 +289,7 @@ end
     end
   end
   local member, exp = ticket .. ("-") .. claim, sub(text, (20), (34) - 2)
-  local far, moves = ends + linger - exp > 0, format("%d", sub(counts, 1, (16)) + 1)
+  local far = ends + linger - exp > 0
   call("ZADD", keys[2], lane, member)
   if count > (1000000) then
     ahead = call("ZRANK", keys[2], member)
@@ -299,13 +305,12 @@ end
       .. sub(text, (74) + 1, (91) + 1) .. format("%d", count + 1)
       .. sub(text, (99) + 1, (124)) .. rest,
     "c:" .. claim, ("w ") .. alive .. (" ") .. format(("%013d"), ends - wait / 2 + 0.5) .. (" ")
-      .. ticket .. (" ") .. owned,
-    "pool", moves .. sub(counts, (16) + 1))
+      .. ticket .. (" ") .. owned)
   if due < lives then
     lives = due
   end
   return format(("%s %d %d %s %s"), ticket, mine and 1 or 0, lives - now, ahead,
-    sub(counts, (35), (50)))
+    sub(counts, 1, (16)))
 end
 plain = moment and fast_pool_wait(moment, nearest, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[7])
 if plain then
@@ -369,19 +374,19 @@ end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
-local function pool_counts(text)
+local function pool_counts(text, values)
   if not text then
     return {
-      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
-      settings = ("- - - - - - -"),
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
-  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  return moves and {
-    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
-    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+  local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
+  local used = tonumber(string.sub(values or "", (76), (91)))
+  return resources and used and {
+    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
+    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
-  }
+  } or nil
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
@@ -482,7 +487,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3])
+  st.pool = pool_counts(v[3], v[1])
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
@@ -849,8 +854,8 @@ local function settings_own(at, key, i)
   return tonumber(cooldown), tonumber(sharers), tonumber(bindfor)
 end
 local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
+  st.fence = math.max(st.fence + 1, at.us)
+  redis.call("ZADD", at.free, (string.format("%d", (st.fence))), key, ("9007199254740991"), "")
 end
 local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
@@ -1043,7 +1048,7 @@ local function take(at, st, claim, chosen)
     i.claims[#i.claims + 1] = claim
     settle(at, st, key, i)
   end
-  if i.listed and st.pool.free > 1 then
+  if i.listed then
     free_push(at, st, key)
   end
   if w.bind ~= "" then
@@ -1824,9 +1829,12 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
-    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
-    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
+local function pool_counts_write(p, used)
+  local kept = (2000000000000000) + p.resources - p.free
+  return string.format(("%d %013d %d %d %d %d %d "), (1000000000000000) + p.resources, p.gen, kept - used, kept - p.leased,
+    (1000000000000000) + p.parked, (1000000000000000) + p.leaving, p.filled and 1 or 0) .. p.settings
+end
+  return pool_counts_write(p, math.max(st.used, 0))
 end
   return pool_save(st)
 end

@@ -7,7 +7,7 @@ KEYS[4] free (ZSET resource -> its turn)
 KEYS[5] bindings (HASH b:name -> end, resource)
 ARGV[1] part (items, bindings, free, line, state)    ARGV[2] cursor (items: 0 to begin)
 ARGV[3] about how many    ARGV[4] so many resources are read in one step
-RETURNS {"part", next_part, cursor, moves, resources, free, leased, leaving, held, waiting, parked, ...}
+RETURNS {"part", next_part, cursor, mark, resources, free, leased, leaving, held, waiting, parked, ...}
   | {"incompatible", format}
 REPLAY reads only    COST O(n) up to so many resources, O(page) above
 ]]
@@ -58,6 +58,20 @@ end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
+local function pool_counts(text, values)
+  if not text then
+    return {
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
+    }
+  end
+  local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
+  local used = tonumber(string.sub(values or "", (76), (91)))
+  return resources and used and {
+    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
+    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
+    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
+  } or nil
+end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
   local seconds, micros = t[1] + 0, t[2] + 0
@@ -164,24 +178,10 @@ end
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
-local function pool_counts(text)
-  if not text then
-    return {
-      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
-      settings = ("- - - - - - -"),
-    }
-  end
-  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  return moves and {
-    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
-    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
-    parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
-  }
-end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3])
+  st.pool = pool_counts(v[3], v[1])
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
@@ -484,8 +484,15 @@ end
 repeat
   part, cursor = steps[part]()
 until not whole or part == ""
+local function pool_counts_write(p, used)
+  local kept = (2000000000000000) + p.resources - p.free
+  return string.format(("%d %013d %d %d %d %d %d "), (1000000000000000) + p.resources, p.gen, kept - used, kept - p.leased,
+    (1000000000000000) + p.parked, (1000000000000000) + p.leaving, p.filled and 1 or 0) .. p.settings
+end
 local reply = {
-  "part", part, cursor, p.moves, p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
+  "part", part, cursor, table.concat({ (string.format("%d", (st.fence))), (string.format("%d", (st.ticket))), st.used, st.waiting, st.rev,
+  pool_counts_write(p, st.used) }, " "),
+  p.resources, p.free, p.leased, p.leaving, st.used, st.waiting, p.parked,
   seen.resources, seen.free, seen.leased, seen.resting, seen.leaving, seen.bindings, seen.listed,
   seen.holds, seen.places, seen.parked,
 }

@@ -37,7 +37,7 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   if owned == "" or wish or not text or not record or not counts or not key or text >= ("3 ") .. fence then
     return nil
   end
-  local line, behind = sub(text, (93), (124)), sub(counts, (83))
+  local line, behind = sub(text, (93), (124)), sub(counts, (66))
   local settings, parked, stands = ("- - - - - - -"), false, false
   if line ~= ("1000000 1000000000000001 0 0 1 0") or behind ~= ("1000000000000000 1000000000000000 1 - - - - - - -") then
 local function plain_line(line, counts)
@@ -111,40 +111,36 @@ end
   if not item or kind ~= "s" and cooldown ~= "0" and not alone then
     return nil
   end
-  local free, moves = sub(counts, (18), (33)), (string.format("%d", (sub(counts, 1, (16)) + 1)))
-  local reply = sub(record, (17), (32))
-local function plain_counts(counts, moves, free, others)
-  if others == 0 then
-    return moves .. (" ") .. free .. string.sub(counts, (33) + 1)
-  end
-  return moves .. (" ") .. free .. string.sub(counts, (33) + 1, (66) - 1)
-    .. (string.format("%d", (string.sub(counts, (66), (81)) + others)))
-    .. string.sub(counts, (81) + 1)
-end
+  local reply, head = sub(record, (17), (32)), sub(text, 1, (18))
   if stands then
-    return nil, alone and not parked and free == ("1000000000000000") and cooldown == "0" and {
+local function plain_none(counts, resources, used)
+  local apart = string.sub(counts, (32), (47))
+  if apart == ("2000000000000000") then
+    return resources == used
+  end
+  return resources - used == apart - (2000000000000000)
+end
+    return nil, alone and not parked and cooldown == "0"
+      and plain_none(counts, sub(counts, 1, (16)), used) and {
       head = ("3 ") .. fence, now = now, left = used == ("1000000000000001") and 0 or 1, most = used == ("1000000000000001") and 1 or 2,
       waiting = sub(line, 1, (9) - 2) + 0, key = key, item = sub(item, 1, -3) .. "1" .. (" "),
-      reply = reply, counts = plain_counts(counts, moves, free, 0),
+      reply = reply,
     }
   end
-  local others = had == "1" and 1 or 0
-  if kind ~= "s" and cooldown == "0" and had == most then
-    free, others = format("%d", free + 1), others - 1
-  end
-  local all = plain_counts(counts, moves, free, others)
   if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
+  local listed = 0
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" and cooldown ~= "0" then
     local rests = (string.format("%d", (math.min(now + cooldown, (9999999999999)))))
     call("ZADD", keys[2], (string.format("%d", ((262 * 10000000000000) + rests))), "e:" .. key)
     item = string.gsub(item, ("^(%d+ %d+ )0(.*)$"), "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
-    call("ZADD", keys[4], moves, key, ("9007199254740991"), "")
+    call("ZADD", keys[4], fence, key, ("9007199254740991"), "")
+    head, listed = ("3 ") .. fence, 1
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -155,10 +151,18 @@ end
     due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
     due = due and sub(due, (2)) or ("9999999999999")
   end
+local function plain_counts(state, counts, apart, others)
+  if apart ~= 0 or others ~= 0 then
+    redis.call("HSET", state, "pool", string.sub(counts, 1, (32) - 1)
+      .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
+      .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
+      .. string.sub(counts, (64) + 1))
+  end
+end
   call("HSET", keys[1],
-    "v", sub(text, 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
-      .. sub(text, (91) + 1),
-    "pool", all)
+    "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
+      .. sub(text, (91) + 1))
+  plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   return reply
 end
 local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[1], ARGV[2], rest or ARGV[3] == "")
@@ -213,15 +217,14 @@ end
   call("HDEL", state, "c:" .. claim, "r:" .. claim)
   call("ZADD", line, ("1") .. alive, "h:" .. first)
   call("HSET", keys[3], "i" .. p.key, p.item .. first .. (" "))
-  local fence = sub(p.head, (3))
+  local fence = string.format(("%016d"), sub(p.head, (3)) + 1)
   call("HSET", state,
-    "v", p.head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+    "v", ("3 ") .. fence .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
       .. p.now .. sub(text, (74) + 1, (91) + 1) .. string.format("%d", p.waiting - 1)
       .. sub(text, (99) + 1),
     "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
       .. p.now .. (" 0000000000000 ") .. sub(record, (45)),
-    "r:" .. first, p.key,
-    "pool", p.counts)
+    "r:" .. first, p.key)
   local channel, name = string.match(asked, ("^%d+ %d+ %S+ ([^{]*){(.*)$"))
   redis.pcall("PUBLISH", channel .. sub(record, (45), (60)), ("7:granted") .. name
     .. string.format(("%d:%s16:%s13:%013d%d:"), #first, first, fence, alive - p.now, #p.key) .. p.key
@@ -290,19 +293,19 @@ end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
-local function pool_counts(text)
+local function pool_counts(text, values)
   if not text then
     return {
-      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
-      settings = ("- - - - - - -"),
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
-  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  return moves and {
-    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
-    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+  local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
+  local used = tonumber(string.sub(values or "", (76), (91)))
+  return resources and used and {
+    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
+    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
-  }
+  } or nil
 end
 local function open(keys, linger, channel, name, claim, t, v, top)
 local function now(t)
@@ -403,7 +406,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3])
+  st.pool = pool_counts(v[3], v[1])
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
@@ -526,8 +529,8 @@ local function wants_back(terms)
   return { shared = kind == "s", alone = kind == "a", cooldown = tonumber(cooldown) }
 end
 local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
+  st.fence = math.max(st.fence + 1, at.us)
+  redis.call("ZADD", at.free, (string.format("%d", (st.fence))), key, ("9007199254740991"), "")
 end
 local function free_drop(at, key)
   local dropped = redis.call("ZREM", at.free, key)
@@ -928,9 +931,12 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
-    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
-    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
+local function pool_counts_write(p, used)
+  local kept = (2000000000000000) + p.resources - p.free
+  return string.format(("%d %013d %d %d %d %d %d "), (1000000000000000) + p.resources, p.gen, kept - used, kept - p.leased,
+    (1000000000000000) + p.parked, (1000000000000000) + p.leaving, p.filled and 1 or 0) .. p.settings
+end
+  return pool_counts_write(p, math.max(st.used, 0))
 end
   return pool_save(st)
 end
@@ -1280,7 +1286,7 @@ local function take(at, st, claim, chosen)
     i.claims[#i.claims + 1] = claim
     settle(at, st, key, i)
   end
-  if i.listed and st.pool.free > 1 then
+  if i.listed then
     free_push(at, st, key)
   end
   if w.bind ~= "" then

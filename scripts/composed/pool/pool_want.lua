@@ -163,24 +163,24 @@ end
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
-local function pool_counts(text)
+local function pool_counts(text, values)
   if not text then
     return {
-      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, moves = 0, moved = 1, parked = 0, filled = false,
-      settings = ("- - - - - - -"),
+      resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
-  local moves, free, resources, gen, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  return moves and {
-    resources = resources - (1000000000000000), free = free - (1000000000000000), leased = resources - free - others + 2 * (1000000000000000),
-    leaving = leaving - (1000000000000000), gen = gen + 0, moves = moves - (1000000000000000), moved = moves - (1000000000000000) + 1,
+  local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
+  local used = tonumber(string.sub(values or "", (76), (91)))
+  return resources and used and {
+    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
+    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
-  }
+  } or nil
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3])
+  st.pool = pool_counts(v[3], v[1])
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
@@ -640,8 +640,8 @@ local function settle(at, st, key, i)
     p.free = p.free - 1
   elseif listed and not i.listed then
 local function free_push(at, st, key)
-  st.pool.moves = st.pool.moves + 1
-  redis.call("ZADD", at.free, (string.format("%d", ((1000000000000000) + st.pool.moves))), key, ("9007199254740991"), "")
+  st.fence = math.max(st.fence + 1, at.us)
+  redis.call("ZADD", at.free, (string.format("%d", (st.fence))), key, ("9007199254740991"), "")
 end
     free_push(at, st, key)
     p.free = p.free + 1
@@ -726,9 +726,12 @@ end
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return (string.format(("%d %d %d %013d %d %d %d %d "), (1000000000000000) + math.max((p).moves, (p).moved), (1000000000000000) + (p).free,
-    (1000000000000000) + (p).resources, (p).gen, 2 * (1000000000000000) + (p).resources - (p).free - (p).leased, (1000000000000000) + (p).parked,
-    (1000000000000000) + (p).leaving, (p).filled and 1 or 0) .. (p).settings)
+local function pool_counts_write(p, used)
+  local kept = (2000000000000000) + p.resources - p.free
+  return string.format(("%d %013d %d %d %d %d %d "), (1000000000000000) + p.resources, p.gen, kept - used, kept - p.leased,
+    (1000000000000000) + p.parked, (1000000000000000) + p.leaving, p.filled and 1 or 0) .. p.settings
+end
+  return pool_counts_write(p, math.max(st.used, 0))
 end
   return pool_save(st)
 end
