@@ -198,7 +198,7 @@ func TestEveryOrphanInTheLineIsFound(t *testing.T) {
 func TestCountsThatAreNotThoseOfTheRecordsAreFound(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		w.furnish()
-		w.Do("HSET", stateKey, "pool", "1000000000000007 1000000000000012 1000000000000016 0000000000000 1999999999999991 1000000000000009 1000000000000011 1 - - - - - - -")
+		w.Do("HSET", stateKey, "pool", "1000000000000016 0000000000000 1999999999999990 1999999999999991 1000000000000009 1000000000000011 1 - - - - - - -")
 		w.SetCount("used", 14)
 		w.SetCount("waiting", 10)
 		require.Equal(t, []string{

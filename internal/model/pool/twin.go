@@ -115,6 +115,8 @@ func (d *driver) comeAndGo(t *rapid.T) {
 		d.forget()
 		d.puts(t, 0, 0, 1, rapid.Bool().Draw(t, "whole"), d.some)
 	}
+	d.Advance(time.Millisecond, d.keys...) // what became free has used up some microseconds
+	d.tick(t)
 	some := make([]*claim, rapid.IntRange(1, 3).Draw(t, "claims"))
 	for n := range some {
 		d.plain = rapid.IntRange(0, 3).Draw(t, "plainly") > 0
