@@ -219,8 +219,9 @@ end
   call("HSET", keys[3], "i" .. p.key, p.item .. first .. (" "))
   local fence = string.format(("%016d"), sub(p.head, (3)) + 1)
   call("HSET", state,
-    "v", ("3 ") .. fence .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
-      .. p.now .. sub(text, (74) + 1, (91) + 1) .. string.format("%d", p.waiting - 1)
+    "v", ("3 ") .. fence .. sub(text, (18) + 1, (34) - 1) .. due
+      .. sub(text, (46) + 1, (62) - 1) .. p.now .. sub(text, (74) + 1, (91) + 1)
+      .. string.format("%d", p.waiting - 1)
       .. sub(text, (99) + 1),
     "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
       .. p.now .. (" 0000000000000 ") .. sub(record, (45)),
