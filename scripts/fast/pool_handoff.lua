@@ -28,8 +28,7 @@ local function fast_pool_handoff(p, v, keys, claim, asked)
   call("HSET", state,
     "v", values_known .. fence .. sub(text, values_head + 1, values_due - 1) .. due
       .. sub(text, values_due_end + 1, values_busy - 1) .. p.now .. sub(text, values_busy_end + 1, values_used_end + 1)
-      .. string.format("%d", p.waiting - 1)
-      .. sub(text, values_waiting_end + 1),
+      .. string.format("%d", p.waiting - 1) .. sub(text, values_waiting_end + 1),
     "c:" .. first, record_given .. sub(member, 1, place_claim - 2) .. record_gap .. fence .. record_gap
       .. p.now .. record_no_limit .. sub(record, record_node),
     "r:" .. first, p.key)

@@ -88,8 +88,8 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
     due = due and sub(due, score_deadline) or values_none
   end
   call("HSET", keys[1],
-    "v", head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1) .. now .. values_gap .. left
-      .. sub(text, values_used_end + 1))
+    "v", head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
+      .. now .. values_gap .. left .. sub(text, values_used_end + 1))
   plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   return reply
 end

@@ -76,6 +76,7 @@ var mutants = map[string]struct {
 		general, generally,
 		{"state/load.lua", "local fmt, fence, exp,", "local fmt, exp, fence,"},
 		{"state/save.lua", "st.fence, st.exp,", "st.exp, st.fence,"},
+		{"state/values.lua", `"%d %016d %013d %013d`, `"%d %013d %016d %013d`},
 	}},
 	"holds are reckoned from elsewhere": {"semaphore/life", []edit{
 		general,
@@ -121,7 +122,7 @@ var mutants = map[string]struct {
 	}},
 	"free resources stand the other way": {"pool/stock", []edit{
 		generally,
-		{"pool/free.lua", "int(values_base + st.pool.moves), key,", "int(values_base - st.pool.moves), key,"},
+		{"pool/free.lua", "int(st.fence), key,", "int(-st.fence), key,"},
 		{"pool/free.lua", `policy == "m"`, `policy ~= "m"`},
 	}},
 	"what a claim holds has another name": {"pool/life", append(renamed(`"r:"`, `"R:"`, "pool_release",

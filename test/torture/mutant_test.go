@@ -279,7 +279,7 @@ var commonMutants = []mutant{
 	breaks("a resource is given to two", calm, []string{checker.Capacity},
 		change{"scripts/pool/item.lua", "#i.claims < i.max", "#i.claims <= i.max"},
 		change{"scripts/pool/settle.lua", "#i.claims < i.max", "#i.claims <= i.max"},
-		change{"scripts/fast/pool_acquire.lua", "own and more == 0 and format", "own and more < 0 and format"},
+		change{"scripts/fast/pool_acquire.lua", `kind == "o" and more == 0`, `kind == "o" and more < 0`},
 		change{"scripts/fast/pool_release.lua", "elseif kind ~= \"s\" and had == most then", "elseif kind ~= \"s\" and had - most > 0 then"}), // else it is in the list twice
 	breaks("the end of an inner entry frees the lock", busy, []string{checker.Capacity}, change{
 		"scripts/kind/lock.lua", "    count, m = remove_entry(at, st, claim, r, wish.lowered)\n",

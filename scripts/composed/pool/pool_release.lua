@@ -160,8 +160,8 @@ local function plain_counts(state, counts, apart, others)
   end
 end
   call("HSET", keys[1],
-    "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1) .. now .. (" ") .. left
-      .. sub(text, (91) + 1))
+    "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
+      .. now .. (" ") .. left .. sub(text, (91) + 1))
   plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   return reply
 end
@@ -221,8 +221,7 @@ end
   call("HSET", state,
     "v", ("3 ") .. fence .. sub(text, (18) + 1, (34) - 1) .. due
       .. sub(text, (46) + 1, (62) - 1) .. p.now .. sub(text, (74) + 1, (91) + 1)
-      .. string.format("%d", p.waiting - 1)
-      .. sub(text, (99) + 1),
+      .. string.format("%d", p.waiting - 1) .. sub(text, (99) + 1),
     "c:" .. first, ("g ") .. sub(member, 1, (15) - 2) .. (" ") .. fence .. (" ")
       .. p.now .. (" 0000000000000 ") .. sub(record, (45)),
     "r:" .. first, p.key)
