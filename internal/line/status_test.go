@@ -144,7 +144,7 @@ func TestTheStatusesOfTheHeadersAreThoseThatGoKnows(t *testing.T) {
 		_, own := scriptsOf(kind)
 		require.Equal(t, without(declared(own...), "incompatible"), statuses(t, "../../pkg/"+folder+"/script.go"), kind)
 	}
-	for kind, file := range map[string]string{"swarm": "../swarm/script.go", "once": "../../pkg/once/begin.go"} {
+	for kind, file := range map[string]string{"swarm": "../swarm/script.go", "once": "../../pkg/once/script.go"} {
 		_, own := scriptsOf(kind)
 		require.Equal(t, declared(own...), statuses(t, file), kind)
 	}

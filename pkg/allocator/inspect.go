@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -53,6 +54,36 @@ func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding,
 	return pages(name, func(cursor string) (string, []Binding, error) {
 		return o.pools.face().bindingsPage(ctx, name, cursor)
 	}, func(b Binding) (key string, there bool) { return b.Name, true })
+}
+
+// resourcesPage reads a page of all resources. The cursor is "0" to begin with, and when all have been seen.
+func (f face) resourcesPage(ctx context.Context, name, cursor string) (next string, page []ResourceInfo, err error) {
+	found, next, err := f.look.ResourcesPage(ctx, name, cursor)
+	return next, infosOf(found), err
+}
+
+func infosOf(found []reader.Resource) (infos []ResourceInfo) {
+	for _, r := range found {
+		info := ResourceInfo{
+			Resource: r.Key, State: State(r.Word), Left: r.Left, Reason: r.Reason, Expiry: r.Expiry, Leaving: r.Leaving,
+			MaxSharers: r.Sharers, Holders: r.Holders,
+		}
+		if r.Own != nil {
+			info.Own = settingsOf(*r.Own)
+			info.Own.ByOperator = true
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// bindingsPage reads a page of the bindings, with cursors as resourcesPage has them.
+func (f face) bindingsPage(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
+	found, next, err := f.look.BindingsPage(ctx, name, cursor)
+	for _, b := range found {
+		page = append(page, Binding(b))
+	}
+	return next, page, err
 }
 
 // failed yields an error alone.

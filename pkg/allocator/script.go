@@ -2,8 +2,7 @@ package allocator
 
 import (
 	"context"
-	"math"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -17,9 +16,8 @@ import (
 	"github.com/berth-go/berth/scripts/composed"
 )
 
-// face is the node that the process is now, as pools see it. What only pools say to the
-// scripts of all kinds, and hear of them, is in this file; what is asked of a pool without a claim
-// is in poolcalls.go.
+// face is the node that the process is now, as pools see it. Only this file runs the scripts that only pools have;
+// what pools say to the scripts of all kinds, and hear of them, is in request.go.
 type face struct {
 	*line.Face
 	p    *line.Process
@@ -78,199 +76,35 @@ const (
 	statusPart    = "part"
 )
 
-// request is what only a pool's own scripts need of a claim.
-type request struct {
-	agreed *agreement // nil where the claim was resumed
-	named  bool       // the claim asked for one resource by its key
-	limits Settings   // the settings whose limits the claim was refused by; of its acquire
-
-	mu    sync.Mutex
-	wish  wish // guarded by mu: what is to become of the resource when it is given back
-	rests int  // guarded by mu: how often its rest was said
-	ends  int  // guarded by mu: how often its expiry was
-	left  bool // guarded by mu: the resource has left the pool with its release
-
-	sent wish // what the last release asked for; of the release under way
+// run runs a script of the pool, repeated by Config.Retry of the node.
+func (p *core) run(ctx context.Context, script *scriptkit.Script, args ...string) (scriptkit.Reply, error) {
+	return p.pools.face().Run(ctx, script, scriptkit.Bounded, p.name, args...)
 }
 
-// wish is what a holder asks for the resource that it gives back.
-type wish struct {
-	rest   time.Duration // how long the resource rests, 0 for not at all
-	reason string        // why
-	expiry time.Duration // when it leaves the pool, 0 for as before
-}
-
-// args are what pool_release and pool_swap take of it.
-func (w *wish) args() (rest, reason, expiry string) {
-	return line.Decimal(restMillis(w.rest)), w.reason, line.Decimal(restMillis(w.expiry))
-}
-
-// ask has the resource rest when it is given back.
-func (q *request) ask(rest time.Duration, reason string) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wish.rest, q.wish.reason = rest, reason
-	q.rests++
-}
-
-// expire has the resource leave the pool some time after it is given back.
-func (q *request) expire(d time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wish.expiry = d
-	q.ends++
-}
-
-// take returns what was asked for, and forgets it: it is for the resource that is given
-// back now. back says that this one stays after all.
-func (q *request) take() (asked wish, back func()) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	asked, rests, ends := q.wish, q.rests, q.ends
-	q.wish = wish{}
-	return asked, func() {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.rests == rests {
-			q.wish.rest, q.wish.reason = asked.rest, asked.reason
-		}
-		if q.ends == ends {
-			q.wish.expiry = asked.expiry
-		}
+// sweptOn ends the reading of a reply that says at i whether more is to be swept, and sweeps on.
+func (f face) sweptOn(ctx context.Context, name string, r *scriptkit.Reply, i int) error {
+	more := line.More(r, i)
+	if r.Err() != nil {
+		return r.Err()
 	}
+	return f.SweepOn(ctx, name, more)
 }
 
-// wishes are what was asked for.
-func (q *request) wishes() wish {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.wish
+// staleError is a *berth.StaleError with the revision of the change that has overtaken the call.
+type staleError struct {
+	error
+	revision int64
 }
 
-// forever is how the scripts are told of a rest without an end.
-const forever = state.Forever
+func (e *staleError) Unwrap() error { return e.error }
 
-// restMillis is a rest as the scripts count it, rounded up.
-func restMillis(d time.Duration) int64 {
-	if d == berth.Forever {
-		return forever
+// staleBy reads the reply that a call was overtaken.
+func staleBy(name string, r *scriptkit.Reply) error {
+	stale, revision := line.Stale(name, r)
+	if r.Err() != nil {
+		return r.Err()
 	}
-	return min(int64(math.Ceil(float64(d)/float64(time.Millisecond))), forever)
-}
-
-// acquireArgs are what only pool_acquire takes: what the process says of the settings, and what it was
-// told of them.
-func acquireArgs(c *engine.Claim) (waits, policy string, own []string) {
-	return line.Flag(c.MayWait), "-", c.Request.(*request).agreed.args()
-}
-
-// acquireReply reads the resource of a grant, says why a claim got none, and tells of other settings than
-// the process says.
-func (s *pools) acquireReply(claim *engine.Claim, a engine.Answer, resource string) (engine.Answer, error) {
-	if err := s.settled(claim, &a, resource); err != nil {
-		return a, err
-	}
-	if a.Granted {
-		a.Resource = resource
-	}
-	refine(a.Refused)
-	if !a.Granted && a.Capacity == 0 {
-		s.empty(claim.Name)
-	}
-	return a, nil
-}
-
-// settled reads what an answer to an acquire says of the stored settings.
-func (s *pools) settled(claim *engine.Claim, a *engine.Answer, stored string) error {
-	q := claim.Request.(*request)
-	switch {
-	case a.Refused != nil && a.Refused.Reason == berth.ReasonCapacity:
-		a.Refused.Reason, a.Refused.Cause = berth.ReasonDiffers, q.agreed.differs(stored)
-	case a.Refused != nil && a.Refused.Reason == berth.ReasonLimited:
-		limits, err := parseSettings(stored)
-		if err != nil {
-			return err
-		}
-		q.limits = limits
-	case a.Told != "" && q.agreed.hear(a.Told):
-		other, err := parseSettings(a.Told)
-		if err != nil {
-			return err
-		}
-		if differ := q.agreed.says.say(other); differ != "" {
-			s.face().Tell.Send(observe.Event{
-				Kind: observe.SettingsDiffer, Context: claim.Caller(), Name: claim.Name, Claim: claim.ID, Owner: claim.Record.Owner,
-				Detail: differ, Attrs: claim.Attrs,
-			})
-		}
-	}
-	return nil
-}
-
-// bindMillis is how long a binding is to last, as the scripts take it.
-func bindMillis(d time.Duration) string {
-	switch d {
-	case 0:
-		return wordUnset
-	case berth.Forever:
-		return "0"
-	}
-	return line.Decimal(d.Milliseconds())
-}
-
-// refine says why nothing is free: because there is nothing, or all of it rests.
-func refine(refused *berth.AcquireError) {
-	switch {
-	case refused == nil || refused.Reason != berth.ReasonFull:
-	case refused.Capacity == 0:
-		refused.Reason = berth.ReasonEmpty
-	case refused.Held == 0:
-		refused.Reason = berth.ReasonResting
-	}
-}
-
-// releaseArgs are what only pool_release takes: for how long the resource is to rest, why, the
-// fence by which the claim has it, and when it is to leave the pool; nothing where nothing is asked for.
-func releaseArgs(c *engine.Claim) []string {
-	q, _ := c.Request.(*request)
-	if q == nil { // a release that is asked again: the server has lost what this process knew of the hold
-		return nil
-	}
-	if q.sent = q.wishes(); c.Loose() {
-		q.sent = wish{} // its handle is still in use
-	}
-	if q.sent.rest == 0 && q.sent.expiry == 0 {
-		return nil
-	}
-	rest, reason, expiry := q.sent.args()
-	return []string{rest, reason, line.Decimal(c.Fence()), expiry}
-}
-
-// releaseReply reads whether the resource has stayed in the pool, and tells of its rest.
-func (s *pools) releaseReply(claim *engine.Claim, p engine.Parting, stayed string) (engine.Parting, error) {
-	q, _ := claim.Request.(*request)
-	if q == nil {
-		return p, nil
-	}
-	q.mu.Lock()
-	q.left = stayed == "0"
-	q.mu.Unlock()
-	if rest, reason := q.sent.rest, q.sent.reason; rest > 0 && stayed == "1" && p.Fence == claim.Fence() {
-		p.Then = func(ctx context.Context) { rested(ctx, claim, claim.Resource(), rest, reason) }
-	}
-	return p, nil
-}
-
-// damaged tells of the damaged resources that a sweep was the first to tell of.
-func (s *pools) damaged(name string, resources []string) {
-	for _, resource := range resources {
-		s.face().Tell.Send(observe.Event{Kind: observe.Damaged, Name: name, Resource: resource})
-	}
-}
-
-// rested tells that a resource rests as its holder has asked.
-func rested(ctx context.Context, claim *engine.Claim, resource string, rest time.Duration, reason string) {
-	claim.Event(observe.Rested, func(ev *observe.Event) { ev.Context, ev.Resource, ev.Left, ev.Detail = ctx, resource, rest, reason })
+	return &staleError{stale, revision}
 }
 
 // swap runs pool_swap once. left says that the old resource has left the pool.
@@ -300,4 +134,238 @@ func (f face) swap(ctx context.Context, c *engine.Claim, asked *wish) (x engine.
 		return x, false, line.Unexpected(c.Name, &r)
 	}
 	return x, left, r.Err()
+}
+
+// addOnce runs one pool_add, and counts what it did. It returns the damaged resources,
+// and leaves them as they are.
+func (p *core) addOnce(ctx context.Context, some []string, expiry time.Duration, sharers int, gen int64, last bool, change *Change) (damaged []string, err error) {
+	args := append([]string{line.Decimal(expiry.Milliseconds()), strconv.Itoa(sharers), line.Decimal(gen), line.Flag(last), p.agreed.opinions}, some...)
+	r, err := p.run(ctx, composed.PoolAdd, args...)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Status() {
+	case statusAdded:
+	case statusStale:
+		return nil, staleBy(p.name, &r)
+	case statusDiffers:
+		return nil, p.agreed.differs(r.Str(1))
+	default:
+		return nil, line.Unexpected(p.name, &r)
+	}
+	change.Added, change.Kept = change.Added+int(r.Int(1)), change.Kept+int(r.Int(2))
+	damaged = line.Texts(&r, 4)
+	return damaged, p.pools.face().sweptOn(ctx, p.name, &r, 3)
+}
+
+// mendOnce runs one pool_mend. args are a flag, and pairs of a resource and a claim that holds it.
+func (p *core) mendOnce(ctx context.Context, args []string) (removed int, err error) {
+	r, err := p.run(ctx, composed.PoolMend, args...)
+	if err != nil {
+		return 0, err
+	}
+	if r.Status() != statusRemoved {
+		return 0, line.Unexpected(p.name, &r)
+	}
+	removed = int(r.Int(1))
+	return removed, p.pools.face().sweptOn(ctx, p.name, &r, 2)
+}
+
+// removeOnce runs one pool_remove, of what was not changed since the revision seen.
+func (p *core) removeOnce(ctx context.Context, seen int64, some []string) (removed int, err error) {
+	// Each step has an id of its own, so that a repeated one is told what it has removed.
+	r, err := p.run(ctx, composed.PoolRemove, append([]string{line.Decimal(seen), p.pools.face().Engine.ClaimID()}, some...)...)
+	if err != nil {
+		return 0, err
+	}
+	switch r.Status() {
+	case statusRemoved:
+		return p.removed(ctx, &r, 1)
+	case statusStale:
+		return 0, staleBy(p.name, &r)
+	}
+	return 0, line.Unexpected(p.name, &r)
+}
+
+// removed reads from i on how many resources a script has removed, whether more is to be swept, and which are damaged:
+// they are removed too.
+func (p *core) removed(ctx context.Context, r *scriptkit.Reply, i int) (removed int, err error) {
+	removed = int(r.Int(i))
+	more, damaged := line.More(r, i+1), line.Texts(r, i+2)
+	if r.Err() != nil {
+		return removed, r.Err()
+	}
+	mended, err := p.mend(ctx, damaged, false)
+	if err == nil {
+		err = p.pools.face().SweepOn(ctx, p.name, more)
+	}
+	return removed + mended, err
+}
+
+// replaceOnce runs pool_replace: begin returns the revision of the Replace, prune the next
+// cursor and how many were removed, the damaged ones included. opinions are for begin, see agreement.
+func (p *core) replaceOnce(ctx context.Context, step string, revision int64, cursor string, opinions ...string) (next string, count int64, err error) {
+	r, err := p.run(ctx, composed.PoolReplace, append([]string{step, line.Decimal(revision), cursor}, opinions...)...)
+	if err != nil {
+		return "", 0, err
+	}
+	switch r.Status() {
+	case statusBegun:
+		return "", r.Int(1), r.Err()
+	case statusRemoved:
+		next = r.Str(1)
+		removed, err := p.removed(ctx, &r, 2)
+		return next, int64(removed), err
+	case statusDiffers:
+		return "", 0, p.agreed.differs(r.Str(1))
+	case statusStale:
+		return "", 0, staleBy(p.name, &r)
+	}
+	return "", 0, line.Unexpected(p.name, &r)
+}
+
+// rest runs pool_rest.
+func (p *core) rest(ctx context.Context, resource string, d time.Duration, reason string, exactly bool) error {
+	seen, err := p.pools.face().Revision(ctx, "Rest", p.name)
+	if err != nil {
+		return err
+	}
+	r, err := p.run(ctx, composed.PoolRest, resource, line.Decimal(restMillis(d)), reason,
+		line.Decimal(seen), p.pools.face().Engine.ClaimID(), line.Flag(exactly))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusRested:
+	case statusStale:
+		return staleBy(p.name, &r)
+	case statusAbsent:
+		return berth.ErrAbsent
+	default:
+		return line.Unexpected(p.name, &r)
+	}
+	more := line.More(&r, 1)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if longer := r.Int(1)&1 != 0; d > 0 && !longer {
+		p.tell(observe.Event{Kind: observe.Rested, Context: ctx, Resource: resource, Left: d, Detail: reason})
+	}
+	return p.pools.face().SweepOn(ctx, p.name, more)
+}
+
+// expire runs pool_expire.
+func (p *core) expire(ctx context.Context, resource string, d time.Duration) error {
+	r, err := p.run(ctx, composed.PoolExpire, resource, line.Decimal(restMillis(d)))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusExpires:
+		return p.pools.face().sweptOn(ctx, p.name, &r, 1)
+	case statusAbsent:
+		return berth.ErrAbsent
+	}
+	return line.Unexpected(p.name, &r)
+}
+
+// refreshing runs pool_refresh.
+func (p *core) refreshing(ctx context.Context, every time.Duration, still string) (mine bool, left time.Duration, err error) {
+	r, err := p.run(ctx, composed.PoolRefresh, p.turnID, line.Decimal(every.Milliseconds()), still, p.pools.face().Linger)
+	if err != nil {
+		return false, 0, err
+	}
+	switch r.Status() {
+	case statusTurn:
+		return true, 0, r.Err()
+	case statusLater:
+		return false, state.Millis(r.Int(1)), r.Err()
+	}
+	return false, 0, line.Unexpected(p.name, &r)
+}
+
+// bind runs pool_bind; no resource ends the binding.
+func (p *core) bind(ctx context.Context, name, resource string, lasts time.Duration) error {
+	r, err := p.run(ctx, composed.PoolBind, name, resource, bindMillis(lasts))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusBound, statusUnbound:
+		return r.Err()
+	case statusAbsent:
+		return berth.ErrAbsent
+	}
+	return line.Unexpected(p.name, &r)
+}
+
+// set runs pool_set, and then pool_sharers for all resources. what says the words for people.
+func (f face) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
+	seen, err := f.Revision(ctx, "Set", name)
+	if err != nil {
+		return err
+	}
+	r, err := f.Run(ctx, composed.PoolSet, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), f.Engine.ClaimID())
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusSet:
+	case statusStale:
+		return staleBy(name, &r)
+	case statusAbsent:
+		return berth.ErrAbsent
+	default:
+		return line.Unexpected(name, &r)
+	}
+	more, text, revision := line.More(&r, 1), r.Str(2), r.Str(3)
+	if r.Err() != nil {
+		return r.Err()
+	}
+	parse := parseSettings
+	if resource != "" {
+		parse = parseOwn
+	}
+	now, err := parse(text)
+	if err != nil {
+		return err
+	}
+	f.Tell.Send(observe.Event{Kind: observe.SettingsChanged, Context: ctx, Name: name, Resource: resource, Detail: now.String()})
+	if err := f.SweepOn(ctx, name, more); err != nil || !sharers {
+		return err
+	}
+	for cursor := "0"; ; {
+		r, err := f.Run(ctx, composed.PoolSharers, scriptkit.Bounded, name, cursor, revision)
+		if err != nil {
+			return err
+		}
+		if r.Status() != statusPage {
+			return line.Unexpected(name, &r)
+		}
+		cursor = r.Str(1)
+		if err := f.sweptOn(ctx, name, &r, 2); err != nil || cursor == "0" {
+			return err
+		}
+	}
+}
+
+// inspectOnce runs pool_inspect.
+func (f face) inspectOnce(ctx context.Context, name string, atOnce int, part, cursor string) (step inspectStep, err error) {
+	r, err := f.Run(ctx, composed.PoolInspect, scriptkit.Bounded, name, part, cursor, strconv.Itoa(page), strconv.Itoa(atOnce))
+	if err != nil {
+		return step, err
+	}
+	if r.Status() != statusPart {
+		return step, line.Unexpected(name, &r)
+	}
+	step.part, step.cursor, step.mark = r.Str(1), r.Str(2), r.Str(3)
+	step.stored = sums{resources: r.Int(4), free: r.Int(5), leased: r.Int(6), leaving: r.Int(7), holds: r.Int(8), places: r.Int(9), parked: r.Int(10)}
+	step.seen = sums{
+		resources: r.Int(11), free: r.Int(12), leased: r.Int(13), resting: r.Int(14), leaving: r.Int(15), bindings: r.Int(16),
+		listed: r.Int(17), holds: r.Int(18), places: r.Int(19), parked: r.Int(20),
+	}
+	for i := 21; i < r.Len(); i += 2 {
+		step.problems = append(step.problems, [2]string{r.Str(i), r.Str(i + 1)})
+	}
+	return step, r.Err()
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/observe"
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Settings are what all processes go by that use a pool. They are stored with the pool. A zero field says
@@ -295,57 +292,4 @@ func (s *pools) settings(ctx context.Context, name string) (Settings, error) {
 		return Settings{}, err
 	}
 	return settingsOf(stored), nil
-}
-
-// set runs pool_set, and then pool_sharers for all resources. what says the words for people.
-func (f face) set(ctx context.Context, name, resource, words, what string, sharers bool) error {
-	seen, err := f.Revision(ctx, "Set", name)
-	if err != nil {
-		return err
-	}
-	r, err := f.Run(ctx, composed.PoolSet, scriptkit.Bounded, name, resource, words, what, line.Decimal(seen), f.Engine.ClaimID())
-	if err != nil {
-		return err
-	}
-	switch r.Status() {
-	case statusSet:
-	case statusStale:
-		return staleBy(name, &r)
-	case statusAbsent:
-		return berth.ErrAbsent
-	default:
-		return line.Unexpected(name, &r)
-	}
-	more, text, revision := line.More(&r, 1), r.Str(2), r.Str(3)
-	if r.Err() != nil {
-		return r.Err()
-	}
-	parse := parseSettings
-	if resource != "" {
-		parse = parseOwn
-	}
-	now, err := parse(text)
-	if err != nil {
-		return err
-	}
-	f.Tell.Send(observe.Event{Kind: observe.SettingsChanged, Context: ctx, Name: name, Resource: resource, Detail: now.String()})
-	if err := f.SweepOn(ctx, name, more); err != nil || !sharers {
-		return err
-	}
-	for cursor := "0"; ; {
-		r, err := f.Run(ctx, composed.PoolSharers, scriptkit.Bounded, name, cursor, revision)
-		if err != nil {
-			return err
-		}
-		if r.Status() != statusPage {
-			return line.Unexpected(name, &r)
-		}
-		cursor, more = r.Str(1), line.More(&r, 2)
-		if r.Err() != nil {
-			return r.Err()
-		}
-		if err := f.SweepOn(ctx, name, more); err != nil || cursor == "0" {
-			return err
-		}
-	}
 }

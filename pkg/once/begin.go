@@ -5,18 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/caller"
 	"github.com/berth-go/berth/internal/guard"
-	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
-	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Status says what came of a call.
@@ -43,18 +39,6 @@ type Result struct {
 	Status Status
 	Info
 }
-
-// The statuses of the scripts; a test compares them with the headers.
-const (
-	statusBegun        = "begun"
-	statusDone         = "done"
-	statusFailed       = "failed"
-	statusUsedUp       = "used_up"
-	statusLate         = "late"
-	statusEnded        = "ended"
-	statusStale        = "stale"
-	statusIncompatible = "incompatible"
-)
 
 // call is one Begin, Do, or turn of Run.
 type call struct {
@@ -270,61 +254,6 @@ func (q *call) notLocked(ctx context.Context, err error) (Result, error) {
 	return result, err
 }
 
-// decide has the server begin the run under the lock. Neither the caller's end nor the hold's ends
-// that call: what has begun is to be known.
-func (q *call) decide(ctx context.Context, lock *qlock.Lock) decision {
-	j, d := q.j, decision{result: Result{Info: Info{Period: q.period}}}
-	if ctx.Err() != nil {
-		d.err = q.left(ctx)
-		return d
-	}
-	args := append(q.args(lock.Fence()), strconv.Itoa(q.Attempts), lock.Node(), j.p.Settings.Label)
-	r, err := j.p.Runner.Run(context.WithoutCancel(ctx), composed.OnceBegin, scriptkit.Bounded, []string{j.key()}, args)
-	if err != nil {
-		d.err = errors.Join(err, lock.Err())
-		return d
-	}
-	switch r.Status() {
-	case statusBegun:
-		if d.run, d.err = q.begun(ctx, lock, &r); d.err == nil {
-			d.result = Result{Ran, d.run.info}
-		}
-	case statusDone, statusUsedUp, statusFailed:
-		info, err := parseInfo(r.Str(1))
-		if d.err = errors.Join(r.Err(), err); d.err != nil || info == nil {
-			return d
-		}
-		if r.Status() == statusFailed {
-			d.rest = time.Duration(r.Int(2)) * time.Millisecond
-		}
-		d.result, d.err = q.seen(r.Status(), *info)
-	case statusLate:
-		d.err = fmt.Errorf("%w %s of %q", ErrLate, q.period, q.j.name)
-	case statusStale:
-		d.result.Status = Running
-	default:
-		d.err = unexpected(q.j.name, &r)
-	}
-	return d
-}
-
-// begun is the run that has begun, unless its hold was lost meanwhile: it is stopped then, before anything
-// has run.
-func (q *call) begun(ctx context.Context, lock *qlock.Lock, r *scriptkit.Reply) (*Run, error) {
-	run := &Run{call: q, lock: lock, since: q.j.p.Clock.Now(), info: Info{
-		Period: q.period, Attempt: int(r.Int(1)), Fence: lock.Fence(), Node: lock.Node(), Label: q.j.p.Settings.Label,
-		Outcome: Begun, Begun: time.UnixMilli(r.Int(2)).UTC(), Missed: int(r.Int(3)),
-	}}
-	if err := errors.Join(r.Err(), lock.Err()); err != nil {
-		run.end(ctx, Stopped, err)
-		return nil, err
-	}
-	if run.info.Missed > 0 {
-		run.send(ctx, observe.Event{Kind: observe.Missed, Count: run.info.Missed})
-	}
-	return run, nil
-}
-
 // seen is the result about a run of somebody else's.
 func (q *call) seen(status string, info Info) (Result, error) {
 	switch status {
@@ -335,22 +264,4 @@ func (q *call) seen(status string, info Info) (Result, error) {
 	}
 	return Result{Info: info}, fmt.Errorf("%w: %d of %d for %s of %q: %s", ErrUsedUp, info.Attempt, q.Attempts, q.period, q.j.name,
 		cmp.Or(info.Error, "the process of the last one died"))
-}
-
-// args are what both scripts take first.
-func (q *call) args(fence int64) []string {
-	return []string{
-		strconv.FormatInt(fence, 10), strconv.FormatInt(q.period.Start.UnixMilli(), 10),
-		strconv.FormatInt(q.Every.Milliseconds(), 10),
-	}
-}
-
-// unexpected is the error for a reply that is no answer.
-func unexpected(name string, r *scriptkit.Reply) error {
-	if r.Status() == statusIncompatible && r.Str(1) == unreadable {
-		return fmt.Errorf("berth: what is kept of the runs of %q is %w: it cannot be read", name, state.ErrDamaged)
-	} else if r.Status() == statusIncompatible {
-		return state.IncompatibleRuns(name, r.Str(1))
-	}
-	return fmt.Errorf("berth: unexpected status %q for %q", r.Status(), name)
 }

@@ -165,8 +165,5 @@ func (j *Job) look(ctx context.Context) (last Last, now int64, err error) {
 	return Last{infoOf(runs.Run), infoOf(runs.Success)}, answers.Now, err
 }
 
-// unreadable is what the scripts say in the place of a form of what no release has written.
-const unreadable = "0"
-
 // key is the Redis key of what is known of the job.
 func (j *Job) key() string { return j.p.Space.State(keyspace.Once, j.name) }

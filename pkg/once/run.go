@@ -3,7 +3,6 @@ package once
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/scriptkit"
-	"github.com/berth-go/berth/scripts/composed"
 )
 
 // Run is a run of a period that has begun. It is safe for concurrent use.
@@ -137,25 +135,6 @@ func (r *Run) retell(ctx context.Context) bool {
 	ctx, cancel := caller.Until(ctx, r.call.j.life)
 	defer cancel()
 	return !errors.Is(r.ask(ctx, scriptkit.Bounded), berth.ErrUnavailable)
-}
-
-// ask runs the script that keeps the outcome.
-func (r *Run) ask(ctx context.Context, mode scriptkit.Mode) error {
-	j, i := r.call.j, &r.info
-	reply, err := j.p.Runner.Run(ctx, composed.OnceEnd, mode, []string{j.key()}, append(r.call.args(i.Fence),
-		strconv.Itoa(i.Attempt), strconv.FormatInt(i.Begun.UnixMilli(), 10), i.Node, i.Label, string(i.Outcome), i.Error,
-		strconv.FormatInt(r.rest().Milliseconds(), 10)))
-	if err != nil {
-		return err
-	}
-	switch reply.Status() {
-	case statusEnded:
-		return nil
-	case statusStale:
-		stale := &fence.StaleError{Name: r.call.j.name, Fence: i.Fence, Greatest: reply.Int(1)}
-		return errors.Join(stale, reply.Err())
-	}
-	return unexpected(r.call.j.name, &reply)
 }
 
 // rest is how long nobody is to begin again.

@@ -1,15 +1,20 @@
 package qlock
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/rs/xid"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/observe"
+	"github.com/berth-go/berth/pkg/scriptkit"
 	"github.com/berth-go/berth/scripts/composed"
 )
 
@@ -88,4 +93,29 @@ func releaseReply(_ *engine.Claim, p engine.Parting, extra string) (_ engine.Par
 		p.Entries, err = strconv.Atoi(extra)
 	}
 	return p, err
+}
+
+// forceExtend runs lock_extend for the hold with that fence.
+func forceExtend(ctx context.Context, f *line.Face, name string, fence int64, by time.Duration) error {
+	r, err := f.Run(ctx, composed.LockExtend, scriptkit.Bounded, name,
+		line.Decimal(by.Milliseconds()), xid.New().String(), line.Decimal(fence))
+	if err != nil {
+		return err
+	}
+	switch r.Status() {
+	case statusExtended:
+	case statusNotHeld, statusOther:
+		return berth.ErrNotHeld
+	default:
+		return line.Unexpected(name, &r)
+	}
+	left := line.Left(r.Int(1))
+	if r.Err() != nil {
+		return r.Err()
+	}
+	if left < 0 {
+		left = berth.Forever
+	}
+	f.Tell.Send(observe.Event{Kind: observe.Extended, Context: ctx, Name: name, Fence: fence, Lease: by, Left: left})
+	return nil
 }
