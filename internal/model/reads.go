@@ -79,7 +79,7 @@ func (r *reads) row() {
 }
 
 // first compares who stands first of each priority.
-func (r *reads) first(n reader.Name) {
+func (r *reads) first(n reader.Row) {
 	r.Helper()
 	var places []string
 	for id, place := range r.seen.places {
@@ -99,7 +99,7 @@ func (r *reads) first(n reader.Name) {
 		last = lane / 2
 	}
 	for _, f := range n.First {
-		got = append(got, fmt.Sprint(f.ID, f.Dead))
+		got = append(got, fmt.Sprint(f.ID, f.Alive == 0))
 	}
 	if foreign := strings.Contains(fmt.Sprint(want), ":"); !foreign {
 		same(r, "the first of each priority", fmt.Sprint(got), fmt.Sprint(want))

@@ -198,7 +198,7 @@ func claimsIn[E any](t *turn, n *ofName, phase, rest string, try func(t *turn, a
 
 // entries reads those of a lock that stand behind one, whose place is its id.
 func (n *ofName) entries(t *turn, behind string) error {
-	var row Name
+	var row Row
 	moving, err := t.again(1, func() (still bool, err error) {
 		row, still, err = t.row(held)
 		return still, err

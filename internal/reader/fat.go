@@ -12,7 +12,7 @@ import (
 const lanes = 8
 
 // row reads the name, up to k of its holds. still is false where it moved meanwhile.
-func (t *turn) row(k int) (n Name, still bool, err error) {
+func (t *turn) row(k int) (n Row, still bool, err error) {
 	if t.kind == keyspace.Once {
 		n.Runs, err = t.runs()
 		return n, true, err
@@ -29,7 +29,7 @@ func (t *turn) row(k int) (n Name, still bool, err error) {
 }
 
 // fat reads a fat name, and with it what snap adds if that is not nil.
-func (t *turn) fat(n *Name, k int, snap *snap) (still bool, err error) {
+func (t *turn) fat(n *Row, k int, snap *snap) (still bool, err error) {
 	f := fat{turn: t, n: n, k: k, state: t.key(keyspace.StatePart), line: t.key(keyspace.LinePart), snap: snap}
 	if t.kind == keyspace.Pool {
 		f.pool = &dues{fat: &f}
@@ -56,7 +56,7 @@ func (t *turn) fat(n *Name, k int, snap *snap) (still bool, err error) {
 // fat is the reading of a fat name.
 type fat struct {
 	*turn
-	n             *Name
+	n             *Row
 	k             int
 	state, line   string // keys
 	before, after marks
@@ -248,8 +248,8 @@ func (f *fat) askLane(p *trip) lanePlaces {
 // has nobody.
 func (f *fat) tellFirst(lane int64, claim, text string) {
 	again := len(f.told) > 0 && f.told[len(f.told)-1]/2 == lane/2
-	if w, ends, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
-		f.n.First = append(f.n.First, First{Waiter: w, Dead: !ends.After(f.at())})
+	if w, _, err := Waiter(f.name, claim, f.at(), text); err == nil && !again {
+		f.n.First = append(f.n.First, w)
 		f.told = append(f.told, lane)
 	}
 }

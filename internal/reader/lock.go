@@ -64,7 +64,7 @@ func lockOf(group *state.Group, entries []Found[berth.Holder]) *Lock {
 }
 
 // Entries reads a lock with the entries of its owner, the outermost first. Its errors are those of Name.
-func (r *Reader) Entries(ctx context.Context, name string) (Name, []Found[berth.Holder], error) {
+func (r *Reader) Entries(ctx context.Context, name string) (Row, []Found[berth.Holder], error) {
 	n, err := r.Name(ctx, keyspace.Lock, name)
 	return n, n.entries, err
 }

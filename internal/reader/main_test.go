@@ -95,7 +95,7 @@ func (w *world) release(claim string) {
 }
 
 // row is the name as it is read now.
-func (w *world) row() reader.Name {
+func (w *world) row() reader.Row {
 	w.T.Helper()
 	return testkit.Must(w.reader.Name(ctx, w.kind, name)).In(w.T)
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Name is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity. One of the kind
+// Row is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity. One of the kind
 // once has nothing but Runs.
-type Name struct {
+type Row struct {
 	Kind     keyspace.Kind
 	Name     string
 	Capacity int // stored; of a lock 1; of a pool its resources, those that are leaving included
@@ -25,8 +25,8 @@ type Name struct {
 	Oldest  time.Duration
 	Longest *berth.Holder // who holds since then, nil for nobody
 	// First are the first in line of each priority, the highest first; with Random and LIFO others may
-	// have waited longer.
-	First []First
+	// have waited longer. One whose Alive is 0 is dead.
+	First []berth.Waiter
 	// Partial: not all was read. Holds may be older than Oldest, more priorities wait, and of what has
 	// expired some may be counted as if it had not.
 	Partial         bool
@@ -40,12 +40,6 @@ type Name struct {
 	Err             error // nothing else is known of it
 
 	entries []Found[berth.Holder]
-}
-
-// First is the first in line of a priority.
-type First struct {
-	berth.Waiter
-	Dead bool // its process has not been heard of for its wait lease
 }
 
 // Lock is who has a lock, and what its owner did.
@@ -68,7 +62,7 @@ type Pool struct {
 }
 
 // longest notes who has held longest.
-func (n *Name) longest(found []Found[berth.Holder]) {
+func (n *Row) longest(found []Found[berth.Holder]) {
 	for i := range found {
 		if h := &found[i]; h.Err == nil && (n.Longest == nil || h.Entry.Held > n.Oldest) {
 			n.Oldest, n.Longest = h.Entry.Held, &h.Entry
@@ -84,28 +78,28 @@ type Ref struct {
 
 // Name reads one name. Its errors are berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible,
 // state.ErrDamaged, or the server's.
-func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Name, error) {
-	var found Name
+func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Row, error) {
+	var found Row
 	t, moving, err := r.alone(ctx, "name", kind, name, tries, func(t *turn) (still bool, err error) {
 		found, still, err = t.row(held)
 		return still, err
 	})
 	if err != nil {
-		return Name{Kind: kind, Name: name, Err: err}, err
+		return Row{Kind: kind, Name: name, Err: err}, err
 	}
 	return found.of(t, moving), nil
 }
 
 // of completes what a turn has read.
-func (n Name) of(t *turn, moving bool) Name {
+func (n Row) of(t *turn, moving bool) Row {
 	n.Kind, n.Name, n.Replica, n.Moving, n.At = t.kind, t.name, t.replica, moving, t.at()
 	return n
 }
 
 // Rows reads names that lie on one server, up to k holds and as many expired entries of each. node is
 // that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
-func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Name, error) {
-	rows := make([]Name, len(refs))
+func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Row, error) {
+	rows := make([]Row, len(refs))
 	return wholly(rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(1, func() (still bool, err error) {
 			rows[i], still, err = t.row(k)
@@ -113,7 +107,7 @@ func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...R
 		})
 		rows[i] = rows[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { rows[i] = Name{Kind: t.kind, Name: t.name, Err: err} }))
+	}, func(i int, t *turn, err error) { rows[i] = Row{Kind: t.kind, Name: t.name, Err: err} }))
 }
 
 // runs asks for what is kept of runs, nil for nothing. That is one hash, so never torn.
@@ -157,7 +151,7 @@ func (t *turn) text() (text string, thin bool, err error) {
 }
 
 // slight is the row of a thin name: one text, so never torn.
-func (t *turn) slight(text string) (n Name, err error) {
+func (t *turn) slight(text string) (n Row, err error) {
 	thin, number, ok := state.ParseThin(text)
 	if !ok || t.kind == keyspace.Pool { // no pool is thin
 		return n, t.odd("string", number)

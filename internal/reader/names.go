@@ -34,7 +34,7 @@ type Walk struct {
 
 // Names is a page of names. Names that cannot be read have an Err.
 type Names struct {
-	Names    []Name
+	Names    []Row
 	Next     string // where the next page begins, "" after the last
 	Partial  bool   // it ended for time, or because so much was looked at, or some server's names are missing
 	Replica  bool
@@ -182,7 +182,7 @@ func (p *pager) read(ctx context.Context, most int) {
 }
 
 // used says that a name is more than remembered. One that cannot be read may be.
-func (n *Name) used() bool {
+func (n *Row) used() bool {
 	return n.Err != nil || n.Holders+n.Waiting > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
 }
 

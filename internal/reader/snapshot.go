@@ -14,7 +14,7 @@ import (
 // Snapshot is a name with its first holds and waiting claims, and with what it tells of their resources. Pools
 // are told as a sweep would leave them.
 type Snapshot struct {
-	Name
+	Row
 	Known bool
 	Group *state.Group // of a lock
 
@@ -93,9 +93,9 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, c
 			found[i], still, err = t.snapshot(claims)
 			return still, err
 		})
-		found[i].Name = found[i].of(t, moving)
+		found[i].Row = found[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { found[i] = Snapshot{Name: Name{Err: err}.of(t, false)} }))
+	}, func(i int, t *turn, err error) { found[i] = Snapshot{Row: Row{Err: err}.of(t, false)} }))
 }
 
 // Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a
@@ -117,9 +117,9 @@ func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims 
 		return Snapshot{}, err
 	}
 	if t.err != nil {
-		found = Snapshot{Name: Name{Err: t.err}}
+		found = Snapshot{Row: Row{Err: t.err}}
 	}
-	found.Name = found.of(t, moving)
+	found.Row = found.of(t, moving)
 	return found, nil
 }
 
@@ -132,7 +132,7 @@ func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
 	}
 	s.Asked = map[string]Asked{}
 	snap := &snap{s: &s, claims: claims, places: map[string]int{}}
-	still, err = t.fat(&s.Name, snapLine, snap)
+	still, err = t.fat(&s.Row, snapLine, snap)
 	if err == nil && s.Known {
 		snap.end()
 	}
@@ -141,7 +141,7 @@ func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
 
 func (t *turn) thinSnapshot(s *Snapshot, claims []string, text string) (err error) {
 	s.Known = true
-	if s.Name, err = t.slight(text); err != nil || s.Held == 0 {
+	if s.Row, err = t.slight(text); err != nil || s.Held == 0 {
 		return err
 	}
 	thin, _, _ := state.ParseThin(text)

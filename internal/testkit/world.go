@@ -132,7 +132,7 @@ func (w *World) reader() (read *reader.Reader, kind keyspace.Kind) {
 }
 
 // Look reads the name.
-func (w *World) Look() (reader.Name, error) {
+func (w *World) Look() (reader.Row, error) {
 	w.T.Helper()
 	read, kind := w.reader()
 	return read.Name(context.Background(), kind, w.Name)

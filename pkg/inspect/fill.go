@@ -14,7 +14,7 @@ import (
 // filled is what a reading found, as the rules look at it. The error is that of the server.
 func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error) {
 	s := &snapshot{
-		Kind: of.Kind, Namespace: r.namespace, Name: of.Name.Name, At: of.At, Replica: of.Replica, Moving: of.Moving,
+		Kind: of.Kind, Namespace: r.namespace, Name: of.Name, At: of.At, Replica: of.Replica, Moving: of.Moving,
 		Known: of.Known, Capacity: of.Capacity, Held: of.Held, Waiting: of.Waiting,
 		HoldsLeft: of.HoldsLeft, LineLeft: of.LineLeft, LanesLeft: of.ApartLeft, Damaged: of.Damaged,
 	}

@@ -156,17 +156,14 @@ func paused(own reader.Pause, all notice.Field, now int64) *berth.Pause {
 	return &berth.Pause{Left: state.Millis(p.Until - now), Since: state.Instant(p.Since), Reason: p.Reason}
 }
 
-func nameOf(n *reader.Name, all notice.Field) Name {
+func nameOf(n *reader.Row, all notice.Field) Name {
 	found := Name{
 		Kind: n.Kind, Name: n.Name, Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
-		Expired: n.Expired, Oldest: n.Oldest, Longest: n.Longest, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
+		Expired: n.Expired, Oldest: n.Oldest, Longest: n.Longest, First: n.First, Partial: n.Partial, Fence: n.Fence, Revision: n.Revision,
 		At: n.At, Replica: n.Replica, Moving: n.Moving, Err: n.Err,
 	}
 	if n.Err == nil {
 		found.Pause = paused(n.Pause, all, n.At.UnixMilli())
-	}
-	for _, f := range n.First {
-		found.First = append(found.First, f.Waiter)
 	}
 	if n.Lock != nil {
 		l := Lock(*n.Lock)

@@ -150,7 +150,7 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 		mu      sync.Mutex
 	)
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
-	read := map[reader.Ref]*reader.Name{}
+	read := map[reader.Ref]*reader.Row{}
 	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
 		some, err := r.read.Rows(ctx, node, k, refs...)
 		mu.Lock()

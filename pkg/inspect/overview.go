@@ -234,7 +234,7 @@ func (o *Overview) take(ctx context.Context, refs []reader.Ref) (read int, err e
 }
 
 // note notes how a name was found. One that is in use is shown while few are waited for.
-func (o *Overview) note(n *reader.Name) {
+func (o *Overview) note(n *reader.Row) {
 	s, row := o.know(reader.Ref{Kind: n.Kind, Name: n.Name}), nameOf(n, o.notices[n.Kind])
 	s.row, s.waiting, s.read = &row, row.Waiting, o.passes
 	used := n.Err != nil || n.Waiting+n.Holders > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0

@@ -166,7 +166,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	if asks {
 		v.asked = aged{true, now}
 	}
-	n := nameOf(&found.Name, v.notice)
+	n := nameOf(&found.Row, v.notice)
 	s, err := v.reader.filled(&found, v.notice)
 	if err != nil {
 		return v.failed(err)
