@@ -9,6 +9,6 @@
 // proves whatever the machine was busy with.
 //
 // Here and below are models only, of semaphores and, in pool, of pools; what tests stand on
-// is in internal/testkit. The package's own tests compare each plain case of a script with
-// the general way, on a name and its twin.
+// is in internal/testkit. Package fast compares each plain case of a script with the general
+// way, on a name and its twin.
 package model

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -13,9 +14,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth/internal/model"
+	"github.com/berth-go/berth/internal/model/fast"
 	poolmodel "github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/testkit/amount"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/internal/tools/compose"
+	"github.com/berth-go/berth/test/harness"
 )
 
 const modelLease = 1200 * time.Millisecond
@@ -57,7 +61,7 @@ func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 		t.Run(fmt.Sprint(lane), func(t *testing.T) {
 			w := shared(t)
 			clock := poolmodel.NewClock(t, w.admin, w.ns+":clock")
-			scripts, heard, runs := clock.Scripts(), poolmodel.Listen(t, w.admin, w.space), 0
+			scripts, heard, runs := clock.Library(compose.MustParse(compose.Sources())), poolmodel.Listen(t, w.admin, w.space), 0
 			rapid.Check(t, func(rt *rapid.T) {
 				runs++
 				poolmodel.Run(rt, poolmodel.World{
@@ -65,6 +69,33 @@ func TestTheScriptsOfAPoolKeepTheLawsWhateverHappens(t *testing.T) {
 					Heard: heard, Now: clock.Now, Advance: clock.Advance,
 				})
 			})
+		})
+	}
+}
+
+// The plain case of each call does what the general way does, on what each of these servers makes of the
+// scripts.
+func TestThePlainCasesDoWhatTheGeneralWayDoesOnEachServer(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, amount.Histories(3)) // the flag is one for all tests of the package
+	for _, of := range []string{"redis", "valkey", "cluster"} {
+		t.Run(of, func(t *testing.T) {
+			t.Parallel()
+			var server *harness.Server
+			switch of {
+			case "redis":
+				server = harness.Single(t).Servers()[0]
+			case "valkey":
+				server = harness.Valkey(t).Servers()[0]
+			case "cluster":
+				server = harness.Cluster(t).Master(t, "{gpu}")
+			}
+			redis := server.Client(t, func(o *rueidis.ClientOption) { o.AlwaysRESP2 = true })
+			clock := poolmodel.NewClock(t, redis, "{gpu}clock")
+			fast.Play(
+				fast.World{T: t, Redis: redis, Now: clock.Now, Advance: clock.Advance, Library: clock.Library},
+				"gpu", slices.Repeat([]string{"lock", "semaphore", "pool"}, 3)...,
+			)
 		})
 	}
 }

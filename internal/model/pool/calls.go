@@ -343,12 +343,12 @@ func (m *model) swap(c *claim, seen, rest int64, reason string, expires int64) [
 	c.fences = append(c.fences, c.fence)
 	m.take(c, key)
 	ends, said := m.rests(c, old, m.now, rest, reason)
-	fence := c.fence
 	c.resource, m.expires = old, expires
 	kept := m.giveBack(c, ends, said)
 	c.resource, m.expires = key, 0
-	m.handOff() // the old one goes to who waits for it
-	return []any{"swapped", c.ticket, fence, m.remaining(c), 0, len(m.items), key, digit(kept)}
+	c.fence = m.fence // after the turn of what it gives back
+	m.handOff()       // the old one goes to who waits for it
+	return []any{"swapped", c.ticket, c.fence, m.remaining(c), 0, len(m.items), key, digit(kept)}
 }
 
 // restore has a claim stand where it was told that it stands, unless the server knows what

@@ -1,8 +1,8 @@
 package pool
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha1"
 	"fmt"
 	"strconv"
 	"testing"
@@ -20,7 +20,7 @@ import (
 const ahead = 24 * time.Hour
 
 // Clock is the time for the scripts on a real server, where they read it from a key
-// instead of asking TIME: all else is as it is in production.
+// instead of asking TIME.
 type Clock struct {
 	t     testing.TB
 	redis rueidis.Client
@@ -37,22 +37,41 @@ func NewClock(t testing.TB, redis rueidis.Client, key string) *Clock {
 	return c
 }
 
-// Scripts are all scripts, on that clock.
-func (c *Clock) Scripts() *scriptkit.Library {
-	c.t.Helper()
-	files := compose.Sources()
-	for _, file := range files {
-		file.Data = c.Script(file.Data)
+// Library are scripts that go by that clock, and have their keys expire by it.
+func (c *Clock) Library(scripts compose.Scripts) *scriptkit.Library {
+	redis := fmt.Sprintf(`local redis = (function(real)
+  local function ms(more)
+    local t = real.call("HMGET", %[1]q, "s", "us")
+    return string.format("%%d", t[1] * 1000 + math.floor(t[2] / 1000) + more)
+  end
+  local function by(call, name, key, ...)
+    local words = { ... }
+    if name == "TIME" then
+      return call("HMGET", %[1]q, "s", "us")
+    elseif name == "PTTL" then
+      local ends = call("PEXPIRETIME", key)
+      return ends < 0 and ends or ends - ms(0)
+    elseif name == "PEXPIRE" then
+      name, words[1] = "PEXPIREAT", ms(words[1])
+    elseif name == "SET" and words[2] == "PX" then
+      words[2], words[3] = "PXAT", ms(words[3])
+    end
+    if name == "PEXPIREAT" and words[1] - ms(0) <= 0 then
+      return call("DEL", key)
+    end
+    return call(name, key, unpack(words))
+  end
+  return setmetatable({
+    call = function(...) return by(real.call, ...) end, pcall = function(...) return by(real.pcall, ...) end,
+  }, { __index = real })
+end)(redis)
+`, c.key)
+	for _, s := range scripts {
+		source := redis + s.Source()
+		file := (*s.File)[:s.Header] + source
+		s.File, s.SHA = &file, fmt.Sprintf("%x", sha1.Sum([]byte(source)))
 	}
-	return compose.MustParse(files).Library()
-}
-
-// Script is the text of a script or of what scripts include, on that clock.
-func (c *Clock) Script(text []byte) []byte {
-	c.t.Helper()
-	text = bytes.ReplaceAll(text, []byte(`redis.call("TIME")`), fmt.Appendf(nil, `redis.call("HMGET", %q, "s", "us")`, c.key))
-	require.NotContains(c.t, string(text), `"TIME"`, "it reads the time in another way")
-	return text
+	return scripts.Library()
 }
 
 // Now is what the clock shows.

@@ -38,7 +38,7 @@ func (d *driver) hasMarks() bool { return d.marks }
 
 // keptOf are the settings that a run has left which has perhaps changed nothing.
 func (d *driver) keptOf(before settings) settings {
-	if words := strings.SplitN(d.view.state["pool"], " ", 9); len(words) == 9 && words[8] == d.set.text() {
+	if strings.HasSuffix(d.view.state["pool"], " "+d.set.text()) {
 		return d.set
 	}
 	return before

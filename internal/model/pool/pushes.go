@@ -22,7 +22,7 @@ import (
 // push is a wake-up, and the node that it is for.
 type push struct {
 	wake.Message
-	node string
+	node, text string
 }
 
 // Pushes are the wake-ups that have been published in a namespace.
@@ -78,7 +78,7 @@ func (p *Pushes) hear(m rueidis.PubSubMessage) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.all = append(p.all, push{message, node})
+	p.all = append(p.all, push{message, node, m.Message})
 }
 
 // publish publishes a mark, and says how many hear it.
@@ -87,8 +87,23 @@ func (p *Pushes) publish(ctx context.Context) int64 {
 	return n
 }
 
+// Texts are the nodes and the texts of what has been published since the last call.
+func (p *Pushes) Texts(t tb) (all []string) {
+	t.Helper()
+	for _, push := range p.take(t) {
+		all = append(all, push.node+" "+push.text)
+	}
+	return all
+}
+
+// tb is a test, of rapid or not.
+type tb interface {
+	Helper()
+	Fatal(args ...any)
+}
+
 // take returns what has been published since the last call.
-func (p *Pushes) take(t *rapid.T) []push {
+func (p *Pushes) take(t tb) []push {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()

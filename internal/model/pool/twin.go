@@ -16,12 +16,13 @@ import (
 // checks that the run on the pool itself has done the same.
 func (d *driver) twin(t *rapid.T, script string, args []string) (same func(r *scriptkit.Reply)) {
 	t.Helper()
-	if d.General == nil || d.alone() {
+	// pool_sharers has no plain case, and a scan of a copy may have another order.
+	if d.General == nil || d.alone() || script == "pool_sharers" {
 		return func(*scriptkit.Reply) {}
 	}
 	twins := make([]string, len(d.keys))
 	for n, key := range d.keys {
-		twins[n] = strings.ReplaceAll(key, "{"+d.Name+"}", "{twin}")
+		twins[n] = "twin:" + key // in the same slot
 		d.do(t, "DEL", twins[n])
 		d.do(t, "COPY", key, twins[n])
 	}

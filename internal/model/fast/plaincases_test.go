@@ -1,4 +1,4 @@
-package model_test
+package fast
 
 import (
 	"strings"
@@ -362,6 +362,7 @@ var plainReleases = map[string]plainCase{
 	"the expiry is left as it is":           {before: then(holds("n.1"), after(2*time.Second-time.Microsecond)), call: own, want: "expired", plain: true},
 	"the expiry has to move":                {before: then(holds("n.1"), after(2*time.Second-time.Microsecond+time.Millisecond)), call: own, want: "expired", plain: true},
 	"it expires later than it need":         {before: holds("n.1", long), call: own, want: "released"},
+	"it waited by a longer lease":           {before: then(holds("n.2", all), queues("n.1", all, func(a *ask) { a.Wait = 5 * time.Second }), func(w *world) { frees("n.2", "n", 0)(w) }), call: own, want: "released"},
 	"it expires as late as it may":          {before: holds("n.1", lasts(2*time.Second)), call: own, want: "released", plain: true},
 	"an entry is within it":                 {only: "lock", before: enters, call: frees("n.2", "n", 0), want: "released"},
 	"what is left of a group":               {only: "lock", before: then(enters, after(time.Second), sweeps, holds("n.1")), call: own, want: "released"},
@@ -386,9 +387,6 @@ func briefly(a *ask) { a.Wait, a.Lease = 500*time.Millisecond, 400*time.Millisec
 
 // heavy has a claim weigh two.
 func heavy(a *ask) { a.Weight = 2 }
-
-// latest is the revision of a caller whom nobody has overtaken.
-const latest = "17592186044415"
 
 func resizes(capacity string) func(w *world) {
 	return func(w *world) {

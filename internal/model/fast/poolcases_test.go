@@ -1,6 +1,7 @@
-package model_test
+package fast
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,16 +10,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/internal/testkit/amount"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // poolWorld is a pool on a server in virtual time, and its twin.
@@ -30,7 +26,7 @@ type poolWorld struct {
 func newPoolWorld(w *world) *poolWorld {
 	p := &poolWorld{world: w}
 	for _, part := range []string{"state", "line", "items", "free", "bindings"} {
-		p.keys, p.twins = append(p.keys, "berth:pool:{gpu}:"+part), append(p.twins, "berth:pool:{twin}:"+part)
+		p.keys, p.twins = append(p.keys, "berth:pool:{gpu}:"+part), append(p.twins, "twin:berth:pool:{gpu}:"+part)
 	}
 	return p
 }
@@ -54,11 +50,11 @@ func (p *poolWorld) played(script string, r *engine.Record, args []string) (stat
 		return p.do(p.T, append(words, args...)...)
 	}
 	before := p.taken(p.T, poolPlains)
-	_ = p.pushes.take()
+	_ = p.heard.Texts(p.T)
 	want := eval(p.general.Script(script).Source(), p.twins)
-	heard := p.pushes.take()
+	heard := p.heard.Texts(p.T)
 	got := p.toldInFull(r, eval(p.whole.Script(script).Source(), p.keys))
-	told := p.pushes.take()
+	told := p.heard.Texts(p.T)
 	require.Equal(p.T, heard, told, "what %s %q publishes", script, args)
 	require.Equal(p.T, trimmed(p.T, want), trimmed(p.T, got), "the reply of %s %q", script, args)
 	require.Equal(p.T, p.kept(p.twins), p.kept(p.keys), "what %s %q makes", script, args)
@@ -97,7 +93,7 @@ func (p *poolWorld) kept(keys []string) string {
 		if n == 1 || n == 3 {
 			all = append(all, p.do(p.T, "ZRANGE", key, "0", "-1", "WITHSCORES"))
 		} else {
-			fields, err := p.Do("HGETALL", key).AsStrMap()
+			fields, err := p.Redis.Do(context.Background(), p.Redis.B().Hgetall().Key(key).Build()).AsStrMap()
 			require.NoError(p.T, err)
 			all = append(all, fields)
 		}
@@ -389,30 +385,4 @@ func TestWhatIsPlainOfAPool(t *testing.T) {
 			})
 		})
 	}
-}
-
-// poolPlains are the functions that are the plain case of a pool.
-var poolPlains = []string{"fast_pool_acquire", "fast_pool_wait", "fast_pool_release", "fast_pool_handoff", "fast_pool_renew"}
-
-func TestThePlainCaseOfAPoolDoesWhatTheGeneralWayDoes(t *testing.T) {
-	require.NoError(t, amount.Histories(8))
-	both, err := parsed()
-	require.NoError(t, err)
-	space, err := keyspace.New(keyspace.DefaultNamespace)
-	require.NoError(t, err)
-	testkit.In(t, "", "", "", func(t *testing.T, w *testkit.World) {
-		heard, runs := pool.Listen(t, w.Redis, space), 0
-		rapid.Check(struct{ testing.TB }{t}, func(rt *rapid.T) {
-			runs++
-			pool.Run(rt, pool.World{
-				Redis: w.Redis, Scripts: both.whole, General: both.general, Space: space, Name: fmt.Sprint("proxies", runs),
-				Heard: heard, Now: time.Now, Advance: func(d time.Duration, _ ...string) { w.Advance(d) },
-			})
-		})
-		taken, err := w.Do(append([]string{"MGET"}, poolPlains...)...).AsStrSlice()
-		require.NoError(t, err)
-		t.Log(poolPlains, taken)
-		// The cases prove of each of them when it is taken; of the rest it is left to chance here.
-		require.NotContains(t, []string{taken[0], taken[2]}, "", "who asks and who gives back, where it is calm")
-	})
 }

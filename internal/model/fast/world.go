@@ -1,4 +1,4 @@
-package model_test
+package fast
 
 import (
 	"context"
@@ -6,20 +6,19 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/engine"
 	"github.com/berth-go/berth/internal/line"
+	"github.com/berth-go/berth/internal/model/pool"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
+	"github.com/berth-go/berth/internal/tools/compose"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
@@ -27,77 +26,65 @@ import (
 // plains are the functions that are the plain case.
 var plains = []string{"fast_acquire", "fast_wait", "fast_release", "fast_handoff", "fast_renew", "fast_renew_batch"}
 
-// world is a name on a server in virtual time, and its twin, a copy on which the
-// scripts run that never take the plain case.
+// World is where the histories run.
+type World struct {
+	T testing.TB
+	// Redis runs the scripts, and looks on.
+	Redis rueidis.Client
+	// Now is the time that the scripts read. It stands still but for Advance, which
+	// lets time pass, and those of the keys expire whose time comes then.
+	Now     func() time.Time
+	Advance func(d time.Duration, keys ...string)
+	// Library has scripts read that time; nil where it is the server's.
+	Library func(compose.Scripts) *scriptkit.Library
+}
+
+// world is a name on a server, and its twin, a copy on which the scripts run that never take
+// the plain case.
 type world struct {
-	*testkit.World
+	World
 	releases
 	kind        string // lock or semaphore
 	name        string
 	state, line string
 	twin        [2]string
 	backup      [2]string
+	heard       *pool.Pushes
 	fence       int64            // the last that a reply has named
 	fences      map[string]int64 // by claim
 	asked       map[string]engine.Record
-	pushes      *pushes
 	thin        bool // the last call was one that a script of thin names answers
 	damaged     bool // by hand, so that what is kept need not be of one piece
 	capacity    int  // what the claims name, of a semaphore
 }
 
-// pushes are the messages that were published.
-type pushes struct {
-	mu  sync.Mutex
-	all []string // guarded by mu
-}
-
-// take returns those that have come since it was called last.
-func (p *pushes) take() []string {
-	synctest.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := p.all
-	p.all = nil
-	return all
-}
-
-// listen hears all that is published until the context ends.
-func listen(ctx context.Context, redis rueidis.Client) *pushes {
-	p := &pushes{}
-	go func() {
-		_ = redis.Receive(ctx, redis.B().Psubscribe().Pattern("*").Build(), func(m rueidis.PubSubMessage) {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.all = append(p.all, m.Channel+" "+m.Message)
-		}) // the context's end
-	}()
-	synctest.Wait()
-	return p
-}
-
-// inWorld runs a test in virtual time, beside others, on names that nobody has used
-// yet.
-func inWorld(t *testing.T, kind string, test func(t *testing.T, named func(name string) *world)) {
-	t.Helper()
+// names returns what makes names. The keys of one, of its twin and of its backup are in one slot.
+func (w World) names() func(kind, name string) *world {
 	both, err := parsed()
-	require.NoError(t, err)
-	testkit.In(t, "", "", "", func(t *testing.T, w *testkit.World) {
-		heard := listen(t.Context(), w.Redis)
-		at := func(name, part string) string { return space.Key(kinds[kind], name, part) }
-		test(t, func(name string) *world {
-			return &world{
-				World: w, releases: both, kind: kind, name: name, state: at(name, "state"), line: at(name, "line"),
-				twin: [2]string{at("twin", "state"), at("twin", "line")}, backup: [2]string{at("backup", "state"), at("backup", "line")}, pushes: heard, capacity: 2, fences: map[string]int64{},
-			}
-		})
-	})
+	if w.Library != nil {
+		both, err = parse(w.Library)
+	}
+	require.NoError(w.T, err)
+	heard := pool.Listen(w.T, w.Redis, space)
+	return func(kind, name string) *world {
+		state, line := space.State(kinds[kind], name), space.Line(kinds[kind], name)
+		return &world{
+			World: w, releases: both, kind: kind, name: name, state: state, line: line,
+			twin: [2]string{"twin:" + state, "twin:" + line}, backup: [2]string{"backup:" + state, "backup:" + line},
+			heard: heard, capacity: 2, fences: map[string]int64{},
+		}
+	}
+}
+
+// Advance lets time pass.
+func (w *world) Advance(d time.Duration) {
+	w.World.Advance(d, w.state, w.line, w.backup[0], w.backup[1])
 }
 
 // space has the names, of these kinds.
 var (
 	space, _ = keyspace.New("berth")
-	kinds    = map[string]keyspace.Kind{"lock": keyspace.Lock, "semaphore": keyspace.Sem}
+	kinds    = map[string]keyspace.Kind{"lock": keyspace.Lock, "semaphore": keyspace.Sem, "pool": keyspace.Pool}
 )
 
 // do runs a command, and returns its answer, nil for none.
@@ -122,9 +109,12 @@ func (w *world) call(t require.TestingT, script string, args ...string) any {
 
 // dump is all that the server has of a name.
 func (w *world) dump(t require.TestingT, state, line string) string {
-	const script = `return redis.call("MGET", KEYS[1])[1] or redis.call("HGETALL", KEYS[1])`
-	return fmt.Sprintln(w.do(t, "EVAL", script, "1", state), w.do(t, "PEXPIRETIME", state),
-		w.do(t, "ZRANGE", line, "0", "-1", "WITHSCORES"), w.do(t, "PEXPIRETIME", line))
+	fields, err := w.Redis.Do(context.Background(), w.Redis.B().Hgetall().Key(state).Build()).AsStrMap()
+	kept := any(fields) // in the order of their names
+	if err != nil {
+		kept = w.do(t, "MGET", state).([]any)[0]
+	}
+	return fmt.Sprintln(kept, w.do(t, "PEXPIRETIME", state), w.do(t, "ZRANGE", line, "0", "-1", "WITHSCORES"), w.do(t, "PEXPIRETIME", line))
 }
 
 // value is one of the numbers of the name.
@@ -132,7 +122,7 @@ func (w *world) value(t require.TestingT, name string) int64 {
 	if text, ok := w.text(t); ok {
 		thin, err := testkit.ParseThin(text)
 		require.NoError(t, err)
-		return testkit.ThinCounts(thin, time.Now().UnixMilli())[name]
+		return testkit.ThinCounts(thin, w.Now().UnixMilli())[name]
 	}
 	counts, err := testkit.Counts(fmt.Sprint(w.do(t, "HGET", w.state, "v")))
 	require.NoError(t, err)
@@ -167,13 +157,20 @@ func (w *world) setValue(t require.TestingT, name string, n int64) {
 
 // taken is how often each of some plain functions was taken.
 func (w *world) taken(t require.TestingT, plains []string) string {
-	return fmt.Sprint(w.do(t, append([]string{"MGET"}, plains...)...))
+	keys := []string{"MGET"}
+	for _, plain := range plains {
+		keys = append(keys, "{"+w.name+"}"+plain)
+	}
+	return fmt.Sprint(w.do(t, keys...))
 }
 
 // secret is that of all claims.
 const secret = "secret-of-1"
 
 const channel = "berth:wake:"
+
+// latest is the revision of a caller whom nobody has overtaken.
+const latest = "17592186044415"
 
 // writes are the arguments of a script that writes the name.
 func writes(linger string, args ...string) []string {
@@ -273,5 +270,3 @@ func (a ask) with(change func(*ask)) ask {
 
 // forever is a hold without an end.
 func forever(a *ask) { a.Lease = berth.Forever }
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -1,4 +1,4 @@
-package model_test
+package fast
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing/fstest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -26,14 +25,16 @@ import (
 // never take it.
 type releases struct{ whole, general *scriptkit.Library }
 
-var parsed = sync.OnceValues(func() (releases, error) {
+var parsed = sync.OnceValues(func() (releases, error) { return parse(compose.Scripts.Library) })
+
+func parse(library func(compose.Scripts) *scriptkit.Library) (releases, error) {
 	files := compose.Sources()
 	whole, err := compose.Parse(wrapped(files, `--- @include "fast/%[2]sinner"
 -- %[1]s counts how often it is taken.
 local function %[1]s(...)
   local reply, a, b, c = %[1]sinner(...)
   if reply then
-    redis.call("INCR", "%[1]s")
+    redis.call("INCR", string.match(KEYS[1], "{.*}") .. "%[1]s")
   end
   return reply, a, b, c
 end
@@ -46,8 +47,8 @@ local function %[1]s()
   return nil
 end
 `))
-	return releases{whole.Library(), general.Library()}, err
-})
+	return releases{library(whole), library(general)}, err
+}
 
 // wrapped is files with others in the place of the plain functions, which are called
 // fast_acquireinner and so on there.
@@ -78,7 +79,7 @@ func (w *world) copied(t require.TestingT) {
 // the call is one that a script of thin names may answer, that one does the same.
 // It returns the status, and whether the plain case was taken.
 func (w *world) both(t require.TestingT, script string, c call) (status string, plain bool) {
-	now := time.Now()
+	now := w.Now()
 	node, claim, args := c.node, c.claim, c.args
 	was := w.dump(t, w.state, w.line)
 	whole := was
@@ -90,9 +91,11 @@ func (w *world) both(t require.TestingT, script string, c call) (status string, 
 	besides := w.dump(t, w.twin[0], w.twin[1])
 	w.copied(t)
 	before := w.taken(t, plains)
-	_ = w.pushes.take()
+	tb, ok := t.(model.TB)
+	require.True(t, ok)
+	_ = w.heard.Texts(tb)
 	want := w.eval(t, w.general, script, w.twin[0], w.twin[1], args)
-	told, made := w.pushes.take(), w.dump(t, w.twin[0], w.twin[1])
+	told, made := w.heard.Texts(tb), w.dump(t, w.twin[0], w.twin[1])
 	got := w.call(t, script, args...)
 	plain = before != w.taken(t, plains)
 	got = w.toldInFull(t, script, c, got)
@@ -102,13 +105,13 @@ func (w *world) both(t require.TestingT, script string, c call) (status string, 
 		made, kept = expiries.ReplaceAllString(made, "$1"), expiries.ReplaceAllString(kept, "$1")
 	}
 	require.Equal(t, trimmed(t, want), trimmed(t, got), "the reply of %s %q to\n%s", script, args, was)
-	require.Equal(t, told, w.pushes.take(), "what %s %q publishes on\n%s", script, args, was)
+	require.Equal(t, told, w.heard.Texts(tb), "what %s %q publishes on\n%s", script, args, was)
 	require.Equal(t, made, kept, "what %s %q makes of\n%s", script, args, was)
-	require.True(t, now.Equal(time.Now()), "all of that is one instant")
+	require.True(t, now.Equal(w.Now()), "all of that is one instant")
 	reply := said(t, got)
 	if fence, ok := reply[min(2, len(reply)-1)].(int64); ok && reply[0] == "granted" && w.fences[claim] != fence {
 		// A claim that a hand-off has granted hears its fence now, when later ones may be known.
-		if !strings.Contains(was, "c:"+claim+" g ") {
+		if !strings.Contains(was, "c:"+claim+":g ") {
 			require.Greater(t, fence, w.fence, "the fence of %s %q on\n%s", script, args, was)
 		}
 		w.fence, w.fences[claim] = max(fence, w.fence), fence
@@ -119,9 +122,7 @@ func (w *world) both(t require.TestingT, script string, c call) (status string, 
 		require.True(t, ok, "%v", got)
 		require.Equal(t, w.nextDeadline(t, claim, node, fmt.Sprint(reply[7])), append(reply[8:10:10], flags/4), "ahead, next_ms and first of %s %q on\n%s", script, args, was)
 	}
-	if reply[0] != "incompatible" && !w.damaged {
-		tb, ok := t.(model.TB)
-		require.True(t, ok)
+	if reply[0] != "incompatible" && !w.damaged && w.Library == nil {
 		model.Whole(tb, w.Redis, w.state, w.line)
 	}
 	if w.thin = thin != nil; w.thin {
@@ -143,7 +144,7 @@ func (w *world) both(t require.TestingT, script string, c call) (status string, 
 }
 
 // expiries are when the keys of a name expire, in a dump.
-var expiries = regexp.MustCompile(`(\bv 3 \d{16} |\] )\d{13}`)
+var expiries = regexp.MustCompile(`(\bv:3 \d{16} |\] )\d{13}`)
 
 // ended says whether a call was the release of a hold that had expired, in the general way.
 func (c *call) ended(t require.TestingT, reply any) bool {
@@ -227,11 +228,11 @@ func (w *world) runThin(t require.TestingT, script string, c call) []any {
 			return nil
 		}
 		require.Equal(t, expires, w.do(t, "PEXPIRETIME", w.twin[0])) // later than it need be, where the hold had not ended
-		w.do(t, "PEXPIRE", w.twin[0], millis(c.linger))
+		w.do(t, "PEXPIREAT", w.twin[0], strconv.FormatInt(w.Now().Add(c.linger).UnixMilli(), 10))
 		held, err := testkit.ParseThin(before)
 		require.NoError(t, err)
 		require.Equal(t, strconv.FormatInt(held.Fence, 10), reply)
-		if held.Ends <= time.Now().UnixMilli() {
+		if held.Ends <= w.Now().UnixMilli() {
 			return []any{"expired", int64(0), held.Fence}
 		}
 		return []any{"released", int64(0), held.Fence}
@@ -256,11 +257,13 @@ func (w *world) runBeside(t require.TestingT, script string, args []string) []an
 // and are damaged. It returns the words of the claim on the twin, nil where the script cannot tell; of those on the others it
 // never can.
 func (w *world) beside(t require.TestingT, script string, keys, args []string, claim string) []any {
-	all, others := slices.Clone(args), [][]string{{"none{twin}", "none{twin}"}, {"list{twin}", "list{twin}"}, {"hash{twin}", "set{twin}"}, {"text{twin}", "set{twin}"}}
-	w.do(t, "RPUSH", "list{twin}", "x")
-	w.do(t, "HSET", "hash{twin}", "c:"+claim, "h "+strings.Repeat("0 ", 50), "v", "3 "+strings.Repeat("x", 115)+"0 0 0 0 0 0")
-	w.do(t, "SADD", "set{twin}", "h:"+claim)
-	w.do(t, "SET", "text{twin}", strings.Repeat("x", 31)+" "+claim+" - 1 r 1 99999999999999999999 0 ")
+	at := func(key string) string { return key + "{" + w.name + "}" }
+	none, list, hash, set, text := at("none"), at("list"), at("hash"), at("set"), at("text")
+	all, others := slices.Clone(args), [][]string{{none, none}, {list, list}, {hash, set}, {text, set}}
+	w.do(t, "RPUSH", list, "x")
+	w.do(t, "HSET", hash, "c:"+claim, "h "+strings.Repeat("0 ", 50), "v", "3 "+strings.Repeat("x", 115)+"0 0 0 0 0 0")
+	w.do(t, "SADD", set, "h:"+claim)
+	w.do(t, "SET", text, strings.Repeat("x", 31)+" "+claim+" - 1 r 1 99999999999999999999 0 ")
 	place := len(claim) % (len(others) + 1)
 	var with []string
 	for _, of := range slices.Insert(slices.Clone(others), place, keys) {
@@ -268,7 +271,7 @@ func (w *world) beside(t require.TestingT, script string, keys, args []string, c
 	}
 	reply := said(t, w.do(t, slices.Concat([]string{"EVAL", w.whole.Script(script).Source(), strconv.Itoa(len(with))}, with, all)...))
 	require.Len(t, reply, 1+2*(len(others)+1))
-	w.do(t, "DEL", "list{twin}", "hash{twin}", "set{twin}", "text{twin}")
+	w.do(t, "DEL", list, hash, set, text)
 	own := reply[1+2*place : 3+2*place]
 	for _, word := range slices.Delete(slices.Clone(reply), 1+2*place, 3+2*place)[1:] {
 		require.Equal(t, int64(0), word, "%v", reply)
@@ -326,12 +329,12 @@ func (w *world) nextDeadline(t require.TestingT, claim, node, place string) []an
 		require.NoError(t, err)
 		next = min(next, r.Alive().UnixMilli())
 	}
-	if end := w.value(t, "pause"); end > time.Now().UnixMilli() {
+	if end := w.value(t, "pause"); end > w.Now().UnixMilli() {
 		next = end // nothing comes free before
 	}
 	mine := int64(0)
 	if strings.HasPrefix(first, node+".") {
 		mine = 1
 	}
-	return []any{int64(slices.Index(waiting, place+"-"+claim)), max(next-time.Now().UnixMilli(), 0), mine}
+	return []any{int64(slices.Index(waiting, place+"-"+claim)), max(next-w.Now().UnixMilli(), 0), mine}
 }
