@@ -16,7 +16,7 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3], v[1])
+  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then -- somebody has deleted the line
     st.pool.parked = 0
@@ -48,10 +48,11 @@ local function pool_fresh(at)
   redis.call("HSET", at.bindings, "v", "1")
 end
 
--- pool_save returns the counts that save writes of a pool. While there are resources that stay, or settings
--- of an operator, none of the keys expires.
+-- pool_save returns the counts that save writes of a pool, nil where they are as they were. While there are resources
+-- that stay, or settings of an operator, none of the keys expires.
 local function pool_save(st)
   local p = st.pool
   st.cap, st.keep = 1, (p.resources > p.leaving or string.sub(p.settings, 1, 1) == "o") and 1 or 0
-  return pool_counts_write(p, math.max(st.used, 0))
+  local counts = pool_counts_write(p, math.max(st.used, 0))
+  return counts ~= st.counts and counts or nil
 end

@@ -15,7 +15,7 @@
 --   recounted         true once this run has made the counts anew
 --   group_text        of a lock: the text of its owner's group, or false
 --   group             of a lock: what owner/live has read
---   pool              of a pool: its own counts
+--   pool, counts      of a pool: its own counts, and their text as it was read
 --   claim             of a pool: the claim of the call
 --   extra             what the kind adds to the replies about that claim: of a pool the
 --                     resource that it holds, or ""

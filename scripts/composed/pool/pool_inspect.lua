@@ -181,7 +181,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3], v[1])
+  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0

@@ -182,7 +182,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool = pool_counts(v[3], v[1])
+  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
@@ -730,7 +730,8 @@ local function pool_counts_write(p, used)
   return string.format(("%d %013d %d %d %d %d %d "), (1000000000000000) + p.resources, p.gen, kept - used, kept - p.leased,
     (1000000000000000) + p.parked, (1000000000000000) + p.leaving, p.filled and 1 or 0) .. p.settings
 end
-  return pool_counts_write(p, math.max(st.used, 0))
+  local counts = pool_counts_write(p, math.max(st.used, 0))
+  return counts ~= st.counts and counts or nil
 end
   return pool_save(st)
 end
