@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -13,13 +14,14 @@ const swarmName = "nodes"
 
 // Node is what the swarm knows of a node.
 type Node struct {
-	state.Node // Ends is when it is dead unless it probes before, or was (ms)
-	ID         string
-	Condemned  bool
+	ID, Label string
+	Ends      time.Time // when it is dead unless it probes before, or was
+	Limit     time.Duration
+	Condemned bool
 }
 
-// Ago is how long before a moment (ms) its last probe was (ms).
-func (n *Node) Ago(now int64) int64 { return now - (n.Ends - n.Limit) }
+// Probed is when its last probe came.
+func (n *Node) Probed() time.Time { return n.Ends.Add(-n.Limit) }
 
 // swarm makes the turn of a swarm's reading.
 func (r *Reader) swarm(ctx context.Context, read func(t *turn) error) (now int64, err error) {
@@ -49,14 +51,14 @@ func (t *turn) nodes(ids ...string) (found []Node, err error) {
 	at, texts := p.at(scores), p.texts(records)
 	for i, id := range ids {
 		stored, ok := state.ParseNode(texts[i])
-		n := Node{Node: stored, ID: id, Condemned: at[2*i+1] != absent}
-		if !ok || at[2*i] == absent && !n.Condemned {
+		ends, condemned := at[2*i], at[2*i+1] != absent
+		if condemned {
+			ends = stored.Ends
+		}
+		if !ok || ends == absent {
 			continue
 		}
-		if !n.Condemned {
-			n.Ends = at[2*i]
-		}
-		found = append(found, n)
+		found = append(found, Node{id, stored.Label, time.UnixMilli(ends), state.Millis(stored.Limit), condemned})
 	}
 	return found, p.err
 }

@@ -143,8 +143,8 @@ func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next str
 	found, next, now, err := c.look.NodesPage(ctx, cursor)
 	for _, n := range found {
 		page = append(page, Node{
-			ID: n.ID, Label: n.Label, ProbedAt: time.UnixMilli(n.Ends - n.Limit), ZombieAfter: state.Millis(n.Limit),
-			Zombie: n.Ends <= now, Condemned: n.Condemned,
+			ID: n.ID, Label: n.Label, ProbedAt: n.Probed(), ZombieAfter: n.Limit, Zombie: n.Ends.UnixMilli() <= now,
+			Condemned: n.Condemned,
 		})
 	}
 	return page, next, err

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -48,7 +49,7 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 	}
 	s.Claim = s.Asked[claim]
 	if said, err := r.read.Server(ctx, kind, name); err == nil {
-		s.Server = serverOf(said)
+		s.Server = said
 	}
 	_, err = r.probed(ctx, 0, s)
 	return s, err
@@ -60,13 +61,6 @@ func claimed(claim string) []string {
 		return nil
 	}
 	return []string{claim}
-}
-
-func serverOf(said *reader.Server) *server {
-	if said == nil {
-		return nil
-	}
-	return &server{Full: said.Full, Refuses: said.Refuses}
 }
 
 // probed asks the swarm about the nodes whose holds have no end, of which nothing else tells whether
@@ -87,12 +81,10 @@ func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int
 		return 0, err
 	}
 	for _, s := range names {
-		s.Nodes = map[string]node{}
-		for id, p := range probed {
-			s.Nodes[id] = node{
-				Probed: s.At.Add(-time.Duration(p.Ago(now)) * time.Millisecond), Limit: time.Duration(p.Limit) * time.Millisecond,
-				Condemned: p.Condemned,
-			}
+		s.Nodes = maps.Clone(probed)
+		for id, n := range s.Nodes {
+			n.Ends = n.Ends.Add(s.At.Sub(time.UnixMilli(now))) // by the clock of the name's server
+			s.Nodes[id] = n
 		}
 	}
 	return now, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -163,7 +164,7 @@ var sentences = []struct {
 	why   string
 	then  string
 }{
-	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
+	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &reader.Server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
 	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{
 		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Phase = 'd' })).in(waits("beta")), "",

@@ -261,8 +261,7 @@ func (f *future) flush() *Event {
 	}
 	for _, h := range f.holds {
 		if n := f.s.Nodes[h.Node]; n.Condemned && h.Deadline.IsZero() {
-			at := n.Probed.Add(n.Limit)
-			return &Event{What: SwarmFlush, At: at, In: f.s.left(at), Claim: h.ID}
+			return &Event{What: SwarmFlush, At: n.Ends, In: f.s.left(n.Ends), Claim: h.ID}
 		}
 	}
 	return nil

@@ -91,8 +91,8 @@ func (s *snapshot) bounded(heard Heard) Heard {
 // nodeHeard says when a node was last heard of: by all its claims, and in the swarm.
 func (s *snapshot) nodeHeard(id string) Heard {
 	last := s.node(id).last
-	if n := s.Nodes[id]; n.Probed.After(last.At) {
-		last = s.bounded(Heard{At: n.Probed, Exact: !s.Replica, By: "probe"})
+	if n := s.Nodes[id]; n.Probed().After(last.At) {
+		last = s.bounded(Heard{At: n.Probed(), Exact: !s.Replica, By: "probe"})
 	}
 	return last
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -35,10 +36,10 @@ type snapshot struct {
 	Claim   *found            // the claim that an explanation is about, nil for the name
 	Asked   map[string]*found // the claims that were asked for
 	Pool    *pool
-	Items   map[string]item // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
-	Damaged []string        // claims and resources that cannot be read
-	Nodes   map[string]node // what else was asked about nodes
-	Server  *server         // nil: not known
+	Items   map[string]item        // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
+	Damaged []string               // claims and resources that cannot be read
+	Nodes   map[string]reader.Node // what the swarm says of nodes, by the clock of the name's server
+	Server  *reader.Server         // nil: not known
 
 	shared *shared // of several explanations, nil for none
 }
@@ -167,16 +168,6 @@ func (i *item) rests() bool { return i.Forever || !i.RestEnd.IsZero() }
 func (i *item) free() bool {
 	return !i.Absent && !i.Damaged && !i.Leaving && !i.rests() && len(i.Holders) < i.Max
 }
-
-// node is what was asked about a node beside its claims.
-type node struct {
-	Probed    time.Time     // its last probe in the swarm; zero: none
-	Limit     time.Duration // after which the swarm declares it dead
-	Condemned bool          // it has
-}
-
-// server is what the server says of itself.
-type server struct{ Full, Refuses bool }
 
 // alive says whether a waiting claim counts as alive.
 func (s *snapshot) alive(w *wait) bool { return w.Heard.Add(w.WaitLease).After(s.At) }

@@ -29,10 +29,10 @@ type View struct {
 	noticed aged
 	notice  notice.Field
 	probed  aged
-	nodes   map[string]node   // what the swarm said of them
-	swarm   int64             // what time its server had then (ms)
-	reading int               // its number
-	recalls map[string]recall // of claims
+	nodes   map[string]reader.Node // what the swarm said of them
+	swarm   int64                  // what time its server had then (ms)
+	reading int                    // its number
+	recalls map[string]recall      // of claims
 }
 
 // aged is something that is remembered for a while.
@@ -171,7 +171,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	if err != nil {
 		return v.failed(err)
 	}
-	s.Server = serverOf(v.memory.Server)
+	s.Server = v.memory.Server
 	if len(probable(s)) > 0 {
 		if turn(&v.probed, probesFor) {
 			if err := v.probe(ctx, s); err != nil {
