@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -66,6 +67,23 @@ type Item struct {
 	// earliest.
 	Unbegun bool
 }
+
+// RestEnd is when its rest ends, zero where it does not rest, or has no end.
+func (i *Item) RestEnd() time.Time { return moment(i.Ends) }
+
+// Leaves is when it leaves the pool by itself, zero for never.
+func (i *Item) Leaves() time.Time { return moment(i.Expiry) }
+
+// moment is one of the server's clock (ms), zero for none and for never.
+func moment(ms int64) time.Time {
+	if ms >= state.Forever {
+		return time.Time{}
+	}
+	return state.Instant(ms)
+}
+
+// Free says whether somebody may get it.
+func (i *Item) Free() bool { return !i.Absent && !i.Damaged && i.Listed() }
 
 // Asked is a claim that was asked for. Word is "hold", "wait", "damaged", what a tombstone says, or "" where
 // nothing is stored.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -218,11 +219,11 @@ func (x *explaining) ofPool() {
 func (s *snapshot) firstRest() (end time.Time, reason string) {
 	for _, key := range slices.Sorted(keysOf(s.Items)) {
 		i := s.Items[key]
-		if i.Forever && end.IsZero() && reason == "" {
+		if i.Ends >= state.Forever && end.IsZero() && reason == "" {
 			reason = i.Reason
 		}
-		if !i.RestEnd.IsZero() && (end.IsZero() || i.RestEnd.Before(end)) {
-			end, reason = i.RestEnd, i.Reason
+		if rest := i.RestEnd(); !rest.IsZero() && (end.IsZero() || rest.Before(end)) {
+			end, reason = rest, i.Reason
 		}
 	}
 	return end, reason
@@ -247,20 +248,20 @@ func (x *explaining) ofOne(w *wait) {
 	switch {
 	case known && i.Damaged:
 		say(OneDamaged, "is damaged")
-	case !known || i.Absent || i.Leaving && len(i.Holders) == 0:
+	case !known || i.Absent || i.Leaving && len(i.Claims) == 0:
 		say(OneAbsent, "is not in the pool"+map[bool]string{false: ": nothing has filled it yet"}[s.Pool.Filled])
-	case i.Forever:
+	case i.Ends >= state.Forever:
 		of.Text = i.Reason
 		say(OneResting, "rests until somebody ends that"+because(i.Reason))
-	case i.RestEnd.After(s.At) && len(x.holds) == 0:
-		of.Until, of.Text = i.RestEnd, i.Reason
-		say(OneResting, "rests for "+text.Human(s.left(i.RestEnd))+" more"+because(i.Reason))
+	case i.RestEnd().After(s.At) && len(x.holds) == 0:
+		of.Until, of.Text = i.RestEnd(), i.Reason
+		say(OneResting, "rests for "+text.Human(s.left(i.RestEnd()))+" more"+because(i.Reason))
 	case x.e.Next != nil && x.e.Next.What == SweepDue:
 		of.Have, of.Of = 1, 1
 		say(Ready, "is free, and nobody has looked yet")
-	case known && i.free() && len(x.e.Reasons) > 0: // it is paused, and that is all
+	case known && i.Free() && len(x.e.Reasons) > 0: // it is paused, and that is all
 	case len(x.holds) > 0:
-		of.Until, of.Have, of.Of = x.holds[0].Deadline, len(i.Holders), i.Max
+		of.Until, of.Have, of.Of = x.holds[0].Deadline, len(i.Claims), int(i.Max)
 		say(OneHeld, x.heldAs("", ""))
 	default:
 		say(OneHeld, "is held")

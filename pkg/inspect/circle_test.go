@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -214,11 +215,11 @@ func TestReduce(t *testing.T) {
 			crosses(poolOf([]hold{held}, nil).with(func(s *snapshot) {
 				s.Holds[0].Shared = true
 				i := s.Items["r"]
-				i.Holders = nil
+				i.Claims = nil
 				s.Items["r"] = i
 			}).in(one)), nil,
 		},
-		"a sharer has room": {crosses(poolOf([]hold{held}, map[string]item{"r": {Max: 2}}).in(one)), nil},
+		"a sharer has room": {crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Max: 2})}).in(one)), nil},
 		"it takes any other in a while": {
 			crosses(poolOf([]hold{held}, map[string]item{"s": {}}).in(q("x", only("r"), bound))), nil,
 		},
@@ -226,11 +227,11 @@ func TestReduce(t *testing.T) {
 			crosses(poolOf([]hold{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
 		},
 		"only one of two resources": {
-			crosses(poolOf([]hold{held}, map[string]item{"s": {RestEnd: after(time.Hour)}}).in(one, q("y"))),
+			crosses(poolOf([]hold{held}, map[string]item{"s": stored(state.Item{Ends: after(time.Hour).UnixMilli()})}).in(one, q("y"))),
 			[]string{"p-w", "x-w"},
 		},
 		"a resource that leaves is nobody's fault": {
-			crosses(poolOf([]hold{held}, map[string]item{"r": {Leaving: true}}).in(one)), nil,
+			crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
 		},
 	} {
 		for i := range test.names {

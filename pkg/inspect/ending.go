@@ -75,22 +75,19 @@ func (f *future) back(h *hold) {
 	if i == nil {
 		return
 	}
-	was, now := i.stored(), f.now.UnixMilli()
+	was, now := i.Item, f.now.UnixMilli()
 	wants := state.Wants{Alone: h.Alone, Cooldown: h.Cooldown.Milliseconds()}
-	own := state.Settings{Cooldown: i.Cooldown.Milliseconds()}
-	is := was
-	if !is.Return(h.ID, &wants, own, own, now, now) {
+	own := state.Settings{Cooldown: i.Cooldown}
+	if !i.Return(h.ID, &wants, own, own, now, now) {
 		return // a shared hold keeps nothing from anybody
 	}
-	if i.RestPend > 0 && !f.watched() {
+	if was.Pending > 0 && !f.watched() {
 		f.limit = f.now // the rest that was asked for meanwhile begins when somebody looks
 	}
-	i.Holders, i.RestPend = is.Claims, 0
-	i.Leaving = is.Leaving
-	if is.Leaving {
-		i.Absent = len(i.Holders) == 0
-	} else if is.Ends != was.Ends {
-		i.RestEnd, i.Forever, f.by[h.Resource] = moment(is.Ends), is.Ends >= state.Forever, h.ID
+	if i.Leaving {
+		i.Absent, i.Ends = len(i.Claims) == 0, was.Ends
+	} else if i.Ends != was.Ends {
+		f.by[h.Resource] = h.ID
 	}
 	f.listed(h.Resource, i)
 }
@@ -105,9 +102,9 @@ func (f *future) watched() bool {
 func (f *future) listed(key string, i *item) {
 	known := slices.Contains(f.order, key)
 	switch {
-	case i.free() && !known:
+	case i.Free() && !known:
 		f.order = append(f.order, key)
-	case !i.free() && known:
+	case !i.Free() && known:
 		f.order = slices.DeleteFunc(f.order, func(other string) bool { return other == key })
 	}
 }
@@ -115,15 +112,14 @@ func (f *future) listed(key string, i *item) {
 func (f *future) passItems() {
 	for _, key := range f.keys {
 		i := f.items[key]
-		if f.due(i.RestEnd) {
-			end := i.RestEnd
-			i.RestEnd = time.Time{}
+		if end := i.RestEnd(); f.due(end) {
+			i.Ends = 0
 			f.happens(RestEnds, end, f.by[key], key)
 		}
-		if f.due(i.Expiry) && !i.Leaving {
+		if end := i.Leaves(); f.due(end) && !i.Leaving {
 			i.Leaving = true
-			f.happens(LeavesPool, i.Expiry, "", key)
-			i.Absent = len(i.Holders) == 0
+			f.happens(LeavesPool, end, "", key)
+			i.Absent = len(i.Claims) == 0
 		}
 		f.listed(key, i)
 	}

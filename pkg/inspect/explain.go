@@ -199,7 +199,7 @@ func (x *explaining) comes() {
 // stays says that a claim waits on where it stands, whatever ends.
 func (s *snapshot) stays(w *wait) bool {
 	i, known := s.Items[w.Resource]
-	leaves := known && (i.Leaving || i.Absent || !i.Expiry.IsZero())
+	leaves := known && (i.Leaving || i.Absent || i.Expiry > 0)
 	return w.Resource == "" || w.Until.IsZero() && !leaves
 }
 
@@ -294,7 +294,7 @@ func (x *explaining) holdsOf(resource string) (holds []hold) {
 	for i := range s.Holds {
 		h := &s.Holds[i]
 		item, known := s.Items[h.Resource]
-		if s.Kind != keyspace.Pool || !h.Shared && (!known || slices.Contains(item.Holders, h.ID)) && (resource == "" || resource == h.Resource) {
+		if s.Kind != keyspace.Pool || !h.Shared && (!known || slices.Contains(item.Claims, h.ID)) && (resource == "" || resource == h.Resource) {
 			holds = append(holds, *h)
 		}
 	}

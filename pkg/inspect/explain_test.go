@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -81,6 +82,9 @@ func semOf(capacity int, entries ...hold) *snapshot {
 	return s
 }
 
+// stored is a resource of which nothing else is known.
+func stored(i state.Item) item { return item{Item: i} }
+
 // poolOf is a pool of the resources of its holds, and of others.
 func poolOf(entries []hold, others map[string]item) *snapshot {
 	s := &snapshot{
@@ -93,7 +97,7 @@ func poolOf(entries []hold, others map[string]item) *snapshot {
 		if !i.Absent {
 			s.Pool.Resources++
 		}
-		if i.rests() {
+		if i.Ends > 0 {
 			s.Pool.Resting++
 		}
 		if i.Leaving {
@@ -106,14 +110,14 @@ func poolOf(entries []hold, others map[string]item) *snapshot {
 			s.Pool.Resources++
 			i.Max = 1
 		}
-		if len(i.Holders) == 0 {
+		if len(i.Claims) == 0 {
 			s.Pool.Leased++
 		}
-		i.Holders = append(i.Holders, h.ID)
+		i.Claims = append(i.Claims, h.ID)
 		s.Items[h.Resource] = i
 	}
 	for _, i := range s.Items {
-		if i.free() {
+		if i.Free() {
 			s.Pool.Free++
 		}
 	}
@@ -225,7 +229,7 @@ var sentences = []struct {
 	},
 	{
 		Taken, poolOf([]hold{holds("alpha", of("a")), holds("delta", of("b")), holds("eps", of("c"))},
-			map[string]item{"d": {RestEnd: after(20 * time.Second)}, "e": {Damaged: true}}).in(waits("beta")), "",
+			map[string]item{"d": stored(state.Item{Ends: after(20 * time.Second).UnixMilli()}), "e": {Damaged: true}}).in(waits("beta")), "",
 		`1 waits for pool "proxies", beta first (12s): of 5 resources 3 are leased, 1 rests and 1 is damaged; ` + alphaRenews + `, and 2 others hold the rest.`,
 		`Next: in 20s (00:01:00 UTC) the rest of d ends, and beta gets it.`,
 	},

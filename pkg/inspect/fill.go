@@ -4,12 +4,19 @@ import (
 	"errors"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
+
+// moment is one of the server's clock, zero for none and for never.
+func moment(ms int64) time.Time {
+	if ms >= state.Forever {
+		return time.Time{}
+	}
+	return state.Instant(ms)
+}
 
 // filled is what a reading found, as the rules look at it. The error is that of the server.
 func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error) {
@@ -52,20 +59,9 @@ func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error
 			Resources: of.Capacity, Free: of.Pool.Free, Leased: of.Held, Resting: of.Pool.Resting, Leaving: of.Pool.Leaving,
 			RestsLeft: of.RestsLeft, Leaves: state.Instant(of.Leaves), Filled: of.Filled, Refresh: state.Instant(of.Refresh),
 		}
-		s.Items = map[string]item{}
-		for key, i := range of.Items {
-			s.Items[key] = itemOf(i)
-		}
+		s.Items = of.Items
 	}
 	return s, nil
-}
-
-// moment is one of the server's clock, zero for none and for never.
-func moment(ms int64) time.Time {
-	if ms >= state.Forever {
-		return time.Time{}
-	}
-	return state.Instant(ms)
 }
 
 func holdOf(of *reader.Snapshot, h *reader.Held) hold {
@@ -107,31 +103,4 @@ func foundOf(of *reader.Snapshot, asked *reader.Asked) *found {
 		c.Wait = &w
 	}
 	return c
-}
-
-func itemOf(i reader.Item) item {
-	return item{
-		Max: int(i.Max), Holders: i.Claims, Expiry: moment(i.Expiry), RestEnd: moment(i.Ends), Forever: i.Ends == state.Forever,
-		RestPend: state.Millis(i.Pending), Cooldown: state.Millis(i.Cooldown), Reason: i.Reason, Leaving: i.Leaving,
-		Damaged: i.Damaged, Absent: i.Absent, Unbegun: i.Unbegun,
-	}
-}
-
-// stored is an item as a state has it, for the one function that says what becomes of it.
-func (i *item) stored() state.Item {
-	ends, pending := millis(i.RestEnd), i.RestPend.Milliseconds()
-	if i.Forever {
-		ends = state.Forever
-	}
-	if i.RestPend == berth.Forever {
-		pending = state.Forever
-	}
-	return state.Item{Max: int64(i.Max), Expiry: millis(i.Expiry), Ends: ends, Pending: pending, Leaving: i.Leaving, Claims: i.Holders}
-}
-
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }

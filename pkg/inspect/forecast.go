@@ -108,8 +108,7 @@ func begin(s *snapshot, claim string, silent func(node string) bool) *future {
 	f.keys = slices.Sorted(maps.Keys(s.Items))
 	for _, key := range f.keys {
 		i := s.Items[key]
-		i.Holders = slices.Clone(i.Holders)
-		if f.items[key] = &i; i.free() {
+		if f.items[key] = &i; i.Free() {
 			f.unnamed, f.order = f.unnamed-1, append(f.order, key)
 		}
 	}
@@ -130,8 +129,8 @@ func (f *future) horizon() time.Time {
 	if s.Pool != nil && s.Pool.RestsLeft > 0 {
 		last := time.Time{}
 		for _, i := range s.Items {
-			if i.RestEnd.After(last) {
-				last = i.RestEnd
+			if rest := i.RestEnd(); rest.After(last) {
+				last = rest
 			}
 		}
 		bound(last)
@@ -140,8 +139,8 @@ func (f *future) horizon() time.Time {
 		bound(s.Pool.Leaves)
 	}
 	for _, i := range f.items {
-		if i.Unbegun && !i.RestEnd.IsZero() {
-			bound(i.RestEnd.Add(-time.Millisecond))
+		if rest := i.RestEnd(); i.Unbegun && !rest.IsZero() {
+			bound(rest.Add(-time.Millisecond))
 		}
 	}
 	if s.LanesLeft > 0 {
@@ -217,9 +216,9 @@ func (f *future) next() (next time.Time, ok bool) {
 		see(end)
 	}
 	for _, i := range f.items {
-		see(i.RestEnd)
+		see(i.RestEnd())
 		if !i.Leaving {
-			see(i.Expiry)
+			see(i.Leaves())
 		}
 	}
 	for _, w := range slices.Concat(f.line, f.lanes) {

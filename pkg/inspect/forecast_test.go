@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth/internal/state"
 )
 
 // comes is what a forecast of the test says: what, after which time, and who is granted something.
@@ -29,6 +31,7 @@ func TestForecast(t *testing.T) {
 	}
 	ends := func(in time.Duration, grants ...string) *comes { return at(LeaseEnds, in, grants...) }
 	lone := func(i item, entries ...hold) *snapshot { return poolOf(entries, map[string]item{"r": i}) }
+	unbegun := item{Item: state.Item{Ends: after(9 * sec).UnixMilli()}, Unbegun: true}
 	dies := dead("a", 5*sec, of("r"))
 	paused := func(left time.Duration) func(*snapshot) {
 		return func(s *snapshot) { s.Pause = &pause{Until: after(left)} }
@@ -73,42 +76,42 @@ func TestForecast(t *testing.T) {
 		"the outermost entry renews for all": {
 			lockOf(holds("a", limited(20*sec)), holds("b")).in(waits("x")), &comes{horizon: 20 * sec},
 		},
-		"a cooldown counts from the end": {lone(item{Cooldown: 4 * sec}, dies).in(waits("x")), at(RestEnds, 9*sec, "x")},
+		"a cooldown counts from the end": {lone(item{Cooldown: 4000}, dies).in(waits("x")), at(RestEnds, 9*sec, "x")},
 		"the claim's own if it is longer": {
-			lone(item{Cooldown: 4 * sec}, dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })).in(waits("x")),
+			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })).in(waits("x")),
 			at(RestEnds, 11*sec, "x"),
 		},
 		"none after a check": {
-			lone(item{Cooldown: 4 * sec}, dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })).in(waits("x")),
+			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })).in(waits("x")),
 			ends(5*sec, "x"),
 		},
 		"a rest that was asked for meanwhile": {
-			lone(item{RestPend: 9 * sec}, dies).in(waits("x")),
+			lone(stored(state.Item{Pending: 9000}), dies).in(waits("x")),
 			at(RestEnds, 14*sec, "x"),
 		},
 		"during a pause nobody begins it": {
-			lone(item{RestPend: 9 * sec}, dies).in(waits("x")).with(paused(6 * sec)), &comes{horizon: 5 * sec},
+			lone(stored(state.Item{Pending: 9000}), dies).in(waits("x")).with(paused(6 * sec)), &comes{horizon: 5 * sec},
 		},
 		"one that is to begin by now may begin later": {
-			lone(item{RestEnd: after(9 * sec), Unbegun: true}).in(waits("x")), &comes{horizon: 9*sec - time.Millisecond},
+			lone(unbegun).in(waits("x")), &comes{horizon: 9*sec - time.Millisecond},
 		},
 		"what comes before it comes": {
-			lone(item{RestEnd: after(9 * sec), Unbegun: true}, dead("a", 5*sec, of("s"))).in(waits("x")),
+			lone(unbegun, dead("a", 5*sec, of("s"))).in(waits("x")),
 			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 9*sec - time.Millisecond},
 		},
-		"one that has no end": {lone(item{RestPend: 1<<63 - 1}, dies).in(waits("x")), nil},
+		"one that has no end": {lone(stored(state.Item{Pending: state.Forever}), dies).in(waits("x")), nil},
 		"a shared hold frees nothing": {
 			poolOf([]hold{dies, holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
-				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}}
+				s.Items["r"] = stored(state.Item{Max: 1, Claims: []string{"n-b.1"}})
 			}), nil,
 		},
 		"nor begins a rest": {
 			poolOf([]hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
-				s.Items["r"] = item{Max: 1, Holders: []string{"n-b.1"}, Cooldown: 9 * sec}
+				s.Items["r"] = item{Item: state.Item{Max: 1, Claims: []string{"n-b.1"}}, Cooldown: 9000}
 			}), ends(6*sec, "x"),
 		},
 		"a sharer frees a place": {
-			lone(item{Max: 2}, dies, holds("b", of("r"))).in(waits("x"), waits("y")),
+			lone(stored(state.Item{Max: 2}), dies, holds("b", of("r"))).in(waits("x"), waits("y")),
 			ends(5*sec, "x"),
 		},
 		"a lane goes by the places of the line": {
@@ -137,7 +140,7 @@ func TestForecast(t *testing.T) {
 			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}, open: true},
 		},
 		"and leave one that was for a lane": {
-			poolOf(nil, map[string]item{"r": {Max: 1}}).in(waits("x", place("1")), waits("y", place("2")), waits("z", only("r"), place("3"))).with(func(s *snapshot) {
+			poolOf(nil, map[string]item{"r": {}}).in(waits("x", place("1")), waits("y", place("2")), waits("z", only("r"), place("3"))).with(func(s *snapshot) {
 				s.Pool.Resources, s.Pool.Free, s.Pause = 2, 2, &pause{Until: after(9 * sec)}
 			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x", "y"}, open: true},
 		},
@@ -146,7 +149,7 @@ func TestForecast(t *testing.T) {
 				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
 			}), at(PauseEnds, 9*sec, "x"),
 		},
-		"one that leaves comes never": {lone(item{Expiry: after(4 * sec)}, dies).in(waits("x")), nil},
+		"one that leaves comes never": {lone(stored(state.Item{Expiry: after(4 * sec).UnixMilli()}), dies).in(waits("x")), nil},
 		"of a list that was cut": {
 			semOf(3, dead("a", 5*sec)).in(waits("x")).with(func(s *snapshot) { s.Held, s.HoldsLeft = 3, 2 }), &comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, horizon: 5 * sec},
 		},

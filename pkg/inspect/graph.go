@@ -142,7 +142,7 @@ func same(first, second *snapshot) *snapshot {
 	for key, i := range first.Items {
 		if other, known := second.Items[key]; known {
 			i.Max, i.Leaving, i.Damaged = max(i.Max, other.Max), i.Leaving || other.Leaving, i.Damaged || other.Damaged
-			i.Holders = common(i.Holders, other.Holders)
+			i.Claims = common(i.Claims, other.Claims)
 			s.Items[key] = i
 		}
 	}

@@ -64,11 +64,11 @@ func (g *graph) taken(s *snapshot, key string) bool {
 	i, known := s.Items[key]
 	n := 0
 	for _, c := range g.holds[s] {
-		if c.Resource == key && c.kept() && slices.Contains(i.Holders, c.ID) {
+		if c.Resource == key && c.kept() && slices.Contains(i.Claims, c.ID) {
 			n++
 		}
 	}
-	return known && !i.Damaged && !i.Leaving && !i.Absent && n >= max(i.Max, 1)
+	return known && !i.Damaged && !i.Leaving && !i.Absent && n >= max(int(i.Max), 1)
 }
 
 func (g *graph) reducePool(s *snapshot) (changed bool) {
@@ -111,7 +111,7 @@ func (g *graph) wants(v *waiting, c *carried) bool {
 		return true
 	}
 	i := v.name.Items[c.Resource]
-	return slices.Contains(i.Holders, c.ID) && (v.Resource == "" || !v.Until.IsZero() || v.Resource == c.Resource)
+	return slices.Contains(i.Claims, c.ID) && (v.Resource == "" || !v.Until.IsZero() || v.Resource == c.Resource)
 }
 
 // arrows are for whom a stuck claim waits: for those that carry what it wants; and where its own weight

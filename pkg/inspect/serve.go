@@ -84,7 +84,7 @@ type deal struct {
 func (f *future) deal(choices []int) *deal {
 	d := &deal{f: f, choices: choices, free: slices.Clone(f.order), room: map[string]int{}, unnamed: max(f.unnamed, 0)}
 	for _, key := range d.free {
-		d.room[key] = f.items[key].Max - len(f.items[key].Holders)
+		d.room[key] = int(f.items[key].Max) - len(f.items[key].Claims)
 	}
 	line, lanes := f.line, slices.Clone(f.lanes)
 	for {

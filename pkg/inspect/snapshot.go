@@ -147,27 +147,7 @@ type pool struct {
 }
 
 // item is one resource of a pool.
-type item struct {
-	Max      int
-	Holders  []string  // claims
-	Expiry   time.Time // when it leaves the pool; zero: never
-	RestEnd  time.Time // zero: it does not rest, or Forever
-	Forever  bool      // it rests without end
-	RestPend time.Duration
-	Cooldown time.Duration // its own, or the pool's
-	Reason   string
-	Leaving  bool
-	Damaged  bool
-	Absent   bool // it is not in the pool
-	Unbegun  bool // its rest begins when somebody looks, and ends no sooner than RestEnd
-}
-
-func (i *item) rests() bool { return i.Forever || !i.RestEnd.IsZero() }
-
-// free says whether somebody may get the resource.
-func (i *item) free() bool {
-	return !i.Absent && !i.Damaged && !i.Leaving && !i.rests() && len(i.Holders) < i.Max
-}
+type item = reader.Item
 
 // alive says whether a waiting claim counts as alive.
 func (s *snapshot) alive(w *wait) bool { return w.Heard.Add(w.WaitLease).After(s.At) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -190,10 +191,10 @@ func (w *town) read(s *shop) *snapshot {
 	if s.kind == keyspace.Pool {
 		n.Pool, n.Items = &pool{Resources: len(s.sharers), Filled: true}, map[string]item{}
 		for key, most := range s.sharers {
-			i := item{Max: most}
+			i := stored(state.Item{Max: int64(most)})
 			for _, h := range s.holds {
 				if h.Resource == key {
-					i.Holders = append(i.Holders, h.ID)
+					i.Claims = append(i.Claims, h.ID)
 				}
 			}
 			n.Items[key] = i

@@ -229,14 +229,13 @@ func (s *snapshot) look(n Name) Look {
 func (s *snapshot) resource(key string) Resource {
 	i := s.Items[key]
 	r := Resource{
-		Key: key, Claims: i.Holders, Max: i.Max, RestsThen: i.RestPend, Reason: i.Reason, Leaving: i.Leaving, Leaves: i.Expiry,
+		Key: key, Claims: i.Claims, Max: int(i.Max), RestsThen: state.Millis(i.Pending), Reason: i.Reason, Leaving: i.Leaving, Leaves: i.Leaves(),
 		Damaged: i.Damaged, Absent: i.Absent,
 	}
-	switch {
-	case i.Forever:
+	if end := i.RestEnd(); i.Ends > 0 && end.IsZero() {
 		r.Rests = berth.Forever
-	case !i.RestEnd.IsZero():
-		r.Rests = s.left(i.RestEnd)
+	} else if !end.IsZero() {
+		r.Rests = s.left(end)
 	}
 	return r
 }
