@@ -106,8 +106,8 @@ func (s *snap) heed(p *trip) {
 		s.wants(e.resource)
 	}
 	for _, w := range s.s.Line {
-		if wants, err := state.ParseWants(w.Record.Extra); err == nil && wants.Bind != "" && !slices.Contains(s.binds, wants.Bind) {
-			s.binds = append(s.binds, wants.Bind)
+		if bind := w.Wants.Bind; bind != "" && !slices.Contains(s.binds, bind) {
+			s.binds = append(s.binds, bind)
 		}
 	}
 	s.heedItems(p, s.looked)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Snapshot is a name with its first holds and waiting claims, and with what it tells of their resources. Pools
@@ -53,9 +54,10 @@ type Held struct {
 type Place struct {
 	berth.Waiter
 	Record state.Record
-	Lane   int    // in the line
-	Place  string // there, without its lane
-	Until  int64  // of Apart: until when it waits for nothing else (ms), [state.Forever] for no end
+	Lane   int         // in the line
+	Place  string      // there, without its lane
+	Wants  state.Wants // of a pool
+	Until  time.Time   // of Apart: until when it waits for nothing else, zero for no end
 }
 
 // Item is a resource.
@@ -187,20 +189,33 @@ func (t *turn) held(claim, text string, ends int64) (h Held, err error) {
 
 // place is a waiting claim by its record, its place and what is told of a lane of its own.
 func (t *turn) place(claim, text, place string, lane int64, apart string) (w Place, err error) {
-	w.Lane, w.Place, w.Until = int(lane), place, state.Forever
+	w.Lane, w.Place = int(lane), place
 	if w.Waiter, _, err = Waiter(t.name, claim, t.at(), text); err != nil {
 		return w, err
 	}
-	if w.Record, err = state.ParseRecord(text); err != nil || apart == "" {
+	if w.Record, err = state.ParseRecord(text); err != nil {
 		return w, err
+	}
+	if w.Wants = t.wants(&w.Record); apart == "" {
+		return w, nil
 	}
 	if len(place) > laneDigits {
 		w.Lane, w.Place = int(parse(place[:laneDigits])), place[laneDigits:]
 	}
-	if w.Until, _, err = state.ParseLane(apart); err == nil {
+	until, _, err := state.ParseLane(apart)
+	if err == nil {
+		w.Until = moment(until)
 		w.BindWait, w.Resource, err = t.bindWait(apart)
 	}
 	return w, err
+}
+
+// wants is what a claim on a pool asks for.
+func (t *turn) wants(r *state.Record) (w state.Wants) {
+	if t.kind == keyspace.Pool {
+		w, _ = state.ParseWants(r.Extra)
+	}
+	return w
 }
 
 // laneDigits is how many digits of a place in a lane are its lane in the line; see scripts/pool/lane.lua.

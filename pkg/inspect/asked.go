@@ -62,15 +62,15 @@ func (s *snapshot) among(claim string) *found {
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
 			if w := &waits[i]; w.ID == claim {
-				return w.found()
+				return waited(w)
 			}
 		}
 	}
 	return nil
 }
 
-// found is a waiting claim that was read with the name.
-func (w *wait) found() *found { return &found{Record: "wait", Wait: w, Rank: w.Ahead} }
+// waited is a waiting claim that was read with the name.
+func waited(w *wait) *found { return &found{Record: "wait", Wait: w, Rank: w.Ahead} }
 
 // claimed tells of the claim that a snapshot is about.
 func (s *snapshot) claimed(claim string) AskedClaim {

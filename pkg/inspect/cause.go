@@ -78,10 +78,10 @@ func (x *explaining) holdsIt(h *hold) {
 func (x *explaining) own() {
 	s := x.s
 	if w := x.self; w != nil && x.silent(w.Node) {
-		end := w.Heard.Add(w.WaitLease)
+		end := w.Record.Alive()
 		x.reason(Reason{Code: Silent, Claim: w.ID, Until: end}, fmt.Sprintf(
 			"its own process has not been heard of for %s; unless it is, the claim is dropped after %s more",
-			text.Human(s.ago(w.Heard)), text.Human(s.left(end))))
+			text.Human(s.ago(w.Record.Heard)), text.Human(s.left(end))))
 	}
 	if p := s.Pause; p != nil && p.Until.After(s.At) {
 		x.reason(Reason{Code: Paused, Until: p.Until, Text: p.Reason},
@@ -234,8 +234,8 @@ func (x *explaining) ofOne(w *wait) {
 	s, key := x.s, text.Word(w.Resource)
 	i, known := s.Items[w.Resource]
 	wants, bound := "it wants only "+key+", which ", ""
-	if !w.Named {
-		wants = fmt.Sprintf("it waits for %s, which %s is bound to and which ", key, text.Excerpt(w.Bind))
+	if w.Wants.Resource == "" {
+		wants = fmt.Sprintf("it waits for %s, which %s is bound to and which ", key, text.Excerpt(w.Wants.Bind))
 		if end := s.patience(w); !end.IsZero() {
 			bound = "; in " + text.Human(s.left(end)) + " it takes any other"
 		}
@@ -266,8 +266,8 @@ func (x *explaining) ofOne(w *wait) {
 	default:
 		say(OneHeld, "is held")
 	}
-	if !w.Named {
-		x.e.Reasons = append(x.e.Reasons, Reason{Code: Bound, Claim: w.ID, Resource: w.Resource, Until: s.patience(w), Text: w.Bind})
+	if w.Wants.Resource == "" {
+		x.e.Reasons = append(x.e.Reasons, Reason{Code: Bound, Claim: w.ID, Resource: w.Resource, Until: s.patience(w), Text: w.Wants.Bind})
 	}
 }
 
@@ -280,8 +280,8 @@ func (x *explaining) placed() {
 		x.passed(w)
 	}
 	if w != nil && x.self == nil && x.silent(w.Node) {
-		x.also(Reason{Code: Silent, Claim: w.ID, Until: w.Heard.Add(w.WaitLease)}, "%s, who is first, has not been heard of for %s.",
-			x.s.whose(w.Label, w.ID), text.Human(x.s.ago(w.Heard)))
+		x.also(Reason{Code: Silent, Claim: w.ID, Until: w.Record.Alive()}, "%s, who is first, has not been heard of for %s.",
+			x.s.whose(w.Label, w.ID), text.Human(x.s.ago(w.Record.Heard)))
 	}
 	if w == nil || x.s.Kind != keyspace.Lock {
 		return

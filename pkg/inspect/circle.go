@@ -185,7 +185,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 		g.reduce()
 		frees := !slices.ContainsFunc(circle, func(v *waiting) bool { return v.stuck })
 		v.gone = false
-		add(v.name, ClaimLeaves, v.Heard.Add(v.WaitLease), v.ID, v.Node, frees)
+		add(v.name, ClaimLeaves, v.Record.Alive(), v.ID, v.Node, frees)
 	}
 	g.reduce()
 	slices.SortStableFunc(ends, func(a, b End) int { return a.At.Compare(b.At) })

@@ -196,7 +196,7 @@ func TestReduce(t *testing.T) {
 	crosses := func(s *snapshot) []*snapshot {
 		return []*snapshot{lockNamed("a", s), lockNamed("b", lockOf(a("x")).in(q("p")))}
 	}
-	bound := func(w *wait) { w.Named, w.Bind, w.Until = false, "customer-7", after(15*time.Second) }
+	bound := func(w *wait) { w.Wants, w.Until = state.Wants{Bind: "customer-7"}, after(15*time.Second) }
 	for name, test := range map[string]struct {
 		names []*snapshot
 		left  []string // labels
@@ -306,7 +306,7 @@ func TestOnlyWhatBothReadingsHaveCounts(t *testing.T) {
 		"it came anew":              func(s *snapshot) { s.Line[0].Since = noon },
 		"it stands elsewhere":       func(s *snapshot) { s.Line[0].Place += "5" },
 		"it stands in another lane": func(s *snapshot) { s.Line[0].Lane-- },
-		"it has died":               func(s *snapshot) { s.At = s.Line[0].Heard.Add(lease) },
+		"it has died":               func(s *snapshot) { s.At = s.Line[0].Record.Alive() },
 	} {
 		second := read()
 		change(second)

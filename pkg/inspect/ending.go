@@ -135,7 +135,7 @@ func (f *future) passLanes() {
 		if i := f.items[w.Resource]; i == nil || !i.Leaving && !i.Absent {
 			continue
 		}
-		if w.Named {
+		if w.Wants.Resource != "" {
 			f.lanes = without(f.lanes, w)
 		} else {
 			f.moves(w)
@@ -150,16 +150,16 @@ func (f *future) passLanes() {
 func (f *future) moves(w *wait) {
 	f.lanes = without(f.lanes, w)
 	f.line = append(f.line, w)
-	slices.SortStableFunc(f.line, (*wait).compare)
+	slices.SortStableFunc(f.line, compare)
 }
 
 // order is by what the line, and lanes with it, are sorted.
-func (w *wait) order() string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
+func order(w *wait) string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
 
 // compare is by order.
-func (w *wait) compare(other *wait) int {
+func compare(w, other *wait) int {
 	if len(w.Place) != len(other.Place) || min(w.Lane, other.Lane) < 0 || max(w.Lane, other.Lane) > 999 {
-		return cmp.Compare(w.order(), other.order())
+		return cmp.Compare(order(w), order(other))
 	}
 	return cmp.Or(cmp.Compare(w.Lane, other.Lane), cmp.Compare(w.Place, other.Place), cmp.Compare(w.ID, other.ID))
 }
@@ -180,7 +180,7 @@ func (f *future) passWaits() {
 		waiting = append(waiting, c.Wait)
 	}
 	for _, w := range waiting {
-		if end := w.Heard.Add(w.WaitLease); f.due(end) && (f.silent(w.Node) || !end.After(f.s.At)) {
+		if end := w.Record.Alive(); f.due(end) && (f.silent(w.Node) || !end.After(f.s.At)) {
 			f.line, f.lanes = without(f.line, w), without(f.lanes, w)
 			if end.After(f.s.At) {
 				f.needs(w.Node)

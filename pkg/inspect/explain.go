@@ -338,6 +338,6 @@ func (s *snapshot) holding(h *hold) Blocker {
 func (s *snapshot) waiter(w *wait) Blocker {
 	return Blocker{
 		What: "wait", Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Resource: w.Resource, Weight: max(w.Weight, 1),
-		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Heard.Add(w.WaitLease)), Heard: s.waits(w),
+		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Record.Alive()), Heard: s.waits(w),
 	}
 }

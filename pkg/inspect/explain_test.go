@@ -57,7 +57,7 @@ func endless(h *hold) {
 func waits(label string, changes ...func(*wait)) wait {
 	w := wait{Waiter: berth.Waiter{
 		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Since: before(12 * time.Second),
-	}, Lane: 254, Place: "1767225628000", Heard: before(time.Second), WaitLease: lease}
+	}, Record: state.Record{Heard: before(time.Second), Wait: lease}, Lane: 254, Place: "1767225628000"}
 	for _, change := range changes {
 		change(&w)
 	}
@@ -65,9 +65,9 @@ func waits(label string, changes ...func(*wait)) wait {
 }
 
 func heavy(weight int) func(*wait) { return func(w *wait) { w.Weight = weight } }
-func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Named = key, true } }
+func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Wants.Resource = key, key } }
 func quiet(d time.Duration) func(*wait) {
-	return func(w *wait) { w.Heard = before(d) }
+	return func(w *wait) { w.Record.Heard = before(d) }
 }
 
 func lockOf(entries ...hold) *snapshot {
@@ -274,7 +274,7 @@ func guarded(t *testing.T, of *snapshot, claim string) {
 	}
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
-			waits[i].Label, waits[i].Owner, waits[i].Bind = wild, wild, wild
+			waits[i].Label, waits[i].Owner, waits[i].Wants.Bind = wild, wild, wild
 		}
 	}
 	e = explain(&s, claim)

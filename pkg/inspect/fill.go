@@ -44,12 +44,7 @@ func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error
 	for i := range of.Holds {
 		s.Holds = append(s.Holds, holdOf(of, &of.Holds[i]))
 	}
-	for i := range of.Line {
-		s.Line = append(s.Line, waitOf(of, &of.Line[i]))
-	}
-	for i := range of.Apart {
-		s.Lanes = append(s.Lanes, waitOf(of, &of.Apart[i]))
-	}
+	s.Line, s.Lanes, s.Bindings = of.Line, of.Apart, of.Bindings
 	s.Asked = map[string]*found{}
 	for claim, asked := range of.Asked {
 		s.Asked[claim] = foundOf(of, &asked)
@@ -79,28 +74,11 @@ func holdOf(of *reader.Snapshot, h *reader.Held) hold {
 	return found
 }
 
-func waitOf(of *reader.Snapshot, w *reader.Place) wait {
-	found := wait{
-		Waiter: w.Waiter, Lane: w.Lane, Place: w.Place, Heard: w.Record.Heard, WaitLease: w.Record.Wait, Until: moment(w.Until),
-	}
-	if wants, err := state.ParseWants(w.Record.Extra); err == nil && of.Kind == keyspace.Pool {
-		found.Named, found.Bind, found.Shared = wants.Resource != "", wants.Bind, wants.Shared
-		if b, bound := of.Bindings[wants.Bind]; bound && b.Ends > of.At.UnixMilli() {
-			found.Bound, found.BoundEnd = b.Resource, moment(b.Ends)
-		}
-	}
-	return found
-}
-
 func foundOf(of *reader.Snapshot, asked *reader.Asked) *found {
-	c := &found{Record: asked.Word, Rank: asked.Rank}
+	c := &found{Record: asked.Word, Wait: asked.Wait, Rank: asked.Rank}
 	if asked.Hold != nil {
 		h := holdOf(of, asked.Hold)
 		c.Hold = &h
-	}
-	if asked.Wait != nil {
-		w := waitOf(of, asked.Wait)
-		c.Wait = &w
 	}
 	return c
 }

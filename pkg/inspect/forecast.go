@@ -223,14 +223,14 @@ func (f *future) next() (next time.Time, ok bool) {
 	}
 	for _, w := range slices.Concat(f.line, f.lanes) {
 		if f.silent(w.Node) {
-			see(w.Heard.Add(w.WaitLease))
+			see(w.Record.Alive())
 		}
 	}
 	for _, w := range f.lanes {
 		see(f.s.patience(w))
 	}
 	if c := f.s.Claim; c != nil && c.Wait != nil && f.silent(c.Wait.Node) {
-		see(c.Wait.Heard.Add(c.Wait.WaitLease))
+		see(c.Wait.Record.Alive())
 	}
 	if f.s.Pause != nil {
 		see(f.s.Pause.Until)

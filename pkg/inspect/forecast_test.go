@@ -24,7 +24,7 @@ func TestForecast(t *testing.T) {
 	dead := func(label string, left time.Duration, changes ...func(*hold)) hold {
 		return holds(label, append(changes, func(h *hold) { h.Node, h.Deadline = "dead", after(left) })...)
 	}
-	passed := func(w *wait) { w.Node, w.Heard = "dead", before(7*sec) } // alive for 3 s more
+	passed := func(w *wait) { w.Node, w.Record.Heard = "dead", before(7*sec) } // alive for 3 s more
 	place := func(n string) func(*wait) { return func(w *wait) { w.Place = n } }
 	at := func(what What, in time.Duration, grants ...string) *comes {
 		return &comes{what: what, in: in, grants: grants}
@@ -131,7 +131,10 @@ func TestForecast(t *testing.T) {
 		},
 		"a bound one takes its own": {
 			poolOf([]hold{dies, dead("b", 5*sec, of("s"))}, nil).
-				in(waits("x", place("1"), func(w *wait) { w.Bound = "r" }), waits("y", only("s"), place("2"))),
+				in(waits("x", place("1"), func(w *wait) { w.Wants.Bind = "customer-7" }), waits("y", only("s"), place("2"))).
+				with(func(s *snapshot) {
+					s.Bindings = map[string]state.Binding{"customer-7": {Resource: "r", Ends: state.Forever}}
+				}),
 			ends(5*sec, "x", "y"),
 		},
 		"one that was not read may have room for several": {

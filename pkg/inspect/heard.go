@@ -77,7 +77,7 @@ func (s *snapshot) heardOf(h *hold) Heard {
 
 // waits says when a waiting claim was last heard of.
 func (s *snapshot) waits(w *wait) Heard {
-	return s.bounded(Heard{At: w.Heard, Exact: !s.Replica, By: "wait"})
+	return s.bounded(Heard{At: w.Record.Heard, Exact: !s.Replica, By: "wait"})
 }
 
 // bounded takes a moment behind the snapshot's, which a call in between leaves, for the snapshot's.
@@ -124,12 +124,12 @@ func (s *snapshot) tells() map[string]told {
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
 			w := &waits[i]
-			tell(w.Node, s.waits(w), w.WaitLease)
+			tell(w.Node, s.waits(w), w.Record.Wait)
 		}
 	}
 	if s.Claim != nil && s.Claim.Wait != nil {
 		w := s.Claim.Wait
-		tell(w.Node, s.waits(w), w.WaitLease)
+		tell(w.Node, s.waits(w), w.Record.Wait)
 	}
 	return nodes
 }

@@ -90,7 +90,7 @@ func (f *future) deal(choices []int) *deal {
 	for {
 		apart := d.first(lanes)
 		switch {
-		case apart != nil && (len(line) == 0 || apart.compare(line[0]) < 0):
+		case apart != nil && (len(line) == 0 || compare(apart, line[0]) < 0):
 			d.grant(apart, apart.Resource)
 			lanes = without(lanes, apart)
 		case len(line) > 0 && len(d.free)+d.unnamed > 0:
@@ -107,7 +107,7 @@ func (f *future) deal(choices []int) *deal {
 // first is the first of those who wait for one resource alone, and can get it.
 func (d *deal) first(lanes []*wait) (best *wait) {
 	for _, w := range lanes {
-		if slices.Contains(d.free, w.Resource) && (best == nil || w.compare(best) < 0) {
+		if slices.Contains(d.free, w.Resource) && (best == nil || compare(w, best) < 0) {
 			best = w
 		}
 	}
@@ -116,9 +116,9 @@ func (d *deal) first(lanes []*wait) (best *wait) {
 
 // pick is what the first in line gets, "" for one that was not read.
 func (d *deal) pick(w *wait, lanes []*wait) string {
-	bound := w.Bound != "" && (w.BoundEnd.IsZero() || w.BoundEnd.After(d.f.now))
-	if bound && slices.Contains(d.free, w.Bound) {
-		return w.Bound
+	b, bound := d.f.s.Bindings[w.Wants.Bind]
+	if bound && b.Ends > d.f.now.UnixMilli() && slices.Contains(d.free, b.Resource) {
+		return b.Resource
 	}
 	options := slices.Clone(d.free)
 	if d.unnamed > 0 {
@@ -149,7 +149,7 @@ func (d *deal) following() []int {
 func (d *deal) grant(w *wait, key string) {
 	d.grants = append(d.grants, w.ID)
 	switch {
-	case w.Shared:
+	case w.Wants.Shared:
 	case key == "":
 		d.unnamed--
 	default:

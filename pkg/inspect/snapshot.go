@@ -6,6 +6,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -33,13 +34,14 @@ type snapshot struct {
 	Line, Lanes         []wait
 	LineLeft, LanesLeft int
 
-	Claim   *found            // the claim that an explanation is about, nil for the name
-	Asked   map[string]*found // the claims that were asked for
-	Pool    *pool
-	Items   map[string]item        // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
-	Damaged []string               // claims and resources that cannot be read
-	Nodes   map[string]reader.Node // what the swarm says of nodes, by the clock of the name's server
-	Server  *reader.Server         // nil: not known
+	Claim    *found            // the claim that an explanation is about, nil for the name
+	Asked    map[string]*found // the claims that were asked for
+	Pool     *pool
+	Items    map[string]item          // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
+	Damaged  []string                 // claims and resources that cannot be read
+	Nodes    map[string]reader.Node   // what the swarm says of nodes, by the clock of the name's server
+	Bindings map[string]state.Binding // of Line, by their names
+	Server   *reader.Server           // nil: not known
 
 	shared *shared // of several explanations, nil for none
 }
@@ -110,19 +112,7 @@ type hold struct {
 }
 
 // wait is a waiting claim.
-type wait struct {
-	berth.Waiter
-	Lane      int    // in the line
-	Place     string // there, without its lane
-	Heard     time.Time
-	WaitLease time.Duration
-	Named     bool      // it asked for its resource by the key
-	Bind      string    // the name of its binding
-	Bound     string    // the resource of that binding, which it takes if that is free
-	BoundEnd  time.Time // when the binding ends; zero: never
-	Until     time.Time // until when it waits for nothing else; zero: without end
-	Shared    bool
-}
+type wait = reader.Place
 
 // found is a claim that was asked for.
 type found struct {
@@ -150,7 +140,7 @@ type pool struct {
 type item = reader.Item
 
 // alive says whether a waiting claim counts as alive.
-func (s *snapshot) alive(w *wait) bool { return w.Heard.Add(w.WaitLease).After(s.At) }
+func (s *snapshot) alive(w *wait) bool { return w.Record.Alive().After(s.At) }
 
 // patience is until when a claim waits for its resource alone, zero for ever: a pause keeps it from taking another.
 func (s *snapshot) patience(w *wait) time.Time {

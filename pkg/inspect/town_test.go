@@ -89,19 +89,20 @@ func (w *town) ask(p *person, s *shop) {
 	q := wait{Waiter: berth.Waiter{
 		ID: fmt.Sprintf("%s.%04d", p.node, w.ids), Node: p.node, Label: p.label, Owner: p.owner, Weight: 1, Priority: priority,
 		Since: w.tick(), Meta: map[string]string{"person": p.id},
-	}, Lane: 2 * (127 - priority), WaitLease: time.Minute, Heard: w.clock}
+	}, Record: state.Record{Wait: time.Minute, Heard: w.clock}, Lane: 2 * (127 - priority)}
 	q.Place = fmt.Sprintf("%013d", q.Since.UnixMilli())
 	switch s.kind {
 	case keyspace.Sem:
 		q.Weight = 1 + w.r.IntN(s.capacity)
 	case keyspace.Pool:
 		if w.r.IntN(2) == 0 {
-			q.Resource, q.Named = slices.Sorted(maps.Keys(s.sharers))[w.r.IntN(len(s.sharers))], true
+			q.Resource = slices.Sorted(maps.Keys(s.sharers))[w.r.IntN(len(s.sharers))]
+			q.Wants.Resource = q.Resource
 		}
 	}
 	p.waits = q.ID
 	s.line = append(s.line, q)
-	slices.SortFunc(s.line, func(a, b wait) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortFunc(s.line, func(a, b wait) int { return cmp.Compare(order(&a), order(&b)) })
 	w.serve()
 }
 
@@ -181,7 +182,7 @@ func (w *town) read(s *shop) *snapshot {
 	n := &snapshot{Kind: s.kind, Name: s.name, Namespace: "berth", At: w.clock, Known: true, Capacity: s.capacity, Held: s.used(), Waiting: len(s.line)}
 	n.Holds = slices.Clone(s.holds)
 	for _, q := range s.line {
-		q.Heard = w.clock
+		q.Record.Heard = w.clock
 		if q.Resource != "" {
 			n.Lanes = append(n.Lanes, q)
 		} else {

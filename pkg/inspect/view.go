@@ -216,7 +216,7 @@ func (s *snapshot) look(n Name) Look {
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
 			w := &waits[i]
-			l.Waits = append(l.Waits, Wait{w.Waiter, explain(s.about(w.found()), w.ID)})
+			l.Waits = append(l.Waits, Wait{w.Waiter, explain(s.about(waited(w)), w.ID)})
 		}
 	}
 	for key := range s.Items {
