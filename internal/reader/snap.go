@@ -191,11 +191,11 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []Pla
 }
 
 // heedAsked is a claim that was asked for, among those that were read or by its own texts and scores.
-func (s *snap) heedAsked(claim string, texts []string, scores []int64) Asked {
+func (s *snap) heedAsked(claim string, texts []string, scores []int64) *Asked {
 	for _, waits := range [][]Place{s.s.Line, s.s.Apart} {
 		for i := range waits {
 			if waits[i].ID == claim {
-				return Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
+				return &Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (s *snap) heedAsked(claim string, texts []string, scores []int64) Asked {
 	case record == "":
 	case record[0] == '!':
 		if scores[1]-tombs > s.now {
-			return Asked{Word: state.Brief(record[1:])}
+			return &Asked{Word: state.Brief(record[1:])}
 		}
 	case isHold(record):
 		ends := deadline(scores[0])
@@ -225,7 +225,7 @@ func (s *snap) heedAsked(claim string, texts []string, scores []int64) Asked {
 		}
 		return asked
 	}
-	return Asked{}
+	return &Asked{}
 }
 
 // rank is how many stand before a claim. Where the line was not read as a whole, the next trip asks.
@@ -345,11 +345,7 @@ func (s *snap) heedRanks(p *trip) {
 }
 
 // stands notes how many stand before a claim that was asked for.
-func (s *snap) stands(w *Place, rank int64) {
-	asked := s.s.Asked[w.ID]
-	asked.Rank = int(rank)
-	s.s.Asked[w.ID] = asked
-}
+func (s *snap) stands(w *Place, rank int64) { s.s.Asked[w.ID].Rank = int(rank) }
 
 // end puts in what a sweep would leave of resources.
 func (s *snap) end() {

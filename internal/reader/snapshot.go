@@ -37,17 +37,17 @@ type Snapshot struct {
 	Bindings  map[string]state.Binding // of Line, by their names
 	Damaged   []string                 // claims and resources that cannot be read
 
-	Asked map[string]Asked // the claims that were asked for
+	Asked map[string]*Asked // the claims that were asked for
 }
 
 // Held is a hold.
 type Held struct {
 	berth.Holder
-	Record state.Record
-	Ends   int64 // its deadline (ms), [state.Forever] for none
-	Since  int64 // when it was renewed last (ms), where that is stored
-	Fresh  bool  // an entry that has not called yet
-	Called bool  // it called while it was read
+	Record            state.Record
+	Wants             state.Wants // of a pool
+	Deadline, Renewed time.Time   // zero: none; when it was renewed last is stored of a thin name only
+	Fresh             bool        // an entry that has not called yet
+	Called            bool        // it called while it was read
 }
 
 // Place is a waiting claim.
@@ -150,7 +150,7 @@ func (t *turn) snapshot(claims []string) (s Snapshot, still bool, err error) {
 	} else if thin {
 		return s, true, t.thinSnapshot(&s, claims, text)
 	}
-	s.Asked = map[string]Asked{}
+	s.Asked = map[string]*Asked{}
 	snap := &snap{s: &s, claims: claims, places: map[string]int{}}
 	still, err = t.fat(&s.Row, snapLine, snap)
 	if err == nil && s.Known {
@@ -169,20 +169,21 @@ func (t *turn) thinSnapshot(s *Snapshot, claims []string, text string) (err erro
 	if err != nil {
 		s.Damaged = []string{thin.Claim}
 	} else {
-		h.Since = thin.Since
+		h.Renewed = state.Instant(thin.Since)
 		s.Holds = []Held{h}
 	}
 	if slices.Contains(claims, thin.Claim) {
-		s.Asked = map[string]Asked{thin.Claim: askedOf(&h, nil, err)}
+		s.Asked = map[string]*Asked{thin.Claim: askedOf(&h, nil, err)}
 	}
 	return nil
 }
 
 // held is a hold by its record and its deadline (ms).
 func (t *turn) held(claim, text string, ends int64) (h Held, err error) {
-	h.Ends = ends
+	h.Deadline = moment(ends)
 	if h.Holder, err = Holder(t.name, claim, t.at(), ends, text); err == nil {
 		h.Record, err = state.ParseRecord(text)
+		h.Wants = t.wants(&h.Record)
 	}
 	return h, err
 }
@@ -229,12 +230,12 @@ func parse(digits string) (n int64) {
 }
 
 // askedOf is a claim of which a record is stored.
-func askedOf(h *Held, w *Place, err error) Asked {
+func askedOf(h *Held, w *Place, err error) *Asked {
 	switch {
 	case err != nil:
-		return Asked{Word: "damaged"}
+		return &Asked{Word: "damaged"}
 	case h != nil:
-		return Asked{Word: "hold", Hold: h}
+		return &Asked{Word: "hold", Hold: h}
 	}
-	return Asked{Word: "wait", Wait: w}
+	return &Asked{Word: "wait", Wait: w}
 }

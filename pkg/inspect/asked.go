@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"slices"
+
+	"github.com/berth-go/berth/internal/reader"
 )
 
 // AskedClaim is a claim that was asked for, however far behind it stands.
@@ -53,10 +55,10 @@ func (v *View) tell(s *snapshot, due, all []string) map[string]AskedClaim {
 }
 
 // among is a claim that was read with the name, nil for none.
-func (s *snapshot) among(claim string) *found {
+func (s *snapshot) among(claim string) *reader.Asked {
 	for i := range s.Holds {
 		if h := &s.Holds[i]; h.ID == claim {
-			return &found{Record: "hold", Hold: h}
+			return &reader.Asked{Word: "hold", Hold: h}
 		}
 	}
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
@@ -70,7 +72,7 @@ func (s *snapshot) among(claim string) *found {
 }
 
 // waited is a waiting claim that was read with the name.
-func waited(w *wait) *found { return &found{Record: "wait", Wait: w, Rank: w.Ahead} }
+func waited(w *wait) *reader.Asked { return &reader.Asked{Word: "wait", Wait: w, Rank: w.Ahead} }
 
 // claimed tells of the claim that a snapshot is about.
 func (s *snapshot) claimed(claim string) AskedClaim {

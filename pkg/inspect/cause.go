@@ -44,15 +44,15 @@ func (x *explaining) itself() bool {
 		}
 	case x.e.Claim == "":
 		return false
-	case c == nil || c.Record == "":
+	case c == nil || c.Word == "":
 		x.also(Reason{Code: Absent, Claim: x.e.Claim},
 			"Claim %s of %s is not known: it never came, it has ended, or the server has lost it.", claim, s.title())
-	case c.Record == "damaged":
+	case c.Word == "damaged":
 		x.also(Reason{Code: Damaged, Claim: x.e.Claim}, "What is stored of claim %s is damaged.", claim)
-	case c.Record == "released":
-		x.also(Reason{Code: Gone, Claim: x.e.Claim, Text: c.Record}, "Claim %s was ended by force less than a minute ago.", claim)
-	case c.Record == "gone":
-		x.also(Reason{Code: Gone, Claim: x.e.Claim, Text: c.Record}, "Claim %s has left the line less than a minute ago.", claim)
+	case c.Word == "released":
+		x.also(Reason{Code: Gone, Claim: x.e.Claim, Text: c.Word}, "Claim %s was ended by force less than a minute ago.", claim)
+	case c.Word == "gone":
+		x.also(Reason{Code: Gone, Claim: x.e.Claim, Text: c.Word}, "Claim %s has left the line less than a minute ago.", claim)
 	case c.Hold != nil:
 		x.holdsIt(c.Hold)
 	default:
@@ -335,9 +335,9 @@ func (x *explaining) passed(self *wait) {
 // wanted says which holds were asked to be given back.
 func (x *explaining) wanted() {
 	for i := range x.holds {
-		if h := &x.holds[i]; !h.Wanted.IsZero() {
+		if h := &x.holds[i]; !h.Record.Wanted.IsZero() {
 			x.also(Reason{Code: Asked, Claim: h.ID}, "%s was asked to give back %s ago.",
-				x.s.whose(h.Label, h.ID), text.Human(x.s.ago(h.Wanted)))
+				x.s.whose(h.Label, h.ID), text.Human(x.s.ago(h.Record.Wanted)))
 			return // the others are told by the blockers
 		}
 	}

@@ -169,7 +169,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 			}
 			if end, unless := f.ends(c.hold); !end.IsZero() {
 				what := LeaseEnds
-				if end.Equal(c.Limit) {
+				if end.Equal(c.Record.Limit) {
 					what = MaxHoldEnds
 				}
 				add(s, what, end, c.ID, unless, g.frees(circle, c))

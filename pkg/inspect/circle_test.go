@@ -213,7 +213,7 @@ func TestReduce(t *testing.T) {
 		},
 		"a shared hold takes nothing": {
 			crosses(poolOf([]hold{held}, nil).with(func(s *snapshot) {
-				s.Holds[0].Shared = true
+				s.Holds[0].Wants.Shared = true
 				i := s.Items["r"]
 				i.Claims = nil
 				s.Items["r"] = i

@@ -54,10 +54,10 @@ func (f *future) passHolds() {
 	for _, h := range over {
 		end, unless := f.ends(h)
 		what := LeaseEnds
-		if end.Equal(h.Limit) {
+		if end.Equal(h.Record.Limit) {
 			what = MaxHoldEnds
 		}
-		if f.s.Kind == keyspace.Lock && h == f.outer() && h.renews() && unless == "" && len(over) < len(f.holds) {
+		if f.s.Kind == keyspace.Lock && h == f.outer() && renews(h) && unless == "" && len(over) < len(f.holds) {
 			f.limit = end // the entries that stay have got another deadline by then
 		}
 		f.happens(what, end, h.ID, h.Resource)
@@ -76,9 +76,8 @@ func (f *future) back(h *hold) {
 		return
 	}
 	was, now := i.Item, f.now.UnixMilli()
-	wants := state.Wants{Alone: h.Alone, Cooldown: h.Cooldown.Milliseconds()}
 	own := state.Settings{Cooldown: i.Cooldown}
-	if !i.Return(h.ID, &wants, own, own, now, now) {
+	if !i.Return(h.ID, &h.Wants, own, own, now, now) {
 		return // a shared hold keeps nothing from anybody
 	}
 	if was.Pending > 0 && !f.watched() {

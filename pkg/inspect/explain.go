@@ -294,7 +294,7 @@ func (x *explaining) holdsOf(resource string) (holds []hold) {
 	for i := range s.Holds {
 		h := &s.Holds[i]
 		item, known := s.Items[h.Resource]
-		if s.Kind != keyspace.Pool || !h.Shared && (!known || slices.Contains(item.Claims, h.ID)) && (resource == "" || resource == h.Resource) {
+		if s.Kind != keyspace.Pool || !h.Wants.Shared && (!known || slices.Contains(item.Claims, h.ID)) && (resource == "" || resource == h.Resource) {
 			holds = append(holds, *h)
 		}
 	}
@@ -323,7 +323,7 @@ func (s *snapshot) holding(h *hold) Blocker {
 	b := Blocker{
 		What: "hold", Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Resource: h.Resource, Fence: h.Fence,
 		Weight: max(h.Weight, 1), Since: h.Granted, For: s.ago(h.Granted), Left: berth.Forever,
-		Process: s.process(h), Heard: s.heardOf(h), Wanted: h.Wanted,
+		Process: s.process(h), Heard: s.heardOf(h), Wanted: h.Record.Wanted,
 	}
 	if !h.Deadline.IsZero() {
 		b.Left = s.left(h.Deadline)

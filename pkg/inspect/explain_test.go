@@ -28,7 +28,7 @@ func after(d time.Duration) time.Time  { return noon.Add(d) }
 func holds(label string, changes ...func(*hold)) hold {
 	h := hold{Holder: berth.Holder{
 		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Fence: 7, Lease: lease, Granted: before(220 * time.Second),
-	}, Phase: 'h', Wait: lease, Deadline: after(8800 * time.Millisecond)}
+	}, Record: state.Record{Phase: 'h', Wait: lease}, Deadline: after(8800 * time.Millisecond)}
 	for _, change := range changes {
 		change(&h)
 	}
@@ -46,7 +46,7 @@ func fixed(left time.Duration) func(*hold) {
 }
 
 func limited(left time.Duration) func(*hold) {
-	return func(h *hold) { h.MaxHold, h.Limit = time.Hour, after(left) }
+	return func(h *hold) { h.MaxHold, h.Record.Limit = time.Hour, after(left) }
 }
 
 func endless(h *hold) {
@@ -147,12 +147,12 @@ func (s *snapshot) asked(label string) *snapshot {
 	id := "n-" + label + ".1"
 	for i := range s.Line {
 		if s.Line[i].ID == id {
-			s.Claim = &found{Record: "wait", Wait: &s.Line[i], Rank: i}
+			s.Claim = &reader.Asked{Word: "wait", Wait: &s.Line[i], Rank: i}
 		}
 	}
 	for i := range s.Holds {
 		if s.Holds[i].ID == id {
-			s.Claim = &found{Record: "hold", Hold: &s.Holds[i]}
+			s.Claim = &reader.Asked{Word: "hold", Hold: &s.Holds[i]}
 		}
 	}
 	return s
@@ -171,7 +171,7 @@ var sentences = []struct {
 	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &reader.Server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
 	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{
-		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Phase = 'd' })).in(waits("beta")), "",
+		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Record.Phase = 'd' })).in(waits("beta")), "",
 		`1 waits for lock "nightly", beta first (12s): alpha has left it to whoever resumes it, without end.`,
 		`Nothing ends by itself: alpha has no end.`,
 	},
@@ -213,7 +213,7 @@ var sentences = []struct {
 	},
 	{
 		Locked, lockOf(holds("alpha", fixed(time.Hour), func(h *hold) {
-			h.Phase, h.Granted, h.Deadline = 'g', before(200*time.Millisecond), after(9*time.Second)
+			h.Record.Phase, h.Granted, h.Deadline = 'g', before(200*time.Millisecond), after(9*time.Second)
 		})).in(waits("beta")), "",
 		`1 waits for lock "nightly", beta first (12s): alpha was granted it 200ms ago and has not taken it up yet.`,
 		`Next: not known: alpha has not taken it up yet.`,

@@ -2,21 +2,12 @@ package inspect
 
 import (
 	"errors"
-	"time"
 
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
-
-// moment is one of the server's clock, zero for none and for never.
-func moment(ms int64) time.Time {
-	if ms >= state.Forever {
-		return time.Time{}
-	}
-	return state.Instant(ms)
-}
 
 // filled is what a reading found, as the rules look at it. The error is that of the server.
 func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error) {
@@ -41,14 +32,7 @@ func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error
 	if s.Kind == keyspace.Lock {
 		s.Held = len(of.Holds) + of.HoldsLeft
 	}
-	for i := range of.Holds {
-		s.Holds = append(s.Holds, holdOf(of, &of.Holds[i]))
-	}
-	s.Line, s.Lanes, s.Bindings = of.Line, of.Apart, of.Bindings
-	s.Asked = map[string]*found{}
-	for claim, asked := range of.Asked {
-		s.Asked[claim] = foundOf(of, &asked)
-	}
+	s.Holds, s.Line, s.Lanes, s.Bindings, s.Group, s.Asked = of.Holds, of.Line, of.Apart, of.Bindings, of.Group, of.Asked
 	if of.Pool != nil {
 		s.Pool = &pool{
 			Resources: of.Capacity, Free: of.Pool.Free, Leased: of.Held, Resting: of.Pool.Resting, Leaving: of.Pool.Leaving,
@@ -57,28 +41,4 @@ func (r *Reader) filled(of *reader.Snapshot, all notice.Field) (*snapshot, error
 		s.Items = of.Items
 	}
 	return s, nil
-}
-
-func holdOf(of *reader.Snapshot, h *reader.Held) hold {
-	r := &h.Record
-	found := hold{
-		Holder: h.Holder, Deadline: moment(h.Ends), Limit: r.Limit, Phase: r.Phase, Wait: r.Wait, Reach: r.Reach,
-		Fresh: h.Fresh, Called: h.Called, Renewed: state.Instant(h.Since), Wanted: r.Wanted,
-	}
-	if of.Group != nil {
-		found.More = state.Millis(of.Group.More)
-	}
-	if w, err := state.ParseWants(r.Extra); err == nil && of.Kind == keyspace.Pool {
-		found.Cooldown, found.Alone, found.Shared = state.Millis(w.Cooldown), w.Alone, w.Shared
-	}
-	return found
-}
-
-func foundOf(of *reader.Snapshot, asked *reader.Asked) *found {
-	c := &found{Record: asked.Word, Wait: asked.Wait, Rank: asked.Rank}
-	if asked.Hold != nil {
-		h := holdOf(of, asked.Hold)
-		c.Hold = &h
-	}
-	return c
 }

@@ -147,7 +147,7 @@ func (f *future) horizon() time.Time {
 		bound(s.At)
 	}
 	for _, h := range f.holds {
-		if h.Phase == 'g' && !f.silent(h.Node) { // its first call begins what it asked for
+		if h.Record.Phase == 'g' && !f.silent(h.Node) { // its first call begins what it asked for
 			if h.NoRenew && h.Lease != berth.Forever {
 				bound(s.At.Add(h.Lease))
 			}
@@ -169,12 +169,12 @@ func (f *future) ends(h *hold) (end time.Time, unless string) {
 
 func (f *future) holdEnds(h *hold) (end time.Time, unless string) {
 	switch {
-	case f.silent(h.Node) && (h.renews() || h.Phase == 'g'):
+	case f.silent(h.Node) && (renews(h) || h.Record.Phase == 'g'):
 		return h.Deadline, h.Node
-	case h.Phase == 'g':
+	case h.Record.Phase == 'g':
 		return time.Time{}, ""
-	case h.renews():
-		return h.Limit, ""
+	case renews(h):
+		return h.Record.Limit, ""
 	}
 	return h.Deadline, ""
 }
@@ -188,8 +188,8 @@ func (f *future) entryEnds(h *hold) (end time.Time, unless string) {
 		return end, unless
 	case h.Fresh && f.silent(h.Node):
 		return h.Deadline, h.Node
-	case (outer.Phase == 'g' || outer.renews()) && unless == "":
-		return h.Limit, ""
+	case (outer.Record.Phase == 'g' || renews(outer)) && unless == "":
+		return h.Record.Limit, ""
 	}
 	return h.Deadline, unless
 }

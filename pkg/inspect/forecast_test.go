@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ func TestForecast(t *testing.T) {
 	paused := func(left time.Duration) func(*snapshot) {
 		return func(s *snapshot) { s.Pause = &pause{Until: after(left)} }
 	}
-	third := func(h *hold) { h.Fresh, h.Phase = true, 'g' }
+	third := func(h *hold) { h.Fresh, h.Record.Phase = true, 'g' }
 	for name, test := range map[string]struct {
 		s    *snapshot
 		want *comes
@@ -78,11 +79,11 @@ func TestForecast(t *testing.T) {
 		},
 		"a cooldown counts from the end": {lone(item{Cooldown: 4000}, dies).in(waits("x")), at(RestEnds, 9*sec, "x")},
 		"the claim's own if it is longer": {
-			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Cooldown = 6 * sec })).in(waits("x")),
+			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Wants.Cooldown = 6000 })).in(waits("x")),
 			at(RestEnds, 11*sec, "x"),
 		},
 		"none after a check": {
-			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Alone = true })).in(waits("x")),
+			lone(item{Cooldown: 4000}, dead("a", 5*sec, of("r"), func(h *hold) { h.Wants.Alone = true })).in(waits("x")),
 			ends(5*sec, "x"),
 		},
 		"a rest that was asked for meanwhile": {
@@ -106,7 +107,7 @@ func TestForecast(t *testing.T) {
 			}), nil,
 		},
 		"nor begins a rest": {
-			poolOf([]hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
+			poolOf([]hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Wants.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = item{Item: state.Item{Max: 1, Claims: []string{"n-b.1"}}, Cooldown: 9000}
 			}), ends(6*sec, "x"),
 		},
@@ -183,19 +184,23 @@ func TestHeardOf(t *testing.T) {
 		exact bool
 	}{
 		"renewed":            {holds("a"), 1200 * time.Millisecond, true},
-		"granted":            {holds("a", func(h *hold) { h.Phase, h.Lease, h.Granted = 'g', time.Hour, before(time.Second) }), time.Second, true},
-		"then extended":      {holds("a", func(h *hold) { h.Phase, h.Granted, h.More = 'g', before(time.Second), time.Hour }), time.Second, true},
+		"granted":            {holds("a", func(h *hold) { h.Record.Phase, h.Lease, h.Granted = 'g', time.Hour, before(time.Second) }), time.Second, true},
+		"then extended":      {holds("a", func(h *hold) { h.Record.Phase, h.Granted = 'g', before(time.Second) }), time.Second, true},
 		"thin":               {holds("a", func(h *hold) { h.Renewed = before(3 * time.Second) }), 3 * time.Second, true},
 		"called meanwhile":   {holds("a", func(h *hold) { h.Called, h.Lease = true, time.Hour }), 0, true},
 		"behind the reading": {holds("a", func(h *hold) { h.Deadline = after(11 * time.Second) }), 0, true},
-		"at its limit":       {holds("a", func(h *hold) { h.Limit = h.Deadline }), 1200 * time.Millisecond, false},
-		"a longer lease":     {holds("a", func(h *hold) { h.Reach = 20 * time.Second }), 11200 * time.Millisecond, false},
-		"extended":           {holds("a", func(h *hold) { h.More = time.Hour }), 220 * time.Second, false},
+		"at its limit":       {holds("a", func(h *hold) { h.Record.Limit = h.Deadline }), 1200 * time.Millisecond, false},
+		"a longer lease":     {holds("a", func(h *hold) { h.Record.Reach = 20 * time.Second }), 11200 * time.Millisecond, false},
+		"extended":           {holds("a"), 220 * time.Second, false},
 		"fixed":              {holds("a", fixed(time.Second)), -1, false},
 		"endless":            {holds("a", endless), -1, false},
-		"detached":           {holds("a", func(h *hold) { h.Phase = 'd' }), -1, false},
+		"detached":           {holds("a", func(h *hold) { h.Record.Phase = 'd' }), -1, false},
 	} {
-		heard := lockOf(test.h).heardOf(&test.h)
+		s := lockOf(test.h)
+		if strings.HasSuffix(name, "extended") {
+			s.Group = &state.Group{More: time.Hour.Milliseconds()}
+		}
+		heard := s.heardOf(&test.h)
 		require.Equal(t, test.exact, heard.Exact, name)
 		if test.ago < 0 {
 			require.Zero(t, heard.At, name)
@@ -203,7 +208,7 @@ func TestHeardOf(t *testing.T) {
 			require.Equal(t, test.ago, noon.Sub(heard.At), name)
 		}
 	}
-	s := lockOf(holds("a"), holds("b"), holds("c", func(h *hold) { h.Phase = 'g' }), holds("d", func(h *hold) { h.Fresh = true }))
+	s := lockOf(holds("a"), holds("b"), holds("c", func(h *hold) { h.Record.Phase = 'g' }), holds("d", func(h *hold) { h.Fresh = true }))
 	require.Zero(t, s.heardOf(&s.Holds[1]).At, "an inner entry")
 	require.Zero(t, s.heardOf(&s.Holds[2]).At, "an inner entry that stays as it was granted")
 	require.Equal(t, s.Holds[3].Granted, s.heardOf(&s.Holds[3]).At, "an entry that has not called yet")

@@ -84,7 +84,7 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 		for i := range s.Holds {
 			h := &s.Holds[i]
 			c := &carried{hold: h, name: s}
-			if h.Phase == 'g' {
+			if h.Record.Phase == 'g' {
 				continue // handed to a wait that may have been given up: then it goes back soon
 			}
 			for _, v := range actors[l.actor(h.Owner, h.Node, h.Label, h.ID)] {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -34,11 +35,11 @@ const (
 )
 
 // renews says whether a hold is renewed by its process.
-func (h *hold) renews() bool { return !h.NoRenew && h.Lease != berth.Forever && h.Phase != 'd' }
+func renews(h *hold) bool { return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd' }
 
 // pace is within which the process calls three times.
-func (h *hold) pace() time.Duration {
-	p := min(h.Lease, h.Wait)
+func pace(h *hold) time.Duration {
+	p := min(h.Lease, h.Record.Wait)
 	if h.MaxHold > 0 {
 		p = min(p, h.MaxHold)
 	}
@@ -52,22 +53,25 @@ func (s *snapshot) inner(h *hold) bool {
 
 // heardOf says when the process of a hold was last heard of, by that hold alone.
 func (s *snapshot) heardOf(h *hold) Heard {
-	heard := Heard{Exact: !s.Replica, By: "renewal"}
+	heard, more := Heard{Exact: !s.Replica, By: "renewal"}, time.Duration(0) // what extensions have added
+	if s.Group != nil {
+		more = state.Millis(s.Group.More)
+	}
 	switch {
 	case h.Called:
 		heard.At = s.At
 	case s.inner(h) && !h.Fresh:
 		return Heard{}
-	case h.Phase == 'g' || h.Fresh:
+	case h.Record.Phase == 'g' || h.Fresh:
 		heard.At, heard.By = h.Granted, "grant" // an extension may have moved the deadline
-	case !h.renews() || h.Deadline.IsZero():
+	case !renews(h) || h.Deadline.IsZero():
 		return Heard{}
 	case !h.Renewed.IsZero():
 		heard.At = h.Renewed
-	case h.Reach == 0 && h.More == 0 && !h.Deadline.Equal(h.Limit):
+	case h.Record.Reach == 0 && more == 0 && !h.Deadline.Equal(h.Record.Limit):
 		heard.At = h.Deadline.Add(-h.Lease)
 	default:
-		heard.At, heard.Exact = h.Deadline.Add(-max(h.Lease, h.Reach)-h.More), false
+		heard.At, heard.Exact = h.Deadline.Add(-max(h.Lease, h.Record.Reach)-more), false
 		if heard.At.Before(h.Granted) {
 			heard.At = h.Granted
 		}
@@ -119,7 +123,7 @@ func (s *snapshot) tells() map[string]told {
 	}
 	for i := range s.Holds {
 		h := &s.Holds[i]
-		tell(h.Node, s.heardOf(h), h.pace())
+		tell(h.Node, s.heardOf(h), pace(h))
 	}
 	for _, waits := range [][]wait{s.Line, s.Lanes} {
 		for i := range waits {
@@ -162,17 +166,17 @@ func (s *snapshot) process(h *hold) Process {
 	switch {
 	case s.Nodes[h.Node].Condemned:
 		return Condemned
-	case h.Phase == 'd':
+	case h.Record.Phase == 'd':
 		return Detached
 	case s.inner(h):
 		return Entry
-	case h.Phase == 'g' && !s.overdue(h.Node):
+	case h.Record.Phase == 'g' && !s.overdue(h.Node):
 		return Unconfirmed
-	case h.Phase != 'g' && h.Deadline.IsZero():
+	case h.Record.Phase != 'g' && h.Deadline.IsZero():
 		return Endless
-	case h.Phase != 'g' && !h.renews():
+	case h.Record.Phase != 'g' && !renews(h):
 		return Fixed
-	case s.overdue(h.Node) && s.late(s.heardOf(h), h.pace()):
+	case s.overdue(h.Node) && s.late(s.heardOf(h), pace(h)):
 		return Overdue
 	}
 	return Renewing

@@ -145,8 +145,8 @@ func (s *snapshot) held(h *hold, object, again string) string {
 	who, heard := s.whose(h.Label, h.ID), s.heardOf(h)
 	long := fmt.Sprintf("%s has held%s for %s", who, object, text.Human(s.ago(h.Granted)))
 	limit := ""
-	if !h.Limit.IsZero() {
-		limit = ", for " + text.Human(s.left(h.Limit)) + " more at most"
+	if !h.Record.Limit.IsZero() {
+		limit = ", for " + text.Human(s.left(h.Record.Limit)) + " more at most"
 	}
 	switch s.process(h) {
 	case Condemned:
@@ -392,5 +392,5 @@ func (x *explaining) sweeps() string {
 	if h == nil || h.Lease == berth.Forever {
 		return "Next: when somebody calls; " + command
 	}
-	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(h.pace()/3), command)
+	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(pace(h)/3), command)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -34,12 +33,13 @@ type snapshot struct {
 	Line, Lanes         []wait
 	LineLeft, LanesLeft int
 
-	Claim    *found            // the claim that an explanation is about, nil for the name
-	Asked    map[string]*found // the claims that were asked for
+	Claim    *reader.Asked            // the claim that an explanation is about, nil for the name
+	Asked    map[string]*reader.Asked // the claims that were asked for
 	Pool     *pool
 	Items    map[string]item          // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
 	Damaged  []string                 // claims and resources that cannot be read
 	Nodes    map[string]reader.Node   // what the swarm says of nodes, by the clock of the name's server
+	Group    *state.Group             // of a lock
 	Bindings map[string]state.Binding // of Line, by their names
 	Server   *reader.Server           // nil: not known
 
@@ -90,37 +90,17 @@ func (s *snapshot) both() map[string]string {
 }
 
 // about is a snapshot that was asked for another claim, one that was read with it, or for none.
-func (s *snapshot) about(c *found) *snapshot {
+func (s *snapshot) about(c *reader.Asked) *snapshot {
 	other := *s
 	other.Claim = c
 	return &other
 }
 
 // hold is a granted claim.
-type hold struct {
-	berth.Holder
-	Deadline, Limit time.Time     // zero: none
-	Phase           byte          // as in its record
-	Wait            time.Duration // its wait lease
-	Reach, More     time.Duration // a longer lease that set its deadline; what extensions have added
-	Fresh           bool          // an entry that has not called yet
-	Called          bool          // it called while it was read
-	Renewed         time.Time     // when it was renewed last, where that is stored
-	Cooldown        time.Duration // that it asked for
-	Alone, Shared   bool
-	Wanted          time.Time // since when it is asked to give back; zero: it is not
-}
+type hold = reader.Held
 
 // wait is a waiting claim.
 type wait = reader.Place
-
-// found is a claim that was asked for.
-type found struct {
-	Record string // "": none; "gone", "released", "damaged"; else "hold" or "wait"
-	Hold   *hold
-	Wait   *wait
-	Rank   int // how many stand before it, of those who wait for the same
-}
 
 type pause struct {
 	Until  time.Time

@@ -164,12 +164,12 @@ func (w *town) serve() {
 			s.holds = append(s.holds, hold{Holder: berth.Holder{
 				ID: q.ID, Node: q.Node, Label: q.Label, Owner: q.Owner, Weight: q.Weight, Fence: w.fence, Resource: resource,
 				Lease: time.Minute, Granted: w.tick(), Meta: q.Meta,
-			}, Phase: 'h', Wait: time.Minute, Deadline: w.clock.Add(time.Minute)})
+			}, Record: state.Record{Phase: 'h', Wait: time.Minute}, Deadline: w.clock.Add(time.Minute)})
 			for _, p := range w.folk {
 				if p.waits == q.ID {
 					p.waits = ""
 				} else if slices.Contains(p.stale, q.ID) {
-					s.holds[len(s.holds)-1].Phase = 'g' // nobody takes it up
+					s.holds[len(s.holds)-1].Record.Phase = 'g' // nobody takes it up
 				}
 			}
 			i = -1
