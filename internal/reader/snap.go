@@ -40,7 +40,7 @@ func (s *snap) hear(p *trip) {
 	for _, m := range b.damaged {
 		s.s.Damaged = append(s.s.Damaged, state.Brief(m.name))
 	}
-	s.s.LineLeft, s.s.ApartLeft = b.waitsAll-len(s.line), b.apartAll-len(s.apart)
+	s.s.LineLeft, s.s.LanesLeft = b.waitsAll-len(s.line), b.apartAll-len(s.apart)
 	if s.pool == nil {
 		return
 	}
@@ -49,10 +49,10 @@ func (s *snap) hear(p *trip) {
 	s.rests, s.leave = namesOf(b.resting, resourceResting), namesOf(b.leaving, resourceLeaving)
 	s.s.RestsLeft = b.restingAll - len(s.rests)
 	if len(s.leave) == snapLeave {
-		s.s.Leaves = b.leaving[snapLeave-1].score - state.Expiries
+		s.s.Leaves = state.Instant(b.leaving[snapLeave-1].score - state.Expiries)
 	}
 	refresh, _, _ := strings.Cut(p.texts(s.places["refresh"])[0], " ")
-	s.s.Refresh = parse(refresh)
+	s.s.Refresh = state.Instant(parse(refresh))
 }
 
 // look asks for the records.
@@ -82,7 +82,7 @@ func (s *snap) heed(p *trip) {
 	records := p.texts(s.places["waits"])
 	s.tellFirsts(s.line, records, s.s.LineLeft > 0)
 	s.s.Line = s.heedWaits(s.line, records, nil)
-	s.s.Apart = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
+	s.s.Lanes = s.heedWaits(s.apart, p.texts(s.places["lanes"]), p.texts(s.places["until"]))
 	texts, scores := p.texts(s.places["asked"]), p.at(s.places["ends"])
 	for i, claim := range s.claims {
 		s.s.Asked[claim] = s.heedAsked(claim, texts[3*i:3*i+3], scores[2*i:2*i+2])
@@ -93,7 +93,7 @@ func (s *snap) heed(p *trip) {
 	for _, h := range s.s.Holds {
 		s.wants(h.Resource)
 	}
-	for _, w := range s.s.Apart {
+	for _, w := range s.s.Lanes {
 		s.wants(w.Resource)
 	}
 	for _, key := range slices.Concat(s.rests, s.leave) {
@@ -192,7 +192,7 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []Pla
 
 // heedAsked is a claim that was asked for, among those that were read or by its own texts and scores.
 func (s *snap) heedAsked(claim string, texts []string, scores []int64) *Asked {
-	for _, waits := range [][]Place{s.s.Line, s.s.Apart} {
+	for _, waits := range [][]Place{s.s.Line, s.s.Lanes} {
 		for i := range waits {
 			if waits[i].ID == claim {
 				return &Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}

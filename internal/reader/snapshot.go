@@ -14,7 +14,7 @@ import (
 )
 
 // Snapshot is a name with its first holds and waiting claims, and with what it tells of their resources. Pools
-// are told as a sweep would leave them.
+// are told as a sweep would leave them. Moments are by the clock of the server that has the name, to the millisecond.
 type Snapshot struct {
 	Row
 	Known bool
@@ -22,18 +22,18 @@ type Snapshot struct {
 
 	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry first.
 	Holds     []Held
-	HoldsLeft int // that were not read
-	// Line are the places, the first first; Apart those who wait for one resource alone, by lane. Dead ones
+	HoldsLeft int // live ones that were not read
+	// Line are the places, the first first; Lanes those who wait for one resource alone, by lane and place. Dead ones
 	// are among them.
-	Line, Apart         []Place
-	LineLeft, ApartLeft int
-	// Items are the resources of Holds, of Apart, of the bindings of Line, of the first rests, and those that leave
-	// first: all that leave up to Leaves (ms), 0 for all.
+	Line, Lanes         []Place
+	LineLeft, LanesLeft int
+	// Items are the resources of Holds, of Lanes, of the bindings of Line, of the first rests, and those that leave
+	// first: all that leave up to Leaves, zero for all.
 	Items     map[string]Item
-	RestsLeft int
-	Leaves    int64
+	RestsLeft int // rests that were not read
+	Leaves    time.Time
 	Filled    bool
-	Refresh   int64                    // when a Source may be asked again (ms), 0 for not known
+	Refresh   time.Time                // when a Source may be asked again, zero where nobody has asked
 	Bindings  map[string]state.Binding // of Line, by their names
 	Damaged   []string                 // claims and resources that cannot be read
 
@@ -57,7 +57,7 @@ type Place struct {
 	Lane   int         // in the line
 	Place  string      // there, without its lane
 	Wants  state.Wants // of a pool
-	Until  time.Time   // of Apart: until when it waits for nothing else, zero for no end
+	Until  time.Time   // of Lanes: until when it waits for nothing else, zero for no end
 }
 
 // Item is a resource.

@@ -183,7 +183,7 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 		}
 		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})).In(t)
 		require.Empty(t, found[0].Damaged)
-		for _, wait := range found[0].Apart {
+		for _, wait := range found[0].Lanes {
 			require.Equal(t, 254, wait.Lane, wait.ID)
 		}
 	})

@@ -43,13 +43,13 @@ func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim s
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.filled(&found[0], all)
+	s, err := r.filled(found[0], all)
 	if err != nil {
 		return nil, err
 	}
-	s.Claim = s.Asked[claim]
+	s.claim = s.Asked[claim]
 	if said, err := r.read.Server(ctx, kind, name); err == nil {
-		s.Server = said
+		s.server = said
 	}
 	_, err = r.probed(ctx, 0, s)
 	return s, err
@@ -81,10 +81,10 @@ func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int
 		return 0, err
 	}
 	for _, s := range names {
-		s.Nodes = maps.Clone(probed)
-		for id, n := range s.Nodes {
+		s.nodes = maps.Clone(probed)
+		for id, n := range s.nodes {
 			n.Ends = n.Ends.Add(s.At.Sub(time.UnixMilli(now))) // by the clock of the name's server
-			s.Nodes[id] = n
+			s.nodes[id] = n
 		}
 	}
 	return now, nil

@@ -77,7 +77,7 @@ func waited(w *wait) *reader.Asked { return &reader.Asked{Word: "wait", Wait: w,
 // claimed tells of the claim that a snapshot is about.
 func (s *snapshot) claimed(claim string) AskedClaim {
 	a := AskedClaim{Explanation: explain(s, claim)}
-	if c := s.Claim; c != nil && c.Hold != nil {
+	if c := s.claim; c != nil && c.Hold != nil {
 		h := s.holder(c.Hold)
 		a.Hold = &h
 	} else if c != nil && c.Wait != nil {

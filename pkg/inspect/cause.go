@@ -29,18 +29,18 @@ func (x *explaining) also(r Reason, format string, args ...any) {
 func (x *explaining) itself() bool {
 	s, claim := x.s, text.Word(x.e.Claim)
 	kind := kinds[s.Kind]
-	switch c := s.Claim; {
-	case s.Newer > 0:
-		x.also(Reason{Code: Incompatible, Have: s.Newer}, "%s was written by a newer Berth (format %d); this one can say nothing of it.",
-			capital(s.title()), s.Newer)
-	case s.Newer < 0:
+	switch c, newer := s.claim, s.newer(); {
+	case newer > 0:
+		x.also(Reason{Code: Incompatible, Have: newer}, "%s was written by a newer Berth (format %d); this one can say nothing of it.",
+			capital(s.title()), newer)
+	case newer < 0:
 		x.also(Reason{Code: Foreign}, "What is stored as %s is not Berth's: something else writes below namespace %s.",
-			s.title(), text.Quoted(s.Namespace))
+			s.title(), text.Quoted(s.namespace))
 	case !s.Known:
 		x.also(Reason{Code: Unknown}, "No %s %s is known in namespace %s: nobody has used it, or it was forgotten, as idle names are.",
-			kind, text.Quoted(s.Name), text.Quoted(s.Namespace))
-		if p := s.Pause; p != nil && p.Until.After(s.At) {
-			x.also(Reason{Code: Paused, Until: p.Until, Text: p.Reason}, "All names are paused for %s more%s.", text.Human(s.left(p.Until)), because(p.Reason))
+			kind, text.Quoted(s.Name), text.Quoted(s.namespace))
+		if p := s.Pause; p != nil {
+			x.also(Reason{Code: Paused, Until: s.pauseEnds(), Text: p.Reason}, "All names are paused for %s more%s.", text.Human(p.Left), because(p.Reason))
 		}
 	case x.e.Claim == "":
 		return false
@@ -83,9 +83,9 @@ func (x *explaining) own() {
 			"its own process has not been heard of for %s; unless it is, the claim is dropped after %s more",
 			text.Human(s.ago(w.Record.Heard)), text.Human(s.left(end))))
 	}
-	if p := s.Pause; p != nil && p.Until.After(s.At) {
-		x.reason(Reason{Code: Paused, Until: p.Until, Text: p.Reason},
-			"it is paused for "+text.Human(s.left(p.Until))+" more"+because(p.Reason))
+	if p := s.Pause; p != nil {
+		x.reason(Reason{Code: Paused, Until: s.pauseEnds(), Text: p.Reason},
+			"it is paused for "+text.Human(p.Left)+" more"+because(p.Reason))
 	}
 	if w := x.self; w != nil && s.Kind != keyspace.Pool && w.Weight > s.Capacity {
 		x.reason(Reason{Code: TooHeavy, Need: w.Weight, Of: s.Capacity}, fmt.Sprintf(
@@ -123,9 +123,6 @@ func (x *explaining) ofOwner() {
 		return
 	}
 	held, of := 0, x.s.Capacity
-	if x.s.Pool != nil {
-		of = x.s.Pool.Resources
-	}
 	for _, h := range x.holds {
 		if h.Owner == x.head.Owner {
 			held += max(h.Weight, 1)
@@ -188,30 +185,30 @@ func (x *explaining) ofPool() {
 	s, p := x.s, x.s.Pool
 	rest, reason := s.firstRest()
 	switch {
-	case p.Resources == 0:
-		x.reason(Reason{Code: Empty, Until: p.Refresh}, "the pool has no resources"+s.source())
+	case s.Capacity == 0:
+		x.reason(Reason{Code: Empty, Until: s.Refresh}, "the pool has no resources"+s.source())
 		return
-	case x.ready(fmt.Sprintf("%d of %s %s free", p.Free, count(p.Resources, "resource"), are(p.Free)), p.Free, p.Resources):
+	case x.ready(fmt.Sprintf("%d of %s %s free", p.Free, count(s.Capacity, "resource"), are(p.Free)), p.Free, s.Capacity):
 		return
 	case x.e.Next != nil && x.e.Next.What == SweepDue:
-		x.ready("something is free", 1, p.Resources)
+		x.ready("something is free", 1, s.Capacity)
 		return
 	}
 	x.ofOwner()
-	if p.Leased == 0 && p.Resting == p.Resources {
-		subject, until := everyResource(p.Resources, "rests", "rest"), " until somebody ends that"
+	if s.Held == 0 && p.Resting == s.Capacity {
+		subject, until := everyResource(s.Capacity, "rests", "rest"), " until somebody ends that"
 		switch {
-		case !rest.IsZero() && p.Resources > 1:
+		case !rest.IsZero() && s.Capacity > 1:
 			until = ", the first for " + text.Human(s.left(rest)) + " more"
 		case !rest.IsZero():
 			until = " for " + text.Human(s.left(rest)) + " more"
 		}
-		x.reason(Reason{Code: Resting, Have: p.Resting, Of: p.Resources, Until: rest, Text: reason}, subject+until+because(reason))
+		x.reason(Reason{Code: Resting, Have: p.Resting, Of: s.Capacity, Until: rest, Text: reason}, subject+until+because(reason))
 		return
 	}
-	x.reason(Reason{Code: Taken, Have: p.Leased, Of: p.Resources}, s.counts()+x.heldBy("; "))
+	x.reason(Reason{Code: Taken, Have: s.Held, Of: s.Capacity}, s.counts()+x.heldBy("; "))
 	if p.Leaving > 0 {
-		x.e.Reasons = append(x.e.Reasons, Reason{Code: LeavingPool, Have: p.Leaving, Of: p.Resources})
+		x.e.Reasons = append(x.e.Reasons, Reason{Code: LeavingPool, Have: p.Leaving, Of: s.Capacity})
 	}
 }
 
@@ -249,7 +246,7 @@ func (x *explaining) ofOne(w *wait) {
 	case known && i.Damaged:
 		say(OneDamaged, "is damaged")
 	case !known || i.Absent || i.Leaving && len(i.Claims) == 0:
-		say(OneAbsent, "is not in the pool"+map[bool]string{false: ": nothing has filled it yet"}[s.Pool.Filled])
+		say(OneAbsent, "is not in the pool"+map[bool]string{false: ": nothing has filled it yet"}[s.Filled])
 	case i.Ends >= state.Forever:
 		of.Text = i.Reason
 		say(OneResting, "rests until somebody ends that"+because(i.Reason))
@@ -349,10 +346,10 @@ func (x *explaining) besides() {
 	for _, what := range s.Damaged {
 		x.also(Reason{Code: Damaged, Resource: what}, "What is stored of %s is damaged.", text.Word(what))
 	}
-	if s.Server != nil && s.Server.Full {
+	if s.server != nil && s.server.Full {
 		x.also(Reason{Code: ServerFull}, "The server is full: it refuses new claims, and who holds or waits goes on.")
 	}
-	if s.Server != nil && s.Server.Refuses {
+	if s.server != nil && s.server.Refuses {
 		x.also(Reason{Code: ServerRefuses},
 			"The server refuses writes: nothing is granted or renewed until that ends, and leases run out.")
 	}

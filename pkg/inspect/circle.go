@@ -85,7 +85,7 @@ func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found 
 	names := make([]*snapshot, 0, len(again))
 	for _, second := range again {
 		i := slices.IndexFunc(first, func(s *snapshot) bool { return s.Kind == second.Kind && s.Name == second.Name })
-		if i >= 0 && second.Known && second.Newer == 0 {
+		if i >= 0 && second.Known && second.newer() == 0 {
 			names = append(names, same(first[i], second))
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // histories is how many random ones a test tries.
@@ -206,7 +206,7 @@ func TestReduce(t *testing.T) {
 		"one's own lock":   {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
 		"two cross":        {crosses(lockOf(a("p")).in(q("x"))), []string{"p-w", "x-w"}},
 		"one is dead":      {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
-		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &pause{Until: after(time.Second)} })}, []string{"p-w", "x-w"}},
+		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &berth.Pause{Left: time.Second} })}, []string{"p-w", "x-w"}},
 		"granted later":    {[]*snapshot{lockNamed("a", lockOf(holds("p", ownedBy("p"), func(h *hold) { h.Granted = before(time.Second) })).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, nil},
 		"the line is in the way": {
 			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},
@@ -234,11 +234,6 @@ func TestReduce(t *testing.T) {
 			crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
 		},
 	} {
-		for i := range test.names {
-			if test.names[i].Kind == keyspace.Pool {
-				test.names[i].Pool.Resources = len(test.names[i].Items)
-			}
-		}
 		g := draw(test.names, levels(0)[0], nil, false)
 		g.reduce()
 		var left []string

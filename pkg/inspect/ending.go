@@ -21,7 +21,7 @@ func (f *future) happens(what What, at time.Time, claim, resource string) {
 
 // needs notes a node of which nothing may be heard, "" for none.
 func (f *future) needs(id string) {
-	if id != "" && !f.s.Nodes[id].Condemned && !slices.Contains(f.ifs, id) {
+	if id != "" && !f.s.nodes[id].Condemned && !slices.Contains(f.ifs, id) {
 		f.ifs = append(f.ifs, id)
 	}
 }
@@ -34,14 +34,14 @@ func (f *future) pass() {
 	f.work += len(f.holds) + len(f.line) + len(f.lanes) + len(f.items)
 	f.passHolds()
 	f.passItems()
-	if p := f.s.Pause; p != nil && p.Until.Equal(f.now) {
+	if f.s.pauseEnds().Equal(f.now) {
 		f.happens(PauseEnds, f.now, "", "")
 	}
 	f.passWaits()
 	f.passLanes()
 }
 
-func (f *future) paused() bool { return f.s.Pause != nil && f.s.Pause.Until.After(f.now) }
+func (f *future) paused() bool { return f.s.pauseEnds().After(f.now) }
 
 func (f *future) passHolds() {
 	var over []*hold
@@ -127,7 +127,7 @@ func (f *future) passItems() {
 // passLanes has those leave who asked by its key for a resource that is about to leave, or has; who is bound to it
 // takes any from then on. In a pool that has not been filled it may still come, and during a pause nobody looks.
 func (f *future) passLanes() {
-	if f.s.Pool == nil || !f.s.Pool.Filled || f.paused() {
+	if !f.s.Filled || f.paused() {
 		return
 	}
 	for _, w := range slices.Clone(f.lanes) {
@@ -175,7 +175,7 @@ func (f *future) passWaits() {
 		}
 	}
 	waiting := slices.Concat(f.line, f.lanes)
-	if c := f.s.Claim; c != nil && c.Wait != nil {
+	if c := f.s.claim; c != nil && c.Wait != nil {
 		waiting = append(waiting, c.Wait)
 	}
 	for _, w := range waiting {

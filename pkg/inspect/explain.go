@@ -129,7 +129,7 @@ func (x *explaining) silent(node string) bool {
 // waiting explains a wait: of a claim, or of whoever is first of a name.
 func (x *explaining) waiting() {
 	s, e := x.s, x.e
-	if c := s.Claim; e.Claim != "" && c != nil && c.Wait != nil {
+	if c := s.claim; e.Claim != "" && c != nil && c.Wait != nil {
 		x.self, e.Ahead = c.Wait, c.Rank
 	}
 	x.head = x.first()

@@ -70,16 +70,21 @@ func quiet(d time.Duration) func(*wait) {
 	return func(w *wait) { w.Record.Heard = before(d) }
 }
 
+// readAs is a name with its holds.
+func readAs(kind keyspace.Kind, name string, capacity int, entries []hold) *snapshot {
+	row := reader.Row{Kind: kind, Name: name, At: noon, Capacity: capacity}
+	for _, h := range entries {
+		row.Held += h.Weight
+	}
+	return &snapshot{Snapshot: reader.Snapshot{Row: row, Known: true, Holds: entries}, namespace: "berth"}
+}
+
 func lockOf(entries ...hold) *snapshot {
-	return &snapshot{Kind: keyspace.Lock, Namespace: "berth", Name: "nightly", At: noon, Known: true, Capacity: 1, Holds: entries, Held: len(entries)}
+	return readAs(keyspace.Lock, "nightly", 1, entries)
 }
 
 func semOf(capacity int, entries ...hold) *snapshot {
-	s := &snapshot{Kind: keyspace.Sem, Namespace: "berth", Name: "gpu", At: noon, Known: true, Capacity: capacity, Holds: entries}
-	for _, h := range entries {
-		s.Held += h.Weight
-	}
-	return s
+	return readAs(keyspace.Sem, "gpu", capacity, entries)
 }
 
 // stored is a resource of which nothing else is known.
@@ -87,15 +92,13 @@ func stored(i state.Item) item { return item{Item: i} }
 
 // poolOf is a pool of the resources of its holds, and of others.
 func poolOf(entries []hold, others map[string]item) *snapshot {
-	s := &snapshot{
-		Kind: keyspace.Pool, Namespace: "berth", Name: "proxies", At: noon, Known: true, Capacity: 1, Holds: entries,
-		Pool: &pool{Filled: true}, Items: map[string]item{},
-	}
+	s := readAs(keyspace.Pool, "proxies", 0, entries)
+	s.Held, s.Pool, s.Filled, s.Items = 0, &reader.Pool{}, true, map[string]item{}
 	for key, i := range others {
 		i.Max = max(i.Max, 1)
 		s.Items[key] = i
 		if !i.Absent {
-			s.Pool.Resources++
+			s.Capacity++
 		}
 		if i.Ends > 0 {
 			s.Pool.Resting++
@@ -107,11 +110,11 @@ func poolOf(entries []hold, others map[string]item) *snapshot {
 	for _, h := range entries {
 		i, known := s.Items[h.Resource]
 		if !known {
-			s.Pool.Resources++
+			s.Capacity++
 			i.Max = 1
 		}
 		if len(i.Claims) == 0 {
-			s.Pool.Leased++
+			s.Held++
 		}
 		i.Claims = append(i.Claims, h.ID)
 		s.Items[h.Resource] = i
@@ -147,12 +150,12 @@ func (s *snapshot) asked(label string) *snapshot {
 	id := "n-" + label + ".1"
 	for i := range s.Line {
 		if s.Line[i].ID == id {
-			s.Claim = &reader.Asked{Word: "wait", Wait: &s.Line[i], Rank: i}
+			s.claim = &reader.Asked{Word: "wait", Wait: &s.Line[i], Rank: i}
 		}
 	}
 	for i := range s.Holds {
 		if s.Holds[i].ID == id {
-			s.Claim = &reader.Asked{Word: "hold", Hold: &s.Holds[i]}
+			s.claim = &reader.Asked{Word: "hold", Hold: &s.Holds[i]}
 		}
 	}
 	return s
@@ -168,7 +171,7 @@ var sentences = []struct {
 	why   string
 	then  string
 }{
-	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.Server = false, &reader.Server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
+	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.server = false, &reader.Server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
 	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{
 		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Record.Phase = 'd' })).in(waits("beta")), "",
@@ -183,7 +186,7 @@ var sentences = []struct {
 		`Nothing ends by itself: alpha renews. If it is not heard of again, that ends in 7s.`,
 	},
 	{
-		Paused, semOf(2, holds("alpha"), holds("delta")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &pause{after(20 * time.Second), ""} }), "",
+		Paused, semOf(2, holds("alpha"), holds("delta")).in(waits("beta")).with(func(s *snapshot) { s.Pause = &berth.Pause{Left: 20 * time.Second} }), "",
 		`1 waits for semaphore "gpu", beta first (12s): it is paused for 20s more; and all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
 		`In 20s (00:01:00 UTC) the pause ends, and what is held stays held. Nothing else ends by itself: alpha renews. If it is not heard of again, beta gets it in 20s.`,
 	},
@@ -224,7 +227,7 @@ var sentences = []struct {
 		`Nothing ends by itself: alpha renews.`,
 	},
 	{
-		Empty, poolOf(nil, nil).in(waits("beta")).with(func(s *snapshot) { s.Pool.Refresh = noon.Add(24 * time.Hour) }), "",
+		Empty, poolOf(nil, nil).in(waits("beta")).with(func(s *snapshot) { s.Refresh = noon.Add(24 * time.Hour) }), "",
 		`1 waits for pool "proxies", beta first (12s): the pool has no resources; its Source may be asked again from 2026-01-02 00:00:40 UTC.`, `Nothing ends by itself.`,
 	},
 	{
@@ -267,7 +270,7 @@ func guarded(t *testing.T, of *snapshot, claim string) {
 
 	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
 	s = *of
-	s.Name, s.Pause = wild, &pause{s.At.Add(time.Hour), wild}
+	s.Name, s.Pause = wild, &berth.Pause{Left: time.Hour, Reason: wild}
 	s.Holds, s.Line, s.Lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
 	for i := range s.Holds {
 		s.Holds[i].Label, s.Holds[i].Owner = wild, wild

@@ -185,11 +185,11 @@ func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circl
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			s, err := r.filled(&some[i], noticed[some[i].Kind])
+			s, err := r.filled(some[i], noticed[some[i].Kind])
 			switch {
 			case err != nil:
 				tell.Problems = append(tell.Problems, err)
-			case s.Newer != 0:
+			case s.newer() != 0:
 				tell.Problems = append(tell.Problems, some[i].Err)
 			default:
 				tell.Partial = tell.Partial || s.partial()

@@ -93,6 +93,9 @@ func forecast(s *snapshot, claim string, silent func(node string) bool) (*Event,
 
 func begin(s *snapshot, claim string, silent func(node string) bool) *future {
 	f := &future{s: s, claim: claim, silent: silent, now: s.At, used: s.Held, items: map[string]*item{}, by: map[string]string{}}
+	if s.Kind == keyspace.Lock {
+		f.used = len(s.Holds) + s.HoldsLeft // each entry counts
+	}
 	for i := range s.Holds {
 		f.holds = append(f.holds, &s.Holds[i])
 	}
@@ -126,7 +129,7 @@ func (f *future) horizon() time.Time {
 	if s.HoldsLeft > 0 && len(s.Holds) > 0 {
 		bound(s.Holds[len(s.Holds)-1].Deadline)
 	}
-	if s.Pool != nil && s.Pool.RestsLeft > 0 {
+	if s.RestsLeft > 0 {
 		last := time.Time{}
 		for _, i := range s.Items {
 			if rest := i.RestEnd(); rest.After(last) {
@@ -135,9 +138,7 @@ func (f *future) horizon() time.Time {
 		}
 		bound(last)
 	}
-	if s.Pool != nil {
-		bound(s.Pool.Leaves)
-	}
+	bound(s.Leaves)
 	for _, i := range f.items {
 		if rest := i.RestEnd(); i.Unbegun && !rest.IsZero() {
 			bound(rest.Add(-time.Millisecond))
@@ -229,12 +230,10 @@ func (f *future) next() (next time.Time, ok bool) {
 	for _, w := range f.lanes {
 		see(f.s.patience(w))
 	}
-	if c := f.s.Claim; c != nil && c.Wait != nil && f.silent(c.Wait.Node) {
+	if c := f.s.claim; c != nil && c.Wait != nil && f.silent(c.Wait.Node) {
 		see(c.Wait.Record.Alive())
 	}
-	if f.s.Pause != nil {
-		see(f.s.Pause.Until)
-	}
+	see(f.s.pauseEnds())
 	return next, ok
 }
 
@@ -259,7 +258,7 @@ func (f *future) flush() *Event {
 		return nil
 	}
 	for _, h := range f.holds {
-		if n := f.s.Nodes[h.Node]; n.Condemned && h.Deadline.IsZero() {
+		if n := f.s.nodes[h.Node]; n.Condemned && h.Deadline.IsZero() {
 			return &Event{What: SwarmFlush, At: n.Ends, In: f.s.left(n.Ends), Claim: h.ID}
 		}
 	}

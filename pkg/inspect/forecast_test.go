@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 )
 
@@ -35,7 +36,7 @@ func TestForecast(t *testing.T) {
 	unbegun := item{Item: state.Item{Ends: after(9 * sec).UnixMilli()}, Unbegun: true}
 	dies := dead("a", 5*sec, of("r"))
 	paused := func(left time.Duration) func(*snapshot) {
-		return func(s *snapshot) { s.Pause = &pause{Until: after(left)} }
+		return func(s *snapshot) { s.Pause = &berth.Pause{Left: left} }
 	}
 	third := func(h *hold) { h.Fresh, h.Record.Phase = true, 'g' }
 	for name, test := range map[string]struct {
@@ -140,17 +141,17 @@ func TestForecast(t *testing.T) {
 		},
 		"one that was not read may have room for several": {
 			poolOf(nil, nil).in(waits("x"), waits("y")).with(func(s *snapshot) {
-				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
+				s.Capacity, s.Pool.Free, s.Pause = 1, 1, &berth.Pause{Left: 9 * sec}
 			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x"}, open: true},
 		},
 		"and leave one that was for a lane": {
 			poolOf(nil, map[string]item{"r": {}}).in(waits("x", place("1")), waits("y", place("2")), waits("z", only("r"), place("3"))).with(func(s *snapshot) {
-				s.Pool.Resources, s.Pool.Free, s.Pause = 2, 2, &pause{Until: after(9 * sec)}
+				s.Capacity, s.Pool.Free, s.Pause = 2, 2, &berth.Pause{Left: 9 * sec}
 			}), &comes{what: PauseEnds, in: 9 * sec, grants: []string{"x", "y"}, open: true},
 		},
 		"which does not matter to the last": {
 			poolOf(nil, nil).in(waits("x")).with(func(s *snapshot) {
-				s.Pool.Resources, s.Pool.Free, s.Pause = 1, 1, &pause{Until: after(9 * sec)}
+				s.Capacity, s.Pool.Free, s.Pause = 1, 1, &berth.Pause{Left: 9 * sec}
 			}), at(PauseEnds, 9*sec, "x"),
 		},
 		"one that leaves comes never": {lone(stored(state.Item{Expiry: after(4 * sec).UnixMilli()}), dies).in(waits("x")), nil},

@@ -136,9 +136,7 @@ func same(first, second *snapshot) *snapshot {
 	if first.Pool == nil || second.Pool == nil {
 		return &s
 	}
-	p := *first.Pool
-	p.Resources = max(p.Resources, second.Pool.Resources)
-	s.Pool, s.Items = &p, map[string]item{}
+	s.Items = map[string]item{}
 	for key, i := range first.Items {
 		if other, known := second.Items[key]; known {
 			i.Max, i.Leaving, i.Damaged = max(i.Max, other.Max), i.Leaving || other.Leaving, i.Damaged || other.Damaged

@@ -95,7 +95,7 @@ func (s *snapshot) bounded(heard Heard) Heard {
 // nodeHeard says when a node was last heard of: by all its claims, and in the swarm.
 func (s *snapshot) nodeHeard(id string) Heard {
 	last := s.node(id).last
-	if n := s.Nodes[id]; n.Probed().After(last.At) {
+	if n := s.nodes[id]; n.Probed().After(last.At) {
 		last = s.bounded(Heard{At: n.Probed(), Exact: !s.Replica, By: "probe"})
 	}
 	return last
@@ -131,8 +131,8 @@ func (s *snapshot) tells() map[string]told {
 			tell(w.Node, s.waits(w), w.Record.Wait)
 		}
 	}
-	if s.Claim != nil && s.Claim.Wait != nil {
-		w := s.Claim.Wait
+	if s.claim != nil && s.claim.Wait != nil {
+		w := s.claim.Wait
 		tell(w.Node, s.waits(w), w.Record.Wait)
 	}
 	return nodes
@@ -159,12 +159,12 @@ func (s *snapshot) overdue(id string) bool {
 }
 
 // silent says whether nothing is to be expected of a node.
-func (s *snapshot) silent(id string) bool { return s.Nodes[id].Condemned || s.overdue(id) }
+func (s *snapshot) silent(id string) bool { return s.nodes[id].Condemned || s.overdue(id) }
 
 // process says how the process of a hold stands.
 func (s *snapshot) process(h *hold) Process {
 	switch {
-	case s.Nodes[h.Node].Condemned:
+	case s.nodes[h.Node].Condemned:
 		return Condemned
 	case h.Record.Phase == 'd':
 		return Detached

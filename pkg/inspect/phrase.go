@@ -189,11 +189,11 @@ func (s *snapshot) traces(node string) string {
 
 // source is when a pool without resources may be filled.
 func (s *snapshot) source() string {
-	switch p := s.Pool; {
-	case p.Refresh.IsZero():
+	switch {
+	case s.Refresh.IsZero():
 		return ", and no process has asked a Source"
-	case p.Refresh.After(s.At):
-		return "; its Source may be asked again from " + s.moment(p.Refresh)
+	case s.Refresh.After(s.At):
+		return "; its Source may be asked again from " + s.moment(s.Refresh)
 	}
 	return "; its Source may be asked again"
 }
@@ -209,8 +209,8 @@ func everyResource(n int, one, many string) string {
 // counts says what the resources of a pool are about.
 func (s *snapshot) counts() string {
 	p := s.Pool
-	if p.Leased == p.Resources && p.Leaving == 0 {
-		return everyResource(p.Resources, "is leased", "are leased")
+	if s.Held == s.Capacity && p.Leaving == 0 {
+		return everyResource(s.Capacity, "is leased", "are leased")
 	}
 	var parts []string
 	add := func(n int, one, many string) {
@@ -218,15 +218,15 @@ func (s *snapshot) counts() string {
 			parts = append(parts, number(n)+" "+map[bool]string{true: one, false: many}[n == 1])
 		}
 	}
-	add(p.Leased-p.Leaving, "is leased", "are leased")
+	add(s.Held-p.Leaving, "is leased", "are leased")
 	add(p.Resting, "rests", "rest")
-	add(p.Resources-p.Free-p.Leased-p.Resting, "is damaged", "are damaged")
+	add(s.Capacity-p.Free-s.Held-p.Resting, "is damaged", "are damaged")
 	add(p.Leaving, "leaves when it comes back", "leave when they come back")
 	last := parts[len(parts)-1]
 	if len(parts) > 1 {
 		last = strings.Join(parts[:len(parts)-1], ", ") + " and " + last
 	}
-	return "of " + count(p.Resources, "resource") + " " + last
+	return "of " + count(s.Capacity, "resource") + " " + last
 }
 
 // then is the sentence that says what comes.
@@ -246,8 +246,8 @@ func (x *explaining) then() string {
 		return "Next: not known beyond " + s.moment(e.Horizon) + "."
 	}
 	says := "Nothing ends by itself" + x.noEnd()
-	if p := s.Pause; p != nil && p.Until.After(s.At) && x.head != nil {
-		says = "In " + text.Human(s.left(p.Until)) + " (" + s.moment(p.Until) + ") the pause ends" + x.still() + ". Nothing else ends by itself" + x.noEnd()
+	if p := s.Pause; p != nil && x.head != nil {
+		says = "In " + text.Human(p.Left) + " (" + s.moment(s.pauseEnds()) + ") the pause ends" + x.still() + ". Nothing else ends by itself" + x.noEnd()
 	}
 	if e.IfSilent != nil {
 		says += " If it is not heard of again, " + x.gets(e.IfSilent) + " in " + text.Human(e.IfSilent.In) + "."

@@ -80,7 +80,7 @@ func (g *graph) reducePool(s *snapshot) (changed bool) {
 	}
 	for _, v := range g.waits[s] {
 		only := v.Resource != "" && v.Until.IsZero()
-		if v.stuck && (only && !g.taken(s, v.Resource) || !only && (s.Pool.Resources == 0 || all < s.Pool.Resources)) {
+		if v.stuck && (only && !g.taken(s, v.Resource) || !only && (s.Capacity == 0 || all < s.Capacity)) {
 			v.stuck, changed = false, true
 		}
 	}

@@ -1,49 +1,46 @@
 package inspect
 
 import (
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// snapshot is one name as one reading found it. What it tells of time is by the clock of the
-// server that has the name, to the millisecond.
+// snapshot is one name as one reading found it, and what else the rules look at.
 type snapshot struct {
-	Kind            keyspace.Kind
-	Namespace, Name string
-	At              time.Time
-	Replica, Moving bool
-	Known           bool // the name is stored
-	Newer           int  // the number of a newer form, -1 for what is not Berth's, else 0
+	reader.Snapshot
+	Pause     *berth.Pause // also by a pause of all names
+	namespace string
+	claim     *reader.Asked          // the claim that an explanation is about, nil for the name
+	nodes     map[string]reader.Node // what the swarm says of nodes, by the clock of the name's server
+	server    *reader.Server         // nil: not known
+	shared    *shared                // of several explanations, nil for none
+}
 
-	Capacity int // of a lock 1
-	Held     int // the weight of all live holds
-	Waiting  int // claims in line; dead ones may be among them
-	Pause    *pause
+// filled is what a reading found, as the rules look at it. The error is that of the server.
+func (r *Reader) filled(found reader.Snapshot, all notice.Field) (*snapshot, error) {
+	s := &snapshot{Snapshot: found, Pause: paused(found.Pause, all, found.At.UnixMilli()), namespace: r.namespace}
+	if s.Err != nil && s.newer() == 0 {
+		return nil, s.Err
+	}
+	return s, nil
+}
 
-	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry is the
-	// first.
-	Holds     []hold
-	HoldsLeft int // live ones that were not read
-	// Line are the places, the first first. Lanes are those who wait for one resource alone, by lane
-	// and place. Dead ones are among them.
-	Line, Lanes         []wait
-	LineLeft, LanesLeft int
-
-	Claim    *reader.Asked            // the claim that an explanation is about, nil for the name
-	Asked    map[string]*reader.Asked // the claims that were asked for
-	Pool     *pool
-	Items    map[string]item          // the resources of Holds and Lanes, the first rests, and those that leave first: as a sweep would leave them
-	Damaged  []string                 // claims and resources that cannot be read
-	Nodes    map[string]reader.Node   // what the swarm says of nodes, by the clock of the name's server
-	Group    *state.Group             // of a lock
-	Bindings map[string]state.Binding // of Line, by their names
-	Server   *reader.Server           // nil: not known
-
-	shared *shared // of several explanations, nil for none
+// newer is the number of a newer form, -1 for what is not Berth's, else 0.
+func (s *snapshot) newer() int {
+	var format *state.FormatError
+	switch {
+	case !errors.As(s.Err, &format):
+		return 0
+	case format.Number > 0:
+		return int(format.Number)
+	}
+	return -1
 }
 
 // shared is what explanations of one snapshot have in common: a snapshot that has it does not change any more.
@@ -72,7 +69,7 @@ func (s *snapshot) both() map[string]string {
 		holding[s.Holds[i].Label] = true
 	}
 	waits := slices.Concat(s.Line, s.Lanes)
-	if c := s.Claim; c != nil && c.Wait != nil {
+	if c := s.claim; c != nil && c.Wait != nil {
 		waits = append(waits, *c.Wait)
 	}
 	waiting := map[string]bool{}
@@ -92,7 +89,7 @@ func (s *snapshot) both() map[string]string {
 // about is a snapshot that was asked for another claim, one that was read with it, or for none.
 func (s *snapshot) about(c *reader.Asked) *snapshot {
 	other := *s
-	other.Claim = c
+	other.claim = c
 	return &other
 }
 
@@ -102,30 +99,24 @@ type hold = reader.Held
 // wait is a waiting claim.
 type wait = reader.Place
 
-type pause struct {
-	Until  time.Time
-	Reason string
-}
-
-// pool is what only a pool has.
-type pool struct {
-	Resources, Free, Leased, Resting, Leaving int
-	RestsLeft                                 int       // rests that were not read
-	Leaves                                    time.Time // all that leave up to then were read; zero: all that leave
-	Filled                                    bool
-	Refresh                                   time.Time // when its Source may be asked again; zero: nobody has asked
-}
-
 // item is one resource of a pool.
 type item = reader.Item
 
 // alive says whether a waiting claim counts as alive.
 func (s *snapshot) alive(w *wait) bool { return w.Record.Alive().After(s.At) }
 
+// pauseEnds is when the pause ends, zero where there is none.
+func (s *snapshot) pauseEnds() time.Time {
+	if s.Pause == nil {
+		return time.Time{}
+	}
+	return s.At.Add(s.Pause.Left)
+}
+
 // patience is until when a claim waits for its resource alone, zero for ever: a pause keeps it from taking another.
 func (s *snapshot) patience(w *wait) time.Time {
-	if s.Pause != nil && !w.Until.IsZero() && s.Pause.Until.After(w.Until) {
-		return s.Pause.Until
+	if end := s.pauseEnds(); !w.Until.IsZero() && end.After(w.Until) {
+		return end
 	}
 	return w.Until
 }
@@ -138,7 +129,7 @@ func (s *snapshot) left(t time.Time) time.Duration { return max(0, t.Sub(s.At)) 
 
 // partial says whether not all of the name was read.
 func (s *snapshot) partial() bool {
-	return s.HoldsLeft > 0 || s.LineLeft > 0 || s.LanesLeft > 0 || s.Pool != nil && s.Pool.RestsLeft > 0
+	return s.HoldsLeft > 0 || s.LineLeft > 0 || s.LanesLeft > 0 || s.RestsLeft > 0
 }
 
 // label is how a sentence names a claim's process.
@@ -155,8 +146,8 @@ func (s *snapshot) label(claim string) string {
 			}
 		}
 	}
-	if s.Claim != nil && s.Claim.Wait != nil && s.Claim.Wait.ID == claim {
-		return s.Claim.Wait.Label
+	if s.claim != nil && s.claim.Wait != nil && s.claim.Wait.ID == claim {
+		return s.claim.Wait.Label
 	}
 	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -179,8 +180,8 @@ func (w *town) serve() {
 
 // read is a snapshot of a name.
 func (w *town) read(s *shop) *snapshot {
-	n := &snapshot{Kind: s.kind, Name: s.name, Namespace: "berth", At: w.clock, Known: true, Capacity: s.capacity, Held: s.used(), Waiting: len(s.line)}
-	n.Holds = slices.Clone(s.holds)
+	n := readAs(s.kind, s.name, s.capacity, slices.Clone(s.holds))
+	n.At, n.Waiting = w.clock, len(s.line)
 	for _, q := range s.line {
 		q.Record.Heard = w.clock
 		if q.Resource != "" {
@@ -190,7 +191,7 @@ func (w *town) read(s *shop) *snapshot {
 		}
 	}
 	if s.kind == keyspace.Pool {
-		n.Pool, n.Items = &pool{Resources: len(s.sharers), Filled: true}, map[string]item{}
+		n.Capacity, n.Pool, n.Filled, n.Items = len(s.sharers), &reader.Pool{}, true, map[string]item{}
 		for key, most := range s.sharers {
 			i := stored(state.Item{Max: int64(most)})
 			for _, h := range s.holds {

@@ -167,18 +167,18 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 		v.asked = aged{true, now}
 	}
 	n := nameOf(&found.Row, v.notice)
-	s, err := v.reader.filled(&found, v.notice)
+	s, err := v.reader.filled(found, v.notice)
 	if err != nil {
 		return v.failed(err)
 	}
-	s.Server = v.memory.Server
+	s.server = v.memory.Server
 	if len(probable(s)) > 0 {
 		if turn(&v.probed, probesFor) {
 			if err := v.probe(ctx, s); err != nil {
 				return v.failed(err)
 			}
 		}
-		s.Nodes = v.nodes
+		s.nodes = v.nodes
 	}
 	l := s.look(n)
 	l.Asked = v.tell(s, due, claims)
@@ -201,7 +201,7 @@ func (v *View) probe(ctx context.Context, s *snapshot) (err error) {
 		now = v.swarm + (at - v.probed.at).Milliseconds()
 	}
 	v.swarm, err = v.reader.probed(ctx, now, s)
-	v.nodes, v.probed = s.Nodes, aged{true, at}
+	v.nodes, v.probed = s.nodes, aged{true, at}
 	return err
 }
 
