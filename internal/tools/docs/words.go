@@ -20,7 +20,7 @@ var plainTerms = termsOf(
 	"add audit batch bind check clear compose composed count expect fetch forget inspect load lookup note open pick publish",
 	"agree recount refresh remove replace reply save set settle swap take touch",
 	// What is stored or told.
-	"binding deadline expiry feature int number score semaphore target text",
+	"binding deadline expiry feature int number score semaphore target text wire",
 	// What time and order say of it.
 	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.
