@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -45,6 +46,29 @@ type (
 	Holds struct {
 		Inner []Bare `json:"inner"`
 	}
+	// Length, Text, Moment, Failure and List each have one field that encoding/json writes in another way.
+	Length struct {
+		A time.Duration `json:"aMs"`
+	}
+	Text struct {
+		A string `json:"a"`
+	}
+	Moment struct {
+		A time.Time `json:"a"`
+	}
+	Failure struct {
+		A error `json:"a"`
+	}
+	List struct {
+		A []struct {
+			B time.Duration `json:"bMs"`
+		} `json:"a"`
+	}
+	// Worded has a word that cannot be just any text.
+	Worded struct {
+		A word `json:"a"`
+	}
+	word string
 	// Untagged has a field without a tag.
 	Untagged struct {
 		Other struct{ A int } `json:"other"`
@@ -56,11 +80,21 @@ func (h *Held) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, h)
 func (w Writes) MarshalJSON() ([]byte, error)   { return wire.Marshal(w) }
 func (o Owns) MarshalJSON() ([]byte, error)     { return wire.Marshal(o) }
 func (o *Owns) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, o) }
-func (h Holds) MarshalJSON() ([]byte, error)    { return wire.Marshal(h) }
+func (w word) MarshalText() ([]byte, error) {
+	if w != "" {
+		return nil, errors.New("no such word")
+	}
+	return []byte(w), nil
+}
+
+func (h Holds) MarshalJSON() ([]byte, error) { return wire.Marshal(h) }
 
 func TestCheckFindsWhatEncodingJSONWouldWriteInAnotherWay(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, wire.Check(Held{}, Owns{}, Plain{}, told{}, page[*Owns]{}))
+	require.NoError(t, wire.Check(Held{}, Owns{}, Plain{}, Worded{}, told{}, page[*Owns]{}))
+	for name, value := range map[string]any{"Length": Length{}, "Text": Text{}, "Moment": Moment{}, "Failure": Failure{}, "List": List{}} {
+		require.ErrorContains(t, wire.Check(value), "wire_test."+name+" has no MarshalJSON of its own")
+	}
 	for says, value := range map[string]any{
 		"wire_test.Inherits has no MarshalJSON of its own": page[Inherits]{},
 		"wire_test.Writes has no UnmarshalJSON of its own": Writes{},

@@ -72,7 +72,7 @@ func (e *encoder) leaf(value any) error {
 }
 
 func (e *encoder) value(v reflect.Value) error {
-	if !v.IsValid() || isNil(v) {
+	if !v.IsValid() { // nil
 		return e.leaf(nil)
 	}
 	switch x := v.Interface().(type) {

@@ -226,6 +226,9 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, told{Lease: time.Second, MaxHold: 5 * time.Millisecond, base: base{Name: "kept"}}, read)
 	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":9223372036855}`), &read))
 	require.Equal(t, berth.Forever, read.Lease, "it is longer than there are")
+	read = told{Err: errors.New("gone"), Since: time.Unix(1, 0), Heard: &base{}, Lease: 1, Token: &number{1}, Texts: []string{"gone"}}
+	require.NoError(t, wire.Unmarshal([]byte(zero), &read))
+	require.Equal(t, told{Meta: map[string]string{}, Texts: []string{}, Others: []*base{}}, read, "null tells of nothing")
 	for text, says := range map[string]string{
 		`{`:                         "unexpected end",
 		`[]`:                        "cannot unmarshal array",
