@@ -21,7 +21,8 @@ func Schema(title string, documents map[string]any) ([]byte, error) {
 		s.defs[name], _ = s.of(reflect.TypeOf(documents[name]))
 		all = append(all, ref(name))
 	}
-	text, err := json.MarshalIndent(shape{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "anyOf": all, "$defs": s.defs}, "", "  ")
+	document := shape{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, "anyOf": all, "$defs": s.defs}
+	text, err := json.MarshalIndent(document, "", "  ")
 	return text, errors.Join(append(s.errs, err)...)
 }
 

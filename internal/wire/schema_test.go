@@ -166,7 +166,10 @@ func TestTheSchemaSaysAllThatBreaksARule(t *testing.T) {
 			A time.Duration `json:"a"`
 		}{}, "d": told{}, "e": page[any]{}, "f": one(),
 	})
-	for _, says := range []string{"chan int cannot be", "map[string]int cannot be", "A is called a: the name", "interface {} cannot be", "wire_test.told cannot be written, or is called as another"} {
+	for _, says := range []string{
+		"chan int cannot be", "map[string]int cannot be", "A is called a: the name", "interface {} cannot be",
+		"wire_test.told cannot be written, or is called as another",
+	} {
 		require.ErrorContains(t, err, says)
 	}
 }

@@ -79,7 +79,8 @@ func written(t *testing.T, value any) string {
 }
 
 // zero is a told in which nothing is told.
-const zero = `{"name":"","word":"","leaseMs":0,"since":null,"meta":{},"texts":[],"others":[],"heard":null,"error":null,"token":null,"count":0}`
+const zero = `{"name":"","word":"","leaseMs":0,"since":null,"meta":{},"texts":[],"others":[],` +
+	`"heard":null,"error":null,"token":null,"count":0}`
 
 func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 	t.Parallel()
@@ -121,7 +122,8 @@ func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 			`{"name":"\ufffd","nameBase64":"/g==","word":"\ufffd","wordBase64":"/Q==","leaseMs":1000,"maxHoldMs":null,` +
 				`"since":"1970-01-01T00:00:01Z","until":"1970-01-01T00:00:02Z","meta":{"k":"v"},"texts":["\ufffd","b"],` +
 				`"others":[null,{"name":""}],"next":` + zero + `,"heard":{"name":"h"},` +
-				`"error":"\ufffd\n` + berth.ErrUnavailable.Error() + `","errorBase64":"/ApiZXJ0aDogdGhlIHNlcnZlciBpcyB1bmF2YWlsYWJsZQ==","token":"no. 3","count":4}`,
+				`"error":"\ufffd\n` + berth.ErrUnavailable.Error() + `","errorBase64":"/ApiZXJ0aDogdGhlIHNlcnZlciBpcyB1bmF2YWlsYWJsZQ==",` +
+				`"token":"no. 3","count":4}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,8 +202,11 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 	t.Parallel()
 	at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 	for name, value := range map[string]told{
-		"zero":        {Meta: map[string]string{}, Texts: []string{}, Others: []*base{}},
-		"far away":    {Meta: map[string]string{}, Texts: []string{}, Others: []*base{}, Since: at(1 << 53), Until: time.Date(10000, 2, 29, 0, 0, 0, 0, time.UTC)},
+		"zero": {Meta: map[string]string{}, Texts: []string{}, Others: []*base{}},
+		"far away": {
+			Meta: map[string]string{}, Texts: []string{}, Others: []*base{},
+			Since: at(1 << 53), Until: time.Date(10000, 2, 29, 0, 0, 0, 0, time.UTC),
+		},
 		"without end": {Meta: map[string]string{}, Texts: []string{}, Others: []*base{}, Lease: berth.Forever, MaxHold: berth.Forever},
 		"all": {
 			base: base{Name: "\xfe", Alone: true}, Word: "\xfd", Lease: time.Second, MaxHold: time.Millisecond, Since: at(1), Until: at(-1),
