@@ -1,6 +1,6 @@
 // Package berth holds what a user meets in all of Berth's primitives: the
-// errors, the owner of a claim, the token of a detached hold, and the shape
-// that every handle shares.
+// errors, the owner of a claim, the token of a detached hold, the shape that every
+// handle shares, and what readings tell of names and claims.
 //
 // Berth coordinates processes over Redis or Valkey. A process makes one node, of
 // pkg/node, and on it what it needs: pkg/semaphore is a strict-FIFO counting semaphore,

@@ -83,7 +83,7 @@ func (w *world) did(a act.Action) string {
 	return done
 }
 
-func (w *world) name(kind keyspace.Kind, name string) inspect.Name {
+func (w *world) name(kind keyspace.Kind, name string) berth.Name {
 	w.T.Helper()
 	n, err := w.look.Name(ctx, kind, name)
 	require.NoError(w.T, err)

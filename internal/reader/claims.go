@@ -10,7 +10,7 @@ import (
 
 // Listed is a claim with its name: one that holds, or one that waits.
 type Listed struct {
-	Ref
+	berth.Ref
 	Holder *berth.Holder
 	Waiter *berth.Waiter
 	Pause  Pause // of the name

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -163,7 +164,7 @@ func wholly[E any](read []E, err error) ([]E, error) {
 
 // each reads something of names that lie on one server. node is that server's client; with nil each name is read where it
 // is. One whose slot moves is read alone. failed notes the error of one name; the error returned is that of all.
-func (r *Reader) each(ctx context.Context, what string, node rueidis.Client, refs []Ref, read func(i int, t *turn) error, failed func(i int, t *turn, err error)) error {
+func (r *Reader) each(ctx context.Context, what string, node rueidis.Client, refs []berth.Ref, read func(i int, t *turn) error, failed func(i int, t *turn, err error)) error {
 	begin := func(i int) *turn {
 		t := &turn{Reader: r, kind: refs[i].Kind, name: refs[i].Name}
 		t.do = func() error { return read(i, t) }

@@ -107,7 +107,7 @@ func (f *fat) begin() (there bool, err error) {
 	n.Capacity, n.Waiting, n.Expired = int(v.Capacity), int(max(v.Waiting, 0)), f.bands.overAll
 	n.Fence, n.Revision, n.Holders = v.Fence, v.Revision, int(f.live)
 	n.Partial = f.kind != keyspace.Lock && f.live > int64(f.k)
-	n.Pause = f.pauseOf(v, p.texts(pause)[0])
+	n.Own = f.pauseOf(v, p.texts(pause)[0])
 	if f.pool != nil {
 		f.pool.hear()
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/testkit"
@@ -36,7 +37,7 @@ func bandsOf(now int64) []int64 {
 // readAll reads a name in every way.
 func (w *world) readAll(memory *reader.Memory) (damaged []string) {
 	w.T.Helper()
-	ref := reader.Ref{Kind: w.kind, Name: name}
+	ref := berth.Ref{Kind: w.kind, Name: name}
 	testkit.Must(w.reader.Name(ctx, w.kind, name)).In(w.T)
 	holds := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", reader.Most)).In(w.T)
 	waits := testkit.Must(w.reader.WaitersPage(ctx, w.kind, name, "", reader.Most)).In(w.T)
@@ -149,7 +150,7 @@ func TestATextThatIsLongerThanMayBeIsReadOnceInAMinute(t *testing.T) {
 			record := testkit.Must(w.Do("HGET", w.State, "c:a.1").ToString()).In(t)
 			w.Do("HSET", w.State, "c:a.1", record+strings.Repeat("x", state.MaxStored))
 			look := func() (damaged []string) {
-				found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: kind, Name: name})).In(t)
+				found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, berth.Ref{Kind: kind, Name: name})).In(t)
 				require.NoError(t, found[0].Err)
 				return found[0].Damaged
 			}

@@ -47,8 +47,8 @@ func (f *fat) lock(group *state.Group, found []Found[berth.Holder]) {
 }
 
 // lockOf tells of a hold by its entries, the outermost first.
-func lockOf(group *state.Group, entries []Found[berth.Holder]) *Lock {
-	l := &Lock{Claim: entries[0].Entry.ID, Label: entries[0].Entry.Label}
+func lockOf(group *state.Group, entries []Found[berth.Holder]) *berth.LockInfo {
+	l := &berth.LockInfo{Claim: entries[0].Entry.ID, Label: entries[0].Entry.Label}
 	if group != nil {
 		l.Reentries, l.WorkedThroughAt = int(group.Count), state.Instant(group.WorkedAt)
 		l.Extended, l.LastLease = state.Millis(group.Extended), state.Millis(group.Last)

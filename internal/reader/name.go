@@ -2,63 +2,29 @@ package reader
 
 import (
 	"context"
-	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Row is a semaphore, a lock or a pool as it was when it was read. One that is not there has no Capacity. One of the kind
-// once has nothing but Runs.
+// Row is a name as it was read. Its Pause is not known yet: see Under.
 type Row struct {
-	Kind     keyspace.Kind
-	Name     string
-	Capacity int // stored; of a lock 1; of a pool its resources, those that are leaving included
-	Held     int // weight of all holds; of a lock 1 or 0; of a pool the resources that are leased
-	Holders  int // how many claims hold; of a lock the entries of its owner
-	Waiting  int // how many wait; dead ones that no script has met yet may be among them
-	Expired  int // holds, and resources, that have ended and are not dropped yet; the other counts leave them out
-	// Oldest is how long the longest of the holds that were read is held.
-	Oldest  time.Duration
-	Longest *berth.Holder // who holds since then, nil for nobody
-	// First are the first in line of each priority, the highest first; with Random and LIFO others may
-	// have waited longer. One whose Alive is 0 is dead.
-	First []berth.Waiter
-	// Partial: not all was read. Holds may be older than Oldest, more priorities wait, and of what has
-	// expired some may be counted as if it had not.
-	Partial         bool
-	Pause           Pause       // its own; one of all names is in the notice
-	Fence, Revision int64       // of the last grant; of the last call of an operator, 0 for none
-	Lock            *Lock       // of a lock that is held
-	Pool            *Pool       // of a pool that is there
-	Runs            *state.Runs // of the kind once, if anything is kept
-	Replica, Moving bool
-	At              time.Time
-	Err             error // nothing else is known of it
-
+	berth.Name
+	Own     Pause // its own; one of all names is in the notice
 	entries []Found[berth.Holder]
 }
 
-// Lock is who has a lock, and what its owner did.
-type Lock struct {
-	Owner           string        // the claim's id where no owner was given
-	Claim, Label    string        // of the outermost entry
-	Left            time.Duration // if nothing renews it; berth.Forever for no end
-	Reentries       int           // entries that were made after the first
-	WorkedThroughAt time.Time     // when the last WorkThrough was granted
-	Extended        time.Duration // what ExtendAndWorkThrough has added in all
-	LastLease       time.Duration // of the last one
-	ExtendedAt      time.Time     // when that one was granted
-}
-
-// Pool are the counts that only a pool has: those that a sweep would leave.
-type Pool struct {
-	Free, Resting, Leaving int
-	Apart                  int // how many of Waiting wait for one resource
-	Settings               state.Settings
+// Under is the name while all names of its kind are paused by a notice, with its Pause.
+func (n *Row) Under(all notice.Field) berth.Name {
+	found := n.Name
+	if n.Err == nil {
+		found.Pause = n.Own.Under(all, n.At.UnixMilli())
+	}
+	return found
 }
 
 // longest notes who has held longest.
@@ -70,12 +36,6 @@ func (n *Row) longest(found []Found[berth.Holder]) {
 	}
 }
 
-// Ref is a name of a kind.
-type Ref struct {
-	Kind keyspace.Kind
-	Name string
-}
-
 // Name reads one name. Its errors are berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible,
 // state.ErrDamaged, or the server's.
 func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Row, error) {
@@ -85,20 +45,25 @@ func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (Row
 		return still, err
 	})
 	if err != nil {
-		return Row{Kind: kind, Name: name, Err: err}, err
+		return unread(kind, name, err), err
 	}
 	return found.of(t, moving), nil
 }
 
+// unread is a name of which nothing else is known.
+func unread(kind keyspace.Kind, name string, err error) Row {
+	return Row{Name: berth.Name{Kind: kind, Name: name, Err: err}}
+}
+
 // of completes what a turn has read.
 func (n Row) of(t *turn, moving bool) Row {
-	n.Kind, n.Name, n.Replica, n.Moving, n.At = t.kind, t.name, t.replica, moving, t.at()
+	n.Kind, n.Name.Name, n.Replica, n.Moving, n.At = t.kind, t.name, t.replica, moving, t.at()
 	return n
 }
 
 // Rows reads names that lie on one server, up to k holds and as many expired entries of each. node is
 // that server's client; nil for one name. Of a name that moves no second reading is made. An error is that of all.
-func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...Ref) ([]Row, error) {
+func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...berth.Ref) ([]Row, error) {
 	rows := make([]Row, len(refs))
 	return wholly(rows, r.each(ctx, "names", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(1, func() (still bool, err error) {
@@ -107,11 +72,11 @@ func (r *Reader) Rows(ctx context.Context, node rueidis.Client, k int, refs ...R
 		})
 		rows[i] = rows[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { rows[i] = Row{Kind: t.kind, Name: t.name, Err: err} }))
+	}, func(i int, t *turn, err error) { rows[i] = unread(t.kind, t.name, err) }))
 }
 
 // runs asks for what is kept of runs, nil for nothing. That is one hash, so never torn.
-func (t *turn) runs() (*state.Runs, error) {
+func (t *turn) runs() (*berth.RunsInfo, error) {
 	var p trip
 	fields := p.fields(t.key(keyspace.StatePart), "", state.RunsFields...)
 	if err := t.ask(&p); err != nil {
@@ -125,7 +90,21 @@ func (t *turn) runs() (*state.Runs, error) {
 	if err != nil || runs == (state.Runs{}) {
 		return nil, err
 	}
-	return &runs, nil
+	return runsOf(&runs), nil
+}
+
+func runsOf(r *state.Runs) *berth.RunsInfo {
+	found := berth.RunsInfo{Failed: r.Run != nil && r.Run.Outcome == state.RunFailed}
+	of, more := r.Run, int64(0)
+	switch {
+	case r.Success != nil:
+		of, more, found.Success = r.Success, 1, state.Instant(r.Success.Ended)
+	case r.Run.Outcome == state.RunBegun:
+		more = 1
+	}
+	every := of.Over - of.Start
+	found.Due, found.Every = state.Instant(of.Over+more*every), state.Millis(every)
+	return &found
 }
 
 // text asks for the text of a thin name, unless the name is known to be none.

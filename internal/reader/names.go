@@ -171,7 +171,7 @@ func (p *pager) read(ctx context.Context, most int) {
 	p.at.Left, p.at.answered = p.at.Left[n:], true
 	for _, row := range rows {
 		p.entries += 1 + min(row.Holders, k) + min(row.Expired, k)
-		if p.Idle || row.used() {
+		if p.Idle || row.Used() {
 			p.page.Names = append(p.page.Names, row)
 			p.page.Replica = p.page.Replica || row.Replica
 			if p.page.Now.IsZero() && row.Err == nil {
@@ -181,9 +181,9 @@ func (p *pager) read(ctx context.Context, most int) {
 	}
 }
 
-// used says that a name is more than remembered. One that cannot be read may be.
-func (n *Row) used() bool {
-	return n.Err != nil || n.Holders+n.Waiting > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
+// Used says that a name is more than remembered. One that cannot be read may be.
+func (n *Row) Used() bool {
+	return n.Err != nil || n.Holders+n.Waiting > 0 || n.Own.Until > 0 || n.Pool != nil && n.Capacity > 0 || n.Runs != nil
 }
 
 // heed takes note of an answer.

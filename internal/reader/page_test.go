@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -152,10 +151,10 @@ func TestACursorThatIsNoneIsRefused(t *testing.T) {
 }
 
 // refs are names, as "kind name".
-func refs(all ...string) (refs []reader.Ref) {
+func refs(all ...string) (refs []berth.Ref) {
 	for _, text := range all {
 		kind, name, _ := strings.Cut(text, " ")
-		refs = append(refs, reader.Ref{Kind: keyspace.Kind(kind), Name: name})
+		refs = append(refs, berth.Ref{Kind: keyspace.Kind(kind), Name: name})
 	}
 	return refs
 }

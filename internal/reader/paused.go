@@ -33,13 +33,16 @@ func (t *turn) pauseOf(v *state.Values, text string) (p Pause) {
 	return p
 }
 
-// Under is the pause of a name while all names of its kind are paused by a notice: whoever comes upon the name pauses
-// it so, unless somebody has decided otherwise who knew of the notice, or it is paused for longer.
-func (p Pause) Under(all notice.Field, now int64) Pause {
-	if all.Until <= now || p.notice >= all.Number || p.Until >= all.Until {
-		return p
+// Under is the pause of a name, nil for none, while all names of its kind are paused by a notice: whoever comes upon the name
+// pauses it so, unless somebody has decided otherwise who knew of the notice, or it is paused for longer.
+func (p Pause) Under(all notice.Field, now int64) *berth.Pause {
+	if all.Until > now && p.notice < all.Number && p.Until < all.Until {
+		p = Pause{Until: all.Until, Since: all.Number, Reason: all.What}
 	}
-	return Pause{Until: all.Until, Since: all.Number, Reason: all.What, notice: all.Number}
+	if p.Until <= now {
+		return nil
+	}
+	return &berth.Pause{Left: state.Millis(p.Until - now), Since: state.Instant(p.Since), Reason: p.Reason}
 }
 
 // Notice is what operators have said of a pause of all names of a kind. Its errors are state.ErrDamaged, and the server's.
@@ -70,8 +73,5 @@ func (r *Reader) PauseNow(ctx context.Context, kind keyspace.Kind, name string) 
 	texts := p.texts(at)
 	values, _, _ := state.ParseValues(texts[0]) // what is damaged is not paused here
 	t := turn{now: answers.Now}
-	if found := t.pauseOf(&values, texts[1]); found.Until > 0 {
-		return &berth.Pause{Left: state.Millis(found.Until - t.now), Since: state.Instant(found.Since), Reason: found.Reason}
-	}
-	return nil
+	return t.pauseOf(&values, texts[1]).Under(notice.Field{}, t.now)
 }

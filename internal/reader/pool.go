@@ -3,6 +3,7 @@ package reader
 import (
 	"slices"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -138,9 +139,6 @@ func (d *dues) count() {
 		c.Leaving += digit(now.Leaving && leased) - digit(was.Leaving)
 		d.resting += digit(now.Ends > d.now && !gone) - digit(was.Ends > d.now)
 	}
-	settings, _ := state.ParseSettings(c.Settings)
 	d.n.Capacity, d.n.Held = int(c.Resources), int(c.Leased)
-	d.n.Pool = &Pool{
-		Free: int(c.Free), Resting: int(d.resting), Leaving: int(c.Leaving), Apart: int(c.Parked), Settings: settings,
-	}
+	d.n.Pool = &berth.PoolInfo{Free: int(c.Free), Resting: int(d.resting), Leaving: int(c.Leaving), Apart: int(c.Parked)}
 }

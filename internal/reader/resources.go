@@ -293,15 +293,9 @@ func (t *turn) left(ends int64) time.Duration {
 	return state.Millis(ends - t.now)
 }
 
-// Binding is what a name is bound to.
-type Binding struct {
-	Name, Resource string
-	Left           time.Duration // berth.Forever for no end
-}
-
 // BindingsPage reads some bindings of a pool that last and whose resource is in the pool, in no order, with cursors as
 // ResourcesPage has them. Its errors are those of Name.
-func (r *Reader) BindingsPage(ctx context.Context, name, cursor string) (found []Binding, next string, err error) {
+func (r *Reader) BindingsPage(ctx context.Context, name, cursor string) (found []berth.Binding, next string, err error) {
 	err = r.pool(ctx, "bindings", name, func(t *turn) (err error) {
 		var p trip
 		scan := p.scan(t.key(keyspace.BindingsPart), cursor, "b*", scannedFields)
@@ -319,8 +313,8 @@ func (r *Reader) BindingsPage(ctx context.Context, name, cursor string) (found [
 }
 
 // Binding reads one binding, which has no Resource if BindingsPage would not have it. Its errors are those of Name.
-func (r *Reader) Binding(ctx context.Context, name, binding string) (Binding, error) {
-	found := []Binding{{Name: binding}}
+func (r *Reader) Binding(ctx context.Context, name, binding string) (berth.Binding, error) {
+	found := []berth.Binding{{Name: binding}}
 	err := r.pool(ctx, "bindings", name, func(t *turn) error {
 		var p trip
 		text := p.fields(t.key(keyspace.BindingsPart), "b", binding)
@@ -337,11 +331,11 @@ func (r *Reader) Binding(ctx context.Context, name, binding string) (Binding, er
 }
 
 // bindings reads the resources of bindings.
-func (t *turn) bindings(fields []pair) (found []Binding, err error) {
+func (t *turn) bindings(fields []pair) (found []berth.Binding, err error) {
 	var keys []string
 	for _, f := range fields {
 		if b, err := state.ParseBinding(f.value); err == nil && b.Ends > t.now {
-			found = append(found, Binding{f.name, b.Resource, t.left(b.Ends)})
+			found = append(found, berth.Binding{Name: f.name, Resource: b.Resource, Left: t.left(b.Ends)})
 			keys = append(keys, b.Resource)
 		}
 	}

@@ -87,17 +87,19 @@ func TestOfABindingWhoseResourceHasGoneNothingIsTold(t *testing.T) {
 		w.pooled()
 		require.Equal(t, "bound", w.write("bind", "n", "a", "1000"))
 		require.Equal(t, "bound", w.write("bind", "m", "b", "0"))
-		read := func() []reader.Binding {
+		read := func() []berth.Binding {
 			found, next, err := w.reader.BindingsPage(ctx, name, "0")
 			require.NoError(t, err)
 			require.Equal(t, "0", next)
 			return found
 		}
-		require.ElementsMatch(t, []reader.Binding{{"n", "a", time.Second}, {"m", "b", berth.Forever}}, read())
+		require.ElementsMatch(t, []berth.Binding{
+			{Name: "n", Resource: "a", Left: time.Second}, {Name: "m", Resource: "b", Left: berth.Forever},
+		}, read())
 		w.reader.Between(func() { w.removes("a") })
-		require.Equal(t, []reader.Binding{{"m", "b", berth.Forever}}, read())
+		require.Equal(t, []berth.Binding{{Name: "m", Resource: "b", Left: berth.Forever}}, read())
 		w.reader.Between(nil)
 		one := testkit.Must(w.reader.Binding(ctx, name, "n")).In(t)
-		require.Equal(t, reader.Binding{Name: "n"}, one)
+		require.Equal(t, berth.Binding{Name: "n"}, one)
 	})
 }

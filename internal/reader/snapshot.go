@@ -106,7 +106,7 @@ const (
 // Snapshots reads names that lie on one server, and the claims asked for of each. node is that server's
 // client; nil for one name. A name that moves is read again, up to so many times. What cannot be interpreted has
 // its Err. An error is that of all: beside it there is nothing.
-func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claims []string, refs ...Ref) ([]Snapshot, error) {
+func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, claims []string, refs ...berth.Ref) ([]Snapshot, error) {
 	found := make([]Snapshot, len(refs))
 	return wholly(found, r.each(ctx, "snapshot", node, refs, func(i int, t *turn) error {
 		moving, err := t.again(most, func() (still bool, err error) {
@@ -115,12 +115,12 @@ func (r *Reader) Snapshots(ctx context.Context, node rueidis.Client, most int, c
 		})
 		found[i].Row = found[i].of(t, moving)
 		return err
-	}, func(i int, t *turn, err error) { found[i] = Snapshot{Row: Row{Err: err}.of(t, false)} }))
+	}, func(i int, t *turn, err error) { found[i] = Snapshot{Row: unread(t.kind, t.name, err).of(t, false)} }))
 }
 
 // Snapshot reads one name, as Snapshots does, and remembers how. Its error is that of the server, or berth.ErrInvalidConfig for a
 // bad name; after one the next reading knows nothing.
-func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims []string, of Ref) (Snapshot, error) {
+func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims []string, of berth.Ref) (Snapshot, error) {
 	memory.Repeated = false
 	var found Snapshot
 	t := &turn{Reader: r, kind: of.Kind, name: of.Name, memory: memory}
@@ -137,7 +137,7 @@ func (r *Reader) Snapshot(ctx context.Context, memory *Memory, most int, claims 
 		return Snapshot{}, err
 	}
 	if t.err != nil {
-		found = Snapshot{Row: Row{Err: t.err}}
+		found = Snapshot{Row: unread(t.kind, t.name, t.err)}
 	}
 	found.Row = found.of(t, moving)
 	return found, nil

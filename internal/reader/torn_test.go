@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -105,7 +105,7 @@ func TestANameThatNeverStandsStillIsToldAsMoving(t *testing.T) {
 		require.True(t, w.row().Moving)
 		page := testkit.Must(w.reader.HoldersPage(ctx, w.kind, name, "", 10)).In(t)
 		require.True(t, page.Moving)
-		rows := testkit.Must(w.reader.Rows(ctx, nil, 10, reader.Ref{Kind: w.kind, Name: name})).In(t)
+		rows := testkit.Must(w.reader.Rows(ctx, nil, 10, berth.Ref{Kind: w.kind, Name: name})).In(t)
 		require.True(t, rows[0].Moving)
 	})
 }
@@ -181,7 +181,7 @@ func TestAClaimThatTakesAnyResourceMeanwhileIsNotDamaged(t *testing.T) {
 		for _, f := range page.Found {
 			require.NoError(t, f.Err, f.Entry.ID)
 		}
-		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, reader.Ref{Kind: w.kind, Name: name})).In(t)
+		found := testkit.Must(w.reader.Snapshots(ctx, nil, 1, nil, berth.Ref{Kind: w.kind, Name: name})).In(t)
 		require.Empty(t, found[0].Damaged)
 		for _, wait := range found[0].Lanes {
 			require.Equal(t, 254, wait.Lane, wait.ID)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -21,7 +22,7 @@ const mostNoted = 62
 
 // Noted are names of the registry.
 type Noted struct {
-	Refs    []Ref
+	Refs    []berth.Ref
 	More    bool // the registry has others
 	Now     int64
 	Replica bool
@@ -91,7 +92,7 @@ func (r *Reader) Registry(ctx context.Context, together bool, most int, from Par
 
 // noted is a name of the registry, and until when it believes that somebody waits for it.
 type noted struct {
-	ref   Ref
+	ref   berth.Ref
 	until int64
 }
 
@@ -113,7 +114,7 @@ func (r *registry) take(shard, from int, members []member, answers scriptkit.Ans
 	}
 	for _, m := range members {
 		kind, name, ok := state.ParseMember(m.name)
-		ref := Ref{keyspace.Kind(kind), name}
+		ref := berth.Ref{Kind: keyspace.Kind(kind), Name: name}
 		if _, known := extras[ref.Kind]; ok && known && m.score > answers.Now && keyspace.CheckName(name) == nil {
 			r.all = append(r.all, noted{ref, m.score})
 		}
@@ -134,7 +135,7 @@ func Joined(errs ...error) error {
 
 // Size is how much there is to read of a name.
 type Size struct {
-	Ref
+	berth.Ref
 	Held, Waiting int  // dead ones count
 	Keeps         bool // it stays when it is idle, as a pool does that has resources
 	Pause         Pause
@@ -142,7 +143,7 @@ type Size struct {
 }
 
 // Sizes reads them of names that lie on one server, in their order. node is that server's client; nil for one name.
-func (r *Reader) Sizes(ctx context.Context, node rueidis.Client, refs ...Ref) ([]Size, error) {
+func (r *Reader) Sizes(ctx context.Context, node rueidis.Client, refs ...berth.Ref) ([]Size, error) {
 	sizes := make([]Size, len(refs))
 	return wholly(sizes, r.each(ctx, "sizes", node, refs, func(i int, t *turn) error {
 		sizes[i].Ref = refs[i]

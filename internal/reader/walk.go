@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -42,15 +43,15 @@ type pattern struct {
 // place is where a walk over the names of all servers is. Replicas are passed over; where there is no
 // primary, the names of the first replica that answers are told. A server that fails is not asked again.
 type place struct {
-	Version int      `json:"v"`
-	Node    string   `json:"node"`              // the server's address, "" for the first
-	Scan    string   `json:"scan"`              // where its SCAN is
-	Primary bool     `json:"primary,omitempty"` // some server was one
-	Any     bool     `json:"any,omitempty"`     // none was, so a replica will do
-	From    string   `json:"from,omitempty"`    // where Left was found
-	Left    []Ref    `json:"left,omitempty"`    // names that were found and are still to be read
-	In      string   `json:"in,omitempty"`      // where in the claims of the first of them; see turn.claims
-	Out     []string `json:"out,omitempty"`     // the servers that have failed
+	Version int         `json:"v"`
+	Node    string      `json:"node"`              // the server's address, "" for the first
+	Scan    string      `json:"scan"`              // where its SCAN is
+	Primary bool        `json:"primary,omitempty"` // some server was one
+	Any     bool        `json:"any,omitempty"`     // none was, so a replica will do
+	From    string      `json:"from,omitempty"`    // where Left was found
+	Left    []berth.Ref `json:"left,omitempty"`    // names that were found and are still to be read
+	In      string      `json:"in,omitempty"`      // where in the claims of the first of them; see turn.claims
+	Out     []string    `json:"out,omitempty"`     // the servers that have failed
 	done    bool
 
 	answered bool // since the walk was begun, or gone on with, some server has
@@ -58,7 +59,7 @@ type place struct {
 
 // step passes some keys of a server, and returns the names among them. Problems are those of servers,
 // whose names are left out from there on.
-func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, from scriptkit.Answers, problems []error) {
+func (r *Reader) step(ctx context.Context, nodes map[string]rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []berth.Ref, from scriptkit.Answers, problems []error) {
 	node, known := nodes[at.Node]
 	if !known {
 		problem := fmt.Errorf("berth: the server %s is gone: of its names some may be missing", at.Node)
@@ -138,7 +139,7 @@ func (at *place) on(nodes map[string]rueidis.Client) {
 
 // scan passes some keys of a server, and returns those that are names of some kinds, and where the next SCAN
 // begins.
-func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []Ref, next string, from scriptkit.Answers, err error) {
+func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pattern, kinds ...keyspace.Kind) (found []berth.Ref, next string, from scriptkit.Answers, err error) {
 	verb := []string{"SCAN", at.Scan, "MATCH", of.match, "COUNT", strconv.Itoa(of.count)}
 	if of.fat {
 		verb = append(verb, "TYPE", "hash")
@@ -154,7 +155,7 @@ func (r *Reader) scan(ctx context.Context, node rueidis.Client, at *place, of pa
 	for _, key := range entry.Elements {
 		for _, kind := range kinds {
 			if name, ok := r.space.NameOf(kind, key); ok {
-				found = append(found, Ref{kind, name})
+				found = append(found, berth.Ref{Kind: kind, Name: name})
 			}
 		}
 	}
@@ -195,11 +196,11 @@ func (r *Reader) Servers(ctx context.Context, redis rueidis.Client, kind keyspac
 }
 
 // used leaves out the names of a server that are thin and idle. One that cannot be read is not left out.
-func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []Ref) (used []Ref, _ error) {
+func (r *Reader) used(ctx context.Context, redis, node rueidis.Client, names []berth.Ref) (used []berth.Ref, _ error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	ask, asked := trip{long: &r.long}, make([]Ref, 0, len(names))
+	ask, asked := trip{long: &r.long}, make([]berth.Ref, 0, len(names))
 	for _, ref := range names {
 		key := r.space.State(ref.Kind, ref.Name)
 		if _, known := r.long.letter(key, ""); known && !r.decide {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
@@ -80,16 +79,16 @@ const (
 // once.
 type Line interface {
 	// Names goes through all names, of all kinds, that may hold something.
-	Names(ctx context.Context) iter.Seq2[reader.Ref, error]
+	Names(ctx context.Context) iter.Seq2[berth.Ref, error]
 	// Holders goes through the holds of a name. One without end says by its
 	// ZombieAfter that its node is in a swarm.
-	Holders(ctx context.Context, name reader.Ref) iter.Seq2[berth.Holder, error]
+	Holders(ctx context.Context, name berth.Ref) iter.Seq2[berth.Holder, error]
 	// Waiters goes through the claims that wait for a name.
-	Waiters(ctx context.Context, name reader.Ref) iter.Seq2[berth.Waiter, error]
+	Waiters(ctx context.Context, name berth.Ref) iter.Seq2[berth.Waiter, error]
 	// ForceRelease ends the claim of the node given, held or waiting, and hands
 	// on. For one that is gone, or has another node by now, it returns an error
 	// that matches berth.ErrNotHeld.
-	ForceRelease(ctx context.Context, name reader.Ref, claim, node string) error
+	ForceRelease(ctx context.Context, name berth.Ref, claim, node string) error
 	// Unknown says that this node neither has that claim nor is about to take it up.
 	Unknown(claim string) bool
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -238,7 +237,7 @@ func (p *pass) names(ctx context.Context) {
 }
 
 // name flushes one name: those who wait first, so that nothing is handed to them.
-func (p *pass) name(ctx context.Context, name reader.Ref) error {
+func (p *pass) name(ctx context.Context, name berth.Ref) error {
 	left, err := p.s.leftBehind(ctx, name, p.ids)
 	problems := problems{}
 	problems.add(err)
@@ -268,7 +267,7 @@ func (p *pass) name(ctx context.Context, name reader.Ref) error {
 
 // mine ends what a name has under this node's id and the node does not know: the server has lost its release. It
 // reads again what it suspects, for the node may have detached or taken up the hold since.
-func (p *pass) mine(ctx context.Context, name reader.Ref, endless []berth.Holder, problems *problems) map[string]int {
+func (p *pass) mine(ctx context.Context, name berth.Ref, endless []berth.Holder, problems *problems) map[string]int {
 	removed, node := make(map[string]int), p.s.cfg.Node()
 	lost := func(h berth.Holder) bool { return h.Node == node && p.s.cfg.Line.Unknown(h.ID) }
 	suspects := make(map[string]bool)
@@ -290,7 +289,7 @@ func (p *pass) mine(ctx context.Context, name reader.Ref, endless []berth.Holder
 }
 
 // remove ends a claim, and reports whether it was there to end.
-func (p *pass) remove(ctx context.Context, name reader.Ref, claim, node string, problems *problems) bool {
+func (p *pass) remove(ctx context.Context, name berth.Ref, claim, node string, problems *problems) bool {
 	err := p.s.cfg.Line.ForceRelease(ctx, name, claim, node)
 	if err != nil && !errors.Is(err, berth.ErrNotHeld) {
 		problems.add(fmt.Errorf("%s %q: %w", name.Kind, name.Name, err))

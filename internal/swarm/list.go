@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/reader"
 )
 
 // Node is a node of the swarm.
@@ -47,13 +46,13 @@ type Zombies struct {
 
 // Held is a hold of a name.
 type Held struct {
-	reader.Ref
+	berth.Ref
 	berth.Holder
 }
 
 // Waiting is a claim that waits for a name.
 type Waiting struct {
-	reader.Ref
+	berth.Ref
 	berth.Waiter
 }
 
@@ -138,7 +137,7 @@ type leavings struct {
 // leftBehind finds what the nodes have in a name. Waiters are read first: one that
 // is granted in between is found as a holder as well, and not the other way round.
 // Holds that are detached do not count: their node is not needed any more.
-func (s *Swarm) leftBehind(ctx context.Context, name reader.Ref, nodes map[string]bool) (left leavings, err error) {
+func (s *Swarm) leftBehind(ctx context.Context, name berth.Ref, nodes map[string]bool) (left leavings, err error) {
 	var problems problems
 	for w, err := range s.cfg.Line.Waiters(ctx, name) {
 		if err != nil {

@@ -19,7 +19,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/guard"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -247,15 +246,15 @@ func newLine() *fakeLine {
 }
 
 // ref is a lock, or what the word before a colon says.
-func ref(name string) reader.Ref {
+func ref(name string) berth.Ref {
 	if kind, name, ok := strings.Cut(name, ":"); ok {
-		return reader.Ref{Kind: keyspace.Kind(kind), Name: name}
+		return berth.Ref{Kind: keyspace.Kind(kind), Name: name}
 	}
-	return reader.Ref{Kind: keyspace.Lock, Name: name}
+	return berth.Ref{Kind: keyspace.Lock, Name: name}
 }
 
 // key is what ref was made of.
-func key(of reader.Ref) string {
+func key(of berth.Ref) string {
 	if of.Kind == keyspace.Lock {
 		return of.Name
 	}
@@ -327,28 +326,28 @@ func (l *fakeLine) passed() int {
 	return l.passes
 }
 
-func (l *fakeLine) Names(context.Context) iter.Seq2[reader.Ref, error] {
+func (l *fakeLine) Names(context.Context) iter.Seq2[berth.Ref, error] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.passes++
 	if errors.Is(l.broken["*"], errPanics) {
 		panic(guard.Meant(errPanics.Error()))
 	}
-	var names []reader.Ref
+	var names []berth.Ref
 	for _, name := range l.names {
 		names = append(names, ref(name))
 	}
 	return each(names, l.broken["*"])
 }
 
-func (l *fakeLine) Holders(_ context.Context, of reader.Ref) iter.Seq2[berth.Holder, error] {
+func (l *fakeLine) Holders(_ context.Context, of berth.Ref) iter.Seq2[berth.Holder, error] {
 	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return each(slices.Clone(l.holders[name]), nil)
 }
 
-func (l *fakeLine) Waiters(_ context.Context, of reader.Ref) iter.Seq2[berth.Waiter, error] {
+func (l *fakeLine) Waiters(_ context.Context, of berth.Ref) iter.Seq2[berth.Waiter, error] {
 	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -367,7 +366,7 @@ func (l *fakeLine) Unknown(claim string) bool {
 }
 
 // ForceRelease hands what is freed to the first waiter.
-func (l *fakeLine) ForceRelease(_ context.Context, of reader.Ref, claim, node string) error {
+func (l *fakeLine) ForceRelease(_ context.Context, of berth.Ref, claim, node string) error {
 	name := key(of)
 	l.mu.Lock()
 	defer l.mu.Unlock()

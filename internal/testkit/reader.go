@@ -24,7 +24,7 @@ func (p Patient) Reader(redis rueidis.Client, namespace string) Reader {
 }
 
 // Look reads a name.
-func (r Reader) Look(kind keyspace.Kind, name string) inspect.Name {
+func (r Reader) Look(kind keyspace.Kind, name string) berth.Name {
 	r.Helper()
 	n, err := r.read.Name(r.Within(Patience), kind, name)
 	require.NoError(r, err)
@@ -46,7 +46,7 @@ func (r Reader) Waiters(kind keyspace.Kind, name string) []berth.Waiter {
 }
 
 // Names reads the names of a kind that are in use.
-func (r Reader) Names(kind keyspace.Kind) (all []inspect.Name) {
+func (r Reader) Names(kind keyspace.Kind) (all []berth.Name) {
 	r.Helper()
 	for cursor := ""; ; {
 		page, err := r.read.Names(r.Within(Patience), inspect.NameFilter{Kinds: []keyspace.Kind{kind}}, cursor, 1000)

@@ -15,7 +15,7 @@ import (
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func lookAt(at time.Duration, held int, claims ...string) *inspect.Look {
-	l := &inspect.Look{Name: inspect.Name{At: noon.Add(at), Held: held, Capacity: 3}}
+	l := &inspect.Look{Name: berth.Name{At: noon.Add(at), Held: held, Capacity: 3}}
 	for _, id := range claims {
 		l.Holds = append(l.Holds, inspect.Hold{Holder: berth.Holder{ID: id, Label: "of " + id, Granted: noon}})
 	}

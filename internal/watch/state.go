@@ -7,12 +7,11 @@ import (
 	"slices"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // State is how a name stands, in a word or two.
-func State(n *inspect.Name) string {
+func State(n *berth.Name) string {
 	free := n.Capacity - n.Held
 	if n.Pool != nil {
 		free = n.Pool.Free
@@ -50,13 +49,13 @@ func Silent(err error) bool {
 }
 
 // heavier says whether the first in line that lives asks for more than is free.
-func heavier(n *inspect.Name, free int) bool {
+func heavier(n *berth.Name, free int) bool {
 	i := slices.IndexFunc(n.First, func(w berth.Waiter) bool { return w.Alive > 0 })
 	return i >= 0 && n.First[i].Weight > free
 }
 
 // Waits is the one of those first in line that has waited longest, and lives; nil for none.
-func Waits(n *inspect.Name) (longest *berth.Waiter) {
+func Waits(n *berth.Name) (longest *berth.Waiter) {
 	for i := range n.First {
 		if w := &n.First[i]; w.Alive > 0 && (longest == nil || w.Waited > longest.Waited) {
 			longest = w

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -73,8 +74,8 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 }
 
 // Overview looks at the names that contend most.
-func (w *Watcher) Overview() *Feed[inspect.Page[inspect.Name]] {
-	return look(w, "overview", sort{every: OverviewEvery, shared: true}, func() (func(context.Context) (inspect.Page[inspect.Name], error), error) {
+func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
+	return look(w, "overview", sort{every: OverviewEvery, shared: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
 		o, err := w.read.Overview(inspect.NameFilter{})
 		if err != nil {
 			return nil, err
@@ -139,7 +140,7 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 }
 
 // Names reads a page of names in use, up to 200, behind a cursor. Nobody else has part in it.
-func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string) (page inspect.Page[inspect.Name], err error) {
+func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string) (page inspect.Page[berth.Name], err error) {
 	select {
 	case w.slow <- struct{}{}:
 		defer func() { <-w.slow }()

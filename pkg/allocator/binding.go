@@ -15,17 +15,6 @@ type BindOptions struct {
 	BindFor time.Duration
 }
 
-// Binding is a name and a resource. A claim with the name gets the resource if it is
-// free.
-type Binding struct {
-	// Name is the name of the binding.
-	Name string
-	// Resource is the key of the resource, or "" if nothing is bound.
-	Resource string
-	// Left is how long the binding lasts; berth.Forever for ever.
-	Left time.Duration
-}
-
 // checkBind refuses a bad name of a binding.
 func checkBind(field, name string) error {
 	if name == "" {
@@ -73,13 +62,12 @@ func (p *Pool[T]) Unbind(ctx context.Context, name string) error {
 // Binding reads a binding. If it is not there, has ended, or its resource is not in the
 // pool, it has no Resource; that is no error. Binding returns berth.ErrInvalidConfig
 // for a bad name, berth.ErrIncompatible, or the server's error.
-func (p *Pool[T]) Binding(ctx context.Context, name string) (Binding, error) {
+func (p *Pool[T]) Binding(ctx context.Context, name string) (berth.Binding, error) {
 	if err := p.core.usable(); err != nil {
-		return Binding{}, err
+		return berth.Binding{}, err
 	}
 	if err := checkBind("name", name); err != nil {
-		return Binding{}, err
+		return berth.Binding{}, err
 	}
-	b, err := p.core.pools.look.Binding(ctx, p.core.name, name)
-	return Binding(b), err
+	return p.core.pools.look.Binding(ctx, p.core.name, name)
 }

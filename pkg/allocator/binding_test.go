@@ -74,11 +74,11 @@ func TestBindingsAreMadeListedAndEnded(t *testing.T) {
 		}
 		w.bind("|", "a", time.Second)
 		w.bind("one", "\xff|\n", berth.Forever) // in place of another one
-		got := make(map[string]allocator.Binding)
+		got := make(map[string]berth.Binding)
 		for _, b := range testkit.Collect(t, w.ops().Bindings(ctx, proxies)) {
 			got[b.Name] = b
 		}
-		require.Equal(t, map[string]allocator.Binding{
+		require.Equal(t, map[string]berth.Binding{
 			"one":                    {Name: "one", Resource: "\xff|\n", Left: berth.Forever},
 			"|":                      {Name: "|", Resource: "a", Left: time.Second},
 			"a b":                    {Name: "a b", Resource: "a", Left: time.Minute},
@@ -127,7 +127,7 @@ func TestABindingEndsExactlyWhenItShould(t *testing.T) {
 		bound, left := w.binding("by Bind")
 		require.Empty(t, bound)
 		require.Zero(t, left)
-		require.Equal(t, []allocator.Binding{
+		require.Equal(t, []berth.Binding{
 			{Name: "for ever", Resource: "b", Left: berth.Forever},
 		}, testkit.Collect(t, w.ops().Bindings(t.Context(), proxies)))
 		w.release(n.takes("a", to("by a grant")))

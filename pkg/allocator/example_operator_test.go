@@ -16,7 +16,7 @@ import (
 
 // survey prints all pools, and what each resource of a pool does.
 func survey(ctx context.Context, reader *inspect.Reader, ops *allocator.Operator) error {
-	var all []inspect.Name
+	var all []berth.Name
 	for from, more := "", true; more; { // a page of a slow server may be empty, and others follow
 		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Pool}}, from, 0)
 		if err != nil {

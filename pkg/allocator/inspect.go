@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -39,27 +40,22 @@ func (o *Operator) Resources(ctx context.Context, name string) iter.Seq2[Resourc
 
 // all goes through the resources of a pool; see Operator.Resources.
 func (f face) all(ctx context.Context, name string) iter.Seq2[ResourceInfo, error] {
-	return pages(name, func(cursor string) (string, []ResourceInfo, error) {
-		return f.resourcesPage(ctx, name, cursor)
+	return pages(name, func(cursor string) ([]ResourceInfo, string, error) {
+		found, next, err := f.look.ResourcesPage(ctx, name, cursor)
+		return infosOf(found), next, err
 	}, func(info ResourceInfo) (key string, there bool) { return info.Resource, info.State != Absent })
 }
 
 // Bindings goes through the bindings of a pool that last, in no order. It promises what
 // SCAN promises: one that lasts from beginning to end is there, once. It ends after an
 // error: berth.ErrInvalidConfig for a bad name, berth.ErrIncompatible, or the server's.
-func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[Binding, error] {
+func (o *Operator) Bindings(ctx context.Context, name string) iter.Seq2[berth.Binding, error] {
 	if o.bad != nil {
-		return failed[Binding](o.bad)
+		return failed[berth.Binding](o.bad)
 	}
-	return pages(name, func(cursor string) (string, []Binding, error) {
-		return o.pools.face().bindingsPage(ctx, name, cursor)
-	}, func(b Binding) (key string, there bool) { return b.Name, true })
-}
-
-// resourcesPage reads a page of all resources. The cursor is "0" to begin with, and when all have been seen.
-func (f face) resourcesPage(ctx context.Context, name, cursor string) (next string, page []ResourceInfo, err error) {
-	found, next, err := f.look.ResourcesPage(ctx, name, cursor)
-	return next, infosOf(found), err
+	return pages(name, func(cursor string) ([]berth.Binding, string, error) {
+		return o.pools.look.BindingsPage(ctx, name, cursor)
+	}, func(b berth.Binding) (key string, there bool) { return b.Name, true })
 }
 
 func infosOf(found []reader.Resource) (infos []ResourceInfo) {
@@ -77,15 +73,6 @@ func infosOf(found []reader.Resource) (infos []ResourceInfo) {
 	return infos
 }
 
-// bindingsPage reads a page of the bindings, with cursors as resourcesPage has them.
-func (f face) bindingsPage(ctx context.Context, name, cursor string) (next string, page []Binding, err error) {
-	found, next, err := f.look.BindingsPage(ctx, name, cursor)
-	for _, b := range found {
-		page = append(page, Binding(b))
-	}
-	return next, page, err
-}
-
 // failed yields an error alone.
 func failed[E any](err error) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
@@ -94,8 +81,9 @@ func failed[E any](err error) iter.Seq2[E, error] {
 	}
 }
 
-// pages goes through the pages of a pool's listing, and yields once what is there.
-func pages[E any](name string, read func(cursor string) (next string, page []E, err error), what func(E) (key string, there bool)) iter.Seq2[E, error] {
+// pages goes through the pages of a pool's listing, and yields once what is there. The cursor is "0" to begin with, and when all
+// have been seen.
+func pages[E any](name string, read func(cursor string) (page []E, next string, err error), what func(E) (key string, there bool)) iter.Seq2[E, error] {
 	return func(yield func(E, error) bool) {
 		var none E
 		if err := keyspace.CheckName(name); err != nil {
@@ -104,7 +92,7 @@ func pages[E any](name string, read func(cursor string) (next string, page []E, 
 		}
 		seen := make(map[string]bool)
 		for cursor := "0"; ; {
-			next, page, err := read(cursor)
+			page, next, err := read(cursor)
 			if err != nil {
 				yield(none, err)
 				return

@@ -216,7 +216,7 @@ func TestTheFurthestValuesAreTaken(t *testing.T) {
 		w.release(n.takes("a", nil))
 		require.NoError(t, n.Bind(ctx, "b", "a", &allocator.BindOptions{BindFor: berth.Forever}))
 		b := must(n.Binding(ctx, "b"))(t)
-		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: berth.Forever}, b)
+		require.Equal(t, berth.Binding{Name: "b", Resource: "a", Left: berth.Forever}, b)
 		w.requireIdle()
 	})
 }
@@ -232,7 +232,7 @@ func TestTheDefaultsOfAPool(t *testing.T) {
 		a := must(p.Allocate(ctx, &allocator.AllocateOptions{Bind: "b"}))(t)
 		require.Equal(t, []string{"a", "a"}, []string{a.Resource(), a.Value()})
 		b := must(p.Binding(ctx, "b"))(t)
-		require.Equal(t, allocator.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
+		require.Equal(t, berth.Binding{Name: "b", Resource: "a", Left: time.Hour}, b)
 		require.ErrorIs(t, second(p.TryAllocate(ctx, nil)), berth.ErrBusy, "one holder of each")
 		w.Advance(2 * time.Minute)
 		require.NoError(t, a.Err(), "it renews, and has no maximum")

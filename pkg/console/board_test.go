@@ -179,12 +179,12 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	render := func(p *page, region string, view any) string {
 		return string(c.region(topic{page: p, query: url.Values{}}, region, &reading{view: view, clock: time.Now()}))
 	}
-	var names inspect.Page[inspect.Name]
+	var names inspect.Page[berth.Name]
 	var claims watch.Claims
 	var circles inspect.Circles
 	var n watch.Name
 	for i := range rowsMost + 1 {
-		names.Items = append(names.Items, inspect.Name{Kind: keyspace.Sem, Name: fmt.Sprint(i)}, inspect.Name{Kind: keyspace.Lock, Name: fmt.Sprint(i)})
+		names.Items = append(names.Items, berth.Name{Kind: keyspace.Sem, Name: fmt.Sprint(i)}, berth.Name{Kind: keyspace.Lock, Name: fmt.Sprint(i)})
 		claims.Items = append(claims.Items, inspect.Claim{Name: fmt.Sprint(i), Waiter: &berth.Waiter{ID: fmt.Sprint(i)}})
 		circles.Circles = append(circles.Circles, inspect.Circle{Links: make([]inspect.Link, 1)})
 		n.Resources, n.Damaged = append(n.Resources, inspect.Resource{Key: fmt.Sprint(i)}), append(n.Damaged, "x")
@@ -202,22 +202,22 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 		require.Contains(t, strings.ToLower(html), "there are more", what)
 	}
 	require.Contains(t, render(overviewPage, "names", overviewOf(names, "")), "<caption>Names in use, the most contended first")
-	waited := overviewOf(inspect.Page[inspect.Name]{Items: []inspect.Name{{Waiting: 1}}}, "")
+	waited := overviewOf(inspect.Page[berth.Name]{Items: []berth.Name{{Waiting: 1}}}, "")
 	require.Contains(t, render(overviewPage, "names", waited), "<caption>Names that somebody waits for, the most contended first")
 	require.Len(t, problemsOf(names.Problems), rowsMost+1)
 	require.Equal(t, 1, nameOf(n, "").MoreDamaged)
-	require.False(t, overviewOf(inspect.Page[inspect.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
+	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
 }
 
 func TestHowANameStandsInARow(t *testing.T) {
 	now := time.Now()
 	dead, live := berth.Waiter{Since: now.Add(-time.Hour)}, berth.Waiter{Since: now, Alive: time.Second}
-	require.Equal(t, now, rowOf(inspect.Name{First: []berth.Waiter{dead, live}}).LongWait)
-	require.Zero(t, rowOf(inspect.Name{First: []berth.Waiter{dead}}).LongWait)
+	require.Equal(t, now, rowOf(berth.Name{First: []berth.Waiter{dead, live}}).LongWait)
+	require.Zero(t, rowOf(berth.Name{First: []berth.Waiter{dead}}).LongWait)
 	var n watch.Name
 	n.Waits = []inspect.Wait{{Waiter: dead}, {Waiter: live}}
 	require.Equal(t, now, nameOf(n, "").LongWait())
-	require.Equal(t, state{"newer form", "bad"}, stateOf(&inspect.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}))
+	require.Equal(t, state{"newer form", "bad"}, stateOf(&berth.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}))
 }
 
 func TestAProblemIsToldInPlainWordsAndNotWhereTheServerIs(t *testing.T) {

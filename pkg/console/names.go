@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -30,7 +31,7 @@ type walks struct {
 // walk is one page, which is read once for all who ask for it meanwhile.
 type walk struct {
 	ended chan struct{} // closed when what follows is there
-	found inspect.Page[inspect.Name]
+	found inspect.Page[berth.Name]
 	err   error
 	at    time.Time // when it was read, by this process's clock
 }

@@ -35,9 +35,9 @@ var overviewPage = &page{
 		if kind != "" && !slices.Contains(kinds, keyspace.Kind(kind)) {
 			return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", kind)
 		}
-		return fed[inspect.Page[inspect.Name]]{
+		return fed[inspect.Page[berth.Name]]{
 			c.watch.Overview(),
-			func(p inspect.Page[inspect.Name]) (any, time.Time) { return overviewOf(p, keyspace.Kind(kind)), p.At },
+			func(p inspect.Page[berth.Name]) (any, time.Time) { return overviewOf(p, keyspace.Kind(kind)), p.At },
 		}, nil
 	},
 }

@@ -34,7 +34,7 @@ func first[T any](all []T) (shown []T, more int) {
 
 // nameRow is a name as a row.
 type nameRow struct {
-	inspect.Name
+	berth.Name
 	State    state
 	LongWait time.Time // since when the one of the first in line waits that waits longest; zero for nobody who lives
 	Who      string    // who holds longest
@@ -47,7 +47,7 @@ type state struct {
 	Look string // "good", "busy", "bad", "quiet"
 }
 
-func overviewOf(p inspect.Page[inspect.Name], kind keyspace.Kind) overview {
+func overviewOf(p inspect.Page[berth.Name], kind keyspace.Kind) overview {
 	o := overview{Kind: kind, Partial: p.Partial, Replica: p.Replica}
 	for _, n := range p.Items {
 		switch {
@@ -85,7 +85,7 @@ func (o overview) readAt() (all []time.Time) {
 	return all
 }
 
-func rowOf(n inspect.Name) nameRow {
+func rowOf(n berth.Name) nameRow {
 	r := nameRow{Name: n, State: stateOf(&n)}
 	if w := watch.Waits(&n); w != nil {
 		r.LongWait = w.Since
@@ -112,7 +112,7 @@ func overdue(h *berth.Holder, lease time.Duration) bool {
 func whoOf(owner, label, id string) string { return text.Plain(cmp.Or(owner, label, id)) }
 
 // stateOf is how a name stands. How it looks says whether somebody waits.
-func stateOf(n *inspect.Name) state {
+func stateOf(n *berth.Name) state {
 	s := state{watch.State(n), "quiet"}
 	switch {
 	case n.Err != nil || n.Pause != nil || s.Word == "resting" && n.Waiting > 0:

@@ -38,7 +38,7 @@ func (x *explaining) itself() bool {
 			s.title(), text.Quoted(s.namespace))
 	case !s.Known:
 		x.also(Reason{Code: Unknown}, "No %s %s is known in namespace %s: nobody has used it, or it was forgotten, as idle names are.",
-			kind, text.Quoted(s.Name), text.Quoted(s.namespace))
+			kind, text.Quoted(s.Name.Name), text.Quoted(s.namespace))
 		if p := s.Pause; p != nil {
 			x.also(Reason{Code: Paused, Until: s.pauseEnds(), Text: p.Reason}, "All names are paused for %s more%s.", text.Human(p.Left), because(p.Reason))
 		}

@@ -84,7 +84,7 @@ func suspects(names []*snapshot, clocks time.Duration, loose bool) (found []*sna
 func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found []Circle, skipped int) {
 	names := make([]*snapshot, 0, len(again))
 	for _, second := range again {
-		i := slices.IndexFunc(first, func(s *snapshot) bool { return s.Kind == second.Kind && s.Name == second.Name })
+		i := slices.IndexFunc(first, func(s *snapshot) bool { return s.Kind == second.Kind && s.Name.Name == second.Name.Name })
 		if i >= 0 && second.Known && second.newer() == 0 {
 			names = append(names, same(first[i], second))
 		}
@@ -123,7 +123,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 	for _, v := range circle {
 		c.Certain = c.Certain && v.alone
 		_, actor, _ := strings.Cut(v.actor, " ") // what it is stands before it
-		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name, Wait: v.name.waiter(v.wait)}
+		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name.Name, Wait: v.name.waiter(v.wait)}
 		for _, s := range g.names {
 			for _, h := range g.holds[s] {
 				if g.wants(v, h) {
@@ -149,13 +149,13 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 }
 
 func (c *carried) tell() Held {
-	return Held{Kind: c.name.Kind, Name: c.name.Name, Hold: c.name.holding(c.hold)}
+	return Held{Kind: c.name.Kind, Name: c.name.Name.Name, Hold: c.name.holding(c.hold)}
 }
 
 // ends are what of a circle ends by itself.
 func (g *graph) ends(circle []*waiting) (ends []End) {
 	add := func(s *snapshot, what What, at time.Time, claim, unless string, frees bool) {
-		e := End{Event: Event{What: what, At: at, In: s.left(at), Claim: claim}, Kind: s.Kind, Name: s.Name, Frees: frees}
+		e := End{Event: Event{What: what, At: at, In: s.left(at), Claim: claim}, Kind: s.Kind, Name: s.Name.Name, Frees: frees}
 		if unless != "" {
 			e.If = []string{unless}
 		}

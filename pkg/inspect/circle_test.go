@@ -137,7 +137,7 @@ func (w *town) torn(shops []*shop) []*snapshot {
 func (w *town) again(first []*snapshot, loose bool) []*snapshot {
 	var shops []*shop
 	for _, s := range suspects(first, 0, loose) {
-		shops = append(shops, w.names[slices.IndexFunc(w.names, func(other *shop) bool { return other.name == s.Name })])
+		shops = append(shops, w.names[slices.IndexFunc(w.names, func(other *shop) bool { return other.name == s.Name.Name })])
 	}
 	return w.torn(shops)
 }
@@ -177,7 +177,7 @@ func TestNoFalseCircle(t *testing.T) {
 }
 
 func lockNamed(name string, s *snapshot) *snapshot {
-	s.Name = name
+	s.Name.Name = name
 	return s
 }
 

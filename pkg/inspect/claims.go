@@ -109,7 +109,7 @@ func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most in
 	}
 	for _, c := range found.Claims {
 		claim := Claim{Kind: c.Kind, Name: c.Name, Holder: c.Holder, Waiter: c.Waiter}
-		if p := paused(c.Pause, noticed[c.Kind], found.Now.UnixMilli()); p != nil {
+		if p := c.Pause.Under(noticed[c.Kind], found.Now.UnixMilli()); p != nil {
 			claim.Paused = p.Left
 		}
 		page.Items = append(page.Items, claim)

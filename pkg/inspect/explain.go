@@ -105,7 +105,7 @@ type explaining struct {
 func explain(s *snapshot, claim string) Explanation {
 	s = s.sharing()
 	e := Explanation{
-		Kind: s.Kind, Name: s.Name, Claim: claim, At: s.At, Replica: s.Replica, Partial: s.partial(), Moving: s.Moving,
+		Kind: s.Kind, Name: s.Name.Name, Claim: claim, At: s.At, Replica: s.Replica, Partial: s.partial(), Moving: s.Moving,
 	}
 	x := &explaining{s: s, e: &e, quiet: map[string]bool{}}
 	if !x.itself() {

@@ -66,13 +66,14 @@ func waits(label string, changes ...func(*wait)) wait {
 
 func heavy(weight int) func(*wait) { return func(w *wait) { w.Weight = weight } }
 func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Wants.Resource = key, key } }
+
 func quiet(d time.Duration) func(*wait) {
 	return func(w *wait) { w.Record.Heard = before(d) }
 }
 
 // readAs is a name with its holds.
 func readAs(kind keyspace.Kind, name string, capacity int, entries []hold) *snapshot {
-	row := reader.Row{Kind: kind, Name: name, At: noon, Capacity: capacity}
+	row := reader.Row{Name: berth.Name{Kind: kind, Name: name, At: noon, Capacity: capacity}}
 	for _, h := range entries {
 		row.Held += h.Weight
 	}
@@ -93,7 +94,7 @@ func stored(i state.Item) item { return item{Item: i} }
 // poolOf is a pool of the resources of its holds, and of others.
 func poolOf(entries []hold, others map[string]item) *snapshot {
 	s := readAs(keyspace.Pool, "proxies", 0, entries)
-	s.Held, s.Pool, s.Filled, s.Items = 0, &reader.Pool{}, true, map[string]item{}
+	s.Held, s.Pool, s.Filled, s.Items = 0, &berth.PoolInfo{}, true, map[string]item{}
 	for key, i := range others {
 		i.Max = max(i.Max, 1)
 		s.Items[key] = i
@@ -270,7 +271,7 @@ func guarded(t *testing.T, of *snapshot, claim string) {
 
 	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
 	s = *of
-	s.Name, s.Pause = wild, &berth.Pause{Left: time.Hour, Reason: wild}
+	s.Name.Name, s.Pause = wild, &berth.Pause{Left: time.Hour, Reason: wild}
 	s.Holds, s.Line, s.Lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
 	for i := range s.Holds {
 		s.Holds[i].Label, s.Holds[i].Owner = wild, wild

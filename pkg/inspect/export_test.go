@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth/internal/reader"
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -44,7 +44,7 @@ func Known(o *Overview) int { return len(o.known) }
 // Remember has an Overview know so many more names, as if the registry had them and it had read them.
 func Remember(o *Overview, names int) {
 	for n := range names {
-		s := o.know(reader.Ref{Kind: keyspace.Sem, Name: fmt.Sprint("read", n)})
+		s := o.know(berth.Ref{Kind: keyspace.Sem, Name: fmt.Sprint("read", n)})
 		s.read, s.noted = 1, aged{true, o.clock.Now()}
 	}
 }

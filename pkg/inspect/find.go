@@ -82,7 +82,7 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 	if names := suspects(first, clocks, o.Loose); len(names) > 0 {
 		var twice []reader.Size
 		for _, s := range names {
-			i := slices.IndexFunc(sizes, func(z reader.Size) bool { return z.Kind == s.Kind && z.Name == s.Name })
+			i := slices.IndexFunc(sizes, func(z reader.Size) bool { return z.Kind == s.Kind && z.Name == s.Name.Name })
 			twice = append(twice, sizes[i])
 		}
 		again = r.snapshots(limited, twice, &found)
@@ -106,11 +106,11 @@ func problems(err error) []error {
 // those of the servers that did answer.
 func (r *Reader) contended(ctx context.Context, f NameFilter) (noted reader.Noted, sizes []reader.Size, err error) {
 	noted, err = r.read.Waits(ctx)
-	refs := slices.DeleteFunc(noted.Refs, func(ref reader.Ref) bool {
+	refs := slices.DeleteFunc(noted.Refs, func(ref berth.Ref) bool {
 		return !slices.Contains(f.kinds(), ref.Kind) || !strings.HasPrefix(ref.Name, f.Prefix)
 	})
 	var mu sync.Mutex
-	failed := r.batches(ctx, refs, func(reader.Ref) int { return 10 }, func(node rueidis.Client, refs []reader.Ref) error {
+	failed := r.batches(ctx, refs, func(berth.Ref) int { return 10 }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Sizes(ctx, node, refs...)
 		mu.Lock()
 		defer mu.Unlock()
@@ -123,11 +123,11 @@ func (r *Reader) contended(ctx context.Context, f NameFilter) (noted reader.Note
 // batches has do called for all names, several together: so many that what they cost is no more than a trip may read,
 // but one at least. In a Cluster these are one name each, as many at a time as may be. It goes on after an error, unless
 // nothing answers any more: the others would each take as long.
-func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reader.Ref) int, do func(node rueidis.Client, refs []reader.Ref) error) error {
+func (r *Reader) batches(ctx context.Context, refs []berth.Ref, cost func(berth.Ref) int, do func(node rueidis.Client, refs []berth.Ref) error) error {
 	var (
 		mu    sync.Mutex
 		errs  []error
-		tasks = make(chan []reader.Ref)
+		tasks = make(chan []berth.Ref)
 		work  sync.WaitGroup
 	)
 	var unanswered atomic.Int64 // in a row
@@ -173,14 +173,14 @@ func (r *Reader) batches(ctx context.Context, refs []reader.Ref, cost func(reade
 
 // snapshots reads names, and tells what could not be read of them.
 func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circles) (all []*snapshot) {
-	refs, costs := make([]reader.Ref, len(sizes)), map[reader.Ref]int{}
+	refs, costs := make([]berth.Ref, len(sizes)), map[berth.Ref]int{}
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 200)
 	}
 	noticed, err := r.notices(ctx, kindsOf)
 	tell.Problems = append(tell.Problems, problems(err)...)
 	var mu sync.Mutex
-	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
+	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Snapshots(ctx, node, 1, nil, refs...)
 		mu.Lock()
 		defer mu.Unlock()
@@ -199,7 +199,7 @@ func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circl
 		return err
 	})
 	slices.SortFunc(all, func(a, b *snapshot) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name.Name, b.Name.Name))
 	})
 	tell.Problems = append(tell.Problems, problems(failed)...)
 	tell.Partial = tell.Partial || len(tell.Problems) > 0

@@ -54,13 +54,13 @@ func checkKinds(kinds []keyspace.Kind) error {
 // Names reads up to most names (0: 100, at most 1000) behind a cursor, "" for the first, in no order: it goes on behind the
 // cursor of a page whose filter was the same. A name that is there from the first page to the last is there, as long as
 // no server is replaced and no slot moves, and may be there twice. Of each name fewer holds may be read than by Name:
-// see Name.Partial. A page takes little more than 200 ms; Partial says that it ended for that, or is without some servers'
+// see berth.Name.Partial. A page takes little more than 200 ms; Partial says that it ended for that, or is without some servers'
 // names. Where no server answers, the error is theirs.
 //
 // With Waiting the pages are in order, and a name whose number of waiting claims changes between two of them may be
 // missing, or there twice. Partial says then that the registry has more names than are looked at, or that some could not be
 // read.
-func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int) (page Page[Name], err error) {
+func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int) (page Page[berth.Name], err error) {
 	if err := checkKinds(f.Kinds); err != nil {
 		return page, err
 	}
@@ -79,12 +79,12 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 		return page, err
 	}
 	noticed, err := r.notices(ctx, f.kinds())
-	page = Page[Name]{
+	page = Page[berth.Name]{
 		Next: found.Next, Partial: found.Partial || err != nil, At: found.Now, Replica: found.Replica, Problems: append(found.Problems, problems(err)...),
 	}
 	for i := range found.Names {
 		n := &found.Names[i]
-		page.Items = append(page.Items, nameOf(n, noticed[n.Kind]))
+		page.Items = append(page.Items, n.Under(noticed[n.Kind]))
 	}
 	return page, nil
 }
@@ -109,7 +109,7 @@ func (a rank) cursor() string {
 }
 
 // mostContended is a page of the names that somebody waits for.
-func (r *Reader) mostContended(ctx context.Context, f NameFilter, from string, most int) (page Page[Name], err error) {
+func (r *Reader) mostContended(ctx context.Context, f NameFilter, from string, most int) (page Page[berth.Name], err error) {
 	var after rank
 	if from != "" {
 		text, err := base64.RawURLEncoding.DecodeString(from)
@@ -123,7 +123,7 @@ func (r *Reader) mostContended(ctx context.Context, f NameFilter, from string, m
 	} else if err != nil && len(sizes) == 0 {
 		return page, err
 	}
-	page = Page[Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
+	page = Page[berth.Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
 	sizes = slices.DeleteFunc(sizes, func(s reader.Size) bool { return from != "" && rankOf(s).compare(after) <= 0 })
 	slices.SortFunc(sizes, func(a, b reader.Size) int { return rankOf(a).compare(rankOf(b)) })
 	if len(sizes) > most {
@@ -134,12 +134,12 @@ func (r *Reader) mostContended(ctx context.Context, f NameFilter, from string, m
 }
 
 // rows reads the names of a page, as many holds of each as a page has room for. Who waits for none any more is there, too.
-func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]) error {
+func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth.Name]) error {
 	if len(sizes) == 0 {
 		return nil
 	}
 	k := min(100, max(1, reader.Most/len(sizes)))
-	refs, costs := make([]reader.Ref, len(sizes)), map[reader.Ref]int{}
+	refs, costs := make([]berth.Ref, len(sizes)), map[berth.Ref]int{}
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 20+2*min(s.Held, k)
 	}
@@ -150,8 +150,8 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 		mu      sync.Mutex
 	)
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
-	read := map[reader.Ref]*reader.Row{}
-	failed := r.batches(ctx, refs, func(ref reader.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []reader.Ref) error {
+	read := map[berth.Ref]*reader.Row{}
+	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Rows(ctx, node, k, refs...)
 		mu.Lock()
 		defer mu.Unlock()
@@ -167,7 +167,7 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[Name]
 	page.Problems = append(page.Problems, problems(silent)...)
 	for _, ref := range refs {
 		if n, ok := read[ref]; ok {
-			page.Items = append(page.Items, nameOf(n, noticed[ref.Kind]))
+			page.Items = append(page.Items, n.Under(noticed[ref.Kind]))
 		}
 	}
 	if failed != nil {

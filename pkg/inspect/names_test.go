@@ -106,7 +106,7 @@ func TestTheMostContendedNamesComeFirst(t *testing.T) {
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		for _, waiting := range []bool{true, false} {
 			page = testkit.Must(w.look.Names(ctx, inspect.NameFilter{Waiting: waiting}, "", 0)).In(w.T)
-			i := slices.IndexFunc(page.Items, func(n inspect.Name) bool { return n.Err != nil })
+			i := slices.IndexFunc(page.Items, func(n berth.Name) bool { return n.Err != nil })
 			require.Equal(w.T, "a", page.Items[i].Name)
 			require.ErrorIs(w.T, page.Items[i].Err, berth.ErrIncompatible)
 			require.Greater(w.T, len(page.Items), 3, "the others are there")
@@ -135,7 +135,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{}, 10))
 		require.Equal(w.T, []string{"lock done"}, w.names(inspect.NameFilter{Prefix: "d", Kinds: []keyspace.Kind{keyspace.Lock}}, 10))
 
-		got := map[string]*inspect.Runs{}
+		got := map[string]*berth.RunsInfo{}
 		var bad []string
 		for cursor := ""; ; {
 			page := testkit.Must(w.look.Names(ctx, inspect.NameFilter{Once: true}, cursor, 3)).In(w.T)
@@ -153,7 +153,7 @@ func TestTheNamesOfWhichRunsAreKeptAreReadWhereTheyAreAskedFor(t *testing.T) {
 			}
 		}
 		at := time.UnixMilli
-		require.Equal(w.T, map[string]*inspect.Runs{
+		require.Equal(w.T, map[string]*berth.RunsInfo{
 			"done":  {Success: at(520), Due: at(700), Every: 100 * ms},
 			"fails": {Success: at(520), Due: at(700), Every: 100 * ms, Failed: true},
 			"runs":  {Due: at(1100), Every: 100 * ms},
@@ -261,7 +261,7 @@ func TestClaimsAreReadInPages(t *testing.T) {
 }
 
 // told is all that the reader tells of a name.
-func (w *world) told(kind keyspace.Kind, name string) (inspect.Name, []berth.Holder, []berth.Waiter) {
+func (w *world) told(kind keyspace.Kind, name string) (berth.Name, []berth.Holder, []berth.Waiter) {
 	w.T.Helper()
 	n := testkit.Must(w.look.Name(ctx, kind, name)).In(w.T)
 	require.Equal(w.T, []any{kind, name}, []any{n.Kind, n.Name})
@@ -280,7 +280,7 @@ var asked = map[string]struct {
 	name string
 	hold func(p *process) (berth.Hold, error)
 	wait func(p *process)
-	want inspect.Name
+	want berth.Name
 	held berth.Holder
 }{
 	"a semaphore": {
@@ -292,7 +292,7 @@ var asked = map[string]struct {
 		func(p *process) {
 			p.awaitPermit("you", "gpu", 3, &semaphore.AcquireOptions{Weight: 2, Priority: 4, Meta: meta})
 		},
-		inspect.Name{Capacity: 3, Held: 2},
+		berth.Name{Capacity: 3, Held: 2},
 		berth.Holder{Weight: 2},
 	},
 	"a lock": {
@@ -301,7 +301,7 @@ var asked = map[string]struct {
 			return p.lock("nightly", "me", &qlock.LockOptions{Lease: 5 * time.Second, NoRenew: true, MaxHold: time.Minute, Meta: meta}), nil
 		},
 		func(p *process) { p.awaitLock("nightly", "you", &qlock.LockOptions{Priority: 4, Meta: meta}) },
-		inspect.Name{Capacity: 1, Held: 1, Lock: &inspect.Lock{Owner: "me", Left: 3500 * ms}},
+		berth.Name{Capacity: 1, Held: 1, Lock: &berth.LockInfo{Owner: "me", Left: 3500 * ms}},
 		berth.Holder{Weight: 1},
 	},
 	"a pool": {
@@ -314,7 +314,7 @@ var asked = map[string]struct {
 				return p.pool(allocator.PoolConfig[string]{}).Allocate(ctx, &allocator.AllocateOptions{Priority: 4, Meta: meta})
 			})
 		},
-		inspect.Name{Capacity: 1, Held: 1, Pool: &inspect.Pool{}},
+		berth.Name{Capacity: 1, Held: 1, Pool: &berth.PoolInfo{}},
 		berth.Holder{Weight: 1, Resource: "\xff a|"},
 	},
 }
@@ -323,7 +323,7 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 	for what, c := range asked {
 		inWorldOf(t, what, func(w *world) {
 			n, _, _ := w.told(c.kind, c.name)
-			require.Equal(w.T, inspect.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
+			require.Equal(w.T, berth.Name{Kind: c.kind, Name: c.name, At: n.At}, n, "nobody has used it")
 			require.Zero(w.T, n.Share())
 			require.Empty(w.T, w.Keys(), "and a question does not make it known")
 

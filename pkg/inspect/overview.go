@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
@@ -26,7 +27,7 @@ type Overview struct {
 	clock  clock.Clock
 
 	parts   reader.Parts // of the registry, that the next pass reads
-	known   map[reader.Ref]*seen
+	known   map[berth.Ref]*seen
 	notices map[keyspace.Kind]notice.Field
 	noticed aged
 	walked  aged   // when names were looked for that nobody waits for
@@ -39,14 +40,14 @@ type Overview struct {
 
 // seen is a name that an Overview knows.
 type seen struct {
-	ref     reader.Ref
+	ref     berth.Ref
 	waiting int
-	row     *Name // as it was read last, nil where it was not among the first
-	read    int   // the pass that has read it, 0 for none
-	found   int   // the pass that has found it
-	place   int   // the how many-th of all that were found
-	noted   aged  // when the registry had it
-	quiet   bool  // it is in use, and shown though nobody waits for it
+	row     *berth.Name // as it was read last, nil where it was not among the first
+	read    int         // the pass that has read it, 0 for none
+	found   int         // the pass that has found it
+	place   int         // the how many-th of all that were found
+	noted   aged        // when the registry had it
+	quiet   bool        // it is in use, and shown though nobody waits for it
 }
 
 // shown says that a name belongs to the overview.
@@ -78,7 +79,7 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 		return nil, err
 	}
 	f.Waiting, f.Idle = true, false
-	return &Overview{reader: r, filter: f, clock: clock.New(), known: map[reader.Ref]*seen{}, few: true}, nil
+	return &Overview{reader: r, filter: f, clock: clock.New(), known: map[berth.Ref]*seen{}, few: true}, nil
 }
 
 // Read makes one pass: it reads up to 50 names of each of the 16 shards of the registry, in one pass the newest and in the next
@@ -95,15 +96,15 @@ func (r *Reader) Overview(f NameFilter) (*Overview, error) {
 //
 // Partial says that there are more names than the page has, that the registry has more than one pass reads of it, or that
 // some were not read yet, or could not be. A pause of all names is known for 5 s. The error is that of a pass that has read nothing.
-func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
+func (o *Overview) Read(ctx context.Context) (page Page[berth.Name], err error) {
 	now := o.clock.Now()
 	o.passes++
 	noted, err := o.find(ctx, now)
-	page = Page[Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
+	page = Page[berth.Name]{Partial: noted.More || err != nil, At: time.UnixMilli(noted.Now), Replica: noted.Replica, Problems: problems(err)}
 	if ctx.Err() != nil {
-		return Page[Name]{}, context.Cause(ctx)
+		return Page[berth.Name]{}, context.Cause(ctx)
 	} else if err != nil && noted.Now == 0 {
-		return Page[Name]{}, err
+		return Page[berth.Name]{}, err
 	}
 	if o.noticed.due(now, noticeFor) {
 		all, err := o.reader.notices(ctx, o.filter.kinds())
@@ -119,9 +120,9 @@ func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 	}
 	page.Partial = page.Partial || len(page.Problems) > 0
 	if ctx.Err() != nil {
-		return Page[Name]{}, context.Cause(ctx)
+		return Page[berth.Name]{}, context.Cause(ctx)
 	} else if failed != nil && read == 0 {
-		return Page[Name]{}, failed
+		return Page[berth.Name]{}, failed
 	}
 	o.forget(now)
 	items, more := o.rows()
@@ -130,7 +131,7 @@ func (o *Overview) Read(ctx context.Context) (page Page[Name], err error) {
 }
 
 // rows are the names that are told, and whether there may be more. Of others no rows are kept.
-func (o *Overview) rows() (items []Name, more bool) {
+func (o *Overview) rows() (items []berth.Name, more bool) {
 	for _, s := range o.ranked() {
 		switch shown := s.shown(); {
 		case shown && s.row != nil && len(items) < rowsMost:
@@ -169,7 +170,7 @@ func (o *Overview) find(ctx context.Context, now time.Duration) (reader.Noted, e
 }
 
 // know is a name that is known from now on.
-func (o *Overview) know(ref reader.Ref) *seen {
+func (o *Overview) know(ref berth.Ref) *seen {
 	s := o.known[ref]
 	if s == nil {
 		o.founds++
@@ -180,7 +181,7 @@ func (o *Overview) know(ref reader.Ref) *seen {
 }
 
 // turn are the names that this pass reads.
-func (o *Overview) turn() (refs []reader.Ref) {
+func (o *Overview) turn() (refs []berth.Ref) {
 	all := o.ranked()
 	n := 0
 	for n < min(passFirst, len(all)) && all[n].waiting > 0 {
@@ -212,12 +213,12 @@ func (o *Overview) turn() (refs []reader.Ref) {
 }
 
 // take reads names, and says how many were.
-func (o *Overview) take(ctx context.Context, refs []reader.Ref) (read int, err error) {
+func (o *Overview) take(ctx context.Context, refs []berth.Ref) (read int, err error) {
 	if len(refs) == 0 {
 		return 0, nil
 	}
 	var mu sync.Mutex
-	err = o.reader.batches(ctx, refs, func(reader.Ref) int { return reader.Most / passTrip }, func(node rueidis.Client, refs []reader.Ref) error {
+	err = o.reader.batches(ctx, refs, func(berth.Ref) int { return reader.Most / passTrip }, func(node rueidis.Client, refs []berth.Ref) error {
 		rows, err := o.reader.read.Rows(ctx, node, passHolds, refs...)
 		if err != nil {
 			return err
@@ -235,10 +236,9 @@ func (o *Overview) take(ctx context.Context, refs []reader.Ref) (read int, err e
 
 // note notes how a name was found. One that is in use is shown while few are waited for.
 func (o *Overview) note(n *reader.Row) {
-	s, row := o.know(reader.Ref{Kind: n.Kind, Name: n.Name}), nameOf(n, o.notices[n.Kind])
+	s, row := o.know(berth.Ref{Kind: n.Kind, Name: n.Name.Name}), n.Under(o.notices[n.Kind])
 	s.row, s.waiting, s.read = &row, row.Waiting, o.passes
-	used := n.Err != nil || n.Waiting+n.Holders > 0 || n.Pause.Until > 0 || n.Pool != nil && n.Capacity > 0
-	o.quiets(s, used && o.few && (s.quiet || o.quiet < quietNames))
+	o.quiets(s, n.Used() && o.few && (s.quiet || o.quiet < quietNames))
 }
 
 // quiets has a name be shown, or not, though nobody waits for it.

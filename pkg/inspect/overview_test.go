@@ -17,14 +17,14 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[inspect.Name] {
+func (w *world) overview(look *inspect.Reader, f inspect.NameFilter) func() inspect.Page[berth.Name] {
 	w.T.Helper()
 	o := testkit.Must(look.Overview(f)).In(w.T)
-	return func() inspect.Page[inspect.Name] {
+	return func() inspect.Page[berth.Name] {
 		w.T.Helper()
 		page := testkit.Must(o.Read(ctx)).In(w.T)
 		require.Empty(w.T, page.Problems)
-		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b inspect.Name) int { return b.Waiting - a.Waiting }))
+		require.True(w.T, slices.IsSortedFunc(page.Items, func(a, b berth.Name) int { return b.Waiting - a.Waiting }))
 		return page
 	}
 }
@@ -65,7 +65,7 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 		}
 		look, sent := w.counted()
 		read := w.overview(look, inspect.NameFilter{})
-		pass := func() inspect.Page[inspect.Name] {
+		pass := func() inspect.Page[berth.Name] {
 			w.Advance(2 * time.Second)
 			sent()
 			page := read()
@@ -80,7 +80,7 @@ func TestAnOverviewOfManyNamesHasTheFirstTwoHundred(t *testing.T) {
 			require.LessOrEqual(w.T, commands["MGET"], 200)
 			return page
 		}
-		waiting := func(page inspect.Page[inspect.Name], n int) (of int) {
+		waiting := func(page inspect.Page[berth.Name], n int) (of int) {
 			for _, name := range page.Items {
 				if name.Waiting == n {
 					of++
@@ -127,7 +127,7 @@ func TestAnOverviewOfAVeryLargeRegistryRemembersOnlySoMuchAndSeesWhatIsNew(t *te
 			w.Do(append([]string{"ZADD", space.Key(keyspace.Waits, strconv.Itoa(shard), keyspace.NamesPart)}, members...)...)
 		}
 		o := testkit.Must(w.look.Overview(inspect.NameFilter{})).In(w.T)
-		pass := func() inspect.Page[inspect.Name] {
+		pass := func() inspect.Page[berth.Name] {
 			return testkit.Must(o.Read(ctx)).In(w.T)
 		}
 		for range 5 {

@@ -18,7 +18,7 @@ import (
 var kinds = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "lock", keyspace.Pool: "pool"}
 
 // title is how a sentence names the name.
-func (s *snapshot) title() string { return kinds[s.Kind] + " " + text.Quoted(s.Name) }
+func (s *snapshot) title() string { return kinds[s.Kind] + " " + text.Quoted(s.Name.Name) }
 
 func keysOf(items map[string]item) iter.Seq[string] { return maps.Keys(items) }
 
@@ -382,7 +382,7 @@ func (x *explaining) ends(e *Event) string {
 
 // sweeps says who looks at what is free already.
 func (x *explaining) sweeps() string {
-	command := fmt.Sprintf("%q does it now.", "berth "+string(x.s.Kind)+" sweep "+text.Word(x.s.Name))
+	command := fmt.Sprintf("%q does it now.", "berth "+string(x.s.Kind)+" sweep "+text.Word(x.s.Name.Name))
 	for _, w := range append(x.s.Line, x.s.Lanes...) {
 		if x.s.alive(&w) && !x.silent(w.Node) {
 			return "Next: within 50ms, if a waiting process runs; " + command

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/notice"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
@@ -14,7 +13,6 @@ import (
 // snapshot is one name as one reading found it, and what else the rules look at.
 type snapshot struct {
 	reader.Snapshot
-	Pause     *berth.Pause // also by a pause of all names
 	namespace string
 	claim     *reader.Asked          // the claim that an explanation is about, nil for the name
 	nodes     map[string]reader.Node // what the swarm says of nodes, by the clock of the name's server
@@ -24,7 +22,8 @@ type snapshot struct {
 
 // filled is what a reading found, as the rules look at it. The error is that of the server.
 func (r *Reader) filled(found reader.Snapshot, all notice.Field) (*snapshot, error) {
-	s := &snapshot{Snapshot: found, Pause: paused(found.Pause, all, found.At.UnixMilli()), namespace: r.namespace}
+	s := &snapshot{Snapshot: found, namespace: r.namespace}
+	s.Name = found.Under(all)
 	if s.Err != nil && s.newer() == 0 {
 		return nil, s.Err
 	}

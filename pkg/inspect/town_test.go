@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -191,7 +190,7 @@ func (w *town) read(s *shop) *snapshot {
 		}
 	}
 	if s.kind == keyspace.Pool {
-		n.Capacity, n.Pool, n.Filled, n.Items = len(s.sharers), &reader.Pool{}, true, map[string]item{}
+		n.Capacity, n.Pool, n.Filled, n.Items = len(s.sharers), &berth.PoolInfo{}, true, map[string]item{}
 		for key, most := range s.sharers {
 			i := stored(state.Item{Max: int64(most)})
 			for _, h := range s.holds {

@@ -54,7 +54,7 @@ const (
 
 // Look is a name as one reading of a View found it: its counts, who holds, who waits, and why.
 type Look struct {
-	Name
+	berth.Name
 	// Explanation is of the name.
 	Explanation Explanation
 	// Asked are the claims that Read was asked for.
@@ -156,7 +156,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	}
 	v.memory.Greet, v.memory.Ask = turn(&v.greeted, greetFor), turn(&v.asked, serverFor)
 	greets, asks := v.memory.Greet, v.memory.Ask
-	found, err := v.reader.read.Snapshot(ctx, &v.memory, 1, due, reader.Ref{Kind: v.kind, Name: v.name})
+	found, err := v.reader.read.Snapshot(ctx, &v.memory, 1, due, berth.Ref{Kind: v.kind, Name: v.name})
 	if err != nil {
 		return v.failed(err)
 	}
@@ -166,7 +166,6 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	if asks {
 		v.asked = aged{true, now}
 	}
-	n := nameOf(&found.Row, v.notice)
 	s, err := v.reader.filled(found, v.notice)
 	if err != nil {
 		return v.failed(err)
@@ -180,7 +179,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 		}
 		s.nodes = v.nodes
 	}
-	l := s.look(n)
+	l := s.look()
 	l.Asked = v.tell(s, due, claims)
 	if v.memory.Repeated {
 		v.greeted, v.asked, v.probed = aged{}, aged{}, aged{}
@@ -191,7 +190,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 // failed has the next reading know nothing: another server may answer it.
 func (v *View) failed(err error) (Look, error) {
 	*v = View{reader: v.reader, kind: v.kind, name: v.name, clock: v.clock, recalls: v.recalls, reading: v.reading}
-	return Look{Name: Name{Kind: v.kind, Name: v.name, Err: err}}, err
+	return Look{Name: berth.Name{Kind: v.kind, Name: v.name, Err: err}}, err
 }
 
 // probe asks the swarm about the nodes whose holds have no end, and for the time if it was not asked before.
@@ -206,8 +205,8 @@ func (v *View) probe(ctx context.Context, s *snapshot) (err error) {
 }
 
 // look is what a View shows of a snapshot.
-func (s *snapshot) look(n Name) Look {
-	l := Look{Name: n, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
+func (s *snapshot) look() Look {
+	l := Look{Name: s.Name, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
 	s = s.about(nil).sharing()
 	l.Explanation = explain(s, "")
 	for i := range s.Holds {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/line"
-	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/swarm"
 	"github.com/berth-go/berth/pkg/observe"
 	"github.com/berth-go/berth/pkg/scriptkit"
@@ -92,17 +91,9 @@ type Zombies struct {
 	// without one is the claim's id.
 	Owners []string
 	// Names are the names that they hold, each once, sorted by kind and name.
-	Names []Name
+	Names []berth.Ref
 	// Waiters are their waiting claims.
 	Waiters []berth.Waiter
-}
-
-// Name is a name of a kind.
-type Name struct {
-	// Kind is keyspace.Sem, keyspace.Lock or keyspace.Pool.
-	Kind berth.Kind
-	// Name is what is contended for.
-	Name string
 }
 
 // Flushed is what a flush did.
@@ -216,9 +207,9 @@ func (s *Swarm) Zombies(ctx context.Context) (Zombies, error) {
 	found, err := s.s.Zombies(ctx)
 	z := Zombies{Nodes: found.Nodes, Owners: found.Owners}
 	for _, h := range found.Holds {
-		z.Names = append(z.Names, Name{h.Kind, h.Name})
+		z.Names = append(z.Names, h.Ref)
 	}
-	slices.SortFunc(z.Names, func(a, b Name) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(z.Names, func(a, b berth.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
 	z.Names = slices.Compact(z.Names)
 	for _, w := range found.Waiters {
 		z.Waiters = append(z.Waiters, w.Waiter)
@@ -286,11 +277,11 @@ func (s *Swarm) replace(context.Context, swarm.Reason) (node string) {
 // flushable is what a swarm flushes: the names of the namespace, of all kinds.
 type flushable struct{ n *Node }
 
-func (l flushable) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
-	return func(yield func(reader.Ref, error) bool) {
+func (l flushable) Names(ctx context.Context) iter.Seq2[berth.Ref, error] {
+	return func(yield func(berth.Ref, error) bool) {
 		for _, kind := range line.Kinds {
 			for name, err := range l.n.p.Face(kind).Names(ctx) {
-				if !yield(reader.Ref{Kind: kind, Name: name}, err) {
+				if !yield(berth.Ref{Kind: kind, Name: name}, err) {
 					return
 				}
 			}
@@ -298,16 +289,16 @@ func (l flushable) Names(ctx context.Context) iter.Seq2[reader.Ref, error] {
 	}
 }
 
-func (l flushable) Holders(ctx context.Context, of reader.Ref) iter.Seq2[berth.Holder, error] {
+func (l flushable) Holders(ctx context.Context, of berth.Ref) iter.Seq2[berth.Holder, error] {
 	return l.n.p.Face(of.Kind).Holders(ctx, of.Name)
 }
 
-func (l flushable) Waiters(ctx context.Context, of reader.Ref) iter.Seq2[berth.Waiter, error] {
+func (l flushable) Waiters(ctx context.Context, of berth.Ref) iter.Seq2[berth.Waiter, error] {
 	return l.n.p.Face(of.Kind).Waiters(ctx, of.Name)
 }
 
 func (l flushable) Unknown(claim string) bool { return l.n.p.Node().Engine.Unknown(claim) }
 
-func (l flushable) ForceRelease(ctx context.Context, of reader.Ref, claim, node string) error {
+func (l flushable) ForceRelease(ctx context.Context, of berth.Ref, claim, node string) error {
 	return l.n.p.Face(of.Kind).ForceRelease(ctx, of.Name, claim, node)
 }

@@ -19,7 +19,7 @@ import (
 // report prints the locks that somebody holds or waits for, who holds them and who
 // waits, the first in line first.
 func report(ctx context.Context, reader *inspect.Reader) error {
-	var all []inspect.Name
+	var all []berth.Name
 	for from, more := "", true; more; { // a page of a slow server may be empty, and others follow
 		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Lock}}, from, 0)
 		if err != nil {

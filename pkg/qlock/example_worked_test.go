@@ -9,7 +9,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
@@ -48,10 +47,10 @@ func TestTheWorkedExampleOfTheDocs(t *testing.T) {
 			require.Len(t, info.entries, step.entries, step.at)
 			require.Equal(t, step.ends, w.Now()+info.Left, "at %s", step.at)
 			if step.entries > 0 && step.at > 7*time.Second {
-				require.Equal(t, inspect.Lock{
+				require.Equal(t, berth.LockInfo{
 					Owner: "order 42", Claim: info.Claim, Label: info.Label, Left: info.Left, Reentries: 3, WorkedThroughAt: w.Began.Add(2 * time.Second).Local(),
 					Extended: 9 * time.Second, LastLease: 4 * time.Second, ExtendedAt: w.Began.Add(7 * time.Second).Local(),
-				}, info.Lock)
+				}, info.LockInfo)
 			}
 		}
 	})

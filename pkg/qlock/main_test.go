@@ -184,7 +184,7 @@ func (n *proc) queueOn(ctx context.Context, opts *qlock.LockOptions) *wait {
 
 // seen is a lock as a reader sees it. A free one has no Owner and no entries.
 type seen struct {
-	inspect.Lock
+	berth.LockInfo
 	fence   int64
 	waiting int
 	entries []berth.Holder
@@ -199,7 +199,7 @@ func (n *proc) look(ctx context.Context, name string) (s seen, err error) {
 		return s, err
 	}
 	if s.waiting = now.Waiting; now.Lock != nil {
-		s.Lock = *now.Lock
+		s.LockInfo = *now.Lock
 	}
 	holders, err := reader.Holders(ctx, keyspace.Lock, name, "", 0)
 	if s.entries = holders.Items; len(s.entries) > 0 {

@@ -17,7 +17,7 @@ import (
 
 // dashboard prints the semaphores in use, the fullest first, and who holds them.
 func dashboard(ctx context.Context, reader *inspect.Reader) error {
-	var all []inspect.Name
+	var all []berth.Name
 	for from, more := "", true; more; { // a page of a slow server may be empty, and others follow
 		page, err := reader.Names(ctx, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}}, from, 0)
 		if err != nil {
@@ -26,7 +26,7 @@ func dashboard(ctx context.Context, reader *inspect.Reader) error {
 		all = append(all, page.Items...)
 		from, more = page.Next, page.Next != ""
 	}
-	slices.SortFunc(all, func(a, b inspect.Name) int { return cmp.Compare(b.Share(), a.Share()) })
+	slices.SortFunc(all, func(a, b berth.Name) int { return cmp.Compare(b.Share(), a.Share()) })
 	for _, n := range all {
 		fmt.Printf("%s: %d of %d held\n", n.Name, n.Held, n.Capacity)
 		holders, err := reader.Holders(ctx, n.Kind, n.Name, "", 0)

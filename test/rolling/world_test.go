@@ -185,7 +185,7 @@ func all[T any](w *world, seq iter.Seq2[T, error]) (items []T) {
 }
 
 // look reads the name.
-func (w *world) look(kind keyspace.Kind) inspect.Name {
+func (w *world) look(kind keyspace.Kind) berth.Name {
 	n, err := w.reader.Name(bg, kind, name)
 	w.ok(err)
 	return n

@@ -34,7 +34,7 @@ func (d *driver) counts(t *rapid.T) []int {
 	}
 	p := n.Pool
 	if p == nil {
-		p = &reader.Pool{}
+		p = &berth.PoolInfo{}
 	}
 	return []int{n.Capacity, p.Free, n.Held, p.Resting, p.Leaving, n.Holders, n.Waiting, n.Expired}
 }

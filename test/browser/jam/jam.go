@@ -93,7 +93,7 @@ func (j *Jam) Close(ctx context.Context) error {
 }
 
 // Until waits until cond holds of a name.
-func (j *Jam) Until(ctx context.Context, kind keyspace.Kind, name string, cond func(inspect.Name) bool) error {
+func (j *Jam) Until(ctx context.Context, kind keyspace.Kind, name string, cond func(berth.Name) bool) error {
 	for {
 		n, err := j.read.Name(ctx, kind, name)
 		switch {
@@ -157,7 +157,7 @@ func (j *Jam) waits(ctx context.Context, kind keyspace.Kind, name string, waitin
 			j.works(append([]hold{h}, with...)...)
 		}
 	})
-	return j.Until(ctx, kind, name, func(n inspect.Name) bool { return n.Waiting >= waiting })
+	return j.Until(ctx, kind, name, func(n berth.Name) bool { return n.Waiting >= waiting })
 }
 
 // owned is acquire for an owner.

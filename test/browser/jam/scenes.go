@@ -8,7 +8,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
@@ -202,5 +201,5 @@ func (j *Jam) strangers(ctx context.Context) error {
 		err = errors.Join(err, pool.Rest(ctx, key, time.Hour, Image+closing+backwards+broken, nil))
 	}
 	return errors.Join(err, j.waits(ctx, keyspace.Pool, Location, 1, owned(Image, allocated(pool, nil))),
-		j.Until(ctx, keyspace.Pool, Location, func(n inspect.Name) bool { return n.Held == 1 }))
+		j.Until(ctx, keyspace.Pool, Location, func(n berth.Name) bool { return n.Held == 1 }))
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -99,7 +98,7 @@ func TestTable(t *testing.T) {
 // A lock is held for so long, a pool by so many.
 func TestWhatIsHeldMostOfALockAndOfAPool(t *testing.T) {
 	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
-		all := []inspect.Name{
+		all := []berth.Name{
 			{Kind: kind, Name: "c", Oldest: 2, Holders: 2}, {Kind: kind, Name: "a", Held: 3}, {Kind: kind, Name: "b", Held: 2, Oldest: 1, Holders: 1},
 		}
 		sorted(all, "held")

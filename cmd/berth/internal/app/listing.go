@@ -79,9 +79,9 @@ func Limited(out io.Writer, heading []string, rows [][]string, most int) error {
 var orders = []string{"name", "held", "share", "waiting"}
 
 // sorted sorts names by name, and then by an order.
-func sorted(all []inspect.Name, order string) {
-	slices.SortFunc(all, func(x, y inspect.Name) int { return strings.Compare(x.Name, y.Name) })
-	slices.SortStableFunc(all, func(x, y inspect.Name) int {
+func sorted(all []berth.Name, order string) {
+	slices.SortFunc(all, func(x, y berth.Name) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(all, func(x, y berth.Name) int {
 		switch order {
 		case "held":
 			return cmp.Compare(held(y), held(x))
@@ -95,7 +95,7 @@ func sorted(all []inspect.Name, order string) {
 }
 
 // held is how much is held of a name; of a lock how long.
-func held(n inspect.Name) int {
+func held(n berth.Name) int {
 	switch n.Kind {
 	case keyspace.Lock:
 		return int(n.Oldest)
@@ -106,7 +106,7 @@ func held(n inspect.Name) int {
 }
 
 // LsCommand completes a command that lists the names of a kind, of locks those that are held or paused.
-func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []inspect.Name, most int) error) *cobra.Command {
+func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []berth.Name, most int) error) *cobra.Command {
 	var order string
 	var page Paging
 	cmd.Use = "ls"
@@ -121,7 +121,7 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
 			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
 			if kind == keyspace.Lock {
-				all = slices.DeleteFunc(all, func(n inspect.Name) bool { return n.Held == 0 && n.Pause == nil })
+				all = slices.DeleteFunc(all, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
 			sorted(all, order)
 			return Listed(err, len(all), func() error { return show(all, page.Of(a)) })

@@ -37,12 +37,12 @@ func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), i
 }
 
 // AllNames are the names that a filter means, in no order. Those that cannot be read are in the error.
-func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) ([]inspect.Name, error) {
-	all, failed := pages(0, func(cursor string) (inspect.Page[inspect.Name], error) {
+func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) ([]berth.Name, error) {
+	all, failed := pages(0, func(cursor string) (inspect.Page[berth.Name], error) {
 		return read.Names(ctx, f, cursor, 1000)
-	}, func(n inspect.Name) string { return string(n.Kind) + n.Name })
+	}, func(n berth.Name) string { return string(n.Kind) + n.Name })
 	errs := []error{failed}
-	all = slices.DeleteFunc(all, func(n inspect.Name) bool {
+	all = slices.DeleteFunc(all, func(n berth.Name) bool {
 		errs = append(errs, n.Err)
 		return n.Err != nil
 	})

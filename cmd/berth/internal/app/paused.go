@@ -6,7 +6,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // PauseDocument is what a JSON document has of a name that is paused.
@@ -36,11 +35,11 @@ func PauseText(p *PauseDocument) string {
 }
 
 // Unused says that nothing is stored of a name but, at most, that it was forgotten: no operator has paused it alone.
-func Unused(n inspect.Name) bool { return n.Pause == nil || n.Revision == 0 }
+func Unused(n berth.Name) bool { return n.Pause == nil || n.Revision == 0 }
 
 // PausedColumn adds a column to a table of names if one of them is paused.
-func PausedColumn(all []inspect.Name, heading []string, rows [][]string) ([]string, [][]string) {
-	if !slices.ContainsFunc(all, func(n inspect.Name) bool { return n.Pause != nil }) {
+func PausedColumn(all []berth.Name, heading []string, rows [][]string) ([]string, [][]string) {
+	if !slices.ContainsFunc(all, func(n berth.Name) bool { return n.Pause != nil }) {
 		return heading, rows
 	}
 	for i, n := range all {

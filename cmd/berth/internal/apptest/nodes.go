@@ -82,7 +82,7 @@ func looking(t *testing.T, s *embedded.Server, f func(ctx context.Context, read 
 }
 
 // NameOf is a name as it is now.
-func NameOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (n inspect.Name) {
+func NameOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (n berth.Name) {
 	t.Helper()
 	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
 		n, err = read.Name(ctx, kind, name)

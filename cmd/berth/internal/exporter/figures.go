@@ -3,8 +3,8 @@ package exporter
 import (
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/watch"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // figures are those of all names of a class: sums, of times the longest, and of moments the first.
@@ -42,7 +42,7 @@ func figuresOf(all map[class]*figures, of class) *figures {
 }
 
 // add adds a name.
-func (c *census) add(of class, n *inspect.Name) {
+func (c *census) add(of class, n *berth.Name) {
 	f := figuresOf(c.of, of)
 	f.names++
 	if n.Err != nil {
@@ -75,7 +75,7 @@ func (c *census) add(of class, n *inspect.Name) {
 }
 
 // runs adds the runs of a name.
-func (f *figures) runs(r *inspect.Runs) {
+func (f *figures) runs(r *berth.RunsInfo) {
 	if r.Failed {
 		f.failed++
 	}
@@ -91,7 +91,7 @@ func first(a, b time.Time) time.Time {
 }
 
 // waits adds who waits for a name.
-func (f *figures) waits(n *inspect.Name) {
+func (f *figures) waits(n *berth.Name) {
 	f.waiting += n.Waiting
 	if w := watch.Waits(n); w != nil {
 		f.oldestWait = max(f.oldestWait, w.Waited)

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -44,7 +43,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Long: `List the locks of the namespace that somebody holds, and those that are paused, by name. LEFT is how long a
 lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
 		Example: "  berth lock ls --sort held --limit 10",
-	}, func(all []inspect.Name, most int) error { return printLocks(a, all, most) })
+	}, func(all []berth.Name, most int) error { return printLocks(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -141,7 +140,7 @@ func checkBy(by time.Duration, given bool) error {
 
 // shown is what there is to show of a lock.
 type shown struct {
-	inspect.Name
+	berth.Name
 	entries []berth.Holder
 	waiters []berth.Waiter
 	unread  error // what could not be read of these

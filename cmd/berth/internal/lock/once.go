@@ -9,7 +9,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -25,7 +24,7 @@ func (r *runs) known() bool { return r.Run != nil || r.Success != nil }
 // settle says whether a run that has begun goes on: it holds the lock then. The lock was read after the
 // runs, and the run may have ended in between. So the runs are read again where it does not hold the
 // lock: an outcome is kept before the lock is released.
-func (r *runs) settle(ctx context.Context, job *once.Job, n inspect.Name) (err error) {
+func (r *runs) settle(ctx context.Context, job *once.Job, n berth.Name) (err error) {
 	run := r.Run
 	if run == nil || run.Outcome != once.Begun {
 		return nil

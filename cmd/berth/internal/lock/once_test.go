@@ -11,10 +11,10 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
-	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/once"
 )
@@ -155,12 +155,12 @@ func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
 	last := apptest.Got(j.Last(t.Context()))(t)
 	require.NoError(t, run.End(t.Context(), errors.New("late")))
 	read := runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Job, inspect.Name{Name: "digest"}))
+	require.NoError(t, read.settle(t.Context(), j.Job, berth.Name{Name: "digest"}))
 	require.Equal(t, once.Failed, read.Run.Outcome)
 
 	j.begin()
 	read = runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Job, inspect.Name{Name: "digest"}))
+	require.NoError(t, read.settle(t.Context(), j.Job, berth.Name{Name: "digest"}))
 	require.True(t, read.goesOn, "one that has begun since")
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -64,7 +63,7 @@ type (
 	}
 )
 
-func printLocks(a *app.App, all []inspect.Name, most int) error {
+func printLocks(a *app.App, all []berth.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := locksDocument{Namespace: a.Namespace, Locks: []lockDocument{}}
@@ -97,9 +96,9 @@ func printLocks(a *app.App, all []inspect.Name, most int) error {
 }
 
 // lockOf is who has a lock: nobody, of one that is only paused.
-func lockOf(n inspect.Name) inspect.Lock {
+func lockOf(n berth.Name) berth.LockInfo {
 	if n.Lock == nil {
-		return inspect.Lock{}
+		return berth.LockInfo{}
 	}
 	return *n.Lock
 }

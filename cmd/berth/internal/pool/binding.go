@@ -47,12 +47,12 @@ type (
 	}
 )
 
-func bindingDocumentOf(b allocator.Binding) bindingDocument {
+func bindingDocumentOf(b berth.Binding) bindingDocument {
 	return bindingDocument{b.Name, app.Base64Of(b.Name), b.Resource, app.Base64Of(b.Resource), app.Millis(b.Left)}
 }
 
 // bindingDocuments is never nil, so that JSON has a list.
-func bindingDocuments(bindings []allocator.Binding, most int) []bindingDocument {
+func bindingDocuments(bindings []berth.Binding, most int) []bindingDocument {
 	bindings, _ = app.First(bindings, most)
 	documents := make([]bindingDocument, len(bindings))
 	for i, b := range bindings {
@@ -62,14 +62,14 @@ func bindingDocuments(bindings []allocator.Binding, most int) []bindingDocument 
 }
 
 // printBoundOf lists the bindings of a pool.
-func printBoundOf(a *app.App, name string, bindings []allocator.Binding, most int) error {
+func printBoundOf(a *app.App, name string, bindings []berth.Binding, most int) error {
 	if a.JSON {
 		return app.PrintJSON(a.Out, bindingsDocument{a.Namespace, name, bindingDocuments(bindings, most)})
 	}
 	return printBindings(a, name, bindings, most)
 }
 
-func printBindings(a *app.App, name string, bindings []allocator.Binding, most int) error {
+func printBindings(a *app.App, name string, bindings []berth.Binding, most int) error {
 	if len(bindings) == 0 {
 		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
@@ -81,7 +81,7 @@ func printBindings(a *app.App, name string, bindings []allocator.Binding, most i
 	return app.Limited(a.Out, []string{"BINDING", "RESOURCE", "LEFT"}, rows, most)
 }
 
-func printBound(a *app.App, name string, b allocator.Binding) error {
+func printBound(a *app.App, name string, b berth.Binding) error {
 	if a.JSON {
 		return app.PrintJSON(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
 	}
@@ -89,7 +89,7 @@ func printBound(a *app.App, name string, b allocator.Binding) error {
 	return err
 }
 
-func printUnbound(a *app.App, name string, was allocator.Binding) error {
+func printUnbound(a *app.App, name string, was berth.Binding) error {
 	removed := was.Resource != ""
 	if a.JSON {
 		return app.PrintJSON(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
@@ -129,7 +129,7 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 			}
 			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
 				all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, args[0]))
-				slices.SortFunc(all, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
+				slices.SortFunc(all, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
 				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, page.Of(a)) })
 			})
 		}),
@@ -171,7 +171,7 @@ Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 				if err != nil {
 					return app.InFlags(err, "name", "BINDING", "resource", "RESOURCE", "BindFor", "--for")
 				}
-				return printBound(a, args[0], allocator.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
+				return printBound(a, args[0], berth.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
 			})
 		}),
 	}

@@ -45,7 +45,7 @@ func lsCommand(a *app.App) *cobra.Command {
 leased and resting ones. HOLDERS are more than the leased ones only where several
 may hold one resource.`,
 		Example: "  berth pool ls --sort share --limit 10",
-	}, func(all []inspect.Name, most int) error { return printPools(a, all, most) })
+	}, func(all []berth.Name, most int) error { return printPools(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {

@@ -323,7 +323,7 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
 		binding("set", "proxies", text.Quoted(apptest.Wild), text.Quoted(apptest.Wild), "--quoted", "--for", "forever", "--json").Out)
 	bound := apptest.Got(pool.Binding(context.Background(), apptest.Wild))(t)
-	require.Equal(t, allocator.Binding{Name: apptest.Wild, Resource: apptest.Wild, Left: berth.Forever}, bound)
+	require.Equal(t, berth.Binding{Name: apptest.Wild, Resource: apptest.Wild, Left: berth.Forever}, bound)
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource x is not in pool \"proxies\" in namespace \"berth\"\n"), binding("set", "proxies", "b", "x"))
 
 	require.Regexp(t, `^BINDING +RESOURCE +LEFT\nb +a +(1h00m|59m\d\ds)\n"c\\x1b\[2J\\xff" +"c\\x1b\[2J\\xff" +forever\n\.\.\. and 1 more\n$`, binding("ls", "proxies", "--limit", "2").Out)

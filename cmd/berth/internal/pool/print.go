@@ -11,7 +11,6 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents of pools, by the rules of those of semaphores. JSON has no
@@ -81,8 +80,8 @@ type (
 )
 
 // countsOf counts the pool of a reading.
-func countsOf(n inspect.Name) poolDocument {
-	counts := inspect.Pool{}
+func countsOf(n berth.Name) poolDocument {
+	counts := berth.PoolInfo{}
 	if n.Pool != nil {
 		counts = *n.Pool
 	}
@@ -93,7 +92,7 @@ func documentOf(name string, s allocator.Inspection) poolDocument {
 	return poolDocument{name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting, nil}
 }
 
-func printPools(a *app.App, all []inspect.Name, most int) error {
+func printPools(a *app.App, all []berth.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := poolsDocument{Namespace: a.Namespace, Pools: []poolDocument{}}

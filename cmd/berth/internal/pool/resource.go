@@ -25,7 +25,7 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 	if !bound {
 		return cmp.Or(printResource(a, name, info, waiters, nil, most), failed)
 	}
-	bindings := []allocator.Binding{}
+	bindings := []berth.Binding{}
 	for b, err := range ops.Bindings(ctx, name) {
 		if err != nil {
 			return err
@@ -34,7 +34,7 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 			bindings = append(bindings, b)
 		}
 	}
-	slices.SortFunc(bindings, func(x, y allocator.Binding) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(bindings, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
 	return cmp.Or(printResource(a, name, info, waiters, bindings, most), failed)
 }
 
@@ -47,7 +47,7 @@ type showResourceDocument struct {
 }
 
 // printResource shows a resource; bindings are nil where they are not to be shown.
-func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters []berth.Waiter, bindings []allocator.Binding, most int) error {
+func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters []berth.Waiter, bindings []berth.Binding, most int) error {
 	if a.JSON {
 		info.Holders, _ = app.First(info.Holders, most)
 		waiters, _ = app.First(waiters, most)

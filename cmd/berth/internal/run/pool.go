@@ -67,7 +67,7 @@ func (o *runOptions) within(ctx context.Context, viewer *allocator.Operator) err
 func (o *runOptions) allocated(
 	ctx context.Context, viewer *allocator.Operator, read *inspect.Reader, pool *allocator.Pool[string], settle func(),
 ) (string, error) {
-	var bound allocator.Binding
+	var bound berth.Binding
 	if o.bindWait != 0 {
 		var err error
 		if bound, err = pool.Binding(ctx, o.bind); err != nil {

@@ -51,7 +51,7 @@ func tellWait(ctx context.Context, since time.Time, line *spot, say func(text st
 }
 
 // paused adds to what is said of a name that nothing is granted of it for now; "" where it is not paused.
-func paused(n inspect.Name) string {
+func paused(n berth.Name) string {
 	if n.Pause == nil {
 		return ""
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // The JSON documents. Their field names are promised; durations are whole
@@ -47,7 +46,7 @@ type (
 	}
 )
 
-func printList(a *app.App, all []inspect.Name, most int) error {
+func printList(a *app.App, all []berth.Name, most int) error {
 	if a.JSON {
 		all, _ = app.First(all, most)
 		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
@@ -72,9 +71,9 @@ func printList(a *app.App, all []inspect.Name, most int) error {
 }
 
 // free is how much of the capacity is free.
-func free(n inspect.Name) int { return max(0, n.Capacity-n.Held) }
+func free(n berth.Name) int { return max(0, n.Capacity-n.Held) }
 
-func printSemaphore(a *app.App, s inspect.Name, holders []berth.Holder, waiters []berth.Waiter, most int) error {
+func printSemaphore(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter, most int) error {
 	if a.JSON {
 		holders, _ = app.First(holders, most)
 		waiters, _ = app.First(waiters, most)
@@ -86,7 +85,7 @@ func printSemaphore(a *app.App, s inspect.Name, holders []berth.Holder, waiters 
 	return a.PrintClaims(holders, waiters, true, most)
 }
 
-func showDocumentOf(a *app.App, s inspect.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
+func showDocumentOf(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
 		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s), Pause: app.PauseOf(s.Pause),
 		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),

@@ -44,7 +44,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
 		Example: "  berth sem ls --sort waiting --limit 10",
-	}, func(all []inspect.Name, most int) error { return printList(a, all, most) })
+	}, func(all []berth.Name, most int) error { return printList(a, all, most) })
 }
 
 func showCommand(a *app.App) *cobra.Command {

@@ -22,7 +22,7 @@ func atPool(t *testing.T) *play {
 	t.Helper()
 	p := begin(t, 80, 24)
 	pool := of(keyspace.Pool, contended("proxies", 1))
-	pool.Pool = &inspect.Pool{}
+	pool.Pool = &berth.PoolInfo{}
 	p.names(pool)
 	p.keys("enter")
 	p.reads(looked(pool, []string{"n1.a"}, []string{"n3.c"}, inspect.Resource{Key: "p1", Claims: []string{"n1.a"}, Max: 1}, inspect.Resource{Key: "p2", Rests: time.Minute}))
@@ -90,7 +90,7 @@ func TestEachActionIsAskedForToldAndConfirmed(t *testing.T) {
 // A resource that one claim holds stands for that claim.
 func TestTheKeysOfAClaimTakeTheOneThatHoldsTheResource(t *testing.T) {
 	pool := of(keyspace.Pool, contended("proxies", 1))
-	pool.Pool = &inspect.Pool{}
+	pool.Pool = &berth.PoolInfo{}
 	at := func(claims ...string) *play {
 		p := atPool(t)
 		l := looked(pool, []string{"n1.a", "n2.b"}, []string{"n3.c"}, inspect.Resource{Key: "p0"}, inspect.Resource{Key: "p1", Claims: claims, Max: 2})

@@ -8,6 +8,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/watch"
@@ -22,8 +23,8 @@ type list struct {
 	filter string        // what a row has, or, of all names, what they begin with
 	typing bool          // the filter is being typed
 	order  int           // of orders
-	got    inspect.Page[inspect.Name]
-	rows   rows[inspect.Name]
+	got    inspect.Page[berth.Name]
+	rows   rows[berth.Name]
 
 	all     bool // all names
 	ask     namesAsk
@@ -52,7 +53,7 @@ func (l *list) target() target {
 }
 
 func (l *list) read(_ *model, r reading) {
-	if page, ok := r.value.(inspect.Page[inspect.Name]); ok {
+	if page, ok := r.value.(inspect.Page[berth.Name]); ok {
 		l.got = page
 		l.arrange(true)
 	}
@@ -72,7 +73,7 @@ func (l *list) page(m *model, p namesPage) tea.Cmd {
 		return nil
 	}
 	if !l.begun {
-		l.rows, l.got, l.number, l.begun = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, len(l.before)+1, true
+		l.rows, l.got, l.number, l.begun = rows[berth.Name]{}, inspect.Page[berth.Name]{}, len(l.before)+1, true
 	}
 	l.at = p.now
 	p.page.Items = append(l.got.Items, p.page.Items...)
@@ -87,20 +88,20 @@ func (l *list) page(m *model, p namesPage) tea.Cmd {
 
 // arrange makes the rows of what was read.
 func (l *list) arrange(keep bool) {
-	all, there := make([]entry[inspect.Name], 0, len(l.got.Items)), map[string]bool{}
+	all, there := make([]entry[berth.Name], 0, len(l.got.Items)), map[string]bool{}
 	for _, n := range l.got.Items {
 		if key := string(n.Kind) + " " + n.Name; l.fits(n) && !there[key] { // a name may be there twice
 			there[key] = true
-			all = append(all, entry[inspect.Name]{key: key, value: n})
+			all = append(all, entry[berth.Name]{key: key, value: n})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b entry[inspect.Name]) int { return orders[l.order].compare(a.value, b.value) })
+	slices.SortStableFunc(all, func(a, b entry[berth.Name]) int { return orders[l.order].compare(a.value, b.value) })
 	e, ok := l.rows.selected()
 	l.rows.set(all, keep && ok && l.rows.moved && l.fits(e.value))
 }
 
 // fits reports whether a name is to be shown.
-func (l *list) fits(n inspect.Name) bool {
+func (l *list) fits(n berth.Name) bool {
 	if l.kind != "" && n.Kind != l.kind {
 		return false
 	}
@@ -140,7 +141,7 @@ func (l *list) press(m *model, key string) tea.Cmd {
 		}
 	case "a":
 		l.all, l.filter, l.before, l.waiting = !l.all, "", nil, false
-		l.rows, l.got, l.seen, l.number = rows[inspect.Name]{}, inspect.Page[inspect.Name]{}, seen{}, 1
+		l.rows, l.got, l.seen, l.number = rows[berth.Name]{}, inspect.Page[berth.Name]{}, seen{}, 1
 		if l.all {
 			return tea.Batch(m.look(), l.first(m))
 		}
@@ -230,7 +231,7 @@ func (l *list) title(*model) string {
 		what = act.Nouns[l.kind] + "s"
 	}
 	title := "The most contended " + what
-	quiet := func(e entry[inspect.Name]) bool { return e.value.Waiting == 0 && !e.gone }
+	quiet := func(e entry[berth.Name]) bool { return e.value.Waiting == 0 && !e.gone }
 	if slices.ContainsFunc(l.rows.all, quiet) {
 		title = strings.ToUpper(what[:1]) + what[1:] + " in use"
 	}
@@ -274,7 +275,7 @@ func (l *list) draw(m *model, height int) []string {
 	t := p.table(p.width, listColumns)
 	lines := []string{t.heading(listColumns)}
 	foot := l.about(p)
-	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[inspect.Name], selected bool) []string {
+	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[berth.Name], selected bool) []string {
 		cells, s := l.cells(m, e)
 		return t.row(cells, selected, s)
 	})
@@ -338,7 +339,7 @@ func (l *list) none() string {
 	return "Nobody waits for anything. a shows all names in use."
 }
 
-func (l *list) cells(m *model, e entry[inspect.Name]) ([]string, style) {
+func (l *list) cells(m *model, e entry[berth.Name]) ([]string, style) {
 	n := e.value
 	held, by, owner, long, since := fmt.Sprintf("%d/%d", n.Held, n.Capacity), "-", "-", "-", "-"
 	if h := n.Longest; h != nil {

@@ -143,12 +143,12 @@ func TestAllNamesComeInPages(t *testing.T) {
 	p.keys("a")
 	p.shows("All names in use, page 1", "Reading ...")
 	require.Equal(t, subject{}, p.fake.looks[1], "the overview is read no more")
-	var full []inspect.Name
+	var full []berth.Name
 	for i := range fullPage {
 		full = append(full, contended(fmt.Sprintf("full-%03d", i), 0))
 	}
-	answer := func(next string, names ...inspect.Name) {
-		p.send(namesPage{ask: p.fake.asks[len(p.fake.asks)-1], page: inspect.Page[inspect.Name]{Items: names, Next: next, At: noon}, now: noon})
+	answer := func(next string, names ...berth.Name) {
+		p.send(namesPage{ask: p.fake.asks[len(p.fake.asks)-1], page: inspect.Page[berth.Name]{Items: names, Next: next, At: noon}, now: noon})
 	}
 	answer("rest")
 	p.shows("Reading ...") // it took long, and nothing was found yet
@@ -176,7 +176,7 @@ func TestAllNamesComeInPages(t *testing.T) {
 	p.shows("page 1", "this is the first page")
 	p.keys("tab / 'pre' enter")
 	require.Equal(t, inspect.NameFilter{Kinds: []keyspace.Kind{keyspace.Sem}, Prefix: "pre"}, p.fake.asks[5].filter)
-	p.send(namesPage{ask: p.fake.asks[4], page: inspect.Page[inspect.Name]{Items: []inspect.Name{contended("late", 1)}}, now: noon})
+	p.send(namesPage{ask: p.fake.asks[4], page: inspect.Page[berth.Name]{Items: []berth.Name{contended("late", 1)}}, now: noon})
 	p.showsNot("late")
 	p.send(namesPage{ask: p.fake.asks[5], err: errors.New("no such server"), now: noon})
 	p.shows("cannot be read anew: no such server")
@@ -198,7 +198,7 @@ func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
 	p.shows("! this is 8s old: the server has not answered since")
 	p.send(reading{
 		subject: subject{view: overview}, seq: 2, err: errors.New("refused"), at: at, now: p.now,
-		value: inspect.Page[inspect.Name]{Items: []inspect.Name{contended("a", 1)}, At: noon},
+		value: inspect.Page[berth.Name]{Items: []berth.Name{contended("a", 1)}, At: noon},
 	})
 	p.shows("! this is 8s old, and cannot be read anew: refused", "> sem a", " 8s\n")
 	require.Equal(t, []int{1, 1, 2}, p.fake.nexts)

@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -60,7 +61,7 @@ type (
 	}
 	namesPage struct {
 		ask  namesAsk
-		page inspect.Page[inspect.Name]
+		page inspect.Page[berth.Name]
 		err  error
 		now  time.Time
 	}

@@ -42,7 +42,7 @@ func TestANameOpensIntoItsClaims(t *testing.T) {
 func TestOfAPoolTheResourcesAreShown(t *testing.T) {
 	p := begin(t, 80, 24)
 	pool := of(keyspace.Pool, contended("proxies", 1))
-	pool.Pool = &inspect.Pool{Resting: 1, Leaving: 1}
+	pool.Pool = &berth.PoolInfo{Resting: 1, Leaving: 1}
 	p.names(pool)
 	p.keys("enter")
 	p.reads(looked(pool, []string{"n1.a"}, []string{"n3.c"},
@@ -206,7 +206,7 @@ func TestANameThatCannotBeReadIsExplained(t *testing.T) {
 	p := begin(t, 80, 24)
 	p.open(newName(keyspace.Sem, "gpu", ""))
 	newer := watch.Name{Look: inspect.Look{
-		Name:        inspect.Name{Kind: keyspace.Sem, Name: "gpu", Err: fmt.Errorf("the form 9: %w", berth.ErrIncompatible)},
+		Name:        berth.Name{Kind: keyspace.Sem, Name: "gpu", Err: fmt.Errorf("the form 9: %w", berth.ErrIncompatible)},
 		Explanation: inspect.Explanation{Why: "It is of a newer Berth\x1b[2J.", Then: "Nothing is known of it."},
 	}}
 	p.reads(newer)

@@ -4,29 +4,29 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/watch"
-	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // orders are how the list may be sorted.
 var orders = []struct {
 	name    string
-	compare func(a, b inspect.Name) int
+	compare func(a, b berth.Name) int
 }{
-	{"most waiting", func(a, b inspect.Name) int {
+	{"most waiting", func(a, b berth.Name) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(waited(b), waited(a)), byName(a, b))
 	}},
-	{"longest wait", func(a, b inspect.Name) int { return cmp.Or(cmp.Compare(waited(b), waited(a)), byName(a, b)) }},
-	{"longest hold", func(a, b inspect.Name) int { return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), byName(a, b)) }},
+	{"longest wait", func(a, b berth.Name) int { return cmp.Or(cmp.Compare(waited(b), waited(a)), byName(a, b)) }},
+	{"longest hold", func(a, b berth.Name) int { return cmp.Or(cmp.Compare(b.Oldest, a.Oldest), byName(a, b)) }},
 	{"name", byName},
 }
 
-func byName(a, b inspect.Name) int {
+func byName(a, b berth.Name) int {
 	return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind))
 }
 
 // waited is how long the first ones in line have waited at most.
-func waited(n inspect.Name) time.Duration {
+func waited(n berth.Name) time.Duration {
 	if w := watch.Waits(&n); w != nil {
 		return w.Waited
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/watch"
@@ -62,7 +63,7 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspac
 	return app.Listed(errors.Join(page.Problems...), len(page.Items), func() error { return printPage(a, page) })
 }
 
-func printPage(a *app.App, page inspect.Page[inspect.Name]) error {
+func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 	if a.JSON {
 		document := topDocument{a.Namespace, page.At.UTC(), page.Replica, page.Partial || page.Next != "", []nameDocument{}}
 		for _, n := range page.Items {
@@ -94,7 +95,7 @@ func printPage(a *app.App, page inspect.Page[inspect.Name]) error {
 	return app.Table(a.Out, []string{"KIND", "NAME", "HELD", "WAITING", "OLDEST", "HELD BY", "FOR", "STATE", "AGE"}, rows)
 }
 
-func documentOf(n inspect.Name, at time.Time) nameDocument {
+func documentOf(n berth.Name, at time.Time) nameDocument {
 	d := nameDocument{
 		Kind: n.Kind, Name: n.Name, State: watch.State(&n), Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
 		WaitedMs: waited(n).Milliseconds(), HeldMs: n.Oldest.Milliseconds(), Pause: app.PauseOf(n.Pause),

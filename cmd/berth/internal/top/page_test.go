@@ -162,7 +162,7 @@ func wildPlay(t *testing.T, w string, width, height int) *play {
 	p.namespace = w
 	pool := of(keyspace.Pool, contended("x"+w, 1<<40))
 	pool.Longest = &berth.Holder{ID: w, Label: w, Owner: w, Node: w, Granted: noon}
-	pool.Pool, pool.Pause = &inspect.Pool{}, &berth.Pause{Left: time.Hour, Reason: w}
+	pool.Pool, pool.Pause = &berth.PoolInfo{}, &berth.Pause{Left: time.Hour, Reason: w}
 	broken := contended("y"+w, 1)
 	broken.Err = fmt.Errorf("what is stored of %s is damaged", w)
 	p.names(pool, broken)
@@ -241,7 +241,7 @@ func (p *play) reading(random *rand.Rand) {
 	}
 	switch p.top().subject().view {
 	case overview:
-		var names []inspect.Name
+		var names []berth.Name
 		for _, name := range some("a", "b", "c", "d") {
 			names = append(names, contended(name, random.IntN(5)))
 		}

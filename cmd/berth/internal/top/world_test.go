@@ -118,8 +118,8 @@ func (p *play) reads(value any) {
 }
 
 // names delivers the overview.
-func (p *play) names(names ...inspect.Name) {
-	p.reads(inspect.Page[inspect.Name]{Items: names, At: p.now})
+func (p *play) names(names ...berth.Name) {
+	p.reads(inspect.Page[berth.Name]{Items: names, At: p.now})
 }
 
 // screen is what the window shows, without styles.
@@ -161,15 +161,15 @@ func (p *play) row() string {
 }
 
 // contended is a semaphore that so many wait for.
-func contended(name string, waiting int) inspect.Name {
-	return inspect.Name{
+func contended(name string, waiting int) berth.Name {
+	return berth.Name{
 		Kind: keyspace.Sem, Name: name, Capacity: 2, Held: 2, Holders: 2, Waiting: waiting, Oldest: 3 * time.Minute, At: noon,
 		Longest: &berth.Holder{ID: "n1.c1", Node: "n1", Label: "host-7/1", Owner: "order-7", Granted: noon.Add(-3 * time.Minute)},
 		First:   []berth.Waiter{{ID: "n9.w1", Waited: time.Minute, Alive: time.Second}},
 	}
 }
 
-func of(kind keyspace.Kind, n inspect.Name) inspect.Name {
+func of(kind keyspace.Kind, n berth.Name) berth.Name {
 	n.Kind = kind
 	return n
 }
@@ -190,7 +190,7 @@ func wait(id string) inspect.Wait {
 }
 
 // looked is a name with claims.
-func looked(n inspect.Name, holds []string, waits []string, resources ...inspect.Resource) watch.Name {
+func looked(n berth.Name, holds []string, waits []string, resources ...inspect.Resource) watch.Name {
 	l := inspect.Look{Name: n, Explanation: inspect.Explanation{Why: "All of it is held.", Then: "Nothing ends by itself."}, Resources: resources}
 	for i, id := range holds {
 		h := hold(id)
