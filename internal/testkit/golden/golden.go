@@ -3,6 +3,7 @@
 package golden
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -35,7 +36,7 @@ func In(t *testing.T, test func(w *testkit.World)) {
 		s := &scene{w}
 		s.semaphores()
 		s.locks()
-		s.pool()
+		s.pools()
 		s.swarm()
 		w.Until(4 * time.Second)
 		test(w)
@@ -48,14 +49,11 @@ func Compare(t *testing.T, file, text string) {
 	seen := make(map[string]string)
 	count := make(map[string]int)
 	text = ids.ReplaceAllStringFunc(text, func(id string) string {
-		if strings.HasPrefix(id, "17672256") {
+		if strings.HasPrefix(id, "17672256") { // a fence: the time in µs, the same in each run
 			return id
 		}
 		if seen[id] == "" {
-			kind := "node"
-			if len(id) > 16 {
-				kind = "claim"
-			}
+			kind := cmp.Or(map[int]string{16: "node", 37: "claim"}[len(id)], "short")
 			count[kind]++
 			seen[id] = fmt.Sprintf("%s-%d", kind, count[kind])
 		}
@@ -72,8 +70,8 @@ func Compare(t *testing.T, file, text string) {
 	require.Equal(t, string(want), text, "%s; go test -update writes it", file)
 }
 
-// ids are those of nodes, and of claims. A fence looks like the first; it is the time in µs, and the same in each run.
-var ids = regexp.MustCompile(`\b[0-9a-f]{16}(\.[0-9a-v]{20})?\b`)
+// ids are those of nodes, and of claims, also as pages shorten them.
+var ids = regexp.MustCompile(`\b[0-9a-f]{16}(\.[0-9a-v]{20})?\b|\b[0-9a-f]{8}…[0-9a-v]{8}\b`)
 
 // lease is so long that no heartbeat, whose moment is random, comes within the scene.
 const lease = time.Minute
@@ -117,7 +115,10 @@ func waits[T any](s *scene, owner string, acquire func(ctx context.Context) (T, 
 // of is a context with an owner, "" for none.
 func of(owner string) context.Context { return berth.WithOwner(context.Background(), owner) }
 
-// semaphores are one that is full, whose head asks for it, and one that is paused.
+// wild is a key, and a part of an owner, that would harm a terminal, and that JSON cannot say.
+const wild = "c\x1b[2J\xff"
+
+// semaphores are one that is full, whose head asks for it, one that is paused, and one that is held without end.
 func (s *scene) semaphores() {
 	one, two := s.process("host-1/train", node.Config{}), s.process("host-2/train", node.Config{})
 	permit := func(p *process, name string, o semaphore.AcquireOptions) func(context.Context) (*semaphore.Permit, error) {
@@ -125,12 +126,13 @@ func (s *scene) semaphores() {
 			return semaphore.New(p.Node, name, 3, nil).Acquire(ctx, &o)
 		}
 	}
-	did(s, "anna", permit(one, "gpu", semaphore.AcquireOptions{Weight: 2, MaxHold: time.Hour, Meta: map[string]string{"job": "42"}}))
+	did(s, "anna\x1b[2J", permit(one, "gpu", semaphore.AcquireOptions{Weight: 2, MaxHold: time.Hour, Meta: map[string]string{"job": "42"}}))
 	did(s, "", permit(two, "gpu", semaphore.AcquireOptions{}))
-	waits(s, "bert", permit(two, "gpu", semaphore.AcquireOptions{WantAfter: time.Second}))
+	waits(s, "bert", permit(two, "gpu", semaphore.AcquireOptions{Priority: 7, WantAfter: time.Second}))
 	waits(s, "", permit(one, "gpu", semaphore.AcquireOptions{Weight: 3}))
-	require.NoError(s.T, one.Operator().Pause(context.Background(), keyspace.Sem, "paused", 2*time.Hour, "a migration"))
+	require.NoError(s.T, one.Operator().Pause(context.Background(), keyspace.Sem, "paused", 2*time.Hour, "a\nmigration"))
 	waits(s, "", permit(one, "paused", semaphore.AcquireOptions{}))
+	did(s, "", permit(two, "disk", semaphore.AcquireOptions{Lease: berth.Forever}))
 }
 
 // locks are one that its owner has entered again, two whose holders wait for each other, one that is held without
@@ -140,9 +142,11 @@ func (s *scene) locks() {
 	lock := func(p *process, name string, o qlock.LockOptions) func(context.Context) (*qlock.Lock, error) {
 		return func(ctx context.Context) (*qlock.Lock, error) { return p.locks.Lock(ctx, name, &o) }
 	}
-	did(s, "order 66", lock(one, "nightly", qlock.LockOptions{}))
-	did(s, "order 66", lock(one, "nightly", qlock.LockOptions{Conflict: qlock.WorkThrough}))
-	waits(s, "", lock(two, "nightly", qlock.LockOptions{Priority: 7, MaxWait: time.Hour}))
+	did(s, "order 66\x1b[2J", lock(one, "nightly", qlock.LockOptions{MaxHold: time.Hour, Meta: map[string]string{"step": "render"}}))
+	did(s, "order 66\x1b[2J", lock(one, "nightly", qlock.LockOptions{Conflict: qlock.WorkThrough}))
+	did(s, "order 66\x1b[2J", lock(one, "nightly", qlock.LockOptions{Conflict: qlock.ExtendAndWorkThrough, Lease: 10 * time.Second}))
+	waits(s, "", lock(two, "nightly", qlock.LockOptions{MaxWait: time.Hour}))
+	waits(s, "", lock(two, "nightly", qlock.LockOptions{Priority: 7}))
 	did(s, "order-1", lock(one, "table-a", qlock.LockOptions{}))
 	did(s, "order-2", lock(two, "table-b", qlock.LockOptions{}))
 	waits(s, "order-1", lock(one, "table-b", qlock.LockOptions{}))
@@ -157,41 +161,55 @@ func (s *scene) locks() {
 	}
 	require.NoError(s.T, job("digest").End(context.Background(), nil))
 	require.NoError(s.T, job("report").End(context.Background(), errors.New("exit code 7")))
-	s.Until(2500 * time.Millisecond) // another period
+	s.Until(2 * time.Second) // another period
 	goesOn := job("digest")
 	s.T.Cleanup(func() { _ = goesOn.End(context.Background(), nil) })
 }
 
-// pool is one with a resource in each state.
-func (s *scene) pool() {
+// pools are one with a resource in each state, one that is full, and one that rests.
+func (s *scene) pools() {
 	one, two, ctx := s.process("host-1/crawl", node.Config{}), s.process("host-2/crawl", node.Config{}), context.Background()
-	pool := func(p *process) *allocator.Pool[string] {
-		return allocator.New(p.Node, "proxies", allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
+	pool := func(p *process, name string) *allocator.Pool[string] {
+		return allocator.New(p.Node, name, allocator.PoolConfig[string]{Cooldown: 30 * time.Second})
 	}
-	first, second := pool(one), pool(two)
-	did(s, "", func(ctx context.Context) (allocator.Change, error) {
-		return first.Add(ctx, []string{"held", "leaving", "bound", "resting", "damaged", "free", "raw\xff"}, nil)
-	})
+	add := func(p *allocator.Pool[string], o allocator.AddOptions, resources ...string) {
+		did(s, "", func(ctx context.Context) (allocator.Change, error) { return p.Add(ctx, resources, &o) })
+	}
 	allocate := func(p *allocator.Pool[string], o allocator.AllocateOptions) func(context.Context) (*allocator.Allocation[string], error) {
 		return func(ctx context.Context) (*allocator.Allocation[string], error) { return p.Allocate(ctx, &o) }
 	}
-	did(s, "carl", allocate(first, allocator.AllocateOptions{Resource: "held"}))
+	first, second := pool(one, "proxies"), pool(two, "proxies")
+	add(first, allocator.AddOptions{}, wild, "leaving", "bound", "resting", "damaged")
+	add(first, allocator.AddOptions{Expiry: time.Hour}, "free")
+	add(first, allocator.AddOptions{MaxSharers: 2}, "shared")
+	did(s, "carl", allocate(first, allocator.AllocateOptions{Resource: wild, MaxHold: time.Hour, Meta: map[string]string{"step": "fetch"}}))
+	did(s, "", allocate(first, allocator.AllocateOptions{Resource: "shared", Lease: berth.Forever}))
 	did(s, "", allocate(first, allocator.AllocateOptions{Resource: "leaving"}))
 	did(s, "", func(ctx context.Context) (allocator.Change, error) { return first.Remove(ctx, []string{"leaving"}) })
 	require.NoError(s.T, first.Bind(ctx, "user-1", "bound", nil))
 	did(s, "dora", allocate(second, allocator.AllocateOptions{Bind: "user-1"}))
-	require.NoError(s.T, first.Rest(ctx, "resting", 10*time.Minute, "answers 429", nil))
-	waits(s, "emil", allocate(second, allocator.AllocateOptions{Resource: "held"}))
+	require.NoError(s.T, first.Rest(ctx, "bound", time.Hour, "tired", nil))
+	require.NoError(s.T, first.Rest(ctx, "resting", 10*time.Minute, "answers\t429", nil))
+	waits(s, "emil", allocate(second, allocator.AllocateOptions{Resource: wild}))
 	waits(s, "", allocate(second, allocator.AllocateOptions{Bind: "user-1", BindWait: time.Minute}))
 	s.Do("HSET", "berth:pool:{proxies}:items", "idamaged", "rubbish")
+
+	full, rests := pool(one, "accounts"), pool(two, "mailboxes")
+	add(full, allocator.AddOptions{}, "x")
+	did(s, "", allocate(full, allocator.AllocateOptions{}))
+	waits(s, "", allocate(pool(two, "accounts"), allocator.AllocateOptions{Priority: 7}))
+	add(rests, allocator.AddOptions{}, "y")
+	require.NoError(s.T, rests.Rest(ctx, "y", berth.Forever, "asks for a captcha", nil))
+	waits(s, "", allocate(rests, allocator.AllocateOptions{}))
 }
 
 // swarm has a node that lives, and one that is dead, which holds a lock for an hour, and one that it would have renewed.
 func (s *scene) swarm() {
+	s.Until(2800 * time.Millisecond)
 	live := s.process("host-1/swarm", node.Config{Swarm: node.SwarmConfig{ProbeEvery: time.Minute, ZombieAfter: time.Hour, FlushEvery: -1}})
 	require.NoError(s.T, live.Swarm().Start(context.Background()))
 	s.Advance(step)
-	dead := s.process("host-2/swarm", node.Config{Lease: 1500 * time.Millisecond, Swarm: node.SwarmConfig{
+	dead := s.process("host-2/\x1b[2J", node.Config{Lease: 1500 * time.Millisecond, Swarm: node.SwarmConfig{
 		ProbeEvery: 500 * time.Millisecond, ZombieAfter: time.Second, FlushEvery: -1,
 	}})
 	require.NoError(s.T, dead.Swarm().Start(context.Background()))

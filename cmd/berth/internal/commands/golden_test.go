@@ -20,20 +20,22 @@ import (
 
 // shown are the commands that read.
 var shown = []string{
-	"sem ls", "sem show gpu", "sem show paused", "sem explain gpu", "sem explain paused",
-	"lock ls", "lock show nightly", "lock show digest", "lock show report", "lock explain table-a", "lock explain backup", "lock queue nightly",
-	"pool ls", "pool show proxies", "pool show proxies held --bindings", "pool show proxies resting", "pool explain proxies",
-	"pool next proxies", "pool inspect proxies", "pool binding ls proxies",
+	"sem ls", "sem show gpu", "sem show paused", "sem show disk", "sem explain gpu", "sem explain paused",
+	"lock ls", "lock show nightly", "lock show digest", "lock show report", "lock show migration", "lock show none", "lock queue nightly",
+	"lock explain table-a", "lock explain backup",
+	"pool ls", "pool show proxies", "pool show proxies --all", "pool show accounts", "pool show none",
+	"pool show proxies bound --bindings", "pool show proxies resting", "pool explain proxies", "pool explain mailboxes",
+	"pool next proxies", "pool inspect proxies", "pool inspect accounts", "pool binding ls proxies",
 	"explain --cycles", "ps", "top", "swarm status", "check",
 }
 
 // changing are the commands that change something, in the order in which they are run.
 var changing = []string{
 	"sem resize gpu 4 --keep", "sem pause gpu --for 1h --reason why", "sem unpause gpu", "sem want gpu", "sem sweep",
-	"lock extend migration --by 10m --force", "lock extend nightly --by 10m --force", "lock release migration --force",
-	"pool add proxies new held", "pool rest proxies free --for 10m --reason tired", "pool remove proxies new", "pool replace proxies held free",
-	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies held --sharers 2",
-	"pool binding set proxies user-2 free", "pool binding rm proxies user-2", "pool release proxies held --force",
+	"lock extend migration --by 10m --force", "lock extend table-a --by 10m --force", "lock release migration --force",
+	"pool add proxies new free", "pool rest proxies free --for 10m --reason tired", "pool remove proxies new", "pool replace accounts x y",
+	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies bound --sharers 2",
+	"pool binding set proxies user-2 free", "pool binding rm proxies user-2", "pool release accounts x --force",
 	"drain --label none --stop", "swarm flush",
 }
 
@@ -45,7 +47,8 @@ func TestWhatCommandsPrint(t *testing.T) {
 		address := strings.NewReplacer(strings.TrimSuffix(strings.TrimPrefix(url, "redis://"), "?client_cache=0"), "<address>")
 		for _, command := range slices.Concat(shown, changing) {
 			args := strings.Fields(command)
-			file, _, _ := strings.Cut(strings.ReplaceAll(command, " ", "-"), "---")
+			file, _, _ := strings.Cut(command, " --for")
+			file = strings.NewReplacer(" --", "-", " ", "-").Replace(file)
 			if slices.Contains(shown, command) {
 				r := apptest.Call(t, url, args...)
 				golden.Compare(t, file+".txt", address.Replace(fmt.Sprintf("%s%sexit code %d\n", r.Out, r.Err, r.Code)))
