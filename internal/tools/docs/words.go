@@ -24,7 +24,7 @@ var plainTerms = termsOf(
 	// What time and order say of it.
 	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.
-	"allocator amount app backup berth caller clock command demo embedded engine failover fast harness heartbeat history job lag link lock model observe pace pool shape top",
+	"allocator amount app backup berth caller clock command demo embedded engine failover fast golden harness heartbeat history job lag link lock model observe pace pool shape top",
 	"apptest begin end guard mutate once origin probe report row script sem server supervise web",
 	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics zaplog",
 	// What proves a system of many machines, and what compares it with others.

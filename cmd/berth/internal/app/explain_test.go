@@ -171,16 +171,6 @@ Read: 3 names that somebody waits for.
 	lines := strings.Split(apptest.Settled(strings.ReplaceAll(got.Out, k.last.ID(), "ID")), "\n")
 	require.ElementsMatch(t, strings.Split(strings.ReplaceAll(circle, k.last.ID(), "ID"), "\n"), lines)
 
-	got = apptest.Call(t, k.URL(), "explain", "--cycles", "--json").Ends(t, 1)
-	text := strings.Join(strings.Fields(strings.ReplaceAll(got.Out, k.last.ID(), "ID")), " ")
-	require.Contains(t, text, `"namespace": "berth"`)
-	require.Contains(t, text, `"certain": true`)
-	require.Equal(t, 3, strings.Count(text, `"actor": `), text)
-	require.Regexp(t, `"release": \[ \{ [^\[\]]*"claim": "ID"`, text)
-	require.Regexp(t, `"wait": \{[^\[\]]*"leftMs": \d`, text, "not null")
-	require.Regexp(t, `"for": \[ \{[^\[\]]*"hold": \{[^\[\]]*"leftMs": [1-9]`, text)
-	require.Contains(t, text, `"ends": []`, "not null")
-
 	require.Zero(t, apptest.Call(t, k.URL(), "sem", "release", "gpu", k.last.ID(), "--force").Code)
 	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No circle was found.\n")
 }

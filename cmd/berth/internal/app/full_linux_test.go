@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 func TestAnOutputThatCannotBeWrittenIsNotTheServersFault(t *testing.T) {
 	t.Parallel()
-	s, _ := apptest.LockScenery(t)
+	s := apptest.Server(t)
+	apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(t.Context(), "gpu", nil))(t)
 	for _, line := range []string{
 		"check", "check --json", "sem ls", "lock ls", "lock show gpu --json", "lock queue gpu", "pool ls", "pool add proxies a",
 		"swarm status", "swarm flush", "--version", "run --help",

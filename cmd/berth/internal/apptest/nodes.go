@@ -181,30 +181,6 @@ func WaitingFor(t *testing.T, s *embedded.Server, kind keyspace.Kind, name strin
 	return id
 }
 
-// LockScenery is a server with a lock that one owner has entered twice and two wait
-// for, and one that is held without end.
-func LockScenery(t *testing.T) (*embedded.Server, *qlock.Lock) {
-	t.Helper()
-	s := Server(t)
-	locks := LocksOf(t, s, node.Config{Label: "host/one/1"})
-	owned := berth.WithOwner(context.Background(), "order 66\x1b[2J")
-	outer, err := locks.Lock(owned, "gpu", &qlock.LockOptions{
-		Lease: 40 * time.Second, MaxHold: time.Hour, Meta: map[string]string{"step": "render"},
-	})
-	require.NoError(t, err)
-	_, err = locks.Lock(owned, "gpu", &qlock.LockOptions{Lease: 10 * time.Second, Conflict: qlock.ExtendAndWorkThrough})
-	require.NoError(t, err)
-	ctx, leave := context.WithCancel(context.Background())
-	t.Cleanup(leave)
-	for i, o := range []qlock.LockOptions{{Access: qlock.LIFO}, {Priority: 7}} {
-		go func() { _, _ = locks.Lock(ctx, "gpu", &o) }() // ends with the node
-		require.Eventually(t, func() bool { return Waiting(t, s, keyspace.Lock, "gpu") == i+1 }, Patience, 10*time.Millisecond)
-	}
-	_, err = locks.Lock(context.Background(), "disk 2", &qlock.LockOptions{Lease: berth.Forever})
-	require.NoError(t, err)
-	return s, outer
-}
-
 // Got is what a call has returned, which has not failed: Got(call())(t).
 func Got[T any](got T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {

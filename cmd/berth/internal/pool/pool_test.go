@@ -17,96 +17,7 @@ import (
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
-	"github.com/berth-go/berth/pkg/node"
 )
-
-// poolScenery is a server with a pool of which one resource is leased, one rests and
-// two are free, and one of whose single resource one waits.
-func poolScenery(t *testing.T) (url string) {
-	t.Helper()
-	s := apptest.Server(t)
-	ctx := context.Background()
-	proxies := apptest.Filled(t, s, "proxies", "a", "b", apptest.Wild)
-	apptest.Got(proxies.Add(ctx, []string{"d"}, &allocator.AddOptions{Expiry: time.Hour}))(t)
-	_, err := proxies.Allocate(berth.WithOwner(ctx, "order 66"), &allocator.AllocateOptions{MaxHold: time.Hour, Meta: map[string]string{"step": "fetch"}})
-	require.NoError(t, err)
-	require.NoError(t, proxies.Rest(ctx, "b", time.Hour, "answers\t429", nil))
-
-	accounts := apptest.Filled(t, s, "accounts", "x")
-	apptest.Got(accounts.Allocate(ctx, &allocator.AllocateOptions{Lease: berth.Forever}))(t)
-	waits, leave := context.WithCancel(ctx)
-	t.Cleanup(leave)
-	go func() { _, _ = accounts.Allocate(waits, &allocator.AllocateOptions{Priority: 7}) }() // ends with the node
-	require.Eventually(t, func() bool { return apptest.Waiting(t, s, keyspace.Pool, "accounts") == 1 }, apptest.Patience, 10*time.Millisecond)
-	return s.URL()
-}
-
-func TestPoolLsInspectAndShow(t *testing.T) {
-	t.Parallel()
-	url := poolScenery(t)
-	require.Equal(t, apptest.Outcome(0, strings.TrimLeft(`
-NAME       RESOURCES   FREE   LEASED   RESTING   HOLDERS   WAITING
-accounts   1           0      1        0         1         1
-proxies    4           2      1        1         1         0
-`, "\n"), ""), apptest.Call(t, url, "pool", "ls"))
-	require.JSONEq(t, `{
-		"namespace": "berth",
-		"pools": [
-			{"name": "accounts", "resources": 1, "free": 0, "leased": 1, "resting": 0, "holders": 1, "waiting": 1},
-			{"name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0}
-		]
-	}`, apptest.Call(t, url, "pool", "ls", "--json").Out)
-
-	require.Equal(t, apptest.Outcome(0, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0, 0 bindings\nThe pool is whole.\n", ""),
-		apptest.Call(t, url, "pool", "inspect", "proxies"))
-	require.JSONEq(t, `{
-		"namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, "holders": 1, "waiting": 0,
-		"bindings": 0, "moving": false, "whole": true, "problems": []
-	}`, apptest.Call(t, url, "pool", "inspect", "proxies", "--json").Out)
-	require.Equal(t, 1, apptest.Call(t, url, "pool", "inspect", "none").Code)
-
-	got := apptest.Call(t, url, "pool", "show", "proxies").Ends(t, 0)
-	require.NotContains(t, got.Out, "\x1b")
-	lines := strings.Split(got.Out, "\n")
-	require.Equal(t, "proxies: 4 resources, 2 free, 1 leased, 1 resting, waiting 0", lines[0])
-	require.Equal(t, "Leased to", lines[2])
-	require.Equal(t, []string{"RESOURCE", "STAYS", "FENCE", "HELD", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[3]))
-	require.Regexp(t, `^a +- +\d{16} +[\d.]+m?s +50s, at most 1h00m +[\d.]+s +order 66 +host/one/1 +[0-9a-f]{16}\.\w{20}$`, lines[4])
-	require.Equal(t, "Resting", lines[6])
-	require.Equal(t, []string{"RESOURCE", "STAYS", "LEFT", "REASON"}, strings.Fields(lines[7]))
-	require.Regexp(t, `^b +- +(1h00m|59m\d\ds) +"answers\\t429"$`, lines[8])
-	require.Len(t, lines, 10, "and not the free ones")
-
-	whole := apptest.Call(t, url, "pool", "show", "proxies", "--all").Out
-	require.True(t, strings.HasPrefix(whole, strings.Join(lines[:2], "\n")))
-	_, free, found := strings.Cut(whole, "\nFree\n")
-	require.True(t, found, whole)
-	require.Regexp(t, `^RESOURCE +STAYS\n"c\\x1b\[2J\\xff" +-\nd +(1h00m|59m\d\ds)\n$`, free)
-
-	waits := apptest.Call(t, url, "pool", "show", "accounts")
-	require.Regexp(t, `\nx +- +\d{16} +[\d.]+m?s +forever fixed +forever +- `, waits.Out)
-	require.Regexp(t, `\nWaiting in line\nAHEAD +PRIORITY +.*\n0 +7 +[\d.]+m?s +[\d.]+m?s +- +host/one/1 +\S+\n$`, waits.Out)
-
-	want := `{ "namespace": "berth", "name": "proxies", "resources": 4, "free": 2, "leased": 1, "resting": 1, ` +
-		`"holders": 1, "waiting": 0, "listed": [ { "resource": "a", "state": "leased", "leftMs": 0, "reason": ` +
-		`"", "expiryMs": null, "leaving": false, "maxSharers": 1, "holders": [ { "claim": "*", "node": *, ` +
-		`"label": "host/one/1", "owner": "order 66", "fence": *, "leaseMs": 50000, "leftMs": 0, "noRenew": ` +
-		`false, "maxHoldMs": 3600000, "since": *, "forMs": 0, "detached": false, "meta": { "step": "fetch" } ` +
-		`} ] }, { "resource": "b", "state": "resting", "leftMs": 0, "reason": "answers\t429", "expiryMs": ` +
-		`null, "leaving": false, "maxSharers": 1, "holders": [] } ], "waiters": [] }`
-	require.Equal(t, want, strings.Join(strings.Fields(apptest.Settled(apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)), " "))
-
-	all := apptest.Read[showPoolDocument](t, apptest.Call(t, url, "--json", "pool", "show", "proxies", "--all").Out)
-	require.Len(t, all.Listed, 4)
-	require.Equal(t, []byte(apptest.Wild), all.Listed[2].Base64, "JSON cannot say it")
-	require.Nil(t, all.Listed[0].Base64)
-	require.Zero(t, *all.Listed[3].LeftMs)
-	require.Positive(t, *all.Listed[3].ExpiryMs)
-
-	forever := apptest.Read[showPoolDocument](t, apptest.Call(t, url, "--json", "pool", "show", "accounts").Out)
-	require.Nil(t, forever.Listed[0].LeftMs, "no end")
-	require.Equal(t, 7, forever.Waiters[0].Priority)
-}
 
 // TestLanesAreShown has two that wait for a, one of them for an hour alone, and one that takes any.
 func TestLanesAreShown(t *testing.T) {
@@ -204,12 +115,6 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	}
 	require.NotContains(t, got.Out, "whole")
 	require.Regexp(t, `^berth: pool "proxies" in namespace "berth" is not whole: \d+ problems?\n$`, got.Err)
-	var document inspectDocument
-	got = apptest.Call(t, s.URL(), "pool", "inspect", "proxies", "--json")
-	require.NoError(t, json.Unmarshal([]byte(got.Out), &document))
-	require.Equal(t, 65, got.Code)
-	require.False(t, document.Whole)
-	require.NotEmpty(t, document.Problems)
 	got = apptest.Call(t, s.URL(), "pool", "show", "proxies").Ends(t, 0)
 	require.Contains(t, got.Out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 removed\n", ""), apptest.Call(t, s.URL(), "pool", "remove", "proxies", "a"))
@@ -259,16 +164,6 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--sharers", "3"))
 	require.Equal(t, apptest.Outcome(0, "later: 0 resources, 0 free, 0 leased, 0 resting, waiting 0\nset by an operator: 3 sharers\n", ""), berthPool("show", "later"))
 }
-
-// What a process has said is told too.
-func TestWhatAProcessHasSaidIsShown(t *testing.T) {
-	t.Parallel()
-	s := apptest.Server(t)
-	pool := allocator.New(apptest.NodeOf(t, s, node.Config{}), "proxies", allocator.PoolConfig[string]{Cooldown: time.Second})
-	apptest.Got(pool.Add(context.Background(), []string{"a"}, nil))(t)
-	require.Contains(t, apptest.Call(t, s.URL(), "pool", "show", "proxies").Out, "\nset by processes: cooldown 1s\n")
-}
-
 func TestOneResourceIsShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
