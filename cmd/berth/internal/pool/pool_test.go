@@ -164,6 +164,7 @@ func TestAPoolIsSetAndShown(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--sharers", "3"))
 	require.Equal(t, apptest.Outcome(0, "later: 0 resources, 0 free, 0 leased, 0 resting, waiting 0\nset by an operator: 3 sharers\n", ""), berthPool("show", "later"))
 }
+
 func TestOneResourceIsShown(t *testing.T) {
 	t.Parallel()
 	s := apptest.Server(t)
