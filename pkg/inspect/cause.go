@@ -68,7 +68,7 @@ func (x *explaining) holdsIt(h *hold) {
 		what = text.Word(h.Resource) + " of " + what
 	}
 	x.also(Reason{Code: Holding, Claim: h.ID, Resource: h.Resource, Until: h.Deadline}, "%s.", s.held(h, " "+what, " it"))
-	x.holds = []hold{*h}
+	x.holds = []*hold{h}
 	x.wanted()
 	x.e.Next, x.e.Horizon = forecast(s, h.ID, x.silent)
 	x.e.Then = x.then()
@@ -172,7 +172,7 @@ func (x *explaining) ofLock() {
 		return
 	}
 	x.ofOwner()
-	outer, n := &x.holds[0], len(x.holds)
+	outer, n := x.holds[0], len(x.holds)
 	if n == 1 {
 		x.reason(Reason{Code: Locked, Claim: outer.ID, Until: outer.Deadline}, x.s.held(outer, " it", " it"))
 		return
@@ -283,7 +283,7 @@ func (x *explaining) placed() {
 	if w == nil || x.s.Kind != keyspace.Lock {
 		return
 	}
-	same := func(other wait) bool { return other.Lane == w.Lane && drawn(&other) }
+	same := func(other *wait) bool { return other.Lane == w.Lane && drawn(other) }
 	if w.Lane%2 == 1 {
 		x.also(Reason{Code: LIFO}, "It is last come, first served: who comes later passes it.")
 	} else if slices.ContainsFunc(x.s.Line, same) {
@@ -299,15 +299,12 @@ func drawn(w *wait) bool {
 // passed is who stands before the explained claim, and why.
 func (x *explaining) passed(self *wait) {
 	s, higher := x.s, 0
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			w := &waits[i]
-			if w.Resource != self.Resource || !s.alive(w) || w.Priority <= self.Priority {
-				continue
-			}
-			higher++
-			x.blocks(s.waiter(w))
+	for _, w := range slices.Concat(s.Line, s.Lanes) {
+		if w.Resource != self.Resource || !s.alive(w) || w.Priority <= self.Priority {
+			continue
 		}
+		higher++
+		x.blocks(s.waiter(w))
 	}
 	if higher > 0 {
 		least := ""
@@ -331,8 +328,8 @@ func (x *explaining) passed(self *wait) {
 
 // wanted says which holds were asked to be given back.
 func (x *explaining) wanted() {
-	for i := range x.holds {
-		if h := &x.holds[i]; !h.Record.Wanted.IsZero() {
+	for _, h := range x.holds {
+		if !h.Record.Wanted.IsZero() {
 			x.also(Reason{Code: Asked, Claim: h.ID}, "%s was asked to give back %s ago.",
 				x.s.whose(h.Label, h.ID), text.Human(x.s.ago(h.Record.Wanted)))
 			return // the others are told by the blockers

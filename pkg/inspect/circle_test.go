@@ -187,8 +187,8 @@ func owned(owner string) func(*wait) { return func(w *wait) { w.Owner = owner } 
 func TestReduce(t *testing.T) {
 	t.Parallel()
 	long := func(h *hold) { h.Granted = before(time.Minute) }
-	a := func(owner string) hold { return holds(owner, ownedBy(owner), long) }
-	q := func(owner string, changes ...func(*wait)) wait {
+	a := func(owner string) *hold { return holds(owner, ownedBy(owner), long) }
+	q := func(owner string, changes ...func(*wait)) *wait {
 		return waits(owner+"-w", append(changes, owned(owner))...)
 	}
 	held, one := holds("p", ownedBy("p"), long, of("r")), q("x", only("r"))
@@ -212,26 +212,25 @@ func TestReduce(t *testing.T) {
 			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},
 		},
 		"a shared hold takes nothing": {
-			crosses(poolOf([]hold{held}, nil).with(func(s *snapshot) {
-				s.Holds[0].Wants.Shared = true
+			crosses(poolOf([]*hold{holds("p", ownedBy("p"), long, of("r"), func(h *hold) { h.Wants.Shared = true })}, nil).with(func(s *snapshot) {
 				i := s.Items["r"]
 				i.Claims = nil
 				s.Items["r"] = i
 			}).in(one)), nil,
 		},
-		"a sharer has room": {crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Max: 2})}).in(one)), nil},
+		"a sharer has room": {crosses(poolOf([]*hold{held}, map[string]item{"r": stored(state.Item{Max: 2})}).in(one)), nil},
 		"it takes any other in a while": {
-			crosses(poolOf([]hold{held}, map[string]item{"s": {}}).in(q("x", only("r"), bound))), nil,
+			crosses(poolOf([]*hold{held}, map[string]item{"s": {}}).in(q("x", only("r"), bound))), nil,
 		},
 		"all others are taken, too": {
-			crosses(poolOf([]hold{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
+			crosses(poolOf([]*hold{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
 		},
 		"only one of two resources": {
-			crosses(poolOf([]hold{held}, map[string]item{"s": stored(state.Item{Ends: after(time.Hour).UnixMilli()})}).in(one, q("y"))),
+			crosses(poolOf([]*hold{held}, map[string]item{"s": stored(state.Item{Ends: after(time.Hour).UnixMilli()})}).in(one, q("y"))),
 			[]string{"p-w", "x-w"},
 		},
 		"a resource that leaves is nobody's fault": {
-			crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
+			crosses(poolOf([]*hold{held}, map[string]item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
 		},
 	} {
 		g := draw(test.names, levels(0)[0], nil, false)

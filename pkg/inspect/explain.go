@@ -92,9 +92,9 @@ type Blocker struct {
 type explaining struct {
 	s         *snapshot
 	e         *Explanation
-	self      *wait  // the waiting claim that is explained, nil for a name
-	head      *wait  // who is first, of those who wait for the same; nil if nobody waits
-	holds     []hold // who is in its way
+	self      *wait   // the waiting claim that is explained, nil for a name
+	head      *wait   // who is first, of those who wait for the same; nil if nobody waits
+	holds     []*hold // who is in its way
 	subject   string
 	clause    string   // what the subject waits for
 	sentences []string // what else is to be said
@@ -141,12 +141,12 @@ func (x *explaining) waiting() {
 	x.own()
 	x.wanted()
 	x.placed()
-	for i := range x.holds {
+	for i, h := range x.holds {
 		if len(e.Blockers) == blockers {
 			e.More += len(x.holds) - i
 			break
 		}
-		x.blocks(s.holding(&x.holds[i]))
+		x.blocks(s.holding(h))
 	}
 	e.More += s.HoldsLeft
 	if x.head != nil {
@@ -232,20 +232,13 @@ func (x *explaining) come(claim string) (c coming) {
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
 func (x *explaining) watched(silent func(node string) bool) bool {
-	for _, waits := range [][]wait{x.s.Line, x.s.Lanes} {
-		for i := range waits {
-			if w := &waits[i]; x.s.alive(w) && !silent(w.Node) {
-				return true
-			}
-		}
-	}
-	return x.renewing(silent) != nil
+	looks := func(w *wait) bool { return x.s.alive(w) && !silent(w.Node) }
+	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(silent) != nil
 }
 
 // renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
 func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
-	for i := range x.s.Holds {
-		h := &x.s.Holds[i]
+	for _, h := range x.s.Holds {
 		process := x.s.process(h)
 		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
 			first = h
@@ -257,17 +250,15 @@ func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
 // first is the first claim that lives, of those who wait for the same as the explained one. A claim that
 // has become too heavy leaves when it is the first.
 func (x *explaining) first() *wait {
-	s, lists, resource := x.s, [][]wait{x.s.Line}, ""
+	s, waits, resource := x.s, x.s.Line, ""
 	if x.self != nil && x.self.Resource != "" {
-		lists, resource = [][]wait{s.Lanes}, x.self.Resource
+		waits, resource = s.Lanes, x.self.Resource
 	} else if x.self == nil {
-		lists = append(lists, s.Lanes)
+		waits = slices.Concat(s.Line, s.Lanes)
 	}
-	for _, waits := range lists {
-		for i := range waits {
-			if w := &waits[i]; (resource == "" || w.Resource == resource) && s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
-				return w
-			}
+	for _, w := range waits {
+		if (resource == "" || w.Resource == resource) && s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
+			return w
 		}
 	}
 	return x.self
@@ -275,7 +266,7 @@ func (x *explaining) first() *wait {
 
 // inTheWay are the holds of what the first one waits for: those that end first by themselves are the
 // first; of a lock the outermost entry.
-func (x *explaining) inTheWay() []hold {
+func (x *explaining) inTheWay() []*hold {
 	resource := ""
 	if x.head != nil {
 		resource = x.head.Resource
@@ -289,22 +280,21 @@ func (x *explaining) inTheWay() []hold {
 }
 
 // holdsOf are the holds of a resource, "" for all.
-func (x *explaining) holdsOf(resource string) (holds []hold) {
+func (x *explaining) holdsOf(resource string) (holds []*hold) {
 	s := x.s
-	for i := range s.Holds {
-		h := &s.Holds[i]
+	for _, h := range s.Holds {
 		item, known := s.Items[h.Resource]
 		if s.Kind != keyspace.Pool || !h.Wants.Shared && (!known || slices.Contains(item.Claims, h.ID)) && (resource == "" || resource == h.Resource) {
-			holds = append(holds, *h)
+			holds = append(holds, h)
 		}
 	}
 	if s.Kind == keyspace.Lock || len(holds) < 2 {
 		return holds
 	}
 	f := begin(s, "", x.silent)
-	slices.SortStableFunc(holds, func(a, b hold) int {
-		ends, _ := f.ends(&a)
-		other, _ := f.ends(&b)
+	slices.SortStableFunc(holds, func(a, b *hold) int {
+		ends, _ := f.ends(a)
+		other, _ := f.ends(b)
 		return cmp.Or(sooner(ends, other), sooner(a.Deadline, b.Deadline))
 	})
 	return holds

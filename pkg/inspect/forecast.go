@@ -96,15 +96,7 @@ func begin(s *snapshot, claim string, silent func(node string) bool) *future {
 	if s.Kind == keyspace.Lock {
 		f.used = len(s.Holds) + s.HoldsLeft // each entry counts
 	}
-	for i := range s.Holds {
-		f.holds = append(f.holds, &s.Holds[i])
-	}
-	for i := range s.Line {
-		f.line = append(f.line, &s.Line[i])
-	}
-	for i := range s.Lanes {
-		f.lanes = append(f.lanes, &s.Lanes[i])
-	}
+	f.holds, f.line, f.lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
 	if s.Pool != nil {
 		f.unnamed = s.Pool.Free
 	}

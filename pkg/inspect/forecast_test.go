@@ -23,7 +23,7 @@ type comes struct {
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	sec := time.Second
-	dead := func(label string, left time.Duration, changes ...func(*hold)) hold {
+	dead := func(label string, left time.Duration, changes ...func(*hold)) *hold {
 		return holds(label, append(changes, func(h *hold) { h.Node, h.Deadline = "dead", after(left) })...)
 	}
 	passed := func(w *wait) { w.Node, w.Record.Heard = "dead", before(7*sec) } // alive for 3 s more
@@ -32,7 +32,7 @@ func TestForecast(t *testing.T) {
 		return &comes{what: what, in: in, grants: grants}
 	}
 	ends := func(in time.Duration, grants ...string) *comes { return at(LeaseEnds, in, grants...) }
-	lone := func(i item, entries ...hold) *snapshot { return poolOf(entries, map[string]item{"r": i}) }
+	lone := func(i item, entries ...*hold) *snapshot { return poolOf(entries, map[string]item{"r": i}) }
 	unbegun := item{Item: state.Item{Ends: after(9 * sec).UnixMilli()}, Unbegun: true}
 	dies := dead("a", 5*sec, of("r"))
 	paused := func(left time.Duration) func(*snapshot) {
@@ -103,12 +103,12 @@ func TestForecast(t *testing.T) {
 		},
 		"one that has no end": {lone(stored(state.Item{Pending: state.Forever}), dies).in(waits("x")), nil},
 		"a shared hold frees nothing": {
-			poolOf([]hold{dies, holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
+			poolOf([]*hold{dies, holds("b", of("r"))}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = stored(state.Item{Max: 1, Claims: []string{"n-b.1"}})
 			}), nil,
 		},
 		"nor begins a rest": {
-			poolOf([]hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Wants.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
+			poolOf([]*hold{dies, dead("b", 6*sec, of("r"), func(h *hold) { h.Wants.Alone = true })}, nil).in(waits("x")).with(func(s *snapshot) {
 				s.Items["r"] = item{Item: state.Item{Max: 1, Claims: []string{"n-b.1"}}, Cooldown: 9000}
 			}), ends(6*sec, "x"),
 		},
@@ -117,22 +117,22 @@ func TestForecast(t *testing.T) {
 			ends(5*sec, "x"),
 		},
 		"a lane goes by the places of the line": {
-			poolOf([]hold{dies}, nil).in(waits("x", place("1")), waits("y", only("r"), place("2"))),
+			poolOf([]*hold{dies}, nil).in(waits("x", place("1")), waits("y", only("r"), place("2"))),
 			ends(5*sec, "x"),
 		},
 		"and comes first if it came first": {
-			poolOf([]hold{dies}, nil).in(waits("x", place("2")), waits("y", only("r"), place("1"))),
+			poolOf([]*hold{dies}, nil).in(waits("x", place("2")), waits("y", only("r"), place("1"))),
 			ends(5*sec, "y"),
 		},
 		"another resource does not serve a lane": {
-			poolOf([]hold{dies, holds("b", of("s"))}, nil).in(waits("y", only("s"))), nil,
+			poolOf([]*hold{dies, holds("b", of("s"))}, nil).in(waits("y", only("s"))), nil,
 		},
 		"which one the first gets decides about a lane": {
-			poolOf([]hold{dies, dead("b", 5*sec, of("s"))}, nil).in(waits("x", place("1")), waits("y", only("s"), place("2"))),
+			poolOf([]*hold{dies, dead("b", 5*sec, of("s"))}, nil).in(waits("x", place("1")), waits("y", only("s"), place("2"))),
 			&comes{what: LeaseEnds, in: 5 * sec, grants: []string{"x"}, open: true},
 		},
 		"a bound one takes its own": {
-			poolOf([]hold{dies, dead("b", 5*sec, of("s"))}, nil).
+			poolOf([]*hold{dies, dead("b", 5*sec, of("s"))}, nil).
 				in(waits("x", place("1"), func(w *wait) { w.Wants.Bind = "customer-7" }), waits("y", only("s"), place("2"))).
 				with(func(s *snapshot) {
 					s.Bindings = map[string]state.Binding{"customer-7": {Resource: "r", Ends: state.Forever}}
@@ -180,7 +180,7 @@ func TestForecast(t *testing.T) {
 func TestHeardOf(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		h     hold
+		h     *hold
 		ago   time.Duration // -1: nothing tells
 		exact bool
 	}{
@@ -201,7 +201,7 @@ func TestHeardOf(t *testing.T) {
 		if strings.HasSuffix(name, "extended") {
 			s.Group = &state.Group{More: time.Hour.Milliseconds()}
 		}
-		heard := s.heardOf(&test.h)
+		heard := s.heardOf(test.h)
 		require.Equal(t, test.exact, heard.Exact, name)
 		if test.ago < 0 {
 			require.Zero(t, heard.At, name)
@@ -210,9 +210,9 @@ func TestHeardOf(t *testing.T) {
 		}
 	}
 	s := lockOf(holds("a"), holds("b"), holds("c", func(h *hold) { h.Record.Phase = 'g' }), holds("d", func(h *hold) { h.Fresh = true }))
-	require.Zero(t, s.heardOf(&s.Holds[1]).At, "an inner entry")
-	require.Zero(t, s.heardOf(&s.Holds[2]).At, "an inner entry that stays as it was granted")
-	require.Equal(t, s.Holds[3].Granted, s.heardOf(&s.Holds[3]).At, "an entry that has not called yet")
+	require.Zero(t, s.heardOf(s.Holds[1]).At, "an inner entry")
+	require.Zero(t, s.heardOf(s.Holds[2]).At, "an inner entry that stays as it was granted")
+	require.Equal(t, s.Holds[3].Granted, s.heardOf(s.Holds[3]).At, "an entry that has not called yet")
 }
 
 // TestOverdueGoesByThePaceOfTheCalls: of a node whose claims say different things the latest counts.

@@ -59,16 +59,13 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 	g := &graph{names: names, waits: map[*snapshot][]*waiting{}, holds: map[*snapshot][]*carried{}}
 	actors := map[string][]*waiting{}
 	for _, s := range names {
-		for _, waits := range [][]wait{s.Line, s.Lanes} {
-			for i := range waits {
-				w := &waits[i]
-				if !s.alive(w) {
-					continue
-				}
-				v := &waiting{wait: w, name: s, actor: l.actor(w.Owner, w.Node, w.Label, w.ID)}
-				g.waits[s] = append(g.waits[s], v)
-				actors[v.actor] = append(actors[v.actor], v)
+		for _, w := range slices.Concat(s.Line, s.Lanes) {
+			if !s.alive(w) {
+				continue
 			}
+			v := &waiting{wait: w, name: s, actor: l.actor(w.Owner, w.Node, w.Label, w.ID)}
+			g.waits[s] = append(g.waits[s], v)
+			actors[v.actor] = append(actors[v.actor], v)
 		}
 	}
 	for actor, waits := range actors {
@@ -81,8 +78,7 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 		}
 	}
 	for _, s := range names {
-		for i := range s.Holds {
-			h := &s.Holds[i]
+		for _, h := range s.Holds {
 			c := &carried{hold: h, name: s}
 			if h.Record.Phase == 'g' {
 				continue // handed to a wait that may have been given up: then it goes back soon
@@ -104,11 +100,9 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 func counted(names []*snapshot, l level) map[string]int {
 	several := map[string]int{}
 	for _, s := range names {
-		for _, waits := range [][]wait{s.Line, s.Lanes} {
-			for i := range waits {
-				if w := &waits[i]; s.alive(w) {
-					several[l.actor(w.Owner, w.Node, w.Label, w.ID)]++
-				}
+		for _, w := range slices.Concat(s.Line, s.Lanes) {
+			if s.alive(w) {
+				several[l.actor(w.Owner, w.Node, w.Label, w.ID)]++
 			}
 		}
 	}
@@ -119,16 +113,16 @@ func counted(names []*snapshot, l level) map[string]int {
 // between them. Of what bounds them it takes the larger.
 func same(first, second *snapshot) *snapshot {
 	s := *first
-	keep := func(waits, again []wait) []wait {
-		return slices.DeleteFunc(slices.Clone(waits), func(w wait) bool {
-			return !slices.ContainsFunc(again, func(other wait) bool {
-				return other.ID == w.ID && other.Since.Equal(w.Since) && other.Lane == w.Lane && other.Place == w.Place && second.alive(&other)
+	keep := func(waits, again []*wait) []*wait {
+		return slices.DeleteFunc(slices.Clone(waits), func(w *wait) bool {
+			return !slices.ContainsFunc(again, func(other *wait) bool {
+				return other.ID == w.ID && other.Since.Equal(w.Since) && other.Lane == w.Lane && other.Place == w.Place && second.alive(other)
 			})
 		})
 	}
 	s.Line, s.Lanes = keep(first.Line, second.Line), keep(first.Lanes, second.Lanes)
-	s.Holds = slices.DeleteFunc(slices.Clone(first.Holds), func(h hold) bool {
-		return !slices.ContainsFunc(second.Holds, func(other hold) bool {
+	s.Holds = slices.DeleteFunc(slices.Clone(first.Holds), func(h *hold) bool {
+		return !slices.ContainsFunc(second.Holds, func(other *hold) bool {
 			return other.ID == h.ID && other.Fence == h.Fence && other.Node == h.Node && other.Resource == h.Resource
 		})
 	})

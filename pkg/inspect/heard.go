@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -121,18 +122,14 @@ func (s *snapshot) tells() map[string]told {
 		n.some, n.all = true, (!known || n.all) && s.late(heard, pace)
 		nodes[id] = n
 	}
-	for i := range s.Holds {
-		h := &s.Holds[i]
+	for _, h := range s.Holds {
 		tell(h.Node, s.heardOf(h), pace(h))
 	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			w := &waits[i]
-			tell(w.Node, s.waits(w), w.Record.Wait)
-		}
-	}
+	waits := slices.Concat(s.Line, s.Lanes)
 	if s.claim != nil && s.claim.Wait != nil {
-		w := s.claim.Wait
+		waits = append(waits, s.claim.Wait)
+	}
+	for _, w := range waits {
 		tell(w.Node, s.waits(w), w.Record.Wait)
 	}
 	return nodes
