@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"slices"
+
+	"github.com/berth-go/berth/internal/reader"
 )
 
 // AskedClaim is a claim that was asked for, however far behind it stands.
@@ -64,7 +66,7 @@ func (s *snapshot) claimed(claim string) AskedClaim {
 }
 
 // holder is a hold as a Look shows it.
-func (s *snapshot) holder(h *hold) Hold {
+func (s *snapshot) holder(h *reader.Held) Hold {
 	b := s.holding(h)
 	return Hold{h.Holder, b.Process, b.Heard}
 }

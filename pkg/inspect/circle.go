@@ -123,7 +123,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 	for _, v := range circle {
 		c.Certain = c.Certain && v.alone
 		_, actor, _ := strings.Cut(v.actor, " ") // what it is stands before it
-		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name.Name, Wait: v.name.waiter(v.wait)}
+		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name.Name, Wait: v.name.waiter(v.Place)}
 		for _, s := range g.names {
 			for _, h := range g.holds[s] {
 				if g.wants(v, h) {
@@ -149,7 +149,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 }
 
 func (c *carried) tell() Held {
-	return Held{Kind: c.name.Kind, Name: c.name.Name.Name, Hold: c.name.holding(c.hold)}
+	return Held{Kind: c.name.Kind, Name: c.name.Name.Name, Hold: c.name.holding(c.Held)}
 }
 
 // ends are what of a circle ends by itself.
@@ -167,7 +167,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
 				continue
 			}
-			if end, unless := f.ends(c.hold); !end.IsZero() {
+			if end, unless := f.ends(c.Held); !end.IsZero() {
 				what := LeaseEnds
 				if end.Equal(c.Record.Limit) {
 					what = MaxHoldEnds

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -92,9 +93,9 @@ type Blocker struct {
 type explaining struct {
 	s         *snapshot
 	e         *Explanation
-	self      *wait   // the waiting claim that is explained, nil for a name
-	head      *wait   // who is first, of those who wait for the same; nil if nobody waits
-	holds     []*hold // who is in its way
+	self      *reader.Place  // the waiting claim that is explained, nil for a name
+	head      *reader.Place  // who is first, of those who wait for the same; nil if nobody waits
+	holds     []*reader.Held // who is in its way
 	subject   string
 	clause    string   // what the subject waits for
 	sentences []string // what else is to be said
@@ -169,7 +170,7 @@ func (x *explaining) blocks(b Blocker) {
 type coming struct {
 	next, ifSilent *Event
 	horizon        time.Time
-	first          *hold // whose process ifSilent is about, nil for nobody's
+	first          *reader.Held // whose process ifSilent is about, nil for nobody's
 }
 
 // enough is how much is looked at for all explanations of one snapshot: a few ms. What comes to the others is not known.
@@ -197,7 +198,7 @@ func (x *explaining) comes() {
 }
 
 // stays says that a claim waits on where it stands, whatever ends.
-func (s *snapshot) stays(w *wait) bool {
+func (s *snapshot) stays(w *reader.Place) bool {
 	i, known := s.Items[w.Resource]
 	leaves := known && (i.Leaving || i.Absent || i.Expiry > 0)
 	return w.Resource == "" || w.Until.IsZero() && !leaves
@@ -232,12 +233,12 @@ func (x *explaining) come(claim string) (c coming) {
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
 func (x *explaining) watched(silent func(node string) bool) bool {
-	looks := func(w *wait) bool { return x.s.alive(w) && !silent(w.Node) }
+	looks := func(w *reader.Place) bool { return x.s.alive(w) && !silent(w.Node) }
 	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(silent) != nil
 }
 
 // renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
-func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
+func (x *explaining) renewing(silent func(node string) bool) (first *reader.Held) {
 	for _, h := range x.s.Holds {
 		process := x.s.process(h)
 		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
@@ -249,7 +250,7 @@ func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
 
 // first is the first claim that lives, of those who wait for the same as the explained one. A claim that
 // has become too heavy leaves when it is the first.
-func (x *explaining) first() *wait {
+func (x *explaining) first() *reader.Place {
 	s, waits, resource := x.s, x.s.Line, ""
 	if x.self != nil && x.self.Resource != "" {
 		waits, resource = s.Lanes, x.self.Resource
@@ -266,7 +267,7 @@ func (x *explaining) first() *wait {
 
 // inTheWay are the holds of what the first one waits for: those that end first by themselves are the
 // first; of a lock the outermost entry.
-func (x *explaining) inTheWay() []*hold {
+func (x *explaining) inTheWay() []*reader.Held {
 	resource := ""
 	if x.head != nil {
 		resource = x.head.Resource
@@ -280,7 +281,7 @@ func (x *explaining) inTheWay() []*hold {
 }
 
 // holdsOf are the holds of a resource, "" for all.
-func (x *explaining) holdsOf(resource string) (holds []*hold) {
+func (x *explaining) holdsOf(resource string) (holds []*reader.Held) {
 	s := x.s
 	for _, h := range s.Holds {
 		item, known := s.Items[h.Resource]
@@ -292,7 +293,7 @@ func (x *explaining) holdsOf(resource string) (holds []*hold) {
 		return holds
 	}
 	f := begin(s, "", x.silent)
-	slices.SortStableFunc(holds, func(a, b *hold) int {
+	slices.SortStableFunc(holds, func(a, b *reader.Held) int {
 		ends, _ := f.ends(a)
 		other, _ := f.ends(b)
 		return cmp.Or(sooner(ends, other), sooner(a.Deadline, b.Deadline))
@@ -309,7 +310,7 @@ func sooner(a, b time.Time) int {
 }
 
 // holding is a hold as a blocker.
-func (s *snapshot) holding(h *hold) Blocker {
+func (s *snapshot) holding(h *reader.Held) Blocker {
 	b := Blocker{
 		What: "hold", Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Resource: h.Resource, Fence: h.Fence,
 		Weight: max(h.Weight, 1), Since: h.Granted, For: s.ago(h.Granted), Left: berth.Forever,
@@ -325,7 +326,7 @@ func (s *snapshot) holding(h *hold) Blocker {
 }
 
 // waiter is a waiting claim as a blocker.
-func (s *snapshot) waiter(w *wait) Blocker {
+func (s *snapshot) waiter(w *reader.Place) Blocker {
 	return Blocker{
 		What: "wait", Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Resource: w.Resource, Weight: max(w.Weight, 1),
 		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Record.Alive()), Heard: s.waits(w),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -36,10 +37,12 @@ const (
 )
 
 // renews says whether a hold is renewed by its process.
-func renews(h *hold) bool { return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd' }
+func renews(h *reader.Held) bool {
+	return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd'
+}
 
 // pace is within which the process calls three times.
-func pace(h *hold) time.Duration {
+func pace(h *reader.Held) time.Duration {
 	p := min(h.Lease, h.Record.Wait)
 	if h.MaxHold > 0 {
 		p = min(p, h.MaxHold)
@@ -48,12 +51,12 @@ func pace(h *hold) time.Duration {
 }
 
 // inner says whether a hold is an entry of a lock's owner that is not the outermost one.
-func (s *snapshot) inner(h *hold) bool {
+func (s *snapshot) inner(h *reader.Held) bool {
 	return s.Kind == keyspace.Lock && len(s.Holds) > 0 && s.Holds[0].ID != h.ID
 }
 
 // heardOf says when the process of a hold was last heard of, by that hold alone.
-func (s *snapshot) heardOf(h *hold) Heard {
+func (s *snapshot) heardOf(h *reader.Held) Heard {
 	heard, more := Heard{Exact: !s.Replica, By: "renewal"}, time.Duration(0) // what extensions have added
 	if s.Group != nil {
 		more = state.Millis(s.Group.More)
@@ -81,7 +84,7 @@ func (s *snapshot) heardOf(h *hold) Heard {
 }
 
 // waits says when a waiting claim was last heard of.
-func (s *snapshot) waits(w *wait) Heard {
+func (s *snapshot) waits(w *reader.Place) Heard {
 	return s.bounded(Heard{At: w.Record.Heard, Exact: !s.Replica, By: "wait"})
 }
 
@@ -159,7 +162,7 @@ func (s *snapshot) overdue(id string) bool {
 func (s *snapshot) silent(id string) bool { return s.nodes[id].Condemned || s.overdue(id) }
 
 // process says how the process of a hold stands.
-func (s *snapshot) process(h *hold) Process {
+func (s *snapshot) process(h *reader.Held) Process {
 	switch {
 	case s.nodes[h.Node].Condemned:
 		return Condemned

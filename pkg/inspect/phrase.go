@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -20,7 +21,7 @@ var kinds = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "
 // title is how a sentence names the name.
 func (s *snapshot) title() string { return kinds[s.Kind] + " " + text.Quoted(s.Name.Name) }
 
-func keysOf(items map[string]item) iter.Seq[string] { return maps.Keys(items) }
+func keysOf(items map[string]reader.Item) iter.Seq[string] { return maps.Keys(items) }
 
 // capital begins a sentence.
 func capital(sentence string) string {
@@ -141,7 +142,7 @@ func (x *explaining) heldAs(object, again string) string {
 
 // held says how a hold stands: "alpha has held it for 3m40s and renews it". object and again are what
 // is held, and what it is called the second time.
-func (s *snapshot) held(h *hold, object, again string) string {
+func (s *snapshot) held(h *reader.Held, object, again string) string {
 	who, heard := s.whose(h.Label, h.ID), s.heardOf(h)
 	long := fmt.Sprintf("%s has held%s for %s", who, object, text.Human(s.ago(h.Granted)))
 	limit := ""
@@ -172,7 +173,7 @@ func (s *snapshot) held(h *hold, object, again string) string {
 }
 
 // lasts is what a hold has left.
-func (s *snapshot) lasts(h *hold, before, behind, endless string) string {
+func (s *snapshot) lasts(h *reader.Held, before, behind, endless string) string {
 	if h.Deadline.IsZero() {
 		return endless
 	}
