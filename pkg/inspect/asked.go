@@ -67,6 +67,6 @@ func (s *snapshot) claimed(claim string) AskedClaim {
 
 // holder is a hold as a Look shows it.
 func (s *snapshot) holder(h *reader.Held) Hold {
-	b := s.holding(h)
-	return Hold{h.Holder, b.Process, b.Heard}
+	c := s.holding(h)
+	return Hold{h.Holder, c.Process, c.Heard}
 }

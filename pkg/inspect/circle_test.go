@@ -55,8 +55,8 @@ func TestCirclesAreWhatStays(t *testing.T) {
 			require.Equal(t, "owner", c.By)
 			var members []string
 			for _, link := range c.Links {
-				require.Contains(t, left, link.Wait.Claim)
-				members = append(members, link.Wait.Claim)
+				require.Contains(t, left, link.Wait.ID())
+				members = append(members, link.Wait.ID())
 			}
 			require.True(t, w.freed(members, c.Release), "seed %d", seed)
 			if len(c.Release) == 1 {
@@ -71,17 +71,17 @@ func TestCirclesAreWhatStays(t *testing.T) {
 }
 
 // freed says whether all members of a circle are served once some holds have ended by force.
-func (w *town) freed(members []string, holds []Held) bool {
+func (w *town) freed(members []string, holds []Claim) bool {
 	c := w.copied()
 	for _, h := range holds {
-		c.give(h.Hold.Claim)
+		c.give(h.ID())
 	}
 	left := c.runOut()
 	return !slices.ContainsFunc(members, func(id string) bool { return slices.Contains(left, id) })
 }
 
 // noYounger fails if a younger hold of a member of the circle would free it as well.
-func (w *town) noYounger(t *testing.T, members []string, release Held) {
+func (w *town) noYounger(t *testing.T, members []string, release Claim) {
 	t.Helper()
 	for _, p := range w.folk {
 		if !slices.Contains(members, p.waits) {
@@ -89,9 +89,9 @@ func (w *town) noYounger(t *testing.T, members []string, release Held) {
 		}
 		held, where := w.holdsOf(p)
 		for i, h := range held {
-			if h.Granted.After(release.Hold.Since) {
-				younger := []Held{{Name: where[i].name, Hold: Blocker{Claim: h.ID}}}
-				require.False(t, w.freed(members, younger), "%s is younger than %s", h.ID, release.Hold.Claim)
+			if h.Granted.After(release.Since()) {
+				younger := []Claim{{Name: where[i].name, Hold: &h.Holder}}
+				require.False(t, w.freed(members, younger), "%s is younger than %s", h.ID, release.ID())
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func TestACircleNamesItsEnds(t *testing.T) {
 	require.Equal(t, 1, c.Behind)
 	require.Len(t, c.Links, 2)
 	require.ElementsMatch(t, []string{"p", "x"}, []string{c.Links[0].Actor, c.Links[1].Actor})
-	require.Equal(t, "n-x.1", c.Release[0].Hold.Claim, "the youngest")
+	require.Equal(t, "n-x.1", c.Release[0].ID(), "the youngest")
 	require.Len(t, c.Ends, 2)
 	require.Equal(t, ClaimLeaves, c.Ends[0].What)
 	require.Equal(t, []string{"n-p-w"}, c.Ends[0].If)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -27,8 +26,8 @@ type Explanation struct {
 	// Reasons say why, the decisive one first. There is at least one.
 	Reasons []Reason `json:"reasons"`
 	// Blockers are who is in the way: those that end first, at most 10; More is how many were left out.
-	Blockers []Blocker `json:"blockers,omitempty"`
-	More     int       `json:"more,omitempty"`
+	Blockers []Claim `json:"blockers,omitempty"`
+	More     int     `json:"more,omitempty"`
 	// Ahead is how many stand before the claim, of those who wait for the same.
 	Ahead int `json:"ahead"`
 	// Next is the next change by itself, under the conditions of its If; nil if none is known.
@@ -64,29 +63,6 @@ type Reason struct {
 	Until time.Time `json:"until,omitzero"`
 	// Text is what an operator or a process gave as the reason.
 	Text string `json:"text,omitempty"`
-}
-
-// Blocker is a hold or a wait that is in the way.
-type Blocker struct {
-	What     string `json:"what"` // "hold" or "wait"
-	Claim    string `json:"claim"`
-	Node     string `json:"node"`
-	Label    string `json:"label"`
-	Owner    string `json:"owner,omitempty"`
-	Resource string `json:"resource,omitempty"`
-	Fence    int64  `json:"fence,omitempty"`
-	Weight   int    `json:"weight"`
-	Priority int    `json:"priority,omitempty"`
-	// Since is when it was granted, or came; For how long that is ago. Left is what a hold has left,
-	// berth.Forever for no end; of a wait how long it stays in line if nothing is heard of it.
-	Since time.Time     `json:"since"`
-	For   time.Duration `json:"-"`
-	Left  time.Duration `json:"-"`
-	// Process is how the process of a hold stands, "" of a wait. Heard is when it was last heard of.
-	Process Process `json:"process,omitempty"`
-	Heard   Heard   `json:"heard"`
-	// Wanted is since when the hold is asked to be given back; zero: it is not.
-	Wanted time.Time `json:"wanted,omitzero"`
 }
 
 // explaining is one explanation in the making.
@@ -158,12 +134,12 @@ func (x *explaining) waiting() {
 // blockers is how many an explanation names.
 const blockers = 10
 
-func (x *explaining) blocks(b Blocker) {
+func (x *explaining) blocks(c Claim) {
 	if len(x.e.Blockers) == blockers {
 		x.e.More++
 		return
 	}
-	x.e.Blockers = append(x.e.Blockers, b)
+	x.e.Blockers = append(x.e.Blockers, c)
 }
 
 // coming is what comes next by itself.
@@ -309,26 +285,18 @@ func sooner(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// holding is a hold as a blocker.
-func (s *snapshot) holding(h *reader.Held) Blocker {
-	b := Blocker{
-		What: "hold", Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Resource: h.Resource, Fence: h.Fence,
-		Weight: max(h.Weight, 1), Since: h.Granted, For: s.ago(h.Granted), Left: berth.Forever,
-		Process: s.process(h), Heard: s.heardOf(h), Wanted: h.Record.Wanted,
+// holding is a hold as a claim.
+func (s *snapshot) holding(h *reader.Held) Claim {
+	c := Claim{
+		Kind: s.Kind, Name: s.Name.Name, Hold: &h.Holder, Process: s.process(h), Heard: s.heardOf(h), Paused: s.left(s.pauseEnds()),
 	}
-	if !h.Deadline.IsZero() {
-		b.Left = s.left(h.Deadline)
+	if c.Heard.At.IsZero() {
+		c.Heard = s.nodeHeard(h.Node)
 	}
-	if b.Heard.At.IsZero() {
-		b.Heard = s.nodeHeard(h.Node)
-	}
-	return b
+	return c
 }
 
-// waiter is a waiting claim as a blocker.
-func (s *snapshot) waiter(w *reader.Place) Blocker {
-	return Blocker{
-		What: "wait", Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Resource: w.Resource, Weight: max(w.Weight, 1),
-		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Record.Alive()), Heard: s.waits(w),
-	}
+// waiter is a waiting claim.
+func (s *snapshot) waiter(w *reader.Place) Claim {
+	return Claim{Kind: s.Kind, Name: s.Name.Name, Wait: &w.Waiter, Heard: s.waits(w), Paused: s.left(s.pauseEnds())}
 }
