@@ -59,7 +59,7 @@ func TestATextOfATimelineHasRoom(t *testing.T) {
 	now := time.Now()
 	for wide, text := range map[time.Duration]string{11: "", 12: "grö…", 20: "größe …", 21: "größe 45"} {
 		line := timeline{From: now, To: now.Add(200)}
-		require.Equal(t, text, line.bar(watch.Span{Label: "größe 45", From: now, To: now.Add(wide)}).Text, wide)
+		require.Equal(t, text, line.bar(watch.Span{Holder: berth.Holder{Label: "größe 45", Granted: now}, To: now.Add(wide)}).Text, wide)
 	}
 	require.Equal(t, "-", utc(time.Time{}))
 	require.Equal(t, "2026-01-02 03:04:05 UTC", utc(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)))
