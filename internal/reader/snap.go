@@ -161,14 +161,14 @@ func (s *snap) entered() {
 			order[e.Claim] += len(group.Entries)
 		}
 	}
-	s.s.Holds = slices.DeleteFunc(s.s.Holds, func(h Held) bool { return order[h.ID] == 0 })
-	for i := range s.s.Holds {
-		s.s.Holds[i].Fresh = order[s.s.Holds[i].ID] > len(group.Entries)
+	s.s.Holds = slices.DeleteFunc(s.s.Holds, func(h *Held) bool { return order[h.ID] == 0 })
+	for _, h := range s.s.Holds {
+		h.Fresh = order[h.ID] > len(group.Entries)
 	}
-	slices.SortFunc(s.s.Holds, func(a, b Held) int { return order[a.ID] - order[b.ID] })
+	slices.SortFunc(s.s.Holds, func(a, b *Held) int { return order[a.ID] - order[b.ID] })
 }
 
-func (s *snap) heedWaits(members []member, records, apart []string) (waits []Place) {
+func (s *snap) heedWaits(members []member, records, apart []string) (waits []*Place) {
 	for i, m := range members {
 		place, claim, ok := state.PlaceOf(m.name)
 		if !ok || !state.Waits(records[i]) || apart != nil && elsewhere(m, records[i]) {
@@ -192,17 +192,8 @@ func (s *snap) heedWaits(members []member, records, apart []string) (waits []Pla
 
 // heedAsked is a claim that was asked for, among those that were read or by its own texts and scores.
 func (s *snap) heedAsked(claim string, texts []string, scores []int64) *Asked {
-	for _, waits := range [][]Place{s.s.Line, s.s.Lanes} {
-		for i := range waits {
-			if waits[i].ID == claim {
-				return &Asked{Word: "wait", Wait: &waits[i], Rank: waits[i].Ahead}
-			}
-		}
-	}
-	for i := range s.s.Holds {
-		if s.s.Holds[i].ID == claim {
-			return askedOf(&s.s.Holds[i], nil, nil)
-		}
+	if asked := s.s.Among(claim); asked != nil {
+		return asked
 	}
 	switch record := texts[0]; {
 	case record == "":
@@ -214,14 +205,14 @@ func (s *snap) heedAsked(claim string, texts []string, scores []int64) *Asked {
 		ends := deadline(scores[0])
 		if h, err := s.held(claim, record, ends); err != nil || ends > s.now {
 			h.Resource = resource(texts[1])
-			return askedOf(&h, nil, err)
+			return askedOf(h, nil, err)
 		}
 	default:
 		r, _ := state.ParseRecord(record)
 		w, err := s.place(claim, record, r.Place, 0, texts[2])
-		asked := askedOf(nil, &w, err)
+		asked := askedOf(nil, w, err)
 		if err == nil {
-			asked.Rank = s.rank(&w)
+			asked.Rank = s.rank(w)
 		}
 		return asked
 	}

@@ -21,11 +21,11 @@ type Snapshot struct {
 	Group *state.Group // of a lock
 
 	// Holds are the live ones, the earliest deadline first; of a lock the outermost entry first.
-	Holds     []Held
+	Holds     []*Held
 	HoldsLeft int // live ones that were not read
 	// Line are the places, the first first; Lanes those who wait for one resource alone, by lane and place. Dead ones
 	// are among them.
-	Line, Lanes         []Place
+	Line, Lanes         []*Place
 	LineLeft, LanesLeft int
 	// Items are the resources of Holds, of Lanes, of the bindings of Line, of the first rests, and those that leave
 	// first: all that leave up to Leaves, zero for all.
@@ -38,6 +38,24 @@ type Snapshot struct {
 	Damaged   []string                 // claims and resources that cannot be read
 
 	Asked map[string]*Asked // the claims that were asked for
+}
+
+// Among is a claim that was asked for or read with the name, nil for none.
+func (s *Snapshot) Among(claim string) *Asked {
+	if asked := s.Asked[claim]; asked != nil {
+		return asked
+	}
+	for _, w := range slices.Concat(s.Line, s.Lanes) {
+		if w.ID == claim {
+			return w.Asked()
+		}
+	}
+	for _, h := range s.Holds {
+		if h.ID == claim {
+			return &Asked{Word: "hold", Hold: h}
+		}
+	}
+	return nil
 }
 
 // Held is a hold.
@@ -59,6 +77,9 @@ type Place struct {
 	Wants  state.Wants // of a pool
 	Until  time.Time   // of Lanes: until when it waits for nothing else, zero for no end
 }
+
+// Asked is a waiting claim that stands where it was read.
+func (w *Place) Asked() *Asked { return &Asked{Word: "wait", Wait: w, Rank: w.Ahead} }
 
 // Item is a resource.
 type Item struct {
@@ -170,17 +191,17 @@ func (t *turn) thinSnapshot(s *Snapshot, claims []string, text string) (err erro
 		s.Damaged = []string{thin.Claim}
 	} else {
 		h.Renewed = state.Instant(thin.Since)
-		s.Holds = []Held{h}
+		s.Holds = []*Held{h}
 	}
 	if slices.Contains(claims, thin.Claim) {
-		s.Asked = map[string]*Asked{thin.Claim: askedOf(&h, nil, err)}
+		s.Asked = map[string]*Asked{thin.Claim: askedOf(h, nil, err)}
 	}
 	return nil
 }
 
 // held is a hold by its record and its deadline (ms).
-func (t *turn) held(claim, text string, ends int64) (h Held, err error) {
-	h.Deadline = moment(ends)
+func (t *turn) held(claim, text string, ends int64) (h *Held, err error) {
+	h = &Held{Deadline: moment(ends)}
 	if h.Holder, err = Holder(t.name, claim, t.at(), ends, text); err == nil {
 		h.Record, err = state.ParseRecord(text)
 		h.Wants = t.wants(&h.Record)
@@ -189,8 +210,8 @@ func (t *turn) held(claim, text string, ends int64) (h Held, err error) {
 }
 
 // place is a waiting claim by its record, its place and what is told of a lane of its own.
-func (t *turn) place(claim, text, place string, lane int64, apart string) (w Place, err error) {
-	w.Lane, w.Place = int(lane), place
+func (t *turn) place(claim, text, place string, lane int64, apart string) (w *Place, err error) {
+	w = &Place{Lane: int(lane), Place: place}
 	if w.Waiter, _, err = Waiter(t.name, claim, t.at(), text); err != nil {
 		return w, err
 	}

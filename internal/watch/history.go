@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
@@ -21,10 +22,10 @@ type Sample struct {
 	Held, Waiting, Capacity int
 }
 
-// Span is a hold as it was seen: from its grant to when it was seen last.
+// Span is a hold as it was seen last, which was at To.
 type Span struct {
-	Claim, Label, Owner, Resource string
-	From, To                      time.Time
+	berth.Holder
+	To time.Time
 	// Ended says that it was not there any more at the next look.
 	Ended bool
 }
@@ -68,25 +69,24 @@ func (s *seen) held(l *inspect.Look) []Span {
 	spans := slices.Clone(s.spans)
 	at := map[string]int{}
 	for i, span := range spans {
-		at[span.Claim] = i
+		at[span.ID] = i
 	}
 	there := map[string]bool{}
 	for _, h := range l.Holds {
 		there[h.ID] = true
 		i, known := at[h.ID]
 		if !known {
-			spans = append(spans, Span{Claim: h.ID, Label: h.Label, Owner: h.Owner, From: h.Granted})
-			i = len(spans) - 1
+			spans, i = append(spans, Span{}), len(spans)
 		}
-		spans[i].Resource, spans[i].To, spans[i].Ended = h.Resource, l.At, false
+		spans[i] = Span{Holder: h.Holder, To: l.At}
 	}
 	for i := range spans {
-		spans[i].Ended = spans[i].Ended || !there[spans[i].Claim] && l.HoldsLeft == 0
+		spans[i].Ended = spans[i].Ended || !there[spans[i].ID] && l.HoldsLeft == 0
 	}
 	if over := len(spans) - spansMost; over > 0 { // a look has fewer holds
 		slices.SortStableFunc(spans, func(a, b Span) int { return a.To.Compare(b.To) })
 		spans = slices.Delete(spans, 0, over)
 	}
-	slices.SortStableFunc(spans, func(a, b Span) int { return a.From.Compare(b.From) })
+	slices.SortStableFunc(spans, func(a, b Span) int { return a.Granted.Compare(b.Granted) })
 	return spans
 }

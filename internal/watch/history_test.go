@@ -63,8 +63,8 @@ func TestAHoldIsSeenFromItsGrantToItsEnd(t *testing.T) {
 	require.False(t, s.add(l).Spans[0].Ended, "it was not read")
 	n := s.add(lookAt(3*time.Second, 1, "b"))
 	require.Equal(t, []Span{
-		{Claim: "a", Label: "of a", From: noon, To: noon.Add(2 * time.Second), Ended: true},
-		{Claim: "b", Label: "of b", From: noon, To: noon.Add(3 * time.Second)},
+		{Holder: lookAt(0, 1, "a").Holds[0].Holder, To: noon.Add(2 * time.Second), Ended: true},
+		{Holder: lookAt(0, 1, "b").Holds[0].Holder, To: noon.Add(3 * time.Second)},
 	}, n.Spans)
 }
 

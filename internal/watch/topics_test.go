@@ -26,7 +26,7 @@ func pages(n int, fails *error) func(context.Context, string, int) (inspect.Page
 		}
 		at, _ := strconv.Atoi(cursor)
 		page.At = noon.Add(time.Duration(at) * time.Second)
-		page.Items = []inspect.Claim{{Name: cursor, Holder: &berth.Holder{}}}[:min(1, most)]
+		page.Items = []inspect.Claim{{Name: cursor, Hold: &berth.Holder{}}}[:min(1, most)]
 		if at+1 < n {
 			page.Next = strconv.Itoa(at + 1)
 		}

@@ -59,7 +59,7 @@ func TestATextOfATimelineHasRoom(t *testing.T) {
 	now := time.Now()
 	for wide, text := range map[time.Duration]string{11: "", 12: "grö…", 20: "größe …", 21: "größe 45"} {
 		line := timeline{From: now, To: now.Add(200)}
-		require.Equal(t, text, line.bar(watch.Span{Label: "größe 45", From: now, To: now.Add(wide)}).Text, wide)
+		require.Equal(t, text, line.bar(watch.Span{Holder: berth.Holder{Label: "größe 45", Granted: now}, To: now.Add(wide)}).Text, wide)
 	}
 	require.Equal(t, "-", utc(time.Time{}))
 	require.Equal(t, "2026-01-02 03:04:05 UTC", utc(time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)))
@@ -181,12 +181,14 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	}
 	var names inspect.Page[berth.Name]
 	var claims watch.Claims
+	var links []inspect.Link
 	var circles inspect.Circles
 	var n watch.Name
 	for i := range rowsMost + 1 {
 		names.Items = append(names.Items, berth.Name{Kind: keyspace.Sem, Name: fmt.Sprint(i)}, berth.Name{Kind: keyspace.Lock, Name: fmt.Sprint(i)})
-		claims.Items = append(claims.Items, inspect.Claim{Name: fmt.Sprint(i), Waiter: &berth.Waiter{ID: fmt.Sprint(i)}})
-		circles.Circles = append(circles.Circles, inspect.Circle{Links: make([]inspect.Link, 1)})
+		claims.Items = append(claims.Items, inspect.Claim{Name: fmt.Sprint(i), Wait: &berth.Waiter{ID: fmt.Sprint(i)}})
+		links = append(links, inspect.Link{Wait: claims.Items[i]})
+		circles.Circles = append(circles.Circles, inspect.Circle{Links: links[i:]})
 		n.Resources, n.Damaged = append(n.Resources, inspect.Resource{Key: fmt.Sprint(i)}), append(n.Damaged, "x")
 		names.Problems = append(names.Problems, errors.New("x"))
 	}
@@ -195,7 +197,7 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock)),
 		"claims":   render(searchPage, "claims", claimListOf(claims)),
 		"circles":  render(circlesPage, "circles", circlesOf(circles)),
-		"links":    render(circlesPage, "circles", circlesOf(inspect.Circles{Circles: []inspect.Circle{{Links: make([]inspect.Link, rowsMost+1)}}})),
+		"links":    render(circlesPage, "circles", circlesOf(inspect.Circles{Circles: []inspect.Circle{{Links: links}}})),
 		"resource": render(namePage, "resources", nameOf(n, "")),
 	} {
 		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)

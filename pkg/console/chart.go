@@ -155,7 +155,7 @@ func timelineOf(n *watch.Name) timeline {
 // lane is one in which a hold has room, nil if there is none.
 func (t *timeline) lane(s watch.Span) *lane {
 	for i := range t.Lanes {
-		if l := &t.Lanes[i]; l.Name == s.Resource && !l.end.After(s.From) {
+		if l := &t.Lanes[i]; l.Name == s.Resource && !l.end.After(s.Granted) {
 			return l
 		}
 	}
@@ -167,10 +167,10 @@ func (t *timeline) lane(s watch.Span) *lane {
 }
 
 func (t *timeline) bar(s watch.Span) bar {
-	from, to := share(t.From, t.To, s.From), share(t.From, t.To, s.To)
-	who := whoOf(s.Owner, s.Label, s.Claim)
+	from, to := share(t.From, t.To, s.Granted), share(t.From, t.To, s.To)
+	who := whoOf(s.Owner, s.Label, s.ID)
 	b := bar{X: from, Wide: max(2, to-from), Ended: s.Ended}
-	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, clock(s.From), text.Human(s.To.Sub(s.From)))
+	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, clock(s.Granted), text.Human(s.To.Sub(s.Granted)))
 	if s.Resource != "" {
 		b.Says += ", " + text.Plain(s.Resource)
 	}

@@ -63,9 +63,7 @@ type claimList struct {
 // claimRow is a claim as a row.
 type claimRow struct {
 	inspect.Claim
-	State                        state
-	Node, Label, Owner, Resource string
-	Left                         time.Duration
+	State state
 }
 
 func (c *Console) claims(f inspect.ClaimFilter) source {
@@ -79,24 +77,23 @@ func claimListOf(found watch.Claims) claimList {
 	leases := shortest(found.Items)
 	for _, c := range found.Items {
 		r := claimRow{Claim: c}
-		if h := c.Holder; h != nil {
+		if h := c.Hold; h != nil {
 			l.Holds++
-			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"holds", "good"}, h.Node, h.Label, h.Owner, h.Resource, h.Left
+			r.State = state{"holds", "good"}
 			if overdue(h, leases[c.Kind][c.Name]) {
 				r.State, l.Overdue = state{"holds, overdue", "bad"}, l.Overdue+1
 			}
 		} else {
-			w := c.Waiter
 			l.Waits++
-			r.State, r.Node, r.Label, r.Owner, r.Resource, r.Left = state{"waits", "busy"}, w.Node, w.Label, w.Owner, w.Resource, w.Alive
-			if w.Alive <= 0 {
+			r.State = state{"waits", "busy"}
+			if c.Wait.Alive <= 0 {
 				r.State, l.Overdue = state{"waits, dead", "bad"}, l.Overdue+1
 			} else if c.Paused > 0 {
 				r.State = state{"waits, paused", "bad"}
 			}
 		}
-		if r.Label != "" && !slices.Contains(l.Labels, r.Label) {
-			l.Labels = append(l.Labels, r.Label)
+		if label := c.Label(); label != "" && !slices.Contains(l.Labels, label) {
+			l.Labels = append(l.Labels, label)
 		}
 		l.Claims = append(l.Claims, r)
 	}
@@ -109,7 +106,7 @@ func claimListOf(found watch.Claims) claimList {
 func shortest(all []inspect.Claim) map[keyspace.Kind]map[string]time.Duration {
 	leases := map[keyspace.Kind]map[string]time.Duration{keyspace.Sem: {}, keyspace.Lock: {}, keyspace.Pool: {}}
 	for _, c := range all {
-		if h := c.Holder; h != nil {
+		if h := c.Hold; h != nil {
 			if least, ok := leases[c.Kind][c.Name]; !ok || h.Lease < least {
 				leases[c.Kind][c.Name] = h.Lease
 			}

@@ -93,8 +93,8 @@ func (r *Reader) probed(ctx context.Context, now int64, names ...*snapshot) (int
 // probable are nodes of a swarm whose holds have no end.
 func probable(names ...*snapshot) (nodes []string) {
 	for _, s := range names {
-		for i := range s.Holds {
-			if h := &s.Holds[i]; h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
+		for _, h := range s.Holds {
+			if h.Lease == berth.Forever && h.ZombieAfter > 0 && !slices.Contains(nodes, h.Node) {
 				nodes = append(nodes, h.Node)
 			}
 		}

@@ -39,10 +39,7 @@ func (v *View) tell(s *snapshot, due, all []string) map[string]AskedClaim {
 	asked, recalls := map[string]AskedClaim{}, map[string]recall{}
 	for _, claim := range all {
 		last, known := v.recalls[claim]
-		c := s.Asked[claim]
-		if c == nil {
-			c = s.among(claim)
-		}
+		c := s.Among(claim)
 		if c != nil || slices.Contains(due, claim) {
 			last, known = recall{s.about(c).claimed(claim), v.reading}, true
 		}
@@ -53,26 +50,6 @@ func (v *View) tell(s *snapshot, due, all []string) map[string]AskedClaim {
 	v.recalls = recalls
 	return asked
 }
-
-// among is a claim that was read with the name, nil for none.
-func (s *snapshot) among(claim string) *reader.Asked {
-	for i := range s.Holds {
-		if h := &s.Holds[i]; h.ID == claim {
-			return &reader.Asked{Word: "hold", Hold: h}
-		}
-	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			if w := &waits[i]; w.ID == claim {
-				return waited(w)
-			}
-		}
-	}
-	return nil
-}
-
-// waited is a waiting claim that was read with the name.
-func waited(w *wait) *reader.Asked { return &reader.Asked{Word: "wait", Wait: w, Rank: w.Ahead} }
 
 // claimed tells of the claim that a snapshot is about.
 func (s *snapshot) claimed(claim string) AskedClaim {
@@ -89,7 +66,7 @@ func (s *snapshot) claimed(claim string) AskedClaim {
 }
 
 // holder is a hold as a Look shows it.
-func (s *snapshot) holder(h *hold) Hold {
-	b := s.holding(h)
-	return Hold{h.Holder, b.Process, b.Heard}
+func (s *snapshot) holder(h *reader.Held) Hold {
+	c := s.holding(h)
+	return Hold{h.Holder, c.Process, c.Heard}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -40,7 +41,8 @@ func (x *explaining) itself() bool {
 		x.also(Reason{Code: Unknown}, "No %s %s is known in namespace %s: nobody has used it, or it was forgotten, as idle names are.",
 			kind, text.Quoted(s.Name.Name), text.Quoted(s.namespace))
 		if p := s.Pause; p != nil {
-			x.also(Reason{Code: Paused, Until: s.pauseEnds(), Text: p.Reason}, "All names are paused for %s more%s.", text.Human(p.Left), because(p.Reason))
+			x.also(Reason{Code: Paused, Until: s.pauseEnds(), Text: p.Reason}, "All names are paused for %s more%s.",
+				text.Human(p.Left), because(p.Reason))
 		}
 	case x.e.Claim == "":
 		return false
@@ -62,13 +64,13 @@ func (x *explaining) itself() bool {
 }
 
 // holdsIt explains a claim that holds.
-func (x *explaining) holdsIt(h *hold) {
+func (x *explaining) holdsIt(h *reader.Held) {
 	s, what := x.s, x.s.title()
 	if h.Resource != "" {
 		what = text.Word(h.Resource) + " of " + what
 	}
 	x.also(Reason{Code: Holding, Claim: h.ID, Resource: h.Resource, Until: h.Deadline}, "%s.", s.held(h, " "+what, " it"))
-	x.holds = []hold{*h}
+	x.holds = []*reader.Held{h}
 	x.wanted()
 	x.e.Next, x.e.Horizon = forecast(s, h.ID, x.silent)
 	x.e.Then = x.then()
@@ -172,7 +174,7 @@ func (x *explaining) ofLock() {
 		return
 	}
 	x.ofOwner()
-	outer, n := &x.holds[0], len(x.holds)
+	outer, n := x.holds[0], len(x.holds)
 	if n == 1 {
 		x.reason(Reason{Code: Locked, Claim: outer.ID, Until: outer.Deadline}, x.s.held(outer, " it", " it"))
 		return
@@ -227,7 +229,7 @@ func (s *snapshot) firstRest() (end time.Time, reason string) {
 }
 
 // ofOne: it waits for one resource alone.
-func (x *explaining) ofOne(w *wait) {
+func (x *explaining) ofOne(w *reader.Place) {
 	s, key := x.s, text.Word(w.Resource)
 	i, known := s.Items[w.Resource]
 	wants, bound := "it wants only "+key+", which ", ""
@@ -283,7 +285,7 @@ func (x *explaining) placed() {
 	if w == nil || x.s.Kind != keyspace.Lock {
 		return
 	}
-	same := func(other wait) bool { return other.Lane == w.Lane && drawn(&other) }
+	same := func(other *reader.Place) bool { return other.Lane == w.Lane && drawn(other) }
 	if w.Lane%2 == 1 {
 		x.also(Reason{Code: LIFO}, "It is last come, first served: who comes later passes it.")
 	} else if slices.ContainsFunc(x.s.Line, same) {
@@ -292,22 +294,19 @@ func (x *explaining) placed() {
 }
 
 // drawn says whether a claim stands elsewhere than by its ticket.
-func drawn(w *wait) bool {
+func drawn(w *reader.Place) bool {
 	return w.Lane%2 == 0 && w.Place != fmt.Sprintf("%013d", w.Since.UnixMilli())
 }
 
 // passed is who stands before the explained claim, and why.
-func (x *explaining) passed(self *wait) {
+func (x *explaining) passed(self *reader.Place) {
 	s, higher := x.s, 0
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			w := &waits[i]
-			if w.Resource != self.Resource || !s.alive(w) || w.Priority <= self.Priority {
-				continue
-			}
-			higher++
-			x.blocks(s.waiter(w))
+	for _, w := range slices.Concat(s.Line, s.Lanes) {
+		if w.Resource != self.Resource || !s.alive(w) || w.Priority <= self.Priority {
+			continue
 		}
+		higher++
+		x.blocks(s.waiter(w))
 	}
 	if higher > 0 {
 		least := ""
@@ -331,8 +330,8 @@ func (x *explaining) passed(self *wait) {
 
 // wanted says which holds were asked to be given back.
 func (x *explaining) wanted() {
-	for i := range x.holds {
-		if h := &x.holds[i]; !h.Record.Wanted.IsZero() {
+	for _, h := range x.holds {
+		if !h.Record.Wanted.IsZero() {
 			x.also(Reason{Code: Asked, Claim: h.ID}, "%s was asked to give back %s ago.",
 				x.s.whose(h.Label, h.ID), text.Human(x.s.ago(h.Record.Wanted)))
 			return // the others are told by the blockers

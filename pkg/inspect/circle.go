@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -23,7 +22,7 @@ type Circle struct {
 	Ends []End `json:"ends,omitempty"`
 	// Release is the youngest hold whose end frees all; where no single one does, the youngest ones
 	// that do together.
-	Release []Held `json:"release"`
+	Release []Claim `json:"release"`
 	// Behind is how many other claims wait for it.
 	Behind int `json:"behind"`
 }
@@ -31,20 +30,11 @@ type Circle struct {
 // Link is a claim of a circle.
 type Link struct {
 	// Actor is who waits: an owner, or a claim, a node or a label.
-	Actor string        `json:"actor"`
-	Kind  keyspace.Kind `json:"kind"`
-	Name  string        `json:"name"`
-	Wait  Blocker       `json:"wait"`
+	Actor string `json:"actor"`
+	Wait  Claim  `json:"wait"`
 	// For are the holds that it waits for, Holds those that it has, and others of the circle wait for.
-	For   []Held `json:"for"`
-	Holds []Held `json:"holds"`
-}
-
-// Held is a hold of a name.
-type Held struct {
-	Kind keyspace.Kind `json:"kind"`
-	Name string        `json:"name"`
-	Hold Blocker       `json:"hold"`
+	For   []Claim `json:"for"`
+	Holds []Claim `json:"holds"`
 }
 
 // End is an end that comes by itself, and whether it frees the circle.
@@ -123,7 +113,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 	for _, v := range circle {
 		c.Certain = c.Certain && v.alone
 		_, actor, _ := strings.Cut(v.actor, " ") // what it is stands before it
-		link := Link{Actor: actor, Kind: v.name.Kind, Name: v.name.Name.Name, Wait: v.name.waiter(v.wait)}
+		link := Link{Actor: actor, Wait: v.name.waiter(v.Place)}
 		for _, s := range g.names {
 			for _, h := range g.holds[s] {
 				if g.wants(v, h) {
@@ -148,9 +138,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 	return c
 }
 
-func (c *carried) tell() Held {
-	return Held{Kind: c.name.Kind, Name: c.name.Name.Name, Hold: c.name.holding(c.hold)}
-}
+func (c *carried) tell() Claim { return c.name.holding(c.Held) }
 
 // ends are what of a circle ends by itself.
 func (g *graph) ends(circle []*waiting) (ends []End) {
@@ -167,7 +155,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
 				continue
 			}
-			if end, unless := f.ends(c.hold); !end.IsZero() {
+			if end, unless := f.ends(c.Held); !end.IsZero() {
 				what := LeaseEnds
 				if end.Equal(c.Record.Limit) {
 					what = MaxHoldEnds
@@ -190,13 +178,4 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 	g.reduce()
 	slices.SortStableFunc(ends, func(a, b End) int { return a.At.Compare(b.At) })
 	return ends
-}
-
-// String names the hold for a sentence.
-func (h Held) String() string {
-	what := kinds[h.Kind] + " " + text.Quoted(h.Name)
-	if h.Hold.Resource != "" {
-		what = text.Word(h.Hold.Resource) + " of " + what
-	}
-	return what
 }

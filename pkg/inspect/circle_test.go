@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 )
 
@@ -54,8 +55,8 @@ func TestCirclesAreWhatStays(t *testing.T) {
 			require.Equal(t, "owner", c.By)
 			var members []string
 			for _, link := range c.Links {
-				require.Contains(t, left, link.Wait.Claim)
-				members = append(members, link.Wait.Claim)
+				require.Contains(t, left, link.Wait.ID())
+				members = append(members, link.Wait.ID())
 			}
 			require.True(t, w.freed(members, c.Release), "seed %d", seed)
 			if len(c.Release) == 1 {
@@ -70,17 +71,17 @@ func TestCirclesAreWhatStays(t *testing.T) {
 }
 
 // freed says whether all members of a circle are served once some holds have ended by force.
-func (w *town) freed(members []string, holds []Held) bool {
+func (w *town) freed(members []string, holds []Claim) bool {
 	c := w.copied()
 	for _, h := range holds {
-		c.give(h.Hold.Claim)
+		c.give(h.ID())
 	}
 	left := c.runOut()
 	return !slices.ContainsFunc(members, func(id string) bool { return slices.Contains(left, id) })
 }
 
 // noYounger fails if a younger hold of a member of the circle would free it as well.
-func (w *town) noYounger(t *testing.T, members []string, release Held) {
+func (w *town) noYounger(t *testing.T, members []string, release Claim) {
 	t.Helper()
 	for _, p := range w.folk {
 		if !slices.Contains(members, p.waits) {
@@ -88,9 +89,9 @@ func (w *town) noYounger(t *testing.T, members []string, release Held) {
 		}
 		held, where := w.holdsOf(p)
 		for i, h := range held {
-			if h.Granted.After(release.Hold.Since) {
-				younger := []Held{{Name: where[i].name, Hold: Blocker{Claim: h.ID}}}
-				require.False(t, w.freed(members, younger), "%s is younger than %s", h.ID, release.Hold.Claim)
+			if h.Granted.After(release.Since()) {
+				younger := []Claim{{Name: where[i].name, Hold: &h.Holder}}
+				require.False(t, w.freed(members, younger), "%s is younger than %s", h.ID, release.ID())
 			}
 		}
 	}
@@ -181,57 +182,62 @@ func lockNamed(name string, s *snapshot) *snapshot {
 	return s
 }
 
-func owned(owner string) func(*wait) { return func(w *wait) { w.Owner = owner } }
+func owned(owner string) func(*reader.Place) { return func(w *reader.Place) { w.Owner = owner } }
 
 // TestReduce has the cases that random histories seldom meet.
 func TestReduce(t *testing.T) {
 	t.Parallel()
-	long := func(h *hold) { h.Granted = before(time.Minute) }
-	a := func(owner string) hold { return holds(owner, ownedBy(owner), long) }
-	q := func(owner string, changes ...func(*wait)) wait {
+	long := func(h *reader.Held) { h.Granted = before(time.Minute) }
+	a := func(owner string) *reader.Held { return holds(owner, ownedBy(owner), long) }
+	q := func(owner string, changes ...func(*reader.Place)) *reader.Place {
 		return waits(owner+"-w", append(changes, owned(owner))...)
 	}
 	held, one := holds("p", ownedBy("p"), long, of("r")), q("x", only("r"))
+	shared := holds("p", ownedBy("p"), long, of("r"), func(h *reader.Held) { h.Wants.Shared = true })
+	rests := stored(state.Item{Ends: after(time.Hour).UnixMilli()})
 	// crosses has x wait for what p holds, and p for what x holds.
 	crosses := func(s *snapshot) []*snapshot {
 		return []*snapshot{lockNamed("a", s), lockNamed("b", lockOf(a("x")).in(q("p")))}
 	}
-	bound := func(w *wait) { w.Wants, w.Until = state.Wants{Bind: "customer-7"}, after(15*time.Second) }
+	bound := func(w *reader.Place) { w.Wants, w.Until = state.Wants{Bind: "customer-7"}, after(15*time.Second) }
 	for name, test := range map[string]struct {
 		names []*snapshot
 		left  []string // labels
 	}{
-		"nobody waits":     {[]*snapshot{lockOf(a("p"))}, nil},
-		"a line":           {[]*snapshot{lockOf(a("p")).in(q("x"), q("y"))}, nil},
-		"one's own lock":   {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
-		"two cross":        {crosses(lockOf(a("p")).in(q("x"))), []string{"p-w", "x-w"}},
-		"one is dead":      {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
-		"the other paused": {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p"))).with(func(s *snapshot) { s.Pause = &berth.Pause{Left: time.Second} })}, []string{"p-w", "x-w"}},
-		"granted later":    {[]*snapshot{lockNamed("a", lockOf(holds("p", ownedBy("p"), func(h *hold) { h.Granted = before(time.Second) })).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p")))}, nil},
+		"nobody waits":   {[]*snapshot{lockOf(a("p"))}, nil},
+		"a line":         {[]*snapshot{lockOf(a("p")).in(q("x"), q("y"))}, nil},
+		"one's own lock": {[]*snapshot{lockOf(a("p")).in(q("p"), q("x"))}, []string{"p-w", "x-w"}},
+		"two cross":      {crosses(lockOf(a("p")).in(q("x"))), []string{"p-w", "x-w"}},
+		"one is dead":    {[]*snapshot{lockNamed("a", lockOf(a("p")).in(q("x"))), lockNamed("b", lockOf(a("x")).in(q("p", quiet(lease))))}, nil},
+		"the other paused": {crosses(lockOf(a("p")).in(q("x")).with(func(s *snapshot) {
+			s.Pause = &berth.Pause{Left: time.Second}
+		})), []string{"p-w", "x-w"}},
+		"granted later": {crosses(lockOf(holds("p", ownedBy("p"), func(h *reader.Held) {
+			h.Granted = before(time.Second)
+		})).in(q("x"))), nil},
 		"the line is in the way": {
 			[]*snapshot{semOf(2, a("p")).in(q("q", heavy(2)), q("r")), lockOf(a("r")).in(q("p"))}, []string{"p-w", "q-w", "r-w"},
 		},
 		"a shared hold takes nothing": {
-			crosses(poolOf([]hold{held}, nil).with(func(s *snapshot) {
-				s.Holds[0].Wants.Shared = true
+			crosses(poolOf([]*reader.Held{shared}, nil).with(func(s *snapshot) {
 				i := s.Items["r"]
 				i.Claims = nil
 				s.Items["r"] = i
 			}).in(one)), nil,
 		},
-		"a sharer has room": {crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Max: 2})}).in(one)), nil},
+		"a sharer has room": {crosses(poolOf([]*reader.Held{held}, map[string]reader.Item{"r": stored(state.Item{Max: 2})}).in(one)), nil},
 		"it takes any other in a while": {
-			crosses(poolOf([]hold{held}, map[string]item{"s": {}}).in(q("x", only("r"), bound))), nil,
+			crosses(poolOf([]*reader.Held{held}, map[string]reader.Item{"s": {}}).in(q("x", only("r"), bound))), nil,
 		},
 		"all others are taken, too": {
-			crosses(poolOf([]hold{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
+			crosses(poolOf([]*reader.Held{held}, nil).in(q("x", only("r"), bound))), []string{"p-w", "x-w"},
 		},
 		"only one of two resources": {
-			crosses(poolOf([]hold{held}, map[string]item{"s": stored(state.Item{Ends: after(time.Hour).UnixMilli()})}).in(one, q("y"))),
+			crosses(poolOf([]*reader.Held{held}, map[string]reader.Item{"s": rests}).in(one, q("y"))),
 			[]string{"p-w", "x-w"},
 		},
 		"a resource that leaves is nobody's fault": {
-			crosses(poolOf([]hold{held}, map[string]item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
+			crosses(poolOf([]*reader.Held{held}, map[string]reader.Item{"r": stored(state.Item{Leaving: true})}).in(one)), nil,
 		},
 	} {
 		g := draw(test.names, levels(0)[0], nil, false)
@@ -249,10 +255,10 @@ func TestReduce(t *testing.T) {
 
 func TestACircleNamesItsEnds(t *testing.T) {
 	t.Parallel()
-	long := func(h *hold) { h.Granted = before(time.Minute) }
+	long := func(h *reader.Held) { h.Granted = before(time.Minute) }
 	names := []*snapshot{
 		lockNamed("a", lockOf(holds("p", ownedBy("p"), long, limited(41*time.Second))).in(waits("x-w", owned("x")), waits("y-w", owned("y")))),
-		lockNamed("b", lockOf(holds("x", ownedBy("x"), long, func(h *hold) { h.Granted = before(30 * time.Second) })).in(waits("p-w", owned("p"), quiet(7*time.Second)))),
+		lockNamed("b", lockOf(holds("x", ownedBy("x"), long, func(h *reader.Held) { h.Granted = before(30 * time.Second) })).in(waits("p-w", owned("p"), quiet(7*time.Second)))),
 	}
 	found, skipped := circles(names, names, 0, false)
 	require.Zero(t, skipped)
@@ -261,7 +267,7 @@ func TestACircleNamesItsEnds(t *testing.T) {
 	require.Equal(t, 1, c.Behind)
 	require.Len(t, c.Links, 2)
 	require.ElementsMatch(t, []string{"p", "x"}, []string{c.Links[0].Actor, c.Links[1].Actor})
-	require.Equal(t, "n-x.1", c.Release[0].Hold.Claim, "the youngest")
+	require.Equal(t, "n-x.1", c.Release[0].ID(), "the youngest")
 	require.Len(t, c.Ends, 2)
 	require.Equal(t, ClaimLeaves, c.Ends[0].What)
 	require.Equal(t, []string{"n-p-w"}, c.Ends[0].If)
@@ -275,7 +281,7 @@ func TestACircleNamesItsEnds(t *testing.T) {
 // the circle is not certain.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
-	late := func(h *hold) { h.Granted = before(12*time.Second - 50*time.Millisecond) }
+	late := func(h *reader.Held) { h.Granted = before(12*time.Second - 50*time.Millisecond) }
 	names := []*snapshot{
 		lockNamed("a", lockOf(holds("p", ownedBy("p"), late)).in(waits("x-w", owned("x")))),
 		lockNamed("b", lockOf(holds("x", ownedBy("x"), late)).in(waits("p-w", owned("p")))),

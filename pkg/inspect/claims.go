@@ -37,38 +37,92 @@ func (f *ClaimFilter) means(node, label, owner string, meta map[string]string) b
 	return (f.Node == "" || f.Node == node) && (f.Owner == "" || f.Owner == owner) && (f.Label == "" || text.Fits(f.Label, label))
 }
 
-// Claim is a hold or a wait of a name: one of Holder and Waiter is set.
+// Claim is a hold or a wait of a name: one of Hold and Wait is set.
 type Claim struct {
-	Kind   keyspace.Kind
-	Name   string
-	Holder *berth.Holder
-	Waiter *berth.Waiter
+	Kind keyspace.Kind
+	Name string
+	Hold *berth.Holder
+	Wait *berth.Waiter
+	// Process is how the process of a hold stands, and Heard when that of the claim was last heard of. A listing tells
+	// neither.
+	Process Process
+	Heard   Heard
 	// Paused is for how much longer nothing is granted of the name, 0 if it is not paused.
 	Paused time.Duration
 }
 
 // ID is the claim's id.
 func (c Claim) ID() string {
-	if c.Holder != nil {
-		return c.Holder.ID
+	if c.Hold != nil {
+		return c.Hold.ID
 	}
-	return c.Waiter.ID
+	return c.Wait.ID
+}
+
+// Node is the id of the node that holds or waits.
+func (c Claim) Node() string {
+	if c.Hold != nil {
+		return c.Hold.Node
+	}
+	return c.Wait.Node
+}
+
+// Label is the label of that node.
+func (c Claim) Label() string {
+	if c.Hold != nil {
+		return c.Hold.Label
+	}
+	return c.Wait.Label
+}
+
+// Owner is whom the claim is for, "" for none.
+func (c Claim) Owner() string {
+	if c.Hold != nil {
+		return c.Hold.Owner
+	}
+	return c.Wait.Owner
+}
+
+// Resource is what it holds of a pool, or the one resource that it waits for; "" for none.
+func (c Claim) Resource() string {
+	if c.Hold != nil {
+		return c.Hold.Resource
+	}
+	return c.Wait.Resource
 }
 
 // Since is when it was granted or, if it waits, when it came; by the server's clock.
 func (c Claim) Since() time.Time {
-	if c.Holder != nil {
-		return c.Holder.Granted
+	if c.Hold != nil {
+		return c.Hold.Granted
 	}
-	return c.Waiter.Since
+	return c.Wait.Since
 }
 
 // For is for how long it has held or waited, by the server's clock.
 func (c Claim) For() time.Duration {
-	if c.Holder != nil {
-		return c.Holder.Held
+	if c.Hold != nil {
+		return c.Hold.Held
 	}
-	return c.Waiter.Waited
+	return c.Wait.Waited
+}
+
+// Left is what is left of the lease of a hold, berth.Forever for no end; of a claim that waits, how long it stays in line if
+// nothing is heard of its process.
+func (c Claim) Left() time.Duration {
+	if c.Hold != nil {
+		return c.Hold.Left
+	}
+	return c.Wait.Alive
+}
+
+// String is what is held or waited for, as a sentence names it.
+func (c Claim) String() string {
+	what := kinds[c.Kind] + " " + text.Quoted(c.Name)
+	if key := c.Resource(); key != "" {
+		what = text.Word(key) + " of " + what
+	}
+	return what
 }
 
 // Claims reads up to most claims of all names (0: 100, at most 1000) behind a cursor, "" for the first, in no order: it
@@ -108,7 +162,7 @@ func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most in
 		page.Partial, page.Problems = true, append(page.Problems, err)
 	}
 	for _, c := range found.Claims {
-		claim := Claim{Kind: c.Kind, Name: c.Name, Holder: c.Holder, Waiter: c.Waiter}
+		claim := Claim{Kind: c.Kind, Name: c.Name, Hold: c.Holder, Wait: c.Waiter}
 		if p := c.Pause.Under(noticed[c.Kind], found.Now.UnixMilli()); p != nil {
 			claim.Paused = p.Left
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -44,7 +45,7 @@ func (f *future) pass() {
 func (f *future) paused() bool { return f.s.pauseEnds().After(f.now) }
 
 func (f *future) passHolds() {
-	var over []*hold
+	var over []*reader.Held
 	for _, h := range f.holds {
 		if end, unless := f.ends(h); f.due(end) {
 			over = append(over, h)
@@ -63,14 +64,14 @@ func (f *future) passHolds() {
 		f.happens(what, end, h.ID, h.Resource)
 	}
 	for _, h := range over {
-		f.holds = slices.DeleteFunc(f.holds, func(other *hold) bool { return other == h })
+		f.holds = slices.DeleteFunc(f.holds, func(other *reader.Held) bool { return other == h })
 		f.used -= max(h.Weight, 1)
 		f.back(h)
 	}
 }
 
 // back has the resource of a hold that has ended now come back.
-func (f *future) back(h *hold) {
+func (f *future) back(h *reader.Held) {
 	i := f.items[h.Resource]
 	if i == nil {
 		return
@@ -94,11 +95,11 @@ func (f *future) back(h *hold) {
 // watched says that a process that waits looks in this moment. During a pause it does not.
 func (f *future) watched() bool {
 	return !f.paused() &&
-		slices.ContainsFunc(slices.Concat(f.line, f.lanes), func(w *wait) bool { return !f.silent(w.Node) })
+		slices.ContainsFunc(slices.Concat(f.line, f.lanes), func(w *reader.Place) bool { return !f.silent(w.Node) })
 }
 
 // listed keeps the order in which resources came free.
-func (f *future) listed(key string, i *item) {
+func (f *future) listed(key string, i *reader.Item) {
 	known := slices.Contains(f.order, key)
 	switch {
 	case i.Free() && !known:
@@ -146,25 +147,25 @@ func (f *future) passLanes() {
 }
 
 // moves has a claim that waited for one resource stand in the line.
-func (f *future) moves(w *wait) {
+func (f *future) moves(w *reader.Place) {
 	f.lanes = without(f.lanes, w)
 	f.line = append(f.line, w)
 	slices.SortStableFunc(f.line, compare)
 }
 
 // order is by what the line, and lanes with it, are sorted.
-func order(w *wait) string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
+func order(w *reader.Place) string { return fmt.Sprintf("%03d%s-%s", w.Lane, w.Place, w.ID) }
 
 // compare is by order.
-func compare(w, other *wait) int {
+func compare(w, other *reader.Place) int {
 	if len(w.Place) != len(other.Place) || min(w.Lane, other.Lane) < 0 || max(w.Lane, other.Lane) > 999 {
 		return cmp.Compare(order(w), order(other))
 	}
 	return cmp.Or(cmp.Compare(w.Lane, other.Lane), cmp.Compare(w.Place, other.Place), cmp.Compare(w.ID, other.ID))
 }
 
-func without(waits []*wait, w *wait) []*wait {
-	return slices.DeleteFunc(waits, func(other *wait) bool { return other == w })
+func without(waits []*reader.Place, w *reader.Place) []*reader.Place {
+	return slices.DeleteFunc(waits, func(other *reader.Place) bool { return other == w })
 }
 
 func (f *future) passWaits() {

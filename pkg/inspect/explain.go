@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -26,8 +26,8 @@ type Explanation struct {
 	// Reasons say why, the decisive one first. There is at least one.
 	Reasons []Reason `json:"reasons"`
 	// Blockers are who is in the way: those that end first, at most 10; More is how many were left out.
-	Blockers []Blocker `json:"blockers,omitempty"`
-	More     int       `json:"more,omitempty"`
+	Blockers []Claim `json:"blockers,omitempty"`
+	More     int     `json:"more,omitempty"`
 	// Ahead is how many stand before the claim, of those who wait for the same.
 	Ahead int `json:"ahead"`
 	// Next is the next change by itself, under the conditions of its If; nil if none is known.
@@ -65,36 +65,13 @@ type Reason struct {
 	Text string `json:"text,omitempty"`
 }
 
-// Blocker is a hold or a wait that is in the way.
-type Blocker struct {
-	What     string `json:"what"` // "hold" or "wait"
-	Claim    string `json:"claim"`
-	Node     string `json:"node"`
-	Label    string `json:"label"`
-	Owner    string `json:"owner,omitempty"`
-	Resource string `json:"resource,omitempty"`
-	Fence    int64  `json:"fence,omitempty"`
-	Weight   int    `json:"weight"`
-	Priority int    `json:"priority,omitempty"`
-	// Since is when it was granted, or came; For how long that is ago. Left is what a hold has left,
-	// berth.Forever for no end; of a wait how long it stays in line if nothing is heard of it.
-	Since time.Time     `json:"since"`
-	For   time.Duration `json:"-"`
-	Left  time.Duration `json:"-"`
-	// Process is how the process of a hold stands, "" of a wait. Heard is when it was last heard of.
-	Process Process `json:"process,omitempty"`
-	Heard   Heard   `json:"heard"`
-	// Wanted is since when the hold is asked to be given back; zero: it is not.
-	Wanted time.Time `json:"wanted,omitzero"`
-}
-
 // explaining is one explanation in the making.
 type explaining struct {
 	s         *snapshot
 	e         *Explanation
-	self      *wait  // the waiting claim that is explained, nil for a name
-	head      *wait  // who is first, of those who wait for the same; nil if nobody waits
-	holds     []hold // who is in its way
+	self      *reader.Place  // the waiting claim that is explained, nil for a name
+	head      *reader.Place  // who is first, of those who wait for the same; nil if nobody waits
+	holds     []*reader.Held // who is in its way
 	subject   string
 	clause    string   // what the subject waits for
 	sentences []string // what else is to be said
@@ -141,12 +118,12 @@ func (x *explaining) waiting() {
 	x.own()
 	x.wanted()
 	x.placed()
-	for i := range x.holds {
+	for i, h := range x.holds {
 		if len(e.Blockers) == blockers {
 			e.More += len(x.holds) - i
 			break
 		}
-		x.blocks(s.holding(&x.holds[i]))
+		x.blocks(s.holding(h))
 	}
 	e.More += s.HoldsLeft
 	if x.head != nil {
@@ -157,19 +134,19 @@ func (x *explaining) waiting() {
 // blockers is how many an explanation names.
 const blockers = 10
 
-func (x *explaining) blocks(b Blocker) {
+func (x *explaining) blocks(c Claim) {
 	if len(x.e.Blockers) == blockers {
 		x.e.More++
 		return
 	}
-	x.e.Blockers = append(x.e.Blockers, b)
+	x.e.Blockers = append(x.e.Blockers, c)
 }
 
 // coming is what comes next by itself.
 type coming struct {
 	next, ifSilent *Event
 	horizon        time.Time
-	first          *hold // whose process ifSilent is about, nil for nobody's
+	first          *reader.Held // whose process ifSilent is about, nil for nobody's
 }
 
 // enough is how much is looked at for all explanations of one snapshot: a few ms. What comes to the others is not known.
@@ -197,7 +174,7 @@ func (x *explaining) comes() {
 }
 
 // stays says that a claim waits on where it stands, whatever ends.
-func (s *snapshot) stays(w *wait) bool {
+func (s *snapshot) stays(w *reader.Place) bool {
 	i, known := s.Items[w.Resource]
 	leaves := known && (i.Leaving || i.Absent || i.Expiry > 0)
 	return w.Resource == "" || w.Until.IsZero() && !leaves
@@ -232,20 +209,13 @@ func (x *explaining) come(claim string) (c coming) {
 // watched says whether a process is alive that looks when something ends: one that waits, or that
 // renews a hold.
 func (x *explaining) watched(silent func(node string) bool) bool {
-	for _, waits := range [][]wait{x.s.Line, x.s.Lanes} {
-		for i := range waits {
-			if w := &waits[i]; x.s.alive(w) && !silent(w.Node) {
-				return true
-			}
-		}
-	}
-	return x.renewing(silent) != nil
+	looks := func(w *reader.Place) bool { return x.s.alive(w) && !silent(w.Node) }
+	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(silent) != nil
 }
 
 // renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
-func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
-	for i := range x.s.Holds {
-		h := &x.s.Holds[i]
+func (x *explaining) renewing(silent func(node string) bool) (first *reader.Held) {
+	for _, h := range x.s.Holds {
 		process := x.s.process(h)
 		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
 			first = h
@@ -256,18 +226,16 @@ func (x *explaining) renewing(silent func(node string) bool) (first *hold) {
 
 // first is the first claim that lives, of those who wait for the same as the explained one. A claim that
 // has become too heavy leaves when it is the first.
-func (x *explaining) first() *wait {
-	s, lists, resource := x.s, [][]wait{x.s.Line}, ""
+func (x *explaining) first() *reader.Place {
+	s, waits, resource := x.s, x.s.Line, ""
 	if x.self != nil && x.self.Resource != "" {
-		lists, resource = [][]wait{s.Lanes}, x.self.Resource
+		waits, resource = s.Lanes, x.self.Resource
 	} else if x.self == nil {
-		lists = append(lists, s.Lanes)
+		waits = slices.Concat(s.Line, s.Lanes)
 	}
-	for _, waits := range lists {
-		for i := range waits {
-			if w := &waits[i]; (resource == "" || w.Resource == resource) && s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
-				return w
-			}
+	for _, w := range waits {
+		if (resource == "" || w.Resource == resource) && s.alive(w) && (s.Kind == keyspace.Pool || w.Weight <= s.Capacity) {
+			return w
 		}
 	}
 	return x.self
@@ -275,7 +243,7 @@ func (x *explaining) first() *wait {
 
 // inTheWay are the holds of what the first one waits for: those that end first by themselves are the
 // first; of a lock the outermost entry.
-func (x *explaining) inTheWay() []hold {
+func (x *explaining) inTheWay() []*reader.Held {
 	resource := ""
 	if x.head != nil {
 		resource = x.head.Resource
@@ -289,22 +257,21 @@ func (x *explaining) inTheWay() []hold {
 }
 
 // holdsOf are the holds of a resource, "" for all.
-func (x *explaining) holdsOf(resource string) (holds []hold) {
+func (x *explaining) holdsOf(resource string) (holds []*reader.Held) {
 	s := x.s
-	for i := range s.Holds {
-		h := &s.Holds[i]
+	for _, h := range s.Holds {
 		item, known := s.Items[h.Resource]
 		if s.Kind != keyspace.Pool || !h.Wants.Shared && (!known || slices.Contains(item.Claims, h.ID)) && (resource == "" || resource == h.Resource) {
-			holds = append(holds, *h)
+			holds = append(holds, h)
 		}
 	}
 	if s.Kind == keyspace.Lock || len(holds) < 2 {
 		return holds
 	}
 	f := begin(s, "", x.silent)
-	slices.SortStableFunc(holds, func(a, b hold) int {
-		ends, _ := f.ends(&a)
-		other, _ := f.ends(&b)
+	slices.SortStableFunc(holds, func(a, b *reader.Held) int {
+		ends, _ := f.ends(a)
+		other, _ := f.ends(b)
 		return cmp.Or(sooner(ends, other), sooner(a.Deadline, b.Deadline))
 	})
 	return holds
@@ -318,26 +285,18 @@ func sooner(a, b time.Time) int {
 	return a.Compare(b)
 }
 
-// holding is a hold as a blocker.
-func (s *snapshot) holding(h *hold) Blocker {
-	b := Blocker{
-		What: "hold", Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Resource: h.Resource, Fence: h.Fence,
-		Weight: max(h.Weight, 1), Since: h.Granted, For: s.ago(h.Granted), Left: berth.Forever,
-		Process: s.process(h), Heard: s.heardOf(h), Wanted: h.Record.Wanted,
+// holding is a hold as a claim.
+func (s *snapshot) holding(h *reader.Held) Claim {
+	c := Claim{
+		Kind: s.Kind, Name: s.Name.Name, Hold: &h.Holder, Process: s.process(h), Heard: s.heardOf(h), Paused: s.left(s.pauseEnds()),
 	}
-	if !h.Deadline.IsZero() {
-		b.Left = s.left(h.Deadline)
+	if c.Heard.At.IsZero() {
+		c.Heard = s.nodeHeard(h.Node)
 	}
-	if b.Heard.At.IsZero() {
-		b.Heard = s.nodeHeard(h.Node)
-	}
-	return b
+	return c
 }
 
-// waiter is a waiting claim as a blocker.
-func (s *snapshot) waiter(w *wait) Blocker {
-	return Blocker{
-		What: "wait", Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Resource: w.Resource, Weight: max(w.Weight, 1),
-		Priority: w.Priority, Since: w.Since, For: s.ago(w.Since), Left: s.left(w.Record.Alive()), Heard: s.waits(w),
-	}
+// waiter is a waiting claim.
+func (s *snapshot) waiter(w *reader.Place) Claim {
+	return Claim{Kind: s.Kind, Name: s.Name.Name, Wait: &w.Waiter, Heard: s.waits(w), Paused: s.left(s.pauseEnds())}
 }

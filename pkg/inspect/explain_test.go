@@ -25,54 +25,56 @@ func before(d time.Duration) time.Time { return noon.Add(-d) }
 func after(d time.Duration) time.Time  { return noon.Add(d) }
 
 // holds is a hold of a process that renews it, heard of 1.2 s ago; each change makes it another one.
-func holds(label string, changes ...func(*hold)) hold {
-	h := hold{Holder: berth.Holder{
+func holds(label string, changes ...func(*reader.Held)) *reader.Held {
+	h := &reader.Held{Holder: berth.Holder{
 		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Fence: 7, Lease: lease, Granted: before(220 * time.Second),
 	}, Record: state.Record{Phase: 'h', Wait: lease}, Deadline: after(8800 * time.Millisecond)}
 	for _, change := range changes {
-		change(&h)
+		change(h)
 	}
 	return h
 }
 
-func silent(d time.Duration) func(*hold) {
-	return func(h *hold) { h.Deadline = before(d).Add(h.Lease) }
+func silent(d time.Duration) func(*reader.Held) {
+	return func(h *reader.Held) { h.Deadline = before(d).Add(h.Lease) }
 }
-func of(resource string) func(*hold)   { return func(h *hold) { h.Resource = resource } }
-func ownedBy(owner string) func(*hold) { return func(h *hold) { h.Owner = owner } }
+func of(resource string) func(*reader.Held)   { return func(h *reader.Held) { h.Resource = resource } }
+func ownedBy(owner string) func(*reader.Held) { return func(h *reader.Held) { h.Owner = owner } }
 
-func fixed(left time.Duration) func(*hold) {
-	return func(h *hold) { h.NoRenew, h.Deadline = true, after(left) }
-}
-
-func limited(left time.Duration) func(*hold) {
-	return func(h *hold) { h.MaxHold, h.Record.Limit = time.Hour, after(left) }
+func fixed(left time.Duration) func(*reader.Held) {
+	return func(h *reader.Held) { h.NoRenew, h.Deadline = true, after(left) }
 }
 
-func endless(h *hold) {
+func limited(left time.Duration) func(*reader.Held) {
+	return func(h *reader.Held) { h.MaxHold, h.Record.Limit = time.Hour, after(left) }
+}
+
+func endless(h *reader.Held) {
 	h.Lease, h.NoRenew, h.Deadline, h.Granted = berth.Forever, true, time.Time{}, before(3*time.Hour)
 }
 
 // waits is a claim that came 12 s ago, in the order in which a snapshot lists it.
-func waits(label string, changes ...func(*wait)) wait {
-	w := wait{Waiter: berth.Waiter{
+func waits(label string, changes ...func(*reader.Place)) *reader.Place {
+	w := &reader.Place{Waiter: berth.Waiter{
 		ID: "n-" + label + ".1", Node: "n-" + label, Label: label, Weight: 1, Since: before(12 * time.Second),
 	}, Record: state.Record{Heard: before(time.Second), Wait: lease}, Lane: 254, Place: "1767225628000"}
 	for _, change := range changes {
-		change(&w)
+		change(w)
 	}
 	return w
 }
 
-func heavy(weight int) func(*wait) { return func(w *wait) { w.Weight = weight } }
-func only(key string) func(*wait)  { return func(w *wait) { w.Resource, w.Wants.Resource = key, key } }
+func heavy(weight int) func(*reader.Place) { return func(w *reader.Place) { w.Weight = weight } }
+func only(key string) func(*reader.Place) {
+	return func(w *reader.Place) { w.Resource, w.Wants.Resource = key, key }
+}
 
-func quiet(d time.Duration) func(*wait) {
-	return func(w *wait) { w.Record.Heard = before(d) }
+func quiet(d time.Duration) func(*reader.Place) {
+	return func(w *reader.Place) { w.Record.Heard = before(d) }
 }
 
 // readAs is a name with its holds.
-func readAs(kind keyspace.Kind, name string, capacity int, entries []hold) *snapshot {
+func readAs(kind keyspace.Kind, name string, capacity int, entries []*reader.Held) *snapshot {
 	row := reader.Row{Name: berth.Name{Kind: kind, Name: name, At: noon, Capacity: capacity}}
 	for _, h := range entries {
 		row.Held += h.Weight
@@ -80,21 +82,21 @@ func readAs(kind keyspace.Kind, name string, capacity int, entries []hold) *snap
 	return &snapshot{Snapshot: reader.Snapshot{Row: row, Known: true, Holds: entries}, namespace: "berth"}
 }
 
-func lockOf(entries ...hold) *snapshot {
+func lockOf(entries ...*reader.Held) *snapshot {
 	return readAs(keyspace.Lock, "nightly", 1, entries)
 }
 
-func semOf(capacity int, entries ...hold) *snapshot {
+func semOf(capacity int, entries ...*reader.Held) *snapshot {
 	return readAs(keyspace.Sem, "gpu", capacity, entries)
 }
 
 // stored is a resource of which nothing else is known.
-func stored(i state.Item) item { return item{Item: i} }
+func stored(i state.Item) reader.Item { return reader.Item{Item: i} }
 
 // poolOf is a pool of the resources of its holds, and of others.
-func poolOf(entries []hold, others map[string]item) *snapshot {
+func poolOf(entries []*reader.Held, others map[string]reader.Item) *snapshot {
 	s := readAs(keyspace.Pool, "proxies", 0, entries)
-	s.Held, s.Pool, s.Filled, s.Items = 0, &berth.PoolInfo{}, true, map[string]item{}
+	s.Held, s.Pool, s.Filled, s.Items = 0, &berth.PoolInfo{}, true, map[string]reader.Item{}
 	for key, i := range others {
 		i.Max = max(i.Max, 1)
 		s.Items[key] = i
@@ -129,7 +131,7 @@ func poolOf(entries []hold, others map[string]item) *snapshot {
 }
 
 // in has claims wait, those for one resource in its lane.
-func (s *snapshot) in(claims ...wait) *snapshot {
+func (s *snapshot) in(claims ...*reader.Place) *snapshot {
 	for _, w := range claims {
 		if w.Resource != "" {
 			s.Lanes = append(s.Lanes, w)
@@ -151,12 +153,12 @@ func (s *snapshot) asked(label string) *snapshot {
 	id := "n-" + label + ".1"
 	for i := range s.Line {
 		if s.Line[i].ID == id {
-			s.claim = &reader.Asked{Word: "wait", Wait: &s.Line[i], Rank: i}
+			s.claim = &reader.Asked{Word: "wait", Wait: s.Line[i], Rank: i}
 		}
 	}
 	for i := range s.Holds {
 		if s.Holds[i].ID == id {
-			s.claim = &reader.Asked{Word: "hold", Hold: &s.Holds[i]}
+			s.claim = &reader.Asked{Word: "hold", Hold: s.Holds[i]}
 		}
 	}
 	return s
@@ -173,14 +175,14 @@ var sentences = []struct {
 	then  string
 }{
 	{Unknown, lockOf().with(func(s *snapshot) { s.Known, s.server = false, &reader.Server{Full: true} }), "", `No lock "nightly" is known in namespace "berth": nobody has used it, or it was forgotten, as idle names are. The server is full: it refuses new claims, and who holds or waits goes on.`, ""},
-	{Holding, poolOf([]hold{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
+	{Holding, poolOf([]*reader.Held{holds("alpha", of("10.0.0.1"))}, nil).asked("alpha"), "n-alpha.1", `alpha has held 10.0.0.1 of pool "proxies" for 3m40s and renews it (heard of 1.2s ago).`, `Nothing ends by itself: alpha renews.`},
 	{
-		Locked, lockOf(holds("alpha", endless, func(h *hold) { h.Record.Phase = 'd' })).in(waits("beta")), "",
+		Locked, lockOf(holds("alpha", endless, func(h *reader.Held) { h.Record.Phase = 'd' })).in(waits("beta")), "",
 		`1 waits for lock "nightly", beta first (12s): alpha has left it to whoever resumes it, without end.`,
 		`Nothing ends by itself: alpha has no end.`,
 	},
 	{
-		Locked, lockOf(holds("alpha", func(h *hold) { h.ID = "n-alpha.0" })).
+		Locked, lockOf(holds("alpha", func(h *reader.Held) { h.ID = "n-alpha.0" })).
 			in(waits("alpha", quiet(3*time.Second)), waits("beta")).asked("alpha"),
 		"n-alpha.1",
 		`alpha has waited 12s for lock "nightly": ` + alphaRenews + `.`,
@@ -216,7 +218,7 @@ var sentences = []struct {
 		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
 	},
 	{
-		Locked, lockOf(holds("alpha", fixed(time.Hour), func(h *hold) {
+		Locked, lockOf(holds("alpha", fixed(time.Hour), func(h *reader.Held) {
 			h.Record.Phase, h.Granted, h.Deadline = 'g', before(200*time.Millisecond), after(9*time.Second)
 		})).in(waits("beta")), "",
 		`1 waits for lock "nightly", beta first (12s): alpha was granted it 200ms ago and has not taken it up yet.`,
@@ -232,8 +234,8 @@ var sentences = []struct {
 		`1 waits for pool "proxies", beta first (12s): the pool has no resources; its Source may be asked again from 2026-01-02 00:00:40 UTC.`, `Nothing ends by itself.`,
 	},
 	{
-		Taken, poolOf([]hold{holds("alpha", of("a")), holds("delta", of("b")), holds("eps", of("c"))},
-			map[string]item{"d": stored(state.Item{Ends: after(20 * time.Second).UnixMilli()}), "e": {Damaged: true}}).in(waits("beta")), "",
+		Taken, poolOf([]*reader.Held{holds("alpha", of("a")), holds("delta", of("b")), holds("eps", of("c"))},
+			map[string]reader.Item{"d": stored(state.Item{Ends: after(20 * time.Second).UnixMilli()}), "e": {Damaged: true}}).in(waits("beta")), "",
 		`1 waits for pool "proxies", beta first (12s): of 5 resources 3 are leased, 1 rests and 1 is damaged; ` + alphaRenews + `, and 2 others hold the rest.`,
 		`Next: in 20s (00:01:00 UTC) the rest of d ends, and beta gets it.`,
 	},
@@ -256,6 +258,15 @@ func TestExplainSentences(t *testing.T) {
 	}
 }
 
+// copies are as what they are copies of is now.
+func copies[T any](of []*T) (all []*T) {
+	for _, each := range of {
+		same := *each
+		all = append(all, &same)
+	}
+	return all
+}
+
 // guarded fails if an explanation is not of its snapshot alone, if a replica says that a process is dead, or if words that
 // whoever may write to the namespace can store reach a terminal.
 func guarded(t *testing.T, of *snapshot, claim string) {
@@ -272,14 +283,12 @@ func guarded(t *testing.T, of *snapshot, claim string) {
 	wild := "a\x1b[2J\u202e\n\xff\u200b" + strings.Repeat("x", 500)
 	s = *of
 	s.Name.Name, s.Pause = wild, &berth.Pause{Left: time.Hour, Reason: wild}
-	s.Holds, s.Line, s.Lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
-	for i := range s.Holds {
-		s.Holds[i].Label, s.Holds[i].Owner = wild, wild
+	s.Holds, s.Line, s.Lanes = copies(s.Holds), copies(s.Line), copies(s.Lanes)
+	for _, h := range s.Holds {
+		h.Label, h.Owner = wild, wild
 	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			waits[i].Label, waits[i].Owner, waits[i].Wants.Bind = wild, wild, wild
-		}
+	for _, w := range slices.Concat(s.Line, s.Lanes) {
+		w.Label, w.Owner, w.Wants.Bind = wild, wild, wild
 	}
 	e = explain(&s, claim)
 	require.Equal(t, -1, strings.IndexFunc(e.String(), text.Unreadable), "%q", e)

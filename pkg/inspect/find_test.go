@@ -61,7 +61,7 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 			require.Equal(w.T, "gamma", c.Release[0].Hold.Label)
 			require.Empty(w.T, c.Ends, "all renew")
 
-			n, err := alpha.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: c.Release[0].Hold.Claim})
+			n, err := alpha.Operator().Release(ctx, berth.Target{Kind: keyspace.Sem, Name: "gpu", Claim: c.Release[0].ID()})
 			require.NoError(w.T, err)
 			require.Equal(w.T, 1, n)
 			w.Advance(time.Second)

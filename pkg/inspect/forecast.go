@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -51,10 +52,10 @@ type future struct {
 	limit  time.Time // nothing is known of later than this; zero: no bound
 
 	used    int
-	holds   []*hold
-	line    []*wait
-	lanes   []*wait
-	items   map[string]*item
+	holds   []*reader.Held
+	line    []*reader.Place
+	lanes   []*reader.Place
+	items   map[string]*reader.Item
 	keys    []string          // of them, in order
 	by      map[string]string // resource -> the claim whose end made it rest
 	unnamed int               // free resources that were not read
@@ -92,19 +93,11 @@ func forecast(s *snapshot, claim string, silent func(node string) bool) (*Event,
 }
 
 func begin(s *snapshot, claim string, silent func(node string) bool) *future {
-	f := &future{s: s, claim: claim, silent: silent, now: s.At, used: s.Held, items: map[string]*item{}, by: map[string]string{}}
+	f := &future{s: s, claim: claim, silent: silent, now: s.At, used: s.Held, items: map[string]*reader.Item{}, by: map[string]string{}}
 	if s.Kind == keyspace.Lock {
 		f.used = len(s.Holds) + s.HoldsLeft // each entry counts
 	}
-	for i := range s.Holds {
-		f.holds = append(f.holds, &s.Holds[i])
-	}
-	for i := range s.Line {
-		f.line = append(f.line, &s.Line[i])
-	}
-	for i := range s.Lanes {
-		f.lanes = append(f.lanes, &s.Lanes[i])
-	}
+	f.holds, f.line, f.lanes = slices.Clone(s.Holds), slices.Clone(s.Line), slices.Clone(s.Lanes)
 	if s.Pool != nil {
 		f.unnamed = s.Pool.Free
 	}
@@ -161,14 +154,14 @@ func (f *future) horizon() time.Time {
 }
 
 // ends is when a hold ends by itself, zero for never, and which node must not be heard of before, "" for none.
-func (f *future) ends(h *hold) (end time.Time, unless string) {
+func (f *future) ends(h *reader.Held) (end time.Time, unless string) {
 	if f.s.Kind == keyspace.Lock {
 		return f.entryEnds(h)
 	}
 	return f.holdEnds(h)
 }
 
-func (f *future) holdEnds(h *hold) (end time.Time, unless string) {
+func (f *future) holdEnds(h *reader.Held) (end time.Time, unless string) {
 	switch {
 	case f.silent(h.Node) && (renews(h) || h.Record.Phase == 'g'):
 		return h.Deadline, h.Node
@@ -181,7 +174,7 @@ func (f *future) holdEnds(h *hold) (end time.Time, unless string) {
 }
 
 // entryEnds: only the outermost entry that has called renews, and for all.
-func (f *future) entryEnds(h *hold) (end time.Time, unless string) {
+func (f *future) entryEnds(h *reader.Held) (end time.Time, unless string) {
 	outer := f.outer()
 	end, unless = f.holdEnds(outer)
 	switch {
@@ -196,7 +189,7 @@ func (f *future) entryEnds(h *hold) (end time.Time, unless string) {
 }
 
 // outer is the outermost entry of a lock: one that has called, if there is one.
-func (f *future) outer() *hold {
+func (f *future) outer() *reader.Held {
 	for _, e := range f.holds {
 		if !e.Fresh {
 			return e

@@ -3,6 +3,8 @@ package inspect
 import (
 	"slices"
 	"time"
+
+	"github.com/berth-go/berth/internal/reader"
 )
 
 // level is by what claims are joined to one actor, which is taken to do one thing after another.
@@ -28,7 +30,7 @@ func (l level) actor(owner, node, label, claim string) string {
 
 // waiting is a claim that waits, as a vertex of the graph.
 type waiting struct {
-	*wait
+	*reader.Place
 	name  *snapshot
 	actor string
 	alone bool // its actor was seen with this wait only
@@ -38,7 +40,7 @@ type waiting struct {
 
 // carried is a hold that a waiting claim carries: the flow that waits got it before.
 type carried struct {
-	*hold
+	*reader.Held
 	name *snapshot
 	by   []*waiting
 	gone bool // taken to be given back
@@ -59,16 +61,13 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 	g := &graph{names: names, waits: map[*snapshot][]*waiting{}, holds: map[*snapshot][]*carried{}}
 	actors := map[string][]*waiting{}
 	for _, s := range names {
-		for _, waits := range [][]wait{s.Line, s.Lanes} {
-			for i := range waits {
-				w := &waits[i]
-				if !s.alive(w) {
-					continue
-				}
-				v := &waiting{wait: w, name: s, actor: l.actor(w.Owner, w.Node, w.Label, w.ID)}
-				g.waits[s] = append(g.waits[s], v)
-				actors[v.actor] = append(actors[v.actor], v)
+		for _, w := range slices.Concat(s.Line, s.Lanes) {
+			if !s.alive(w) {
+				continue
 			}
+			v := &waiting{Place: w, name: s, actor: l.actor(w.Owner, w.Node, w.Label, w.ID)}
+			g.waits[s] = append(g.waits[s], v)
+			actors[v.actor] = append(actors[v.actor], v)
 		}
 	}
 	for actor, waits := range actors {
@@ -81,9 +80,8 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 		}
 	}
 	for _, s := range names {
-		for i := range s.Holds {
-			h := &s.Holds[i]
-			c := &carried{hold: h, name: s}
+		for _, h := range s.Holds {
+			c := &carried{Held: h, name: s}
 			if h.Record.Phase == 'g' {
 				continue // handed to a wait that may have been given up: then it goes back soon
 			}
@@ -104,11 +102,9 @@ func draw(names []*snapshot, l level, several map[string]int, loose bool) *graph
 func counted(names []*snapshot, l level) map[string]int {
 	several := map[string]int{}
 	for _, s := range names {
-		for _, waits := range [][]wait{s.Line, s.Lanes} {
-			for i := range waits {
-				if w := &waits[i]; s.alive(w) {
-					several[l.actor(w.Owner, w.Node, w.Label, w.ID)]++
-				}
+		for _, w := range slices.Concat(s.Line, s.Lanes) {
+			if s.alive(w) {
+				several[l.actor(w.Owner, w.Node, w.Label, w.ID)]++
 			}
 		}
 	}
@@ -119,16 +115,16 @@ func counted(names []*snapshot, l level) map[string]int {
 // between them. Of what bounds them it takes the larger.
 func same(first, second *snapshot) *snapshot {
 	s := *first
-	keep := func(waits, again []wait) []wait {
-		return slices.DeleteFunc(slices.Clone(waits), func(w wait) bool {
-			return !slices.ContainsFunc(again, func(other wait) bool {
-				return other.ID == w.ID && other.Since.Equal(w.Since) && other.Lane == w.Lane && other.Place == w.Place && second.alive(&other)
+	keep := func(waits, again []*reader.Place) []*reader.Place {
+		return slices.DeleteFunc(slices.Clone(waits), func(w *reader.Place) bool {
+			return !slices.ContainsFunc(again, func(other *reader.Place) bool {
+				return other.ID == w.ID && other.Since.Equal(w.Since) && other.Lane == w.Lane && other.Place == w.Place && second.alive(other)
 			})
 		})
 	}
 	s.Line, s.Lanes = keep(first.Line, second.Line), keep(first.Lanes, second.Lanes)
-	s.Holds = slices.DeleteFunc(slices.Clone(first.Holds), func(h hold) bool {
-		return !slices.ContainsFunc(second.Holds, func(other hold) bool {
+	s.Holds = slices.DeleteFunc(slices.Clone(first.Holds), func(h *reader.Held) bool {
+		return !slices.ContainsFunc(second.Holds, func(other *reader.Held) bool {
 			return other.ID == h.ID && other.Fence == h.Fence && other.Node == h.Node && other.Resource == h.Resource
 		})
 	})
@@ -136,7 +132,7 @@ func same(first, second *snapshot) *snapshot {
 	if first.Pool == nil || second.Pool == nil {
 		return &s
 	}
-	s.Items = map[string]item{}
+	s.Items = map[string]reader.Item{}
 	for key, i := range first.Items {
 		if other, known := second.Items[key]; known {
 			i.Max, i.Leaving, i.Damaged = max(i.Max, other.Max), i.Leaving || other.Leaving, i.Damaged || other.Damaged

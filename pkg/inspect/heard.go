@@ -1,9 +1,11 @@
 package inspect
 
 import (
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -35,10 +37,12 @@ const (
 )
 
 // renews says whether a hold is renewed by its process.
-func renews(h *hold) bool { return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd' }
+func renews(h *reader.Held) bool {
+	return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd'
+}
 
 // pace is within which the process calls three times.
-func pace(h *hold) time.Duration {
+func pace(h *reader.Held) time.Duration {
 	p := min(h.Lease, h.Record.Wait)
 	if h.MaxHold > 0 {
 		p = min(p, h.MaxHold)
@@ -47,12 +51,12 @@ func pace(h *hold) time.Duration {
 }
 
 // inner says whether a hold is an entry of a lock's owner that is not the outermost one.
-func (s *snapshot) inner(h *hold) bool {
+func (s *snapshot) inner(h *reader.Held) bool {
 	return s.Kind == keyspace.Lock && len(s.Holds) > 0 && s.Holds[0].ID != h.ID
 }
 
 // heardOf says when the process of a hold was last heard of, by that hold alone.
-func (s *snapshot) heardOf(h *hold) Heard {
+func (s *snapshot) heardOf(h *reader.Held) Heard {
 	heard, more := Heard{Exact: !s.Replica, By: "renewal"}, time.Duration(0) // what extensions have added
 	if s.Group != nil {
 		more = state.Millis(s.Group.More)
@@ -80,7 +84,7 @@ func (s *snapshot) heardOf(h *hold) Heard {
 }
 
 // waits says when a waiting claim was last heard of.
-func (s *snapshot) waits(w *wait) Heard {
+func (s *snapshot) waits(w *reader.Place) Heard {
 	return s.bounded(Heard{At: w.Record.Heard, Exact: !s.Replica, By: "wait"})
 }
 
@@ -121,18 +125,14 @@ func (s *snapshot) tells() map[string]told {
 		n.some, n.all = true, (!known || n.all) && s.late(heard, pace)
 		nodes[id] = n
 	}
-	for i := range s.Holds {
-		h := &s.Holds[i]
+	for _, h := range s.Holds {
 		tell(h.Node, s.heardOf(h), pace(h))
 	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			w := &waits[i]
-			tell(w.Node, s.waits(w), w.Record.Wait)
-		}
-	}
+	waits := slices.Concat(s.Line, s.Lanes)
 	if s.claim != nil && s.claim.Wait != nil {
-		w := s.claim.Wait
+		waits = append(waits, s.claim.Wait)
+	}
+	for _, w := range waits {
 		tell(w.Node, s.waits(w), w.Record.Wait)
 	}
 	return nodes
@@ -162,7 +162,7 @@ func (s *snapshot) overdue(id string) bool {
 func (s *snapshot) silent(id string) bool { return s.nodes[id].Condemned || s.overdue(id) }
 
 // process says how the process of a hold stands.
-func (s *snapshot) process(h *hold) Process {
+func (s *snapshot) process(h *reader.Held) Process {
 	switch {
 	case s.nodes[h.Node].Condemned:
 		return Condemned

@@ -182,7 +182,7 @@ func (w *world) claims(f inspect.ClaimFilter, most int) (all []string) {
 			require.False(w.T, ids[c.ID()], "each once")
 			ids[c.ID()] = true
 			what := "holds"
-			if c.Waiter != nil {
+			if c.Wait != nil {
 				what = "waits"
 			}
 			require.Equal(w.T, time.Now().UnixMilli()-c.For().Milliseconds(), c.Since().UnixMilli())

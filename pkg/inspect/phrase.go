@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -20,7 +21,7 @@ var kinds = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "
 // title is how a sentence names the name.
 func (s *snapshot) title() string { return kinds[s.Kind] + " " + text.Quoted(s.Name.Name) }
 
-func keysOf(items map[string]item) iter.Seq[string] { return maps.Keys(items) }
+func keysOf(items map[string]reader.Item) iter.Seq[string] { return maps.Keys(items) }
 
 // capital begins a sentence.
 func capital(sentence string) string {
@@ -102,8 +103,8 @@ func (x *explaining) whoWaits() string {
 		return "Nobody waits for " + s.title()
 	}
 	dead := s.LineLeft+s.LanesLeft > 0
-	for i := range s.Line {
-		dead = dead || !s.alive(&s.Line[i])
+	for _, w := range s.Line {
+		dead = dead || !s.alive(w)
 	}
 	most, verb := "", "wait"
 	if dead {
@@ -125,7 +126,7 @@ func (x *explaining) heldBy(before string) string {
 }
 
 func (x *explaining) heldAs(object, again string) string {
-	clause := x.s.held(&x.holds[0], object, again)
+	clause := x.s.held(x.holds[0], object, again)
 	others := len(x.holds) - 1 + x.s.HoldsLeft
 	if x.s.Kind == keyspace.Lock {
 		others = 0
@@ -141,7 +142,7 @@ func (x *explaining) heldAs(object, again string) string {
 
 // held says how a hold stands: "alpha has held it for 3m40s and renews it". object and again are what
 // is held, and what it is called the second time.
-func (s *snapshot) held(h *hold, object, again string) string {
+func (s *snapshot) held(h *reader.Held, object, again string) string {
 	who, heard := s.whose(h.Label, h.ID), s.heardOf(h)
 	long := fmt.Sprintf("%s has held%s for %s", who, object, text.Human(s.ago(h.Granted)))
 	limit := ""
@@ -172,7 +173,7 @@ func (s *snapshot) held(h *hold, object, again string) string {
 }
 
 // lasts is what a hold has left.
-func (s *snapshot) lasts(h *hold, before, behind, endless string) string {
+func (s *snapshot) lasts(h *reader.Held, before, behind, endless string) string {
 	if h.Deadline.IsZero() {
 		return endless
 	}
@@ -240,7 +241,7 @@ func (x *explaining) then() string {
 	case !e.Horizon.IsZero() && s.HoldsLeft > 0:
 		return fmt.Sprintf("Next: not known; of %s holds the first %d to end were read, and none of them ends by itself.",
 			number(len(s.Holds)+s.HoldsLeft), len(s.Holds))
-	case !e.Horizon.IsZero() && len(x.holds) > 0 && s.process(&x.holds[0]) == Unconfirmed:
+	case !e.Horizon.IsZero() && len(x.holds) > 0 && s.process(x.holds[0]) == Unconfirmed:
 		return "Next: not known: " + x.s.whose(x.holds[0].Label, x.holds[0].ID) + " has not taken it up yet."
 	case !e.Horizon.IsZero():
 		return "Next: not known beyond " + s.moment(e.Horizon) + "."
@@ -272,7 +273,7 @@ func (x *explaining) noEnd() string {
 	if len(x.holds) == 0 {
 		return "."
 	}
-	h := &x.holds[0]
+	h := x.holds[0]
 	if first := x.renewing(x.silent); first != nil && x.head != nil {
 		h = first
 	}
@@ -332,8 +333,8 @@ func (x *explaining) nextSays(e *Event) string {
 // unheard is who must not be heard of before an event comes: "it" is whose end that is.
 func (x *explaining) unheard(e *Event) string {
 	var others []string
-	for i := range x.s.Holds {
-		if h := &x.s.Holds[i]; slices.Contains(e.If, h.Node) {
+	for _, h := range x.s.Holds {
+		if slices.Contains(e.If, h.Node) {
 			if h.ID == e.Claim {
 				return "it"
 			}
@@ -383,8 +384,8 @@ func (x *explaining) ends(e *Event) string {
 // sweeps says who looks at what is free already.
 func (x *explaining) sweeps() string {
 	command := fmt.Sprintf("%q does it now.", "berth "+string(x.s.Kind)+" sweep "+text.Word(x.s.Name.Name))
-	for _, w := range append(x.s.Line, x.s.Lanes...) {
-		if x.s.alive(&w) && !x.silent(w.Node) {
+	for _, w := range slices.Concat(x.s.Line, x.s.Lanes) {
+		if x.s.alive(w) && !x.silent(w.Node) {
 			return "Next: within 50ms, if a waiting process runs; " + command
 		}
 	}

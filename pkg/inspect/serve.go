@@ -3,6 +3,7 @@ package inspect
 import (
 	"slices"
 
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -97,7 +98,7 @@ func (f *future) deal(choices []int) *deal {
 			d.grant(line[0], d.pick(line[0], lanes))
 			line = line[1:]
 		default:
-			left := slices.ContainsFunc(lanes, func(w *wait) bool { return slices.Contains(f.order, w.Resource) })
+			left := slices.ContainsFunc(lanes, func(w *reader.Place) bool { return slices.Contains(f.order, w.Resource) })
 			d.open = (len(line) > 0 || left) && d.unnamed < max(f.unnamed, 0)
 			return d
 		}
@@ -105,7 +106,7 @@ func (f *future) deal(choices []int) *deal {
 }
 
 // first is the first of those who wait for one resource alone, and can get it.
-func (d *deal) first(lanes []*wait) (best *wait) {
+func (d *deal) first(lanes []*reader.Place) (best *reader.Place) {
 	for _, w := range lanes {
 		if slices.Contains(d.free, w.Resource) && (best == nil || compare(w, best) < 0) {
 			best = w
@@ -115,7 +116,7 @@ func (d *deal) first(lanes []*wait) (best *wait) {
 }
 
 // pick is what the first in line gets, "" for one that was not read.
-func (d *deal) pick(w *wait, lanes []*wait) string {
+func (d *deal) pick(w *reader.Place, lanes []*reader.Place) string {
 	b, bound := d.f.s.Bindings[w.Wants.Bind]
 	if bound && b.Ends > d.f.now.UnixMilli() && slices.Contains(d.free, b.Resource) {
 		return b.Resource
@@ -124,7 +125,7 @@ func (d *deal) pick(w *wait, lanes []*wait) string {
 	if d.unnamed > 0 {
 		options = append([]string{""}, options...)
 	}
-	if len(options) > 1 && slices.ContainsFunc(lanes, func(w *wait) bool { return slices.Contains(d.free, w.Resource) }) {
+	if len(options) > 1 && slices.ContainsFunc(lanes, func(w *reader.Place) bool { return slices.Contains(d.free, w.Resource) }) {
 		n := len(d.options)
 		d.options = append(d.options, len(options))
 		if n < len(d.choices) {
@@ -146,7 +147,7 @@ func (d *deal) following() []int {
 	return nil
 }
 
-func (d *deal) grant(w *wait, key string) {
+func (d *deal) grant(w *reader.Place, key string) {
 	d.grants = append(d.grants, w.ID)
 	switch {
 	case w.Wants.Shared:

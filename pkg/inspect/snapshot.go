@@ -45,10 +45,10 @@ func (s *snapshot) newer() int {
 // shared is what explanations of one snapshot have in common: a snapshot that has it does not change any more.
 type shared struct {
 	nodes    map[string]told
-	coming   *coming           // of the name, and of those who wait in the line
-	inTheWay map[string][]hold // of those who wait for a resource, "" for the line
-	work     int               // of what comes; see enough
-	both     map[string]string // the owners of the claims whose label is that of a hold and of a wait
+	coming   *coming                   // of the name, and of those who wait in the line
+	inTheWay map[string][]*reader.Held // of those who wait for a resource, "" for the line
+	work     int                       // of what comes; see enough
+	both     map[string]string         // the owners of the claims whose label is that of a hold and of a wait
 }
 
 // sharing is a snapshot of which several explanations are made, all of them about the same claim or none.
@@ -57,28 +57,27 @@ func (s *snapshot) sharing() *snapshot {
 		return s
 	}
 	same := *s
-	same.shared = &shared{nodes: s.tells(), inTheWay: map[string][]hold{}, both: s.both()}
+	same.shared = &shared{nodes: s.tells(), inTheWay: map[string][]*reader.Held{}, both: s.both()}
 	return &same
 }
 
 // both are the claims that a label does not tell apart: some claims of its process hold, and others wait.
 func (s *snapshot) both() map[string]string {
-	holding, owners := map[string]bool{}, map[string]string{}
-	for i := range s.Holds {
-		holding[s.Holds[i].Label] = true
+	holding, waiting, owners := map[string]bool{}, map[string]bool{}, map[string]string{}
+	for _, h := range s.Holds {
+		holding[h.Label] = true
 	}
 	waits := slices.Concat(s.Line, s.Lanes)
 	if c := s.claim; c != nil && c.Wait != nil {
-		waits = append(waits, *c.Wait)
+		waits = append(waits, c.Wait)
 	}
-	waiting := map[string]bool{}
-	for i := range waits {
-		if w := &waits[i]; holding[w.Label] {
+	for _, w := range waits {
+		if holding[w.Label] {
 			waiting[w.Label], owners[w.ID] = true, w.Owner
 		}
 	}
-	for i := range s.Holds {
-		if h := &s.Holds[i]; waiting[h.Label] {
+	for _, h := range s.Holds {
+		if waiting[h.Label] {
 			owners[h.ID] = h.Owner
 		}
 	}
@@ -92,17 +91,8 @@ func (s *snapshot) about(c *reader.Asked) *snapshot {
 	return &other
 }
 
-// hold is a granted claim.
-type hold = reader.Held
-
-// wait is a waiting claim.
-type wait = reader.Place
-
-// item is one resource of a pool.
-type item = reader.Item
-
 // alive says whether a waiting claim counts as alive.
-func (s *snapshot) alive(w *wait) bool { return w.Record.Alive().After(s.At) }
+func (s *snapshot) alive(w *reader.Place) bool { return w.Record.Alive().After(s.At) }
 
 // pauseEnds is when the pause ends, zero where there is none.
 func (s *snapshot) pauseEnds() time.Time {
@@ -113,7 +103,7 @@ func (s *snapshot) pauseEnds() time.Time {
 }
 
 // patience is until when a claim waits for its resource alone, zero for ever: a pause keeps it from taking another.
-func (s *snapshot) patience(w *wait) time.Time {
+func (s *snapshot) patience(w *reader.Place) time.Time {
 	if end := s.pauseEnds(); !w.Until.IsZero() && end.After(w.Until) {
 		return end
 	}
@@ -133,20 +123,11 @@ func (s *snapshot) partial() bool {
 
 // label is how a sentence names a claim's process.
 func (s *snapshot) label(claim string) string {
-	for i := range s.Holds {
-		if s.Holds[i].ID == claim {
-			return s.Holds[i].Label
-		}
-	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			if waits[i].ID == claim {
-				return waits[i].Label
-			}
-		}
-	}
-	if s.claim != nil && s.claim.Wait != nil && s.claim.Wait.ID == claim {
-		return s.claim.Wait.Label
+	switch c := s.Among(claim); {
+	case c != nil && c.Hold != nil:
+		return c.Hold.Label
+	case c != nil && c.Wait != nil:
+		return c.Wait.Label
 	}
 	return ""
 }

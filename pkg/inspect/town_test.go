@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/reader"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -30,8 +31,8 @@ type shop struct {
 	name     string
 	capacity int            // of a semaphore or a lock
 	sharers  map[string]int // of a pool: how many may hold each resource
-	holds    []hold
-	line     []wait
+	holds    []*reader.Held
+	line     []*reader.Place
 }
 
 // person is a flow that does one thing after another.
@@ -71,11 +72,11 @@ func (w *town) tick() time.Time {
 }
 
 // holdsOf are the holds of a person, with the names.
-func (w *town) holdsOf(p *person) (held []*hold, where []*shop) {
+func (w *town) holdsOf(p *person) (held []*reader.Held, where []*shop) {
 	for _, s := range w.names {
 		for i := range s.holds {
 			if s.holds[i].Meta["person"] == p.id {
-				held, where = append(held, &s.holds[i]), append(where, s)
+				held, where = append(held, s.holds[i]), append(where, s)
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func (w *town) holdsOf(p *person) (held []*hold, where []*shop) {
 func (w *town) ask(p *person, s *shop) {
 	w.ids++
 	priority := w.r.IntN(3) - 1
-	q := wait{Waiter: berth.Waiter{
+	q := &reader.Place{Waiter: berth.Waiter{
 		ID: fmt.Sprintf("%s.%04d", p.node, w.ids), Node: p.node, Label: p.label, Owner: p.owner, Weight: 1, Priority: priority,
 		Since: w.tick(), Meta: map[string]string{"person": p.id},
 	}, Record: state.Record{Wait: time.Minute, Heard: w.clock}, Lane: 2 * (127 - priority)}
@@ -102,7 +103,7 @@ func (w *town) ask(p *person, s *shop) {
 	}
 	p.waits = q.ID
 	s.line = append(s.line, q)
-	slices.SortFunc(s.line, func(a, b wait) int { return cmp.Compare(order(&a), order(&b)) })
+	slices.SortFunc(s.line, func(a, b *reader.Place) int { return cmp.Compare(order(a), order(b)) })
 	w.serve()
 }
 
@@ -110,8 +111,8 @@ func (w *town) ask(p *person, s *shop) {
 func (w *town) give(id string) {
 	w.tick()
 	for _, s := range w.names {
-		s.holds = slices.DeleteFunc(s.holds, func(h hold) bool { return h.ID == id })
-		s.line = slices.DeleteFunc(s.line, func(q wait) bool { return q.ID == id })
+		s.holds = slices.DeleteFunc(s.holds, func(h *reader.Held) bool { return h.ID == id })
+		s.line = slices.DeleteFunc(s.line, func(q *reader.Place) bool { return q.ID == id })
 	}
 	w.serve()
 }
@@ -134,7 +135,7 @@ func (s *shop) used() (n int) {
 }
 
 // gets is what a waiting claim can have now.
-func (w *town) gets(s *shop, q *wait) (resource string, ok bool) {
+func (w *town) gets(s *shop, q *reader.Place) (resource string, ok bool) {
 	if s.kind != keyspace.Pool {
 		return "", q.Weight <= s.capacity-s.used()
 	}
@@ -153,7 +154,7 @@ func (w *town) serve() {
 	for _, s := range w.names {
 		for i := 0; i < len(s.line); i++ {
 			q := s.line[i]
-			resource, ok := w.gets(s, &q)
+			resource, ok := w.gets(s, q)
 			if !ok && s.kind != keyspace.Pool {
 				break
 			} else if !ok {
@@ -161,7 +162,7 @@ func (w *town) serve() {
 			}
 			w.fence++
 			s.line = slices.Delete(s.line, i, i+1)
-			s.holds = append(s.holds, hold{Holder: berth.Holder{
+			s.holds = append(s.holds, &reader.Held{Holder: berth.Holder{
 				ID: q.ID, Node: q.Node, Label: q.Label, Owner: q.Owner, Weight: q.Weight, Fence: w.fence, Resource: resource,
 				Lease: time.Minute, Granted: w.tick(), Meta: q.Meta,
 			}, Record: state.Record{Phase: 'h', Wait: time.Minute}, Deadline: w.clock.Add(time.Minute)})
@@ -179,9 +180,9 @@ func (w *town) serve() {
 
 // read is a snapshot of a name.
 func (w *town) read(s *shop) *snapshot {
-	n := readAs(s.kind, s.name, s.capacity, slices.Clone(s.holds))
+	n := readAs(s.kind, s.name, s.capacity, copies(s.holds))
 	n.At, n.Waiting = w.clock, len(s.line)
-	for _, q := range s.line {
+	for _, q := range copies(s.line) {
 		q.Record.Heard = w.clock
 		if q.Resource != "" {
 			n.Lanes = append(n.Lanes, q)
@@ -190,7 +191,7 @@ func (w *town) read(s *shop) *snapshot {
 		}
 	}
 	if s.kind == keyspace.Pool {
-		n.Capacity, n.Pool, n.Filled, n.Items = len(s.sharers), &berth.PoolInfo{}, true, map[string]item{}
+		n.Capacity, n.Pool, n.Filled, n.Items = len(s.sharers), &berth.PoolInfo{}, true, map[string]reader.Item{}
 		for key, most := range s.sharers {
 			i := stored(state.Item{Max: int64(most)})
 			for _, h := range s.holds {
@@ -218,7 +219,7 @@ func (w *town) copied() *town {
 	c.names, c.folk = nil, nil
 	for _, s := range w.names {
 		other := *s
-		other.holds, other.line = slices.Clone(s.holds), slices.Clone(s.line)
+		other.holds, other.line = copies(s.holds), copies(s.line)
 		c.names = append(c.names, &other)
 	}
 	for _, p := range w.folk {

@@ -209,14 +209,11 @@ func (s *snapshot) look() Look {
 	l := Look{Name: s.Name, HoldsLeft: s.HoldsLeft, WaitsLeft: s.LineLeft + s.LanesLeft, Damaged: s.Damaged}
 	s = s.about(nil).sharing()
 	l.Explanation = explain(s, "")
-	for i := range s.Holds {
-		l.Holds = append(l.Holds, s.holder(&s.Holds[i]))
+	for _, h := range s.Holds {
+		l.Holds = append(l.Holds, s.holder(h))
 	}
-	for _, waits := range [][]wait{s.Line, s.Lanes} {
-		for i := range waits {
-			w := &waits[i]
-			l.Waits = append(l.Waits, Wait{w.Waiter, explain(s.about(waited(w)), w.ID)})
-		}
+	for _, w := range slices.Concat(s.Line, s.Lanes) {
+		l.Waits = append(l.Waits, Wait{w.Waiter, explain(s.about(w.Asked()), w.ID)})
 	}
 	for key := range s.Items {
 		l.Resources = append(l.Resources, s.resource(key))

@@ -135,8 +135,8 @@ func (j *Jam) overdue(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, b := range e.Blockers {
-			if b.Node == j.Dead && b.Process == inspect.Overdue {
+		for _, c := range e.Blockers {
+			if c.Node() == j.Dead && c.Process == inspect.Overdue {
 				return nil
 			}
 		}

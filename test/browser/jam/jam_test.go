@@ -102,7 +102,7 @@ func TestAJamThatIsSolvedFlows(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = n.Close(p.Within(testkit.Patience)) }()
 	release := circles.Circles[0].Release[0]
-	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: release.Name, Claim: release.Hold.Claim})
+	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: release.Name, Claim: release.ID()})
 	require.NoError(t, err)
 	for _, name := range jam.Circle {
 		p.Await("the circle is done with "+name, func() bool { n := read.Look(keyspace.Lock, name); return n.Held+n.Waiting == 0 })

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -89,14 +90,17 @@ type (
 		Release []heldDocument `json:"release"`
 	}
 	linkDocument struct {
-		inspect.Link
-		Wait  blockerDocument `json:"wait"`
-		For   []heldDocument  `json:"for"`
-		Holds []heldDocument  `json:"holds"`
+		Actor string         `json:"actor"`
+		Kind  keyspace.Kind  `json:"kind"`
+		Name  string         `json:"name"`
+		Wait  claimDocument  `json:"wait"`
+		For   []heldDocument `json:"for"`
+		Holds []heldDocument `json:"holds"`
 	}
 	heldDocument struct {
-		inspect.Held
-		Hold blockerDocument `json:"hold"`
+		Kind keyspace.Kind `json:"kind"`
+		Name string        `json:"name"`
+		Hold claimDocument `json:"hold"`
 	}
 	endDocument struct {
 		inspect.End
@@ -104,10 +108,10 @@ type (
 	}
 )
 
-func heldOf(all []inspect.Held) []heldDocument {
+func heldOf(all []inspect.Claim) []heldDocument {
 	documents := make([]heldDocument, len(all))
-	for i, h := range all {
-		documents[i] = heldDocument{h, blockerOf(h.Hold)}
+	for i, c := range all {
+		documents[i] = heldDocument{c.Kind, c.Name, claimOf(c)}
 	}
 	return documents
 }
@@ -115,7 +119,9 @@ func heldOf(all []inspect.Held) []heldDocument {
 func circleOf(c inspect.Circle) circleDocument {
 	document := circleDocument{Circle: c, Links: []linkDocument{}, Ends: []endDocument{}, Release: heldOf(c.Release)}
 	for _, l := range c.Links {
-		document.Links = append(document.Links, linkDocument{l, blockerOf(l.Wait), heldOf(l.For), heldOf(l.Holds)})
+		document.Links = append(document.Links, linkDocument{
+			l.Actor, l.Wait.Kind, l.Wait.Name, claimOf(l.Wait), heldOf(l.For), heldOf(l.Holds),
+		})
 	}
 	for _, e := range c.Ends {
 		document.Ends = append(document.Ends, endDocument{e, e.In.Milliseconds()})
@@ -179,17 +185,16 @@ func (a *App) printCircle(c inspect.Circle) {
 // LinkSays says what somebody of a circle holds and waits for. Where its processes are several, each is named beside
 // what it holds or waits for.
 func LinkSays(l inspect.Link) string {
-	waits := inspect.Held{Kind: l.Kind, Name: l.Name, Hold: l.Wait}
-	subject, by := who(l.Actor, l.Wait.Label), func(string) string { return "" }
-	if slices.ContainsFunc(l.Holds, func(h inspect.Held) bool { return h.Hold.Label != l.Wait.Label }) {
+	subject, by := who(l.Actor, l.Wait.Label()), func(string) string { return "" }
+	if slices.ContainsFunc(l.Holds, func(c inspect.Claim) bool { return c.Label() != l.Wait.Label() }) {
 		subject, by = text.Word(l.Actor), func(label string) string { return " (" + text.Word(label) + ")" }
 	}
 	var holds []string
-	for _, h := range l.Holds {
-		holds = append(holds, fmt.Sprintf("%s%s for %s", h, by(h.Hold.Label), text.Human(h.Hold.For)))
+	for _, c := range l.Holds {
+		holds = append(holds, fmt.Sprintf("%s%s for %s", c, by(c.Label()), text.Human(c.For())))
 	}
 	return fmt.Sprintf("%s has held %s, and has waited %s for %s%s",
-		subject, strings.Join(holds, ", "), text.Human(l.Wait.For), waits, by(l.Wait.Label))
+		subject, strings.Join(holds, ", "), text.Human(l.Wait.For()), l.Wait, by(l.Wait.Label()))
 }
 
 // who is an actor with its label, if that is another.
@@ -209,7 +214,7 @@ func EndSays(c inspect.Circle) string {
 	case i < 0:
 		return "What of it ends by itself does not free it."
 	}
-	e, unless, on := c.Ends[i], "", inspect.Held{Kind: c.Ends[i].Kind, Name: c.Ends[i].Name}
+	e, unless := c.Ends[i], ""
 	if len(e.If) > 0 {
 		unless = "unless " + unheard(c, e) + " is heard of, "
 	}
@@ -221,20 +226,20 @@ func EndSays(c inspect.Circle) string {
 		what = "the claim of %s leaves the line of %s"
 	}
 	return fmt.Sprintf("By itself: %sin %s (%s) "+what+", which frees it.",
-		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), of(c, e.Claim), on)
+		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), of(c, e.Claim), act.Nouns[e.Kind]+" "+text.Quoted(e.Name))
 }
 
 // unheard is who must not be heard of before an end comes: "it" is whose end that is.
 func unheard(c inspect.Circle, e inspect.End) string {
 	other := ""
 	for _, l := range c.Links {
-		for _, h := range append([]inspect.Held{{Hold: l.Wait}}, l.Holds...) {
+		for _, c := range append([]inspect.Claim{l.Wait}, l.Holds...) {
 			switch {
-			case !slices.Contains(e.If, h.Hold.Node):
-			case h.Hold.Claim == e.Claim:
+			case !slices.Contains(e.If, c.Node()):
+			case c.ID() == e.Claim:
 				return "it"
 			case other == "":
-				other = text.Word(cmp.Or(h.Hold.Label, h.Hold.Claim))
+				other = text.Word(cmp.Or(c.Label(), c.ID()))
 			}
 		}
 	}
@@ -244,28 +249,28 @@ func unheard(c inspect.Circle, e inspect.End) string {
 // of is whose claim of a circle one is.
 func of(c inspect.Circle, claim string) string {
 	for _, l := range c.Links {
-		if l.Wait.Claim == claim || slices.ContainsFunc(l.Holds, func(h inspect.Held) bool { return h.Hold.Claim == claim }) {
+		if l.Wait.ID() == claim || slices.ContainsFunc(l.Holds, func(c inspect.Claim) bool { return c.ID() == claim }) {
 			return text.Word(l.Actor)
 		}
 	}
 	return text.Word(claim)
 }
 
-func (a *App) printRelease(release []inspect.Held) {
+func (a *App) printRelease(release []inspect.Claim) {
 	if len(release) == 0 {
 		return
 	}
 	var holders []string
-	for _, h := range release {
-		holders = append(holders, who(cmp.Or(h.Hold.Owner, h.Hold.Label, h.Hold.Claim), h.Hold.Label))
+	for _, c := range release {
+		holders = append(holders, who(cmp.Or(c.Owner(), c.Label(), c.ID()), c.Label()))
 	}
 	says := "end the youngest hold, that of %s; its process goes on inside until it hears"
 	if len(release) > 1 {
 		says = "end all of these holds, those of %s; their processes go on inside until they hear"
 	}
 	fmt.Fprintf(a.Out, "  To end it, "+says+":\n", strings.Join(holders, ", "))
-	for _, h := range release {
-		fmt.Fprintln(a.Out, "    "+a.releasing(h.Kind, h.Name, h.Hold.Claim))
+	for _, c := range release {
+		fmt.Fprintln(a.Out, "    "+a.releasing(c.Kind, c.Name, c.ID()))
 	}
 }
 

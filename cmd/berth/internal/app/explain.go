@@ -80,22 +80,15 @@ type (
 	explanationDocument struct {
 		Namespace string `json:"namespace"`
 		inspect.Explanation
-		Reasons  []reasonDocument  `json:"reasons"`
-		Blockers []blockerDocument `json:"blockers"`
-		Next     *eventDocument    `json:"next"`
-		IfSilent *eventDocument    `json:"ifSilent"`
-		Text     string            `json:"text"`
+		Reasons  []reasonDocument `json:"reasons"`
+		Blockers []claimDocument  `json:"blockers"`
+		Next     *eventDocument   `json:"next"`
+		IfSilent *eventDocument   `json:"ifSilent"`
+		Text     string           `json:"text"`
 	}
 	reasonDocument struct {
 		inspect.Reason
 		Base64 []byte `json:"base64,omitempty"`
-	}
-	blockerDocument struct {
-		inspect.Blocker
-		ForMs   int64  `json:"forMs"`
-		LeftMs  *int64 `json:"leftMs"`
-		HeardMs *int64 `json:"heardMs"` // ago; null where nothing tells it
-		Base64  []byte `json:"base64,omitempty"`
 	}
 	eventDocument struct {
 		inspect.Event
@@ -104,17 +97,9 @@ type (
 	}
 )
 
-func blockerOf(b inspect.Blocker) blockerDocument {
-	document := blockerDocument{Blocker: b, ForMs: b.For.Milliseconds(), LeftMs: Millis(b.Left), Base64: Base64Of(b.Resource)}
-	if ago, known := heard(b); known {
-		document.HeardMs = Millis(ago)
-	}
-	return document
-}
-
-// heard is how long ago the process of a blocker was heard of, if anything tells it.
-func heard(b inspect.Blocker) (ago time.Duration, known bool) {
-	return b.Since.Add(b.For).Sub(b.Heard.At), !b.Heard.At.IsZero()
+// heard is how long ago the process of a claim was heard of, if anything tells it.
+func heard(c inspect.Claim) (ago time.Duration, known bool) {
+	return c.Since().Add(c.For()).Sub(c.Heard.At), !c.Heard.At.IsZero()
 }
 
 func eventOf(e *inspect.Event) *eventDocument {
@@ -127,14 +112,14 @@ func eventOf(e *inspect.Event) *eventDocument {
 func (a *App) printExplanation(e inspect.Explanation) error {
 	if a.JSON {
 		document := explanationDocument{
-			Namespace: a.Namespace, Explanation: e, Reasons: []reasonDocument{}, Blockers: []blockerDocument{},
+			Namespace: a.Namespace, Explanation: e, Reasons: []reasonDocument{}, Blockers: []claimDocument{},
 			Next: eventOf(e.Next), IfSilent: eventOf(e.IfSilent), Text: e.String(),
 		}
 		for _, r := range e.Reasons {
 			document.Reasons = append(document.Reasons, reasonDocument{r, Base64Of(r.Resource)})
 		}
-		for _, b := range e.Blockers {
-			document.Blockers = append(document.Blockers, blockerOf(b))
+		for _, c := range e.Blockers {
+			document.Blockers = append(document.Blockers, claimOf(c))
 		}
 		return PrintJSON(a.Out, document)
 	}
@@ -159,20 +144,20 @@ func (a *App) printBlockers(e inspect.Explanation) error {
 		heading = append([]string{"RESOURCE"}, heading...)
 	}
 	var rows [][]string
-	for _, b := range e.Blockers {
+	for _, c := range e.Blockers {
 		fence, stands, ago := "-", "waits", "-"
-		if b.What == "hold" {
-			fence, stands = strconv.FormatInt(b.Fence, 10), string(b.Process)
+		if c.Hold != nil {
+			fence, stands = strconv.FormatInt(c.Hold.Fence, 10), string(c.Process)
 		}
-		if d, known := heard(b); known {
+		if d, known := heard(c); known {
 			ago = text.Human(d)
 		}
 		row := []string{
-			text.Plain(b.Label), text.Plain(b.Owner), text.Plain(b.Node), fence, text.Human(b.For),
-			text.Human(b.Left), stands, ago, text.Plain(b.Claim),
+			text.Plain(c.Label()), text.Plain(c.Owner()), text.Plain(c.Node()), fence, text.Human(c.For()),
+			text.Human(c.Left()), stands, ago, text.Plain(c.ID()),
 		}
 		if e.Kind == keyspace.Pool {
-			row = append([]string{Key(b.Resource)}, row...)
+			row = append([]string{Key(c.Resource())}, row...)
 		}
 		rows = append(rows, row)
 	}

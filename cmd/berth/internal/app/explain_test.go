@@ -177,11 +177,11 @@ Read: 3 names that somebody waits for.
 
 func TestACircleNamesEachProcess(t *testing.T) {
 	t.Parallel()
-	of := func(label, claim string) inspect.Held {
-		return inspect.Held{Kind: keyspace.Lock, Name: "a", Hold: inspect.Blocker{Claim: claim, Node: "n-" + label, Label: label, For: time.Second}}
+	of := func(label, claim string) inspect.Claim {
+		return inspect.Claim{Kind: keyspace.Lock, Name: "a", Hold: &berth.Holder{ID: claim, Node: "n-" + label, Label: label, Held: time.Second}}
 	}
-	wait := of("inner", "w").Hold
-	link := inspect.Link{Actor: "anna", Kind: keyspace.Lock, Name: "b", Wait: wait, Holds: []inspect.Held{of("outer", "h")}}
+	wait := inspect.Claim{Kind: keyspace.Lock, Name: "b", Wait: &berth.Waiter{ID: "w", Node: "n-inner", Label: "inner", Waited: time.Second}}
+	link := inspect.Link{Actor: "anna", Wait: wait, Holds: []inspect.Claim{of("outer", "h")}}
 	require.Equal(t, `anna has held lock "a" (outer) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
 	link.Holds = append(link.Holds, of("inner", "i"))
 	require.Equal(t, `anna has held lock "a" (outer) for 1s, lock "a" (inner) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))

@@ -132,7 +132,7 @@ func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter,
 			if i, there := byID[key]; !there {
 				byID[key] = len(found.claims)
 				found.claims = append(found.claims, c)
-			} else if c.Holder != nil {
+			} else if c.Hold != nil {
 				found.claims[i] = c // it was granted meanwhile
 			}
 		}
@@ -148,17 +148,17 @@ func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter,
 	return found, nil
 }
 
-// The JSON documents of ps, by the rules of those of semaphores.
+// The JSON documents of claims, by the rules of those of semaphores.
 type (
 	psDocument struct {
-		Namespace string            `json:"namespace"`
-		At        time.Time         `json:"at"`
-		Replica   bool              `json:"replica"`
-		Partial   bool              `json:"partial"` // there is more that was not read
-		More      int               `json:"more"`    // beyond --limit
-		Claims    []processDocument `json:"claims"`
+		Namespace string          `json:"namespace"`
+		At        time.Time       `json:"at"`
+		Replica   bool            `json:"replica"`
+		Partial   bool            `json:"partial"` // there is more that was not read
+		More      int             `json:"more"`    // beyond --limit
+		Claims    []claimDocument `json:"claims"`
 	}
-	processDocument struct {
+	claimDocument struct {
 		Kind     keyspace.Kind     `json:"kind"`
 		Name     string            `json:"name"`
 		What     string            `json:"what"` // "hold" or "wait"
@@ -175,33 +175,42 @@ type (
 		ForMs    int64             `json:"forMs"`
 		LeftMs   *int64            `json:"leftMs"`
 		PausedMs int64             `json:"pausedMs,omitempty"` // for how much longer the name is paused
+		Wanted   time.Time         `json:"wanted,omitzero"`
 		Detached bool              `json:"detached"`
 		Meta     map[string]string `json:"meta"`
+		// Process, Heard and HeardMs, how long ago that was, are of an explanation.
+		Process inspect.Process `json:"process,omitempty"`
+		Heard   inspect.Heard   `json:"heard,omitzero"`
+		HeardMs *int64          `json:"heardMs,omitempty"`
 	}
 )
 
-func processOf(c inspect.Claim) (processDocument, time.Duration) {
-	d := processDocument{Kind: c.Kind, Name: c.Name, Claim: c.ID(), Since: c.Since().UTC(), ForMs: c.For().Milliseconds(), PausedMs: c.Paused.Milliseconds()}
-	left := time.Duration(0)
-	if h := c.Holder; h != nil {
-		d.What, d.Node, d.Label, d.Owner, d.Weight = "hold", h.Node, h.Label, h.Owner, h.Weight
-		d.Fence, d.Resource, d.Detached, d.Meta, left = h.Fence, h.Resource, h.Detached, meta(h.Meta), h.Left
-	} else {
-		w := c.Waiter
-		d.What, d.Node, d.Label, d.Owner, d.Weight = "wait", w.Node, w.Label, w.Owner, w.Weight
-		d.Priority, d.Resource, d.Meta, left = w.Priority, w.Resource, meta(w.Meta), w.Alive
+func claimOf(c inspect.Claim) claimDocument {
+	d := claimDocument{
+		Kind: c.Kind, Name: c.Name, Claim: c.ID(), Node: c.Node(), Label: c.Label(), Owner: c.Owner(), Resource: c.Resource(),
+		Base64: Base64Of(c.Resource()), Since: c.Since().UTC(), ForMs: c.For().Milliseconds(), LeftMs: Millis(c.Left()),
+		PausedMs: c.Paused.Milliseconds(), Process: c.Process, Heard: c.Heard,
 	}
-	d.Base64, d.LeftMs = Base64Of(d.Resource), Millis(left)
-	return d, left
+	if h := c.Hold; h != nil {
+		d.What, d.Weight, d.Fence, d.Detached, d.Meta = "hold", h.Weight, h.Fence, h.Detached, meta(h.Meta)
+		if h.Wanted > 0 {
+			d.Wanted = d.Since.Add(h.Held - h.Wanted)
+		}
+	} else {
+		d.What, d.Weight, d.Priority, d.Meta = "wait", c.Wait.Weight, c.Wait.Priority, meta(c.Wait.Meta)
+	}
+	if ago, known := heard(c); known {
+		d.HeardMs = Millis(ago)
+	}
+	return d
 }
 
 func (a *App) printProcesses(found *processes, filtered bool, most int) error {
 	shown, more := First(found.claims, most)
 	if a.JSON {
-		document := psDocument{a.Namespace, found.at.UTC(), found.replica, found.partial, more, []processDocument{}}
+		document := psDocument{a.Namespace, found.at.UTC(), found.replica, found.partial, more, []claimDocument{}}
 		for _, c := range shown {
-			d, _ := processOf(c)
-			document.Claims = append(document.Claims, d)
+			document.Claims = append(document.Claims, claimOf(c))
 		}
 		return PrintJSON(a.Out, document)
 	}
@@ -223,19 +232,21 @@ func (a *App) printProcesses(found *processes, filtered bool, most int) error {
 	}
 	rows := make([][]string, 0, len(shown))
 	for _, c := range shown {
-		d, left := processOf(c)
-		does := d.What + "s"
-		if c.Waiter != nil && c.Paused > 0 {
+		does := "holds"
+		if c.Wait != nil {
+			does = "waits"
+		}
+		if c.Wait != nil && c.Paused > 0 {
 			does += ", paused"
 		}
 		row := []string{
-			string(d.Kind), text.Plain(d.Name), does, text.Human(c.For()), text.Human(left),
-			text.Plain(d.Owner), text.Plain(d.Label), text.Plain(d.Node), text.Plain(d.Claim),
+			string(c.Kind), text.Plain(c.Name), does, text.Human(c.For()), text.Human(c.Left()),
+			text.Plain(c.Owner()), text.Plain(c.Label()), text.Plain(c.Node()), text.Plain(c.ID()),
 		}
 		if resources {
 			resource := "-"
-			if d.Resource != "" {
-				resource = Key(d.Resource)
+			if c.Resource() != "" {
+				resource = Key(c.Resource())
 			}
 			row = slices.Insert(row, 2, resource)
 		}

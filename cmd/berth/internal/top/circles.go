@@ -9,7 +9,6 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // circleScreen shows claims that wait for each other.
@@ -22,11 +21,8 @@ type circleScreen struct {
 
 // link is a row of a circle: a heading, a claim that waits, or a hold whose end would free all.
 type link struct {
-	says        string
-	kind        keyspace.Kind
-	name, claim string
-	node        string
-	resource    string
+	says string
+	inspect.Claim
 }
 
 func (s *circleScreen) subject() subject { return subject{view: circles} }
@@ -59,9 +55,7 @@ func linksOf(number int, c inspect.Circle) []entry[link] {
 	}
 	all := []entry[link]{head(fmt.Sprintf("Circle %d, by %s: %s.", number, text.Plain(c.By), says))}
 	for _, l := range c.Links {
-		all = append(all, entry[link]{key: "wait " + string(l.Kind) + " " + l.Wait.Claim, value: link{
-			says: app.LinkSays(l) + ".", kind: l.Kind, name: l.Name, claim: l.Wait.Claim, node: l.Wait.Node,
-		}})
+		all = append(all, entry[link]{key: "wait " + string(l.Wait.Kind) + " " + l.Wait.ID(), value: link{app.LinkSays(l) + ".", l.Wait}})
 	}
 	end := app.EndSays(c)
 	if c.Behind > 0 {
@@ -71,11 +65,9 @@ func linksOf(number int, c inspect.Circle) []entry[link] {
 	if len(c.Release) > 0 {
 		all = append(all, head(map[bool]string{true: "To end it, release this hold, the youngest:", false: "To end it, release all of these holds:"}[len(c.Release) == 1]))
 	}
-	for _, h := range c.Release {
-		says := fmt.Sprintf("%s, held for %s by %s", h, text.Human(h.Hold.For), text.Word(first(h.Hold.Owner, h.Hold.Label, h.Hold.Claim)))
-		all = append(all, entry[link]{key: "hold " + string(h.Kind) + " " + h.Hold.Claim, value: link{
-			says: says + ".", kind: h.Kind, name: h.Name, claim: h.Hold.Claim, node: h.Hold.Node, resource: h.Hold.Resource,
-		}})
+	for _, c := range c.Release {
+		says := fmt.Sprintf("%s, held for %s by %s", c, text.Human(c.For()), text.Word(first(c.Owner(), c.Label(), c.ID())))
+		all = append(all, entry[link]{key: "hold " + string(c.Kind) + " " + c.ID(), value: link{says + ".", c}})
 	}
 	return all
 }
@@ -95,8 +87,7 @@ func (s *circleScreen) target() target {
 	if !ok {
 		return target{}
 	}
-	l := e.value
-	return target{kind: l.kind, name: l.name, claim: l.claim, node: l.node, resource: l.resource, gone: e.gone}
+	return targetOf(e.value.Claim, e.gone)
 }
 
 func (s *circleScreen) press(m *model, key string) tea.Cmd {
@@ -108,7 +99,7 @@ func (s *circleScreen) press(m *model, key string) tea.Cmd {
 		return m.back()
 	case "enter", "right", "l":
 		if e, ok := s.rows.selected(); ok {
-			return m.open(newName(e.value.kind, e.value.name, e.value.claim))
+			return m.open(newName(e.value.Kind, e.value.Name, e.value.ID()))
 		}
 	case "n":
 		if t := s.target(); t.node != "" {

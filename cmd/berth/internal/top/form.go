@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -27,6 +28,15 @@ type target struct {
 	node     string
 	capacity int
 	gone     bool // the selected claim is not there any more
+}
+
+// targetOf is a claim that is selected.
+func targetOf(c inspect.Claim, gone bool) target {
+	t := target{kind: c.Kind, name: c.Name, claim: c.ID(), node: c.Node(), gone: gone}
+	if c.Hold != nil {
+		t.resource = c.Hold.Resource
+	}
+	return t
 }
 
 // form asks for what an action needs, and then whether it is to be done.

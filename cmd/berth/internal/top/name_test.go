@@ -121,7 +121,7 @@ func TestARowThatIsGoneSaysNothingOfWhatItWas(t *testing.T) {
 	claims := func(ids ...string) (c watch.Claims) {
 		for _, id := range ids {
 			h := hold(id).Holder
-			c.Items = append(c.Items, inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Holder: &h})
+			c.Items = append(c.Items, inspect.Claim{Kind: keyspace.Sem, Name: "gpu", Hold: &h})
 		}
 		return c
 	}
@@ -144,9 +144,9 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p.names(contended("gpu", 1))
 	p.open(&nodeScreen{node: "n3"})
 	p.reads(watch.Claims{At: noon, Items: []inspect.Claim{
-		{Kind: keyspace.Sem, Name: "gpu", Waiter: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
-		{Kind: keyspace.Lock, Name: "nightly", Holder: &berth.Holder{ID: "n3.x", Label: "host", Granted: noon.Add(-time.Hour), Held: time.Hour, Left: berth.Forever}},
-		{Kind: keyspace.Sem, Name: "gpu", Waiter: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
+		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
+		{Kind: keyspace.Lock, Name: "nightly", Hold: &berth.Holder{ID: "n3.x", Label: "host", Granted: noon.Add(-time.Hour), Held: time.Hour, Left: berth.Forever}},
+		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
 	}})
 	p.shows("3 claims, 0s ago", "> lock nightly", "forever")
 	p.keys("down enter")
@@ -236,13 +236,17 @@ func TestCirclesAreShownAndOpened(t *testing.T) {
 	p.keys("c")
 	p.reads(inspect.Circles{At: noon, Names: 2})
 	p.shows("0 circles found among 2 names")
-	a := inspect.Held{Kind: keyspace.Lock, Name: "a", Hold: inspect.Blocker{What: "hold", Claim: "n1.a", Node: "n1", Label: "one", Owner: "jane", For: time.Minute}}
-	b := inspect.Held{Kind: keyspace.Lock, Name: "b", Hold: inspect.Blocker{What: "hold", Claim: "n2.b", Node: "n2", Label: "two", Owner: "bob", For: time.Second}}
+	lock := func(name string, h *berth.Holder, w *berth.Waiter) inspect.Claim {
+		return inspect.Claim{Kind: keyspace.Lock, Name: name, Hold: h, Wait: w}
+	}
+	a := lock("a", &berth.Holder{ID: "n1.a", Node: "n1", Label: "one", Owner: "jane", Held: time.Minute}, nil)
+	b := lock("b", &berth.Holder{ID: "n2.b", Node: "n2", Label: "two", Owner: "bob", Held: time.Second}, nil)
+	jane, bob := lock("b", nil, &berth.Waiter{ID: "n1.w", Node: "n1", Label: "one"}), lock("a", nil, &berth.Waiter{ID: "n2.w", Node: "n2", Label: "two"})
 	p.reads(inspect.Circles{At: noon, Names: 2, Circles: []inspect.Circle{{
-		By: "owner", Certain: true, Behind: 3, Release: []inspect.Held{b},
+		By: "owner", Certain: true, Behind: 3, Release: []inspect.Claim{b},
 		Links: []inspect.Link{
-			{Actor: "jane", Kind: keyspace.Lock, Name: "b", Wait: inspect.Blocker{What: "wait", Claim: "n1.w", Node: "n1", Label: "one"}, For: []inspect.Held{b}, Holds: []inspect.Held{a}},
-			{Actor: "bob", Kind: keyspace.Lock, Name: "a", Wait: inspect.Blocker{What: "wait", Claim: "n2.w", Node: "n2", Label: "two"}, For: []inspect.Held{a}, Holds: []inspect.Held{b}},
+			{Actor: "jane", Wait: jane, For: []inspect.Claim{b}, Holds: []inspect.Claim{a}},
+			{Actor: "bob", Wait: bob, For: []inspect.Claim{a}, Holds: []inspect.Claim{b}},
 		},
 	}}})
 	p.shows("Circle 1, by owner: certain", `> jane (one) has held lock "a" for 1m00s`, "Nothing of it ends by itself. Behind it: 3 claims more.",

@@ -42,14 +42,10 @@ func (s *nodeScreen) read(_ *model, r reading) {
 }
 
 func (s *nodeScreen) target() target {
-	t := target{node: s.node}
 	if e, ok := s.rows.selected(); ok {
-		t.kind, t.name, t.claim, t.gone = e.value.Kind, e.value.Name, e.value.ID(), e.gone
-		if h := e.value.Holder; h != nil {
-			t.resource = h.Resource
-		}
+		return targetOf(e.value, e.gone)
 	}
-	return t
+	return target{node: s.node}
 }
 
 func (s *nodeScreen) press(m *model, key string) tea.Cmd {
@@ -110,14 +106,14 @@ func (s *nodeScreen) draw(m *model, height int) []string {
 }
 
 func claimCells(c inspect.Claim) []string {
-	cells := []string{string(c.Kind), text.Plain(c.Name), "waits", span(c.For())}
-	if h := c.Holder; h != nil {
-		cells[2] = "holds"
-		return append(cells, span(h.Left), text.Plain(h.Owner), text.Plain(h.Label), text.Plain(h.ID))
+	does := "waits"
+	switch {
+	case c.Hold != nil:
+		does = "holds"
+	case c.Paused > 0:
+		does = "paused"
 	}
-	w := c.Waiter
-	if c.Paused > 0 {
-		cells[2] = "paused"
+	return []string{
+		string(c.Kind), text.Plain(c.Name), does, span(c.For()), span(c.Left()), text.Plain(c.Owner()), text.Plain(c.Label()), text.Plain(c.ID()),
 	}
-	return append(cells, span(w.Alive), text.Plain(w.Owner), text.Plain(w.Label), text.Plain(w.ID))
 }
