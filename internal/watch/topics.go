@@ -60,6 +60,7 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 			if err != nil {
 				return Name{}, err
 			}
+			w.recall(key, l.Asked)
 			return seen.add(&l), nil
 		}, nil
 	})
