@@ -182,6 +182,39 @@ func TestOfManyClaimsOneReadingAsksForThoseThatWereReadTheLongestAgo(t *testing.
 	})
 }
 
+func TestAPageOfNamesIsReadOnceForAWhileOrAnew(t *testing.T) {
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		reads := base.Process()
+		w := New(testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t), nil)
+		defer w.Close()
+		turn := func(prefix, cursor string, anew bool) int {
+			last, err := w.Names(t.Context(), inspect.NameFilter{Prefix: prefix}, cursor, anew)
+			require.Equal(t, err, last.Err)
+			require.Equal(t, cursor != "", err != nil)
+			return last.Turn
+		}
+		require.Equal(t, []int{1, 1, 2, 2, 3, 3}, []int{
+			turn("", "", false), turn("", "", false), turn("x", "", false), turn("x", "", false), turn("", "no cursor", false), turn("", "no cursor", false),
+		})
+		advance(NamesEvery / 2)
+		require.Equal(t, []int{4, 4, 5}, []int{turn("", "", true), turn("", "", false), turn("", "", true)})
+		advance(NamesEvery)
+		require.Equal(t, 6, turn("", "", false))
+
+		reads.Cut()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, testkit.Second(w.Names(ctx, inspect.NameFilter{}, "", true)), context.DeadlineExceeded)
+		go func() {
+			advance(time.Second)
+			w.Close()
+		}()
+		last, err := w.Names(t.Context(), inspect.NameFilter{}, "", true)
+		require.ErrorIs(t, err, ErrClosed)
+		require.Equal(t, 7, last.Turn, "the one that is under way")
+	})
+}
+
 func TestHowANameStands(t *testing.T) {
 	for want, n := range map[string]berth.Name{
 		"newer form": {Err: fmt.Errorf("this one: %w", berth.ErrIncompatible), Pause: &berth.Pause{}},
