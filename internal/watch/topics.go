@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -13,6 +14,7 @@ import (
 // How often each is read at the most.
 const (
 	NameEvery     = time.Second
+	NamesEvery    = 2 * time.Second
 	OverviewEvery = 2 * time.Second
 	CirclesEvery  = 5 * time.Second
 	ClaimsEvery   = 10 * time.Second
@@ -60,6 +62,7 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 			if err != nil {
 				return Name{}, err
 			}
+			w.recall(key, l.Asked)
 			return seen.add(&l), nil
 		}, nil
 	})
@@ -139,15 +142,21 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 	return soFar, nil
 }
 
-// Names reads a page of names in use, up to 200, behind a cursor. Nobody else has part in it.
-func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string) (page inspect.Page[berth.Name], err error) {
-	select {
-	case w.slow <- struct{}{}:
-		defer func() { <-w.slow }()
-	case <-ctx.Done():
-		return page, context.Cause(ctx)
+// Names is a page of names in use, up to 200, behind a cursor: as it is being read or, without anew, was
+// read within NamesEvery.
+func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string, anew bool) (Reading[inspect.Page[berth.Name]], error) {
+	key := keyOf("names", f, from)
+	w.mu.Lock()
+	if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
+		w.yield(t)
 	}
-	return w.read.Names(ctx, f, from, 200)
+	feed := join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
+		return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
+	})
+	w.mu.Unlock()
+	defer feed.Close()
+	last, err := feed.First(ctx)
+	return last, cmp.Or(err, last.Err)
 }
 
 // keyOf is a text that differs where the parts do: they are texts of any bytes, and what is made of them.

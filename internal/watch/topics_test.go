@@ -137,6 +137,84 @@ func TestANameIsReadOnceHoweverManyOfItsClaimsAreLookedAt(t *testing.T) {
 	})
 }
 
+func TestOfManyClaimsOneReadingAsksForThoseThatWereReadTheLongestAgo(t *testing.T) {
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		w := New(testkit.Must(inspect.New(base.Process().Redis, inspect.Config{})).In(t), nil)
+		defer w.Close()
+		var feeds []*Feed[Name]
+		look := func(claim string) { feeds = append(feeds, w.Name(keyspace.Lock, "nightly", claim)) }
+		last := func() Name {
+			last, _ := feeds[0].Last()
+			return last.Value
+		}
+		look("")
+		for i := range 27 {
+			look(fmt.Sprint("n.", i))
+		}
+		advance(500 * time.Millisecond)
+		for n := 1; n <= 6; n++ {
+			fresh := 0
+			for _, asked := range last().Asked {
+				if asked.At.Equal(last().At) {
+					fresh++
+				}
+				require.Less(t, last().At.Sub(asked.At), 3*time.Second)
+			}
+			require.Equal(t, 10, fresh)
+			require.Len(t, last().Asked, min(10*n, 27))
+			advance(time.Second)
+		}
+		look("n.new")
+		advance(time.Second)
+		require.Contains(t, last().Asked, "n.new", "of which nothing was read yet")
+		require.Len(t, last().Asked, 28)
+		for _, f := range feeds[1:] {
+			f.Close()
+		}
+		advance(unlooked + 2*time.Second)
+		require.Empty(t, last().Asked, "what nobody looks at is forgotten")
+		look("n.0")
+		advance(time.Second)
+		require.Len(t, last().Asked, 1)
+		for _, f := range feeds {
+			f.Close()
+		}
+	})
+}
+
+func TestAPageOfNamesIsReadOnceForAWhileOrAnew(t *testing.T) {
+	testkit.In(t, "nightly", "berth:lock:{nightly}:state", "berth:lock:{nightly}:line", func(t *testing.T, base *testkit.World) {
+		reads := base.Process()
+		w := New(testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t), nil)
+		defer w.Close()
+		turn := func(prefix, cursor string, anew bool) int {
+			last, err := w.Names(t.Context(), inspect.NameFilter{Prefix: prefix}, cursor, anew)
+			require.Equal(t, err, last.Err)
+			require.Equal(t, cursor != "", err != nil)
+			return last.Turn
+		}
+		require.Equal(t, []int{1, 1, 2, 2, 3, 3}, []int{
+			turn("", "", false), turn("", "", false), turn("x", "", false), turn("x", "", false), turn("", "no cursor", false), turn("", "no cursor", false),
+		})
+		advance(NamesEvery / 2)
+		require.Equal(t, []int{4, 4, 5}, []int{turn("", "", true), turn("", "", false), turn("", "", true)})
+		advance(NamesEvery)
+		require.Equal(t, 6, turn("", "", false))
+
+		reads.Cut()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, testkit.Second(w.Names(ctx, inspect.NameFilter{}, "", true)), context.DeadlineExceeded)
+		go func() {
+			advance(time.Second)
+			w.Close()
+		}()
+		last, err := w.Names(t.Context(), inspect.NameFilter{}, "", true)
+		require.ErrorIs(t, err, ErrClosed)
+		require.Equal(t, 7, last.Turn, "the one that is under way")
+	})
+}
+
 func TestHowANameStands(t *testing.T) {
 	for want, n := range map[string]berth.Name{
 		"newer form": {Err: fmt.Errorf("this one: %w", berth.ErrIncompatible), Pause: &berth.Pause{}},

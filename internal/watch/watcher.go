@@ -15,8 +15,8 @@ import (
 const (
 	// unlooked is for how long a topic is read at which nobody looks: a page that is opened looks twice.
 	unlooked = 5 * time.Second
-	// most is how many names may be topics, walksMost how many walks over all names. The overview and the circles, which
-	// all share, do not count.
+	// most is how many names may be topics, walksMost how many walks over all names, of each sort. The overview and the
+	// circles, which all share, do not count.
 	most, walksMost = 200, 20
 	// atOnce is how many names are read at the same time; slowAtOnce how many readings are under way of those that take
 	// long: walks over all names, and what the server did not answer last time. Names do not wait for these.
@@ -49,6 +49,7 @@ type Watcher struct {
 type sort struct {
 	every  time.Duration // from the beginning of one reading to that of the next
 	walks  bool          // a reading takes long
+	once   bool          // it is read once, and remembered for so long
 	shared bool          // it does not count
 }
 
@@ -147,7 +148,7 @@ func (w *Watcher) room(of sort) bool {
 	}
 	var first *topic
 	for _, t := range w.topics {
-		if t.shared || t.walks != of.walks {
+		if t.sort != of {
 			continue
 		}
 		count++
@@ -156,11 +157,16 @@ func (w *Watcher) room(of sort) bool {
 		}
 	}
 	if count >= most && first != nil {
-		delete(w.topics, first.key)
-		close(first.gone)
+		w.yield(first)
 		count--
 	}
 	return count < most
+}
+
+// yield has a topic give way to another one.
+func (w *Watcher) yield(t *topic) {
+	delete(w.topics, t.key)
+	close(t.gone)
 }
 
 // run reads a topic until nobody looks.
@@ -242,11 +248,11 @@ func (f *Feed[T]) Anew(begun int) {
 	}
 }
 
-// drop ends a topic at which nobody looks.
+// drop ends a topic at which nobody looks, or that is read once.
 func (w *Watcher) drop(t *topic) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if t.looking > 0 || time.Since(t.left) < unlooked {
+	if !t.once && (t.looking > 0 || time.Since(t.left) < unlooked) {
 		return false
 	}
 	if w.topics[t.key] == t { // else it has given way to another one

@@ -121,6 +121,32 @@ func TestWhatIsAskedForAnewBeginsAtOnceButNeverBesideAnotherReading(t *testing.T
 	})
 }
 
+func TestWhatIsReadOnceIsRememberedForAPeriod(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *Watcher) {
+		s := source{takes: 100 * time.Millisecond, err: errors.New("it is away")}
+		read := func() int {
+			f := look(w, "a", sort{every: 2 * time.Second, once: true}, s.begin)
+			defer f.Close()
+			last := testkit.Must(f.First(t.Context())).In(t)
+			require.Equal(t, s.err, last.Err)
+			return s.count()
+		}
+		for range 3 {
+			require.Equal(t, 1, read(), "an error, too")
+		}
+		advance(2 * time.Second)
+		require.Empty(t, w.topics)
+		s.set(100*time.Millisecond, nil)
+		looks := look(w, "a", sort{every: 2 * time.Second, once: true}, s.begin)
+		defer looks.Close()
+		require.Equal(t, 2, read())
+		advance(time.Minute)
+		last, _ := looks.Last()
+		require.Equal(t, []int{2, 2}, []int{last.Value, s.count()}, "it is not read anew for who looks")
+		require.Equal(t, 3, read())
+	})
+}
+
 func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
@@ -209,6 +235,10 @@ func TestThereAreOnlySoManyTopics(t *testing.T) {
 			require.NoError(t, first(strconv.Itoa(-1-i), sort{every: time.Second, walks: true}, s.begin))
 		}
 		require.ErrorIs(t, first("one more walk", sort{every: time.Second, walks: true}, never), ErrMany)
+		for i := range walksMost {
+			require.NoError(t, first("a page "+strconv.Itoa(i), sort{every: time.Second, walks: true, once: true}, s.begin))
+		}
+		require.ErrorIs(t, first("one more page", sort{every: time.Second, walks: true, once: true}, never), ErrMany)
 		for i := range most {
 			require.NoError(t, first(strconv.Itoa(i), sort{every: time.Second}, s.begin))
 		}

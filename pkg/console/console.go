@@ -70,7 +70,6 @@ type Console struct {
 	deeds    *deeds
 	health   *health
 	forms    *forms
-	walks    *walks
 	pages    *template.Template
 	mux      *http.ServeMux
 	secret   [32]byte
@@ -111,9 +110,8 @@ func New(cfg Config) (*Console, error) {
 	}
 	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)), pages: pages, health: &health{redis: cfg.Redis}}
 	c.watch = watch.New(read, c.tell)
-	c.actor, c.deeds, c.forms = actor, newDeeds(), &forms{posts: map[int]*post{}}
+	c.actor, c.deeds, c.forms, c.shares = actor, newDeeds(), &forms{posts: map[int]*post{}}, map[string]int{}
 	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}
-	c.walks, c.shares = &walks{console: c, pages: map[string]*walk{}}, map[string]int{}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	_, _ = rand.Read(c.secret[:]) // it never fails
 	c.mux = c.routes()

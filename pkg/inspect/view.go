@@ -31,8 +31,6 @@ type View struct {
 	probed  aged
 	nodes   map[string]reader.Node // what the swarm said of them
 	swarm   int64                  // what time its server had then (ms)
-	reading int                    // its number
-	recalls map[string]recall      // of claims
 }
 
 // aged is something that is remembered for a while.
@@ -120,10 +118,6 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 // the server's. A name that moves while it is read is not read a second time: Moving says so, and a claim may be missing, or
 // there twice.
 //
-// In one reading it asks for 10 claims at the most: those of which nothing was read yet, then those that were read the
-// longest ago. The others, where they are not among Holds and Waits, are as they were read last, which their At says; one of
-// which nothing was read yet is not in Asked.
-//
 // What a reading sends is bounded. These are the commands of each second:
 //
 //	a name that is not there, or thin                       2
@@ -140,7 +134,8 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 // the one after an error or after one that had to be repeated: another server may answer. A name that has changed its form
 // is read twice, and so is one that has more than 500 for the first time.
 func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
-	now, due := v.clock.Now(), v.claims(claims)
+	now := v.clock.Now()
+	claims = slices.DeleteFunc(slices.Clone(claims), func(claim string) bool { return claim == "" })
 	free := true // nothing else is asked in this reading
 	turn := func(a *aged, after time.Duration) bool {
 		ask := a.due(now, after) && (free || a.due(now, 2*after))
@@ -156,7 +151,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	}
 	v.memory.Greet, v.memory.Ask = turn(&v.greeted, greetFor), turn(&v.asked, serverFor)
 	greets, asks := v.memory.Greet, v.memory.Ask
-	found, err := v.reader.read.Snapshot(ctx, &v.memory, 1, due, berth.Ref{Kind: v.kind, Name: v.name})
+	found, err := v.reader.read.Snapshot(ctx, &v.memory, 1, claims, berth.Ref{Kind: v.kind, Name: v.name})
 	if err != nil {
 		return v.failed(err)
 	}
@@ -180,7 +175,10 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 		s.nodes = v.nodes
 	}
 	l := s.look()
-	l.Asked = v.tell(s, due, claims)
+	l.Asked = map[string]AskedClaim{}
+	for _, claim := range claims {
+		l.Asked[claim] = s.about(s.Asked[claim]).claimed(claim)
+	}
 	if v.memory.Repeated {
 		v.greeted, v.asked, v.probed = aged{}, aged{}, aged{}
 	}
@@ -189,7 +187,7 @@ func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 
 // failed has the next reading know nothing: another server may answer it.
 func (v *View) failed(err error) (Look, error) {
-	*v = View{reader: v.reader, kind: v.kind, name: v.name, clock: v.clock, recalls: v.recalls, reading: v.reading}
+	*v = View{reader: v.reader, kind: v.kind, name: v.name, clock: v.clock}
 	return Look{Name: berth.Name{Kind: v.kind, Name: v.name, Err: err}}, err
 }
 

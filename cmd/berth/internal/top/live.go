@@ -90,8 +90,8 @@ func follow[T any](l *live, feed *watch.Feed[T], at subject) {
 
 func (l *live) names(ask namesAsk) tea.Cmd {
 	return func() tea.Msg {
-		page, err := l.watcher.Names(l.ctx, ask.filter, ask.cursor)
-		return namesPage{ask, page, err, time.Now()}
+		last, err := l.watcher.Names(l.ctx, ask.filter, ask.cursor, true)
+		return namesPage{ask, last.Value, err, last.At}
 	}
 }
 
