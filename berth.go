@@ -67,17 +67,18 @@ type Hold interface {
 // fields that are given must match. At least one of them is needed. Want leaves claims that wait alone.
 type Target struct {
 	// Kind is that of the names: keyspace.Sem, keyspace.Lock or keyspace.Pool. A Name needs it. Default all kinds.
-	Kind Kind
+	Kind Kind `json:"kind,omitzero"`
 	// Name is what is contended for. With Kind and Name alone everything ends that is held
 	// of it; claims that wait stay in line, and get what comes free.
-	Name string
+	Name string `json:"name,omitzero"`
 	// Claim is the id of one claim of Name, which holds or waits. It needs Name.
-	Claim string
+	Claim string `json:"claim,omitzero"`
 	// Owner and Node end what they hold and what they have waiting. A claim to which
 	// no owner was given is its own owner.
-	Owner, Node string
+	Owner string `json:"owner,omitzero"`
+	Node  string `json:"node,omitzero"`
 	// All ends everything that is held in the namespace, of the Kind if one is given.
-	All bool
+	All bool `json:"all,omitzero"`
 }
 
 // Kind is what a name is the name of; package keyspace lists the kinds.

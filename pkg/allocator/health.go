@@ -18,15 +18,15 @@ import (
 // the number of all resources.
 type HealthReport struct {
 	// Checked is how many resources were asked.
-	Checked int
+	Checked int `json:"checked"`
 	// Healthy is how many of them work.
-	Healthy int
+	Healthy int `json:"healthy"`
 	// Unhealthy is how many do not, and rest now.
-	Unhealthy int
+	Unhealthy int `json:"unhealthy"`
 	// Skipped is how many were left alone: they were leased, rested, were wanted by a
 	// waiting claim, belonged to a pool that was paused, or had left the pool meanwhile. A resource whose hold was lost before
 	// an answer counts here, too.
-	Skipped int
+	Skipped int `json:"skipped"`
 }
 
 // CheckHealth leases each free resource in turn, opens its value and asks Healthy. It

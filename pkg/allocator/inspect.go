@@ -123,17 +123,22 @@ type Inspection struct {
 	// nobody shares a resource; with MaxSharers, one that is leased and has room for more
 	// holders is among the free as well, and one that rests may be leased. Leaving is how many
 	// of the leased ones leave when they come back. What has expired and was not yet dropped counts.
-	Resources, Free, Leased, Resting, Leaving int
+	Resources int `json:"capacity"`
+	Free      int `json:"free"`
+	Leased    int `json:"held"`
+	Resting   int `json:"resting"`
+	Leaving   int `json:"leaving"`
 	// Holders is how many claims hold a resource, and Waiting how many wait in line.
-	Holders, Waiting int
+	Holders int `json:"holders"`
+	Waiting int `json:"waiting"`
 	// Bindings is how many bindings are kept, those included that have ended.
-	Bindings int
+	Bindings int `json:"bindings"`
 	// Moving says that the pool changed meanwhile, so that the counts are not
 	// those of one moment, and were not compared with each other.
-	Moving bool
+	Moving bool `json:"moving"`
 	// Problems say which invariants do not hold, and where. None is right. One
 	// step tells up to 100.
-	Problems []string
+	Problems []string `json:"problems"`
 }
 
 // problems are what the words of pool_inspect mean; each is about a resource, a

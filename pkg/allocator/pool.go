@@ -2,6 +2,7 @@ package allocator
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,22 @@ func (p Policy) String() string {
 		return "random"
 	}
 	return "unknown"
+}
+
+// MarshalText is the policy's word with a dash: least-recent, most-recent or random; "" for the zero value.
+func (p Policy) MarshalText() ([]byte, error) {
+	return []byte(strings.ReplaceAll(p.String(), " ", "-")), nil
+}
+
+// UnmarshalText reads what MarshalText wrote. It returns a *berth.ConfigError for anything else.
+func (p *Policy) UnmarshalText(text []byte) error {
+	for *p = 0; *p <= Random; *p++ {
+		if word, _ := p.MarshalText(); string(word) == string(text) {
+			return nil
+		}
+	}
+	*p = 0
+	return berth.Invalid("Policy", "%q is none of least-recent, most-recent and random", text)
 }
 
 // letter is what scripts/pool/wants.lua reads.

@@ -32,11 +32,11 @@ type AddOptions struct {
 type Change struct {
 	// Added is how many resources are new, or had been removed and not left yet. If the
 	// server did not answer and was asked again, some of them may count as kept.
-	Added int
+	Added int `json:"added"`
 	// Kept is how many were there already.
-	Kept int
+	Kept int `json:"kept"`
 	// Removed is how many went, or will leave when they come back.
-	Removed int
+	Removed int `json:"removed"`
 }
 
 // State is the state of a resource.
@@ -60,26 +60,26 @@ const (
 // ResourceInfo is a resource at one moment.
 type ResourceInfo struct {
 	// Resource is its key.
-	Resource string
+	Resource string `json:"resource"`
 	// State is its state. With MaxSharers, others may get a leased resource.
-	State State
+	State State `json:"state"`
 	// Left is how long it stays leased or resting if nothing happens;
 	// berth.Forever for ever, 0 if it is free or absent.
-	Left time.Duration
+	Left time.Duration `json:"leftMs"`
 	// Reason is why it rests, or will rest when it comes back, or "".
-	Reason string
+	Reason string `json:"reason,omitzero"`
 	// Expiry is how long it stays in the pool; 0 for good.
-	Expiry time.Duration
+	Expiry time.Duration `json:"expiryMs,omitzero"`
 	// Leaving says that it leaves the pool when it comes back.
-	Leaving bool
+	Leaving bool `json:"leaving"`
 	// MaxSharers is how many may hold it at once; 0 if it is absent.
-	MaxSharers int
+	MaxSharers int `json:"maxSharers"`
 	// Own are the settings that an operator has given this resource alone: Cooldown,
 	// MaxSharers and BindFor. A zero field is as the pool has it.
-	Own Settings
+	Own Settings `json:"own,omitzero"`
 	// Holders are who holds it: one, or up to MaxSharers, or more after an operator has
 	// lowered that.
-	Holders []berth.Holder
+	Holders []berth.Holder `json:"holders"`
 }
 
 // Add puts resources at the end of the pool, in their order, in steps of up to 200.

@@ -20,29 +20,29 @@ import (
 // default counts.
 type Settings struct {
 	// Policy says which of the free resources comes next. Default LeastRecent.
-	Policy Policy
+	Policy Policy `json:"policy,omitzero"`
 	// Cooldown is how long a resource rests after each hold, however the hold ended: whole
 	// milliseconds, not berth.Forever; below 0 not at all. A call may ask for a longer one.
 	// Default not at all.
-	Cooldown time.Duration
+	Cooldown time.Duration `json:"cooldownMs,omitzero"`
 	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
 	// 1 to 100. Default 1.
-	MaxSharers int
+	MaxSharers int `json:"maxSharers,omitzero"`
 	// BindFor is how long a binding lasts where the call does not say: whole milliseconds, or
 	// berth.Forever. Default 1 h.
-	BindFor time.Duration
+	BindFor time.Duration `json:"bindForMs,omitzero"`
 	// MaxLease is the longest Lease that a call may ask for: whole milliseconds, at least 20 ms,
 	// or berth.Forever for no limit. A call that asks for none gets no longer one. Default no limit.
-	MaxLease time.Duration
+	MaxLease time.Duration `json:"maxLeaseMs,omitzero"`
 	// MaxHold is the longest MaxHold that a call may ask for: whole milliseconds, at least 20 ms,
 	// or berth.Forever for no limit. A call that asks for none gets this one: its hold ends then with
 	// berth.ErrExpired, renewed or not. Default no limit.
-	MaxHold time.Duration
+	MaxHold time.Duration `json:"maxHoldMs,omitzero"`
 
 	// Reset is for Set alone: fields that are zero become unset. What a process says of them counts then.
-	Reset bool
+	Reset bool `json:"-"`
 	// ByOperator says that an operator has set something. Only reading fills it.
-	ByOperator bool
+	ByOperator bool `json:"byOperator"`
 }
 
 // What stands for nothing: in what is stored, in what processes say, and in what pool_set is

@@ -67,43 +67,43 @@ type SwarmStatus struct {
 // SwarmNode is a node of the swarm.
 type SwarmNode struct {
 	// Node is its id.
-	Node string
+	Node string `json:"node"`
 	// Label is its Config.Label.
-	Label string
+	Label string `json:"label"`
 	// ProbedAt is when its last probe came, or a flush missed it, by the server's
 	// clock, to the ms.
-	ProbedAt time.Time
+	ProbedAt time.Time `json:"probedAt"`
 	// ZombieAfter is its SwarmConfig.ZombieAfter.
-	ZombieAfter time.Duration
+	ZombieAfter time.Duration `json:"zombieAfterMs"`
 	// Zombie says whether ZombieAfter has passed since ProbedAt.
-	Zombie bool
+	Zombie bool `json:"zombie"`
 	// Condemned says whether a flush removes what the node holds. A condemned node never
 	// probes again.
-	Condemned bool
+	Condemned bool `json:"condemned"`
 }
 
 // Zombies is what dead nodes have left behind.
 type Zombies struct {
 	// Nodes are the ids of the dead nodes, sorted: those not yet condemned, and condemned
 	// ones that still hold or wait.
-	Nodes []string
+	Nodes []string `json:"nodes"`
 	// Owners are the owners that hold or wait on these nodes, sorted. The owner of a claim
 	// without one is the claim's id.
-	Owners []string
+	Owners []string `json:"owners"`
 	// Names are the names that they hold, each once, sorted by kind and name.
-	Names []berth.Ref
+	Names []berth.Ref `json:"names"`
 	// Waiters are their waiting claims.
-	Waiters []berth.Waiter
+	Waiters []berth.Waiter `json:"waiters"`
 }
 
 // Flushed is what a flush did.
 type Flushed struct {
 	// Nodes is how many nodes it condemned.
-	Nodes int
+	Nodes int `json:"nodes"`
 	// Holds is how many holds it ended.
-	Holds int
+	Holds int `json:"holds"`
 	// Waiters is how many waiting claims it removed.
-	Waiters int
+	Waiters int `json:"waiters"`
 }
 
 // Swarm is a node's part in the swarm of its namespace. While it runs, all handles of the node, of locks, permits and

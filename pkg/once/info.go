@@ -26,24 +26,26 @@ const (
 // Info is what is known of a run.
 type Info struct {
 	// Period is the period that the run is for.
-	Period Period
+	Period Period `json:"period"`
 	// Attempt is the number of the run in its period, from 1. The run after one that was stopped has
 	// the same number.
-	Attempt int
+	Attempt int `json:"attempt"`
 	// Fence is that of the hold that the run is under. A run that begins later has a greater one, as long
 	// as the server keeps its data.
-	Fence int64
+	Fence int64 `json:"fence"`
 	// Node is the id of the node that runs it, Label that node's label.
-	Node, Label string
+	Node  string `json:"node"`
+	Label string `json:"label"`
 	// Outcome is how it ended, if it has.
-	Outcome Outcome
+	Outcome Outcome `json:"outcome"`
 	// Error is why it failed: the text of its error, up to 512 bytes.
-	Error string
+	Error string `json:"error"`
 	// Begun and Ended are by the server's clock. Ended is zero where the run is not known to have ended.
-	Begun, Ended time.Time
+	Begun time.Time `json:"begunAt"`
+	Ended time.Time `json:"endedAt"`
 	// Missed is how many periods went by without a success before this one, as far as no run that has
 	// failed in this period has told of them.
-	Missed int
+	Missed int `json:"missed"`
 }
 
 // Took is how long the run took, 0 while it is not known to have ended.
@@ -57,9 +59,9 @@ func (i Info) Took() time.Duration {
 // Last is what the server knows of the runs of a name.
 type Last struct {
 	// Run is the run that began last, nil for none.
-	Run *Info
+	Run *Info `json:"run"`
 	// Success is the newest run that succeeded, nil for none. It may be Run.
-	Success *Info
+	Success *Info `json:"success"`
 }
 
 // parseInfo reads a run as a script has answered it; nil for "".

@@ -127,7 +127,10 @@ func (c *Config) validate() error {
 
 // Period is a span of time by the server's clock. A moment belongs to it from Start on, up to but
 // without End.
-type Period struct{ Start, End time.Time }
+type Period struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+}
 
 // String is the start in UTC, in RFC 3339.
 func (p Period) String() string { return p.Start.UTC().Format(time.RFC3339Nano) }

@@ -1,0 +1,29 @@
+package allocator_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/wire"
+	"github.com/berth-go/berth/pkg/allocator"
+)
+
+func TestWhatIsToldIsJSON(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, wire.Check(
+		allocator.Change{}, allocator.ResourceInfo{}, allocator.Settings{}, allocator.Inspection{}, allocator.HealthReport{},
+	))
+	for policy, word := range map[allocator.Policy]string{
+		0: "", allocator.LeastRecent: "least-recent", allocator.MostRecent: "most-recent", allocator.Random: "random",
+	} {
+		text, err := policy.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, word, string(text))
+		read := allocator.Random
+		require.NoError(t, read.UnmarshalText(text))
+		require.Equal(t, policy, read)
+	}
+	require.ErrorIs(t, new(allocator.Policy).UnmarshalText([]byte("unknown")), berth.ErrInvalidConfig)
+}
