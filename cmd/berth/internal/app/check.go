@@ -62,15 +62,10 @@ func (a *App) checkWritable(ctx context.Context) error {
 
 // checkDocument is the JSON document of check. Its field names are promised.
 type checkDocument struct {
-	OK        bool     `json:"ok"`
-	Problem   string   `json:"problem"` // "" where ok
-	Address   string   `json:"address"`
-	Server    string   `json:"server"`
-	Version   string   `json:"version"`
-	Mode      string   `json:"mode"`
-	Eviction  string   `json:"eviction"`
-	LatencyMs float64  `json:"latencyMs"`
-	Warnings  []string `json:"warnings"`
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem"` // "" where ok
+	Address string `json:"address"`
+	berth.Report
 }
 
 func (a *App) check(ctx context.Context, c *Connection, cfg node.Config, show func(*Connection, berth.Report) error) error {
@@ -97,15 +92,11 @@ func (a *App) check(ctx context.Context, c *Connection, cfg node.Config, show fu
 }
 
 func (a *App) checkJSON(c *Connection, report berth.Report, problem error) error {
-	document := checkDocument{
-		OK: problem == nil, Address: c.Address, Server: report.Server, Version: report.Version,
-		Mode: report.Mode, Eviction: report.Eviction, Warnings: append([]string{}, report.Warnings...),
-		LatencyMs: float64(report.Latency.Microseconds()) / 1000,
-	}
+	document := checkDocument{OK: problem == nil, Address: c.Address, Report: report}
 	if problem != nil {
 		document.Problem = problem.Error()
 	}
-	return PrintJSON(a.Out, document)
+	return PrintJSON(a, "", document)
 }
 
 func (a *App) printReport(c *Connection, report berth.Report) error {

@@ -28,7 +28,8 @@ func TestCheckOfAServerThatWillDo(t *testing.T) {
 	for _, field := range []string{"problem", "address", "server", "version", "mode", "eviction", "latencyMs"} {
 		require.Contains(t, document, field)
 	}
-	require.Len(t, document, 9)
+	require.Len(t, document, 10, "namespace and ok, too")
+	require.GreaterOrEqual(t, document["latencyMs"], 1.0)
 }
 
 func TestCheckOfAServerThatIsTooOld(t *testing.T) {
@@ -84,7 +85,10 @@ func TestVersionNeedsNoServer(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		got := apptest.Call(t, apptest.Nobody, args...).Ends(t, 0)
 		require.Regexp(t, `^berth version .*, go1\.\d+.*\n$`, got.Out)
-		document := apptest.Read[struct{ Version, Go string }](t, apptest.Call(t, apptest.Nobody, append(args, "--json")...).Out)
+		document := apptest.Read[struct {
+			Version string `json:"version"`
+			Go      string `json:"go"`
+		}](t, apptest.Call(t, apptest.Nobody, append(args, "--json")...).Out)
 		require.Regexp(t, "^berth version "+regexp.QuoteMeta(document.Version)+", (.*, )?"+regexp.QuoteMeta(document.Go)+"\n$", got.Out)
 	}
 }

@@ -136,7 +136,7 @@ func (a *App) printCircles(found inspect.Circles, loose bool, most int) error {
 		for _, c := range shown {
 			document.Found = append(document.Found, circleOf(c))
 		}
-		return PrintJSON(a.Out, document)
+		return PrintDocument(a.Out, document)
 	}
 	if len(found.Circles) == 0 {
 		fmt.Fprintln(a.Out, "No circle was found.")

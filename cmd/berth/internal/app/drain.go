@@ -50,15 +50,9 @@ Exit code 1: something is left, or was left to whoever resumes it; or another op
 
 // drainDocument is what has come of it.
 type drainDocument struct {
-	Namespace string `json:"namespace"`
-	Node      string `json:"node,omitempty"`
-	Label     string `json:"label,omitempty"`
-	Stopped   bool   `json:"stopped"`
-	Asked     int    `json:"asked"`
-	Cancelled int    `json:"cancelled"`
-	Ended     int    `json:"ended"`
-	Detached  int    `json:"detached"`
-	Left      int    `json:"left"`
+	berth.DrainTarget
+	Stopped bool `json:"stopped"`
+	berth.Drained
 }
 
 // drain drains. What was done is told, also beside an error.
@@ -77,8 +71,7 @@ func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.D
 		}
 		return InFlags(err, "Node", "--node", "Label", "--label")
 	})
-	document := drainDocument{a.Namespace, target.Node, target.Label, stop, d.Asked, d.Cancelled, d.Ended, d.Detached, d.Left}
-	err := Listed(failed, d.Asked+d.Cancelled+d.Ended, func() error { return a.printDrained(&document) })
+	err := Listed(failed, d.Asked+d.Cancelled+d.Ended, func() error { return a.printDrained(drainDocument{target, stop, d}) })
 	if err == nil && d.Detached > 0 {
 		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", Count(d.Detached, "hold")))
 	}
@@ -94,9 +87,9 @@ func (a *App) tellDraining(within time.Duration) {
 	fmt.Fprintf(a.Err, "berth: asking; %s; Ctrl-C leaves the drain in force\n", ends)
 }
 
-func (a *App) printDrained(d *drainDocument) error {
+func (a *App) printDrained(d drainDocument) error {
 	if a.JSON {
-		return PrintJSON(a.Out, d)
+		return PrintJSON(a, "", d)
 	}
 	who := text.Plain(d.Node + d.Label)
 	if d.Stopped {
@@ -104,7 +97,7 @@ func (a *App) printDrained(d *drainDocument) error {
 		return err
 	}
 	matched := ""
-	if d.Asked+d.Cancelled+d.Ended+d.Detached+d.Left == 0 {
+	if d.Drained == (berth.Drained{}) {
 		matched = "; no hold or wait matched"
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left%s\n", who,

@@ -121,7 +121,7 @@ func (a *App) printExplanation(e inspect.Explanation) error {
 		for _, c := range e.Blockers {
 			document.Blockers = append(document.Blockers, claimOf(c))
 		}
-		return PrintJSON(a.Out, document)
+		return PrintDocument(a.Out, document)
 	}
 	_, err := fmt.Fprintln(a.Out, e.Why)
 	if e.Then != "" {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -18,6 +17,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/state"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/wire"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -74,14 +74,20 @@ func TestAHostAloneIsAnAddress(t *testing.T) {
 func TestJSONHasNoCharacterThatCannotBeRead(t *testing.T) {
 	wild := "a\x1b\x7f\u0085\u009b2J\u061c\u200b\u200e\u202e\u2028\u2066\ufeff\u3164\U000e0041 größe \U0001f512 <&>"
 	var out strings.Builder
-	require.NoError(t, PrintJSON(&out, map[string]string{wild: wild}))
+	a := New(&out, nil)
+	a.Namespace = "b\xff"
+	require.NoError(t, PrintJSON(a, wild, berth.Holder{Meta: map[string]string{wild: wild}}))
 	require.Equal(t, -1, strings.IndexFunc(strings.ReplaceAll(out.String(), "\n", ""), text.Unreadable), "%q", out.String())
 	require.Contains(t, out.String(), `\u202e`)
 	require.Contains(t, out.String(), `\udb40\udc41`)
 	require.Contains(t, out.String(), "größe \U0001f512 <&>")
-	var back map[string]string
-	require.NoError(t, json.Unmarshal([]byte(out.String()), &back))
-	require.Equal(t, map[string]string{wild: wild}, back)
+	var back Named[berth.Holder]
+	require.NoError(t, wire.Unmarshal([]byte(out.String()), &back))
+	require.Equal(t, Named[berth.Holder]{"b\xff", wild, berth.Holder{Meta: map[string]string{wild: wild}}}, back)
+	out.Reset()
+	require.NoError(t, PrintJSON(a, "", berth.Drained{Asked: 1}))
+	require.True(t, strings.HasPrefix(out.String(), "{\n  \"namespace\": \"b\\ufffd\",\n  \"namespaceBase64\": \"Yv8=\",\n  \"asked\": 1,\n"), out.String())
+	require.Error(t, PrintJSON(a, "a", berth.Target{}), "it has a name")
 }
 
 func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
@@ -167,4 +173,9 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 	require.Equal(t, "berth version v1.2.3, revision da66189 (modified), 2026-11-24T09:00:00Z, go1.26.8",
 		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
 	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
+}
+
+func TestWhatIsPrintedHasASchema(t *testing.T) {
+	_, err := wire.Schema("berth --json", Documents())
+	require.NoError(t, err)
 }

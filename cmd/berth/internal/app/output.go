@@ -19,6 +19,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/wire"
 )
 
 // output is where the program's own text goes. It keeps the first error, because
@@ -51,9 +52,37 @@ type outputError struct{ cause error }
 func (e *outputError) Error() string { return "cannot write the output: " + e.cause.Error() }
 func (e *outputError) Unwrap() error { return e.cause }
 
-// PrintJSON prints one JSON document. Its strings have no character in them that
+// Document is what is printed of a value, a struct.
+type Document[T any] struct {
+	Namespace string `json:"namespace"`
+	Value     T      `json:",inline"`
+}
+
+// Named is what is printed of a value that is of a name, and does not tell it.
+type Named[T any] struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Value     T      `json:",inline"`
+}
+
+// PrintJSON prints a [Named], or without a name a [Document]. Its strings have no character in them that
 // moves a cursor or misleads an eye: such ones are escaped, as JSON can.
-func PrintJSON(out io.Writer, document any) error {
+func PrintJSON[T any](a *App, name string, value T) error {
+	document := any(Document[T]{a.Namespace, value})
+	if name != "" {
+		document = Named[T]{a.Namespace, name, value}
+	}
+	written, err := wire.Marshal(document)
+	if err != nil {
+		return err
+	}
+	return printJSON(a.Out, json.RawMessage(written))
+}
+
+// PrintDocument prints a document that is not yet written by PrintJSON.
+func PrintDocument(out io.Writer, document any) error { return printJSON(out, document) }
+
+func printJSON(out io.Writer, document any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/text"
@@ -41,7 +42,7 @@ Exit code 1: another operator has paused it, or ended its pause, meanwhile; then
 				if err := n.Operator().Pause(ctx, kind, args[0], span, reason); err != nil {
 					return InFlags(err, "lasts", "--for")
 				}
-				return a.printPaused(args[0], span, reason)
+				return a.printPaused(args[0], &berth.Pause{Left: span, Reason: reason})
 			})
 		}),
 	}
@@ -69,31 +70,33 @@ Exit code 1: another operator has paused it, or ended its pause, meanwhile; then
 				if err := n.Operator().Unpause(ctx, kind, args[0]); err != nil {
 					return err
 				}
-				return a.printPaused(args[0], 0, "")
+				return a.printPaused(args[0], nil)
 			})
 		}),
 	}
 }
 
-// pauseDocument is what has been decided of a name; 0 ms is no pause.
+// pauseDocument is what has been decided of a name, or of all names and how many those are; the pause is nil where it has ended.
 type pauseDocument struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	PausedMs  int64  `json:"pausedMs"`
-	Reason    string `json:"reason,omitempty"`
+	Pause  *berth.Pause `json:"pause"`
+	Names  *int         `json:"names,omitzero"`
+	Unread *int         `json:"unread,omitzero"`
 }
 
-func (a *App) printPaused(name string, span time.Duration, reason string) error {
+func (a *App) printPaused(name string, p *berth.Pause) error {
 	if a.JSON {
-		return PrintJSON(a.Out, pauseDocument{a.Namespace, name, span.Milliseconds(), reason})
+		return PrintJSON(a, name, pauseDocument{Pause: p})
 	}
-	about := text.Plain(name) + ": no longer paused"
-	if span > 0 {
-		about = text.Plain(name) + ": paused for " + text.Human(span)
-	}
-	if reason != "" {
-		about += ": " + text.Plain(reason)
-	}
-	_, err := fmt.Fprintln(a.Out, about)
+	_, err := fmt.Fprintf(a.Out, "%s: %s\n", text.Plain(name), pausedText(p))
 	return err
+}
+
+func pausedText(p *berth.Pause) string {
+	switch {
+	case p == nil:
+		return "no longer paused"
+	case p.Reason == "":
+		return "paused for " + text.Human(p.Left)
+	}
+	return "paused for " + text.Human(p.Left) + ": " + text.Plain(p.Reason)
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
-	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -39,9 +38,7 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 			if err := cmp.Or(NeedForce(forced), settings.Text("--reason", reason)); err != nil {
 				return err
 			}
-			return a.pauseAll(cmd.Context(), span, reason, func(ctx context.Context, ops *node.Operator) (berth.PausedAll, error) {
-				return ops.PauseAll(ctx, span, reason)
-			})
+			return a.pauseAll(cmd.Context(), &berth.Pause{Left: span, Reason: reason})
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all names of the namespace (required)")
@@ -67,49 +64,38 @@ Exit code 1: some names could not be asked, or another operator's call was faste
 			if !all {
 				return Usage("--all is missing; the pause of one name is ended by 'berth sem|lock|pool unpause NAME'")
 			}
-			return a.pauseAll(cmd.Context(), 0, "", func(ctx context.Context, ops *node.Operator) (berth.PausedAll, error) {
-				return ops.UnpauseAll(ctx)
-			})
+			return a.pauseAll(cmd.Context(), nil)
 		}),
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all names of the namespace (required)")
 	return cmd
 }
 
-// pauseAllDocument is what has come of it; 0 ms is no pause.
-type pauseAllDocument struct {
-	Namespace string `json:"namespace"`
-	PausedMs  int64  `json:"pausedMs"`
-	Reason    string `json:"reason,omitempty"`
-	Names     int    `json:"names"`
-	Unread    int    `json:"unread"`
-}
-
-// pauseAll pauses the names of all kinds, or ends that.
-func (a *App) pauseAll(ctx context.Context, span time.Duration, reason string, call func(context.Context, *node.Operator) (berth.PausedAll, error)) error {
+// pauseAll pauses the names of all kinds, or with nil ends that.
+func (a *App) pauseAll(ctx context.Context, p *berth.Pause) error {
 	var paused berth.PausedAll
 	failed := a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) (err error) {
-		if paused, err = call(ctx, n.Operator()); paused.Unread > 0 {
+		if p == nil {
+			paused, err = n.Operator().UnpauseAll(ctx)
+		} else {
+			paused, err = n.Operator().PauseAll(ctx, p.Left, p.Reason)
+		}
+		if paused.Unread > 0 {
 			return Exit(ExitFailed, err)
 		}
 		return InFlags(err, "lasts", "--for")
 	})
-	document := pauseAllDocument{a.Namespace, span.Milliseconds(), reason, paused.Names, paused.Unread}
-	return Listed(failed, paused.Names, func() error { return a.printPausedAll(&document) })
+	return Listed(failed, paused.Names, func() error { return a.printPausedAll(p, paused) })
 }
 
-func (a *App) printPausedAll(d *pauseAllDocument) error {
+func (a *App) printPausedAll(p *berth.Pause, paused berth.PausedAll) error {
 	if a.JSON {
-		return PrintJSON(a.Out, d)
+		return PrintJSON(a, "", pauseDocument{p, &paused.Names, &paused.Unread})
 	}
-	about := "no longer paused; pauses that were ended: "
-	if d.PausedMs > 0 {
-		about = "paused for " + text.Human(time.Duration(d.PausedMs)*time.Millisecond)
-		if d.Reason != "" {
-			about += ": " + text.Plain(d.Reason)
-		}
-		about += "; in use: "
+	counts := "pauses that were ended"
+	if p != nil {
+		counts = "in use"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s%s\n", about, Count(d.Names, "name"))
+	_, err := fmt.Fprintf(a.Out, "%s; %s: %s\n", pausedText(p), counts, Count(paused.Names, "name"))
 	return err
 }

@@ -2,32 +2,17 @@ package app
 
 import (
 	"slices"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
 )
 
-// PauseDocument is what a JSON document has of a name that is paused.
-type PauseDocument struct {
-	PausedMs int64  `json:"pausedMs"`
-	Reason   string `json:"reason"`
-}
-
-// PauseOf is the document of a pause, nil for none.
-func PauseOf(p *berth.Pause) *PauseDocument {
-	if p == nil {
-		return nil
-	}
-	return &PauseDocument{p.Left.Milliseconds(), p.Reason}
-}
-
 // PauseText says in a line of a name that it is paused; "" for one that is not.
-func PauseText(p *PauseDocument) string {
+func PauseText(p *berth.Pause) string {
 	if p == nil {
 		return ""
 	}
-	says := "paused for " + text.Human(time.Duration(p.PausedMs)*time.Millisecond) + " more"
+	says := "paused for " + text.Human(p.Left) + " more"
 	if p.Reason != "" {
 		says += ": " + text.Plain(p.Reason)
 	}

@@ -212,7 +212,7 @@ func (a *App) printProcesses(found *processes, filtered bool, most int) error {
 		for _, c := range shown {
 			document.Claims = append(document.Claims, claimOf(c))
 		}
-		return PrintJSON(a.Out, document)
+		return PrintDocument(a.Out, document)
 	}
 	if found.partial {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")

@@ -125,7 +125,7 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 		got := apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "2")
 		require.True(t, strings.HasSuffix(got.Out, "\n... and 1 more\n"), got.Out)
 		require.Equal(t, names[:2], firstColumn(got.Out)[:2])
-		document := apptest.Read[struct{ Semaphores []struct{ Name string } }](t, apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "1", "--json").Out)
+		document := apptest.ReadDocument[struct{ Semaphores []struct{ Name string } }](t, apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "1", "--json").Out)
 		require.Len(t, document.Semaphores, 1)
 		require.Equal(t, names[0], document.Semaphores[0].Name)
 	}
@@ -146,7 +146,7 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 		require.Regexp(t, `(?s)AHEAD.*\n0 [^\n]*\n\.\.\. and 2 more\n$`, got.Out)
 		require.NotContains(t, apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "0").Out, "more")
 	}
-	queue := apptest.Read[struct{ Waiters []struct{ Ahead int } }](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
+	queue := apptest.ReadDocument[struct{ Waiters []struct{ Ahead int } }](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
 	require.Len(t, queue.Waiters, 2)
 
 	many := make([]string, 102)
@@ -157,6 +157,6 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	apptest.Got(pool.Allocate(ctx, nil))(t)
 	got := apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all")
 	require.Contains(t, got.Out, "\n100        -\n... and 1 more\n", "a screenful by default")
-	document := apptest.Read[struct{ Listed []struct{ Resource string } }](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
+	document := apptest.ReadDocument[struct{ Listed []struct{ Resource string } }](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
 	require.Len(t, document.Listed, len(many), "with --json all")
 }

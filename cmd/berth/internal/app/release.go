@@ -205,18 +205,6 @@ func (a *App) nothingOf(r *Releasing) string {
 	return fmt.Sprintf("nobody holds %s in namespace %q", what, a.Namespace)
 }
 
-// releaseDocument has what was named, and how many claims were ended.
-type releaseDocument struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name,omitempty"`
-	Claim     string `json:"claim,omitempty"`
-	Resource  string `json:"resource,omitempty"`
-	Base64    []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
-	Owner     string `json:"owner,omitempty"`
-	Node      string `json:"node,omitempty"`
-	Released  int    `json:"released"`
-}
-
 func (a *App) printReleased(r *Releasing, ended int) error {
 	t := r.target
 	resource := ""
@@ -224,9 +212,7 @@ func (a *App) printReleased(r *Releasing, ended int) error {
 		resource = r.of.key
 	}
 	if a.JSON {
-		return PrintJSON(a.Out, releaseDocument{
-			a.Namespace, t.Name, t.Claim, resource, Base64Of(resource), t.Owner, t.Node, ended,
-		})
+		return PrintJSON(a, "", targetDocument{Target: t, Resource: resource, Released: &ended})
 	}
 	about := "namespace " + text.Plain(a.Namespace)
 	if t.Name != "" {

@@ -32,7 +32,7 @@ func TestReleaseOfANameEndsAllItsHolds(t *testing.T) {
 		apptest.Ends(t, permit)
 	}
 	lock := apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil))(t)
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force", "--json").Out)
+	require.JSONEq(t, `{"namespace": "berth", "kind": "lock", "name": "gpu", "released": 1}`, apptest.Call(t, s.URL(), "lock", "release", "gpu", "--force", "--json").Out)
 	apptest.Ends(t, lock)
 	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds semaphore \"gpu\" in namespace \"berth\"\n"), apptest.Call(t, s.URL(), "sem", "release", "gpu", "--all", "--force"))
 }
@@ -55,7 +55,7 @@ func TestReleaseOfAClaimEndsAWait(t *testing.T) {
 	require.NoError(t, held.Err())
 	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+id+"\" of lock \"gpu\" in namespace \"berth\", or no longer\n"),
 		apptest.Call(t, s.URL(), "lock", "release", "gpu", id, "--force"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "claim": "`+held.ID()+`", "released": 1}`,
+	require.JSONEq(t, `{"namespace": "berth", "kind": "lock", "name": "gpu", "claim": "`+held.ID()+`", "released": 1}`,
 		apptest.Call(t, s.URL(), "lock", "release", "gpu", held.ID(), "--force", "--json").Out)
 }
 
@@ -113,7 +113,7 @@ func TestReleaseByOwnerNodeOrAll(t *testing.T) {
 			require.Equal(t, apptest.Outcome(1, "", `berth: owner "ann" neither holds a `+nouns+` in namespace "berth" nor waits for one`+"\n"), release("--owner", "ann"))
 			require.NoError(t, holds["bob"][0].Err())
 
-			require.JSONEq(t, `{"namespace": "berth", "released": 2}`, release("--all", "--json").Out)
+			require.JSONEq(t, `{"namespace": "berth", "kind": "`+kind+`", "all": true, "released": 2}`, release("--all", "--json").Out)
 			apptest.Ends(t, holds["bob"][0])
 			require.Equal(t, apptest.Outcome(0, "namespace berth: 0 claims released\n", ""), release("--all"))
 
@@ -161,7 +161,7 @@ func TestReleaseOfAResourceEndsItsHolds(t *testing.T) {
 	require.Equal(t, apptest.Outcome(1, "", "berth: nobody holds resource a of pool \"proxies\" in namespace \"berth\"\n"), release("a"))
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource c is not in pool \"proxies\" in namespace \"berth\"\n"), release("c"))
 	require.Equal(t, apptest.Outcome(1, "", "berth: no claim \""+like+"\" of pool \"proxies\" in namespace \"berth\", or no longer\n"), release(like))
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").Out)
+	require.JSONEq(t, `{"namespace": "berth", "kind": "pool", "name": "proxies", "resource": "`+like+`", "released": 1}`, release("--resource", like, "--json").Out)
 	apptest.Ends(t, holds[like][0])
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 claim on "+text.Quoted(apptest.Wild)+" released\n", ""), release("--quoted", text.Quoted(apptest.Wild)))
 	apptest.Ends(t, holds[apptest.Wild][0])
@@ -244,7 +244,7 @@ func TestPauseOfTheNamespace(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, berth.ReasonPaused, refused.Reason)
 	require.Equal(t, "moving", refused.Pause.Reason)
-	require.JSONEq(t, `{"namespace": "berth", "pausedMs": 0, "names": 1, "unread": 0}`,
+	require.JSONEq(t, `{"namespace": "berth", "pause": null, "names": 1, "unread": 0}`,
 		apptest.Call(t, s.URL(), "unpause", "--all", "--json").Out)
 	apptest.Got(apptest.SemOf(t, s, "gpu", 2).TryAcquire(ctx, nil))(t)
 }
@@ -268,7 +268,7 @@ func TestWantAsksForHoldsBack(t *testing.T) {
 		require.Fail(t, "nobody has asked for this one")
 	default:
 	}
-	require.JSONEq(t, `{"namespace": "berth", "owner": "ann", "wanted": 2}`,
+	require.JSONEq(t, `{"namespace": "berth", "kind": "sem", "owner": "ann", "wanted": 2}`,
 		apptest.Call(t, s.URL(), "sem", "want", "--owner", "ann", "--json").Out)
 	lock := apptest.Got(apptest.LocksOf(t, s, node.Config{}).Lock(context.Background(), "gpu", nil))(t)
 	require.Equal(t, apptest.Outcome(0, "namespace berth: 1 hold wanted back\n", ""),

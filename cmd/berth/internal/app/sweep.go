@@ -38,14 +38,13 @@ wants all of it gone now. What has not expired stays as it is.`, what),
 }
 
 type sweepDocument struct {
-	Namespace string   `json:"namespace"`
-	Names     []string `json:"names"` // none is all
-	Dropped   int      `json:"dropped"`
+	Names   []string `json:"names"` // none is all
+	Dropped int      `json:"dropped"`
 }
 
 func (a *App) printSwept(names []string, dropped int) error {
 	if a.JSON {
-		return PrintJSON(a.Out, sweepDocument{a.Namespace, append([]string{}, names...), dropped})
+		return PrintJSON(a, "", sweepDocument{names, dropped})
 	}
 	_, err := fmt.Fprintf(a.Out, "%d dropped\n", dropped)
 	return err

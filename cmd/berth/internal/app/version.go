@@ -36,7 +36,7 @@ func (a *App) version(*cobra.Command, []string) error {
 	info, _ := debug.ReadBuildInfo()
 	document := versionOf(info)
 	if a.JSON {
-		return PrintJSON(a.Out, document)
+		return PrintJSON(a, "", document)
 	}
 	_, err := fmt.Fprintln(a.Out, document)
 	return err

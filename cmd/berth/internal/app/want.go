@@ -75,19 +75,17 @@ func readWanted(t *berth.Target, cmd *cobra.Command, args []string) error {
 	return CheckName(t.Name)
 }
 
-// wantDocument has what was named, and how many holds are wanted.
-type wantDocument struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name,omitempty"`
-	Claim     string `json:"claim,omitempty"`
-	Owner     string `json:"owner,omitempty"`
-	Node      string `json:"node,omitempty"`
-	Wanted    int    `json:"wanted"`
+// targetDocument has what was named, and how many holds are wanted, or claims were ended.
+type targetDocument struct {
+	berth.Target
+	Resource string `json:"resource,omitzero"`
+	Wanted   *int   `json:"wanted,omitzero"`
+	Released *int   `json:"released,omitzero"`
 }
 
 func (a *App) printWanted(t berth.Target, count int) error {
 	if a.JSON {
-		return PrintJSON(a.Out, wantDocument{a.Namespace, t.Name, t.Claim, t.Owner, t.Node, count})
+		return PrintJSON(a, "", targetDocument{Target: t, Wanted: &count})
 	}
 	about := "namespace " + text.Plain(a.Namespace)
 	if t.Name != "" {

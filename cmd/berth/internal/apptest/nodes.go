@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/testkit/link"
+	"github.com/berth-go/berth/internal/wire"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -192,6 +193,13 @@ func Got[T any](got T, err error) func(t *testing.T) T {
 
 // Read is a document that a command has printed.
 func Read[T any](t *testing.T, text string) (document T) {
+	t.Helper()
+	require.NoError(t, wire.Unmarshal([]byte(text), &document))
+	return document
+}
+
+// ReadDocument is Read of a document that is not yet written by app.PrintJSON.
+func ReadDocument[T any](t *testing.T, text string) (document T) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(text), &document))
 	return document

@@ -18,10 +18,10 @@ func TestPauseAndUnpause(t *testing.T) {
 		require.Equal(t, apptest.Outcome(0, "gpu: paused for 2h00m: \"a\\nb\"\n", ""),
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "2h", "--reason", "a\nb"))
 		require.Equal(t, apptest.Outcome(0, "gpu: paused for 1m00s\n", ""), apptest.Call(t, url, group, "pause", "gpu", "--for", "1m"))
-		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pausedMs": 90000, "reason": "why"}`,
+		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pause": {"leftMs": 90000, "reason": "why"}}`,
 			apptest.Call(t, url, group, "pause", "gpu", "--for", "90s", "--reason", "why", "--json").Out)
 		require.Equal(t, apptest.Outcome(0, "gpu: no longer paused\n", ""), apptest.Call(t, url, group, "unpause", "gpu"))
-		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pausedMs": 0}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
+		require.JSONEq(t, `{"namespace": "berth", "name": "gpu", "pause": null}`, apptest.Call(t, url, group, "unpause", "gpu", "--json").Out)
 	}
 }
 
@@ -37,10 +37,10 @@ func TestAPauseIsShown(t *testing.T) {
 		require.NotContains(t, apptest.Call(t, s.URL(), group, "ls").Out, "PAUSED")
 		require.Zero(t, apptest.Call(t, s.URL(), group, "pause", "gpu", "--for", "2h", "--reason", "a\nb").Code)
 		require.Regexp(t, `(?s)^NAME[^\n]*PAUSED *\ngpu [^\n]*(2h00m|1h59m)`, apptest.Call(t, s.URL(), group, "ls").Out, "also one that is idle")
-		require.Regexp(t, `"pausedMs": \d+,\s+"reason": "a\\nb"`, apptest.Call(t, s.URL(), group, "ls", "--json").Out)
+		require.Regexp(t, `"leftMs": \d+,\s+("since": "[^"]*",\s+)?"reason": "a\\nb"`, apptest.Call(t, s.URL(), group, "ls", "--json").Out)
 		shown := apptest.Call(t, s.URL(), group, "show", "gpu").Ends(t, 0)
 		require.Regexp(t, `\npaused for (2h00m|1h59m) more: "a\\nb"\n`, shown.Out)
-		require.Contains(t, apptest.Call(t, s.URL(), group, "show", "gpu", "--json").Out, `"pausedMs"`)
+		require.Contains(t, apptest.Call(t, s.URL(), group, "show", "gpu", "--json").Out, `"pause": {`)
 	}
 	go func() { _, _ = sem.Acquire(ctx, nil) }()
 	apptest.WaitingFor(t, s, keyspace.Sem, "gpu")

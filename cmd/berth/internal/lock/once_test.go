@@ -72,7 +72,7 @@ func (j *jobs) do(command ...string) {
 // show is lock show, its lines about runs, and its document of them.
 func (j *jobs) show() (got apptest.Result, lines []string, document *onceDocument) {
 	j.t.Helper()
-	whole := apptest.Read[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
+	whole := apptest.ReadDocument[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
 	got = apptest.Call(j.t, j.s.URL(), "lock", "show", "digest")
 	_, shown, _ := strings.Cut(got.Out, "\nOnce in each period\n")
 	return got, strings.Split(shown, "\n"), whole.Once

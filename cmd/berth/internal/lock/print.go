@@ -23,7 +23,7 @@ type (
 		Entries int    `json:"entries"`
 		Waiting int    `json:"waiting"`
 
-		Pause *app.PauseDocument `json:"pause,omitempty"`
+		Pause *berth.Pause `json:"pause,omitempty"`
 	}
 	locksDocument struct {
 		Namespace string         `json:"namespace"`
@@ -36,7 +36,7 @@ type (
 		Owner     string               `json:"owner"`
 		Fence     int64                `json:"fence"`
 		LeftMs    *int64               `json:"leftMs"`
-		Pause     *app.PauseDocument   `json:"pause,omitempty"`
+		Pause     *berth.Pause         `json:"pause,omitempty"`
 		Reentry   reentryDocument      `json:"reentry"`
 		Entries   []app.HolderDocument `json:"entries"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
@@ -70,10 +70,10 @@ func printLocks(a *app.App, all []berth.Name, most int) error {
 		for _, n := range all {
 			l := lockOf(n)
 			document.Locks = append(document.Locks, lockDocument{
-				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting, app.PauseOf(n.Pause),
+				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting, n.Pause,
 			})
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", text.Plain(a.Namespace))
@@ -105,14 +105,14 @@ func lockOf(n berth.Name) berth.LockInfo {
 
 func printLock(a *app.App, s *shown, most int) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, showDocument(a, s, most))
+		return app.PrintDocument(a.Out, showDocument(a, s, most))
 	}
 	l, says := lockOf(s.Name), "free"
 	if s.Lock != nil {
 		says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(l.Left))
 	}
 	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(s.Name.Name), says, len(s.waiters))
-	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(s.Pause)))
+	fmt.Fprint(a.Out, app.PauseText(s.Pause))
 	if l.Reentries > 0 {
 		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
 		if l.Extended > 0 {
@@ -128,7 +128,7 @@ func showDocument(a *app.App, s *shown, most int) showLockDocument {
 	entries, _ := app.First(s.entries, most)
 	waiters, _ := app.First(s.waiters, most)
 	document := showLockDocument{
-		Namespace: a.Namespace, Name: s.Name.Name, Held: s.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left), Pause: app.PauseOf(s.Pause),
+		Namespace: a.Namespace, Name: s.Name.Name, Held: s.Lock != nil, Owner: l.Owner, LeftMs: app.Millis(l.Left), Pause: s.Pause,
 		Reentry: reentryDocument{
 			l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
 		},
@@ -159,7 +159,7 @@ func instant(t time.Time) *time.Time {
 func printQueue(a *app.App, name string, waiters []berth.Waiter, most int) error {
 	if a.JSON {
 		waiters, _ = app.First(waiters, most)
-		return app.PrintJSON(a.Out, queueDocument{a.Namespace, name, app.WaiterDocuments(waiters, false)})
+		return app.PrintDocument(a.Out, queueDocument{a.Namespace, name, app.WaiterDocuments(waiters, false)})
 	}
 	if len(waiters) == 0 {
 		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
@@ -170,7 +170,7 @@ func printQueue(a *app.App, name string, waiters []berth.Waiter, most int) error
 
 func printExtended(a *app.App, name string, by, left time.Duration, fence int64) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, extendDocument{a.Namespace, name, fence, by.Milliseconds(), app.Millis(left)})
+		return app.PrintDocument(a.Out, extendDocument{a.Namespace, name, fence, by.Milliseconds(), app.Millis(left)})
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: extended by %s, %s left\n", text.Plain(name), text.Human(by), text.Human(left))
 	return err

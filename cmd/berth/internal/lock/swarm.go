@@ -175,7 +175,7 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 				n.ZombieAfter.Milliseconds(),
 			})
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if len(nodes) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
@@ -206,7 +206,7 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 
 func printFlushed(a *app.App, done node.Flushed) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, flushDocument{a.Namespace, done.Nodes, done.Holds, done.Waiters})
+		return app.PrintDocument(a.Out, flushDocument{a.Namespace, done.Nodes, done.Holds, done.Waiters})
 	}
 	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Holds, done.Waiters)
 	return err

@@ -64,7 +64,7 @@ func bindingDocuments(bindings []berth.Binding, most int) []bindingDocument {
 // printBoundOf lists the bindings of a pool.
 func printBoundOf(a *app.App, name string, bindings []berth.Binding, most int) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, bindingsDocument{a.Namespace, name, bindingDocuments(bindings, most)})
+		return app.PrintDocument(a.Out, bindingsDocument{a.Namespace, name, bindingDocuments(bindings, most)})
 	}
 	return printBindings(a, name, bindings, most)
 }
@@ -83,7 +83,7 @@ func printBindings(a *app.App, name string, bindings []berth.Binding, most int) 
 
 func printBound(a *app.App, name string, b berth.Binding) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
+		return app.PrintDocument(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left))
 	return err
@@ -92,7 +92,7 @@ func printBound(a *app.App, name string, b berth.Binding) error {
 func printUnbound(a *app.App, name string, was berth.Binding) error {
 	removed := was.Resource != ""
 	if a.JSON {
-		return app.PrintJSON(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
+		return app.PrintDocument(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
 	}
 	says := "was not bound"
 	if removed {

@@ -242,7 +242,7 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 		for i, f := range failed {
 			document.Failed[i] = failureDocument{f.resource, app.Base64Of(f.resource), f.reason}
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	fmt.Fprintf(a.Out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
 		text.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)

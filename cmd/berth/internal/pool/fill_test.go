@@ -331,7 +331,7 @@ func TestACheckInJSON(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", apptest.Wild)
 	got := checked(t, s.URL(), "--exec", "head -c 6000 /dev/zero | tr '\\0' x >&2; exit 1", "--rest", "0", "--json")
 	require.Equal(t, 1, got.Code, got.Err)
-	document := apptest.Read[healthDocument](t, got.Out)
+	document := apptest.ReadDocument[healthDocument](t, got.Out)
 	require.Equal(t, []failureDocument{{"c\x1b[2J\ufffd", []byte(apptest.Wild), document.Failed[0].Reason}}, document.Failed)
 	require.Equal(t, "exit status 1: "+strings.Repeat("x", 497), document.Failed[0].Reason)
 	info := apptest.Got(pool.Ops.Resource(context.Background(), "proxies", apptest.Wild))(t)

@@ -75,7 +75,7 @@ func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo
 		for i, info := range resources {
 			document.Next[i] = resourceDocumentOf(info)
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if len(resources) == 0 {
 		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))

@@ -56,7 +56,7 @@ func TestLanesAreShown(t *testing.T) {
 		BindWaitMs *int64
 		Ahead      int
 	}
-	document := apptest.Read[struct{ Waiters []waiting }](t, apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)
+	document := apptest.ReadDocument[struct{ Waiters []waiting }](t, apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)
 	all := document.Waiters
 	require.Len(t, all, 4)
 	require.Zero(t, *all[0].BindWaitMs)
@@ -95,7 +95,7 @@ func TestARestIsSaidAndShown(t *testing.T) {
 
 	got := apptest.Call(t, s.URL(), "pool", "rest", "proxies", "d", "--for", "1s", "--reason", "x")
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource d is not in pool \"proxies\" in namespace \"berth\"\n"), got)
-	document := apptest.Read[restDocument](t, apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out)
+	document := apptest.ReadDocument[restDocument](t, apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out)
 	require.Nil(t, document.ForMs)
 	require.Equal(t, "resting", document.Resource.State)
 }
@@ -193,7 +193,7 @@ func TestOneResourceIsShown(t *testing.T) {
 
 	require.NoError(t, pool.Unbind(ctx, "other"))
 	require.NotContains(t, show("shared", "--json").Out, "bindings")
-	document := apptest.Read[showResourceDocument](t, show("shared", "--json", "--bindings").Out)
+	document := apptest.ReadDocument[showResourceDocument](t, show("shared", "--json", "--bindings").Out)
 	require.Equal(t, "shared", document.Resource)
 	require.Equal(t, "leased", document.State)
 	require.Equal(t, 2, document.Sharers)
@@ -227,7 +227,7 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a no more\n", ""), binding("rm", "proxies", "b"))
 	require.Equal(t, apptest.Outcome(0, "proxies: b was not bound\n", ""), binding("rm", "proxies", "b"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("rm", "proxies", "b", "--json").Out)
-	document := apptest.Read[bindingsDocument](t, binding("ls", "proxies", "--json").Out)
+	document := apptest.ReadDocument[bindingsDocument](t, binding("ls", "proxies", "--json").Out)
 	require.Len(t, document.Bindings, 2)
 	require.Equal(t, "customer", document.Bindings[1].Binding)
 }

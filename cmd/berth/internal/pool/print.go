@@ -25,7 +25,7 @@ type (
 		Holders   int    `json:"holders"`
 		Waiting   int    `json:"waiting"`
 
-		Pause *app.PauseDocument `json:"pause,omitempty"`
+		Pause *berth.Pause `json:"pause,omitempty"`
 	}
 	poolsDocument struct {
 		Namespace string         `json:"namespace"`
@@ -85,7 +85,7 @@ func countsOf(n berth.Name) poolDocument {
 	if n.Pool != nil {
 		counts = *n.Pool
 	}
-	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting, app.PauseOf(n.Pause)}
+	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting, n.Pause}
 }
 
 func documentOf(name string, s allocator.Inspection) poolDocument {
@@ -99,7 +99,7 @@ func printPools(a *app.App, all []berth.Name, most int) error {
 		for _, n := range all {
 			document.Pools = append(document.Pools, countsOf(n))
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", text.Plain(a.Namespace))
@@ -136,7 +136,7 @@ func printPool(a *app.App, s poolDocument, set allocator.Settings, resources []a
 		for i, info := range resources {
 			document.Listed[i] = resourceDocumentOf(info)
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	fmt.Fprintln(a.Out, summary(s))
 	fmt.Fprint(a.Out, app.PauseText(s.Pause))
@@ -263,7 +263,7 @@ func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
 
 func printChange(a *app.App, name, verb string, sent int, change allocator.Change) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, changeDocument{a.Namespace, name, change.Added, change.Kept, change.Removed})
+		return app.PrintDocument(a.Out, changeDocument{a.Namespace, name, change.Added, change.Kept, change.Removed})
 	}
 	var says string
 	switch verb {
@@ -284,7 +284,7 @@ func printChange(a *app.App, name, verb string, sent int, change allocator.Chang
 // printRest says what became of a rest; what the resource is, was read after it.
 func printRest(a *app.App, name string, d time.Duration, info allocator.ResourceInfo) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
+		return app.PrintDocument(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
 	}
 	longer := d > 0 && info.State == allocator.Resting && info.Left > d
 	if longer {
@@ -309,7 +309,7 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 
 func printInspection(a *app.App, name string, found allocator.Inspection) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, inspectDocument{
+		return app.PrintDocument(a.Out, inspectDocument{
 			Namespace: a.Namespace, poolDocument: documentOf(name, found), Bindings: found.Bindings, Moving: found.Moving,
 			Whole: len(found.Problems) == 0, Problems: append([]string{}, found.Problems...),
 		})

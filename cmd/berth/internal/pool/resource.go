@@ -57,7 +57,7 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters
 		if bindings != nil {
 			document.Bindings = bindingDocuments(bindings, most)
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	says := fmt.Sprintf("%s: %s is %s", text.Plain(name), app.Key(info.Resource), info.State)
 	if info.State == allocator.Leased || info.State == allocator.Resting {

@@ -193,7 +193,7 @@ func settingsDocumentOf(s allocator.Settings) *settingsDocument {
 
 func printSet(a *app.App, name, resource string, now allocator.Settings) error {
 	if a.JSON {
-		return app.PrintJSON(a.Out, struct {
+		return app.PrintDocument(a.Out, struct {
 			Namespace string            `json:"namespace"`
 			Name      string            `json:"name"`
 			Resource  string            `json:"resource,omitempty"`

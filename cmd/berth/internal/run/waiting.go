@@ -55,7 +55,7 @@ func paused(n berth.Name) string {
 	if n.Pause == nil {
 		return ""
 	}
-	return ", " + strings.TrimSuffix(app.PauseText(app.PauseOf(n.Pause)), "\n")
+	return ", " + strings.TrimSuffix(app.PauseText(n.Pause), "\n")
 }
 
 // lookedAt are the first holders of a name.

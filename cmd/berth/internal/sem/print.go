@@ -20,7 +20,7 @@ type (
 		Holders  int    `json:"holders"`
 		Waiting  int    `json:"waiting"`
 
-		Pause *app.PauseDocument `json:"pause,omitempty"`
+		Pause *berth.Pause `json:"pause,omitempty"`
 	}
 	listDocument struct {
 		Namespace  string        `json:"namespace"`
@@ -32,7 +32,7 @@ type (
 		Capacity  int                  `json:"capacity"`
 		Held      int                  `json:"held"`
 		Free      int                  `json:"free"`
-		Pause     *app.PauseDocument   `json:"pause,omitempty"`
+		Pause     *berth.Pause         `json:"pause,omitempty"`
 		Holders   []app.HolderDocument `json:"holders"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
 	}
@@ -52,9 +52,9 @@ func printList(a *app.App, all []berth.Name, most int) error {
 		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
 		for _, s := range all {
 			document.Semaphores = append(document.Semaphores,
-				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting, app.PauseOf(s.Pause)})
+				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting, s.Pause})
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No semaphore is in use in namespace %s.\n", text.Plain(a.Namespace))
@@ -77,17 +77,17 @@ func printSemaphore(a *app.App, s berth.Name, holders []berth.Holder, waiters []
 	if a.JSON {
 		holders, _ = app.First(holders, most)
 		waiters, _ = app.First(waiters, most)
-		return app.PrintJSON(a.Out, showDocumentOf(a, s, holders, waiters))
+		return app.PrintDocument(a.Out, showDocumentOf(a, s, holders, waiters))
 	}
 	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		text.Plain(s.Name), s.Capacity, s.Held, free(s), s.Waiting)
-	fmt.Fprint(a.Out, app.PauseText(app.PauseOf(s.Pause)))
+	fmt.Fprint(a.Out, app.PauseText(s.Pause))
 	return a.PrintClaims(holders, waiters, true, most)
 }
 
 func showDocumentOf(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
 	return showDocument{
-		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s), Pause: app.PauseOf(s.Pause),
+		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s), Pause: s.Pause,
 		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),
 	}
 }
@@ -98,7 +98,7 @@ func printResized(a *app.App, name string, before, capacity int, kept bool) erro
 		idle = berth.Forever
 	}
 	if a.JSON {
-		return app.PrintJSON(a.Out, resizeDocument{a.Namespace, name, capacity, before, kept, app.Millis(idle)})
+		return app.PrintDocument(a.Out, resizeDocument{a.Namespace, name, capacity, before, kept, app.Millis(idle)})
 	}
 	says := fmt.Sprintf("%s: capacity %d", text.Plain(name), capacity)
 	switch {

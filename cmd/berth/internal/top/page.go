@@ -26,22 +26,22 @@ type (
 		Names     []nameDocument `json:"names"`
 	}
 	nameDocument struct {
-		Kind     keyspace.Kind      `json:"kind"`
-		Name     string             `json:"name"`
-		State    string             `json:"state"`
-		Capacity int                `json:"capacity"`
-		Held     int                `json:"held"`
-		Holders  int                `json:"holders"`
-		Waiting  int                `json:"waiting"`
-		WaitedMs int64              `json:"waitedMs"` // the longest wait
-		HeldMs   int64              `json:"heldMs"`   // the longest hold
-		Since    time.Time          `json:"since,omitzero"`
-		Claim    string             `json:"claim,omitempty"` // which has held since then
-		Node     string             `json:"node,omitempty"`
-		Label    string             `json:"label,omitempty"`
-		Owner    string             `json:"owner,omitempty"`
-		Pause    *app.PauseDocument `json:"pause,omitempty"`
-		AgeMs    int64              `json:"ageMs"`
+		Kind     keyspace.Kind `json:"kind"`
+		Name     string        `json:"name"`
+		State    string        `json:"state"`
+		Capacity int           `json:"capacity"`
+		Held     int           `json:"held"`
+		Holders  int           `json:"holders"`
+		Waiting  int           `json:"waiting"`
+		WaitedMs int64         `json:"waitedMs"` // the longest wait
+		HeldMs   int64         `json:"heldMs"`   // the longest hold
+		Since    time.Time     `json:"since,omitzero"`
+		Claim    string        `json:"claim,omitempty"` // which has held since then
+		Node     string        `json:"node,omitempty"`
+		Label    string        `json:"label,omitempty"`
+		Owner    string        `json:"owner,omitempty"`
+		Pause    *berth.Pause  `json:"pause,omitempty"`
+		AgeMs    int64         `json:"ageMs"`
 	}
 )
 
@@ -69,7 +69,7 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 		for _, n := range page.Items {
 			document.Names = append(document.Names, documentOf(n, page.At))
 		}
-		return app.PrintJSON(a.Out, document)
+		return app.PrintDocument(a.Out, document)
 	}
 	if page.Partial || page.Next != "" {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
@@ -98,7 +98,7 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 func documentOf(n berth.Name, at time.Time) nameDocument {
 	d := nameDocument{
 		Kind: n.Kind, Name: n.Name, State: watch.State(&n), Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
-		WaitedMs: waited(n).Milliseconds(), HeldMs: n.Oldest.Milliseconds(), Pause: app.PauseOf(n.Pause),
+		WaitedMs: waited(n).Milliseconds(), HeldMs: n.Oldest.Milliseconds(), Pause: n.Pause,
 		AgeMs: max(at.Sub(n.At), 0).Milliseconds(),
 	}
 	if h := n.Longest; h != nil {
