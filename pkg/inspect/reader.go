@@ -69,21 +69,21 @@ func checkKind(kind keyspace.Kind) error {
 
 // Page is a part of a listing.
 type Page[E any] struct {
-	Items []E
+	Items []E `json:"items"`
 	// Next is the cursor of the next page, "" after the last, and always of an Overview. No other release understands it.
-	Next string
+	Next string `json:"next,omitzero"`
 	// Partial says that the page has fewer than were asked for because it took long, or because much had
 	// to be read for it.
-	Partial bool
+	Partial bool `json:"partial"`
 	// At is when it was read, by the clock of a server that answered. Replica says that a replica did: all is
 	// as of that replica, and by its clock.
-	At      time.Time
-	Replica bool
+	At      time.Time `json:"at"`
+	Replica bool      `json:"replica"`
 	// Moving says that claims moved while it was read: one may be missing, or there twice.
-	Moving bool
+	Moving bool `json:"moving"`
 	// Problems are of claims that are damaged, of which Items have the ID alone, and of servers that are
 	// left out.
-	Problems []error
+	Problems []error `json:"problems,omitzero"`
 }
 
 // Holders reads up to most holds of a name (0: 100, at most 1000) behind a cursor, "" for the first: those that end

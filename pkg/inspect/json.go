@@ -1,0 +1,9 @@
+package inspect
+
+import "github.com/berth-go/berth/internal/wire"
+
+// In JSON a time.Duration is a number of whole milliseconds, berth.Forever null. A moment is a text of RFC 3339, the zero time null. A
+// text that is not UTF-8 has its bytes in base64 beside it.
+
+func (p Page[E]) MarshalJSON() ([]byte, error)     { return wire.Marshal(p) }
+func (p *Page[E]) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, p) }

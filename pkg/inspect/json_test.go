@@ -1,0 +1,16 @@
+package inspect_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/wire"
+	"github.com/berth-go/berth/pkg/inspect"
+)
+
+func TestWhatIsToldIsJSON(t *testing.T) {
+	t.Parallel()
+	require.NoError(t, wire.Check(inspect.Page[berth.Name]{}))
+}
