@@ -126,6 +126,11 @@ func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
 		found, _, _, err := w.reader.NodesPage(ctx, "0")
 		require.NoError(t, err)
 		require.Len(t, found, 1)
+		w.Do("HSET", "berth:swarm:{nodes}:state", "n:far", "1 9223372036854775807 3 x")
+		w.Do("ZADD", probes, strconv.FormatInt(state.Condemned+time.Now().UnixMilli(), 10), "c:far")
+		nodes, _, err := w.reader.Probed(ctx, "far")
+		require.NoError(t, err)
+		require.Less(t, nodes["far"].Ends.Year(), 9999, "JSON has no later one")
 	})
 }
 

@@ -52,7 +52,7 @@ func (s *snap) hear(p *trip) {
 		s.s.Leaves = state.Instant(b.leaving[snapLeave-1].score - state.Expiries)
 	}
 	refresh, _, _ := strings.Cut(p.texts(s.places["refresh"])[0], " ")
-	s.s.Refresh = state.Instant(parse(refresh))
+	s.s.Refresh = moment(parse(refresh))
 }
 
 // look asks for the records.

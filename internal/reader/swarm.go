@@ -58,7 +58,7 @@ func (t *turn) nodes(ids ...string) (found []Node, err error) {
 		if !ok || ends == absent {
 			continue
 		}
-		found = append(found, Node{id, stored.Label, time.UnixMilli(ends), state.Millis(stored.Limit), condemned})
+		found = append(found, Node{id, stored.Label, time.UnixMilli(min(ends, state.Forever)), state.Millis(stored.Limit), condemned})
 	}
 	return found, p.err
 }

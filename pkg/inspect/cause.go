@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -216,7 +217,7 @@ func (x *explaining) ofPool() {
 
 // firstRest is the rest that ends first, zero for none, and why the resource rests.
 func (s *snapshot) firstRest() (end time.Time, reason string) {
-	for _, key := range slices.Sorted(keysOf(s.Items)) {
+	for _, key := range slices.Sorted(maps.Keys(s.Items)) {
 		i := s.Items[key]
 		if i.Ends >= state.Forever && end.IsZero() && reason == "" {
 			reason = i.Reason

@@ -38,6 +38,7 @@ func holds(label string, changes ...func(*reader.Held)) *reader.Held {
 func silent(d time.Duration) func(*reader.Held) {
 	return func(h *reader.Held) { h.Deadline = before(d).Add(h.Lease) }
 }
+
 func of(resource string) func(*reader.Held)   { return func(h *reader.Held) { h.Resource = resource } }
 func ownedBy(owner string) func(*reader.Held) { return func(h *reader.Held) { h.Owner = owner } }
 

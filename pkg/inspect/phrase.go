@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"fmt"
-	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +18,6 @@ var kinds = map[keyspace.Kind]string{keyspace.Sem: "semaphore", keyspace.Lock: "
 
 // title is how a sentence names the name.
 func (s *snapshot) title() string { return kinds[s.Kind] + " " + text.Quoted(s.Name.Name) }
-
-func keysOf(items map[string]reader.Item) iter.Seq[string] { return maps.Keys(items) }
 
 // capital begins a sentence.
 func capital(sentence string) string {
