@@ -1,6 +1,31 @@
 package app
 
-import "github.com/berth-go/berth/pkg/keyspace"
+import (
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/once"
+)
+
+// ShowDocument is what is printed of one name: how it stands, and what there is of it.
+type ShowDocument struct {
+	berth.Name
+	Settings  allocator.Settings       `json:"settings,omitzero"`  // of a pool of which any are set
+	HeldBy    []berth.Holder           `json:"heldBy,omitzero"`    // of semaphores and locks
+	Resources []allocator.ResourceInfo `json:"resources,omitzero"` // of a pool
+	Waiters   []berth.Waiter           `json:"waiters"`
+	Once      *once.Last               `json:"once,omitzero"` // where runs are known
+	GoesOn    bool                     `json:"goesOn,omitzero"`
+}
+
+// PrintShown prints a name as JSON, of each of its lists the first entries; 0 is all.
+func PrintShown(a *App, d ShowDocument, most int) error {
+	d.HeldBy, _ = First(d.HeldBy, most)
+	d.Resources, _ = First(d.Resources, most)
+	d.Waiters, _ = First(d.Waiters, most)
+	return PrintJSON(a, "", d)
+}
 
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
@@ -11,6 +36,7 @@ func Documents() map[string]any {
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		for command, document := range map[string]any{
 			"want": Document[targetDocument]{}, "release": Document[targetDocument]{}, "sweep": Document[sweepDocument]{},
+			"ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
 			"pause": Named[pauseDocument]{}, "unpause": Named[pauseDocument]{},
 		} {
 			all[string(kind)+" "+command] = document

@@ -75,6 +75,12 @@ func Limited(out io.Writer, heading []string, rows [][]string, most int) error {
 	return err
 }
 
+// PrintPage prints the first entries of a listing as JSON, 0 is all; the name is that of what is listed, if it has one.
+func PrintPage[E any](a *App, name string, page inspect.Page[E], most int) error {
+	page.Items, _ = First(page.Items, most)
+	return PrintJSON(a, name, page)
+}
+
 // orders are what --sort may be.
 var orders = []string{"name", "held", "share", "waiting"}
 
@@ -105,7 +111,7 @@ func held(n berth.Name) int {
 	return n.Held
 }
 
-// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused.
+// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused; show prints the table.
 func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []berth.Name, most int) error) *cobra.Command {
 	var order string
 	var page Paging
@@ -121,10 +127,15 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
 			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
 			if kind == keyspace.Lock {
-				all = slices.DeleteFunc(all, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
+				all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
-			sorted(all, order)
-			return Listed(err, len(all), func() error { return show(all, page.Of(a)) })
+			sorted(all.Items, order)
+			return Listed(err, len(all.Items), func() error {
+				if a.JSON {
+					return PrintPage(a, "", all, page.Of(a))
+				}
+				return show(all.Items, page.Of(a))
+			})
 		})
 	})
 	page.Bind(cmd)

@@ -13,56 +13,61 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// pages goes through the pages of a listing until it has so many entries, 0 for all, each once. What a page left out is in
-// the error.
-func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), id func(E) string) (all []E, failed error) {
-	var errs []error
+// pages makes one of the pages of a listing, until it has so many entries, 0 for all, each once. What it left out is in its
+// problems, and in the error.
+func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), id func(E) string) (all inspect.Page[E], failed error) {
+	all.Items = []E{}
 	seen := make(map[string]bool)
 	for cursor := ""; ; {
 		page, err := read(cursor)
 		if err != nil {
-			return all, errors.Join(append(errs, err)...)
+			all.Partial, all.Problems = true, append(all.Problems, err)
+			return all, errors.Join(all.Problems...)
 		}
-		errs = append(errs, page.Problems...)
+		all.At, all.Replica, all.Moving = page.At, all.Replica || page.Replica, all.Moving || page.Moving
+		all.Problems = append(all.Problems, page.Problems...)
 		for _, e := range page.Items {
 			if key := id(e); !seen[key] {
 				seen[key] = true
-				all = append(all, e)
+				all.Items = append(all.Items, e)
 			}
 		}
-		if cursor = page.Next; cursor == "" || most > 0 && len(all) >= most {
-			return all, errors.Join(errs...)
+		if cursor = page.Next; cursor == "" || most > 0 && len(all.Items) >= most {
+			return all, errors.Join(all.Problems...)
 		}
 	}
 }
 
 // AllNames are the names that a filter means, in no order. Those that cannot be read are in the error.
-func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) ([]berth.Name, error) {
+func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) (inspect.Page[berth.Name], error) {
 	all, failed := pages(0, func(cursor string) (inspect.Page[berth.Name], error) {
 		return read.Names(ctx, f, cursor, 1000)
 	}, func(n berth.Name) string { return string(n.Kind) + n.Name })
-	errs := []error{failed}
-	all = slices.DeleteFunc(all, func(n berth.Name) bool {
-		errs = append(errs, n.Err)
+	all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool {
+		if n.Err != nil {
+			all.Problems, failed = append(all.Problems, n.Err), errors.Join(failed, n.Err)
+		}
 		return n.Err != nil
 	})
-	return all, errors.Join(errs...)
+	return all, failed
 }
 
 // AllHolders are the holds of a name. Damaged ones are in the error.
-func AllHolders(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) ([]berth.Holder, error) {
+func AllHolders(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) (inspect.Page[berth.Holder], error) {
 	all, err := pages(0, func(cursor string) (inspect.Page[berth.Holder], error) {
 		return read.Holders(ctx, kind, name, cursor, 1000)
 	}, func(h berth.Holder) string { return h.ID })
-	return slices.DeleteFunc(all, func(h berth.Holder) bool { return h.Node == "" }), err
+	all.Items = slices.DeleteFunc(all.Items, func(h berth.Holder) bool { return h.Node == "" })
+	return all, err
 }
 
 // AllWaiters are the claims that wait for a name, in the order of the line. Damaged ones are in the error.
-func AllWaiters(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) ([]berth.Waiter, error) {
+func AllWaiters(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, name string) (inspect.Page[berth.Waiter], error) {
 	all, err := pages(0, func(cursor string) (inspect.Page[berth.Waiter], error) {
 		return read.Waiters(ctx, kind, name, cursor, 1000)
 	}, func(w berth.Waiter) string { return w.ID })
-	return slices.DeleteFunc(all, func(w berth.Waiter) bool { return w.Node == "" }), err
+	all.Items = slices.DeleteFunc(all.Items, func(w berth.Waiter) bool { return w.Node == "" })
+	return all, err
 }
 
 // Names lists the names of a kind that are in use and begin with a prefix.
@@ -70,7 +75,7 @@ func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string)
 	return func(ctx context.Context, prefix string) (names []string, err error) {
 		f := inspect.NameFilter{Kinds: []keyspace.Kind{kind}, Prefix: prefix}
 		err = a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
-			names, err = pages(offered, func(cursor string) (page inspect.Page[string], err error) {
+			all, err := pages(offered, func(cursor string) (page inspect.Page[string], err error) {
 				found, err := read.Names(ctx, f, cursor, offered)
 				page.Next, page.Problems = found.Next, found.Problems
 				for _, n := range found.Items {
@@ -78,6 +83,7 @@ func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string)
 				}
 				return page, err
 			}, func(name string) string { return name })
+			names = all.Items
 			return err
 		})
 		return names, err

@@ -95,8 +95,9 @@ func NameOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (
 // HoldersOf are those that hold a name.
 func HoldersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Holder) {
 	t.Helper()
-	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
-		all, err = app.AllHolders(ctx, read, kind, name)
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) error {
+		page, err := app.AllHolders(ctx, read, kind, name)
+		all = page.Items
 		return err
 	})
 	return all
@@ -105,8 +106,9 @@ func HoldersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string
 // WaitersOf are those that wait for a name.
 func WaitersOf(t *testing.T, s *embedded.Server, kind keyspace.Kind, name string) (all []berth.Waiter) {
 	t.Helper()
-	looking(t, s, func(ctx context.Context, read *inspect.Reader) (err error) {
-		all, err = app.AllWaiters(ctx, read, kind, name)
+	looking(t, s, func(ctx context.Context, read *inspect.Reader) error {
+		page, err := app.AllWaiters(ctx, read, kind, name)
+		all = page.Items
 		return err
 	})
 	return all

@@ -79,7 +79,7 @@ unless one comes that draws a place ahead of them.`,
 			return err
 		}
 		waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-		return app.Listed(err, len(waiters), func() error { return printQueue(a, name, waiters, most) })
+		return app.Listed(err, len(waiters.Items), func() error { return printQueue(a, name, waiters.Items, most) })
 	})
 }
 
@@ -171,10 +171,9 @@ func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s
 		failed = s.runs.settle(ctx, job, s.Name)
 	}
 	warnUnread(a, name, failed)
-	var more error
-	s.entries, s.unread = app.AllHolders(ctx, read, keyspace.Lock, name)
-	s.waiters, more = app.AllWaiters(ctx, read, keyspace.Lock, name)
-	s.unread = errors.Join(s.unread, more)
+	entries, failed := app.AllHolders(ctx, read, keyspace.Lock, name)
+	waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
+	s.entries, s.waiters, s.unread = entries.Items, waiters.Items, errors.Join(failed, err)
 	return s, nil
 }
 

@@ -13,22 +13,6 @@ import (
 
 // The JSON documents of locks, by the rules of those of semaphores.
 type (
-	lockDocument struct {
-		Name    string `json:"name"`
-		Owner   string `json:"owner"` // the claim's id where none was given
-		Label   string `json:"label"`
-		Fence   int64  `json:"fence"`
-		ForMs   int64  `json:"forMs"`
-		LeftMs  *int64 `json:"leftMs"`
-		Entries int    `json:"entries"`
-		Waiting int    `json:"waiting"`
-
-		Pause *berth.Pause `json:"pause,omitempty"`
-	}
-	locksDocument struct {
-		Namespace string         `json:"namespace"`
-		Locks     []lockDocument `json:"locks"`
-	}
 	showLockDocument struct {
 		Namespace string               `json:"namespace"`
 		Name      string               `json:"name"`
@@ -64,17 +48,6 @@ type (
 )
 
 func printLocks(a *app.App, all []berth.Name, most int) error {
-	if a.JSON {
-		all, _ = app.First(all, most)
-		document := locksDocument{Namespace: a.Namespace, Locks: []lockDocument{}}
-		for _, n := range all {
-			l := lockOf(n)
-			document.Locks = append(document.Locks, lockDocument{
-				n.Name, l.Owner, l.Label, n.Fence, n.Oldest.Milliseconds(), app.Millis(l.Left), n.Holders, n.Waiting, n.Pause,
-			})
-		}
-		return app.PrintDocument(a.Out, document)
-	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", text.Plain(a.Namespace))
 		return err

@@ -191,7 +191,9 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
 	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
-	return app.Listed(failed, len(resources)+len(waiters), func() error { return printPool(a, countsOf(n), set, resources, waiters, all, most) })
+	return app.Listed(failed, len(resources)+len(waiters.Items), func() error {
+		return printPool(a, countsOf(n), set, resources, waiters.Items, all, most)
+	})
 }
 
 func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name string) error {

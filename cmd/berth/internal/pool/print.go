@@ -27,10 +27,6 @@ type (
 
 		Pause *berth.Pause `json:"pause,omitempty"`
 	}
-	poolsDocument struct {
-		Namespace string         `json:"namespace"`
-		Pools     []poolDocument `json:"pools"`
-	}
 	resourceDocument struct {
 		Resource string               `json:"resource"`
 		Base64   []byte               `json:"base64,omitempty"` // only of a key that is not UTF-8
@@ -93,14 +89,6 @@ func documentOf(name string, s allocator.Inspection) poolDocument {
 }
 
 func printPools(a *app.App, all []berth.Name, most int) error {
-	if a.JSON {
-		all, _ = app.First(all, most)
-		document := poolsDocument{Namespace: a.Namespace, Pools: []poolDocument{}}
-		for _, n := range all {
-			document.Pools = append(document.Pools, countsOf(n))
-		}
-		return app.PrintDocument(a.Out, document)
-	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", text.Plain(a.Namespace))
 		return err

@@ -20,8 +20,8 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 	if err != nil {
 		return err
 	}
-	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
-	waiters = slices.DeleteFunc(waiters, func(w berth.Waiter) bool { return w.Resource != resource })
+	all, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
+	waiters := slices.DeleteFunc(all.Items, func(w berth.Waiter) bool { return w.Resource != resource })
 	if !bound {
 		return cmp.Or(printResource(a, name, info, waiters, nil, most), failed)
 	}

@@ -3,59 +3,26 @@ package sem
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 )
 
-// The JSON documents. Their field names are promised; durations are whole
-// milliseconds, null for one without end, and moments are the server's.
-type (
-	semDocument struct {
-		Name     string `json:"name"`
-		Capacity int    `json:"capacity"`
-		Held     int    `json:"held"`
-		Free     int    `json:"free"`
-		Holders  int    `json:"holders"`
-		Waiting  int    `json:"waiting"`
+// Documents are what the commands of this package alone print with --json, by command.
+func Documents() map[string]any {
+	return map[string]any{"sem resize": app.Named[resizeDocument]{}}
+}
 
-		Pause *berth.Pause `json:"pause,omitempty"`
-	}
-	listDocument struct {
-		Namespace  string        `json:"namespace"`
-		Semaphores []semDocument `json:"semaphores"`
-	}
-	showDocument struct {
-		Namespace string               `json:"namespace"`
-		Name      string               `json:"name"`
-		Capacity  int                  `json:"capacity"`
-		Held      int                  `json:"held"`
-		Free      int                  `json:"free"`
-		Pause     *berth.Pause         `json:"pause,omitempty"`
-		Holders   []app.HolderDocument `json:"holders"`
-		Waiters   []app.WaiterDocument `json:"waiters"`
-	}
-	resizeDocument struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		Capacity  int    `json:"capacity"`
-		Before    int    `json:"before"` // 0 where none was stored
-		Kept      bool   `json:"kept"`
-		IdleMs    *int64 `json:"idleMs"` // how long it stays when the semaphore is idle, null for good
-	}
-)
+type resizeDocument struct {
+	Capacity int           `json:"capacity"`
+	Before   int           `json:"before"` // 0 where none was stored
+	Kept     bool          `json:"kept"`
+	Idle     time.Duration `json:"idleMs"` // how long it stays when the semaphore is idle
+}
 
 func printList(a *app.App, all []berth.Name, most int) error {
-	if a.JSON {
-		all, _ = app.First(all, most)
-		document := listDocument{Namespace: a.Namespace, Semaphores: []semDocument{}}
-		for _, s := range all {
-			document.Semaphores = append(document.Semaphores,
-				semDocument{s.Name, s.Capacity, s.Held, free(s), s.Holders, s.Waiting, s.Pause})
-		}
-		return app.PrintDocument(a.Out, document)
-	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No semaphore is in use in namespace %s.\n", text.Plain(a.Namespace))
 		return err
@@ -74,22 +41,10 @@ func printList(a *app.App, all []berth.Name, most int) error {
 func free(n berth.Name) int { return max(0, n.Capacity-n.Held) }
 
 func printSemaphore(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter, most int) error {
-	if a.JSON {
-		holders, _ = app.First(holders, most)
-		waiters, _ = app.First(waiters, most)
-		return app.PrintDocument(a.Out, showDocumentOf(a, s, holders, waiters))
-	}
 	fmt.Fprintf(a.Out, "%s: capacity %d, held %d, free %d, waiting %d\n",
 		text.Plain(s.Name), s.Capacity, s.Held, free(s), s.Waiting)
 	fmt.Fprint(a.Out, app.PauseText(s.Pause))
 	return a.PrintClaims(holders, waiters, true, most)
-}
-
-func showDocumentOf(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter) showDocument {
-	return showDocument{
-		Namespace: a.Namespace, Name: s.Name, Capacity: s.Capacity, Held: s.Held, Free: free(s), Pause: s.Pause,
-		Holders: app.HolderDocuments(holders, true), Waiters: app.WaiterDocuments(waiters, true),
-	}
 }
 
 func printResized(a *app.App, name string, before, capacity int, kept bool) error {
@@ -98,7 +53,7 @@ func printResized(a *app.App, name string, before, capacity int, kept bool) erro
 		idle = berth.Forever
 	}
 	if a.JSON {
-		return app.PrintDocument(a.Out, resizeDocument{a.Namespace, name, capacity, before, kept, app.Millis(idle)})
+		return app.PrintJSON(a, name, resizeDocument{capacity, before, kept, idle})
 	}
 	says := fmt.Sprintf("%s: capacity %d", text.Plain(name), capacity)
 	switch {

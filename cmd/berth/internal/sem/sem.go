@@ -117,10 +117,13 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
 	}
 	holders, failed := app.AllHolders(ctx, read, keyspace.Sem, name)
-	slices.SortFunc(holders, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
+	slices.SortFunc(holders.Items, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
 	waiters, errs := app.AllWaiters(ctx, read, keyspace.Sem, name)
-	return app.Listed(errors.Join(failed, errs), len(holders)+len(waiters), func() error {
-		return printSemaphore(a, n, holders, waiters, most)
+	return app.Listed(errors.Join(failed, errs), len(holders.Items)+len(waiters.Items), func() error {
+		if a.JSON {
+			return app.PrintShown(a, app.ShowDocument{Name: n, HeldBy: holders.Items, Waiters: waiters.Items}, most)
+		}
+		return printSemaphore(a, n, holders.Items, waiters.Items, most)
 	})
 }
 
