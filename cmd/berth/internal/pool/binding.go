@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
@@ -22,49 +23,17 @@ import (
 // defaultBindFor is how long a binding lasts that says nothing else, as in package allocator.
 const defaultBindFor = time.Hour
 
-// The JSON documents of bindings, by the rules of those of pools.
-type (
-	bindingDocument struct {
-		Binding        string `json:"binding"`
-		BindingBase64  []byte `json:"bindingBase64,omitempty"` // only of a name that is not UTF-8
-		Resource       string `json:"resource"`
-		ResourceBase64 []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
-		LeftMs         *int64 `json:"leftMs"`
-	}
-	bindingsDocument struct {
-		Namespace string            `json:"namespace"`
-		Name      string            `json:"name"`
-		Bindings  []bindingDocument `json:"bindings"`
-	}
-	boundDocument struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		bindingDocument
-	}
-	unboundDocument struct {
-		boundDocument      // as it was; without a resource if it was not there
-		Removed       bool `json:"removed"`
-	}
-)
-
-func bindingDocumentOf(b berth.Binding) bindingDocument {
-	return bindingDocument{b.Name, app.Base64Of(b.Name), b.Resource, app.Base64Of(b.Resource), app.Millis(b.Left)}
-}
-
-// bindingDocuments is never nil, so that JSON has a list.
-func bindingDocuments(bindings []berth.Binding, most int) []bindingDocument {
-	bindings, _ = app.First(bindings, most)
-	documents := make([]bindingDocument, len(bindings))
-	for i, b := range bindings {
-		documents[i] = bindingDocumentOf(b)
-	}
-	return documents
+// unboundDocument is a binding as it was, without a resource if it was not there.
+type unboundDocument struct {
+	berth.Binding
+	Removed bool `json:"removed"`
 }
 
 // printBoundOf lists the bindings of a pool.
 func printBoundOf(a *app.App, name string, bindings []berth.Binding, most int) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, bindingsDocument{a.Namespace, name, bindingDocuments(bindings, most)})
+		bindings, _ = app.First(bindings, most)
+		return app.PrintJSON(a, name, inspect.Page[berth.Binding]{Items: bindings})
 	}
 	return printBindings(a, name, bindings, most)
 }
@@ -83,7 +52,7 @@ func printBindings(a *app.App, name string, bindings []berth.Binding, most int) 
 
 func printBound(a *app.App, name string, b berth.Binding) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, boundDocument{a.Namespace, name, bindingDocumentOf(b)})
+		return app.PrintJSON(a, name, b)
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left))
 	return err
@@ -92,7 +61,7 @@ func printBound(a *app.App, name string, b berth.Binding) error {
 func printUnbound(a *app.App, name string, was berth.Binding) error {
 	removed := was.Resource != ""
 	if a.JSON {
-		return app.PrintDocument(a.Out, unboundDocument{boundDocument{a.Namespace, name, bindingDocumentOf(was)}, removed})
+		return app.PrintJSON(a, name, unboundDocument{was, removed})
 	}
 	says := "was not bound"
 	if removed {

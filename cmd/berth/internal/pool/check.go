@@ -80,7 +80,10 @@ func (c *checking) check() error {
 }
 
 // failure is a resource that has failed its check.
-type failure struct{ resource, reason string }
+type failure struct {
+	Resource string `json:"resource"`
+	Reason   string `json:"reason"`
+}
 
 // checkAll checks a pool. What was found is told, also beside an error.
 func checkAll(ctx context.Context, a *app.App, name string, c checking) error {
@@ -217,32 +220,15 @@ func (t *tail) line() string {
 	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
-type (
-	healthDocument struct {
-		Namespace string            `json:"namespace"`
-		Name      string            `json:"name"`
-		Checked   int               `json:"checked"`
-		Healthy   int               `json:"healthy"`
-		Skipped   int               `json:"skipped"`
-		RestMs    int64             `json:"restMs"` // how long the failed ones rest
-		Failed    []failureDocument `json:"failed"`
-	}
-	failureDocument struct {
-		Resource string `json:"resource"`
-		Base64   []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
-		Reason   string `json:"reason"`
-	}
-)
+type healthDocument struct {
+	allocator.HealthReport
+	Rest   time.Duration `json:"restMs"` // how long the failed ones rest
+	Failed []failure     `json:"failed"`
+}
 
 func printHealth(a *app.App, name string, rest time.Duration, report allocator.HealthReport, failed []failure) error {
 	if a.JSON {
-		document := healthDocument{
-			a.Namespace, name, report.Checked, report.Healthy, report.Skipped, rest.Milliseconds(), make([]failureDocument, len(failed)),
-		}
-		for i, f := range failed {
-			document.Failed[i] = failureDocument{f.resource, app.Base64Of(f.resource), f.reason}
-		}
-		return app.PrintDocument(a.Out, document)
+		return app.PrintJSON(a, name, healthDocument{report, rest, failed})
 	}
 	fmt.Fprintf(a.Out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
 		text.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
@@ -251,7 +237,7 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 	}
 	rows := make([][]string, len(failed))
 	for i, f := range failed {
-		rows[i] = []string{app.Key(f.resource), text.Plain(f.reason)}
+		rows[i] = []string{app.Key(f.Resource), text.Plain(f.Reason)}
 	}
 	fmt.Fprintln(a.Out)
 	return app.Table(a.Out, []string{"RESOURCE", "REASON"}, rows)

@@ -331,12 +331,12 @@ func TestACheckInJSON(t *testing.T) {
 	pool := apptest.Filled(t, s, "proxies", apptest.Wild)
 	got := checked(t, s.URL(), "--exec", "head -c 6000 /dev/zero | tr '\\0' x >&2; exit 1", "--rest", "0", "--json")
 	require.Equal(t, 1, got.Code, got.Err)
-	document := apptest.ReadDocument[healthDocument](t, got.Out)
-	require.Equal(t, []failureDocument{{"c\x1b[2J\ufffd", []byte(apptest.Wild), document.Failed[0].Reason}}, document.Failed)
+	document := apptest.Read[healthDocument](t, got.Out)
+	require.Equal(t, []failure{{apptest.Wild, document.Failed[0].Reason}}, document.Failed)
 	require.Equal(t, "exit status 1: "+strings.Repeat("x", 497), document.Failed[0].Reason)
 	info := apptest.Got(pool.Ops.Resource(context.Background(), "proxies", apptest.Wild))(t)
 	require.Equal(t, allocator.Free, info.State, "--rest 0 is no rest")
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "checked": 1, "healthy": 1, "skipped": 0, "restMs": 60000, "failed": []}`,
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "checked": 1, "healthy": 1, "unhealthy": 0, "skipped": 0, "restMs": 60000, "failed": []}`,
 		checked(t, s.URL(), "--exec", "true", "--json").Out)
 }
 

@@ -48,12 +48,6 @@ order.`,
 	return cmd
 }
 
-type nextDocument struct {
-	Namespace string             `json:"namespace"`
-	Name      string             `json:"name"`
-	Next      []resourceDocument `json:"next"`
-}
-
 // printNext shows the first of a listing, 0 for all of it, and whether there are more.
 func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo, error], most int) error {
 	var resources []allocator.ResourceInfo
@@ -71,11 +65,7 @@ func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo
 		resources = append(resources, info)
 	}
 	if a.JSON {
-		document := nextDocument{a.Namespace, name, make([]resourceDocument, len(resources))}
-		for i, info := range resources {
-			document.Next[i] = resourceDocumentOf(info)
-		}
-		return app.PrintDocument(a.Out, document)
+		return app.PrintJSON(a, name, inspect.Page[allocator.ResourceInfo]{Items: resources})
 	}
 	if len(resources) == 0 {
 		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))

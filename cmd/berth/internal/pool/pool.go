@@ -134,12 +134,12 @@ Exit codes: 0 the pool is whole, 1 it has no resources and nobody waits for one,
 
 // unknown is the error for a pool in which nothing is and for which nobody waits,
 // nil for others.
-func unknown(a *app.App, n poolDocument, name string) error {
-	if n.Resources != 0 || n.Holders != 0 || n.Waiting != 0 {
+func unknown(a *app.App, n berth.Name) error {
+	if n.Capacity != 0 || n.Holders != 0 || n.Waiting != 0 {
 		return nil
 	}
 	return app.Exit(app.ExitFailed, fmt.Errorf(
-		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", name, a.Namespace))
+		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", n.Name, a.Namespace))
 }
 
 // with connects, and calls f with a node and what reads claims.
@@ -165,7 +165,7 @@ func poolOf(n *node.Node, name string) *allocator.Pool[string] {
 // counted counts a pool; its error is also that there is nothing to count.
 func counted(ctx context.Context, a *app.App, read *inspect.Reader, name string) error {
 	n, err := read.Name(ctx, keyspace.Pool, name)
-	return cmp.Or(err, unknown(a, countsOf(n), name))
+	return cmp.Or(err, unknown(a, n))
 }
 
 func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *inspect.Reader, name string, all bool, most int) error {
@@ -177,10 +177,10 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	if err != nil {
 		return err
 	}
-	if err := unknown(a, countsOf(n), name); err != nil && !set.ByOperator && app.Unused(n) {
+	if err := unknown(a, n); err != nil && !set.ByOperator && app.Unused(n) {
 		return err
 	}
-	var resources []allocator.ResourceInfo
+	resources := []allocator.ResourceInfo{}
 	for info, err := range pools.Resources(ctx, name) {
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
 	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	return app.Listed(failed, len(resources)+len(waiters.Items), func() error {
-		return printPool(a, countsOf(n), set, resources, waiters.Items, all, most)
+		return printPool(a, n, set, resources, waiters.Items, all, most)
 	})
 }
 
@@ -202,7 +202,7 @@ func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name
 		return err
 	}
 	if len(found.Problems) == 0 {
-		if err := unknown(a, documentOf(name, found), name); err != nil {
+		if err := unknown(a, nameOf(name, found)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -51,20 +51,21 @@ func TestLanesAreShown(t *testing.T) {
 	require.Equal(t, 3, strings.Count(lane, "\n"), "and nobody who waits for something else")
 
 	type waiting struct {
-		Resource   string
-		Base64     []byte
-		BindWaitMs *int64
-		Ahead      int
+		resource string
+		alone    bool
+		ahead    int
 	}
-	document := apptest.ReadDocument[struct{ Waiters []waiting }](t, apptest.Call(t, url, "pool", "show", "proxies", "--json").Out)
-	all := document.Waiters
-	require.Len(t, all, 4)
-	require.Zero(t, *all[0].BindWaitMs)
-	require.Positive(t, *all[2].BindWaitMs)
-	all[0].BindWaitMs, all[2].BindWaitMs = nil, nil
-	require.Equal(t, []waiting{{}, {Resource: "a"}, {Resource: "a", Ahead: 1}, {Resource: "c\x1b[2J\ufffd", Base64: []byte(apptest.Wild)}}, all)
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, url, "pool", "show", "proxies", "a", "--json", "--limit", "1").Out), &document))
-	require.Equal(t, []waiting{{Resource: "a"}}, document.Waiters)
+	told := func(args ...string) (all []waiting) {
+		out := apptest.Call(t, url, append([]string{"pool", "show", "proxies", "--json"}, args...)...).Out
+		for _, w := range apptest.Read[struct {
+			Waiters []berth.Waiter `json:"waiters"`
+		}](t, out).Waiters {
+			all = append(all, waiting{w.Resource, w.BindWait > 0, w.Ahead})
+		}
+		return all
+	}
+	require.Equal(t, []waiting{{}, {"a", true, 0}, {"a", true, 1}, {apptest.Wild, true, 0}}, told())
+	require.Equal(t, []waiting{{"a", true, 0}}, told("a", "--limit", "1"))
 }
 
 func TestARestIsSaidAndShown(t *testing.T) {
@@ -95,9 +96,10 @@ func TestARestIsSaidAndShown(t *testing.T) {
 
 	got := apptest.Call(t, s.URL(), "pool", "rest", "proxies", "d", "--for", "1s", "--reason", "x")
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource d is not in pool \"proxies\" in namespace \"berth\"\n"), got)
-	document := apptest.ReadDocument[restDocument](t, apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out)
-	require.Nil(t, document.ForMs)
-	require.Equal(t, "resting", document.Resource.State)
+	info = apptest.Read[allocator.ResourceInfo](t, apptest.Call(t, s.URL(), "pool", "rest", "proxies", "b", "--for", "forever", "--reason", "x", "--json").Out)
+	require.Equal(t, allocator.ResourceInfo{
+		Resource: "b", State: allocator.Resting, Left: berth.Forever, Reason: "x", MaxSharers: 1, Holders: []berth.Holder{},
+	}, info)
 }
 
 // TestADamagedResourceIsListedAndMended has a pool that is not whole, of which the exit code tells.
@@ -151,14 +153,14 @@ func TestAPoolIsSetAndShown(t *testing.T) {
     "policy": "most-recent",
     "cooldownMs": 30000,
     "maxSharers": 2,
-    "bindForMs": -1,
+    "bindForMs": null,
     "maxLeaseMs": 60000,
-    "maxHoldMs": -1,
+    "maxHoldMs": null,
     "byOperator": true
   }`)
 	require.Contains(t, berthPool(append([]string{"show"}, wild...)...).Out, "\nof its own: no cooldown\n")
 	require.Contains(t, berthPool(append([]string{"show", "--json"}, wild...)...).Out, `"cooldownMs": 0`)
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "settings": null}`, berthPool("set", "proxies", "--reset", "--json").Out)
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies"}`, berthPool("set", "proxies", "--reset", "--json").Out)
 	require.Equal(t, apptest.Outcome(0, "proxies: nothing is set\n", ""), berthPool("set", "proxies", "--reset"))
 	require.Equal(t, apptest.Outcome(1, "", "berth: resource gone is not in pool \"proxies\" in namespace \"berth\"\n"), berthPool("set", "proxies", "gone", "--sharers", "1"))
 	require.Equal(t, apptest.Outcome(0, "later: 3 sharers\n", ""), berthPool("set", "later", "--sharers", "3"))
@@ -193,13 +195,13 @@ func TestOneResourceIsShown(t *testing.T) {
 
 	require.NoError(t, pool.Unbind(ctx, "other"))
 	require.NotContains(t, show("shared", "--json").Out, "bindings")
-	document := apptest.ReadDocument[showResourceDocument](t, show("shared", "--json", "--bindings").Out)
+	document := apptest.Read[resourceDocument](t, show("shared", "--json", "--bindings").Out)
 	require.Equal(t, "shared", document.Resource)
-	require.Equal(t, "leased", document.State)
-	require.Equal(t, 2, document.Sharers)
+	require.Equal(t, allocator.Leased, document.State)
+	require.Equal(t, 2, document.MaxSharers)
 	require.Len(t, document.Holders, 1)
 	require.Len(t, document.Bindings, 2)
-	require.Nil(t, document.Bindings[0].LeftMs, "no end")
+	require.Equal(t, berth.Forever, document.Bindings[0].Left)
 	require.NoError(t, held.Release(ctx))
 	require.Contains(t, show("free", "--json", "--bindings").Out, `"bindings": []`)
 }
@@ -213,10 +215,10 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 		return apptest.Call(t, s.URL(), append([]string{"pool", "binding"}, args...)...)
 	}
 	require.Equal(t, apptest.Outcome(0, "Nothing is bound in pool proxies in namespace berth.\n", ""), binding("ls", "proxies"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "bindings": []}`, binding("ls", "proxies", "--json").Out)
+	require.Empty(t, apptest.Read[inspect.Page[berth.Binding]](t, binding("ls", "proxies", "--json").Out).Items)
 	require.Equal(t, apptest.Outcome(0, "proxies: customer is bound to a, 36h00m left\n", ""), binding("set", "proxies", "customer", "a", "--for", "1d12h"))
 	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a, 1h00m left\n", ""), binding("set", "proxies", "b", "a"))
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "leftMs": null}`,
+	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "c\u001b[2J\ufffd", "bindingBase64": "YxtbMkr/", "resource": "c\u001b[2J\ufffd", "resourceBase64": "YxtbMkr/", "leftMs": null}`,
 		binding("set", "proxies", text.Quoted(apptest.Wild), text.Quoted(apptest.Wild), "--quoted", "--for", "forever", "--json").Out)
 	bound := apptest.Got(pool.Binding(context.Background(), apptest.Wild))(t)
 	require.Equal(t, berth.Binding{Name: apptest.Wild, Resource: apptest.Wild, Left: berth.Forever}, bound)
@@ -227,9 +229,9 @@ func TestBindingsAreSetListedAndRemoved(t *testing.T) {
 	require.Equal(t, apptest.Outcome(0, "proxies: b is bound to a no more\n", ""), binding("rm", "proxies", "b"))
 	require.Equal(t, apptest.Outcome(0, "proxies: b was not bound\n", ""), binding("rm", "proxies", "b"))
 	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "binding": "b", "resource": "", "leftMs": 0, "removed": false}`, binding("rm", "proxies", "b", "--json").Out)
-	document := apptest.ReadDocument[bindingsDocument](t, binding("ls", "proxies", "--json").Out)
-	require.Len(t, document.Bindings, 2)
-	require.Equal(t, "customer", document.Bindings[1].Binding)
+	left := apptest.Read[inspect.Page[berth.Binding]](t, binding("ls", "proxies", "--json").Out).Items
+	require.Len(t, left, 2)
+	require.Equal(t, "customer", left[1].Name)
 }
 
 // TestFreeResourcesAreListedInTheirOrder takes the first of four and gives it back, so that it
@@ -253,9 +255,10 @@ z                -
 `, "\n"), ""), next())
 	require.Equal(t, "RESOURCE         STAYS\n\"c\\x1b[2J\\xff\"   -\na                -\n... and more\n", next("--limit", "2").Out)
 	require.NotContains(t, next("--limit", "3").Out, "more")
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "next": [
-		{"resource": "c\u001b[2J\ufffd", "base64": "YxtbMkr/", "state": "free", "leftMs": 0, "reason": "", "expiryMs": null, "leaving": false, "maxSharers": 1, "holders": []}
-	]}`, next("--json", "--limit", "1").Out)
+	told := func(args ...string) []allocator.ResourceInfo {
+		return apptest.Read[inspect.Page[allocator.ResourceInfo]](t, next(append(args, "--json")...).Out).Items
+	}
+	require.Equal(t, []allocator.ResourceInfo{{Resource: apptest.Wild, State: allocator.Free, MaxSharers: 1, Holders: []berth.Holder{}}}, told("--limit", "1"))
 
 	apptest.Got(pool.Add(ctx, []string{"shared"}, &allocator.AddOptions{MaxSharers: 2, Expiry: 10 * time.Hour}))(t)
 	apptest.Got(pool.Allocate(ctx, &allocator.AllocateOptions{Resource: "shared"}))(t)
@@ -263,7 +266,7 @@ z                -
 	require.Regexp(t, `^RESOURCE +STAYS +SHARERS\nshared +(10h00m|9h59m) +1 of 2\n$`, next().Out)
 	apptest.Got(pool.Allocate(ctx, nil))(t)
 	require.Equal(t, apptest.Outcome(0, "Nothing is free in pool proxies in namespace berth.\n", ""), next())
-	require.JSONEq(t, `{"namespace": "berth", "name": "proxies", "next": []}`, next("--json").Out)
+	require.Empty(t, told())
 }
 
 func TestAPoolThatHandsOutAtRandomHasNoOrder(t *testing.T) {

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -13,80 +14,8 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
-// The JSON documents of pools, by the rules of those of semaphores. JSON has no
-// text of any bytes: a key that is not UTF-8 has its bytes in base64 beside it.
-type (
-	poolDocument struct {
-		Name      string `json:"name"`
-		Resources int    `json:"resources"`
-		Free      int    `json:"free"`
-		Leased    int    `json:"leased"`
-		Resting   int    `json:"resting"`
-		Holders   int    `json:"holders"`
-		Waiting   int    `json:"waiting"`
-
-		Pause *berth.Pause `json:"pause,omitempty"`
-	}
-	resourceDocument struct {
-		Resource string               `json:"resource"`
-		Base64   []byte               `json:"base64,omitempty"` // only of a key that is not UTF-8
-		State    string               `json:"state"`
-		LeftMs   *int64               `json:"leftMs"` // of the lease or of the rest, 0 if free
-		Reason   string               `json:"reason"` // why it rests
-		ExpiryMs *int64               `json:"expiryMs"`
-		Leaving  bool                 `json:"leaving"`
-		Sharers  int                  `json:"maxSharers"`
-		Own      *settingsDocument    `json:"own,omitempty"` // settings of its own
-		Holders  []app.HolderDocument `json:"holders"`
-	}
-	showPoolDocument struct {
-		Namespace string `json:"namespace"`
-		poolDocument
-		Settings *settingsDocument  `json:"settings,omitempty"` // where anything is set
-		Listed   []resourceDocument `json:"listed"`             // without --all not the free ones
-		Waiters  []waiterDocument   `json:"waiters"`
-	}
-	waiterDocument struct {
-		app.WaiterDocument
-		Resource   string `json:"resource"`         // the one that it waits for, "" for any
-		Base64     []byte `json:"base64,omitempty"` // only of a key that is not UTF-8
-		BindWaitMs *int64 `json:"bindWaitMs"`       // how long it takes no other
-	}
-	changeDocument struct {
-		Namespace string `json:"namespace"`
-		Name      string `json:"name"`
-		Added     int    `json:"added"`
-		Kept      int    `json:"kept"`
-		Removed   int    `json:"removed"`
-	}
-	restDocument struct {
-		Namespace string           `json:"namespace"`
-		Name      string           `json:"name"`
-		ForMs     *int64           `json:"forMs"`
-		Resource  resourceDocument `json:"resource"`
-	}
-	inspectDocument struct {
-		Namespace string `json:"namespace"`
-		poolDocument
-		Bindings int      `json:"bindings"`
-		Moving   bool     `json:"moving"`
-		Whole    bool     `json:"whole"`
-		Problems []string `json:"problems"`
-	}
-)
-
-// countsOf counts the pool of a reading.
-func countsOf(n berth.Name) poolDocument {
-	counts := berth.PoolInfo{}
-	if n.Pool != nil {
-		counts = *n.Pool
-	}
-	return poolDocument{n.Name, n.Capacity, counts.Free, n.Held, counts.Resting, n.Holders, n.Waiting, n.Pause}
-}
-
-func documentOf(name string, s allocator.Inspection) poolDocument {
-	return poolDocument{name, s.Resources, s.Free, s.Leased, s.Resting, s.Holders, s.Waiting, nil}
-}
+// infoOf is what is counted of a pool, also of one that is not there.
+func infoOf(n berth.Name) berth.PoolInfo { return *cmp.Or(n.Pool, &berth.PoolInfo{}) }
 
 func printPools(a *app.App, all []berth.Name, most int) error {
 	if len(all) == 0 {
@@ -95,9 +24,9 @@ func printPools(a *app.App, all []berth.Name, most int) error {
 	}
 	rows := make([][]string, 0, len(all))
 	for _, n := range all {
-		s := countsOf(n)
+		info := infoOf(n)
 		rows = append(rows, []string{
-			text.Plain(s.Name), strconv.Itoa(s.Resources), strconv.Itoa(s.Free), strconv.Itoa(s.Leased), strconv.Itoa(s.Resting), strconv.Itoa(s.Holders), strconv.Itoa(s.Waiting),
+			text.Plain(n.Name), strconv.Itoa(n.Capacity), strconv.Itoa(info.Free), strconv.Itoa(n.Held), strconv.Itoa(info.Resting), strconv.Itoa(n.Holders), strconv.Itoa(n.Waiting),
 		})
 	}
 	heading, rows := app.PausedColumn(all, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows)
@@ -105,29 +34,21 @@ func printPools(a *app.App, all []berth.Name, most int) error {
 }
 
 // summary is a pool in one line.
-func summary(s poolDocument) string {
-	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(s.Name), app.Count(s.Resources, "resource"), s.Free, s.Leased, s.Resting)
-	if s.Holders != s.Leased {
-		says += fmt.Sprintf(", %d holders", s.Holders)
+func summary(n berth.Name) string {
+	info := infoOf(n)
+	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(n.Name), app.Count(n.Capacity, "resource"), info.Free, n.Held, info.Resting)
+	if n.Holders != n.Held {
+		says += fmt.Sprintf(", %d holders", n.Holders)
 	}
-	return says + fmt.Sprintf(", waiting %d", s.Waiting)
+	return says + fmt.Sprintf(", waiting %d", n.Waiting)
 }
 
-func printPool(a *app.App, s poolDocument, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
+func printPool(a *app.App, n berth.Name, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
 	if a.JSON {
-		resources, _ = app.First(resources, most)
-		waiters, _ = app.First(waiters, most)
-		document := showPoolDocument{
-			Namespace: a.Namespace, poolDocument: s, Settings: settingsDocumentOf(set),
-			Listed: make([]resourceDocument, len(resources)), Waiters: waiterDocuments(waiters),
-		}
-		for i, info := range resources {
-			document.Listed[i] = resourceDocumentOf(info)
-		}
-		return app.PrintDocument(a.Out, document)
+		return app.PrintShown(a, app.ShowDocument{Name: n, Settings: set, Resources: resources, Waiters: waiters}, most)
 	}
-	fmt.Fprintln(a.Out, summary(s))
-	fmt.Fprint(a.Out, app.PauseText(s.Pause))
+	fmt.Fprintln(a.Out, summary(n))
+	fmt.Fprint(a.Out, app.PauseText(n.Pause))
 	if text := settingsText(set); text != "" {
 		by := "by processes"
 		if set.ByOperator {
@@ -150,16 +71,6 @@ func printPool(a *app.App, s poolDocument, set allocator.Settings, resources []a
 		}
 	}
 	return a.PrintClaims(nil, waiters, false, most)
-}
-
-// waiterDocuments is never nil, so that JSON has a list.
-func waiterDocuments(waiters []berth.Waiter) []waiterDocument {
-	documents := make([]waiterDocument, len(waiters))
-	for i, w := range app.WaiterDocuments(waiters, false) {
-		resource := waiters[i].Resource
-		documents[i] = waiterDocument{w, resource, app.Base64Of(resource), app.Millis(waiters[i].BindWait)}
-	}
-	return documents
 }
 
 // stays is how long a resource stays in the pool.
@@ -236,22 +147,9 @@ func printState(a *app.App, resources []allocator.ResourceInfo, state allocator.
 	return app.Limited(a.Out, heading, rows, most)
 }
 
-func resourceDocumentOf(info allocator.ResourceInfo) resourceDocument {
-	document := resourceDocument{
-		Resource: info.Resource, State: string(info.State), LeftMs: app.Millis(info.Left), Reason: info.Reason,
-		Leaving: info.Leaving, Sharers: info.MaxSharers, Holders: app.HolderDocuments(info.Holders, false),
-	}
-	if info.Expiry != 0 {
-		document.ExpiryMs = app.Millis(info.Expiry)
-	}
-	document.Own = settingsDocumentOf(info.Own)
-	document.Base64 = app.Base64Of(info.Resource)
-	return document
-}
-
 func printChange(a *app.App, name, verb string, sent int, change allocator.Change) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, changeDocument{a.Namespace, name, change.Added, change.Kept, change.Removed})
+		return app.PrintJSON(a, name, change)
 	}
 	var says string
 	switch verb {
@@ -272,7 +170,7 @@ func printChange(a *app.App, name, verb string, sent int, change allocator.Chang
 // printRest says what became of a rest; what the resource is, was read after it.
 func printRest(a *app.App, name string, d time.Duration, info allocator.ResourceInfo) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, restDocument{a.Namespace, name, app.Millis(d), resourceDocumentOf(info)})
+		return app.PrintJSON(a, name, info)
 	}
 	longer := d > 0 && info.State == allocator.Resting && info.Left > d
 	if longer {
@@ -295,15 +193,20 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 	return err
 }
 
+// nameOf is what was counted, as a reading of the pool has it.
+func nameOf(name string, s allocator.Inspection) berth.Name {
+	return berth.Name{
+		Name: name, Capacity: s.Resources, Held: s.Leased, Holders: s.Holders, Waiting: s.Waiting,
+		Pool: &berth.PoolInfo{Free: s.Free, Resting: s.Resting},
+	}
+}
+
 func printInspection(a *app.App, name string, found allocator.Inspection) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, inspectDocument{
-			Namespace: a.Namespace, poolDocument: documentOf(name, found), Bindings: found.Bindings, Moving: found.Moving,
-			Whole: len(found.Problems) == 0, Problems: append([]string{}, found.Problems...),
-		})
+		return app.PrintJSON(a, name, found)
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, summary(documentOf(name, found))+", "+app.Count(found.Bindings, "binding"))
+	fmt.Fprintln(&b, summary(nameOf(name, found))+", "+app.Count(found.Bindings, "binding"))
 	if found.Moving {
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}

@@ -38,12 +38,10 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 	return cmp.Or(printResource(a, name, info, waiters, bindings, most), failed)
 }
 
-type showResourceDocument struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	resourceDocument
-	Waiters  []waiterDocument  `json:"waiters"`           // for this one alone
-	Bindings []bindingDocument `json:"bindings,omitzero"` // only with --bindings
+type resourceDocument struct {
+	allocator.ResourceInfo
+	Waiters  []berth.Waiter  `json:"waiters"`           // for this one alone
+	Bindings []berth.Binding `json:"bindings,omitzero"` // only with --bindings
 }
 
 // printResource shows a resource; bindings are nil where they are not to be shown.
@@ -51,13 +49,8 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters
 	if a.JSON {
 		info.Holders, _ = app.First(info.Holders, most)
 		waiters, _ = app.First(waiters, most)
-		document := showResourceDocument{
-			Namespace: a.Namespace, Name: name, resourceDocument: resourceDocumentOf(info), Waiters: waiterDocuments(waiters),
-		}
-		if bindings != nil {
-			document.Bindings = bindingDocuments(bindings, most)
-		}
-		return app.PrintDocument(a.Out, document)
+		bindings, _ = app.First(bindings, most)
+		return app.PrintJSON(a, name, resourceDocument{info, waiters, bindings})
 	}
 	says := fmt.Sprintf("%s: %s is %s", text.Plain(name), app.Key(info.Resource), info.State)
 	if info.State == allocator.Leased || info.State == allocator.Resting {

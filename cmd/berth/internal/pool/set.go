@@ -148,58 +148,14 @@ func set(ctx context.Context, a *app.App, name, resource string, s allocator.Set
 	})
 }
 
-// settingsDocument is what is set of a pool, or of a resource; a word that is not there is not set.
-type settingsDocument struct {
-	Policy     *string `json:"policy,omitempty"` // of a pool
-	CooldownMs *int64  `json:"cooldownMs,omitempty"`
-	Sharers    *int    `json:"maxSharers,omitempty"`
-	BindForMs  *int64  `json:"bindForMs,omitempty"`  // -1 forever
-	MaxLeaseMs *int64  `json:"maxLeaseMs,omitempty"` // of a pool; -1 no limit
-	MaxHoldMs  *int64  `json:"maxHoldMs,omitempty"`  // of a pool; -1 no limit
-	ByOperator bool    `json:"byOperator"`
-}
-
-// settingsDocumentOf returns nil for nothing.
-func settingsDocumentOf(s allocator.Settings) *settingsDocument {
-	if s == (allocator.Settings{}) {
-		return nil
-	}
-	document := &settingsDocument{ByOperator: s.ByOperator}
-	if s.Policy != 0 {
-		word := strings.ReplaceAll(s.Policy.String(), " ", "-")
-		document.Policy = &word
-	}
-	if s.Cooldown != 0 {
-		n := max(s.Cooldown, 0).Milliseconds()
-		document.CooldownMs = &n
-	}
-	if s.MaxSharers != 0 {
-		document.Sharers = &s.MaxSharers
-	}
-	for _, one := range []struct {
-		to *(*int64)
-		d  time.Duration
-	}{{&document.BindForMs, s.BindFor}, {&document.MaxLeaseMs, s.MaxLease}, {&document.MaxHoldMs, s.MaxHold}} {
-		n := int64(-1)
-		if one.d != berth.Forever {
-			n = one.d.Milliseconds()
-		}
-		if one.d != 0 {
-			*one.to = &n
-		}
-	}
-	return document
+type setDocument struct {
+	Resource string             `json:"resource,omitzero"`
+	Settings allocator.Settings `json:"settings,omitzero"` // where anything is set
 }
 
 func printSet(a *app.App, name, resource string, now allocator.Settings) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, struct {
-			Namespace string            `json:"namespace"`
-			Name      string            `json:"name"`
-			Resource  string            `json:"resource,omitempty"`
-			Base64    []byte            `json:"base64,omitempty"`
-			Settings  *settingsDocument `json:"settings"`
-		}{a.Namespace, name, resource, app.Base64Of(resource), settingsDocumentOf(now)})
+		return app.PrintJSON(a, name, setDocument{resource, now})
 	}
 	about := text.Plain(name)
 	if resource != "" {
