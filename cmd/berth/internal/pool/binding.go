@@ -29,11 +29,15 @@ type unboundDocument struct {
 	Removed bool `json:"removed"`
 }
 
-// printBoundOf lists the bindings of a pool.
-func printBoundOf(a *app.App, name string, bindings []berth.Binding, most int) error {
+// printBoundOf lists the bindings of a pool, not all of them where some have failed.
+func printBoundOf(a *app.App, name string, bindings []berth.Binding, failed error, most int) error {
 	if a.JSON {
 		bindings, _ = app.First(bindings, most)
-		return app.PrintJSON(a, name, inspect.Page[berth.Binding]{Items: bindings})
+		listed := inspect.Page[berth.Binding]{Items: bindings}
+		if failed != nil {
+			listed.Partial, listed.Problems = true, []error{failed}
+		}
+		return app.PrintJSON(a, name, listed)
 	}
 	return printBindings(a, name, bindings, most)
 }
@@ -99,7 +103,7 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
 				all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, args[0]))
 				slices.SortFunc(all, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
-				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, page.Of(a)) })
+				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, err, page.Of(a)) })
 			})
 		}),
 	}
