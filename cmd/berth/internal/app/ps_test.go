@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -162,6 +163,6 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 	apptest.Got(pool.Allocate(ctx, nil))(t)
 	got := apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all")
 	require.Contains(t, got.Out, "\n100        -\n... and 1 more\n", "a screenful by default")
-	document := apptest.ReadDocument[struct{ Listed []struct{ Resource string } }](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
-	require.Len(t, document.Listed, len(many), "with --json all")
+	document := apptest.Read[app.ShowDocument](t, apptest.Call(t, s.URL(), "pool", "show", "proxies", "--all", "--json").Out)
+	require.Len(t, document.Resources, len(many), "with --json all")
 }

@@ -32,12 +32,11 @@ type unboundDocument struct {
 // printBoundOf lists the bindings of a pool, not all of them where some have failed.
 func printBoundOf(a *app.App, name string, bindings []berth.Binding, failed error, most int) error {
 	if a.JSON {
-		bindings, _ = app.First(bindings, most)
 		listed := inspect.Page[berth.Binding]{Items: bindings}
 		if failed != nil {
 			listed.Partial, listed.Problems = true, []error{failed}
 		}
-		return app.PrintJSON(a, name, listed)
+		return app.PrintPage(a, name, listed, most)
 	}
 	return printBindings(a, name, bindings, most)
 }
