@@ -10,7 +10,7 @@
 //   - A text of a field that is not UTF-8 has its bytes in base64 beside it: the name of that is the field's, with
 //     Base64 at its end. In the text itself, and in lists and maps, each byte that is not UTF-8 is U+FFFD.
 //   - A struct is an object of its fields, in their order. The fields of an embedded struct, and of a struct whose
-//     field has the option inline, are its own. Of fields with the same name the outermost counts.
+//     field has the option inline, are its own. No two have the same name.
 //
 // The option omitzero leaves a zero value out, as encoding/json does; there is no other option. No struct, list or map is
 // asked for a MarshalJSON of its own, so that a type can be written here by encoding/json:

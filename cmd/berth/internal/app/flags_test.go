@@ -174,8 +174,3 @@ func TestTheVersionIsThatOfTheBuild(t *testing.T) {
 		of(revision, time, debug.BuildSetting{Key: "vcs.modified", Value: "true"}))
 	require.Equal(t, "berth version (devel), "+runtime.Version(), versionOf(nil).String())
 }
-
-func TestWhatIsPrintedHasASchema(t *testing.T) {
-	_, err := wire.Schema("berth --json", Documents())
-	require.NoError(t, err)
-}

@@ -3,6 +3,7 @@ package commands
 
 import (
 	"io"
+	"maps"
 
 	"github.com/spf13/cobra"
 
@@ -22,4 +23,13 @@ func Execute(args []string, in io.Reader, out, errs io.Writer) int {
 	return app.Execute(args, in, out, errs, func(a *app.App) []*cobra.Command {
 		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
 	})
+}
+
+// Documents are what the commands print with --json, by command.
+func Documents() map[string]any {
+	all := app.Documents()
+	for _, more := range []map[string]any{sem.Documents(), top.Documents()} {
+		maps.Copy(all, more)
+	}
+	return all
 }

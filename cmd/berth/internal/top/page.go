@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
@@ -16,34 +15,16 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// The JSON documents, by the rules of those of semaphores.
-type (
-	topDocument struct {
-		Namespace string         `json:"namespace"`
-		At        time.Time      `json:"at"`
-		Replica   bool           `json:"replica"`
-		Partial   bool           `json:"partial"` // there is more that was not read
-		Names     []nameDocument `json:"names"`
-	}
-	nameDocument struct {
-		Kind     keyspace.Kind `json:"kind"`
-		Name     string        `json:"name"`
-		State    string        `json:"state"`
-		Capacity int           `json:"capacity"`
-		Held     int           `json:"held"`
-		Holders  int           `json:"holders"`
-		Waiting  int           `json:"waiting"`
-		WaitedMs int64         `json:"waitedMs"` // the longest wait
-		HeldMs   int64         `json:"heldMs"`   // the longest hold
-		Since    time.Time     `json:"since,omitzero"`
-		Claim    string        `json:"claim,omitempty"` // which has held since then
-		Node     string        `json:"node,omitempty"`
-		Label    string        `json:"label,omitempty"`
-		Owner    string        `json:"owner,omitempty"`
-		Pause    *berth.Pause  `json:"pause,omitempty"`
-		AgeMs    int64         `json:"ageMs"`
-	}
-)
+// Documents are what berth top prints with --json, by command.
+func Documents() map[string]any {
+	return map[string]any{"top": app.Document[inspect.Page[standing]]{}}
+}
+
+// standing is a name, and how it stands.
+type standing struct {
+	berth.Name
+	State string `json:"state"`
+}
 
 // onePage prints the list once.
 func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspace.Kind) error {
@@ -65,13 +46,13 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspac
 
 func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 	if a.JSON {
-		document := topDocument{a.Namespace, page.At.UTC(), page.Replica, page.Partial || page.Next != "", []nameDocument{}}
+		names := inspect.Page[standing]{At: page.At, Replica: page.Replica, Partial: page.Partial, Moving: page.Moving, Problems: page.Problems}
 		for _, n := range page.Items {
-			document.Names = append(document.Names, documentOf(n, page.At))
+			names.Items = append(names.Items, standing{n, watch.State(&n)})
 		}
-		return app.PrintDocument(a.Out, document)
+		return app.PrintJSON(a, "", names)
 	}
-	if page.Partial || page.Next != "" {
+	if page.Partial {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
 	}
 	if len(page.Items) == 0 {
@@ -93,16 +74,4 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 		})
 	}
 	return app.Table(a.Out, []string{"KIND", "NAME", "HELD", "WAITING", "OLDEST", "HELD BY", "FOR", "STATE", "AGE"}, rows)
-}
-
-func documentOf(n berth.Name, at time.Time) nameDocument {
-	d := nameDocument{
-		Kind: n.Kind, Name: n.Name, State: watch.State(&n), Capacity: n.Capacity, Held: n.Held, Holders: n.Holders, Waiting: n.Waiting,
-		WaitedMs: waited(n).Milliseconds(), HeldMs: n.Oldest.Milliseconds(), Pause: n.Pause,
-		AgeMs: max(at.Sub(n.At), 0).Milliseconds(),
-	}
-	if h := n.Longest; h != nil {
-		d.Since, d.Claim, d.Node, d.Label, d.Owner = h.Granted.UTC(), h.ID, h.Node, h.Label, h.Owner
-	}
-	return d
 }

@@ -62,8 +62,8 @@ func TestWithoutATerminalOnePageIsPrinted(t *testing.T) {
 	var got apptest.Result
 	require.Eventually(t, func() bool { // who has come less than a second ago may be missed
 		got = apptest.Call(t, s.URL(), "top")
-		var found topDocument
-		return json.Unmarshal([]byte(apptest.Call(t, s.URL(), "top", "--json").Out), &found) == nil && len(found.Names) == 2
+		var found inspect.Page[berth.Name]
+		return json.Unmarshal([]byte(apptest.Call(t, s.URL(), "top", "--json").Out), &found) == nil && len(found.Items) == 2
 	}, apptest.Patience, 10*time.Millisecond)
 	got = apptest.Call(t, s.URL(), "top", "--kind", "sem")
 	require.NotContains(t, got.Out, "lock")
