@@ -78,10 +78,10 @@ if not chosen then
   local word = in_line(st) > 0 and "ahead" or "full"
   return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
-take(at, st, claim, chosen)
-local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = string.format(values_fence, st.fence)
+take(at, st, claim, chosen)
+local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 -- Nobody stands in line: of a rest only those have to know who wait for that resource.
 handoff(at, st, budget)
 save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })

@@ -69,9 +69,9 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if last then
     call("ZREM", keys[4], key)
   else
-    call("ZADD", keys[4], fence, key, free_mark, "")
-    fence = format(values_fence, fence + 1)
-    head = values_known .. fence
+    local turn = format(values_fence, fence + 1)
+    call("ZADD", keys[4], turn, key, free_mark, "")
+    head = values_known .. turn
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)

@@ -76,10 +76,10 @@ local function acquire(at, st, known, ask)
   fatten(at, st, true)
   local deadline, extra, field = at.ms + r.wait, nil, nil
   if what then
+    deadline = grant(at, st, claim, r)
     if kind_deal then
       extra, field = kind_deal(at, st, claim, what)
     end
-    deadline = grant(at, st, claim, r)
     sooner = least(sooner, deadline)
   else
     r.place, r.alive = ask.place, deadline
@@ -94,7 +94,7 @@ local function acquire(at, st, known, ask)
   notify(at, st, sooner)
   publish(at)
   if what then
-    return reply_granted(at, st, r, st.fence, deadline, more, extra)
+    return reply_granted(at, st, r, tonumber(r.fence), deadline, more, extra)
   end
   return reply_queued(at, st, claim, r, ask.lane, more)
 end

@@ -28,14 +28,15 @@ local function handoff(at, st, budget, head_left)
       break
     end
     local got, field
+    st.fence = math.max(st.fence + 1, at.us)
+    r.fence = string.format(values_fence, st.fence)
     if kind_deal then
       got, field = kind_deal(at, st, claim, what)
     end
     local alive, place = r.alive, r.place
-    st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(values_fence, st.fence), string.format(values_ms, at.ms)
+    r.phase, r.granted = "g", string.format(values_ms, at.ms)
     redis.call("ZREM", at.line, place .. place_mark .. claim) -- needs no memory: a full server lets the rest pass
     if kind_vacate then
       kind_vacate(at, st, claim, place)

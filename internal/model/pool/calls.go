@@ -346,8 +346,7 @@ func (m *model) swap(c *claim, seen, rest int64, reason string, expires int64) [
 	c.resource, m.expires = old, expires
 	kept := m.giveBack(c, ends, said)
 	c.resource, m.expires = key, 0
-	c.fence = m.fence // after the turn of what it gives back
-	m.handOff()       // the old one goes to who waits for it
+	m.handOff() // the old one goes to who waits for it
 	return []any{"swapped", c.ticket, c.fence, m.remaining(c), 0, len(m.items), key, digit(kept)}
 }
 

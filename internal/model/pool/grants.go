@@ -182,6 +182,8 @@ func (m *model) draw(c *claim, other string) string {
 }
 
 func (m *model) take(c *claim, key string) {
+	m.fence = max(m.fence+1, m.us)
+	c.fence = m.fence
 	i := m.items[key]
 	if c.kind != "s" {
 		if len(i.claims) >= i.max {
@@ -199,8 +201,6 @@ func (m *model) take(c *claim, key string) {
 		}
 	}
 	c.resource = key
-	m.fence = max(m.fence+1, m.us)
-	c.fence = m.fence
 }
 
 // handOff grants what is free to those who wait, in the order of their priorities and places,

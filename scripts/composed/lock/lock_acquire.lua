@@ -979,14 +979,15 @@ local function handoff(at, st, budget, head_left)
       break
     end
     local got, field
+    st.fence = math.max(st.fence + 1, at.us)
+    r.fence = string.format(("%016d"), st.fence)
     if (false) then
       got, field = (false)(at, st, claim, what)
     end
     local alive, place = r.alive, r.place
-    st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
+    r.phase, r.granted = "g", string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (false) then
       (false)(at, st, claim, place)
@@ -1206,9 +1207,6 @@ end
   fatten(at, st, true)
   local deadline, extra, field = at.ms + r.wait, nil, nil
   if what then
-    if (false) then
-      extra, field = (false)(at, st, claim, what)
-    end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
   r.fence, r.granted = string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
@@ -1227,6 +1225,9 @@ local function grant(at, st, claim, r)
   return deadline
 end
     deadline = grant(at, st, claim, r)
+    if (false) then
+      extra, field = (false)(at, st, claim, what)
+    end
     sooner = ((sooner) and (deadline) and math.min((sooner), (deadline)) or (sooner) or (deadline))
   else
     r.place, r.alive = ask.place, deadline
@@ -1241,7 +1242,7 @@ end
   notify(at, st, sooner)
   publish(at)
   if what then
-    return reply_granted(at, st, r, st.fence, deadline, more, extra)
+    return reply_granted(at, st, r, tonumber(r.fence), deadline, more, extra)
   end
   return reply_queued(at, st, claim, r, ask.lane, more)
 end

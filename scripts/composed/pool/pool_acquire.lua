@@ -187,9 +187,9 @@ end
   if last then
     call("ZREM", keys[4], key)
   else
-    call("ZADD", keys[4], fence, key, ("9007199254740991"), "")
-    fence = format(("%016d"), fence + 1)
-    head = ("3 ") .. fence
+    local turn = format(("%016d"), fence + 1)
+    call("ZADD", keys[4], turn, key, ("9007199254740991"), "")
+    head = ("3 ") .. turn
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)
@@ -1629,14 +1629,15 @@ end
       break
     end
     local got, field
+    st.fence = math.max(st.fence + 1, at.us)
+    r.fence = string.format(("%016d"), st.fence)
     if (true) then
       got, field = holding_begin(at, st, claim, what)
     end
     local alive, place = r.alive, r.place
-    st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
+    r.phase, r.granted = "g", string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)
@@ -1933,9 +1934,6 @@ end
   fatten(at, st, true)
   local deadline, extra, field = at.ms + r.wait, nil, nil
   if what then
-    if (true) then
-      extra, field = holding_begin(at, st, claim, what)
-    end
 local function grant(at, st, claim, r)
   st.fence = math.max(st.fence + 1, at.us)
   r.fence, r.granted = string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
@@ -1954,6 +1952,9 @@ local function grant(at, st, claim, r)
   return deadline
 end
     deadline = grant(at, st, claim, r)
+    if (true) then
+      extra, field = holding_begin(at, st, claim, what)
+    end
     sooner = ((sooner) and (deadline) and math.min((sooner), (deadline)) or (sooner) or (deadline))
   else
     r.place, r.alive = ask.place, deadline
@@ -1991,7 +1992,7 @@ end
   notify(at, st, sooner)
   publish(at)
   if what then
-    return reply_granted(at, st, r, st.fence, deadline, more, extra)
+    return reply_granted(at, st, r, tonumber(r.fence), deadline, more, extra)
   end
   return reply_queued(at, st, claim, r, ask.lane, more)
 end

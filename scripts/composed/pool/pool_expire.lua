@@ -1237,14 +1237,15 @@ end
       break
     end
     local got, field
+    st.fence = math.max(st.fence + 1, at.us)
+    r.fence = string.format(("%016d"), st.fence)
     if (true) then
       got, field = holding_begin(at, st, claim, what)
     end
     local alive, place = r.alive, r.place
-    st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
+    r.phase, r.granted = "g", string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)

@@ -1168,14 +1168,15 @@ end
       break
     end
     local got, field
+    st.fence = math.max(st.fence + 1, at.us)
+    r.fence = string.format(("%016d"), st.fence)
     if (true) then
       got, field = holding_begin(at, st, claim, what)
     end
     local alive, place = r.alive, r.place
-    st.fence = math.max(st.fence + 1, at.us)
     st.used, st.due = st.used + r.weight, st.due and (st.due == 0 and alive or math.min(st.due, alive))
     st.waiting, st.busy = st.waiting - 1, at.ms
-    r.phase, r.fence, r.granted = "g", string.format(("%016d"), st.fence), string.format(("%013d"), at.ms)
+    r.phase, r.granted = "g", string.format(("%013d"), at.ms)
     redis.call("ZREM", at.line, place .. ("-") .. claim)
     if (true) then
       lane_leave(at, st, claim, place)
@@ -1321,10 +1322,10 @@ if not chosen then
   local word = ((st).pool and (st).waiting - (st).pool.parked or (st).waiting) > 0 and "ahead" or "full"
   return { word, st.used, st.waiting, budget.swept, (more or st.met) and 2 or 0, st.pool.resources }
 end
-take(at, st, claim, chosen)
-local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 st.fence = math.max(st.fence + 1, at.us)
 r.fence = string.format(("%016d"), st.fence)
+take(at, st, claim, chosen)
+local kept = release_resource(at, st, claim, old, w, at.ms, tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]))
 handoff(at, st, budget)
 save(at, st, nil, { "c:" .. claim, record_write(r), "r:" .. claim, chosen.key })
 publish(at)
