@@ -37,6 +37,11 @@ func Command(a *app.App) *cobra.Command {
 		a.ExplainCommand(keyspace.Lock), a.SweepCommand(keyspace.Lock, "holds and waiting claims"))
 }
 
+// Documents are what the commands of this package print with --json, by command.
+func Documents() map[string]any {
+	return map[string]any{"swarm status": app.Document[swarmDocument]{}, "swarm flush": app.Document[node.Flushed]{}}
+}
+
 func lsCommand(a *app.App) *cobra.Command {
 	return a.LsCommand(keyspace.Lock, &cobra.Command{
 		Short: "List the locks that are held",

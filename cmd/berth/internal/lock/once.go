@@ -47,64 +47,6 @@ func warnUnread(a *app.App, name string, err error) {
 // silent reports whether the server did not answer: then there is no use in asking it for the lock.
 func silent(err error) bool { return errors.Is(err, berth.ErrUnavailable) }
 
-// The JSON documents of runs. A moment is text, so that none that a hostile writer has stored is too
-// far away to be written.
-type (
-	onceDocument struct {
-		Run     *runDocument `json:"run"`
-		Success *runDocument `json:"success"` // null for none that is known
-	}
-	runDocument struct {
-		PeriodStart *string `json:"periodStart"`
-		PeriodEnd   *string `json:"periodEnd"`
-		Attempt     int     `json:"attempt"`
-		Fence       int64   `json:"fence"`
-		Node        string  `json:"node"`
-		Label       string  `json:"label"`
-		Outcome     string  `json:"outcome"` // begun, done, failed or stopped
-		GoesOn      bool    `json:"goesOn"`
-		Error       string  `json:"error"`
-		BegunAt     *string `json:"begunAt"`
-		EndedAt     *string `json:"endedAt"` // null where it is not known to have ended
-		TookMs      *int64  `json:"tookMs"`  // null with endedAt
-		Missed      int     `json:"missed"`  // periods without a success before it
-	}
-)
-
-// document is nil where nothing is kept.
-func (r *runs) document() *onceDocument {
-	if !r.known() {
-		return nil
-	}
-	d := &onceDocument{Run: runOf(r.Run), Success: runOf(r.Success)}
-	if d.Run != nil {
-		d.Run.GoesOn = r.goesOn
-	}
-	return d
-}
-
-func runOf(i *once.Info) *runDocument {
-	if i == nil {
-		return nil
-	}
-	d := &runDocument{
-		PeriodStart: moment(i.Period.Start), PeriodEnd: moment(i.Period.End), Attempt: i.Attempt, Fence: i.Fence, Node: i.Node,
-		Label: i.Label, Outcome: string(i.Outcome), Error: i.Error, BegunAt: moment(i.Begun), EndedAt: moment(i.Ended), Missed: i.Missed,
-	}
-	if d.EndedAt != nil {
-		d.TookMs = app.Millis(i.Took())
-	}
-	return d
-}
-
-func moment(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := t.UTC().Format(time.RFC3339Nano)
-	return &s
-}
-
 // print shows the runs under what is shown of the lock.
 func (r *runs) print(a *app.App) error {
 	if !r.known() {
@@ -127,7 +69,7 @@ func (r *runs) sentence(i *once.Info) string {
 		missed = fmt.Sprintf("; before it %s went by without a success", app.Count(i.Missed, "period"))
 	}
 	return fmt.Sprintf("attempt %d for the period from %s to %s, by %s, begun at %s, %s%s", i.Attempt,
-		i.Period, once.Period{Start: i.Period.End}, text.Word(i.Label), *moment(i.Begun), r.became(i), missed)
+		i.Period, once.Period{Start: i.Period.End}, text.Word(i.Label), i.Begun.UTC().Format(time.RFC3339Nano), r.became(i), missed)
 }
 
 // became is how a run ended, if it has.

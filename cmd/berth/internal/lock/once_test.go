@@ -70,12 +70,12 @@ func (j *jobs) do(command ...string) {
 }
 
 // show is lock show, its lines about runs, and its document of them.
-func (j *jobs) show() (got apptest.Result, lines []string, document *onceDocument) {
+func (j *jobs) show() (got apptest.Result, lines []string, document showLockDocument) {
 	j.t.Helper()
-	whole := apptest.ReadDocument[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
+	document = apptest.ReadDocument[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
 	got = apptest.Call(j.t, j.s.URL(), "lock", "show", "digest")
 	_, shown, _ := strings.Cut(got.Out, "\nOnce in each period\n")
-	return got, strings.Split(shown, "\n"), whole.Once
+	return got, strings.Split(shown, "\n"), document
 }
 
 const (
@@ -93,22 +93,19 @@ func TestLockShowSaysWhatBecameOfARun(t *testing.T) {
 	require.True(t, strings.HasPrefix(got.Out, "digest: free, waiting 0\n\n"), got.Out)
 	require.Regexp(t, `^Newest run: attempt 1`+of+`failed after \S+s: "exit code 7"$`, lines[0])
 	require.Equal(t, "Newest success: none is known", lines[1])
-	require.Nil(t, document.Success)
-	require.Equal(t, "failed", document.Run.Outcome)
-	require.Equal(t, "exit code 7", document.Run.Error)
-	require.NotNil(t, document.Run.EndedAt)
-	require.NotNil(t, document.Run.TookMs)
+	require.Nil(t, document.Once.Success)
+	require.Equal(t, once.Failed, document.Once.Run.Outcome)
+	require.Equal(t, "exit code 7", document.Once.Run.Error)
+	require.NotZero(t, document.Once.Run.Ended)
 
 	j.ran(nil)
 	_, lines, document = j.show()
 	require.Regexp(t, `^Newest run: attempt 2`+of+`done after \S+s$`, lines[0])
 	require.Equal(t, "Newest success: this run", lines[1])
-	require.Equal(t, document.Run, document.Success)
+	require.Equal(t, document.Once.Run, document.Once.Success)
 	last := apptest.Got(j.Last(t.Context()))(t)
-	require.Equal(t, last.Run.Period.String(), *document.Run.PeriodStart)
-	require.Equal(t, last.Run.Node, document.Run.Node)
-	require.Equal(t, last.Run.Fence, document.Run.Fence)
-	require.Equal(t, 2, document.Run.Attempt)
+	require.Equal(t, last, *document.Once)
+	require.Equal(t, 2, document.Once.Run.Attempt)
 }
 
 func TestLockShowTellsWhatASignalStopped(t *testing.T) {
@@ -120,7 +117,7 @@ func TestLockShowTellsWhatASignalStopped(t *testing.T) {
 	require.NoError(t, run.End(stopped, context.Canceled))
 	_, lines, document := j.show()
 	require.Regexp(t, `^Newest run: attempt 1`+of+`stopped by its own process after \S+s: "context canceled"$`, lines[0])
-	require.Equal(t, "stopped", document.Run.Outcome)
+	require.Equal(t, once.Stopped, document.Once.Run.Outcome)
 }
 
 func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
@@ -131,21 +128,20 @@ func TestLockShowTellsWhetherARunGoesOn(t *testing.T) {
 	require.Zero(t, got.Code, got.Err)
 	require.Regexp(t, `^digest: held for `, got.Out)
 	require.Regexp(t, `^Newest run: attempt 1`+of+`goes on$`, lines[0])
-	require.True(t, document.Run.GoesOn)
-	require.Nil(t, document.Run.EndedAt)
-	require.Nil(t, document.Run.TookMs)
+	require.True(t, document.GoesOn)
+	require.Zero(t, document.Once.Run.Ended)
 
 	j.do("DEL", lockKey) // as when the lease of a process that died is over
 	got, lines, document = j.show()
 	require.Zero(t, got.Code)
 	require.Regexp(t, `has not ended, and its lock is gone: its process has died, or has lost the lock$`, lines[0])
-	require.False(t, document.Run.GoesOn)
+	require.False(t, document.GoesOn)
 
 	apptest.Got(apptest.LocksOf(t, j.s, node.Config{}).Lock(t.Context(), "digest", nil))(t)
 	got, lines, document = j.show()
 	require.Zero(t, got.Code, "somebody else has the lock")
 	require.Regexp(t, `its process has died`, lines[0])
-	require.False(t, document.Run.GoesOn)
+	require.False(t, document.GoesOn)
 }
 
 func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
@@ -176,8 +172,8 @@ func TestLockShowTellsOfMissedPeriods(t *testing.T) {
 	_, lines, document := j.show()
 	require.Regexp(t, `, failed after \S+s; before it 3 periods went by without a success$`, lines[0])
 	require.Regexp(t, `^Newest success: attempt 1`+of+`done after \S+s$`, lines[1], "another run")
-	require.Equal(t, 3, document.Run.Missed)
-	require.Zero(t, document.Success.Missed)
+	require.Equal(t, 3, document.Once.Run.Missed)
+	require.Zero(t, document.Once.Success.Missed)
 }
 
 func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
@@ -197,7 +193,7 @@ func TestLockShowShowsTheLockWhereTheRunsCannotBeRead(t *testing.T) {
 			require.Regexp(t, `^berth: warning: what is kept of the runs of digest cannot be read: .*`+what+`.*\n$`, got.Err)
 			require.Regexp(t, `^digest: held for `, got.Out)
 			require.NotContains(t, got.Out, "Once in")
-			require.Nil(t, document)
+			require.Nil(t, document.Once)
 			requireReadable(t, got)
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/pkg/once"
 )
 
 // The JSON documents of locks, by the rules of those of semaphores.
@@ -24,7 +25,8 @@ type (
 		Reentry   reentryDocument      `json:"reentry"`
 		Entries   []app.HolderDocument `json:"entries"`
 		Waiters   []app.WaiterDocument `json:"waiters"`
-		Once      *onceDocument        `json:"once,omitempty"` // absent where no runs are known
+		Once      *once.Last           `json:"once,omitempty"` // absent where no runs are known
+		GoesOn    bool                 `json:"goesOn,omitempty"`
 	}
 	reentryDocument struct {
 		Count           int        `json:"count"`
@@ -105,7 +107,10 @@ func showDocument(a *app.App, s *shown, most int) showLockDocument {
 		Reentry: reentryDocument{
 			l.Reentries, instant(l.WorkedThroughAt), l.Extended.Milliseconds(), l.LastLease.Milliseconds(), instant(l.ExtendedAt),
 		},
-		Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false), Once: s.runs.document(),
+		Entries: app.HolderDocuments(entries, false), Waiters: app.WaiterDocuments(waiters, false), GoesOn: s.runs.goesOn,
+	}
+	if s.runs.known() {
+		document.Once = &s.runs.Last
 	}
 	if s.Lock != nil {
 		document.Fence = s.Fence

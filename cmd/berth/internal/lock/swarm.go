@@ -11,7 +11,6 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -116,37 +115,12 @@ func swarmStatus(ctx context.Context, a *app.App, swarm *node.Swarm, ahead time.
 	return failed
 }
 
-// The JSON documents of the swarm, by the rules of those of semaphores.
-type (
-	swarmDocument struct {
-		Namespace string         `json:"namespace"`
-		Nodes     []nodeDocument `json:"nodes"`
-		Left      leftDocument   `json:"leftBehind"`
-	}
-	nodeDocument struct {
-		Node          string    `json:"node"`
-		Label         string    `json:"label"`
-		State         string    `json:"state"`
-		ProbedAt      time.Time `json:"probedAt"`
-		ProbedMsAgo   int64     `json:"probedMsAgo"`
-		ZombieAfterMs int64     `json:"zombieAfterMs"`
-	}
-	leftDocument struct {
-		Owners  []string       `json:"owners"`
-		Names   []nameDocument `json:"names"`
-		Waiting int            `json:"waiting"`
-	}
-	nameDocument struct {
-		Kind keyspace.Kind `json:"kind"`
-		Name string        `json:"name"`
-	}
-	flushDocument struct {
-		Namespace string `json:"namespace"`
-		Nodes     int    `json:"nodes"`
-		Holds     int    `json:"holds"`
-		Waiters   int    `json:"waiters"`
-	}
-)
+// swarmDocument is the nodes of the swarm, the one heard of last first.
+type swarmDocument struct {
+	At         time.Time        `json:"at"`
+	Nodes      []node.SwarmNode `json:"nodes"`
+	LeftBehind node.Zombies     `json:"leftBehind"`
+}
 
 // stateOf is a node's state in one word.
 func stateOf(n node.SwarmNode) string {
@@ -162,20 +136,7 @@ func stateOf(n node.SwarmNode) string {
 
 func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.Time) error {
 	if a.JSON {
-		document := swarmDocument{
-			Namespace: a.Namespace, Nodes: []nodeDocument{},
-			Left: leftDocument{append([]string{}, left.Owners...), []nameDocument{}, len(left.Waiters)},
-		}
-		for _, n := range left.Names {
-			document.Left.Names = append(document.Left.Names, nameDocument(n))
-		}
-		for _, n := range nodes {
-			document.Nodes = append(document.Nodes, nodeDocument{
-				n.Node, n.Label, stateOf(n), n.ProbedAt.UTC(), max(0, now.Sub(n.ProbedAt)).Milliseconds(),
-				n.ZombieAfter.Milliseconds(),
-			})
-		}
-		return app.PrintDocument(a.Out, document)
+		return app.PrintJSON(a, "", swarmDocument{now, nodes, left})
 	}
 	if len(nodes) == 0 {
 		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
@@ -206,7 +167,7 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 
 func printFlushed(a *app.App, done node.Flushed) error {
 	if a.JSON {
-		return app.PrintDocument(a.Out, flushDocument{a.Namespace, done.Nodes, done.Holds, done.Waiters})
+		return app.PrintJSON(a, "", done)
 	}
 	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Holds, done.Waiters)
 	return err
