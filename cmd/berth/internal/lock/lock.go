@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
@@ -39,7 +40,10 @@ func Command(a *app.App) *cobra.Command {
 
 // Documents are what the commands of this package print with --json, by command.
 func Documents() map[string]any {
-	return map[string]any{"swarm status": app.Document[swarmDocument]{}, "swarm flush": app.Document[node.Flushed]{}}
+	return map[string]any{
+		"lock queue": app.Named[inspect.Page[berth.Waiter]]{}, "lock extend": app.Named[extendDocument]{},
+		"swarm status": app.Document[swarmDocument]{}, "swarm flush": app.Document[node.Flushed]{},
+	}
 }
 
 func lsCommand(a *app.App) *cobra.Command {
@@ -84,7 +88,7 @@ unless one comes that draws a place ahead of them.`,
 			return err
 		}
 		waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-		return app.Listed(err, len(waiters.Items), func() error { return printQueue(a, name, waiters.Items, most) })
+		return app.Listed(err, len(waiters.Items), func() error { return printQueue(a, name, waiters, most) })
 	})
 }
 
@@ -145,14 +149,11 @@ func checkBy(by time.Duration, given bool) error {
 
 // shown is what there is to show of a lock.
 type shown struct {
-	berth.Name
-	entries []berth.Holder
-	waiters []berth.Waiter
-	unread  error // what could not be read of these
-	runs    runs
+	app.ShowDocument
+	unread error // what could not be read of its claims
 }
 
-func (s *shown) free() bool { return s.Lock == nil && len(s.waiters) == 0 && app.Unused(s.Name) }
+func (s *shown) free() bool { return s.Lock == nil && len(s.Waiters) == 0 && app.Unused(s.Name) }
 
 // look reads a lock, and what is kept of the runs of its name.
 func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s shown, err error) {
@@ -165,20 +166,20 @@ func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s
 		return s, err
 	}
 	job := once.New(n, name, once.Config{Every: time.Hour}) // Last goes by the name alone
-	var failed error
-	if s.runs.Last, failed = job.Last(ctx); silent(failed) {
+	last, failed := job.Last(ctx)
+	if silent(failed) {
 		return s, failed
 	}
 	if s.Name, err = read.Name(ctx, keyspace.Lock, name); err != nil {
 		return s, err
 	}
 	if failed == nil {
-		failed = s.runs.settle(ctx, job, s.Name)
+		failed = s.settle(ctx, job, last)
 	}
 	warnUnread(a, name, failed)
 	entries, failed := app.AllHolders(ctx, read, keyspace.Lock, name)
 	waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-	s.entries, s.waiters, s.unread = entries.Items, waiters.Items, errors.Join(failed, err)
+	s.HeldBy, s.Waiters, s.unread = entries.Items, waiters.Items, errors.Join(failed, err)
 	return s, nil
 }
 
@@ -187,13 +188,13 @@ func show(ctx context.Context, a *app.App, conn *app.Connection, name string, mo
 	if err != nil {
 		return err
 	}
-	if !s.free() || a.JSON || s.runs.known() {
-		err = app.Listed(s.unread, len(s.entries)+len(s.waiters), func() error { return printLock(a, &s, most) })
+	if !s.free() || a.JSON || s.Once != nil {
+		err = app.Listed(s.unread, len(s.HeldBy)+len(s.Waiters), func() error { return printLock(a, &s, most) })
 	}
 	if err = cmp.Or(err, s.unread); err != nil {
 		return err
 	}
-	if s.free() && !s.runs.known() {
+	if s.free() && s.Once == nil {
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"lock %q in namespace %q is free: nobody holds it, and nobody waits for it", name, a.Namespace))
 	}

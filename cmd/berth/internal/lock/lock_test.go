@@ -31,9 +31,9 @@ func TestLockExtend(t *testing.T) {
 	got := apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "10m", "--force").Ends(t, 0)
 	require.Regexp(t, `^gpu: extended by 10m00s, 10m\d\ds left\n$`, got.Out)
 
-	extended := apptest.ReadDocument[extendDocument](t, apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").Out)
-	require.Equal(t, int64(7_200_000), extended.ByMs)
-	require.InDelta(t, time.Hour.Milliseconds(), *extended.LeftMs, float64(apptest.Patience.Milliseconds()), "the maximum hold bounds it")
+	extended := apptest.Read[extendDocument](t, apptest.Call(t, s.URL(), "lock", "extend", "gpu", "--by", "2h", "--force", "--json").Out)
+	require.Equal(t, 2*time.Hour, extended.By)
+	require.InDelta(t, time.Hour, extended.Left, float64(apptest.Patience), "the maximum hold bounds it")
 
 	got = apptest.Call(t, s.URL(), "lock", "extend", "disk 2", "--by", "1s", "--force")
 	require.Equal(t, apptest.Outcome(0, "disk 2: extended by 1s, forever left\n", ""), got)

@@ -12,28 +12,19 @@ import (
 	"github.com/berth-go/berth/pkg/once"
 )
 
-// runs is what package once keeps of the runs of a name.
-type runs struct {
-	once.Last
-	goesOn bool // Run has begun and not ended, and holds the lock
-}
-
-// known reports whether anything is kept.
-func (r *runs) known() bool { return r.Run != nil || r.Success != nil }
-
-// settle says whether a run that has begun goes on: it holds the lock then. The lock was read after the
-// runs, and the run may have ended in between. So the runs are read again where it does not hold the
-// lock: an outcome is kept before the lock is released.
-func (r *runs) settle(ctx context.Context, job *once.Job, n berth.Name) (err error) {
-	run := r.Run
-	if run == nil || run.Outcome != once.Begun {
-		return nil
+// settle takes what is kept of the runs of the name, and says whether a run that has begun goes on: it holds the lock then.
+// The lock was read after the runs, and the run may have ended in between. So the runs are read again where it does not
+// hold the lock: an outcome is kept before the lock is released.
+func (s *shown) settle(ctx context.Context, job *once.Job, last once.Last) (err error) {
+	if run := last.Run; run != nil && run.Outcome == once.Begun {
+		if s.GoesOn = s.Lock != nil && s.Fence == run.Fence; !s.GoesOn {
+			last, err = job.Last(ctx)
+			s.GoesOn = last.Run != nil && last.Run.Outcome == once.Begun && last.Run.Fence != run.Fence // it has begun since
+		}
 	}
-	if r.goesOn = n.Lock != nil && n.Fence == run.Fence; r.goesOn {
-		return nil
+	if last.Run != nil || last.Success != nil {
+		s.Once = &last
 	}
-	r.Last, err = job.Last(ctx)
-	r.goesOn = r.Run != nil && r.Run.Outcome == once.Begun && r.Run.Fence != run.Fence // it has begun since
 	return err
 }
 
@@ -47,20 +38,21 @@ func warnUnread(a *app.App, name string, err error) {
 // silent reports whether the server did not answer: then there is no use in asking it for the lock.
 func silent(err error) bool { return errors.Is(err, berth.ErrUnavailable) }
 
-// print shows the runs under what is shown of the lock.
-func (r *runs) print(a *app.App) error {
-	if !r.known() {
+// printRuns shows the runs under what is shown of the lock.
+func (s *shown) printRuns(a *app.App) error {
+	if s.Once == nil {
 		return nil
 	}
-	success := r.sentence(r.Success)
-	if r.Run != nil && r.Success != nil && r.Run.Fence == r.Success.Fence {
-		success = "this run"
+	run, success := s.Once.Run, s.Once.Success
+	says := s.sentence(success)
+	if run != nil && success != nil && run.Fence == success.Fence {
+		says = "this run"
 	}
-	_, err := fmt.Fprintf(a.Out, "\nOnce in each period\nNewest run: %s\nNewest success: %s\n", r.sentence(r.Run), success)
+	_, err := fmt.Fprintf(a.Out, "\nOnce in each period\nNewest run: %s\nNewest success: %s\n", s.sentence(run), says)
 	return err
 }
 
-func (r *runs) sentence(i *once.Info) string {
+func (s *shown) sentence(i *once.Info) string {
 	if i == nil {
 		return "none is known"
 	}
@@ -69,14 +61,14 @@ func (r *runs) sentence(i *once.Info) string {
 		missed = fmt.Sprintf("; before it %s went by without a success", app.Count(i.Missed, "period"))
 	}
 	return fmt.Sprintf("attempt %d for the period from %s to %s, by %s, begun at %s, %s%s", i.Attempt,
-		i.Period, once.Period{Start: i.Period.End}, text.Word(i.Label), i.Begun.UTC().Format(time.RFC3339Nano), r.became(i), missed)
+		i.Period, once.Period{Start: i.Period.End}, text.Word(i.Label), i.Begun.UTC().Format(time.RFC3339Nano), s.became(i), missed)
 }
 
 // became is how a run ended, if it has.
-func (r *runs) became(i *once.Info) string {
+func (s *shown) became(i *once.Info) string {
 	says := text.Word(string(i.Outcome))
 	switch {
-	case i.Outcome == once.Begun && r.goesOn:
+	case i.Outcome == once.Begun && s.GoesOn:
 		return "goes on"
 	case i.Outcome == once.Begun:
 		return "has not ended, and its lock is gone: its process has died, or has lost the lock"

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 
-	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/pkg/embedded"
@@ -70,9 +70,9 @@ func (j *jobs) do(command ...string) {
 }
 
 // show is lock show, its lines about runs, and its document of them.
-func (j *jobs) show() (got apptest.Result, lines []string, document showLockDocument) {
+func (j *jobs) show() (got apptest.Result, lines []string, document app.ShowDocument) {
 	j.t.Helper()
-	document = apptest.ReadDocument[showLockDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
+	document = apptest.Read[app.ShowDocument](j.t, apptest.Call(j.t, j.s.URL(), "lock", "show", "digest", "--json").Out)
 	got = apptest.Call(j.t, j.s.URL(), "lock", "show", "digest")
 	_, shown, _ := strings.Cut(got.Out, "\nOnce in each period\n")
 	return got, strings.Split(shown, "\n"), document
@@ -150,14 +150,14 @@ func TestARunThatEndedBeforeTheLockWasReadHasNotDied(t *testing.T) {
 	run := j.begin()
 	last := apptest.Got(j.Last(t.Context()))(t)
 	require.NoError(t, run.End(t.Context(), errors.New("late")))
-	read := runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Job, berth.Name{Name: "digest"}))
-	require.Equal(t, once.Failed, read.Run.Outcome)
+	var read shown
+	require.NoError(t, read.settle(t.Context(), j.Job, last))
+	require.Equal(t, once.Failed, read.Once.Run.Outcome)
+	require.False(t, read.GoesOn)
 
 	j.begin()
-	read = runs{Last: last}
-	require.NoError(t, read.settle(t.Context(), j.Job, berth.Name{Name: "digest"}))
-	require.True(t, read.goesOn, "one that has begun since")
+	require.NoError(t, read.settle(t.Context(), j.Job, last))
+	require.True(t, read.GoesOn, "one that has begun since")
 }
 
 func TestLockShowTellsOfMissedPeriods(t *testing.T) {
