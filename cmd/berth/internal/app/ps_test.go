@@ -102,9 +102,9 @@ func TestListingsOfNothing(t *testing.T) {
 		"sem ls":         {"No semaphore is in use in namespace shop.", none},
 		"lock ls":        {"No lock is held in namespace shop.", none},
 		"pool ls":        {"There is no pool in namespace shop.", none},
-		"lock queue gpu": {"Nobody waits for lock gpu in namespace shop.", `{"namespace": "shop", "name": "gpu", "waiters": []}`},
+		"lock queue gpu": {"Nobody waits for lock gpu in namespace shop.", `{"name": "gpu", ` + none[1:]},
 		"swarm status": {
-			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"owners": [], "names": [], "waiting": 0}}`,
+			"No node is in the swarm of namespace shop.", `{"namespace": "shop", "nodes": [], "leftBehind": {"nodes": [], "owners": [], "names": [], "waiters": []}}`,
 		},
 	} {
 		args := append(strings.Fields(line), "--namespace", "shop")
@@ -152,8 +152,8 @@ func TestClaimsAndResourcesAreLimited(t *testing.T) {
 		require.Regexp(t, `(?s)AHEAD.*\n0 [^\n]*\n\.\.\. and 2 more\n$`, got.Out)
 		require.NotContains(t, apptest.Call(t, s.URL(), "lock", command, "gpu", "--limit", "0").Out, "more")
 	}
-	queue := apptest.ReadDocument[struct{ Waiters []struct{ Ahead int } }](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
-	require.Len(t, queue.Waiters, 2)
+	queue := apptest.Read[inspect.Page[berth.Waiter]](t, apptest.Call(t, s.URL(), "lock", "queue", "gpu", "--json", "--limit", "2").Out)
+	require.Len(t, queue.Items, 2)
 
 	many := make([]string, 102)
 	for i := range many {
