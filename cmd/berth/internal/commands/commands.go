@@ -28,7 +28,7 @@ func Execute(args []string, in io.Reader, out, errs io.Writer) int {
 // Documents are what the commands print with --json, by command.
 func Documents() map[string]any {
 	all := app.Documents()
-	for _, more := range []map[string]any{sem.Documents(), pool.Documents(), top.Documents()} {
+	for _, more := range []map[string]any{sem.Documents(), lock.Documents(), pool.Documents(), top.Documents()} {
 		maps.Copy(all, more)
 	}
 	return all

@@ -11,16 +11,9 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/testkit/link"
-	"github.com/berth-go/berth/internal/wire"
 	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/qlock"
 )
-
-func TestWhatIsPrintedHasASchema(t *testing.T) {
-	t.Parallel()
-	_, err := wire.Schema("berth --json", Documents())
-	require.NoError(t, err)
-}
 
 func TestLockExtend(t *testing.T) {
 	t.Parallel()
