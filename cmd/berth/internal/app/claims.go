@@ -5,46 +5,9 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
-)
-
-// The JSON documents of claims, by the rules of those of semaphores.
-type (
-	// HolderDocument is who holds.
-	HolderDocument struct {
-		Claim     string            `json:"claim"`
-		Node      string            `json:"node"`
-		Label     string            `json:"label"`
-		Owner     string            `json:"owner"`
-		Weight    int               `json:"weight,omitempty"` // only semaphores have it
-		Fence     int64             `json:"fence"`
-		LeaseMs   *int64            `json:"leaseMs"`
-		LeftMs    *int64            `json:"leftMs"`
-		NoRenew   bool              `json:"noRenew"`
-		MaxHoldMs int64             `json:"maxHoldMs"`
-		Since     time.Time         `json:"since"`
-		ForMs     int64             `json:"forMs"`
-		WantedMs  int64             `json:"wantedMs,omitempty"` // since somebody wants it back
-		Detached  bool              `json:"detached"`
-		Meta      map[string]string `json:"meta"`
-	}
-	// WaiterDocument is who waits.
-	WaiterDocument struct {
-		Claim    string            `json:"claim"`
-		Node     string            `json:"node"`
-		Label    string            `json:"label"`
-		Owner    string            `json:"owner"`
-		Weight   int               `json:"weight,omitempty"` // only semaphores have it
-		Priority int               `json:"priority"`
-		Ahead    int               `json:"ahead"`
-		Since    time.Time         `json:"since"`
-		ForMs    int64             `json:"forMs"`
-		LeftMs   int64             `json:"leftMs"`
-		Meta     map[string]string `json:"meta"`
-	}
 )
 
 // PrintClaims shows who holds and who waits; weights only semaphores have.
@@ -127,39 +90,6 @@ func weighed(weights bool, row []string) []string {
 		return row
 	}
 	return slices.Delete(row, 1, 2)
-}
-
-// HolderDocuments is never nil, so that JSON has a list.
-func HolderDocuments(holders []berth.Holder, weights bool) []HolderDocument {
-	documents := make([]HolderDocument, len(holders))
-	for i, h := range holders {
-		documents[i] = HolderDocument{
-			Claim: h.ID, Node: h.Node, Label: h.Label, Owner: h.Owner, Weight: h.Weight, Fence: h.Fence,
-			LeaseMs: Millis(h.Lease), LeftMs: Millis(h.Left), NoRenew: h.NoRenew,
-			MaxHoldMs: h.MaxHold.Milliseconds(), Since: h.Granted.UTC(), ForMs: h.Held.Milliseconds(),
-			WantedMs: h.Wanted.Milliseconds(), Detached: h.Detached, Meta: meta(h.Meta),
-		}
-		if !weights {
-			documents[i].Weight = 0
-		}
-	}
-	return documents
-}
-
-// WaiterDocuments is never nil, so that JSON has a list.
-func WaiterDocuments(waiters []berth.Waiter, weights bool) []WaiterDocument {
-	documents := make([]WaiterDocument, len(waiters))
-	for i, w := range waiters {
-		documents[i] = WaiterDocument{
-			Claim: w.ID, Node: w.Node, Label: w.Label, Owner: w.Owner, Weight: w.Weight, Priority: w.Priority,
-			Ahead: w.Ahead, Since: w.Since.UTC(), ForMs: w.Waited.Milliseconds(),
-			LeftMs: w.Alive.Milliseconds(), Meta: meta(w.Meta),
-		}
-		if !weights {
-			documents[i].Weight = 0
-		}
-	}
-	return documents
 }
 
 // meta is never null.
