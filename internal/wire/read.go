@@ -67,6 +67,16 @@ func read(data json.RawMessage, v reflect.Value) error {
 			err = errors.Join(err, read(text, v.Index(i)))
 		}
 		return err
+	case kind == reflect.Map:
+		var texts map[string]json.RawMessage
+		err := json.Unmarshal(data, &texts)
+		v.Set(reflect.MakeMap(v.Type()))
+		for key, text := range texts {
+			value := reflect.New(v.Type().Elem()).Elem()
+			err = errors.Join(err, read(text, value))
+			v.SetMapIndex(reflect.ValueOf(key).Convert(v.Type().Key()), value)
+		}
+		return err
 	}
 	return json.Unmarshal(data, v.Addr().Interface())
 }
@@ -79,6 +89,9 @@ func readObject(data json.RawMessage, v reflect.Value) error {
 		value := v.FieldByIndex(f.index)
 		if text, told := texts[f.name]; told {
 			err = errors.Join(err, read(text, value))
+			if f.omitZero && f.typ == durationType && value.IsZero() {
+				value.SetInt(-1) // 0 would have been left out
+			}
 		}
 		if text, told := texts[f.name+"Base64"]; told && value.Kind() == reflect.String {
 			var raw []byte

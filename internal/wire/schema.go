@@ -58,8 +58,8 @@ func (s *schema) of(t reflect.Type) (says shape, null bool) {
 	case reflect.Slice:
 		return shape{"type": "array", "items": s.nullable(t.Elem())}, false
 	case reflect.Map:
-		if t.Elem().Kind() == reflect.String {
-			return shape{"type": "object", "additionalProperties": shape{"type": "string"}}, false
+		if t.Key().Kind() == reflect.String {
+			return shape{"type": "object", "additionalProperties": s.nullable(t.Elem())}, false
 		}
 	case reflect.Struct:
 		name := folder.ReplaceAllString(t.String(), "")

@@ -162,12 +162,12 @@ func TestTheSchemaSaysAllThatBreaksARule(t *testing.T) {
 	t.Parallel()
 	type told struct{}
 	_, err := wire.Schema("", map[string]any{
-		"a": page[chan int]{}, "b": map[string]int{}, "c": struct {
+		"a": page[chan int]{}, "b": map[int]string{}, "c": struct {
 			A time.Duration `json:"a"`
 		}{}, "d": told{}, "e": page[any]{}, "f": one(),
 	})
 	for _, says := range []string{
-		"chan int cannot be", "map[string]int cannot be", "A is called a: the name", "interface {} cannot be",
+		"chan int cannot be", "map[int]string cannot be", "A is called a: the name", "interface {} cannot be",
 		"wire_test.told cannot be written, or is called as another",
 	} {
 		require.ErrorContains(t, err, says)

@@ -3,9 +3,10 @@
 // The names come from the json tags; each exported field has one. The kind of a value decides how it is written:
 //
 //   - A [time.Duration] is a number of whole milliseconds, rounded down, but at least 1 where it is above 0, and 0
-//     where it is below. berth.Forever is null. The field's name ends in Ms.
+//     where it is below. berth.Forever is null. The field's name ends in Ms. With omitzero 0 itself is left out: there
+//     a 0 is read as below 0.
 //   - A [time.Time] is a text of RFC 3339 in UTC, to the millisecond. The zero time is null.
-//   - A nil slice is [], a nil map is {}, a nil pointer is null. The values of a map are texts.
+//   - A nil slice is [], a nil map is {}, a nil pointer is null. The keys of a map are texts.
 //   - An error is its text. An [encoding.TextMarshaler] is the text that it returns.
 //   - A text of a field that is not UTF-8 has its bytes in base64 beside it: the name of that is the field's, with
 //     Base64 at its end. In the text itself, and in lists and maps, each byte that is not UTF-8 is U+FFFD.
@@ -97,12 +98,22 @@ func (e *encoder) value(v reflect.Value) error {
 	case reflect.Struct:
 		return e.object(v)
 	case reflect.Map:
-		if v.Type().Elem().Kind() != reflect.String {
-			return fmt.Errorf("%v has values that are no texts", v.Type())
+		if v.Type().Key().Kind() != reflect.String {
+			return fmt.Errorf("%v has keys that are no texts", v.Type())
 		}
-		if v.IsNil() {
-			v = reflect.MakeMap(v.Type())
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		e.WriteByte('{')
+		for i, key := range keys {
+			if i > 0 {
+				e.WriteByte(',')
+			}
+			if err := e.member(key.String(), v.MapIndex(key)); err != nil {
+				return err
+			}
 		}
+		e.WriteByte('}')
+		return nil
 	case reflect.Slice, reflect.Array:
 		e.WriteByte('[')
 		for i := range v.Len() {
@@ -131,9 +142,7 @@ func (e *encoder) object(v reflect.Value) (err error) {
 	member := func(name string, value reflect.Value) error {
 		e.WriteByte(next)
 		next = ','
-		err := e.leaf(name)
-		e.WriteByte(':')
-		return errors.Join(err, e.value(value))
+		return e.member(name, value)
 	}
 	for _, f := range fields {
 		value := v.FieldByIndex(f.index)
@@ -152,6 +161,12 @@ func (e *encoder) object(v reflect.Value) (err error) {
 	}
 	e.WriteByte('}')
 	return err
+}
+
+func (e *encoder) member(name string, value reflect.Value) error {
+	err := e.leaf(name)
+	e.WriteByte(':')
+	return errors.Join(err, e.value(value))
 }
 
 // textOf returns the text of what is written as one; moments have no need of it.

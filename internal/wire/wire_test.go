@@ -106,6 +106,8 @@ func TestEachKindOfValueIsWrittenByItsRule(t *testing.T) {
 		"a list that is empty":          {later{Texts: []string{}}, `{"texts":[]}`},
 		"nil lists":                     {[][]int{nil, {}, {1, 2}}, `[[],[],[1,2]]`},
 		"a map is in order":             {map[string]string{"b": "<", "a": "\xff"}, `{"a":"\ufffd","b":"<"}`},
+		"a map of structs":              {map[berth.Kind]*told{"b": {}, "a": nil}, `{"a":null,"b":` + zero + `}`},
+		"a nil map":                     {map[string]told(nil), `{}`},
 		"a text is not for HTML":        {`<a href="&">`, `"<a href=\"&\">"`},
 		"the ends of lines of scripts":  {"\u2028\u2029\x00\x7f\u202e", "\"\\u2028\\u2029\\u0000\x7f\u202e\""},
 		"a text of any bytes":           {base{Name: "a\xffb"}, `{"name":"a\ufffdb","nameBase64":"Yf9i"}`},
@@ -166,7 +168,8 @@ func TestWhatBreaksARuleIsNotWritten(t *testing.T) {
 			beside
 			B struct{ C int } `json:",inline"`
 		}{}, "C has no name in a json tag"},
-		"a map of numbers":        {map[string]time.Duration{"a": 1}, "has values that are no texts"},
+		"a map by number":         {map[int]string{1: "a"}, "has keys that are no texts"},
+		"below, in a map":         {map[string]chan int{"a": nil}, "unsupported type: chan int"},
 		"a channel":               {page[chan int]{make([]chan int, 1)}, "unsupported type: chan int"},
 		"a number that is none":   {math.NaN(), "unsupported value: NaN"},
 		"a text that has no text": {page[number]{[]number{{-1}}}, "below 0"},
@@ -231,6 +234,8 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, told{Lease: time.Second, MaxHold: 5 * time.Millisecond, base: base{Name: "kept"}}, read)
 	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":9223372036855}`), &read))
 	require.Equal(t, berth.Forever, read.Lease, "it is longer than there are")
+	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":0,"maxHoldMs":0}`), &read))
+	require.Equal(t, []time.Duration{0, -1}, []time.Duration{read.Lease, read.MaxHold}, "with omitzero 0 is below 0")
 	read = told{Err: errors.New("gone"), Since: time.Unix(1, 0), Heard: &base{}, Lease: 1, Token: &number{1}, Texts: []string{"gone"}}
 	require.NoError(t, wire.Unmarshal([]byte(zero), &read))
 	require.Equal(t, told{Meta: map[string]string{}, Texts: []string{}, Others: []*base{}}, read, "null tells of nothing")
@@ -238,6 +243,7 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 		`{`:                         "unexpected end",
 		`[]`:                        "cannot unmarshal array",
 		`{"leaseMs":"1s"}`:          "cannot unmarshal string",
+		`{"meta":{"k":5}}`:          "cannot unmarshal number",
 		`{"since":5}`:               "cannot unmarshal number",
 		`{"since":"x"}`:             "parsing",
 		`{"since":"-1-01-01"}`:      "parsing",
@@ -251,6 +257,9 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 	} {
 		require.ErrorContains(t, wire.Unmarshal([]byte(text), &told{}), says, text)
 	}
+	all := map[berth.Kind]*later{}
+	require.NoError(t, wire.Unmarshal([]byte(`{"a":{"texts":["x"]},"b":null}`), &all))
+	require.Equal(t, map[berth.Kind]*later{"a": {Texts: []string{"x"}}, "b": nil}, all)
 	require.ErrorContains(t, wire.Unmarshal([]byte(`{}`), told{}), "is no pointer")
 	require.ErrorContains(t, wire.Unmarshal([]byte(`{}`), (*told)(nil)), "is no pointer")
 }

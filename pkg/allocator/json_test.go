@@ -1,6 +1,7 @@
 package allocator_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,4 +27,19 @@ func TestWhatIsToldIsJSON(t *testing.T) {
 		require.Equal(t, policy, read)
 	}
 	require.ErrorIs(t, new(allocator.Policy).UnmarshalText([]byte("unknown")), berth.ErrInvalidConfig)
+}
+
+func TestACooldownOfNoneIsNotOneThatIsUnset(t *testing.T) {
+	t.Parallel()
+	for text, settings := range map[string]allocator.Settings{
+		`{"byOperator":false}`:                {},
+		`{"cooldownMs":0,"byOperator":false}`: {Cooldown: -1},
+	} {
+		written, err := json.Marshal(settings)
+		require.NoError(t, err)
+		require.Equal(t, text, string(written))
+		var read allocator.Settings
+		require.NoError(t, json.Unmarshal(written, &read))
+		require.Equal(t, settings, read)
+	}
 }
