@@ -6,8 +6,8 @@ import "github.com/berth-go/berth/internal/reader"
 type AskedClaim struct {
 	Explanation
 	// Hold or Wait is what is stored of it. Both are nil where it is not there any more, or cannot be read.
-	Hold *Hold
-	Wait *Wait
+	Hold *Hold `json:"hold,omitzero"`
+	Wait *Wait `json:"wait,omitzero"`
 }
 
 // claimed tells of the claim that a snapshot is about.

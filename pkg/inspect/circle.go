@@ -19,7 +19,7 @@ type Circle struct {
 	// Links are the claims that wait, each before one that has what it waits for.
 	Links []Link `json:"links"`
 	// Ends are what of it ends by itself, the soonest first.
-	Ends []End `json:"ends,omitempty"`
+	Ends []End `json:"ends"`
 	// Release is the youngest hold whose end frees all; where no single one does, the youngest ones
 	// that do together.
 	Release []Claim `json:"release"`

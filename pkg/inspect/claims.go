@@ -39,16 +39,16 @@ func (f *ClaimFilter) means(node, label, owner string, meta map[string]string) b
 
 // Claim is a hold or a wait of a name: one of Hold and Wait is set.
 type Claim struct {
-	Kind keyspace.Kind
-	Name string
-	Hold *berth.Holder
-	Wait *berth.Waiter
+	Kind keyspace.Kind `json:"kind"`
+	Name string        `json:"name"`
+	Hold *berth.Holder `json:"hold,omitzero"`
+	Wait *berth.Waiter `json:"wait,omitzero"`
 	// Process is how the process of a hold stands, and Heard when that of the claim was last heard of. A listing tells
 	// neither.
-	Process Process
-	Heard   Heard
+	Process Process `json:"process,omitzero"`
+	Heard   Heard   `json:"heard,omitzero"`
 	// Paused is for how much longer nothing is granted of the name, 0 if it is not paused.
-	Paused time.Duration
+	Paused time.Duration `json:"pausedMs,omitzero"`
 }
 
 // ID is the claim's id.

@@ -14,7 +14,7 @@ type Explanation struct {
 	Kind keyspace.Kind `json:"kind"`
 	Name string        `json:"name"`
 	// Claim is the claim that was asked for, "" for the name.
-	Claim string `json:"claim,omitempty"`
+	Claim string `json:"claim,omitzero"`
 	// At is when it was read, by the clock of the server that has the name.
 	At time.Time `json:"at"`
 	// Replica says that a replica answered: all is as of that replica.
@@ -26,19 +26,19 @@ type Explanation struct {
 	// Reasons say why, the decisive one first. There is at least one.
 	Reasons []Reason `json:"reasons"`
 	// Blockers are who is in the way: those that end first, at most 10; More is how many were left out.
-	Blockers []Claim `json:"blockers,omitempty"`
-	More     int     `json:"more,omitempty"`
+	Blockers []Claim `json:"blockers"`
+	More     int     `json:"more,omitzero"`
 	// Ahead is how many stand before the claim, of those who wait for the same.
 	Ahead int `json:"ahead"`
 	// Next is the next change by itself, under the conditions of its If; nil if none is known.
-	Next *Event `json:"next,omitempty"`
+	Next *Event `json:"next,omitzero"`
 	// IfSilent is the next change if the process that renews what ends first is not heard of again.
-	IfSilent *Event `json:"ifSilent,omitempty"`
+	IfSilent *Event `json:"ifSilent,omitzero"`
 	// Horizon is until when Next is all that comes; zero: for ever.
 	Horizon time.Time `json:"horizon,omitzero"`
 	// Why says it all to a person, Then what comes next, "" for nothing.
 	Why  string `json:"why"`
-	Then string `json:"then,omitempty"`
+	Then string `json:"then,omitzero"`
 }
 
 // String is the whole text, for a person.
@@ -53,16 +53,16 @@ func (e Explanation) String() string {
 type Reason struct {
 	Code Code `json:"code"`
 	// Claim and Resource are whom and what it is about.
-	Claim    string `json:"claim,omitempty"`
-	Resource string `json:"resource,omitempty"`
+	Claim    string `json:"claim,omitzero"`
+	Resource string `json:"resource,omitzero"`
 	// Need is what is asked for, Have what is held, rests or stands ahead, Of the capacity or number of resources.
-	Need int `json:"need,omitempty"`
-	Have int `json:"have,omitempty"`
-	Of   int `json:"of,omitempty"`
+	Need int `json:"need,omitzero"`
+	Have int `json:"have,omitzero"`
+	Of   int `json:"of,omitzero"`
 	// Until is when it ends by itself; zero: not by itself.
 	Until time.Time `json:"until,omitzero"`
 	// Text is what an operator or a process gave as the reason.
-	Text string `json:"text,omitempty"`
+	Text string `json:"text,omitzero"`
 }
 
 // explaining is one explanation in the making.

@@ -39,7 +39,7 @@ type Circles struct {
 	// Skipped is how many owners were seen with several waits at once, and left out unless Loose.
 	Skipped int `json:"skipped"`
 	// Problems are why names were left out.
-	Problems []error `json:"-"`
+	Problems []error `json:"problems,omitzero"`
 }
 
 const (

@@ -30,17 +30,17 @@ const (
 type Event struct {
 	What What          `json:"what"`
 	At   time.Time     `json:"at"`
-	In   time.Duration `json:"-"`
+	In   time.Duration `json:"inMs"`
 	// Claim and Resource are whose end it is, "" for none.
-	Claim    string `json:"claim,omitempty"`
-	Resource string `json:"resource,omitempty"`
+	Claim    string `json:"claim,omitzero"`
+	Resource string `json:"resource,omitzero"`
 	// Grants are the claims that get what they ask for in that moment, in order, at most 10.
-	Grants []string `json:"grants,omitempty"`
+	Grants []string `json:"grants,omitzero"`
 	// Open says that others may be granted beside them: that depends on which of several resources
 	// the first in line gets, and on how many may share one that was not read.
-	Open bool `json:"open,omitempty"`
+	Open bool `json:"open,omitzero"`
 	// If are the nodes that must not be heard of before, or the change does not come.
-	If []string `json:"if,omitempty"`
+	If []string `json:"if,omitzero"`
 }
 
 // future is a name as it goes on by itself: it has the time of now, and what has ended by then is gone.

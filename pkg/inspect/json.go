@@ -7,3 +7,45 @@ import "github.com/berth-go/berth/internal/wire"
 
 func (p Page[E]) MarshalJSON() ([]byte, error)     { return wire.Marshal(p) }
 func (p *Page[E]) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, p) }
+
+func (c Claim) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Claim) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+
+func (e Explanation) MarshalJSON() ([]byte, error)     { return wire.Marshal(e) }
+func (e *Explanation) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e) }
+
+func (r Reason) MarshalJSON() ([]byte, error)     { return wire.Marshal(r) }
+func (r *Reason) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, r) }
+
+func (e Event) MarshalJSON() ([]byte, error)     { return wire.Marshal(e) }
+func (e *Event) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e) }
+
+func (h Heard) MarshalJSON() ([]byte, error)     { return wire.Marshal(h) }
+func (h *Heard) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, h) }
+
+func (c Circles) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Circles) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+
+func (c Circle) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Circle) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+
+func (l Link) MarshalJSON() ([]byte, error)     { return wire.Marshal(l) }
+func (l *Link) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, l) }
+
+func (e End) MarshalJSON() ([]byte, error)     { return wire.Marshal(e) }
+func (e *End) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e) }
+
+func (l Look) MarshalJSON() ([]byte, error)     { return wire.Marshal(l) }
+func (l *Look) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, l) }
+
+func (a AskedClaim) MarshalJSON() ([]byte, error)     { return wire.Marshal(a) }
+func (a *AskedClaim) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, a) }
+
+func (h Hold) MarshalJSON() ([]byte, error)     { return wire.Marshal(h) }
+func (h *Hold) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, h) }
+
+func (w Wait) MarshalJSON() ([]byte, error)     { return wire.Marshal(w) }
+func (w *Wait) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, w) }
+
+func (r Resource) MarshalJSON() ([]byte, error)     { return wire.Marshal(r) }
+func (r *Resource) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, r) }

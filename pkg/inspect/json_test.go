@@ -12,5 +12,5 @@ import (
 
 func TestWhatIsToldIsJSON(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, wire.Check(inspect.Page[berth.Name]{}))
+	require.NoError(t, wire.Check(inspect.Page[berth.Name]{}, inspect.Page[inspect.Claim]{}, inspect.Circles{}, inspect.Look{}))
 }

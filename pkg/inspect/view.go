@@ -54,52 +54,54 @@ const (
 type Look struct {
 	berth.Name
 	// Explanation is of the name.
-	Explanation Explanation
+	Explanation Explanation `json:"explanation"`
 	// Asked are the claims that Read was asked for.
-	Asked map[string]AskedClaim
+	Asked map[string]AskedClaim `json:"asked"`
 	// Holds are up to 100, those that end first; of a lock the outermost entry is the first. HoldsLeft is how many were
 	// not read.
-	Holds     []Hold
-	HoldsLeft int
+	Holds     []Hold `json:"holds"`
+	HoldsLeft int    `json:"holdsLeft"`
 	// Waits are the first 100 in line, and behind them up to 100 that wait for one resource of a pool. WaitsLeft is how many
 	// were not read. Dead ones are among both.
-	Waits     []Wait
-	WaitsLeft int
+	Waits     []Wait `json:"waits"`
+	WaitsLeft int    `json:"waitsLeft"`
 	// Resources are those of a pool that somebody holds, that one in line waits for, that rest or that leave: the
 	// first of each.
-	Resources []Resource
+	Resources []Resource `json:"resources"`
 	// Damaged are the claims and resources that cannot be read.
-	Damaged []string
+	Damaged []string `json:"damaged"`
 }
 
 // Hold is a hold with how its process stands.
 type Hold struct {
 	berth.Holder
-	Process Process
-	Heard   Heard
+	Process Process `json:"process"`
+	Heard   Heard   `json:"heard,omitzero"`
 }
 
 // Wait is a waiting claim with why it waits.
 type Wait struct {
 	berth.Waiter
-	Explanation Explanation
+	Explanation Explanation `json:"explanation"`
 }
 
 // Resource is one resource of a pool.
 type Resource struct {
-	Key string
+	Key string `json:"resource"`
 	// Claims hold it, at most Max at once.
-	Claims []string
-	Max    int
+	Claims []string `json:"claims"`
+	Max    int      `json:"maxSharers"`
 	// Rests is for how much longer it rests, berth.Forever without end, 0 if it does not; RestsThen likewise from the
 	// moment on in which it is given back. Reason is why.
-	Rests, RestsThen time.Duration
-	Reason           string
+	Rests     time.Duration `json:"restsMs,omitzero"`
+	RestsThen time.Duration `json:"restsThenMs,omitzero"`
+	Reason    string        `json:"reason,omitzero"`
 	// Leaving says that it leaves the pool when it is given back. Leaves is when it leaves by itself, zero for never.
-	Leaving bool
-	Leaves  time.Time
+	Leaving bool      `json:"leaving"`
+	Leaves  time.Time `json:"leaves,omitzero"`
 	// Damaged says that it cannot be read, Absent that it is not in the pool.
-	Damaged, Absent bool
+	Damaged bool `json:"damaged"`
+	Absent  bool `json:"absent"`
 }
 
 // View returns what reads a name.
