@@ -76,67 +76,11 @@ func (a *App) circles(ctx context.Context, o inspect.CircleOptions, most int) er
 	})
 }
 
-// The JSON documents of circles, by the rules of those of an explanation.
-type (
-	circlesDocument struct {
-		Namespace string `json:"namespace"`
-		inspect.Circles
-		Found []circleDocument `json:"circles"`
-	}
-	circleDocument struct {
-		inspect.Circle
-		Links   []linkDocument `json:"links"`
-		Ends    []endDocument  `json:"ends"`
-		Release []heldDocument `json:"release"`
-	}
-	linkDocument struct {
-		Actor string         `json:"actor"`
-		Kind  keyspace.Kind  `json:"kind"`
-		Name  string         `json:"name"`
-		Wait  claimDocument  `json:"wait"`
-		For   []heldDocument `json:"for"`
-		Holds []heldDocument `json:"holds"`
-	}
-	heldDocument struct {
-		Kind keyspace.Kind `json:"kind"`
-		Name string        `json:"name"`
-		Hold claimDocument `json:"hold"`
-	}
-	endDocument struct {
-		inspect.End
-		InMs int64 `json:"inMs"`
-	}
-)
-
-func heldOf(all []inspect.Claim) []heldDocument {
-	documents := make([]heldDocument, len(all))
-	for i, c := range all {
-		documents[i] = heldDocument{c.Kind, c.Name, claimOf(c)}
-	}
-	return documents
-}
-
-func circleOf(c inspect.Circle) circleDocument {
-	document := circleDocument{Circle: c, Links: []linkDocument{}, Ends: []endDocument{}, Release: heldOf(c.Release)}
-	for _, l := range c.Links {
-		document.Links = append(document.Links, linkDocument{
-			l.Actor, l.Wait.Kind, l.Wait.Name, claimOf(l.Wait), heldOf(l.For), heldOf(l.Holds),
-		})
-	}
-	for _, e := range c.Ends {
-		document.Ends = append(document.Ends, endDocument{e, e.In.Milliseconds()})
-	}
-	return document
-}
-
 func (a *App) printCircles(found inspect.Circles, loose bool, most int) error {
 	shown, more := First(found.Circles, most)
 	if a.JSON {
-		document := circlesDocument{a.Namespace, found, []circleDocument{}}
-		for _, c := range shown {
-			document.Found = append(document.Found, circleOf(c))
-		}
-		return PrintDocument(a.Out, document)
+		found.Circles = shown
+		return PrintJSON(a, "", found)
 	}
 	if len(found.Circles) == 0 {
 		fmt.Fprintln(a.Out, "No circle was found.")

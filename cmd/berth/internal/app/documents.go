@@ -32,11 +32,12 @@ func Documents() map[string]any {
 	all := map[string]any{
 		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
 		"pause": Document[pauseDocument]{}, "unpause": Document[pauseDocument]{},
+		"ps": Document[inspect.Page[inspect.Claim]]{}, "explain": Document[inspect.Circles]{},
 	}
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		for command, document := range map[string]any{
 			"want": Document[targetDocument]{}, "release": Document[targetDocument]{}, "sweep": Document[sweepDocument]{},
-			"ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
+			"explain": Document[inspect.Explanation]{}, "ls": Document[inspect.Page[berth.Name]]{}, "show": Document[ShowDocument]{},
 			"pause": Named[pauseDocument]{}, "unpause": Named[pauseDocument]{},
 		} {
 			all[string(kind)+" "+command] = document

@@ -74,54 +74,14 @@ func explained(e inspect.Explanation) error {
 	return nil
 }
 
-// The JSON documents of an explanation: what the library tells, with durations in milliseconds. Keys of
-// resources are text of any bytes: one that is not UTF-8 has its bytes in base64 beside it.
-type (
-	explanationDocument struct {
-		Namespace string `json:"namespace"`
-		inspect.Explanation
-		Reasons  []reasonDocument `json:"reasons"`
-		Blockers []claimDocument  `json:"blockers"`
-		Next     *eventDocument   `json:"next"`
-		IfSilent *eventDocument   `json:"ifSilent"`
-		Text     string           `json:"text"`
-	}
-	reasonDocument struct {
-		inspect.Reason
-		Base64 []byte `json:"base64,omitempty"`
-	}
-	eventDocument struct {
-		inspect.Event
-		InMs   int64  `json:"inMs"`
-		Base64 []byte `json:"base64,omitempty"`
-	}
-)
-
 // heard is how long ago the process of a claim was heard of, if anything tells it.
 func heard(c inspect.Claim) (ago time.Duration, known bool) {
 	return c.Since().Add(c.For()).Sub(c.Heard.At), !c.Heard.At.IsZero()
 }
 
-func eventOf(e *inspect.Event) *eventDocument {
-	if e == nil {
-		return nil
-	}
-	return &eventDocument{*e, e.In.Milliseconds(), Base64Of(e.Resource)}
-}
-
 func (a *App) printExplanation(e inspect.Explanation) error {
 	if a.JSON {
-		document := explanationDocument{
-			Namespace: a.Namespace, Explanation: e, Reasons: []reasonDocument{}, Blockers: []claimDocument{},
-			Next: eventOf(e.Next), IfSilent: eventOf(e.IfSilent), Text: e.String(),
-		}
-		for _, r := range e.Reasons {
-			document.Reasons = append(document.Reasons, reasonDocument{r, Base64Of(r.Resource)})
-		}
-		for _, c := range e.Blockers {
-			document.Blockers = append(document.Blockers, claimOf(c))
-		}
-		return PrintDocument(a.Out, document)
+		return PrintJSON(a, "", e)
 	}
 	_, err := fmt.Fprintln(a.Out, e.Why)
 	if e.Then != "" {

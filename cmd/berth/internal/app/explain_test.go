@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -80,39 +79,23 @@ func TestExplainAPool(t *testing.T) {
 Nothing ends by itself: host/one/1 renews. If it is not heard of again, beta gets it in *.
 `, got.Out)
 
-	var document struct {
-		Namespace, Kind, Name, Text string
-		Reasons                     []struct {
-			Code, Resource string
-			Base64         []byte
-		}
-		Blockers []struct {
-			Resource               string
-			Base64                 []byte
-			ForMs, LeftMs, HeardMs *int64
-		}
-		Next     *struct{}
-		IfSilent *struct {
-			InMs     int64
-			Grants   []string
-			Resource string
-			Base64   []byte
-		}
-	}
 	text := apptest.Call(t, s.URL(), "pool", "explain", "proxies", "--json").Out
-	require.NoError(t, json.Unmarshal([]byte(text), &document))
-	require.Equal(t, []string{"berth", "pool", "proxies"}, []string{document.Namespace, document.Kind, document.Name})
-	require.Contains(t, document.Text, `it wants only "c\x1b[2J\xff", which`)
-	require.Equal(t, "one_held", document.Reasons[0].Code)
-	require.Equal(t, apptest.Wild, string(document.Reasons[0].Base64))
-	require.Len(t, document.Blockers, 1)
-	require.Equal(t, apptest.Wild, string(document.Blockers[0].Base64))
-	require.Positive(t, *document.Blockers[0].LeftMs)
-	require.GreaterOrEqual(t, *document.Blockers[0].ForMs, *document.Blockers[0].HeardMs)
-	require.Nil(t, document.Next)
-	require.Positive(t, document.IfSilent.InMs)
-	require.Equal(t, []string{waiter}, document.IfSilent.Grants)
-	require.Equal(t, apptest.Wild, string(document.IfSilent.Base64))
+	require.Contains(t, text, `"resourceBase64": "YxtbMkr/"`)
+	e := apptest.Read[inspect.Explanation](t, text)
+	require.Equal(t, berth.Ref{Kind: keyspace.Pool, Name: "proxies"}, berth.Ref{Kind: e.Kind, Name: e.Name})
+	require.Contains(t, e.Why, `it wants only "c\x1b[2J\xff", which`)
+	require.Equal(t, inspect.OneHeld, e.Reasons[0].Code)
+	require.Equal(t, apptest.Wild, e.Reasons[0].Resource)
+	require.Len(t, e.Blockers, 1)
+	holder := e.Blockers[0].Hold
+	require.Equal(t, apptest.Wild, holder.Resource)
+	require.Positive(t, holder.Left)
+	require.Equal(t, inspect.Renewing, e.Blockers[0].Process)
+	require.False(t, e.Blockers[0].Heard.At.Before(holder.Granted))
+	require.Nil(t, e.Next)
+	require.Positive(t, e.IfSilent.In)
+	require.Equal(t, []string{waiter}, e.IfSilent.Grants)
+	require.Equal(t, apptest.Wild, e.IfSilent.Resource)
 }
 
 // knot is a circle of three: two locks and a semaphore. With owners each process gives one.

@@ -82,15 +82,6 @@ func pairs(metas []string) (map[string]string, error) {
 	return found, nil
 }
 
-// processes are the claims of a listing, the longest first.
-type processes struct {
-	claims  []inspect.Claim
-	at      time.Time
-	replica bool
-	partial bool
-	failed  error // what is left out
-}
-
 func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duration, most int) error {
 	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
 		found, err := allClaims(ctx, read, f, within)
@@ -98,123 +89,61 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 			return err
 		}
 		filtered := len(f.Kinds) > 0 || len(f.Meta) > 0 || f.Node+f.Owner+f.Label != "" || f.Holding || f.Waiting
-		return Listed(found.failed, len(found.claims), func() error { return a.printProcesses(found, filtered, most) })
+		return Listed(errors.Join(found.Problems...), len(found.Items), func() error { return a.printProcesses(found, filtered, most) })
 	})
 }
 
-// allClaims reads the claims that a filter means, for so long.
-func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration) (*processes, error) {
-	found, byID := &processes{}, map[string]int{}
+// allClaims reads the claims that a filter means, for so long, the longest first.
+func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration) (found inspect.Page[inspect.Claim], _ error) {
+	byID := map[string]int{}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	deadline, _ := limited.Deadline()
 	ranOut := func(err error) bool { // a call may notice before the context does
 		return ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(deadline)
 	}
-	var errs []error
 	for cursor := ""; ; {
 		page, err := read.Claims(limited, f, cursor, 1000)
 		switch over := err != nil && ctx.Err() == nil && limited.Err() != nil || ranOut(err); {
-		case over && found.at.IsZero(): // that nothing was read is not that there is nothing
-			return nil, Exit(exitUnavailable, fmt.Errorf("nothing was read within %s: %s", within, strings.TrimPrefix(err.Error(), "berth: ")))
+		case over && found.At.IsZero(): // that nothing was read is not that there is nothing
+			return found, Exit(exitUnavailable, fmt.Errorf("nothing was read within %s: %s", within, strings.TrimPrefix(err.Error(), "berth: ")))
 		case over:
-			found.partial = true
+			found.Partial = true
 		case err != nil:
-			return nil, err
+			return found, err
 		}
-		found.partial = found.partial || slices.ContainsFunc(page.Problems, ranOut)
-		found.replica, errs = found.replica || page.Replica, append(errs, slices.DeleteFunc(page.Problems, ranOut)...)
-		if found.at.IsZero() {
-			found.at = page.At
+		found.Partial = found.Partial || slices.ContainsFunc(page.Problems, ranOut)
+		found.Replica, found.Moving = found.Replica || page.Replica, found.Moving || page.Moving
+		found.Problems = append(found.Problems, slices.DeleteFunc(page.Problems, ranOut)...)
+		if found.At.IsZero() {
+			found.At = page.At
 		}
 		for _, c := range page.Items {
 			key := string(c.Kind) + c.ID()
 			if i, there := byID[key]; !there {
-				byID[key] = len(found.claims)
-				found.claims = append(found.claims, c)
+				byID[key] = len(found.Items)
+				found.Items = append(found.Items, c)
 			} else if c.Hold != nil {
-				found.claims[i] = c // it was granted meanwhile
+				found.Items[i] = c // it was granted meanwhile
 			}
 		}
 		if cursor = page.Next; cursor == "" {
 			break
 		}
 	}
-	found.failed = errors.Join(errs...)
-	found.partial = found.partial || found.failed != nil
-	slices.SortFunc(found.claims, func(a, b inspect.Claim) int {
+	found.Partial = found.Partial || len(found.Problems) > 0
+	slices.SortFunc(found.Items, func(a, b inspect.Claim) int {
 		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID(), b.ID()))
 	})
 	return found, nil
 }
 
-// The JSON documents of claims, by the rules of those of semaphores.
-type (
-	psDocument struct {
-		Namespace string          `json:"namespace"`
-		At        time.Time       `json:"at"`
-		Replica   bool            `json:"replica"`
-		Partial   bool            `json:"partial"` // there is more that was not read
-		More      int             `json:"more"`    // beyond --limit
-		Claims    []claimDocument `json:"claims"`
-	}
-	claimDocument struct {
-		Kind     keyspace.Kind     `json:"kind"`
-		Name     string            `json:"name"`
-		What     string            `json:"what"` // "hold" or "wait"
-		Claim    string            `json:"claim"`
-		Node     string            `json:"node"`
-		Label    string            `json:"label"`
-		Owner    string            `json:"owner"`
-		Weight   int               `json:"weight"`
-		Priority int               `json:"priority"`        // of a wait
-		Fence    int64             `json:"fence,omitempty"` // of a hold
-		Resource string            `json:"resource"`
-		Base64   []byte            `json:"base64,omitempty"` // only of a key that is not UTF-8
-		Since    time.Time         `json:"since"`
-		ForMs    int64             `json:"forMs"`
-		LeftMs   *int64            `json:"leftMs"`
-		PausedMs int64             `json:"pausedMs,omitempty"` // for how much longer the name is paused
-		Wanted   time.Time         `json:"wanted,omitzero"`
-		Detached bool              `json:"detached"`
-		Meta     map[string]string `json:"meta"`
-		// Process, Heard and HeardMs, how long ago that was, are of an explanation.
-		Process inspect.Process `json:"process,omitempty"`
-		Heard   inspect.Heard   `json:"heard,omitzero"`
-		HeardMs *int64          `json:"heardMs,omitempty"`
-	}
-)
-
-func claimOf(c inspect.Claim) claimDocument {
-	d := claimDocument{
-		Kind: c.Kind, Name: c.Name, Claim: c.ID(), Node: c.Node(), Label: c.Label(), Owner: c.Owner(), Resource: c.Resource(),
-		Base64: Base64Of(c.Resource()), Since: c.Since().UTC(), ForMs: c.For().Milliseconds(), LeftMs: Millis(c.Left()),
-		PausedMs: c.Paused.Milliseconds(), Process: c.Process, Heard: c.Heard,
-	}
-	if h := c.Hold; h != nil {
-		d.What, d.Weight, d.Fence, d.Detached, d.Meta = "hold", h.Weight, h.Fence, h.Detached, meta(h.Meta)
-		if h.Wanted > 0 {
-			d.Wanted = d.Since.Add(h.Held - h.Wanted)
-		}
-	} else {
-		d.What, d.Weight, d.Priority, d.Meta = "wait", c.Wait.Weight, c.Wait.Priority, meta(c.Wait.Meta)
-	}
-	if ago, known := heard(c); known {
-		d.HeardMs = Millis(ago)
-	}
-	return d
-}
-
-func (a *App) printProcesses(found *processes, filtered bool, most int) error {
-	shown, more := First(found.claims, most)
+func (a *App) printProcesses(found inspect.Page[inspect.Claim], filtered bool, most int) error {
 	if a.JSON {
-		document := psDocument{a.Namespace, found.at.UTC(), found.replica, found.partial, more, []claimDocument{}}
-		for _, c := range shown {
-			document.Claims = append(document.Claims, claimOf(c))
-		}
-		return PrintDocument(a.Out, document)
+		return PrintPage(a, "", found, most)
 	}
-	if found.partial {
+	shown, more := First(found.Items, most)
+	if found.Partial {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
 	}
 	if len(shown) == 0 {

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -54,13 +53,11 @@ func TestPsListsClaimsOfAllKinds(t *testing.T) {
 		require.Equal(t, test.want, firstColumn(apptest.Call(t, s.URL(), append([]string{"ps"}, test.args...)...).Out), test.args)
 	}
 
-	var document struct {
-		Partial bool
-		More    int
-	}
-	require.NoError(t, json.Unmarshal([]byte(apptest.Call(t, s.URL(), "ps", "--json", "--limit", "2").Out), &document))
+	document := apptest.Read[inspect.Page[inspect.Claim]](t, apptest.Call(t, s.URL(), "ps", "--json", "--limit", "2").Out)
 	require.False(t, document.Partial)
-	require.Equal(t, 2, document.More)
+	require.Len(t, document.Items, 2)
+	require.Equal(t, first.ID(), document.Items[0].ID())
+	require.Equal(t, map[string]string{"job": "7", "a": "b"}, document.Items[0].Hold.Meta)
 
 	got := apptest.Call(t, s.URL(), "ps", "--within", "1ns", "--kind", "lock")
 	require.Equal(t, apptest.Outcome(69, "", "berth: nothing was read within 1ns: SCAN: context deadline exceeded\n"), got)
