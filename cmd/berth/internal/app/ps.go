@@ -94,7 +94,9 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 }
 
 // allClaims reads the claims that a filter means, for so long, the longest first.
-func allClaims(ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration) (found inspect.Page[inspect.Claim], _ error) {
+func allClaims(
+	ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration,
+) (found inspect.Page[inspect.Claim], _ error) {
 	byID := map[string]int{}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
