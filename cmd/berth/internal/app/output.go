@@ -13,7 +13,6 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -149,14 +148,6 @@ func Millis(d time.Duration) *int64 {
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// Base64Of is a text that is not UTF-8, for JSON; nil for others.
-func Base64Of(text string) []byte {
-	if utf8.ValidString(text) {
-		return nil
-	}
-	return []byte(text)
 }
 
 // Count is a number of things.
