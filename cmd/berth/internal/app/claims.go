@@ -91,11 +91,3 @@ func weighed(weights bool, row []string) []string {
 	}
 	return slices.Delete(row, 1, 2)
 }
-
-// meta is never null.
-func meta(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
-	}
-	return m
-}

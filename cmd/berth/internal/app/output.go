@@ -11,12 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode/utf16"
 
 	"golang.org/x/term"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/wire"
 )
@@ -75,22 +73,12 @@ func PrintJSON[T any](a *App, name string, value T) error {
 	if err != nil {
 		return err
 	}
-	return printJSON(a.Out, json.RawMessage(written))
-}
-
-// PrintDocument prints a document that is not yet written by PrintJSON.
-func PrintDocument(out io.Writer, document any) error { return printJSON(out, document) }
-
-func printJSON(out io.Writer, document any) error {
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(document); err != nil {
+	if err := json.Indent(&b, append(written, '\n'), "", "  "); err != nil {
 		return err
 	}
-	// Outside of strings all is ASCII, and the encoder has escaped its controls but DEL.
-	_, err := io.WriteString(out, text.Replaced(b.String(), func(r rune) bool { return r >= 0x7f && text.Unreadable(r) }, func(r rune) string {
+	// Outside of strings all is ASCII, and package wire has escaped its controls but DEL.
+	_, err = io.WriteString(a.Out, text.Replaced(b.String(), func(r rune) bool { return r >= 0x7f && text.Unreadable(r) }, func(r rune) string {
 		units := utf16.AppendRune(nil, r)
 		if len(units) == 1 {
 			return fmt.Sprintf(`\u%04x`, units[0])
@@ -132,16 +120,6 @@ func Listed(failed error, found int, show func() error) error {
 		}
 	}
 	return failed
-}
-
-// Millis is a duration in a JSON document: milliseconds, null for one without
-// end.
-func Millis(d time.Duration) *int64 {
-	if d == berth.Forever {
-		return nil
-	}
-	n := d.Milliseconds()
-	return &n
 }
 
 // IsTerminal reports whether somebody looks at what is written there.

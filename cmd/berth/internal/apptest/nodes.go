@@ -3,7 +3,6 @@ package apptest
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -197,12 +196,5 @@ func Got[T any](got T, err error) func(t *testing.T) T {
 func Read[T any](t *testing.T, text string) (document T) {
 	t.Helper()
 	require.NoError(t, wire.Unmarshal([]byte(text), &document))
-	return document
-}
-
-// ReadDocument is Read of a document that is not yet written by app.PrintJSON.
-func ReadDocument[T any](t *testing.T, text string) (document T) {
-	t.Helper()
-	require.NoError(t, json.Unmarshal([]byte(text), &document))
 	return document
 }
