@@ -35,6 +35,9 @@ func ParseRun(text string) (*Run, error) {
 		length, rest, _ := strings.Cut(words[10], ":")
 		if _, bad := fmt.Sscanf(length, "%d", &size); err == nil && bad == nil && size >= 0 && size <= len(rest) && max(size, len(rest)-size) <= MaxText {
 			r.Label, r.Error = rest[:size], rest[size:]
+			for _, moment := range []*int64{&r.Start, &r.Over, &r.Begun, &r.Ended} {
+				*moment = min(max(*moment, 0), Forever) // JSON has no others
+			}
 			return &r, nil
 		}
 	}
