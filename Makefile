@@ -153,6 +153,7 @@ tidy: ## Tidy go.mod and go.sum of the modules
 .PHONY: docs
 docs: ## Write docs/generated and scripts/composed
 	@go run ./internal/tools/docs
+	@go -C cmd/berth test ./internal/commands -run '^TestEachCommandThatPrintsJSONIsDescribed$$' -update
 
 # Once for each release, before it is tagged: VERSION=v1.2.3.
 KEPT ?= test/rolling/testdata

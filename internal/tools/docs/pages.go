@@ -16,15 +16,15 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// generated is the folder of what programs write: this one, and those that measure.
+// generated is the folder of what programs write: this one, and others.
 const generated = "docs/generated"
 
 // composed is the folder of the scripts as a server gets them.
 const composed = "scripts/composed"
 
-// measured are the files there that show what a measurement found. It cannot be made again
-// from the source.
-var measured = []string{generated + "/benchmarks.md", generated + "/torture.md"}
+// byOthers are the files there that others write: of what a measurement found, which cannot be made again from the source,
+// and a test of the command.
+var byOthers = []string{generated + "/benchmarks.md", generated + "/torture.md", generated + "/json.schema.json"}
 
 // firstLine is that of every file that this program writes.
 const firstLine = "<!-- Written by `make docs`: do not edit. -->\n"
@@ -123,7 +123,7 @@ func others(tree fs.FS, files map[string][]byte) (found []string, err error) {
 				return nil
 			case err != nil || entry.IsDir():
 				return err
-			case files[file] == nil && !slices.Contains(measured, file):
+			case files[file] == nil && !slices.Contains(byOthers, file):
 				found = append(found, file)
 			}
 			return nil

@@ -153,6 +153,6 @@ func TestAPageIsWrittenAndThenFresh(t *testing.T) {
 
 func TestAPageThatNobodyWritesIsAnError(t *testing.T) {
 	t.Parallel()
-	tree := fstest.MapFS{"docs/generated/old.md": {}, measured[0]: {}}
+	tree := fstest.MapFS{"docs/generated/old.md": {}, byOthers[0]: {}}
 	require.EqualError(t, checkFiles(tree, nil), "docs/generated/old.md is not generated: remove it")
 }

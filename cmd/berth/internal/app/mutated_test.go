@@ -295,9 +295,12 @@ func ended(h berth.Handle, err error) func(ctx context.Context) error {
 func (m *mutated) commands() []call {
 	var all []call
 	for _, line := range []string{
-		"ps", "ps --json", "sem ls", "lock ls", "pool ls --json", "sem show gpu", "lock show gpu --json", "pool show gpu --all", "pool inspect gpu",
-		"sem explain gpu", "lock explain gpu", "pool explain gpu --json", "lock queue gpu", "explain --cycles", "swarm status", "lock show thin", "lock show job",
+		"ps", "sem ls", "lock ls", "pool ls", "sem show gpu", "lock show gpu", "pool show gpu --all", "pool inspect gpu",
+		"sem explain gpu", "lock explain gpu", "pool explain gpu", "lock queue gpu", "explain --cycles", "swarm status", "lock show thin", "lock show job",
 	} {
+		if m.r.IntN(2) == 0 {
+			line += " --json"
+		}
 		args := strings.Fields(line)
 		all = append(all, call{"berth " + line, func(context.Context) error {
 			if got := apptest.Call(m.t, m.url, args...); got.Code != 0 {

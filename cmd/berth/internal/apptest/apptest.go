@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -177,6 +178,7 @@ func Fed(t *testing.T, url, stdin string, args ...string) Result {
 		args = append([]string{"--redis", url}, args...)
 	}
 	code := Program(args, strings.NewReader(stdin), &out, &errs)
+	assert.NoError(t, asDescribed(args, out.String()), "%q: %s", args, out.String())
 	return Outcome(code, out.String(), errs.String())
 }
 
@@ -219,6 +221,7 @@ func Finish(t *testing.T, cmd *exec.Cmd) Result {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
+	assert.NoError(t, asDescribed(cmd.Args, out.String()), "%q: %s", cmd.Args, out.String())
 	return Outcome(cmd.ProcessState.ExitCode(), out.String(), Said(errs.String()))
 }
 

@@ -20,12 +20,15 @@ import (
 
 // Execute runs the program, and returns its exit code.
 func Execute(args []string, in io.Reader, out, errs io.Writer) int {
-	return app.Execute(args, in, out, errs, func(a *app.App) []*cobra.Command {
-		return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
-	})
+	return app.Execute(args, in, out, errs, all)
 }
 
-// Documents are what the commands print with --json, by command.
+// all are the commands beside those that package app has.
+func all(a *app.App) []*cobra.Command {
+	return []*cobra.Command{run.Command(a), sem.Command(a), lock.Command(a), pool.Command(a), lock.SwarmCommand(a), top.Command(a), web.Command(a), exporter.Command(a), demo.Command(a), demo.WorkerCommand(a)}
+}
+
+// Documents are what the commands print with --json, by command; of one with a RESOURCE there is another one.
 func Documents() map[string]any {
 	all := app.Documents()
 	for _, more := range []map[string]any{sem.Documents(), lock.Documents(), pool.Documents(), top.Documents()} {

@@ -14,10 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
-	"github.com/berth-go/berth/cmd/berth/internal/commands"
 	"github.com/berth-go/berth/internal/testkit"
 	"github.com/berth-go/berth/internal/testkit/golden"
-	"github.com/berth-go/berth/internal/wire"
 )
 
 // shown are the commands that read.
@@ -58,11 +56,6 @@ func TestWhatCommandsPrint(t *testing.T) {
 			golden.Compare(t, file+".json", address.Replace(apptest.Call(t, url, append(args, "--json")...).Out))
 		}
 	})
-}
-
-func TestWhatIsPrintedHasASchema(t *testing.T) {
-	_, err := wire.Schema("berth --json", commands.Documents())
-	require.NoError(t, err)
 }
 
 // open lets commands reach the server of a world by a URL until shut. The time of the world stands still meanwhile.
