@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -178,7 +177,9 @@ func Fed(t *testing.T, url, stdin string, args ...string) Result {
 		args = append([]string{"--redis", url}, args...)
 	}
 	code := Program(args, strings.NewReader(stdin), &out, &errs)
-	assert.NoError(t, asDescribed(args, out.String()), "%q: %s", args, out.String())
+	if err := asDescribed(args, out.String()); err != nil {
+		t.Errorf("%q: %v: %s", args, err, out.String())
+	}
 	return Outcome(code, out.String(), errs.String())
 }
 
@@ -221,7 +222,9 @@ func Finish(t *testing.T, cmd *exec.Cmd) Result {
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)
 	}
-	assert.NoError(t, asDescribed(cmd.Args, out.String()), "%q: %s", cmd.Args, out.String())
+	if err := asDescribed(cmd.Args, out.String()); err != nil {
+		t.Errorf("%q: %v: %s", cmd.Args, err, out.String())
+	}
 	return Outcome(cmd.ProcessState.ExitCode(), out.String(), Said(errs.String()))
 }
 
