@@ -40,7 +40,7 @@ type Name struct {
 	Partial bool `json:"partial"`
 	// Pause is set while nothing is granted of the name, also by a pause of all names; nil if the name is not paused.
 	Pause *Pause `json:"pause,omitzero"`
-	// Fence is the number of the last grant.
+	// Fence is the last number given: to a grant, and of a pool also to a resource that came free.
 	Fence int64 `json:"fence"`
 	// Revision is the number of the last change by an operator, 0 for none.
 	Revision int64 `json:"revision"`

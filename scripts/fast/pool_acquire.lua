@@ -59,9 +59,9 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
     ends = math.min(ends, limit)
   end
   local own, last = kind == "o", kind == "o" and more == 0
-  local others = own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0
+  local all = plain_counts(counts, last and 0 or -1, own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0)
   used = used == values_unused and values_one or format("%d", used + 1)
-  local deadline, far = format(values_ms, ends), ends + linger - exp > 0
+  local deadline, far, many = format(values_ms, ends), ends + linger - exp > 0, left == "" and resources - values_base
   if call("ZADD", keys[2], score_held .. deadline, "h:" .. claim, score_kept, "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-") -- somebody has deleted the line
     return nil
@@ -69,9 +69,8 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
   if last then
     call("ZREM", keys[4], key)
   else
-    local turn = format(values_fence, fence + 1)
-    call("ZADD", keys[4], turn, key, free_mark, "")
-    head = values_known .. turn
+    head = values_known .. format(values_fence, fence + 1)
+    call("ZADD", keys[4], sub(head, values_fence_from), key, free_mark, "")
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)
@@ -91,9 +90,11 @@ local function fast_pool_acquire(t, v, keys, linger, claim, owned, left, opinion
     "c:" .. claim, record_holds .. now .. record_gap .. fence .. record_gap .. now .. record_gap .. limit .. record_gap
       .. owned,
     "r:" .. claim, key)
-  plain_counts(keys[1], counts, last and 0 or -1, others)
+  if all then
+    call("HSET", keys[1], "pool", all)
+  end
   if left ~= "" then
     return fence .. pool_counts_gap .. resources .. pool_counts_gap .. key
   end
-  return { "granted", now, fence, ends - now, 1, resources - values_base, key }
+  return { "granted", now, fence, ends - now, 1, many, key }
 end

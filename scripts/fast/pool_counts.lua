@@ -23,12 +23,13 @@ local function plain_none(counts, resources, used)
   return resources - used == apart - pool_counts_twice
 end
 
--- plain_counts writes the counts anew; apart and others are by how much these words change.
-local function plain_counts(state, counts, apart, others)
-  if apart ~= 0 or others ~= 0 then
-    redis.call("HSET", state, "pool", string.sub(counts, 1, pool_counts_apart - 1)
-      .. int(string.sub(counts, pool_counts_apart, pool_counts_apart_end) + apart) .. pool_counts_gap
-      .. int(string.sub(counts, pool_counts_others, pool_counts_others_end) + others)
-      .. string.sub(counts, pool_counts_others_end + 1))
+-- plain_counts is the counts anew, nil where they stay as they are; apart and others are by how much these change.
+local function plain_counts(counts, apart, others)
+  if apart == 0 and others == 0 then
+    return nil
   end
+  return string.sub(counts, 1, pool_counts_apart - 1)
+    .. int(string.sub(counts, pool_counts_apart, pool_counts_apart_end) + apart) .. pool_counts_gap
+    .. int(string.sub(counts, pool_counts_others, pool_counts_others_end) + others)
+    .. string.sub(counts, pool_counts_others_end + 1)
 end

@@ -62,13 +62,14 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
       reply = reply,
     }
   end
+  local listed = kind ~= "s" and cooldown == "0" and had == most and 1 or 0
+  local all = plain_counts(counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], score_first_patience, score_waited .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
 
-  local listed = 0
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" and cooldown ~= "0" then
     local rests = int(math.min(now + cooldown, score_forever))
@@ -76,7 +77,7 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
     item = string.gsub(item, item_awake, "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
     call("ZADD", keys[4], fence, key, free_mark, "")
-    head, listed = values_known .. fence, 1
+    head = values_known .. fence
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -90,6 +91,8 @@ local function fast_pool_release(t, v, keys, claim, owned, wish)
   call("HSET", keys[1],
     "v", head .. sub(text, values_head + 1, values_due - 1) .. due .. sub(text, values_due_end + 1, values_busy - 1)
       .. now .. values_gap .. left .. sub(text, values_used_end + 1))
-  plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
+  if all then
+    call("HSET", keys[1], "pool", all)
+  end
   return reply
 end

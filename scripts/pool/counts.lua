@@ -34,19 +34,18 @@ local pool_counts_leaving = 18
 local pool_counts_leaving_end = 33
 local pool_counts_settings = 37
 
--- pool_counts reads them, all zero where there are none; nil for a text that is not Berth's. values is the text of
--- the values.
-local function pool_counts(text, values)
+-- pool_counts reads them, all zero where there are none; nil for a text that is not Berth's. used is what the values
+-- say, as they were read.
+local function pool_counts(text, used)
   if not text then
     return {
       resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = settings_none,
     }
   end
   local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, pool_counts_text)
-  local used = tonumber(string.sub(values or "", values_used, values_used_end))
-  return resources and used and {
-    resources = resources - values_base, free = resources - used - (apart - pool_counts_twice),
-    leased = used - values_base + apart - others, leaving = leaving - values_base, gen = gen + 0,
+  return resources and {
+    resources = resources - values_base, free = resources - values_base - used - (apart - pool_counts_twice),
+    leased = used + apart - others, leaving = leaving - values_base, gen = gen + 0,
     parked = parked - values_base, filled = filled == "1", settings = settings,
   } or nil
 end

@@ -16,7 +16,7 @@ local function pool_open(keys, linger, channel, name, claim, t, v, top)
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
+  st.pool, st.counts = pool_counts(v[3], st.was_used), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then -- somebody has deleted the line
     st.pool.parked = 0

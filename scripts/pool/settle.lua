@@ -31,7 +31,7 @@ local function settle(at, st, key, i)
     end
     p.resources = p.resources - 1
   else
-    redis.call("HSET", at.items, "i" .. key, item_write(i)) -- an arrival begins here: with what needs memory
+    redis.call("HSET", at.items, "i" .. key, item_write(i)) -- a swap begins here: with what needs memory
   end
   if i.listed and not listed then
     free_drop(at, key)

@@ -6,8 +6,8 @@
 -- the fields:
 --   fmt               the number of the name, 0 where it is not there yet
 --   fence to rev      see state/values
---   was_cap, was_exp, was_rev, was_never  cap, exp and rev as they were read; and whether the keys had no
---                     expiry then
+--   was_used, was_cap, was_exp, was_rev, was_never  used, cap, exp and rev as they were read; and whether the
+--                     keys had no expiry then
 --   due               nil once holds have changed, so that it has to be read anew
 --   form              fat; thin, see state/thin; nil where the name is not there yet
 --   thin              of a thin name that is held: its hold, see state/thin
@@ -28,7 +28,8 @@ local function load(text)
     ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - values_base or 0,
     waiting = waiting and waiting - values_line or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
-    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+    was_used = used and used - values_base or 0, was_cap = capacity, was_exp = until_then, was_rev = 0,
+    was_never = false, form = fmt and "fat",
   }
   if few and few ~= values_none_of_them then
     local keep, rev = string.match(few, values_quiet)

@@ -1,7 +1,7 @@
 -- The values of a name, which every step changes, are the field v of its state: words, of which
 -- the first ones have a fixed width, so that their texts compare like the numbers
 --   fmt      the number of the name, see state/feature
---   fence    the last one, 16 digits
+--   fence    the last one, 16 digits; of a pool turns are among them, see pool/free
 --   exp      when the Redis keys of the name expire, or would, if nothing kept them (ms, 13 digits);
 --            no later than 9999999999999, as due is
 --   due      the earliest deadline of a hold (ms, 13 digits), 9999999999999 = none with an end

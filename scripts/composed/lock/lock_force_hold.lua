@@ -77,7 +77,8 @@ local function load(text)
     ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
-    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+    was_used = used and used - (1000000000000000) or 0, was_cap = capacity, was_exp = until_then, was_rev = 0,
+    was_never = false, form = fmt and "fat",
   }
   if few and few ~= ("0 0 0 0 0 0") then
     local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))

@@ -177,9 +177,18 @@ end
     ends = math.min(ends, limit)
   end
   local own, last = kind == "o", kind == "o" and more == 0
-  local others = own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0
+local function plain_counts(counts, apart, others)
+  if apart == 0 and others == 0 then
+    return nil
+  end
+  return string.sub(counts, 1, (32) - 1)
+    .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
+    .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
+    .. string.sub(counts, (64) + 1)
+end
+  local all = plain_counts(counts, last and 0 or -1, own and (last and 1 or 0) - (had == "0" and 1 or 0) or 0)
   used = used == ("1000000000000000") and ("1000000000000001") or format("%d", used + 1)
-  local deadline, far = format(("%013d"), ends), ends + linger - exp > 0
+  local deadline, far, many = format(("%013d"), ends), ends + linger - exp > 0, left == "" and resources - (1000000000000000)
   if call("ZADD", keys[2], ("1") .. deadline, "h:" .. claim, ("9007199254740991"), "-") == 2 then
     call("ZREM", keys[2], "h:" .. claim, "-")
     return nil
@@ -187,9 +196,8 @@ end
   if last then
     call("ZREM", keys[4], key)
   else
-    local turn = format(("%016d"), fence + 1)
-    call("ZADD", keys[4], turn, key, ("9007199254740991"), "")
-    head = ("3 ") .. turn
+    head = ("3 ") .. format(("%016d"), fence + 1)
+    call("ZADD", keys[4], sub(head, (3)), key, ("9007199254740991"), "")
   end
   if own then
     call("HSET", keys[3], "i" .. key, item)
@@ -203,25 +211,19 @@ end
   if deadline < due then
     due = deadline
   end
-local function plain_counts(state, counts, apart, others)
-  if apart ~= 0 or others ~= 0 then
-    redis.call("HSET", state, "pool", string.sub(counts, 1, (32) - 1)
-      .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
-      .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
-      .. string.sub(counts, (64) + 1))
-  end
-end
   call("HSET", keys[1],
     "v", head .. (" ") .. exp .. (" ") .. due .. ticket .. now .. (" ") .. used
       .. sub(text, (91) + 1),
     "c:" .. claim, ("h ") .. now .. (" ") .. fence .. (" ") .. now .. (" ") .. limit .. (" ")
       .. owned,
     "r:" .. claim, key)
-  plain_counts(keys[1], counts, last and 0 or -1, others)
+  if all then
+    call("HSET", keys[1], "pool", all)
+  end
   if left ~= "" then
     return fence .. (" ") .. resources .. (" ") .. key
   end
-  return { "granted", now, fence, ends - now, 1, resources - (1000000000000000), key }
+  return { "granted", now, fence, ends - now, 1, many, key }
 end
 local plain, moment, nearest = fast_pool_acquire(time, kept, KEYS, ARGV[4], ARGV[1], ARGV[2], ARGV[3], ARGV[5], ARGV[6])
 if plain then
@@ -374,17 +376,16 @@ end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
-local function pool_counts(text, values)
+local function pool_counts(text, used)
   if not text then
     return {
       resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
   local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  local used = tonumber(string.sub(values or "", (76), (91)))
-  return resources and used and {
-    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
-    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
+  return resources and {
+    resources = resources - (1000000000000000), free = resources - (1000000000000000) - used - (apart - (2000000000000000)),
+    leased = used + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   } or nil
 end
@@ -407,7 +408,8 @@ local function load(text)
     ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
-    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+    was_used = used and used - (1000000000000000) or 0, was_cap = capacity, was_exp = until_then, was_rev = 0,
+    was_never = false, form = fmt and "fat",
   }
   if few and few ~= ("0 0 0 0 0 0") then
     local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
@@ -487,7 +489,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
+  st.pool, st.counts = pool_counts(v[3], st.was_used), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0

@@ -127,12 +127,22 @@ end
       reply = reply,
     }
   end
+  local listed = kind ~= "s" and cooldown == "0" and had == most and 1 or 0
+local function plain_counts(counts, apart, others)
+  if apart == 0 and others == 0 then
+    return nil
+  end
+  return string.sub(counts, 1, (32) - 1)
+    .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
+    .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
+    .. string.sub(counts, (64) + 1)
+end
+  local all = plain_counts(counts, 1 - listed, (had == "1" and 1 or 0) - listed)
   if parked and (call("HEXISTS", keys[1], "l:" .. key) == 1
     or call("ZRANGEBYSCORE", keys[2], ("2570000000000000"), ("257") .. now, "LIMIT", "0", "1")[1])
     or call("ZREM", keys[2], "h:" .. claim) ~= 1 then
     return nil
   end
-  local listed = 0
   call("HDEL", keys[1], "c:" .. claim, "r:" .. claim)
   if kind ~= "s" and cooldown ~= "0" then
     local rests = (string.format("%d", (math.min(now + cooldown, (9999999999999)))))
@@ -140,7 +150,7 @@ end
     item = string.gsub(item, ("^(%d+ %d+ )0(.*)$"), "%1" .. rests .. "%2")
   elseif kind ~= "s" and had == most then
     call("ZADD", keys[4], fence, key, ("9007199254740991"), "")
-    head, listed = ("3 ") .. fence, 1
+    head = ("3 ") .. fence
   end
   if kind ~= "s" then
     call("HSET", keys[3], "i" .. key, item)
@@ -151,18 +161,12 @@ end
     due = call("ZRANGEBYSCORE", keys[2], ("10000000000000"), ("19999999999998"), "WITHSCORES", "LIMIT", "0", "1")[2]
     due = due and sub(due, (2)) or ("9999999999999")
   end
-local function plain_counts(state, counts, apart, others)
-  if apart ~= 0 or others ~= 0 then
-    redis.call("HSET", state, "pool", string.sub(counts, 1, (32) - 1)
-      .. (string.format("%d", (string.sub(counts, (32), (47)) + apart))) .. (" ")
-      .. (string.format("%d", (string.sub(counts, (49), (64)) + others)))
-      .. string.sub(counts, (64) + 1))
-  end
-end
   call("HSET", keys[1],
     "v", head .. sub(text, (18) + 1, (34) - 1) .. due .. sub(text, (46) + 1, (62) - 1)
       .. now .. (" ") .. left .. sub(text, (91) + 1))
-  plain_counts(keys[1], counts, 1 - listed, (had == "1" and 1 or 0) - listed)
+  if all then
+    call("HSET", keys[1], "pool", all)
+  end
   return reply
 end
 local plain, heir = fast_pool_release(time, kept, KEYS, ARGV[1], ARGV[2], rest or ARGV[3] == "")
@@ -293,17 +297,16 @@ end
   if v.thin then
     redis.call("HLEN", keys[1])
   end
-local function pool_counts(text, values)
+local function pool_counts(text, used)
   if not text then
     return {
       resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
   local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  local used = tonumber(string.sub(values or "", (76), (91)))
-  return resources and used and {
-    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
-    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
+  return resources and {
+    resources = resources - (1000000000000000), free = resources - (1000000000000000) - used - (apart - (2000000000000000)),
+    leased = used + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   } or nil
 end
@@ -326,7 +329,8 @@ local function load(text)
     ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
-    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+    was_used = used and used - (1000000000000000) or 0, was_cap = capacity, was_exp = until_then, was_rev = 0,
+    was_never = false, form = fmt and "fat",
   }
   if few and few ~= ("0 0 0 0 0 0") then
     local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
@@ -406,7 +410,7 @@ end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
+  st.pool, st.counts = pool_counts(v[3], st.was_used), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0

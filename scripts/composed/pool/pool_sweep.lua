@@ -76,7 +76,8 @@ local function load(text)
     ticket = (ticket or 0) + 0, busy = (busy or 0) + 0, cap = capacity, used = used and used - (1000000000000000) or 0,
     waiting = waiting and waiting - (1000000) or 0,
     gone = 0, forever = 0, keep = 0, pause = 0, look = 0, rev = 0,
-    was_cap = capacity, was_exp = until_then, was_rev = 0, was_never = false, form = fmt and "fat",
+    was_used = used and used - (1000000000000000) or 0, was_cap = capacity, was_exp = until_then, was_rev = 0,
+    was_never = false, form = fmt and "fat",
   }
   if few and few ~= ("0 0 0 0 0 0") then
     local keep, rev = string.match(few, ("^0 0 (%d+) 0 0 (%d+)$"))
@@ -163,24 +164,23 @@ end
     ms = ms, us = us, head = top, newer = newer,
   }, st, known
 end
-local function pool_counts(text, values)
+local function pool_counts(text, used)
   if not text then
     return {
       resources = 0, free = 0, leased = 0, leaving = 0, gen = 0, parked = 0, filled = false, settings = ("- - - - - - -"),
     }
   end
   local resources, gen, apart, others, parked, leaving, filled, settings = string.match(text, ("^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d) (%S %S %S.*)$"))
-  local used = tonumber(string.sub(values or "", (76), (91)))
-  return resources and used and {
-    resources = resources - (1000000000000000), free = resources - used - (apart - (2000000000000000)),
-    leased = used - (1000000000000000) + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
+  return resources and {
+    resources = resources - (1000000000000000), free = resources - (1000000000000000) - used - (apart - (2000000000000000)),
+    leased = used + apart - others, leaving = leaving - (1000000000000000), gen = gen + 0,
     parked = parked - (1000000000000000), filled = filled == "1", settings = settings,
   } or nil
 end
   local at, st, known = open(keys, linger, channel, name, claim, t, v, top)
   at.items, at.free, at.bindings = keys[3], keys[4], keys[5]
   at.others = { at.items, at.free, at.bindings }
-  st.pool, st.counts = pool_counts(v[3], v[1]), v[3]
+  st.pool, st.counts = pool_counts(v[3], st.was_used), v[3]
   at.newer = at.newer or not st.pool and 0 or nil
   if st.pool and st.form and not at.head then
     st.pool.parked = 0
