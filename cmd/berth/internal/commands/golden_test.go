@@ -36,7 +36,7 @@ var changing = []string{
 	"pool add proxies new free", "pool rest proxies free --for 10m --reason tired", "pool remove proxies new", "pool replace accounts x y",
 	"pool set proxies --cooldown 5s --policy most-recent", "pool set proxies bound --sharers 2",
 	"pool binding set proxies user-2 free", "pool binding rm proxies user-2", "pool release accounts x --force",
-	"drain --label none --stop", "swarm flush",
+	"drain --label none --stop", "swarm flush", "lock want nightly", "pool want proxies",
 }
 
 // What each command prints in the scene of package golden, with --json and without it.
