@@ -36,7 +36,7 @@ const (
 // that succeeded, of Running the one that goes on, as far as it is known, and of Resting and ErrUsedUp
 // the last one. Period is always filled where the server could be asked.
 type Result struct {
-	Status Status
+	Status Status `json:"status"`
 	Info
 }
 

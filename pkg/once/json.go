@@ -11,5 +11,8 @@ func (p *Period) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, 
 func (i Info) MarshalJSON() ([]byte, error)     { return wire.Marshal(i) }
 func (i *Info) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, i) }
 
+func (r Result) MarshalJSON() ([]byte, error)     { return wire.Marshal(r) }
+func (r *Result) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, r) }
+
 func (l Last) MarshalJSON() ([]byte, error)     { return wire.Marshal(l) }
 func (l *Last) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, l) }

@@ -11,5 +11,5 @@ import (
 
 func TestWhatIsToldIsJSON(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, wire.Check(once.Info{}, once.Last{}))
+	require.NoError(t, wire.Check(once.Info{}, once.Last{}, once.Result{}))
 }
