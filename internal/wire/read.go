@@ -26,12 +26,14 @@ func read(data json.RawMessage, v reflect.Value) error {
 	switch x := v.Addr().Interface().(type) {
 	case *time.Duration:
 		ms := int64(forever)
-		err := json.Unmarshal(data, &ms)
+		if err := json.Unmarshal(data, &ms); err != nil {
+			return err
+		}
 		*x = forever
 		if ms <= forever.Milliseconds() {
-			*x = time.Duration(ms) * time.Millisecond
+			*x = time.Duration(max(ms, -forever.Milliseconds())) * time.Millisecond
 		}
-		return err
+		return nil
 	case *time.Time:
 		var text string
 		*x = time.Time{}
@@ -68,6 +70,9 @@ func read(data json.RawMessage, v reflect.Value) error {
 		}
 		return err
 	case kind == reflect.Map:
+		if v.Type().Key().Kind() != reflect.String {
+			return fmt.Errorf("%v has keys that are no texts", v.Type())
+		}
 		var texts map[string]json.RawMessage
 		err := json.Unmarshal(data, &texts)
 		v.Set(reflect.MakeMap(v.Type()))
@@ -89,7 +94,7 @@ func readObject(data json.RawMessage, v reflect.Value) error {
 		value := v.FieldByIndex(f.index)
 		if text, told := texts[f.name]; told {
 			err = errors.Join(err, read(text, value))
-			if f.omitZero && f.typ == durationType && value.IsZero() {
+			if f.below && value.IsZero() {
 				value.SetInt(-1) // 0 would have been left out
 			}
 		}

@@ -142,6 +142,7 @@ func TestTheSchemaDescribesEachKindOfValue(t *testing.T) {
 					"word": {"type": "string"}, "wordBase64": {"type": "string", "contentEncoding": "base64"},
 					"leaseMs": {"type": ["integer", "null"], "minimum": 0},
 					"maxHoldMs": {"type": ["integer", "null"], "minimum": 0},
+					"restsMs": {"type": ["integer", "null"], "minimum": 0},
 					"since": {"type": ["string", "null"], "format": "date-time"},
 					"until": {"type": "string", "format": "date-time"},
 					"meta": {"type": "object", "additionalProperties": {"type": "string"}},

@@ -3,8 +3,8 @@
 // The names come from the json tags; each exported field has one. The kind of a value decides how it is written:
 //
 //   - A [time.Duration] is a number of whole milliseconds, rounded down, but at least 1 where it is above 0, and 0
-//     where it is below. berth.Forever is null. The field's name ends in Ms. With omitzero 0 itself is left out: there
-//     a 0 is read as below 0.
+//     where it is below. berth.Forever is null. The field's name ends in Ms. What is
+//     beyond the range of a Go duration is read as its nearest end.
 //   - A [time.Time] is a text of RFC 3339 in UTC, to the millisecond. The zero time is null.
 //   - A nil slice is [], a nil map is {}, a nil pointer is null. The keys of a map are texts.
 //   - An error is its text. An [encoding.TextMarshaler] is the text that it returns.
@@ -13,8 +13,9 @@
 //   - A struct is an object of its fields, in their order. The fields of an embedded struct, and of a struct whose
 //     field has the option inline, are its own. No two have the same name.
 //
-// The option omitzero leaves a zero value out, as encoding/json does; there is no other option. No struct, list or map is
-// asked for a MarshalJSON of its own, so that a type can be written here by encoding/json:
+// The option omitzero leaves a zero value out, as encoding/json does. Behind it, the option below is for a duration that
+// says something else where it is 0 than below 0: a 0 that is told is read as below 0. There is no other option. No struct,
+// list or map is asked for a MarshalJSON of its own, so that a type can be written here by encoding/json:
 //
 //	func (h Holder) MarshalJSON() ([]byte, error) { return wire.Marshal(h) }
 //
@@ -198,6 +199,7 @@ type field struct {
 	typ      reflect.Type
 	index    []int // see reflect.Value.FieldByIndex
 	omitZero bool
+	below    bool // a 0 that is told is below 0
 }
 
 func (f *field) omits(v reflect.Value) bool {
@@ -211,7 +213,8 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		wrong := func(what string) ([]field, error) { return nil, fmt.Errorf("%v.%s %s", t, f.Name, what) }
-		members := []field{{name, f.Type, nil, option == "omitzero"}}
+		below := option == "omitzero,below" && f.Type == durationType
+		members := []field{{name, f.Type, nil, option == "omitzero" || below, below}}
 		switch flat := name == "" && (f.Anonymous || option == "inline"); {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
 			continue
@@ -223,7 +226,7 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 			return wrong("is flat, and no struct")
 		case name == "":
 			return wrong("has no name in a json tag")
-		case option != "" && option != "omitzero":
+		case option != "" && option != "omitzero" && !below:
 			return wrong("has the option " + option)
 		case (f.Type == durationType) != strings.HasSuffix(name, "Ms"):
 			return wrong("is called " + name + ": the name of a duration, and no other, ends in Ms")

@@ -25,6 +25,7 @@ type (
 		Word    berth.Kind        `json:"word"`
 		Lease   time.Duration     `json:"leaseMs"`
 		MaxHold time.Duration     `json:"maxHoldMs,omitzero"`
+		Rests   time.Duration     `json:"restsMs,omitzero,below"`
 		Since   time.Time         `json:"since"`
 		Until   time.Time         `json:"until,omitzero"`
 		Meta    map[string]string `json:"meta"`
@@ -148,6 +149,9 @@ func TestWhatBreaksARuleIsNotWritten(t *testing.T) {
 		"another option": {struct {
 			A int `json:"a,string"`
 		}{}, "A has the option string"},
+		"below of no duration": {struct {
+			A int `json:"a,omitzero,below"`
+		}{}, "A has the option omitzero,below"},
 		"a duration without Ms": {struct {
 			A time.Duration `json:"a"`
 		}{}, "A is called a: the name of a duration"},
@@ -234,8 +238,17 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 	require.Equal(t, told{Lease: time.Second, MaxHold: 5 * time.Millisecond, base: base{Name: "kept"}}, read)
 	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":9223372036855}`), &read))
 	require.Equal(t, berth.Forever, read.Lease, "it is longer than there are")
-	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":0,"maxHoldMs":0}`), &read))
-	require.Equal(t, []time.Duration{0, -1}, []time.Duration{read.Lease, read.MaxHold}, "with omitzero 0 is below 0")
+	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":-9223372036855,"maxHoldMs":-9223372036854775808}`), &read))
+	require.Negative(t, max(read.Lease, read.MaxHold), "it is further below 0 than there are")
+	for _, text := range []string{`"1s"`, `1.5`, `1e30`, `{}`, `9223372036854775808`} {
+		read.Lease = time.Second
+		require.Error(t, wire.Unmarshal([]byte(`{"leaseMs":`+text+`}`), &read), text)
+		require.Equal(t, time.Second, read.Lease, text)
+	}
+	rests := told{Rests: time.Second}
+	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":0,"maxHoldMs":0,"restsMs":0}`), &rests))
+	require.Equal(t, told{Rests: -1}, rests, "only with the option below is 0 below 0")
+	require.ErrorContains(t, wire.Unmarshal([]byte(`{"1":"a"}`), &map[int]string{}), "keys that are no texts")
 	read = told{Err: errors.New("gone"), Since: time.Unix(1, 0), Heard: &base{}, Lease: 1, Token: &number{1}, Texts: []string{"gone"}}
 	require.NoError(t, wire.Unmarshal([]byte(zero), &read))
 	require.Equal(t, told{Meta: map[string]string{}, Texts: []string{}, Others: []*base{}}, read, "null tells of nothing")
