@@ -22,7 +22,7 @@ type Sample struct {
 	Held, Waiting, Capacity int
 }
 
-// Span is a hold as it was seen last, which was at To.
+// Span is a hold as it was seen last, which was at To, without its Meta.
 type Span struct {
 	berth.Holder
 	To time.Time
@@ -79,6 +79,7 @@ func (s *seen) held(l *inspect.Look) []Span {
 			spans, i = append(spans, Span{}), len(spans)
 		}
 		spans[i] = Span{Holder: h.Holder, To: l.At}
+		spans[i].Meta = nil
 	}
 	for i := range spans {
 		spans[i].Ended = spans[i].Ended || !there[spans[i].ID] && l.HoldsLeft == 0

@@ -17,7 +17,9 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 func lookAt(at time.Duration, held int, claims ...string) *inspect.Look {
 	l := &inspect.Look{Name: berth.Name{At: noon.Add(at), Held: held, Capacity: 3}}
 	for _, id := range claims {
-		l.Holds = append(l.Holds, inspect.Hold{Holder: berth.Holder{ID: id, Label: "of " + id, Granted: noon}})
+		l.Holds = append(l.Holds, inspect.Hold{Holder: berth.Holder{
+			ID: id, Label: "of " + id, Granted: noon, Meta: map[string]string{"long": "text"},
+		}})
 	}
 	return l
 }
@@ -63,9 +65,10 @@ func TestAHoldIsSeenFromItsGrantToItsEnd(t *testing.T) {
 	require.False(t, s.add(l).Spans[0].Ended, "it was not read")
 	n := s.add(lookAt(3*time.Second, 1, "b"))
 	require.Equal(t, []Span{
-		{Holder: lookAt(0, 1, "a").Holds[0].Holder, To: noon.Add(2 * time.Second), Ended: true},
-		{Holder: lookAt(0, 1, "b").Holds[0].Holder, To: noon.Add(3 * time.Second)},
-	}, n.Spans)
+		{Holder: berth.Holder{ID: "a", Label: "of a", Granted: noon}, To: noon.Add(2 * time.Second), Ended: true},
+		{Holder: berth.Holder{ID: "b", Label: "of b", Granted: noon}, To: noon.Add(3 * time.Second)},
+	}, n.Spans, "without what they were given, of which there may be much")
+	require.NotEmpty(t, n.Holds[0].Meta)
 }
 
 // A semaphore of many short holds has always some that were not read, so that none is known to have ended.

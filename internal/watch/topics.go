@@ -146,14 +146,17 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 // read within NamesEvery.
 func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string, anew bool) (Reading[inspect.Page[berth.Name]], error) {
 	key := keyOf("names", f, from)
-	w.mu.Lock()
-	if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
-		w.yield(t)
-	}
-	feed := join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
+	begin := func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
 		return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
-	})
-	w.mu.Unlock()
+	}
+	feed := func() *Feed[inspect.Page[berth.Name]] {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
+			w.yield(t)
+		}
+		return join(w, key, sort{every: NamesEvery, walks: true, once: true}, begin)
+	}()
 	defer feed.Close()
 	last, err := feed.First(ctx)
 	return last, cmp.Or(err, last.Err)
