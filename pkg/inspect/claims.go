@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -37,7 +38,7 @@ func (f *ClaimFilter) means(node, label, owner string, meta map[string]string) b
 	return (f.Node == "" || f.Node == node) && (f.Owner == "" || f.Owner == owner) && (f.Label == "" || text.Fits(f.Label, label))
 }
 
-// Claim is a hold or a wait of a name: one of Hold and Wait is set.
+// Claim is a hold or a wait of a name: one of Hold and Wait is set. With neither its methods tell nothing.
 type Claim struct {
 	Kind keyspace.Kind `json:"kind"`
 	Name string        `json:"name"`
@@ -51,12 +52,15 @@ type Claim struct {
 	Paused time.Duration `json:"pausedMs,omitzero"`
 }
 
+// waiter is the wait, one of which nothing is told if the claim has none.
+func (c Claim) waiter() *berth.Waiter { return cmp.Or(c.Wait, &berth.Waiter{}) }
+
 // ID is the claim's id.
 func (c Claim) ID() string {
 	if c.Hold != nil {
 		return c.Hold.ID
 	}
-	return c.Wait.ID
+	return c.waiter().ID
 }
 
 // Node is the id of the node that holds or waits.
@@ -64,7 +68,7 @@ func (c Claim) Node() string {
 	if c.Hold != nil {
 		return c.Hold.Node
 	}
-	return c.Wait.Node
+	return c.waiter().Node
 }
 
 // Label is the label of that node.
@@ -72,7 +76,7 @@ func (c Claim) Label() string {
 	if c.Hold != nil {
 		return c.Hold.Label
 	}
-	return c.Wait.Label
+	return c.waiter().Label
 }
 
 // Owner is whom the claim is for, "" for none.
@@ -80,7 +84,7 @@ func (c Claim) Owner() string {
 	if c.Hold != nil {
 		return c.Hold.Owner
 	}
-	return c.Wait.Owner
+	return c.waiter().Owner
 }
 
 // Resource is what it holds of a pool, or the one resource that it waits for; "" for none.
@@ -88,7 +92,7 @@ func (c Claim) Resource() string {
 	if c.Hold != nil {
 		return c.Hold.Resource
 	}
-	return c.Wait.Resource
+	return c.waiter().Resource
 }
 
 // Since is when it was granted or, if it waits, when it came; by the server's clock.
@@ -96,7 +100,7 @@ func (c Claim) Since() time.Time {
 	if c.Hold != nil {
 		return c.Hold.Granted
 	}
-	return c.Wait.Since
+	return c.waiter().Since
 }
 
 // For is for how long it has held or waited, by the server's clock.
@@ -104,7 +108,7 @@ func (c Claim) For() time.Duration {
 	if c.Hold != nil {
 		return c.Hold.Held
 	}
-	return c.Wait.Waited
+	return c.waiter().Waited
 }
 
 // Left is what is left of the lease of a hold, berth.Forever for no end; of a claim that waits, how long it stays in line if
@@ -113,7 +117,7 @@ func (c Claim) Left() time.Duration {
 	if c.Hold != nil {
 		return c.Hold.Left
 	}
-	return c.Wait.Alive
+	return c.waiter().Alive
 }
 
 // String is what is held or waited for, as a sentence names it.

@@ -50,6 +50,9 @@ const (
 	serverFor = 10 * time.Second
 )
 
+// claimsMost is how many claims one reading of a View explains.
+const claimsMost = 100
+
 // Look is a name as one reading of a View found it: its counts, who holds, who waits, and why.
 type Look struct {
 	berth.Name
@@ -120,7 +123,7 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 // the server's. A name that moves while it is read is not read a second time: Moving says so, and a claim may be missing, or
 // there twice.
 //
-// What a reading sends is bounded. These are the commands of each second:
+// What a reading sends is bounded: more than 100 claims are berth.ErrInvalidConfig, and nothing is read. These are the commands of each second:
 //
 //	a name that is not there, or thin                       2
 //	a semaphore or a lock                                   5
@@ -138,6 +141,10 @@ func (r *Reader) View(kind keyspace.Kind, name string) (*View, error) {
 func (v *View) Read(ctx context.Context, claims ...string) (Look, error) {
 	now := v.clock.Now()
 	claims = slices.DeleteFunc(slices.Clone(claims), func(claim string) bool { return claim == "" })
+	if len(claims) > claimsMost {
+		err := berth.Invalid("claims", "%d are more than %d", len(claims), claimsMost)
+		return Look{Name: berth.Name{Kind: v.kind, Name: v.name, Err: err}}, err
+	}
 	free := true // nothing else is asked in this reading
 	turn := func(a *aged, after time.Duration) bool {
 		ask := a.due(now, after) && (free || a.due(now, 2*after))

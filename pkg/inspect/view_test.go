@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/testkit/link"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -243,5 +244,24 @@ func TestAViewOfALargePoolTellsWhatAFirstReadingTells(t *testing.T) {
 			require.LessOrEqual(w.T, len(got), 13, got)
 			w.Advance(10 * time.Second) // some rests end
 		}
+	})
+}
+
+func TestAReadingIsOfNoMoreClaimsThanItsCostIsBoundedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		look, sent := w.counted()
+		v := testkit.Must(look.View(keyspace.Sem, "gpu")).In(w.T)
+		claims := make([]string, 101)
+		for i := range claims {
+			claims[i] = fmt.Sprint("c", i)
+		}
+		sent()
+		_, err := v.Read(ctx, claims...)
+		require.ErrorIs(w.T, err, berth.ErrInvalidConfig)
+		require.ErrorContains(w.T, err, "101")
+		require.Empty(w.T, sent())
+		read, err := v.Read(ctx, append(claims[:100], "", "")...)
+		require.NoError(w.T, err)
+		require.Len(w.T, read.Asked, 100)
 	})
 }
