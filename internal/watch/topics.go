@@ -146,16 +146,15 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 // read within NamesEvery.
 func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string, anew bool) (Reading[inspect.Page[berth.Name]], error) {
 	key := keyOf("names", f, from)
-	begin := func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
-		return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
-	}
 	feed := func() *Feed[inspect.Page[berth.Name]] {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
 			w.yield(t)
 		}
-		return join(w, key, sort{every: NamesEvery, walks: true, once: true}, begin)
+		return join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
+			return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
+		})
 	}()
 	defer feed.Close()
 	last, err := feed.First(ctx)

@@ -13,8 +13,8 @@
 //   - A struct is an object of its fields, in their order. The fields of an embedded struct, and of a struct whose
 //     field has the option inline, are its own. No two have the same name.
 //
-// The option omitzero leaves a zero value out, as encoding/json does. Behind it, the option below is for a duration that
-// says something else where it is 0 than below 0: a 0 that is told is read as below 0. There is no other option. No struct,
+// The option omitzero leaves a zero value out, as encoding/json does; there is no other option. The tag wire:"below" is for
+// a duration that says something else where it is 0 than below 0: a 0 that is told is read as below 0. No struct,
 // list or map is asked for a MarshalJSON of its own, so that a type can be written here by encoding/json:
 //
 //	func (h Holder) MarshalJSON() ([]byte, error) { return wire.Marshal(h) }
@@ -213,8 +213,7 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		wrong := func(what string) ([]field, error) { return nil, fmt.Errorf("%v.%s %s", t, f.Name, what) }
-		below := option == "omitzero,below" && f.Type == durationType
-		members := []field{{name, f.Type, nil, option == "omitzero" || below, below}}
+		members := []field{{name, f.Type, nil, option == "omitzero", f.Tag.Get("wire") == "below"}}
 		switch flat := name == "" && (f.Anonymous || option == "inline"); {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
 			continue
@@ -226,7 +225,7 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 			return wrong("is flat, and no struct")
 		case name == "":
 			return wrong("has no name in a json tag")
-		case option != "" && option != "omitzero" && !below:
+		case option != "" && option != "omitzero":
 			return wrong("has the option " + option)
 		case (f.Type == durationType) != strings.HasSuffix(name, "Ms"):
 			return wrong("is called " + name + ": the name of a duration, and no other, ends in Ms")

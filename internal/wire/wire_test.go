@@ -25,7 +25,7 @@ type (
 		Word    berth.Kind        `json:"word"`
 		Lease   time.Duration     `json:"leaseMs"`
 		MaxHold time.Duration     `json:"maxHoldMs,omitzero"`
-		Rests   time.Duration     `json:"restsMs,omitzero,below"`
+		Rests   time.Duration     `json:"restsMs,omitzero" wire:"below"`
 		Since   time.Time         `json:"since"`
 		Until   time.Time         `json:"until,omitzero"`
 		Meta    map[string]string `json:"meta"`
@@ -149,9 +149,6 @@ func TestWhatBreaksARuleIsNotWritten(t *testing.T) {
 		"another option": {struct {
 			A int `json:"a,string"`
 		}{}, "A has the option string"},
-		"below of no duration": {struct {
-			A int `json:"a,omitzero,below"`
-		}{}, "A has the option omitzero,below"},
 		"a duration without Ms": {struct {
 			A time.Duration `json:"a"`
 		}{}, "A is called a: the name of a duration"},

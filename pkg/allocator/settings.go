@@ -24,7 +24,7 @@ type Settings struct {
 	// Cooldown is how long a resource rests after each hold, however the hold ended: whole
 	// milliseconds, not berth.Forever; below 0 not at all. A call may ask for a longer one.
 	// Default not at all.
-	Cooldown time.Duration `json:"cooldownMs,omitzero,below"`
+	Cooldown time.Duration `json:"cooldownMs,omitzero" wire:"below"`
 	// MaxSharers is how many may hold one resource at once, each with a lease of its own:
 	// 1 to 100. Default 1.
 	MaxSharers int `json:"maxSharers,omitzero"`
