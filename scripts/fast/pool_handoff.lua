@@ -24,7 +24,7 @@ local function fast_pool_handoff(p, v, keys, claim, asked)
   call("HDEL", state, "c:" .. claim, "r:" .. claim)
   call("ZADD", line, score_held .. alive, "h:" .. first)
   call("HSET", keys[3], "i" .. p.key, p.item .. first .. item_gap)
-  local fence = string.format(values_fence, sub(p.head, values_fence_from) + 1) -- one behind its turn in the general way
+  local fence = string.format(values_fence, sub(p.head, values_fence_from) + 1) -- the general way gives a turn first
   call("HSET", state,
     "v", values_known .. fence .. sub(text, values_head + 1, values_due - 1) .. due
       .. sub(text, values_due_end + 1, values_busy - 1) .. p.now .. sub(text, values_busy_end + 1, values_used_end + 1)
