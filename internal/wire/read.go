@@ -93,8 +93,9 @@ func readObject(data json.RawMessage, v reflect.Value) error {
 	for _, f := range fields {
 		value := v.FieldByIndex(f.index)
 		if text, told := texts[f.name]; told {
-			err = errors.Join(err, read(text, value))
-			if f.below && value.IsZero() {
+			wrong := read(text, value)
+			err = errors.Join(err, wrong)
+			if f.below && wrong == nil && value.IsZero() {
 				value.SetInt(-1) // 0 would have been left out
 			}
 		}

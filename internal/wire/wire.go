@@ -213,7 +213,7 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 		f := t.Field(i)
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
 		wrong := func(what string) ([]field, error) { return nil, fmt.Errorf("%v.%s %s", t, f.Name, what) }
-		members := []field{{name, f.Type, nil, option == "omitzero", f.Tag.Get("wire") == "below"}}
+		members := []field{{name, f.Type, nil, option == "omitzero", f.Tag.Get("wire") != ""}}
 		switch flat := name == "" && (f.Anonymous || option == "inline"); {
 		case name == "-" || !f.IsExported() && !f.Anonymous:
 			continue
@@ -227,6 +227,8 @@ func fieldsOf(t reflect.Type) (all []field, err error) {
 			return wrong("has no name in a json tag")
 		case option != "" && option != "omitzero":
 			return wrong("has the option " + option)
+		case members[0].below && (f.Type != durationType || f.Tag.Get("wire") != "below"):
+			return wrong("has the tag wire:" + f.Tag.Get("wire"))
 		case (f.Type == durationType) != strings.HasSuffix(name, "Ms"):
 			return wrong("is called " + name + ": the name of a duration, and no other, ends in Ms")
 		}

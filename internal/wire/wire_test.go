@@ -149,6 +149,12 @@ func TestWhatBreaksARuleIsNotWritten(t *testing.T) {
 		"another option": {struct {
 			A int `json:"a,string"`
 		}{}, "A has the option string"},
+		"below of no duration": {struct {
+			A int `json:"a" wire:"below"`
+		}{}, "A has the tag wire:below"},
+		"another tag of ours": {struct {
+			A time.Duration `json:"aMs" wire:"above"`
+		}{}, "A has the tag wire:above"},
 		"a duration without Ms": {struct {
 			A time.Duration `json:"a"`
 		}{}, "A is called a: the name of a duration"},
@@ -244,7 +250,10 @@ func TestReadingKeepsWhatIsNotToldAndSaysWhatIsWrong(t *testing.T) {
 	}
 	rests := told{Rests: time.Second}
 	require.NoError(t, wire.Unmarshal([]byte(`{"leaseMs":0,"maxHoldMs":0,"restsMs":0}`), &rests))
-	require.Equal(t, told{Rests: -1}, rests, "only with the option below is 0 below 0")
+	require.Equal(t, told{Rests: -1}, rests, "only with the tag below is 0 below 0")
+	rests = told{}
+	require.Error(t, wire.Unmarshal([]byte(`{"restsMs":"x"}`), &rests))
+	require.Zero(t, rests.Rests, "what could not be read")
 	require.ErrorContains(t, wire.Unmarshal([]byte(`{"1":"a"}`), &map[int]string{}), "keys that are no texts")
 	read = told{Err: errors.New("gone"), Since: time.Unix(1, 0), Heard: &base{}, Lease: 1, Token: &number{1}, Texts: []string{"gone"}}
 	require.NoError(t, wire.Unmarshal([]byte(zero), &read))
