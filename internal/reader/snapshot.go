@@ -45,9 +45,11 @@ func (s *Snapshot) Among(claim string) *Asked {
 	if asked := s.Asked[claim]; asked != nil {
 		return asked
 	}
-	for _, w := range slices.Concat(s.Line, s.Lanes) {
-		if w.ID == claim {
-			return w.Asked()
+	for _, waits := range [][]*Place{s.Line, s.Lanes} { // sentences ask often: not concatenated
+		for _, w := range waits {
+			if w.ID == claim {
+				return w.Asked()
+			}
 		}
 	}
 	for _, h := range s.Holds {
