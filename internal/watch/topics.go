@@ -16,7 +16,7 @@ const (
 	NameEvery     = time.Second
 	NamesEvery    = 2 * time.Second
 	OverviewEvery = 2 * time.Second
-	CirclesEvery  = 5 * time.Second
+	CyclesEvery  = 5 * time.Second
 	ClaimsEvery   = 10 * time.Second
 )
 
@@ -87,11 +87,11 @@ func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
 	})
 }
 
-// Circles looks for claims that wait for each other.
-func (w *Watcher) Circles() *Feed[inspect.Circles] {
-	return look(w, "circles", sort{every: CirclesEvery, walks: true, shared: true}, func() (func(context.Context) (inspect.Circles, error), error) {
-		return func(ctx context.Context) (inspect.Circles, error) {
-			return w.read.Circles(ctx, inspect.CircleOptions{Within: CirclesEvery / 2})
+// Cycles looks for claims that wait for each other.
+func (w *Watcher) Cycles() *Feed[inspect.Cycles] {
+	return look(w, "cycles", sort{every: CyclesEvery, walks: true, shared: true}, func() (func(context.Context) (inspect.Cycles, error), error) {
+		return func(ctx context.Context) (inspect.Cycles, error) {
+			return w.read.Cycles(ctx, inspect.CycleOptions{Within: CyclesEvery / 2})
 		}, nil
 	})
 }

@@ -16,7 +16,7 @@ const (
 	// unlooked is for how long a topic is read at which nobody looks: a page that is opened looks twice.
 	unlooked = 5 * time.Second
 	// most is how many names may be topics, walksMost how many walks over all names, of each sort. The overview and the
-	// circles, which all share, do not count.
+	// cycles, which all share, do not count.
 	most, walksMost = 200, 20
 	// atOnce is how many names are read at the same time; slowAtOnce how many readings are under way of those that take
 	// long: walks over all names, and what the server did not answer last time. Names do not wait for these.

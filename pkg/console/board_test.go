@@ -182,13 +182,13 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	var names inspect.Page[berth.Name]
 	var claims watch.Claims
 	var links []inspect.Link
-	var circles inspect.Circles
+	var cycles inspect.Cycles
 	var n watch.Name
 	for i := range rowsMost + 1 {
 		names.Items = append(names.Items, berth.Name{Kind: keyspace.Sem, Name: fmt.Sprint(i)}, berth.Name{Kind: keyspace.Lock, Name: fmt.Sprint(i)})
 		claims.Items = append(claims.Items, inspect.Claim{Name: fmt.Sprint(i), Wait: &berth.Waiter{ID: fmt.Sprint(i)}})
 		links = append(links, inspect.Link{Wait: claims.Items[i]})
-		circles.Circles = append(circles.Circles, inspect.Circle{Links: links[i:]})
+		cycles.Cycles = append(cycles.Cycles, inspect.Cycle{Links: links[i:]})
 		n.Resources, n.Damaged = append(n.Resources, inspect.Resource{Key: fmt.Sprint(i)}), append(n.Damaged, "x")
 		names.Problems = append(names.Problems, errors.New("x"))
 	}
@@ -196,8 +196,8 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	for what, html := range map[string]string{
 		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock)),
 		"claims":   render(searchPage, "claims", claimListOf(claims)),
-		"circles":  render(circlesPage, "circles", circlesOf(circles)),
-		"links":    render(circlesPage, "circles", circlesOf(inspect.Circles{Circles: []inspect.Circle{{Links: links}}})),
+		"cycles":  render(cyclesPage, "cycles", cyclesOf(cycles)),
+		"links":    render(cyclesPage, "cycles", cyclesOf(inspect.Cycles{Cycles: []inspect.Cycle{{Links: links}}})),
 		"resource": render(namePage, "resources", nameOf(n, "")),
 	} {
 		require.Equal(t, rowsMost, strings.Count(html, "<tr role=\"row\" id="), what)

@@ -1,4 +1,4 @@
-// Package console is a page that shows what contends: names, claims, nodes, pools and circles, live, in a browser. It is
+// Package console is a page that shows what contends: names, claims, nodes, pools and cycles, live, in a browser. It is
 // an http.Handler to mount in a program of one's own; `berth web` serves it alone.
 //
 //	page, err := console.New(console.Config{Redis: redis})

@@ -33,7 +33,7 @@ func TestWhatPagesShow(t *testing.T) {
 		for _, address := range []string{
 			"", "name?kind=lock&name=backup", "name?kind=sem&name=gpu", "name?kind=sem&name=paused", "name?kind=lock&name=nightly",
 			"name?kind=lock&name=digest", "name?kind=lock&name=migration", "name?kind=pool&name=proxies",
-			"names", "circles", "search?by=label&q=host-1/*", "actions",
+			"names", "cycles", "search?by=label&q=host-1/*", "actions",
 		} {
 			page := s.see(address)
 			file := strings.NewReplacer("name?kind=", "", "&name=", "-").Replace(cmp.Or(address, "overview"))

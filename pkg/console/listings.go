@@ -38,12 +38,12 @@ var searchPage = &page{
 	},
 }
 
-var circlesPage = &page{
-	name: "circles", regions: []string{"circles"}, every: watch.CirclesEvery,
-	title: func(url.Values) string { return "Circles" },
+var cyclesPage = &page{
+	name: "cycles", regions: []string{"cycles"}, every: watch.CyclesEvery,
+	title: func(url.Values) string { return "Cycles" },
 	open: func(c *Console, _ url.Values) (source, error) {
-		return fed[inspect.Circles]{
-			c.watch.Circles(), func(found inspect.Circles) (any, time.Time) { return circlesOf(found), found.At },
+		return fed[inspect.Cycles]{
+			c.watch.Cycles(), func(found inspect.Cycles) (any, time.Time) { return cyclesOf(found), found.At },
 		}, nil
 	},
 }
@@ -115,36 +115,36 @@ func shortest(all []inspect.Claim) map[keyspace.Kind]map[string]time.Duration {
 	return leases
 }
 
-// circleList is what the page of circles shows.
-type circleList struct {
-	inspect.Circles
-	More     int // circles that are not shown
+// cycleList is what the page of cycles shows.
+type cycleList struct {
+	inspect.Cycles
+	More     int // cycles that are not shown
 	Problems []string
 }
 
-func circlesOf(found inspect.Circles) circleList {
-	l := circleList{Circles: found, Problems: problemsOf(found.Problems)}
+func cyclesOf(found inspect.Cycles) cycleList {
+	l := cycleList{Cycles: found, Problems: problemsOf(found.Problems)}
 	rows := 0
-	for i, c := range found.Circles {
+	for i, c := range found.Cycles {
 		if rows += len(c.Links); rows > rowsMost && i > 0 {
-			l.Circles.Circles, l.More = found.Circles[:i], len(found.Circles)-i
+			l.Cycles.Cycles, l.More = found.Cycles[:i], len(found.Cycles)-i
 			break
 		}
 	}
 	return l
 }
 
-// Rows are the first ones of a circle.
-func (circleList) Rows(c inspect.Circle) []inspect.Link {
+// Rows are the first ones of a cycle.
+func (cycleList) Rows(c inspect.Cycle) []inspect.Link {
 	rows, _ := first(c.Links)
 	return rows
 }
 
 // Left is how many more there are.
-func (circleList) Left(c inspect.Circle) int { return max(0, len(c.Links)-rowsMost) }
+func (cycleList) Left(c inspect.Cycle) int { return max(0, len(c.Links)-rowsMost) }
 
-// Frees is the first end that comes by itself and frees a circle, nil for none.
-func (circleList) Frees(c inspect.Circle) *inspect.End {
+// Frees is the first end that comes by itself and frees a cycle, nil for none.
+func (cycleList) Frees(c inspect.Cycle) *inspect.End {
 	if i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees }); i >= 0 {
 		return &c.Ends[i]
 	}

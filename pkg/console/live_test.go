@@ -48,7 +48,7 @@ func TestStreamsAreBoundedAndNobodyHasMoreThanAQuarter(t *testing.T) {
 		s, last := w.serve("", console.Config{MaxStreams: 8, Access: userOf}), (*stream)(nil)
 		for _, who := range []string{"anna", "bert", "cleo", ""} { // the last one is an address
 			first := s.open("page=overview&user=" + who)
-			require.Equal(t, http.StatusOK, s.open("page=circles&user="+who).code)
+			require.Equal(t, http.StatusOK, s.open("page=cycles&user="+who).code)
 			require.Equal(t, http.StatusServiceUnavailable, s.open("page=overview&user="+who).code, who)
 			first.close()
 			w.Advance(time.Second)

@@ -25,7 +25,7 @@ type page struct {
 }
 
 // pages are those that are live.
-var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, circlesPage, actionsPage}
+var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, cyclesPage, actionsPage}
 
 var overviewPage = &page{
 	name: "overview", asks: []string{"kind"}, regions: []string{"names"}, every: watch.OverviewEvery,

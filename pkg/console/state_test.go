@@ -57,7 +57,7 @@ func TestAClaimBehindAHundredHasAPage(t *testing.T) {
 	})
 }
 
-func TestACircleIsEnded(t *testing.T) {
+func TestACycleIsEnded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := w.serve("", console.Config{AllowActions: true})
 		p, q := w.process("alpha"), w.process("beta")
@@ -72,7 +72,7 @@ func TestACircleIsEnded(t *testing.T) {
 			return q.locks.Lock(of("order-2"), "a", &qlock.LockOptions{MaxWait: time.Minute})
 		})
 		w.Advance(3 * time.Second)
-		release := linksOf(t, s.see("circles"), "act?")
+		release := linksOf(t, s.see("cycles"), "act?")
 		require.Len(t, release, 1, "the youngest hold")
 		s.ask(release[0]).do()
 		<-held.Done()

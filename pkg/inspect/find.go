@@ -18,8 +18,8 @@ import (
 	"github.com/berth-go/berth/pkg/scriptkit"
 )
 
-// CircleOptions are the options of Circles. The zero value is valid.
-type CircleOptions struct {
+// CycleOptions are the options of Cycles. The zero value is valid.
+type CycleOptions struct {
 	// Within bounds the search: what has not been read by then is left out. Default 5 s.
 	Within time.Duration
 	// Loose looks also at owners that were seen with several waits at once. What it finds of them is possible,
@@ -27,14 +27,14 @@ type CircleOptions struct {
 	Loose bool
 }
 
-// Circles are the circles that were found.
-type Circles struct {
+// Cycles are the cycles that were found.
+type Cycles struct {
 	// At is when they were, by this process's clock.
 	At      time.Time `json:"at"`
-	Circles []Circle  `json:"circles"`
+	Cycles []Cycle  `json:"cycles"`
 	// Names is how many names were read.
 	Names int `json:"names"`
-	// Partial says that there are more names, claims or holds than were read: there may be more circles.
+	// Partial says that there are more names, claims or holds than were read: there may be more cycles.
 	Partial bool `json:"partial"`
 	// Skipped is how many owners were seen with several waits at once, and left out unless Loose.
 	Skipped int `json:"skipped"`
@@ -49,18 +49,18 @@ const (
 	clusterClocks = time.Second
 )
 
-// Circles finds claims that wait for each other, over all kinds, among the up to 1000 names that the registry believes in
-// for longest: those that somebody waits for. Each name of a circle is read twice. Nobody can see whether a process that
-// waits does something else beside, so a circle is certain as far as each owner does one thing after another. Its
+// Cycles finds claims that wait for each other, over all kinds, among the up to 1000 names that the registry believes in
+// for longest: those that somebody waits for. Each name of a cycle is read twice. Nobody can see whether a process that
+// waits does something else beside, so a cycle is certain as far as each owner does one thing after another. Its
 // errors are berth.ErrInvalidConfig for options that cannot be, and the server's where nothing was read. That Within has passed is
 // no error, unless no server has answered by then.
-func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) {
+func (r *Reader) Cycles(ctx context.Context, o CycleOptions) (Cycles, error) {
 	if o.Within < 0 {
-		return Circles{}, berth.Invalid("Within", "%s is negative", o.Within)
+		return Cycles{}, berth.Invalid("Within", "%s is negative", o.Within)
 	} else if o.Within == 0 {
 		o.Within = 5 * time.Second
 	}
-	found := Circles{At: time.Now()}
+	found := Cycles{At: time.Now()}
 	limited, cancel := scriptkit.Limit(ctx, o.Within)
 	defer cancel()
 	noted, sizes, err := r.contended(limited, NameFilter{})
@@ -70,7 +70,7 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 	case ctx.Err() == nil && noted.Now > 0 && time.Since(found.At) >= o.Within:
 		return found, nil
 	default:
-		return Circles{}, err
+		return Cycles{}, err
 	}
 	first := r.snapshots(limited, sizes, &found)
 	found.Names = len(first)
@@ -88,9 +88,9 @@ func (r *Reader) Circles(ctx context.Context, o CircleOptions) (Circles, error) 
 		again = r.snapshots(limited, twice, &found)
 	}
 	if ctx.Err() != nil {
-		return Circles{}, context.Cause(ctx)
+		return Cycles{}, context.Cause(ctx)
 	}
-	found.Circles, found.Skipped = circles(first, again, clocks, o.Loose)
+	found.Cycles, found.Skipped = cycles(first, again, clocks, o.Loose)
 	return found, nil
 }
 
@@ -172,7 +172,7 @@ func (r *Reader) batches(ctx context.Context, refs []berth.Ref, cost func(berth.
 }
 
 // snapshots reads names, and tells what could not be read of them.
-func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Circles) (all []*snapshot) {
+func (r *Reader) snapshots(ctx context.Context, sizes []reader.Size, tell *Cycles) (all []*snapshot) {
 	refs, costs := make([]berth.Ref, len(sizes)), map[berth.Ref]int{}
 	for i, s := range sizes {
 		refs[i], costs[s.Ref] = s.Ref, 10+2*min(s.Held, 100)+2*min(s.Waiting, 200)

@@ -17,9 +17,9 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// circle is three processes in a circle over two locks and a semaphore, which their owners, their nodes or their labels tell. It
+// cycle is three processes in a cycle over two locks and a semaphore, which their owners, their nodes or their labels tell. It
 // returns the first.
-func circle(w *world, by string) (a *process) {
+func cycle(w *world, by string) (a *process) {
 	owner := func(o string) string { return o }
 	if by != "owner" {
 		owner = func(string) string { return "" }
@@ -45,14 +45,14 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 	t.Parallel()
 	for _, by := range []string{"owner", "node", "label"} {
 		inWorldOf(t, by, func(w *world) {
-			alpha := circle(w, by)
+			alpha := cycle(w, by)
 			w.Advance(500 * ms) // the registry has heard of them
-			found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
+			found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
 			require.Empty(w.T, found.Problems)
 			require.False(w.T, found.Partial)
 			require.Equal(w.T, 3, found.Names)
-			require.Len(w.T, found.Circles, 1)
-			c := found.Circles[0]
+			require.Len(w.T, found.Cycles, 1)
+			c := found.Cycles[0]
 			require.Equal(w.T, by, c.By)
 			require.Equal(w.T, by == "owner", c.Certain)
 			require.Len(w.T, c.Links, 3)
@@ -65,8 +65,8 @@ func TestThreeProcessesThatWaitForEachOther(t *testing.T) {
 			require.NoError(w.T, err)
 			require.Equal(w.T, 1, n)
 			w.Advance(time.Second)
-			found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).In(w.T)
-			require.Empty(w.T, found.Circles)
+			found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Loose: true})).In(w.T)
+			require.Empty(w.T, found.Cycles)
 		})
 	}
 }
@@ -83,32 +83,32 @@ func TestWhoWaitsForSeveralAtOnce(t *testing.T) {
 		alpha.awaitLock("c", "order-1", nil)
 		beta.awaitLock("a", "order-2", nil)
 		w.Advance(500 * ms)
-		found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
-		require.Empty(w.T, found.Circles)
+		found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
+		require.Empty(w.T, found.Cycles)
 		require.Equal(w.T, 1, found.Skipped)
-		found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{Loose: true})).In(w.T)
-		require.Len(w.T, found.Circles, 1)
-		require.Len(w.T, found.Circles[0].Links, 2)
-		require.False(w.T, found.Circles[0].Certain)
+		found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{Loose: true})).In(w.T)
+		require.Len(w.T, found.Cycles, 1)
+		require.Len(w.T, found.Cycles[0].Links, 2)
+		require.False(w.T, found.Cycles[0].Certain)
 	})
 }
 
-func TestWhoWaitsForNobodyIsInNoCircle(t *testing.T) {
+func TestWhoWaitsForNobodyIsInNoCycle(t *testing.T) {
 	inWorld(t, func(w *world) {
-		found := testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
+		found := testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
 		require.Zero(w.T, found.Names)
 		w.process("alpha").lock("a", "", nil)
 		w.process("beta").awaitLock("a", "", nil)
 		w.Do("HSET", "berth:lock:{a}:state", "v", "9 words of a release to come")
 		w.Advance(500 * ms)
-		found = testkit.Must(w.look.Circles(ctx, inspect.CircleOptions{})).In(w.T)
+		found = testkit.Must(w.look.Cycles(ctx, inspect.CycleOptions{})).In(w.T)
 		require.True(w.T, found.Partial)
 		require.Len(w.T, found.Problems, 1)
 		require.ErrorIs(w.T, found.Problems[0], berth.ErrIncompatible)
-		require.ErrorIs(w.T, testkit.Second(w.look.Circles(ctx, inspect.CircleOptions{Within: -1})), berth.ErrInvalidConfig)
+		require.ErrorIs(w.T, testkit.Second(w.look.Cycles(ctx, inspect.CycleOptions{Within: -1})), berth.ErrInvalidConfig)
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err := w.look.Circles(ended, inspect.CircleOptions{})
+		_, err := w.look.Cycles(ended, inspect.CycleOptions{})
 		require.EqualError(w.T, err, "berth: waits: context canceled", "once, not by each shard")
 		require.ErrorIs(w.T, err, context.Canceled)
 	})
@@ -139,16 +139,16 @@ func TestASearchThatIsCutOffAnywhere(t *testing.T) {
 			})
 			return look
 		}
-		_, err := cut(0).Circles(ctx, inspect.CircleOptions{Within: time.Second})
+		_, err := cut(0).Cycles(ctx, inspect.CycleOptions{Within: time.Second})
 		require.ErrorIs(w.T, err, berth.ErrUnavailable)
 		for answered, whole := int64(1), false; !whole; answered++ {
 			require.Less(w.T, answered, int64(200))
-			found, err := cut(answered).Circles(ctx, inspect.CircleOptions{Within: time.Second})
+			found, err := cut(answered).Cycles(ctx, inspect.CycleOptions{Within: time.Second})
 			if errors.Is(err, berth.ErrUnavailable) && answered < 3 {
 				continue // a reading asks for the time first, on one of two connections: no reading may be answered by then
 			}
 			require.NoError(w.T, err)
-			require.Empty(w.T, found.Circles)
+			require.Empty(w.T, found.Cycles)
 			if whole = !found.Partial; whole {
 				require.Equal(w.T, 2, found.Names)
 			}

@@ -23,11 +23,11 @@ func (e *Event) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e
 func (h Heard) MarshalJSON() ([]byte, error)     { return wire.Marshal(h) }
 func (h *Heard) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, h) }
 
-func (c Circles) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
-func (c *Circles) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+func (c Cycles) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Cycles) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
 
-func (c Circle) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
-func (c *Circle) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
+func (c Cycle) MarshalJSON() ([]byte, error)     { return wire.Marshal(c) }
+func (c *Cycle) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c) }
 
 func (l Link) MarshalJSON() ([]byte, error)     { return wire.Marshal(l) }
 func (l *Link) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, l) }

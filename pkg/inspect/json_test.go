@@ -14,7 +14,7 @@ import (
 
 func TestWhatIsToldIsJSON(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, wire.Check(inspect.Page[berth.Name]{}, inspect.Page[inspect.Claim]{}, inspect.Circles{}, inspect.Look{}))
+	require.NoError(t, wire.Check(inspect.Page[berth.Name]{}, inspect.Page[inspect.Claim]{}, inspect.Cycles{}, inspect.Look{}))
 }
 
 func TestAClaimOfWhichNothingIsToldHasNothing(t *testing.T) {

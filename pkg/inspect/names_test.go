@@ -373,17 +373,17 @@ func TestHoldsAndWaitsAreToldInFull(t *testing.T) {
 // A listing of a server that does not answer says so, as those of the reader, after as long as one read may take: an empty
 // one would say that nothing is held.
 func TestAListingOfASilentServerIsAnError(t *testing.T) {
-	circles := func(within time.Duration) func(r *inspect.Reader) error {
+	cycles := func(within time.Duration) func(r *inspect.Reader) error {
 		return func(r *inspect.Reader) error {
-			return testkit.Second(r.Circles(ctx, inspect.CircleOptions{Within: within}))
+			return testkit.Second(r.Cycles(ctx, inspect.CycleOptions{Within: within}))
 		}
 	}
 	listings := map[string]func(r *inspect.Reader) error{
 		"names that are waited for": func(r *inspect.Reader) error {
 			return testkit.Second(r.Names(ctx, inspect.NameFilter{Waiting: true}, "", 0))
 		},
-		"circles": circles(time.Minute), "circles, within less": circles(0),
-		"circles, within less than an attempt": circles(time.Second),
+		"cycles": cycles(time.Minute), "cycles, within less": cycles(0),
+		"cycles, within less than an attempt": cycles(time.Second),
 		"an overview": func(r *inspect.Reader) error {
 			return testkit.Second(testkit.Must(r.Overview(inspect.NameFilter{})).In(t).Read(ctx))
 		},

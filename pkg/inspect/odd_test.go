@@ -98,7 +98,7 @@ func (w *world) reads() (p *process, calls []func(ctx context.Context) error) {
 			return testkit.Second(look.Names(ctx, inspect.NameFilter{Waiting: true}, "", 10))
 		},
 		func(ctx context.Context) error { _, err := look.Claims(ctx, inspect.ClaimFilter{}, "", 10); return err },
-		func(ctx context.Context) error { _, err := look.Circles(ctx, inspect.CircleOptions{}); return err },
+		func(ctx context.Context) error { _, err := look.Cycles(ctx, inspect.CycleOptions{}); return err },
 		func(ctx context.Context) error { _, err := job.Last(ctx); return err },
 		func(ctx context.Context) error { _, err := p.Check(ctx); return err },
 		func(ctx context.Context) error { return ops.Pause(ctx, keyspace.Sem, "other", time.Second, "") },

@@ -145,8 +145,8 @@ func (g *graph) arrows(v *waiting) (to []*waiting) {
 	return to
 }
 
-// circles are the sets of stuck claims that wait for each other, and for nobody else.
-func (g *graph) circles() (found [][]*waiting) {
+// cycles are the sets of stuck claims that wait for each other, and for nobody else.
+func (g *graph) cycles() (found [][]*waiting) {
 	left := g.stuck()
 	reach := map[*waiting]map[*waiting]bool{}
 	for _, v := range left {
@@ -157,18 +157,18 @@ func (g *graph) circles() (found [][]*waiting) {
 		if done[v] || !reach[v][v] {
 			continue
 		}
-		var circle []*waiting
+		var cycle []*waiting
 		sink := true
 		for _, other := range left {
 			back := reach[other] != nil && reach[other][v]
 			if reach[v][other] && back {
-				circle = append(circle, other)
+				cycle = append(cycle, other)
 				done[other] = true
 			}
 			sink = sink && (!reach[v][other] || back)
 		}
 		if sink {
-			found = append(found, g.ordered(circle))
+			found = append(found, g.ordered(cycle))
 		}
 	}
 	return found
@@ -190,14 +190,14 @@ func (g *graph) reached(v *waiting) map[*waiting]bool {
 	return seen
 }
 
-// ordered has each claim of a circle followed by one that it waits for, as far as there is one left.
-func (g *graph) ordered(circle []*waiting) (order []*waiting) {
-	for len(order) < len(circle) {
-		next := circle[slices.IndexFunc(circle, func(v *waiting) bool { return !slices.Contains(order, v) })]
+// ordered has each claim of a cycle followed by one that it waits for, as far as there is one left.
+func (g *graph) ordered(cycle []*waiting) (order []*waiting) {
+	for len(order) < len(cycle) {
+		next := cycle[slices.IndexFunc(cycle, func(v *waiting) bool { return !slices.Contains(order, v) })]
 		for next != nil {
 			order = append(order, next)
 			to := g.arrows(next)
-			i := slices.IndexFunc(to, func(v *waiting) bool { return slices.Contains(circle, v) && !slices.Contains(order, v) })
+			i := slices.IndexFunc(to, func(v *waiting) bool { return slices.Contains(cycle, v) && !slices.Contains(order, v) })
 			if next = nil; i >= 0 {
 				next = to[i]
 			}
@@ -206,13 +206,13 @@ func (g *graph) ordered(circle []*waiting) (order []*waiting) {
 	return order
 }
 
-// release are the holds whose end frees a circle: the youngest single one that does, else the youngest
+// release are the holds whose end frees a cycle: the youngest single one that does, else the youngest
 // ones until they do, in that order.
-func (g *graph) release(circle []*waiting) []*carried {
+func (g *graph) release(cycle []*waiting) []*carried {
 	var own []*carried
 	for _, s := range g.names {
 		for _, c := range g.holds[s] {
-			if slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
+			if slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(cycle, v) }) {
 				own = append(own, c)
 			}
 		}
@@ -225,20 +225,20 @@ func (g *graph) release(circle []*waiting) []*carried {
 	})
 	defer g.reduce() // the graph is again as it was
 	for _, c := range own {
-		if g.frees(circle, c) {
+		if g.frees(cycle, c) {
 			return []*carried{c}
 		}
 	}
 	for n := range own {
-		if g.frees(circle, own[:n+1]...) {
+		if g.frees(cycle, own[:n+1]...) {
 			return own[:n+1]
 		}
 	}
 	return own
 }
 
-// frees says whether a circle is free once some holds are given back.
-func (g *graph) frees(circle []*waiting, without ...*carried) bool {
+// frees says whether a cycle is free once some holds are given back.
+func (g *graph) frees(cycle []*waiting, without ...*carried) bool {
 	for _, c := range without {
 		c.gone = true
 	}
@@ -246,5 +246,5 @@ func (g *graph) frees(circle []*waiting, without ...*carried) bool {
 	for _, c := range without {
 		c.gone = false
 	}
-	return !slices.ContainsFunc(circle, func(v *waiting) bool { return v.stuck })
+	return !slices.ContainsFunc(cycle, func(v *waiting) bool { return v.stuck })
 }

@@ -103,7 +103,7 @@
 // # Several names
 //
 // [Locks.LockAll] locks its names in the same order for all callers. So calls of it
-// that hold nothing before never wait for each other in a circle. While it waits for
+// that hold nothing before never wait for each other in a cycle. While it waits for
 // the rest, it renews what it has. If one name is not acquired, none stays held.
 //
 // # What is promised
@@ -131,7 +131,7 @@
 //     next heartbeat, at most for a lease.
 //   - After [node.Operator.Release] two may be inside until the old holder has heard of it.
 //   - A lock knows nothing of claims for other names. A caller who locks one name while
-//     holding another, other than by LockAll, may wait in a circle until the wait ends.
+//     holding another, other than by LockAll, may wait in a cycle until the wait ends.
 //   - An owner is a text. Whoever names the same text enters too.
 //
 // # When calls fail

@@ -109,7 +109,7 @@ func TestReadOnlyRefusesEachAction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStage(t, cfg).scene()
 			l := s.tab()
-			for _, path := range []string{"", "name?kind=sem&name=gpu", "name?kind=pool&name=proxies", "name?kind=sem&name=paused", "circles", "search?by=label&q=alpha"} {
+			for _, path := range []string{"", "name?kind=sem&name=gpu", "name?kind=pool&name=proxies", "name?kind=sem&name=paused", "cycles", "search?by=label&q=alpha"} {
 				l.goes(path)
 				require.Empty(t, is[[]string](l, `[...document.querySelectorAll("a.act, [href*='act?'], form[method=post], [name=token]")].map(e => e.outerHTML)`), path)
 			}

@@ -99,7 +99,7 @@ var facts = map[string][]string{
 	"claim-resting":  {`all 5 resources rest`},
 	"node":           {`queue-runner-1`, `gpu/a100`, `sweep/1\.5`},
 	"node-dead":      {`trainer-9@rack-4`, `gpu/a100`, `overdue`, `the process is dead, stopped or cut off`},
-	"circles":        {`order-1042`, `order-1043`, `order-1044`, `stock/shoes`, `invoice/1042`, `card/visa`},
+	"cycles":        {`order-1042`, `order-1043`, `order-1044`, `stock/shoes`, `invoice/1042`, `card/visa`},
 	"names":          {`gpu/a100`, `card/visa`, `proxies`},
 	"search-name":    {`accounts`, `a/\.\./b`},
 	"search-owner":   {`sweep/1\.1`, `gpu/a100`},

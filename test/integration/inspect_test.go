@@ -111,7 +111,7 @@ func everything(ctx context.Context, t testing.TB, look *inspect.Reader) (names,
 		}
 		return page.Next
 	})
-	found, err := look.Circles(ctx, inspect.CircleOptions{Within: patience})
+	found, err := look.Cycles(ctx, inspect.CycleOptions{Within: patience})
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
 	return len(seenNames), len(seenClaims)
@@ -232,8 +232,8 @@ func TestTheReadingUserElsewhere(t *testing.T) {
 	}
 }
 
-// The names of a circle lie on different servers of a Cluster.
-func TestACircleOverServersOfACluster(t *testing.T) {
+// The names of a cycle lie on different servers of a Cluster.
+func TestACycleOverServersOfACluster(t *testing.T) {
 	w, d := cluster(t)
 	ctx := w.Within(5 * patience)
 	first, second := "first", ""
@@ -252,18 +252,18 @@ func TestACircleOverServersOfACluster(t *testing.T) {
 	<-time.After(2 * time.Millisecond) // they hold before they wait
 	ann, bob := wait(second, "ann"), wait(first, "bob")
 	look := w.inspector(d.Client(t))
-	var circles []inspect.Circle
+	var cycles []inspect.Cycle
 	w.Await("the registry knows the names", func() bool {
-		found, err := look.Circles(ctx, inspect.CircleOptions{Within: patience})
+		found, err := look.Cycles(ctx, inspect.CycleOptions{Within: patience})
 		require.NoError(t, err)
 		require.Empty(t, found.Problems)
-		circles = found.Circles
-		return found.Names == 2 && len(circles) > 0
+		cycles = found.Cycles
+		return found.Names == 2 && len(cycles) > 0
 	})
-	require.Len(t, circles, 1)
-	require.Equal(t, "owner", circles[0].By)
-	require.Len(t, circles[0].Links, 2)
-	require.Len(t, circles[0].Release, 1)
+	require.Len(t, cycles, 1)
+	require.Equal(t, "owner", cycles[0].By)
+	require.Len(t, cycles[0].Links, 2)
+	require.Len(t, cycles[0].Release, 1)
 	w.release(held[1])
 	w.release(ann.Wait(w), held[0])
 	w.release(bob.Wait(w))

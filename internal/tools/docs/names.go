@@ -200,7 +200,7 @@ func (n *names) has(pkgName string, parts []string) bool {
 	return false
 }
 
-// hasMember follows embedded types a few steps deep; more is a circle.
+// hasMember follows embedded types a few steps deep; more is a cycle.
 func (n *names) hasMember(typ, member string, depth int) bool {
 	pkgName, name, _ := strings.Cut(typ, ".")
 	p := n.packages[pkgName]

@@ -53,11 +53,11 @@ func TestTheJam(t *testing.T) {
 	require.Equal(t, made.Dead, full.Longest.Node, "the one that was killed has held it for longest")
 	require.Greater(t, full.Longest.Left, 50*time.Minute)
 
-	circles, err := explained.Circles(p.Within(testkit.Patience), inspect.CircleOptions{Within: testkit.Patience})
+	cycles, err := explained.Cycles(p.Within(testkit.Patience), inspect.CycleOptions{Within: testkit.Patience})
 	require.NoError(t, err)
-	require.Len(t, circles.Circles, 1)
-	require.Len(t, circles.Circles[0].Links, len(jam.Circle))
-	require.True(t, circles.Circles[0].Certain)
+	require.Len(t, cycles.Cycles, 1)
+	require.Len(t, cycles.Cycles[0].Links, len(jam.Cycle))
+	require.True(t, cycles.Cycles[0].Certain)
 
 	require.Equal(t, 5, read.Look(keyspace.Pool, jam.Resting).Waiting)
 	require.NotEmpty(t, codes(keyspace.Pool, jam.Resting))
@@ -95,17 +95,17 @@ func TestAJamThatIsSolvedFlows(t *testing.T) {
 		return n.Held == 1 && n.Waiting == 0
 	})
 
-	circles, err := explained.Circles(p.Within(testkit.Patience), inspect.CircleOptions{Within: testkit.Patience})
+	cycles, err := explained.Cycles(p.Within(testkit.Patience), inspect.CycleOptions{Within: testkit.Patience})
 	require.NoError(t, err)
-	require.Len(t, circles.Circles, 1)
+	require.Len(t, cycles.Cycles, 1)
 	n, err := node.New(redis, node.Config{Namespace: ns})
 	require.NoError(t, err)
 	defer func() { _ = n.Close(p.Within(testkit.Patience)) }()
-	release := circles.Circles[0].Release[0]
+	release := cycles.Cycles[0].Release[0]
 	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: release.Name, Claim: release.ID()})
 	require.NoError(t, err)
-	for _, name := range jam.Circle {
-		p.Await("the circle is done with "+name, func() bool { n := read.Look(keyspace.Lock, name); return n.Held+n.Waiting == 0 })
+	for _, name := range jam.Cycle {
+		p.Await("the cycle is done with "+name, func() bool { n := read.Look(keyspace.Lock, name); return n.Held+n.Waiting == 0 })
 	}
 
 	_, err = n.Operator().Release(p.Within(testkit.Patience), berth.Target{Kind: keyspace.Lock, Name: jam.Endless, Claim: read.Look(keyspace.Lock, jam.Endless).Longest.ID})

@@ -17,8 +17,8 @@ const (
 	Location = `javascript:alert("an address")`
 )
 
-// Circle are the locks of the circle, in the order in which they are waited for.
-var Circle = []string{"stock/shoes", "invoice/1042", "card/visa"}
+// Cycle are the locks of the cycle, in the order in which they are waited for.
+var Cycle = []string{"stock/shoes", "invoice/1042", "card/visa"}
 
 // Long is as long as a name may be.
 var Long = "tenant/" + strings.Repeat("0123456789abcdef", 31) + "/last"

@@ -54,11 +54,11 @@ func (j *Jam) full(ctx context.Context) error {
 	return nil
 }
 
-// circle has three processes each hold what another one waits for.
-func (j *Jam) circle(ctx context.Context) error {
-	holds, locks := make([]hold, len(Circle)), make([]*qlock.Locks, len(Circle))
+// cycle has three processes each hold what another one waits for.
+func (j *Jam) cycle(ctx context.Context) error {
+	holds, locks := make([]hold, len(Cycle)), make([]*qlock.Locks, len(Cycle))
 	owner := func(i int) string { return fmt.Sprintf("order-%d", 1042+i) }
-	for i, name := range Circle {
+	for i, name := range Cycle {
 		var err error
 		if locks[i], err = j.locks(fmt.Sprintf("checkout-%d", i+1)); err != nil {
 			return err
@@ -73,8 +73,8 @@ func (j *Jam) circle(ctx context.Context) error {
 		})
 		<-time.After(2 * time.Millisecond) // their ages differ
 	}
-	for i := range Circle {
-		next := Circle[(i+1)%len(Circle)]
+	for i := range Cycle {
+		next := Cycle[(i+1)%len(Cycle)]
 		if err := j.waits(ctx, keyspace.Lock, next, 1, owned(owner(i), locked(locks[i], next, nil)), holds[i]); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ import (
 )
 
 // shown are the pictures that the docs show.
-var shown = []string{"overview-1280-light", "overview-1280-dark", "name-1280-light", "circles-1280-light", "pool-390-dark"}
+var shown = []string{"overview-1280-light", "overview-1280-dark", "name-1280-light", "cycles-1280-light", "pool-390-dark"}
 
 // height is how much of a page the docs show at the most.
 const height = 900

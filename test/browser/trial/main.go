@@ -1,4 +1,4 @@
-// Command trial makes a jam for people to find out, and to solve: full, in a circle, at rest, paused, and dead. It prints
+// Command trial makes a jam for people to find out, and to solve: full, in a cycle, at rest, paused, and dead. It prints
 // where it is, and ends with its standard input or a signal.
 //
 //	go -C test/browser run ./trial [-redis redis://127.0.0.1:6379 -namespace jam] [-work 3s]

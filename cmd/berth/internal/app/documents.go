@@ -32,7 +32,7 @@ func Documents() map[string]any {
 	all := map[string]any{
 		"check": Document[checkDocument]{}, "drain": Document[drainDocument]{}, "version": Document[versionDocument]{},
 		"pause": Document[pauseDocument]{}, "unpause": Document[pauseDocument]{},
-		"ps": Document[inspect.Page[inspect.Claim]]{}, "explain": Document[inspect.Circles]{},
+		"ps": Document[inspect.Page[inspect.Claim]]{}, "explain": Document[inspect.Cycles]{},
 	}
 	for _, kind := range []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool} {
 		for command, document := range map[string]any{

@@ -98,7 +98,7 @@ Nothing ends by itself: host/one/1 renews. If it is not heard of again, beta get
 	require.Equal(t, apptest.Wild, e.IfSilent.Resource)
 }
 
-// knot is a circle of three: two locks and a semaphore. With owners each process gives one.
+// knot is a cycle of three: two locks and a semaphore. With owners each process gives one.
 type knot struct {
 	*embedded.Server
 	last berth.Hold // the youngest
@@ -136,7 +136,7 @@ func tie(t *testing.T, owners bool) *knot {
 func TestExplainCycles(t *testing.T) {
 	t.Parallel()
 	k := tie(t, true)
-	circle := `A circle, by owner: certain, as far as each owner does one thing after another.
+	cycle := `A cycle, by owner: certain, as far as each owner does one thing after another.
   order-1 (vm/pay/1) has held lock "a" for *, and has waited * for lock "b '".
   order-2 (vm/pay/2) has held lock "b '" for *, and has waited * for semaphore "gpu".
   order-3 (vm/pay/3) has held semaphore "gpu" for *, and has waited * for lock "a".
@@ -152,13 +152,13 @@ Read: 3 names that somebody waits for.
 	}, apptest.Patience, 10*time.Millisecond)
 	require.Equal(t, 1, got.Code, got.Err)
 	lines := strings.Split(apptest.Settled(strings.ReplaceAll(got.Out, k.last.ID(), "ID")), "\n")
-	require.ElementsMatch(t, strings.Split(strings.ReplaceAll(circle, k.last.ID(), "ID"), "\n"), lines)
+	require.ElementsMatch(t, strings.Split(strings.ReplaceAll(cycle, k.last.ID(), "ID"), "\n"), lines)
 
 	require.Zero(t, apptest.Call(t, k.URL(), "sem", "release", "gpu", k.last.ID(), "--force").Code)
-	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No circle was found.\n")
+	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0).Out, "No cycle was found.\n")
 }
 
-func TestACircleNamesEachProcess(t *testing.T) {
+func TestACycleNamesEachProcess(t *testing.T) {
 	t.Parallel()
 	of := func(label, claim string) inspect.Claim {
 		return inspect.Claim{Kind: keyspace.Lock, Name: "a", Hold: &berth.Holder{ID: claim, Node: "n-" + label, Label: label, Held: time.Second}}
@@ -170,7 +170,7 @@ func TestACircleNamesEachProcess(t *testing.T) {
 	require.Equal(t, `anna has held lock "a" (outer) for 1s, lock "a" (inner) for 1s, and has waited 1s for lock "b" (inner)`, app.LinkSays(link))
 	for claim, who := range map[string]string{"h": "it", "i": "outer"} {
 		end := inspect.End{Event: inspect.Event{What: inspect.LeaseEnds, Claim: claim, If: []string{"n-outer"}, In: time.Second}, Kind: keyspace.Lock, Name: "a", Frees: true}
-		require.Contains(t, app.EndSays(inspect.Circle{Links: []inspect.Link{link}, Ends: []inspect.End{end}}), "By itself: unless "+who+" is heard of, in 1s (")
+		require.Contains(t, app.EndSays(inspect.Cycle{Links: []inspect.Link{link}, Ends: []inspect.End{end}}), "By itself: unless "+who+" is heard of, in 1s (")
 	}
 }
 
@@ -181,7 +181,7 @@ func TestExplainCyclesByLabel(t *testing.T) {
 		return strings.Contains(apptest.Call(t, k.URL(), "explain", "--cycles").Out, "Read: 3 names")
 	}, apptest.Patience, 10*time.Millisecond)
 	got := apptest.Call(t, k.URL(), "explain", "--cycles").Ends(t, 0, "it is possible only")
-	require.Contains(t, got.Out, "A circle, by label: possible; a process may wait in one goroutine and hold in another.\n  vm/pay/")
+	require.Contains(t, got.Out, "A cycle, by label: possible; a process may wait in one goroutine and hold in another.\n  vm/pay/")
 	require.Equal(t, 1, apptest.Call(t, k.URL(), "explain", "--cycles", "--loose").Code)
 	require.Contains(t, apptest.Call(t, k.URL(), "explain", "--cycles", "--limit", "1", "--json").Out, `"by": "label"`)
 }
@@ -189,8 +189,8 @@ func TestExplainCyclesByLabel(t *testing.T) {
 func TestExplainCyclesOfNothing(t *testing.T) {
 	t.Parallel()
 	url := apptest.Server(t).URL()
-	require.Equal(t, apptest.Outcome(0, "No circle was found.\nRead: 0 names that somebody waits for.\n", ""), apptest.Call(t, url, "explain", "--cycles"))
-	require.Contains(t, apptest.Call(t, url, "explain", "--cycles", "--json").Out, `"circles": []`)
+	require.Equal(t, apptest.Outcome(0, "No cycle was found.\nRead: 0 names that somebody waits for.\n", ""), apptest.Call(t, url, "explain", "--cycles"))
+	require.Contains(t, apptest.Call(t, url, "explain", "--cycles", "--json").Out, `"cycles": []`)
 	got := apptest.Call(t, url, "explain", "--cycles", "--within", "1ns")
 	require.Equal(t, 69, got.Code, "that nothing was read is not that there is nothing")
 	require.Contains(t, got.Err, "waits: no answer in time")

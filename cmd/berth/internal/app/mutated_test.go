@@ -215,8 +215,8 @@ func (m *mutated) looks() (all []call) {
 		call{"Claims", func(ctx context.Context) error {
 			return testkit.Second(m.look.Claims(ctx, inspect.ClaimFilter{}, "", 0))
 		}},
-		call{"Circles", func(ctx context.Context) error {
-			return testkit.Second(m.look.Circles(ctx, inspect.CircleOptions{}))
+		call{"Cycles", func(ctx context.Context) error {
+			return testkit.Second(m.look.Cycles(ctx, inspect.CycleOptions{}))
 		}},
 		call{"Last", func(ctx context.Context) error { return testkit.Second(m.job.Last(ctx)) }},
 		call{"Zombies", func(ctx context.Context) error { return testkit.Second(m.n.Swarm().Zombies(ctx)) }},
@@ -309,7 +309,7 @@ func (m *mutated) commands() []call {
 			return nil
 		}})
 	}
-	for _, path := range []string{"/", "/names", "/circles", "/search?by=name&q=" + changed, "/name?kind=sem&name=" + changed, "/name?kind=lock&name=" + changed, "/name?kind=pool&name=" + changed} {
+	for _, path := range []string{"/", "/names", "/cycles", "/search?by=name&q=" + changed, "/name?kind=sem&name=" + changed, "/name?kind=lock&name=" + changed, "/name?kind=pool&name=" + changed} {
 		all = append(all, call{"page " + path, func(ctx context.Context) error {
 			w := httptest.NewRecorder()
 			m.page.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil))

@@ -4,7 +4,7 @@ package top
 var helpLines = []string{
 	"Everywhere",
 	"  up down j k, pgup pgdn space, home end g G   move",
-	"  enter opens, esc goes back, c circles, ? help, q or ctrl-c ends",
+	"  enter opens, esc goes back, c cycles, ? help, q or ctrl-c ends",
 	"Names",
 	"  tab one kind, s another order, / filter, a all names in use",
 	"  > < the next and the last page of all names, . reads it again",

@@ -149,7 +149,7 @@ func (l *list) press(m *model, key string) tea.Cmd {
 	case ">", "<", ".":
 		return l.turn(m, key)
 	case "c":
-		return m.open(&circleScreen{})
+		return m.open(&cycleScreen{})
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (l *list) keys(*model) string {
 	case l.all:
 		return "enter opens  > < page  . again  tab kind  s order  / filter  a contended  ? help"
 	}
-	return "enter opens  tab kind  s order  / filter  a all  c circles  ? help  q ends"
+	return "enter opens  tab kind  s order  / filter  a all  c cycles  ? help  q ends"
 }
 
 // columns are those of the list.

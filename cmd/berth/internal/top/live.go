@@ -47,8 +47,8 @@ func (l *live) look(at subject) tea.Cmd {
 		follow(l, l.watcher.Name(at.kind, at.name, at.claim), at)
 	case ofNode:
 		follow(l, l.watcher.Claims(nodeFilter(at.node)), at)
-	case circles:
-		follow(l, l.watcher.Circles(), at)
+	case cycles:
+		follow(l, l.watcher.Cycles(), at)
 	}
 	return l.next(at, 0)
 }

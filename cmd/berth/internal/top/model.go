@@ -29,7 +29,7 @@ const (
 	overview
 	ofName
 	ofNode
-	circles
+	cycles
 )
 
 // world is all that a model asks for. Its commands deliver messages.

@@ -119,7 +119,7 @@ func (s *nameScreen) press(m *model, key string) tea.Cmd {
 		}
 		return m.say(true, "select a claim: n shows the claims of its node")
 	case "c":
-		return m.open(&circleScreen{})
+		return m.open(&cycleScreen{})
 	}
 	return nil
 }

@@ -231,32 +231,32 @@ func askedFor(e inspect.Explanation) map[string]inspect.AskedClaim {
 	return map[string]inspect.AskedClaim{e.Claim: {Explanation: e}}
 }
 
-func TestCirclesAreShownAndOpened(t *testing.T) {
+func TestCyclesAreShownAndOpened(t *testing.T) {
 	p := begin(t, 80, 24)
 	p.keys("c")
-	p.reads(inspect.Circles{At: noon, Names: 2})
-	p.shows("0 circles found among 2 names")
+	p.reads(inspect.Cycles{At: noon, Names: 2})
+	p.shows("0 cycles found among 2 names")
 	lock := func(name string, h *berth.Holder, w *berth.Waiter) inspect.Claim {
 		return inspect.Claim{Kind: keyspace.Lock, Name: name, Hold: h, Wait: w}
 	}
 	a := lock("a", &berth.Holder{ID: "n1.a", Node: "n1", Label: "one", Owner: "jane", Held: time.Minute}, nil)
 	b := lock("b", &berth.Holder{ID: "n2.b", Node: "n2", Label: "two", Owner: "bob", Held: time.Second}, nil)
 	jane, bob := lock("b", nil, &berth.Waiter{ID: "n1.w", Node: "n1", Label: "one"}), lock("a", nil, &berth.Waiter{ID: "n2.w", Node: "n2", Label: "two"})
-	p.reads(inspect.Circles{At: noon, Names: 2, Circles: []inspect.Circle{{
+	p.reads(inspect.Cycles{At: noon, Names: 2, Cycles: []inspect.Cycle{{
 		By: "owner", Certain: true, Behind: 3, Release: []inspect.Claim{b},
 		Links: []inspect.Link{
 			{Actor: "jane", Wait: jane, For: []inspect.Claim{b}, Holds: []inspect.Claim{a}},
 			{Actor: "bob", Wait: bob, For: []inspect.Claim{a}, Holds: []inspect.Claim{b}},
 		},
 	}}})
-	p.shows("Circle 1, by owner: certain", `> jane (one) has held lock "a" for 1m00s`, "Nothing of it ends by itself. Behind it: 3 claims more.",
+	p.shows("Cycle 1, by owner: certain", `> jane (one) has held lock "a" for 1m00s`, "Nothing of it ends by itself. Behind it: 3 claims more.",
 		"To end it, release this hold, the youngest:", "held for 1s by bob")
 	p.keys("end r enter")
 	p.shows(`Release claim "n2.b" of lock "b" by force.`)
 	p.keys("y")
 	require.Equal(t, act.Action{Verb: act.Release, Kind: keyspace.Lock, Name: "b", Claim: "n2.b"}, p.fake.done[0])
-	p.reads(inspect.Circles{At: noon, Names: 2})
-	p.shows("No longer of a circle: ")
+	p.reads(inspect.Cycles{At: noon, Names: 2})
+	p.shows("No longer of a cycle: ")
 	p.keys("n")
 	require.Equal(t, subject{view: ofNode, node: "n2"}, p.fake.looks[len(p.fake.looks)-1])
 	p.keys("esc enter")

@@ -60,7 +60,7 @@ func (s *nodeScreen) press(m *model, key string) tea.Cmd {
 			return m.open(newName(e.value.Kind, e.value.Name, e.value.ID()))
 		}
 	case "c":
-		return m.open(&circleScreen{})
+		return m.open(&cycleScreen{})
 	}
 	return nil
 }
@@ -68,7 +68,7 @@ func (s *nodeScreen) press(m *model, key string) tea.Cmd {
 func (s *nodeScreen) title(*model) string { return "Claims of node " + text.Plain(s.node) }
 
 func (s *nodeScreen) keys(*model) string {
-	return "enter opens   r release   d drain   D end drain   c circles   esc back   ? help"
+	return "enter opens   r release   d drain   D end drain   c cycles   esc back   ? help"
 }
 
 var nodeColumns = []column{

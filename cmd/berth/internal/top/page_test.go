@@ -239,8 +239,8 @@ func (p *play) reading(random *rand.Rand) {
 		claims := some("n1.a", "n2.b", "n3.c", "n4.d")
 		cut := random.IntN(len(claims) + 1)
 		p.reads(looked(pool, claims[:cut], slices.Clone(claims[cut:]), inspect.Resource{Key: "p1"}))
-	case circles:
-		p.reads(inspect.Circles{At: noon})
+	case cycles:
+		p.reads(inspect.Cycles{At: noon})
 	}
 }
 

@@ -123,7 +123,7 @@ func (m *model) trouble() string {
 
 // everyOf is how often each view is read.
 var everyOf = map[view]time.Duration{
-	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, circles: watch.CirclesEvery,
+	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, cycles: watch.CyclesEvery,
 }
 
 // count is a number of things.

@@ -14,7 +14,7 @@ import (
 	"github.com/berth-go/berth/pkg/console"
 )
 
-const webHelp = `Serve a page that shows, live, what contends: names, claims, nodes, pools, circles. However
+const webHelp = `Serve a page that shows, live, what contends: names, claims, nodes, pools, cycles. However
 many browsers look, the server is read once, and only what somebody looks at.
 
 It listens on the loopback unless told otherwise, then with a warning, and is read-only. With --allow-actions a page also

@@ -11,38 +11,38 @@ import (
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
-// circleScreen shows claims that wait for each other.
-type circleScreen struct {
+// cycleScreen shows claims that wait for each other.
+type cycleScreen struct {
 	seen
-	found inspect.Circles
+	found inspect.Cycles
 	known bool
 	rows  rows[link]
 }
 
-// link is a row of a circle: a heading, a claim that waits, or a hold whose end would free all.
+// link is a row of a cycle: a heading, a claim that waits, or a hold whose end would free all.
 type link struct {
 	says string
 	inspect.Claim
 }
 
-func (s *circleScreen) subject() subject { return subject{view: circles} }
+func (s *cycleScreen) subject() subject { return subject{view: cycles} }
 
-func (s *circleScreen) read(_ *model, r reading) {
-	found, ok := r.value.(inspect.Circles)
+func (s *cycleScreen) read(_ *model, r reading) {
+	found, ok := r.value.(inspect.Cycles)
 	if !ok {
 		return
 	}
 	s.found = found
 	var all []entry[link]
-	for i, c := range found.Circles {
+	for i, c := range found.Cycles {
 		all = append(all, linksOf(i+1, c)...)
 	}
 	s.rows.set(all, s.known)
 	s.known = true
 }
 
-// linksOf are the rows of a circle.
-func linksOf(number int, c inspect.Circle) []entry[link] {
+// linksOf are the rows of a cycle.
+func linksOf(number int, c inspect.Cycle) []entry[link] {
 	says := "possible: a process may wait in one goroutine and hold in another"
 	switch {
 	case c.Certain:
@@ -53,7 +53,7 @@ func linksOf(number int, c inspect.Circle) []entry[link] {
 	head := func(says string) entry[link] {
 		return entry[link]{key: fmt.Sprint(number, says), value: link{says: says}, head: true}
 	}
-	all := []entry[link]{head(fmt.Sprintf("Circle %d, by %s: %s.", number, text.Plain(c.By), says))}
+	all := []entry[link]{head(fmt.Sprintf("Cycle %d, by %s: %s.", number, text.Plain(c.By), says))}
 	for _, l := range c.Links {
 		all = append(all, entry[link]{key: "wait " + string(l.Wait.Kind) + " " + l.Wait.ID(), value: link{app.LinkSays(l) + ".", l.Wait}})
 	}
@@ -82,7 +82,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-func (s *circleScreen) target() target {
+func (s *cycleScreen) target() target {
 	e, ok := s.rows.selected()
 	if !ok {
 		return target{}
@@ -90,7 +90,7 @@ func (s *circleScreen) target() target {
 	return targetOf(e.value.Claim, e.gone)
 }
 
-func (s *circleScreen) press(m *model, key string) tea.Cmd {
+func (s *cycleScreen) press(m *model, key string) tea.Cmd {
 	if s.rows.press(key, m.room()/2) {
 		return nil
 	}
@@ -109,19 +109,19 @@ func (s *circleScreen) press(m *model, key string) tea.Cmd {
 	return nil
 }
 
-func (s *circleScreen) title(*model) string { return "Circles: claims that wait for each other" }
+func (s *cycleScreen) title(*model) string { return "Cycles: claims that wait for each other" }
 
-func (s *circleScreen) keys(*model) string {
+func (s *cycleScreen) keys(*model) string {
 	return "enter opens   r release   d drain   n node   esc back   ? help"
 }
 
-func (s *circleScreen) draw(m *model, height int) []string {
+func (s *cycleScreen) draw(m *model, height int) []string {
 	p := m.paper
 	if !s.known {
 		return p.wrap("Reading ...", p.width)
 	}
 	says := []string{fmt.Sprintf("%s found among %s that somebody waits for, %s ago",
-		count(len(s.found.Circles), "circle"), count(s.found.Names, "name"), age(m.now.Sub(s.at)))}
+		count(len(s.found.Cycles), "cycle"), count(s.found.Names, "name"), age(m.now.Sub(s.at)))}
 	if s.found.Skipped > 0 {
 		says = append(says, count(s.found.Skipped, "owner")+" with several waits at once left out")
 	}
@@ -145,7 +145,7 @@ func linkLines(p paper, e entry[link], selected bool) []string {
 	}
 	says, look, mark := e.value.says, plain, "  "
 	if e.gone {
-		says, look = "No longer of a circle: "+says, faint
+		says, look = "No longer of a cycle: "+says, faint
 	}
 	if selected {
 		look, mark = reversed, marker

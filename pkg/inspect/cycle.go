@@ -8,12 +8,12 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// Circle is a set of claims that wait for what the others of the set hold: none of them gets it, even
+// Cycle is a set of claims that wait for what the others of the set hold: none of them gets it, even
 // if everybody else gives back all.
-type Circle struct {
+type Cycle struct {
 	// By is what joins a wait with the holds of the same flow: "owner", "node" or "label".
 	By string `json:"by"`
-	// Certain says that it is a circle as far as each owner does one thing after another. Others are
+	// Certain says that it is a cycle as far as each owner does one thing after another. Others are
 	// possible: a process may wait in one goroutine and hold in another.
 	Certain bool `json:"certain"`
 	// Links are the claims that wait, each before one that has what it waits for.
@@ -27,17 +27,17 @@ type Circle struct {
 	Behind int `json:"behind"`
 }
 
-// Link is a claim of a circle.
+// Link is a claim of a cycle.
 type Link struct {
 	// Actor is who waits: an owner, or a claim, a node or a label.
 	Actor string `json:"actor"`
 	Wait  Claim  `json:"wait"`
-	// For are the holds that it waits for, Holds those that it has, and others of the circle wait for.
+	// For are the holds that it waits for, Holds those that it has, and others of the cycle wait for.
 	For   []Claim `json:"for"`
 	Holds []Claim `json:"holds"`
 }
 
-// End is an end that comes by itself, and whether it frees the circle.
+// End is an end that comes by itself, and whether it frees the cycle.
 type End struct {
 	Event
 	Kind  keyspace.Kind `json:"kind"`
@@ -46,7 +46,7 @@ type End struct {
 }
 
 // levels are by what claims are joined. clocks is by how much the clocks of the servers may differ:
-// what only that makes a circle is not certain.
+// what only that makes a cycle is not certain.
 func levels(clocks time.Duration) []level {
 	all := []level{{by: "owner", certain: true}}
 	if clocks > 0 {
@@ -69,9 +69,9 @@ func suspects(names []*snapshot, clocks time.Duration, loose bool) (found []*sna
 	return found
 }
 
-// circles are those of two readings: again has the names that were suspects, in the order of first. It
+// cycles are those of two readings: again has the names that were suspects, in the order of first. It
 // also returns how many actors with several waits were left out.
-func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found []Circle, skipped int) {
+func cycles(first, again []*snapshot, clocks time.Duration, loose bool) (found []Cycle, skipped int) {
 	names := make([]*snapshot, 0, len(again))
 	for _, second := range again {
 		i := slices.IndexFunc(first, func(s *snapshot) bool { return s.Kind == second.Kind && s.Name.Name == second.Name.Name })
@@ -95,11 +95,11 @@ func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found 
 				}
 			}
 		}
-		for _, circle := range g.circles() {
-			if slices.ContainsFunc(circle, func(v *waiting) bool { return !seen[v.ID] }) {
-				found = append(found, g.tell(l, circle))
+		for _, cycle := range g.cycles() {
+			if slices.ContainsFunc(cycle, func(v *waiting) bool { return !seen[v.ID] }) {
+				found = append(found, g.tell(l, cycle))
 			}
-			for _, v := range circle {
+			for _, v := range cycle {
 				seen[v.ID] = true
 			}
 		}
@@ -107,10 +107,10 @@ func circles(first, again []*snapshot, clocks time.Duration, loose bool) (found 
 	return found, skipped
 }
 
-// tell says all of a circle.
-func (g *graph) tell(l level, circle []*waiting) Circle {
-	c := Circle{By: l.by, Certain: l.certain}
-	for _, v := range circle {
+// tell says all of a cycle.
+func (g *graph) tell(l level, cycle []*waiting) Cycle {
+	c := Cycle{By: l.by, Certain: l.certain}
+	for _, v := range cycle {
 		c.Certain = c.Certain && v.alone
 		_, actor, _ := strings.Cut(v.actor, " ") // what it is stands before it
 		link := Link{Actor: actor, Wait: v.name.waiter(v.Place)}
@@ -119,7 +119,7 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 				if g.wants(v, h) {
 					link.For = append(link.For, h.tell())
 				}
-				if slices.Contains(h.by, v) && slices.ContainsFunc(circle, func(other *waiting) bool { return g.wants(other, h) }) {
+				if slices.Contains(h.by, v) && slices.ContainsFunc(cycle, func(other *waiting) bool { return g.wants(other, h) }) {
 					link.Holds = append(link.Holds, h.tell())
 				}
 			}
@@ -127,12 +127,12 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 		c.Links = append(c.Links, link)
 	}
 	for _, v := range g.stuck() {
-		if !slices.Contains(circle, v) && g.reached(v)[circle[0]] {
+		if !slices.Contains(cycle, v) && g.reached(v)[cycle[0]] {
 			c.Behind++
 		}
 	}
-	c.Ends = g.ends(circle)
-	for _, h := range g.release(circle) {
+	c.Ends = g.ends(cycle)
+	for _, h := range g.release(cycle) {
 		c.Release = append(c.Release, h.tell())
 	}
 	return c
@@ -140,8 +140,8 @@ func (g *graph) tell(l level, circle []*waiting) Circle {
 
 func (c *carried) tell() Claim { return c.name.holding(c.Held) }
 
-// ends are what of a circle ends by itself.
-func (g *graph) ends(circle []*waiting) (ends []End) {
+// ends are what of a cycle ends by itself.
+func (g *graph) ends(cycle []*waiting) (ends []End) {
 	add := func(s *snapshot, what What, at time.Time, claim, unless string, frees bool) {
 		e := End{Event: Event{What: what, At: at, In: s.left(at), Claim: claim}, Kind: s.Kind, Name: s.Name.Name, Frees: frees}
 		if unless != "" {
@@ -152,7 +152,7 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 	for _, s := range g.names {
 		f := begin(s, "", func(node string) bool { return !s.Replica && s.silent(node) })
 		for _, c := range g.holds[s] {
-			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(circle, v) }) {
+			if !slices.ContainsFunc(c.by, func(v *waiting) bool { return slices.Contains(cycle, v) }) {
 				continue
 			}
 			if end, unless := f.ends(c.Held); !end.IsZero() {
@@ -160,18 +160,18 @@ func (g *graph) ends(circle []*waiting) (ends []End) {
 				if end.Equal(c.Record.Limit) {
 					what = MaxHoldEnds
 				}
-				add(s, what, end, c.ID, unless, g.frees(circle, c))
+				add(s, what, end, c.ID, unless, g.frees(cycle, c))
 			}
 		}
 	}
 	g.reduce()
-	for _, v := range circle {
+	for _, v := range cycle {
 		if v.name.Replica || !v.name.silent(v.Node) {
 			continue
 		}
 		v.gone = true
 		g.reduce()
-		frees := !slices.ContainsFunc(circle, func(v *waiting) bool { return v.stuck })
+		frees := !slices.ContainsFunc(cycle, func(v *waiting) bool { return v.stuck })
 		v.gone = false
 		add(v.name, ClaimLeaves, v.Record.Alive(), v.ID, v.Node, frees)
 	}

@@ -24,9 +24,9 @@ func idsOf(waits []*waiting) (ids []string) {
 	return ids
 }
 
-// TestCirclesAreWhatStays compares the reduction with what happens if all that do not wait give back what
-// they have, and each circle's release with what happens after it.
-func TestCirclesAreWhatStays(t *testing.T) {
+// TestCyclesAreWhatStays compares the reduction with what happens if all that do not wait give back what
+// they have, and each cycle's release with what happens after it.
+func TestCyclesAreWhatStays(t *testing.T) {
 	t.Parallel()
 	found, single := 0, 0
 	for seed := range uint64(histories) {
@@ -47,9 +47,9 @@ func TestCirclesAreWhatStays(t *testing.T) {
 		g.reduce()
 		left := idsOf(g.stuck())
 		require.Equal(t, w.copied().runOut(), left, "seed %d", seed)
-		circles, _ := circles(names, w.readAll(), 0, false)
-		require.Equal(t, len(left) > 0, len(circles) > 0, "seed %d", seed)
-		for _, c := range circles {
+		cycles, _ := cycles(names, w.readAll(), 0, false)
+		require.Equal(t, len(left) > 0, len(cycles) > 0, "seed %d", seed)
+		for _, c := range cycles {
 			found++
 			require.True(t, c.Certain)
 			require.Equal(t, "owner", c.By)
@@ -65,12 +65,12 @@ func TestCirclesAreWhatStays(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d circles, %d with a single release", found, single)
+	t.Logf("%d cycles, %d with a single release", found, single)
 	require.Greater(t, found, 100)
 	require.Greater(t, single, 100)
 }
 
-// freed says whether all members of a circle are served once some holds have ended by force.
+// freed says whether all members of a cycle are served once some holds have ended by force.
 func (w *town) freed(members []string, holds []Claim) bool {
 	c := w.copied()
 	for _, h := range holds {
@@ -80,7 +80,7 @@ func (w *town) freed(members []string, holds []Claim) bool {
 	return !slices.ContainsFunc(members, func(id string) bool { return slices.Contains(left, id) })
 }
 
-// noYounger fails if a younger hold of a member of the circle would free it as well.
+// noYounger fails if a younger hold of a member of the cycle would free it as well.
 func (w *town) noYounger(t *testing.T, members []string, release Claim) {
 	t.Helper()
 	for _, p := range w.folk {
@@ -97,7 +97,7 @@ func (w *town) noYounger(t *testing.T, members []string, release Claim) {
 	}
 }
 
-// step has somebody do something, in an order of names that makes a circle impossible. A wait that is
+// step has somebody do something, in an order of names that makes a cycle impossible. A wait that is
 // given up stays in line for a while: its cancel is under way.
 func (w *town) step() {
 	p := w.folk[w.r.IntN(len(w.folk))]
@@ -143,9 +143,9 @@ func (w *town) again(first []*snapshot, loose bool) []*snapshot {
 	return w.torn(shops)
 }
 
-// TestNoFalseCircle: names are asked for in a fixed order, so that a circle is not possible, whatever
+// TestNoFalseCycle: names are asked for in a fixed order, so that a cycle is not possible, whatever
 // changes while they are read. In a third of the histories several flows have one label.
-func TestNoFalseCircle(t *testing.T) {
+func TestNoFalseCycle(t *testing.T) {
 	t.Parallel()
 	first := 0
 	for seed := range uint64(histories) {
@@ -165,7 +165,7 @@ func TestNoFalseCircle(t *testing.T) {
 			if len(suspects(read, 0, loose)) > 0 {
 				first++
 			}
-			found, _ := circles(read, w.again(read, loose), 0, loose)
+			found, _ := cycles(read, w.again(read, loose), 0, loose)
 			for _, c := range found {
 				require.False(t, c.Certain, "seed %d: %+v", seed, c)
 				require.True(t, shared || loose, "seed %d: %+v", seed, c)
@@ -173,7 +173,7 @@ func TestNoFalseCircle(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d readings would have shown a circle", first)
+	t.Logf("%d readings would have shown a cycle", first)
 	require.Positive(t, first)
 }
 
@@ -248,19 +248,19 @@ func TestReduce(t *testing.T) {
 		}
 		slices.Sort(left)
 		require.Equal(t, test.left, left, name)
-		found, _ := circles(test.names, test.names, 0, false)
+		found, _ := cycles(test.names, test.names, 0, false)
 		require.Equal(t, len(test.left) > 0, len(found) > 0, name)
 	}
 }
 
-func TestACircleNamesItsEnds(t *testing.T) {
+func TestACycleNamesItsEnds(t *testing.T) {
 	t.Parallel()
 	long := func(h *reader.Held) { h.Granted = before(time.Minute) }
 	names := []*snapshot{
 		lockNamed("a", lockOf(holds("p", ownedBy("p"), long, limited(41*time.Second))).in(waits("x-w", owned("x")), waits("y-w", owned("y")))),
 		lockNamed("b", lockOf(holds("x", ownedBy("x"), long, func(h *reader.Held) { h.Granted = before(30 * time.Second) })).in(waits("p-w", owned("p"), quiet(7*time.Second)))),
 	}
-	found, skipped := circles(names, names, 0, false)
+	found, skipped := cycles(names, names, 0, false)
 	require.Zero(t, skipped)
 	require.Len(t, found, 1)
 	c := found[0]
@@ -278,7 +278,7 @@ func TestACircleNamesItsEnds(t *testing.T) {
 }
 
 // TestClocksThatDiffer: a hold and a wait on servers whose clocks differ are joined if they may be, and
-// the circle is not certain.
+// the cycle is not certain.
 func TestClocksThatDiffer(t *testing.T) {
 	t.Parallel()
 	late := func(h *reader.Held) { h.Granted = before(12*time.Second - 50*time.Millisecond) }
@@ -286,9 +286,9 @@ func TestClocksThatDiffer(t *testing.T) {
 		lockNamed("a", lockOf(holds("p", ownedBy("p"), late)).in(waits("x-w", owned("x")))),
 		lockNamed("b", lockOf(holds("x", ownedBy("x"), late)).in(waits("p-w", owned("p")))),
 	}
-	found, _ := circles(names, names, 0, false)
+	found, _ := cycles(names, names, 0, false)
 	require.Empty(t, found)
-	found, _ = circles(names, names, time.Second, false)
+	found, _ = cycles(names, names, time.Second, false)
 	require.Len(t, found, 1)
 	require.Equal(t, "owner", found[0].By)
 	require.False(t, found[0].Certain)

@@ -17,76 +17,76 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// explainCommand is berth explain, which looks for circles over all names.
+// explainCommand is berth explain, which looks for cycles over all names.
 func (a *App) explainCommand() *cobra.Command {
 	var page Paging
 	var cycles bool
-	var o inspect.CircleOptions
+	var o inspect.CycleOptions
 	cmd := &cobra.Command{
 		Use:   "explain --cycles",
-		Short: "Find claims that wait for each other in a circle",
-		Long: `Find claims that wait for each other in a circle, over semaphores, locks and pools,
-among the up to 1000 names that somebody waits for. It reads only, each name of a circle
+		Short: "Find claims that wait for each other in a cycle",
+		Long: `Find claims that wait for each other in a cycle, over semaphores, locks and pools,
+among the up to 1000 names that somebody waits for. It reads only, each name of a cycle
 twice. Of one name or claim 'berth sem|lock|pool explain NAME' tells.
 
-Nobody can see whether a process that waits does something else beside. So a circle is
+Nobody can see whether a process that waits does something else beside. So a cycle is
 certain as far as each owner does one thing after another: give what belongs together one
-owner ('berth run --owner'). A circle by node or label is possible: the process may wait in one
+owner ('berth run --owner'). A cycle by node or label is possible: the process may wait in one
 goroutine and hold in another. Owners, nodes and labels that were seen with several waits at
 once are left out, unless --loose is given.
 
-Exit code 1: there is a certain circle; with --loose: any.`,
+Exit code 1: there is a certain cycle; with --loose: any.`,
 		Example: "  berth explain --cycles",
 		Args:    ArgumentsFrom(0, "NAME"),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !cycles || len(args) > 0:
-				return Usage("say 'berth sem explain NAME', or lock, or pool; 'berth explain --cycles' looks for circles over all names")
+				return Usage("say 'berth sem explain NAME', or lock, or pool; 'berth explain --cycles' looks for cycles over all names")
 			case o.Within <= 0:
 				return berth.Invalid("--within", "%s is not above 0", o.Within)
 			case page.Check() != nil:
 				return page.Check()
 			}
-			return a.circles(cmd.Context(), o, page.Of(a))
+			return a.cycles(cmd.Context(), o, page.Of(a))
 		}),
 	}
-	cmd.Flags().BoolVar(&cycles, "cycles", false, "look for circles (required)")
-	cmd.Flags().BoolVar(&o.Loose, "loose", false, "look also at who was seen with several waits at once; it may show what is no circle")
+	cmd.Flags().BoolVar(&cycles, "cycles", false, "look for cycles (required)")
+	cmd.Flags().BoolVar(&o.Loose, "loose", false, "look also at who was seen with several waits at once; it may show what is no cycle")
 	TimeVar(cmd.Flags(), &o.Within, "within", 5*time.Second, "leave out what is not read by then")
 	page.Bind(cmd)
 	return cmd
 }
 
-func (a *App) circles(ctx context.Context, o inspect.CircleOptions, most int) error {
+func (a *App) cycles(ctx context.Context, o inspect.CycleOptions, most int) error {
 	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
-		found, err := read.Circles(ctx, o)
+		found, err := read.Cycles(ctx, o)
 		if err != nil {
 			return err
 		}
 		for _, problem := range found.Problems {
 			fmt.Fprintln(a.Err, OneLine("left out: "+strings.TrimPrefix(problem.Error(), "berth: ")))
 		}
-		if err := a.printCircles(found, o.Loose, most); err != nil {
+		if err := a.printCycles(found, o.Loose, most); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(found.Circles, func(c inspect.Circle) bool { return c.Certain || o.Loose }) {
+		if slices.ContainsFunc(found.Cycles, func(c inspect.Cycle) bool { return c.Certain || o.Loose }) {
 			return Exit(ExitFailed, nil)
 		}
 		return nil
 	})
 }
 
-func (a *App) printCircles(found inspect.Circles, loose bool, most int) error {
-	shown, more := First(found.Circles, most)
+func (a *App) printCycles(found inspect.Cycles, loose bool, most int) error {
+	shown, more := First(found.Cycles, most)
 	if a.JSON {
-		found.Circles = shown
+		found.Cycles = shown
 		return PrintJSON(a, "", found)
 	}
-	if len(found.Circles) == 0 {
-		fmt.Fprintln(a.Out, "No circle was found.")
+	if len(found.Cycles) == 0 {
+		fmt.Fprintln(a.Out, "No cycle was found.")
 	}
 	for _, c := range shown {
-		a.printCircle(c)
+		a.printCycle(c)
 	}
 	if more > 0 {
 		fmt.Fprintf(a.Out, "... and %d more\n", more)
@@ -106,8 +106,8 @@ func (a *App) printCircles(found inspect.Circles, loose bool, most int) error {
 	return err
 }
 
-// printCircle says of a circle who waits for whom, what of it ends by itself, and how to end it.
-func (a *App) printCircle(c inspect.Circle) {
+// printCycle says of a cycle who waits for whom, what of it ends by itself, and how to end it.
+func (a *App) printCycle(c inspect.Cycle) {
 	says := "possible; a process may wait in one goroutine and hold in another."
 	switch {
 	case c.Certain:
@@ -115,7 +115,7 @@ func (a *App) printCircle(c inspect.Circle) {
 	case c.By == "owner":
 		says = "possible; an owner may do several things at once, and the clocks of a Cluster's servers differ."
 	}
-	fmt.Fprintf(a.Out, "A circle, by %s: %s\n", c.By, says)
+	fmt.Fprintf(a.Out, "A cycle, by %s: %s\n", c.By, says)
 	for _, l := range c.Links {
 		fmt.Fprintf(a.Out, "  %s.\n", LinkSays(l))
 	}
@@ -126,7 +126,7 @@ func (a *App) printCircle(c inspect.Circle) {
 	}
 }
 
-// LinkSays says what somebody of a circle holds and waits for. Where its processes are several, each is named beside
+// LinkSays says what somebody of a cycle holds and waits for. Where its processes are several, each is named beside
 // what it holds or waits for.
 func LinkSays(l inspect.Link) string {
 	subject, by := who(l.Actor, l.Wait.Label()), func(string) string { return "" }
@@ -149,8 +149,8 @@ func who(actor, label string) string {
 	return text.Word(actor) + " (" + text.Word(label) + ")"
 }
 
-// EndSays is the first end that comes by itself and frees a circle.
-func EndSays(c inspect.Circle) string {
+// EndSays is the first end that comes by itself and frees a cycle.
+func EndSays(c inspect.Cycle) string {
 	i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees })
 	switch {
 	case len(c.Ends) == 0:
@@ -174,7 +174,7 @@ func EndSays(c inspect.Circle) string {
 }
 
 // unheard is who must not be heard of before an end comes: "it" is whose end that is.
-func unheard(c inspect.Circle, e inspect.End) string {
+func unheard(c inspect.Cycle, e inspect.End) string {
 	other := ""
 	for _, l := range c.Links {
 		for _, c := range append([]inspect.Claim{l.Wait}, l.Holds...) {
@@ -190,8 +190,8 @@ func unheard(c inspect.Circle, e inspect.End) string {
 	return cmp.Or(other, "it")
 }
 
-// of is whose claim of a circle one is.
-func of(c inspect.Circle, claim string) string {
+// of is whose claim of a cycle one is.
+func of(c inspect.Cycle, claim string) string {
 	for _, l := range c.Links {
 		if l.Wait.ID() == claim || slices.ContainsFunc(l.Holds, func(c inspect.Claim) bool { return c.ID() == claim }) {
 			return text.Word(l.Actor)
