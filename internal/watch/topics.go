@@ -16,7 +16,7 @@ const (
 	NameEvery     = time.Second
 	NamesEvery    = 2 * time.Second
 	OverviewEvery = 2 * time.Second
-	CyclesEvery  = 5 * time.Second
+	CyclesEvery   = 5 * time.Second
 	ClaimsEvery   = 10 * time.Second
 )
 

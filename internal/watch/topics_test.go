@@ -214,29 +214,3 @@ func TestAPageOfNamesIsReadOnceForAWhileOrAnew(t *testing.T) {
 		require.Equal(t, 7, last.Turn, "the one that is under way")
 	})
 }
-
-func TestHowANameStands(t *testing.T) {
-	for want, n := range map[string]berth.Name{
-		"newer form": {Err: fmt.Errorf("this one: %w", berth.ErrIncompatible), Pause: &berth.Pause{}},
-		"damaged":    {Err: errors.New("this one"), Pause: &berth.Pause{}},
-		"paused":     {Pause: &berth.Pause{}, Capacity: 1},
-		"empty":      {Kind: keyspace.Pool, Pool: &berth.PoolInfo{}},
-		"gone":       {Kind: keyspace.Sem},
-		"too few":    {Kind: keyspace.Sem, Capacity: 2, Held: 1, Waiting: 2, First: []berth.Waiter{{Weight: 1}, {Weight: 2, Alive: 1}}},
-		"free":       {Kind: keyspace.Pool, Capacity: 3, Held: 1, Waiting: 1, Pool: &berth.PoolInfo{Free: 1, Resting: 1}},
-		"resting":    {Kind: keyspace.Pool, Capacity: 2, Pool: &berth.PoolInfo{Resting: 2}},
-		"over":       {Kind: keyspace.Sem, Capacity: 2, Held: 3},
-		"held":       {Kind: keyspace.Lock, Capacity: 1, Held: 1},
-		"full":       {Kind: keyspace.Pool, Capacity: 2, Held: 1, Pool: &berth.PoolInfo{Resting: 1}},
-	} {
-		require.Equal(t, want, State(&n))
-	}
-}
-
-func TestWhoWaitsLongest(t *testing.T) {
-	require.Nil(t, Waits(&berth.Name{First: []berth.Waiter{{ID: "dead", Waited: time.Hour}}}))
-	n := berth.Name{First: []berth.Waiter{
-		{ID: "dead", Waited: time.Hour}, {ID: "urgent", Waited: 1, Alive: 1}, {ID: "old", Waited: time.Minute, Alive: 1}, {ID: "new", Waited: time.Second, Alive: 1},
-	}}
-	require.Equal(t, "old", Waits(&n).ID)
-}

@@ -196,7 +196,7 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	for what, html := range map[string]string{
 		"overview": render(overviewPage, "names", overviewOf(names, keyspace.Lock)),
 		"claims":   render(searchPage, "claims", claimListOf(claims)),
-		"cycles":  render(cyclesPage, "cycles", cyclesOf(cycles)),
+		"cycles":   render(cyclesPage, "cycles", cyclesOf(cycles)),
 		"links":    render(cyclesPage, "cycles", cyclesOf(inspect.Cycles{Cycles: []inspect.Cycle{{Links: links}}})),
 		"resource": render(namePage, "resources", nameOf(n, "")),
 	} {

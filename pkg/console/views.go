@@ -8,6 +8,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -87,7 +88,7 @@ func (o overview) readAt() (all []time.Time) {
 
 func rowOf(n berth.Name) nameRow {
 	r := nameRow{Name: n, State: stateOf(&n)}
-	if w := watch.Waits(&n); w != nil {
+	if w := view.Waits(&n); w != nil {
 		r.LongWait = w.Since
 	}
 	if h := n.Longest; h != nil {
@@ -113,7 +114,7 @@ func whoOf(owner, label, id string) string { return text.Plain(cmp.Or(owner, lab
 
 // stateOf is how a name stands. How it looks says whether somebody waits.
 func stateOf(n *berth.Name) state {
-	s := state{watch.State(n), "quiet"}
+	s := state{view.NameState(n), "quiet"}
 	switch {
 	case n.Err != nil || n.Pause != nil || s.Word == "resting" && n.Waiting > 0:
 		s.Look = "bad"

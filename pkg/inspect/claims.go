@@ -44,8 +44,8 @@ type Claim struct {
 	Name string        `json:"name"`
 	Hold *berth.Holder `json:"hold,omitzero"`
 	Wait *berth.Waiter `json:"wait,omitzero"`
-	// Process is how the process of a hold stands, and Heard when that of the claim was last heard of. A listing tells
-	// neither.
+	// Process is how the process of a hold stands; a listing tells it as far as Standing does. Heard is when that of the
+	// claim was last heard of; a listing does not tell it.
 	Process Process `json:"process,omitzero"`
 	Heard   Heard   `json:"heard,omitzero"`
 	// Paused is for how much longer nothing is granted of the name, 0 if it is not paused.
@@ -172,5 +172,6 @@ func (r *Reader) Claims(ctx context.Context, f ClaimFilter, from string, most in
 		}
 		page.Items = append(page.Items, claim)
 	}
+	judge(&page, from)
 	return page, nil
 }

@@ -58,7 +58,7 @@ func (f *future) passHolds() {
 		if end.Equal(h.Record.Limit) {
 			what = MaxHoldEnds
 		}
-		if f.s.Kind == keyspace.Lock && h == f.outer() && renews(h) && unless == "" && len(over) < len(f.holds) {
+		if f.s.Kind == keyspace.Lock && h == f.outer() && renews(&h.Holder) && unless == "" && len(over) < len(f.holds) {
 			f.limit = end // the entries that stay have got another deadline by then
 		}
 		f.happens(what, end, h.ID, h.Resource)

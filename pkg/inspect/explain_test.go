@@ -32,6 +32,10 @@ func holds(label string, changes ...func(*reader.Held)) *reader.Held {
 	for _, change := range changes {
 		change(h)
 	}
+	h.Detached = h.Record.Phase == 'd' // as a reader tells it
+	if h.Lease > h.Record.Wait {
+		h.WaitLease = h.Record.Wait
+	}
 	return h
 }
 

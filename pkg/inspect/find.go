@@ -30,8 +30,8 @@ type CycleOptions struct {
 // Cycles are the cycles that were found.
 type Cycles struct {
 	// At is when they were, by this process's clock.
-	At      time.Time `json:"at"`
-	Cycles []Cycle  `json:"cycles"`
+	At     time.Time `json:"at"`
+	Cycles []Cycle   `json:"cycles"`
 	// Names is how many names were read.
 	Names int `json:"names"`
 	// Partial says that there are more names, claims or holds than were read: there may be more cycles.

@@ -163,11 +163,11 @@ func (f *future) ends(h *reader.Held) (end time.Time, unless string) {
 
 func (f *future) holdEnds(h *reader.Held) (end time.Time, unless string) {
 	switch {
-	case f.silent(h.Node) && (renews(h) || h.Record.Phase == 'g'):
+	case f.silent(h.Node) && (renews(&h.Holder) || h.Record.Phase == 'g'):
 		return h.Deadline, h.Node
 	case h.Record.Phase == 'g':
 		return time.Time{}, ""
-	case renews(h):
+	case renews(&h.Holder):
 		return h.Record.Limit, ""
 	}
 	return h.Deadline, ""
@@ -182,7 +182,7 @@ func (f *future) entryEnds(h *reader.Held) (end time.Time, unless string) {
 		return end, unless
 	case h.Fresh && f.silent(h.Node):
 		return h.Deadline, h.Node
-	case (outer.Record.Phase == 'g' || renews(outer)) && unless == "":
+	case (outer.Record.Phase == 'g' || renews(&outer.Holder)) && unless == "":
 		return h.Record.Limit, ""
 	}
 	return h.Deadline, unless

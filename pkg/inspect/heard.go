@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -37,17 +38,62 @@ const (
 )
 
 // renews says whether a hold is renewed by its process.
-func renews(h *reader.Held) bool {
-	return !h.NoRenew && h.Lease != berth.Forever && h.Record.Phase != 'd'
-}
+func renews(h *berth.Holder) bool { return !h.NoRenew && h.Lease != berth.Forever && !h.Detached }
 
 // pace is within which the process calls three times.
-func pace(h *reader.Held) time.Duration {
-	p := min(h.Lease, h.Record.Wait)
+func pace(h *berth.Holder) time.Duration {
+	p := h.Lease
+	if h.WaitLease > 0 {
+		p = min(p, h.WaitLease)
+	}
 	if h.MaxHold > 0 {
 		p = min(p, h.MaxHold)
 	}
 	return p
+}
+
+// Standing is how the process of a hold stands, as far as a listing tells it; "" where it does not, as of a hold that has a
+// maximum. lease is the hold's own or, of the entries of a lock, which share a deadline, the shortest of theirs.
+func Standing(h *berth.Holder, lease time.Duration) Process {
+	switch {
+	case h.Detached:
+		return Detached
+	case h.Lease == berth.Forever:
+		return Endless
+	case h.NoRenew:
+		return Fixed
+	case h.MaxHold > 0:
+		return ""
+	case min(lease-h.Left, h.Held) > pace(h)*3/5: // a grant that is not confirmed yet has less left than that lease
+		return Overdue
+	}
+	return Renewing
+}
+
+// judge sets how the processes of a page's holds stand. A lock of which there may be entries on other pages is left out.
+func judge(page *Page[Claim], from string) {
+	least := map[string]time.Duration{} // the shortest lease of a lock's entries
+	for _, c := range page.Items {
+		if c.Kind == keyspace.Lock && c.Hold != nil {
+			least[c.Name] = min(cmp.Or(least[c.Name], c.Hold.Lease), c.Hold.Lease)
+		}
+	}
+	for i := range page.Items {
+		edge := i == 0 && from != "" || i == len(page.Items)-1 && page.Next != ""
+		if c := page.Items[i]; edge && c.Kind == keyspace.Lock {
+			least[c.Name] = 0
+		}
+	}
+	for i := range page.Items {
+		c := &page.Items[i]
+		switch {
+		case c.Hold == nil:
+		case c.Kind != keyspace.Lock:
+			c.Process = Standing(c.Hold, c.Hold.Lease)
+		case least[c.Name] > 0:
+			c.Process = Standing(c.Hold, least[c.Name])
+		}
+	}
 }
 
 // inner says whether a hold is an entry of a lock's owner that is not the outermost one.
@@ -68,7 +114,7 @@ func (s *snapshot) heardOf(h *reader.Held) Heard {
 		return Heard{}
 	case h.Record.Phase == 'g' || h.Fresh:
 		heard.At, heard.By = h.Granted, "grant" // an extension may have moved the deadline
-	case !renews(h) || h.Deadline.IsZero():
+	case !renews(&h.Holder) || h.Deadline.IsZero():
 		return Heard{}
 	case !h.Renewed.IsZero():
 		heard.At = h.Renewed
@@ -126,7 +172,7 @@ func (s *snapshot) tells() map[string]told {
 		nodes[id] = n
 	}
 	for _, h := range s.Holds {
-		tell(h.Node, s.heardOf(h), pace(h))
+		tell(h.Node, s.heardOf(h), pace(&h.Holder))
 	}
 	waits := slices.Concat(s.Line, s.Lanes)
 	if s.claim != nil && s.claim.Wait != nil {
@@ -174,9 +220,9 @@ func (s *snapshot) process(h *reader.Held) Process {
 		return Unconfirmed
 	case h.Record.Phase != 'g' && h.Deadline.IsZero():
 		return Endless
-	case h.Record.Phase != 'g' && !renews(h):
+	case h.Record.Phase != 'g' && !renews(&h.Holder):
 		return Fixed
-	case s.overdue(h.Node) && s.late(s.heardOf(h), pace(h)):
+	case s.overdue(h.Node) && s.late(s.heardOf(h), pace(&h.Holder)):
 		return Overdue
 	}
 	return Renewing

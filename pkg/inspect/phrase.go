@@ -389,5 +389,5 @@ func (x *explaining) sweeps() string {
 	if h == nil || h.Lease == berth.Forever {
 		return "Next: when somebody calls; " + command
 	}
-	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(pace(h)/3), command)
+	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(pace(&h.Holder)/3), command)
 }

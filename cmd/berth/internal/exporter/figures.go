@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/internal/view"
 )
 
 // figures are those of all names of a class: sums, of times the longest, and of moments the first.
@@ -93,7 +93,7 @@ func first(a, b time.Time) time.Time {
 // waits adds who waits for a name.
 func (f *figures) waits(n *berth.Name) {
 	f.waiting += n.Waiting
-	if w := watch.Waits(n); w != nil {
+	if w := view.Waits(n); w != nil {
 		f.oldestWait = max(f.oldestWait, w.Waited)
 	}
 }

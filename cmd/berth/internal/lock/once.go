@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/once"
 )
 
@@ -44,40 +44,10 @@ func (s *shown) printRuns(a *app.App) error {
 		return nil
 	}
 	run, success := s.Once.Run, s.Once.Success
-	says := s.sentence(success)
+	says := view.Run(success, s.GoesOn)
 	if run != nil && success != nil && run.Fence == success.Fence {
 		says = "this run"
 	}
-	_, err := fmt.Fprintf(a.Out, "\nOnce in each period\nNewest run: %s\nNewest success: %s\n", s.sentence(run), says)
+	_, err := fmt.Fprintf(a.Out, "\nOnce in each period\nNewest run: %s\nNewest success: %s\n", view.Run(run, s.GoesOn), says)
 	return err
-}
-
-func (s *shown) sentence(i *once.Info) string {
-	if i == nil {
-		return "none is known"
-	}
-	missed := ""
-	if i.Missed > 0 {
-		missed = fmt.Sprintf("; before it %s went by without a success", app.Count(i.Missed, "period"))
-	}
-	return fmt.Sprintf("attempt %d for the period from %s to %s, by %s, begun at %s, %s%s", i.Attempt,
-		i.Period, once.Period{Start: i.Period.End}, text.Word(i.Label), i.Begun.UTC().Format(time.RFC3339Nano), s.became(i), missed)
-}
-
-// became is how a run ended, if it has.
-func (s *shown) became(i *once.Info) string {
-	says := text.Word(string(i.Outcome))
-	switch {
-	case i.Outcome == once.Begun && s.GoesOn:
-		return "goes on"
-	case i.Outcome == once.Begun:
-		return "has not ended, and its lock is gone: its process has died, or has lost the lock"
-	case i.Outcome == once.Stopped:
-		says = "stopped by its own process"
-	}
-	says += " after " + text.Human(i.Took())
-	if i.Error != "" {
-		says += ": " + text.Quoted(i.Error)
-	}
-	return says
 }

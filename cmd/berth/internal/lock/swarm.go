@@ -11,6 +11,7 @@ import (
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -122,18 +123,6 @@ type swarmDocument struct {
 	LeftBehind node.Zombies     `json:"leftBehind"`
 }
 
-// stateOf is a node's state in one word.
-func stateOf(n node.SwarmNode) string {
-	switch {
-	case n.Condemned:
-		return "condemned"
-	case n.Zombie:
-		return "zombie"
-	default:
-		return "alive"
-	}
-}
-
 func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.Time) error {
 	if a.JSON {
 		return app.PrintJSON(a, "", swarmDocument{now, nodes, left})
@@ -142,11 +131,8 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
-	rows := make([][]string, 0, len(nodes))
-	for _, n := range nodes {
-		rows = append(rows, []string{text.Plain(n.Node), stateOf(n), text.Human(now.Sub(n.ProbedAt)), text.Human(n.ZombieAfter), text.Plain(n.Label)})
-	}
-	if err := app.Table(a.Out, []string{"NODE", "STATE", "PROBED", "LIMIT", "LABEL"}, rows); err != nil {
+	heading, rows := view.Nodes.Table(view.NodesAt(nodes, now))
+	if err := app.Table(a.Out, heading, rows); err != nil {
 		return err
 	}
 	if len(left.Names) == 0 && len(left.Waiters) == 0 {

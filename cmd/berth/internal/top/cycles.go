@@ -1,13 +1,14 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 )
 
@@ -25,7 +26,7 @@ type link struct {
 	inspect.Claim
 }
 
-func (s *cycleScreen) subject() subject { return subject{view: cycles} }
+func (s *cycleScreen) subject() subject { return subject{topic: cycles} }
 
 func (s *cycleScreen) read(_ *model, r reading) {
 	found, ok := r.value.(inspect.Cycles)
@@ -43,21 +44,14 @@ func (s *cycleScreen) read(_ *model, r reading) {
 
 // linksOf are the rows of a cycle.
 func linksOf(number int, c inspect.Cycle) []entry[link] {
-	says := "possible: a process may wait in one goroutine and hold in another"
-	switch {
-	case c.Certain:
-		says = "certain, as far as each owner does one thing after another"
-	case c.By == "owner":
-		says = "possible: an owner may do several things at once"
-	}
 	head := func(says string) entry[link] {
 		return entry[link]{key: fmt.Sprint(number, says), value: link{says: says}, head: true}
 	}
-	all := []entry[link]{head(fmt.Sprintf("Cycle %d, by %s: %s.", number, text.Plain(c.By), says))}
+	all := []entry[link]{head(fmt.Sprintf("Cycle %d, by %s: %s.", number, text.Plain(c.By), view.CycleSays(c)))}
 	for _, l := range c.Links {
-		all = append(all, entry[link]{key: "wait " + string(l.Wait.Kind) + " " + l.Wait.ID(), value: link{app.LinkSays(l) + ".", l.Wait}})
+		all = append(all, entry[link]{key: "wait " + string(l.Wait.Kind) + " " + l.Wait.ID(), value: link{view.LinkSays(l) + ".", l.Wait}})
 	}
-	end := app.EndSays(c)
+	end := view.EndSays(c)
 	if c.Behind > 0 {
 		end += fmt.Sprintf(" Behind it: %s more.", count(c.Behind, "claim"))
 	}
@@ -66,20 +60,10 @@ func linksOf(number int, c inspect.Cycle) []entry[link] {
 		all = append(all, head(map[bool]string{true: "To end it, release this hold, the youngest:", false: "To end it, release all of these holds:"}[len(c.Release) == 1]))
 	}
 	for _, c := range c.Release {
-		says := fmt.Sprintf("%s, held for %s by %s", c, text.Human(c.For()), text.Word(first(c.Owner(), c.Label(), c.ID())))
+		says := fmt.Sprintf("%s, held for %s by %s", c, text.Human(c.For()), view.Actor(cmp.Or(c.Owner(), c.Label(), c.ID()), c.Label()))
 		all = append(all, entry[link]{key: "hold " + string(c.Kind) + " " + c.ID(), value: link{says + ".", c}})
 	}
 	return all
-}
-
-// first is the first text that is not empty.
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
 }
 
 func (s *cycleScreen) target() target {

@@ -109,7 +109,7 @@ func TestTheKeysOfAClaimTakeTheOneThatHoldsTheResource(t *testing.T) {
 		{Verb: act.Rest, Kind: keyspace.Pool, Name: "proxies", Resource: "p1", For: 5 * time.Minute, Reason: "banned"},
 	}, p.fake.done)
 	p.keys("n")
-	require.Equal(t, subject{view: ofNode, node: "n9"}, p.top().subject())
+	require.Equal(t, subject{topic: ofNode, node: "n9"}, p.top().subject())
 
 	for _, claims := range [][]string{nil, {"n1.a", "n2.b"}} {
 		for _, key := range []string{"r", "d", "D", "n"} {

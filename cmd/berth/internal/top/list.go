@@ -11,7 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -41,7 +41,7 @@ func (l *list) subject() subject {
 	if l.all {
 		return subject{}
 	}
-	return subject{view: overview}
+	return subject{topic: overview}
 }
 
 func (l *list) target() target {
@@ -112,7 +112,7 @@ func (l *list) fits(n berth.Name) bool {
 	if h := n.Longest; h != nil {
 		who = h.Label + "\n" + h.Owner + "\n" + h.Node
 	}
-	return strings.Contains(strings.ToLower(n.Name+"\n"+who+"\n"+watch.State(&n)), strings.ToLower(l.filter))
+	return strings.Contains(strings.ToLower(n.Name+"\n"+who+"\n"+view.NameState(&n)), strings.ToLower(l.filter))
 }
 
 func (l *list) press(m *model, key string) tea.Cmd {
@@ -350,7 +350,7 @@ func (l *list) cells(m *model, e entry[berth.Name]) ([]string, style) {
 	if d := waited(n); d > 0 {
 		oldest = span(d)
 	}
-	says, s := watch.State(&n), plain
+	says, s := view.NameState(&n), plain
 	switch {
 	case e.gone:
 		says, s = "left", faint

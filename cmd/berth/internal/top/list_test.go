@@ -16,7 +16,7 @@ import (
 
 func TestTheListHasTheMostContendedFirst(t *testing.T) {
 	p := begin(t, 80, 24)
-	require.Equal(t, []subject{{view: overview}}, p.fake.looks)
+	require.Equal(t, []subject{{topic: overview}}, p.fake.looks)
 	p.shows("Reading ...")
 	paused := contended("paused", 3)
 	paused.Pause = &berth.Pause{Left: time.Minute}
@@ -181,7 +181,7 @@ func TestAllNamesComeInPages(t *testing.T) {
 	p.send(namesPage{ask: p.fake.asks[5], err: errors.New("no such server"), now: noon})
 	p.shows("cannot be read anew: no such server")
 	p.keys("a")
-	require.Equal(t, subject{view: overview}, p.fake.looks[len(p.fake.looks)-1])
+	require.Equal(t, subject{topic: overview}, p.fake.looks[len(p.fake.looks)-1])
 	p.shows("The most contended")
 }
 
@@ -189,7 +189,7 @@ func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
 	p := begin(t, 80, 24)
 	p.send(tick(noon.Add(8 * time.Second)))
 	p.shows("! the server has not answered for 8s")
-	p.send(reading{subject: subject{view: overview}, seq: 1, err: errors.New("redis://u:secret@h: broken\x1b[2J"), now: p.now})
+	p.send(reading{subject: subject{topic: overview}, seq: 1, err: errors.New("redis://u:secret@h: broken\x1b[2J"), now: p.now})
 	p.shows(`! nothing could be read: redis://***@h: broken\x1b[2J`)
 	p.names(contended("a", 1))
 	p.showsNot("!")
@@ -197,7 +197,7 @@ func TestAServerThatIsAwayLeavesTheRowsWithTheirAge(t *testing.T) {
 	p.send(tick(at.Add(8 * time.Second)))
 	p.shows("! this is 8s old: the server has not answered since")
 	p.send(reading{
-		subject: subject{view: overview}, seq: 2, err: errors.New("refused"), at: at, now: p.now,
+		subject: subject{topic: overview}, seq: 2, err: errors.New("refused"), at: at, now: p.now,
 		value: inspect.Page[berth.Name]{Items: []berth.Name{contended("a", 1)}, At: noon},
 	})
 	p.shows("! this is 8s old, and cannot be read anew: refused", "> sem a", " 8s\n")

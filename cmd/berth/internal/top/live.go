@@ -40,7 +40,7 @@ func newLive(ctx context.Context, watcher *watch.Watcher, actor *act.Actor, by s
 func (l *live) look(at subject) tea.Cmd {
 	l.leave()
 	l.leave, l.follow = func() {}, nil
-	switch at.view {
+	switch at.topic {
 	case overview:
 		follow(l, l.watcher.Overview(), at)
 	case ofName:

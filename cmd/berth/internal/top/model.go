@@ -15,17 +15,17 @@ import (
 
 // subject is what is looked at.
 type subject struct {
-	view  view
+	topic topic
 	kind  keyspace.Kind // of ofName
 	name  string
 	claim string // a claim that is to be explained beside the name, "" for none
 	node  string // of ofNode
 }
 
-type view int
+type topic int
 
 const (
-	nothing view = iota
+	nothing topic = iota
 	overview
 	ofName
 	ofNode

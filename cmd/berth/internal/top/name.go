@@ -7,6 +7,7 @@ import (
 
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -39,7 +40,7 @@ func newName(kind keyspace.Kind, name, claim string) *nameScreen {
 }
 
 func (s *nameScreen) subject() subject {
-	return subject{view: ofName, kind: s.kind, name: s.name, claim: s.claim}
+	return subject{topic: ofName, kind: s.kind, name: s.name, claim: s.claim}
 }
 
 func (s *nameScreen) read(_ *model, r reading) {
@@ -166,7 +167,7 @@ func (s *nameScreen) counts() string {
 	if l.Err != nil {
 		return "this name cannot be read: " + words(l.Err)
 	}
-	says := fmt.Sprintf("%s: %d of %d held, %d waiting", watch.State(&l.Name), l.Held, l.Capacity, l.Waiting)
+	says := fmt.Sprintf("%s: %d of %d held, %d waiting", view.NameState(&l.Name), l.Held, l.Capacity, l.Waiting)
 	if d := waited(l.Name); d > 0 {
 		says += ", the oldest for " + text.Human(d)
 	}

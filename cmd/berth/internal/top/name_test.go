@@ -17,7 +17,7 @@ import (
 
 func TestANameOpensIntoItsClaims(t *testing.T) {
 	p := atName(t, 80, 24)
-	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[1])
+	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[1])
 	p.shows("semaphore gpu", "full: 2 of 2 held, 2 waiting, the oldest for 1m00s; 0s ago", "All of it is held. Nothing ends by itself.",
 		"Held by 2 claims", "In line 2 claims", "> holds 1m00s 8s host/n1.a", " waits 1m00s 8s host/n4.d",
 		"host/n1.a has held it for 1m00s, since 11:59:00 UTC; its process renews it")
@@ -30,10 +30,10 @@ func TestANameOpensIntoItsClaims(t *testing.T) {
 	p.shows("All of it is held. Nothing ends by itself.")
 	p.showsNot("Held by", "n3.c")
 	p.keys("esc n")
-	require.Equal(t, subject{view: ofNode, node: "n3"}, p.fake.looks[2])
+	require.Equal(t, subject{topic: ofNode, node: "n3"}, p.fake.looks[2])
 	p.shows("Claims of node n3", "Reading ...")
 	p.keys("esc")
-	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[3])
+	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[3])
 	p.shows("> waits 1m00s 8s host/n3.c")
 	p.keys("esc esc")
 	p.shows("The most contended")
@@ -150,7 +150,7 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	}})
 	p.shows("3 claims, 0s ago", "> lock nightly", "forever")
 	p.keys("down enter")
-	require.Equal(t, subject{view: ofName, kind: keyspace.Sem, name: "gpu", claim: "n3.c"}, p.fake.looks[len(p.fake.looks)-1])
+	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu", claim: "n3.c"}, p.fake.looks[len(p.fake.looks)-1])
 	p.reads(looked(contended("gpu", 1), []string{"n1.a"}, []string{"n2.b", "n3.c"}))
 	require.Contains(t, p.row(), "n3.c")
 	p.keys("esc esc")
@@ -167,7 +167,7 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p.shows("drain: the node of this claim is not known")
 	p.keys("n")
 	p.shows("the node of this claim is not known")
-	require.Equal(t, ofName, p.top().subject().view)
+	require.Equal(t, ofName, p.top().subject().topic)
 	far.Asked = askedFor(inspect.Explanation{Claim: "n8.far", Why: "It is not known.", Reasons: []inspect.Reason{{Code: inspect.Absent}}})
 	p.reads(far)
 	p.keys("r")
@@ -194,7 +194,7 @@ func TestTheNodeOfAClaimThatWasTakenOverIsThatOfItsRecord(t *testing.T) {
 			p.keys("esc d enter enter")
 			p.shows(`Drain node "n9"`)
 			p.keys("esc n")
-			require.Equal(t, subject{view: ofNode, node: "n9"}, p.fake.looks[len(p.fake.looks)-1])
+			require.Equal(t, subject{topic: ofNode, node: "n9"}, p.fake.looks[len(p.fake.looks)-1])
 			p.keys("esc t")
 			require.Equal(t, does == "holds", p.form != nil, "a resource")
 		})
@@ -258,15 +258,15 @@ func TestCyclesAreShownAndOpened(t *testing.T) {
 	p.reads(inspect.Cycles{At: noon, Names: 2})
 	p.shows("No longer of a cycle: ")
 	p.keys("n")
-	require.Equal(t, subject{view: ofNode, node: "n2"}, p.fake.looks[len(p.fake.looks)-1])
+	require.Equal(t, subject{topic: ofNode, node: "n2"}, p.fake.looks[len(p.fake.looks)-1])
 	p.keys("esc enter")
-	require.Equal(t, subject{view: ofName, kind: keyspace.Lock, name: "b", claim: "n2.b"}, p.fake.looks[len(p.fake.looks)-1])
+	require.Equal(t, subject{topic: ofName, kind: keyspace.Lock, name: "b", claim: "n2.b"}, p.fake.looks[len(p.fake.looks)-1])
 }
 
 func TestAReadingOfWhatIsNoLongerShownIsDropped(t *testing.T) {
 	p := atName(t, 80, 24)
 	p.keys("esc")
-	p.send(reading{subject: subject{view: ofName, kind: keyspace.Sem, name: "gpu"}, seq: 9, value: looked(contended("gpu", 1), nil, nil), now: noon})
+	p.send(reading{subject: subject{topic: ofName, kind: keyspace.Sem, name: "gpu"}, seq: 9, value: looked(contended("gpu", 1), nil, nil), now: noon})
 	require.Equal(t, []int{1, 2}, p.fake.nexts)
 	require.Nil(t, p.send(tea.FocusMsg{}))
 }

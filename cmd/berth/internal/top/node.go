@@ -20,7 +20,7 @@ type nodeScreen struct {
 	rows   rows[inspect.Claim]
 }
 
-func (s *nodeScreen) subject() subject { return subject{view: ofNode, node: s.node} }
+func (s *nodeScreen) subject() subject { return subject{topic: ofNode, node: s.node} }
 
 func (s *nodeScreen) read(_ *model, r reading) {
 	claims, ok := r.value.(watch.Claims)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/internal/view"
 )
 
 // orders are how the list may be sorted.
@@ -27,7 +27,7 @@ func byName(a, b berth.Name) int {
 
 // waited is how long the first ones in line have waited at most.
 func waited(n berth.Name) time.Duration {
-	if w := watch.Waits(&n); w != nil {
+	if w := view.Waits(&n); w != nil {
 		return w.Waited
 	}
 	return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -48,7 +48,7 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 	if a.JSON {
 		names := inspect.Page[standing]{At: page.At, Replica: page.Replica, Partial: page.Partial, Moving: page.Moving, Problems: page.Problems}
 		for _, n := range page.Items {
-			names.Items = append(names.Items, standing{n, watch.State(&n)})
+			names.Items = append(names.Items, standing{n, view.NameState(&n)})
 		}
 		return app.PrintJSON(a, "", names)
 	}
@@ -69,7 +69,7 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 			oldest = text.Human(d)
 		}
 		rows = append(rows, []string{
-			string(n.Kind), text.Plain(n.Name), fmt.Sprintf("%d/%d", n.Held, n.Capacity), fmt.Sprint(n.Waiting), oldest, by, long, watch.State(&n),
+			string(n.Kind), text.Plain(n.Name), fmt.Sprintf("%d/%d", n.Held, n.Capacity), fmt.Sprint(n.Waiting), oldest, by, long, view.NameState(&n),
 			age(page.At.Sub(n.At)),
 		})
 	}

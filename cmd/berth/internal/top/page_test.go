@@ -227,7 +227,7 @@ func (p *play) reading(random *rand.Rand) {
 		random.Shuffle(len(of), func(i, j int) { of[i], of[j] = of[j], of[i] })
 		return of[:random.IntN(len(of)+1)]
 	}
-	switch p.top().subject().view {
+	switch p.top().subject().topic {
 	case overview:
 		var names []berth.Name
 		for _, name := range some("a", "b", "c", "d") {

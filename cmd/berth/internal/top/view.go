@@ -102,7 +102,7 @@ const silence = 3
 // trouble says that what is shown is not fresh, and why.
 func (m *model) trouble() string {
 	s := m.top().fresh()
-	every, live := everyOf[m.top().subject().view]
+	every, live := everyOf[m.top().subject().topic]
 	from := s.at
 	if from.IsZero() {
 		from = s.since
@@ -121,8 +121,8 @@ func (m *model) trouble() string {
 	return ""
 }
 
-// everyOf is how often each view is read.
-var everyOf = map[view]time.Duration{
+// everyOf is how often each topic is read.
+var everyOf = map[topic]time.Duration{
 	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, cycles: watch.CyclesEvery,
 }
 

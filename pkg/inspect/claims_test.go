@@ -1,0 +1,53 @@
+package inspect
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/pkg/keyspace"
+)
+
+// TestAListingSaysWhoIsOverdue: who calls three times within the shorter of its lease and its wait lease.
+func TestAListingSaysWhoIsOverdue(t *testing.T) {
+	t.Parallel()
+	hold := func(kind keyspace.Kind, name string, h berth.Holder) Claim {
+		h.Held = time.Hour
+		return Claim{Kind: kind, Name: name, Hold: &h}
+	}
+	lease := func(lease, left time.Duration) berth.Holder { return berth.Holder{Lease: lease, Left: left} }
+	bounded, paced, grant := lease(10*time.Second, time.Second), lease(time.Hour, time.Hour-7*time.Second), lease(10*time.Second, 3*time.Second)
+	bounded.MaxHold, paced.WaitLease = time.Minute, 10*time.Second
+	fixed, detached := lease(10*time.Second, time.Second), lease(10*time.Second, time.Second)
+	fixed.NoRenew, detached.Detached = true, true
+	page := Page[Claim]{Items: []Claim{
+		hold(keyspace.Sem, "a", lease(10*time.Second, 4*time.Second)),
+		hold(keyspace.Sem, "a", lease(10*time.Second, 4*time.Second-1)),
+		hold(keyspace.Sem, "a", bounded), hold(keyspace.Sem, "a", paced), hold(keyspace.Sem, "a", fixed), hold(keyspace.Sem, "a", detached),
+		hold(keyspace.Sem, "a", lease(berth.Forever, berth.Forever)), hold(keyspace.Sem, "a", grant),
+		{Kind: keyspace.Sem, Name: "a", Wait: &berth.Waiter{}},
+		hold(keyspace.Lock, "l", lease(time.Minute, 8*time.Second)), hold(keyspace.Lock, "l", lease(10*time.Second, 8*time.Second)),
+		hold(keyspace.Lock, "edge", lease(time.Minute, 8*time.Second)), hold(keyspace.Lock, "edge", lease(time.Minute, 8*time.Second)),
+	}, Next: "more"}
+	page.Items[7].Hold.Held = time.Second
+	judge(&page, "")
+	var got []Process
+	for _, c := range page.Items {
+		got = append(got, c.Process)
+	}
+	require.Equal(t, []Process{
+		Renewing, Overdue, "", Overdue, Fixed, Detached, Endless, Renewing, "",
+		Renewing, Renewing, // entries share a deadline, that of the shortest lease
+		"", "", // the page ends within them
+	}, got)
+	page.Items = page.Items[11:]
+	page.Next = ""
+	judge(&page, "")
+	require.Equal(t, Overdue, page.Items[0].Process)
+	page.Items[0].Process, page.Items[1].Process = "", ""
+	judge(&page, "from here")
+	require.Zero(t, page.Items[0].Process)
+	require.Zero(t, page.Items[1].Process)
+}
