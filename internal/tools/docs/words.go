@@ -25,7 +25,7 @@ var plainTerms = termsOf(
 	"dead due earliest first leave live next now outdated remaining",
 	// What programs and their tests have; and this one.
 	"allocator amount app backup berth caller clock command demo embedded engine failover fast golden harness heartbeat history job lag link lock model observe pace pool shape top",
-	"apptest begin end guard mutate once origin probe report row script sem server supervise view web view",
+	"apptest begin end guard mutate once origin probe report row script sem server supervise view web",
 	"berthcron berthgocron berthhttp berthotel berthprom exporter leader measure metrics zaplog",
 	// What proves a system of many machines, and what compares it with others.
 	"browser checker chrome conformance contender integration jam rolling torture",
