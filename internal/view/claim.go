@@ -85,7 +85,7 @@ var Claims = Columns[Claim]{
 	{Head: "FOR", Width: 6, Right: true, Cell: func(c *Claim) Cell { return lasted(c.For(), c.Since()) }},
 	{Head: "LEASE", Cell: hold(lease)},
 	{Head: "LEFT", Width: 7, Right: true, Cell: func(c *Claim) Cell { return left(c.Left()) }},
-	{Head: "PROCESS", Width: 11, Cell: func(c *Claim) Cell { return c.process() }},
+	{Head: "PROCESS", Width: 16, Cell: func(c *Claim) Cell { return c.process() }},
 	{Head: "HEARD", Right: true, Cell: func(c *Claim) Cell {
 		if c.Heard.At.IsZero() {
 			return nil

@@ -52,6 +52,7 @@ var Names = Columns[berth.Name]{
 		return c
 	})},
 	{Head: "FOR", Width: 6, Right: true, Cell: holder(func(n *berth.Name, h *berth.Holder) Cell { return lasted(n.Oldest, h.Granted) })},
+	{Head: "SINCE, UTC", Width: 12, Cell: holder(func(n *berth.Name, h *berth.Holder) Cell { return says(Moment(h.Granted, n.At)) })},
 	{Head: "OWNER", Share: 2, Cell: holder(func(_ *berth.Name, h *berth.Holder) Cell { return to("owner", h.Owner, h.Owner) })},
 	{Head: "LABEL", Share: 3, Cell: holder(func(_ *berth.Name, h *berth.Holder) Cell { return to("label", h.Label, h.Label) })},
 	{Head: "LEFT", Width: 7, Right: true, Cell: func(n *berth.Name) Cell {

@@ -57,7 +57,7 @@ func Resources(name string, all []inspect.Resource, holds []inspect.Hold) []Reso
 // ResourceColumns are the columns of a resource.
 var ResourceColumns = Columns[Resource]{
 	{Head: "RESOURCE", Share: 3, Cell: func(r *Resource) Cell { return says(Key(r.Key)) }},
-	{Head: "STATE", Width: 7, Cell: func(r *Resource) Cell {
+	{Head: "STATE", Width: 19, Cell: func(r *Resource) Cell {
 		c := Cell{{Says: r.State, Look: map[string]Look{"damaged": Bad, "absent": Bad, "leased": Good, "resting": Busy}[r.State]}}
 		switch {
 		case r.State == "free" && r.Leaving:
@@ -92,7 +92,7 @@ var ResourceColumns = Columns[Resource]{
 		}
 		return c
 	}},
-	{Head: "LEFT", Width: 7, Right: true, Cell: func(r *Resource) Cell {
+	{Head: "LEFT", Width: 12, Right: true, Cell: func(r *Resource) Cell {
 		switch {
 		case r.Left != 0:
 			return left(r.Left)

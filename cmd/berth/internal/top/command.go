@@ -152,5 +152,3 @@ func whoami() string {
 	}
 	return me.Username
 }
-
-func nodeFilter(node string) inspect.ClaimFilter { return inspect.ClaimFilter{Node: node} }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -14,10 +12,8 @@ import (
 
 // cycleScreen shows claims that wait for each other.
 type cycleScreen struct {
-	seen
+	listing[link]
 	found inspect.Cycles
-	known bool
-	rows  rows[link]
 }
 
 // link is a row of a cycle: a heading, a claim that waits, or a hold whose end would free all.
@@ -29,17 +25,12 @@ type link struct {
 func (s *cycleScreen) subject() subject { return subject{topic: cycles} }
 
 func (s *cycleScreen) read(_ *model, r reading) {
-	found, ok := r.value.(inspect.Cycles)
-	if !ok {
-		return
-	}
-	s.found = found
+	s.found, _ = r.value.(inspect.Cycles)
 	var all []entry[link]
-	for i, c := range found.Cycles {
+	for i, c := range s.found.Cycles {
 		all = append(all, linksOf(i+1, c)...)
 	}
-	s.rows.set(all, s.known)
-	s.known = true
+	s.rows.set(all, true)
 }
 
 // linksOf are the rows of a cycle.
@@ -53,7 +44,7 @@ func linksOf(number int, c inspect.Cycle) []entry[link] {
 	}
 	end := view.EndSays(c)
 	if c.Behind > 0 {
-		end += fmt.Sprintf(" Behind it: %s more.", count(c.Behind, "claim"))
+		end += fmt.Sprintf(" Behind it: %s more.", view.Count(c.Behind, "claim"))
 	}
 	all = append(all, head(end))
 	if len(c.Release) > 0 {
@@ -67,30 +58,8 @@ func linksOf(number int, c inspect.Cycle) []entry[link] {
 }
 
 func (s *cycleScreen) target() target {
-	e, ok := s.rows.selected()
-	if !ok {
-		return target{}
-	}
+	e, _ := s.rows.selected()
 	return targetOf(e.value.Claim, e.gone)
-}
-
-func (s *cycleScreen) press(m *model, key string) tea.Cmd {
-	if s.rows.press(key, m.room()/2) {
-		return nil
-	}
-	switch key {
-	case "esc", "backspace", "left", "h":
-		return m.back()
-	case "enter", "right", "l":
-		if e, ok := s.rows.selected(); ok {
-			return m.open(newName(e.value.Kind, e.value.Name, e.value.ID()))
-		}
-	case "n":
-		if t := s.target(); t.node != "" {
-			return m.open(&nodeScreen{node: t.node})
-		}
-	}
-	return nil
 }
 
 func (s *cycleScreen) title(*model) string { return "Cycles: claims that wait for each other" }
@@ -101,13 +70,10 @@ func (s *cycleScreen) keys(*model) string {
 
 func (s *cycleScreen) draw(m *model, height int) []string {
 	p := m.paper
-	if !s.known {
-		return p.wrap("Reading ...", p.width)
-	}
 	says := []string{fmt.Sprintf("%s found among %s that somebody waits for, %s ago",
-		count(len(s.found.Cycles), "cycle"), count(s.found.Names, "name"), age(m.now.Sub(s.at)))}
+		view.Count(len(s.found.Cycles), "cycle"), view.Count(s.found.Names, "name"), age(m.now.Sub(s.at)))}
 	if s.found.Skipped > 0 {
-		says = append(says, count(s.found.Skipped, "owner")+" with several waits at once left out")
+		says = append(says, view.Count(s.found.Skipped, "owner")+" with several waits at once left out")
 	}
 	if s.found.Partial {
 		says = append(says, "there is more that was not read")

@@ -16,9 +16,10 @@ var helpLines = []string{
 	"  r release the selected claim     p pause, u unpause the name",
 	"  z set a semaphore's capacity     t let the pool's resource rest",
 	"  d drain the node of the claim    D end that drain",
-	"A + at an end: something was cut off. AGE is how old a row itself is, LEFT",
-	"what is left of a lease or of a place in line if nothing is heard of the",
-	"process. Dead ones may be among who waits until somebody meets them.",
+	"A + at an end: something was cut off. WAITED is the longest wait, AGE how",
+	"old a row itself is, LEFT what is left of a lease, of a rest, or of a place in",
+	"line if nothing is heard of the process.",
+	"Dead ones may be among who waits until somebody meets them.",
 }
 
 // help draws them.

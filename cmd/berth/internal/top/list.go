@@ -1,7 +1,6 @@
 package top
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ type list struct {
 	kind   keyspace.Kind // "" for all
 	filter string        // what a row has, or, of all names, what they begin with
 	typing bool          // the filter is being typed
-	order  int           // of orders
+	order  int           // of view.Orders
 	got    inspect.Page[berth.Name]
 	rows   rows[berth.Name]
 
@@ -35,7 +34,10 @@ type list struct {
 	before  []string // the cursors of the pages before this one
 }
 
-func newList(kind keyspace.Kind) *list { return &list{kind: kind} }
+// mostWaiting is the order that comes first.
+var mostWaiting = slices.IndexFunc(view.Orders, func(o view.Order) bool { return o.Name == "waiting" })
+
+func newList(kind keyspace.Kind) *list { return &list{kind: kind, order: mostWaiting} }
 
 func (l *list) subject() subject {
 	if l.all {
@@ -45,10 +47,7 @@ func (l *list) subject() subject {
 }
 
 func (l *list) target() target {
-	e, ok := l.rows.selected()
-	if !ok {
-		return target{}
-	}
+	e, _ := l.rows.selected()
 	return target{kind: e.value.Kind, name: e.value.Name, capacity: e.value.Capacity}
 }
 
@@ -88,14 +87,15 @@ func (l *list) page(m *model, p namesPage) tea.Cmd {
 
 // arrange makes the rows of what was read.
 func (l *list) arrange(keep bool) {
-	all, there := make([]entry[berth.Name], 0, len(l.got.Items)), map[string]bool{}
-	for _, n := range l.got.Items {
+	names := slices.Clone(l.got.Items)
+	view.Orders[l.order].Sort(names)
+	all, there := make([]entry[berth.Name], 0, len(names)), map[string]bool{}
+	for _, n := range names {
 		if key := string(n.Kind) + " " + n.Name; l.fits(n) && !there[key] { // a name may be there twice
 			there[key] = true
 			all = append(all, entry[berth.Name]{key: key, value: n})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b entry[berth.Name]) int { return orders[l.order].compare(a.value, b.value) })
 	e, ok := l.rows.selected()
 	l.rows.set(all, keep && ok && l.rows.moved && l.fits(e.value))
 }
@@ -121,16 +121,14 @@ func (l *list) press(m *model, key string) tea.Cmd {
 	}
 	switch key {
 	case "enter", "right", "l":
-		if e, ok := l.rows.selected(); ok {
-			l.rows.moved = true
-			return m.open(newName(e.value.Kind, e.value.Name, ""))
-		}
+		_, l.rows.moved = l.rows.selected()
+		return m.elsewhere(key)
 	case "tab":
 		kinds := []keyspace.Kind{"", keyspace.Sem, keyspace.Lock, keyspace.Pool}
 		l.kind = kinds[(slices.Index(kinds, l.kind)+1)%len(kinds)]
 		return l.again(m)
 	case "s":
-		l.order = (l.order + 1) % len(orders)
+		l.order = (l.order + 1) % len(view.Orders)
 		l.arrange(true)
 	case "/":
 		l.typing = true
@@ -148,8 +146,8 @@ func (l *list) press(m *model, key string) tea.Cmd {
 		return m.look()
 	case ">", "<", ".":
 		return l.turn(m, key)
-	case "c":
-		return m.open(&cycleScreen{})
+	default:
+		return m.elsewhere(key)
 	}
 	return nil
 }
@@ -238,11 +236,7 @@ func (l *list) title(*model) string {
 	if l.all {
 		title = fmt.Sprintf("All %s in use, page %d", what, max(l.number, 1))
 	}
-	title += ", " + orders[l.order].name + " first"
-	if orders[l.order].name == "name" {
-		title = strings.TrimSuffix(title, ", name first") + ", by name"
-	}
-	return title
+	return title + ", " + view.Orders[l.order].Says
 }
 
 func (l *list) keys(*model) string {
@@ -255,29 +249,22 @@ func (l *list) keys(*model) string {
 	return "enter opens  tab kind  s order  / filter  a all  c cycles  ? help  q ends"
 }
 
-// columns are those of the list.
-var listColumns = []column{
-	{head: "KIND", width: 4},
-	{head: "NAME", share: 3},
-	{head: "HELD", width: 7, right: true},
-	{head: "WAIT", width: 5, right: true},
-	{head: "OLDEST", width: 6, right: true, from: 56},
-	{head: "HELD BY", share: 3, from: 70},
-	{head: "FOR", width: 6, right: true, from: 70},
-	{head: "SINCE, UTC", width: 12, from: 120},
-	{head: "OWNER", share: 2, from: 140},
-	{head: "STATE", width: 7},
-	{head: "AGE", width: 4, right: true, from: 48},
-}
-
 func (l *list) draw(m *model, height int) []string {
 	p := m.paper
-	t := p.table(p.width, listColumns)
-	lines := []string{t.heading(listColumns)}
+	columns := aged(l.got.At.Add(m.now.Sub(l.at))).Pick(
+		"KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "SINCE, UTC", "OWNER", "STATE", "AGE")
+	t := tableOf(p, p.width, columns, map[string]int{"AGE": 48, "WAITED": 56, "HELD BY": 70, "FOR": 70, "SINCE, UTC": 120, "OWNER": 140})
+	lines := []string{t.heading()}
 	foot := l.about(p)
 	drawn := l.rows.draw(height-len(lines)-len(foot), func(e entry[berth.Name], selected bool) []string {
-		cells, s := l.cells(m, e)
-		return t.row(cells, selected, s)
+		n := &e.value
+		switch {
+		case n.Err != nil:
+			return t.row(n, selected, e.gone, alarming, map[string]string{"HELD BY": words(n.Err)})
+		case view.NameLook(n) == view.Bad:
+			return t.row(n, selected, e.gone, warning, nil)
+		}
+		return t.row(n, selected, e.gone, plain, nil)
 	})
 	if len(drawn) == 0 {
 		drawn = p.wrap(l.none(), p.width)
@@ -292,18 +279,15 @@ func (l *list) draw(m *model, height int) []string {
 // about says what of it is shown.
 func (l *list) about(p paper) []string {
 	var says []string
-	switch where := "with"; {
-	case l.all:
-		where = "that begin with"
-		fallthrough
-	case l.typing || l.filter != "":
-		if l.typing || l.filter != "" {
-			mark := ""
-			if l.typing {
-				mark = "_"
-			}
-			says = append(says, fmt.Sprintf("only those %s: %s%s", where, text.Escaped(l.filter), mark))
+	if l.typing || l.filter != "" {
+		where, mark := "with", ""
+		if l.all {
+			where = "that begin with"
 		}
+		if l.typing {
+			mark = "_"
+		}
+		says = append(says, fmt.Sprintf("only those %s: %s%s", where, text.Escaped(l.filter), mark))
 	}
 	if n := len(l.rows.all); n > 0 {
 		at := fmt.Sprintf("%d of %d", l.rows.cursor+1, n)
@@ -337,33 +321,4 @@ func (l *list) none() string {
 		return "No name is in use here."
 	}
 	return "Nobody waits for anything. a shows all names in use."
-}
-
-func (l *list) cells(m *model, e entry[berth.Name]) ([]string, style) {
-	n := e.value
-	held, by, owner, long, since := fmt.Sprintf("%d/%d", n.Held, n.Capacity), "-", "-", "-", "-"
-	if h := n.Longest; h != nil {
-		by, owner = text.Plain(cmp.Or(h.Label, h.Owner, h.Node)), text.Plain(h.Owner)
-		long, since = span(n.Oldest), moment(h.Granted, n.At)
-	}
-	oldest := "-"
-	if d := waited(n); d > 0 {
-		oldest = span(d)
-	}
-	says, s := view.NameState(&n), plain
-	switch {
-	case e.gone:
-		says, s = "left", faint
-	case n.Err != nil:
-		s = alarming
-	case n.Pause != nil:
-		s = warning
-	}
-	if n.Err != nil {
-		held, by = "?", words(n.Err)
-	}
-	old := age(m.now.Sub(l.at) + l.got.At.Sub(n.At))
-	return []string{
-		string(n.Kind), text.Plain(n.Name), held, fmt.Sprint(n.Waiting), oldest, by, long, since, owner, says, old,
-	}, s
 }

@@ -52,6 +52,14 @@ func TestTheHelpIsWholeInTheSmallestUsualWindow(t *testing.T) {
 	p.showsNot(" ...")
 }
 
+func TestWhatChangesIsToldToTheSecondAndWhatWasNotReadIsNotNone(t *testing.T) {
+	p := begin(t, 80, 24)
+	apart, held := of(keyspace.Pool, contended("apart", 3)), contended("held", 0)
+	apart.First, apart.Oldest, held.First, held.Oldest = nil, 12_345*time.Millisecond, nil, 2_345*time.Millisecond
+	p.names(apart, held)
+	p.shows("> pool apart 2/2 3 ? host-7/1 12s full", " sem held 2/2 0 - host-7/1 2.3s full")
+}
+
 func TestEachRowSaysItsAge(t *testing.T) {
 	p := begin(t, 80, 24)
 	old := contended("old", 1)
@@ -81,7 +89,9 @@ func TestKeysOfTheList(t *testing.T) {
 		{"s", "> sem d", "longest wait first"},
 		{"s s", "> lock b", "longest hold first"},
 		{"s s s", "> sem a", "by name"},
-		{"s s s s", "> sem a", "most waiting first"},
+		{"s s s s", "> sem a", "most held first"},
+		{"s s s s s", "> sem a", "largest share first"},
+		{"s s s s s s", "> sem a", "most waiting first"},
 		{"/ 'c'", "> pool c", "only those with: c_"},
 		{"/ 'c' enter", "> pool c", "only those with: c; 1 of 1"},
 		{"/ 'q' enter", "", "None of them matches the filter"},
@@ -96,6 +106,8 @@ func TestKeysOfTheList(t *testing.T) {
 		{"r", "> sem a", "release: select a claim"},
 		{"t", "> sem a", "rest: only a pool has resources"},
 		{"d", "> sem a", "drain: select a claim"},
+		{"n", "> sem a", "select a claim: n shows the claims of its node"},
+		{"c c esc", "> sem a", "most waiting first"},
 		{"f1", "> sem a", "1 of 4"},
 	} {
 		t.Run(tt.keys, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/watch"
+	"github.com/berth-go/berth/pkg/inspect"
 )
 
 // live is the world of a terminal: a namespace on a server. Only its commands are for other goroutines than that of the
@@ -46,7 +47,7 @@ func (l *live) look(at subject) tea.Cmd {
 	case ofName:
 		follow(l, l.watcher.Name(at.kind, at.name, at.claim), at)
 	case ofNode:
-		follow(l, l.watcher.Claims(nodeFilter(at.node)), at)
+		follow(l, l.watcher.Claims(inspect.ClaimFilter{Node: at.node}), at)
 	case cycles:
 		follow(l, l.watcher.Cycles(), at)
 	}

@@ -73,13 +73,10 @@ type (
 	}
 )
 
-// The library's widgets, charm.land/bubbles v2.2.1, are not used. Each of the three was tried here. None made these files
-// shorter. They bring two or three modules and 0.4 MB. They measure by a way of their own: a line may get too long.
-//   - The text input: 29 lines more. The limit in bytes, what is left out and the drawing stay ours. Its alt+d panics
-//     before the last character; its ctrl+v runs another program. A cursor of our own is 44 lines more, and no module.
-//   - The viewport: 3 lines more, and 15 with a help that scrolls. Nothing of it but its offset is of use.
-//   - The table: 28 lines more. It has no rows of several lines, no headings, no style of a row, no columns that share
-//     a width. SetCursor leaves the cursor out of sight.
+// The library's widgets, charm.land/bubbles v2.2.1, are not used. Each of the three was tried here: the text input is 29 lines
+// more, the viewport 3, the table 28. The limit of a text, rows of several lines, headings, styles of rows and widths that are
+// shared stay ours. A cell is measured by another way than a line, which may get too long; and the text input's alt+d panics
+// before the last character, its ctrl+v runs another program.
 
 // screen is one thing that is shown.
 type screen interface {
@@ -141,8 +138,35 @@ func (m *model) look() tea.Cmd {
 	return m.world.look(m.top().subject())
 }
 
-// open shows another screen, back the one before it.
+// elsewhere shows another screen, by the keys that all screens have.
+func (m *model) elsewhere(key string) tea.Cmd {
+	t := m.top().target()
+	switch key {
+	case "esc", "backspace", "left", "h":
+		return m.back()
+	case "enter", "right", "l":
+		if t.name != "" {
+			return m.open(newName(t.kind, t.name, t.claim))
+		}
+	case "n":
+		switch {
+		case t.node != "":
+			return m.open(&nodeScreen{node: t.node})
+		case t.claim != "":
+			return m.say(true, errUnknownNode.Error())
+		}
+		return m.say(true, "select a claim: n shows the claims of its node")
+	case "c":
+		return m.open(&cycleScreen{})
+	}
+	return nil
+}
+
+// open shows another screen, if it is not the one that is shown, back the one before it.
 func (m *model) open(s screen) tea.Cmd {
+	if s.subject() == m.top().subject() {
+		return nil
+	}
 	m.screens = append(m.screens, s)
 	return m.look()
 }

@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"math"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -15,13 +16,11 @@ import (
 
 // nameScreen shows a name: why it stands still, who holds and who waits.
 type nameScreen struct {
-	seen
+	listing[item]
 	kind  keyspace.Kind
 	name  string
 	claim string // that somebody came from, "" for none
 	look  inspect.Look
-	known bool // it was read
-	rows  rows[item]
 	full  pageOf // of the row or of the name: its whole text is shown
 	down  int    // how far that is scrolled
 }
@@ -44,53 +43,31 @@ func (s *nameScreen) subject() subject {
 }
 
 func (s *nameScreen) read(_ *model, r reading) {
-	n, ok := r.value.(watch.Name)
-	if !ok {
-		return
-	}
-	first := !s.known
-	s.look, s.known = n.Look, true
-	s.rows.set(items(&s.look, s.claim), !first)
+	n, _ := r.value.(watch.Name)
+	first := len(s.rows.all) == 0
+	s.look = n.Look
+	s.rows.set(items(&s.look, s.claim), true)
 	if first && s.claim != "" {
 		s.rows.choose(keyOfClaim(s.claim))
 	}
 }
 
 func (s *nameScreen) target() target {
-	t := target{kind: s.kind, name: s.name, capacity: s.look.Capacity}
-	e, ok := s.rows.selected()
-	if !ok {
-		return t
-	}
-	t.gone = e.gone
+	t := target{kind: s.kind, name: s.name}
+	e, _ := s.rows.selected()
 	switch i := e.value; {
-	case i.hold != nil:
-		t.claim, t.node, t.resource = i.hold.ID, i.hold.Node, i.hold.Resource
-	case i.wait != nil:
-		t.claim, t.node = i.wait.ID, i.wait.Node
+	case i.asked != "":
+		t.claim = i.asked
+	case i.claim != nil:
+		t = targetOf(i.claim.Claim, e.gone)
 	case i.resource != nil:
 		t.resource = i.resource.Key
-		if len(i.resource.Claims) == 1 {
-			t.claim = i.resource.Claims[0]
-			t.node = s.nodeOf(t.claim)
+		if len(i.resource.Holders) == 1 {
+			t.claim, t.node = i.resource.Holders[0].ID(), i.resource.Holders[0].Node()
 		}
-	case i.asked != nil:
-		t.claim = i.asked.Claim
 	}
+	t.capacity, t.gone = s.look.Capacity, e.gone
 	return t
-}
-
-// nodeOf is the node of a claim that holds, "" where its record was not read.
-func (s *nameScreen) nodeOf(claim string) string {
-	for i := range s.look.Holds {
-		if s.look.Holds[i].ID == claim {
-			return s.look.Holds[i].Node
-		}
-	}
-	if asked := s.look.Asked[claim]; asked.Hold != nil {
-		return asked.Hold.Node
-	}
-	return ""
 }
 
 func (s *nameScreen) press(m *model, key string) tea.Cmd {
@@ -98,29 +75,15 @@ func (s *nameScreen) press(m *model, key string) tea.Cmd {
 		s.scroll(key, m.room())
 		return nil
 	}
-	if s.rows.press(key, m.room()/2) {
-		return nil
-	}
 	switch key {
-	case "esc", "backspace", "left", "h":
-		return m.back()
 	case "enter", "right", "l":
 		if _, ok := s.rows.selected(); ok {
 			s.full, s.down = ofRow, 0
 		}
 	case "x":
 		s.full, s.down = ofAll, 0
-	case "n":
-		t := s.target()
-		if t.node != "" {
-			return m.open(&nodeScreen{node: t.node})
-		}
-		if t.claim != "" {
-			return m.say(true, errUnknownNode.Error())
-		}
-		return m.say(true, "select a claim: n shows the claims of its node")
-	case "c":
-		return m.open(&cycleScreen{})
+	default:
+		return s.listing.press(m, key)
 	}
 	return nil
 }
@@ -168,17 +131,14 @@ func (s *nameScreen) counts() string {
 		return "this name cannot be read: " + words(l.Err)
 	}
 	says := fmt.Sprintf("%s: %d of %d held, %d waiting", view.NameState(&l.Name), l.Held, l.Capacity, l.Waiting)
-	if d := waited(l.Name); d > 0 {
-		says += ", the oldest for " + text.Human(d)
+	if d := view.Waited(&l.Name); d > 0 {
+		says += ", the longest for " + text.Human(d)
 	}
 	if p := l.Pool; p != nil {
-		says += fmt.Sprintf("; %d free, %d at rest, %d leaving", p.Free, p.Resting, p.Leaving)
+		says += fmt.Sprintf("; %d free, %d resting, %d leaving", p.Free, p.Resting, p.Leaving)
 	}
-	if p := l.Pause; p != nil {
-		says += "; paused for " + text.Human(p.Left) + " more"
-		if p.Reason != "" {
-			says += ": " + text.Excerpt(p.Reason)
-		}
+	if l.Pause != nil {
+		says += "; " + view.Paused(l.Pause)
 	}
 	if len(l.Damaged) > 0 {
 		says += fmt.Sprintf("; %d damaged", len(l.Damaged))
@@ -194,9 +154,6 @@ const beside = 150
 
 func (s *nameScreen) draw(m *model, height int) []string {
 	p := m.paper
-	if !s.known {
-		return p.wrap("Reading ...", p.width)
-	}
 	if s.full != ofNobody {
 		return s.whole(p, height)
 	}
@@ -232,40 +189,37 @@ func (s *nameScreen) twoColumns(p paper, height int) []string {
 }
 
 func (s *nameScreen) drawRows(p paper, width, height int) []string {
-	columns := itemColumns
-	if s.kind != keyspace.Pool {
-		columns = without(columns, "RESOURCE")
+	from := map[string]int{"RESOURCE": math.MaxInt, "OWNER": 56, "PROCESS": 72, "WEIGHT": math.MaxInt, "CLAIM": 100, "FENCE": 150}
+	switch s.kind {
+	case keyspace.Pool:
+		from["RESOURCE"] = 48
+	case keyspace.Sem:
+		from["WEIGHT"] = 100
 	}
-	if s.kind != keyspace.Sem {
-		columns = without(columns, "WEIGHT")
-	}
-	t := p.table(width, columns)
-	lines := []string{t.heading(columns)}
+	columns := view.Claims.Pick("DOES", "FOR", "LEFT", "LABEL", "OWNER", "RESOURCE", "WEIGHT", "PROCESS", "FENCE", "CLAIM")
+	claims := tableOf(p, width, columns, from)
+	resources := tableOf(p, width, view.ResourceColumns.Pick("RESOURCE", "STATE", "LEFT", "HELD BY", "REASON"),
+		map[string]int{"LEFT": 48, "HELD BY": 64, "REASON": 80})
+	lines := []string{claims.heading()}
 	return append(lines, s.rows.draw(height-len(lines), func(e entry[item], selected bool) []string {
-		if e.head {
-			return []string{p.in(strong, p.cut(e.value.heading, width))}
+		switch i := e.value; {
+		case i.heading == ofResources:
+			return []string{p.in(strong, p.cut(i.heading, width)), resources.heading()}
+		case e.head:
+			return []string{p.in(strong, p.cut(i.heading, width))}
+		case i.resource != nil:
+			return resources.row(i.resource, selected, e.gone, plain, nil)
+		case i.asked != "":
+			id := text.Plain(i.asked)
+			return claims.row(i.claim, selected, e.gone, plain, map[string]string{"LABEL": id, "LEFT": "-", "CLAIM": id})
+		default:
+			return claims.row(i.claim, selected, e.gone, suspicious[i.claim.Suspicious()], nil)
 		}
-		cells, look := e.value.cells(), plain
-		switch {
-		case e.gone:
-			cells, look = e.value.goneCells(), faint
-		case e.value.hold != nil && (e.value.hold.Process == inspect.Overdue || e.value.hold.Process == inspect.Condemned):
-			look = warning
-		}
-		return t.row(cells, selected, look)
 	})...)
 }
 
-// without hides a column.
-func without(columns []column, head string) []column {
-	columns = append([]column{}, columns...)
-	for i := range columns {
-		if columns[i].head == head {
-			columns[i].from = 1 << 30
-		}
-	}
-	return columns
-}
+// suspicious is the style of a claim, by whether it is.
+var suspicious = map[bool]style{true: warning}
 
 // detail explains the selected row in so many lines.
 func (s *nameScreen) detail(p paper, width, most int) []string {
@@ -287,13 +241,13 @@ func (s *nameScreen) whole(p paper, height int) []string {
 	if e, ok := s.rows.selected(); s.full == ofRow && ok {
 		says := e.value.says(s.look.At)
 		switch {
-		case e.gone && e.value.asked != nil: // its explanation says so
+		case e.gone && e.value.asked != "": // its explanation says so
 			says += " It is not there any more."
 		case e.gone: // what was read last is true no more
 			says = "It is not there any more."
 		}
 		lines = append(append(lines, p.wrap(says, p.width)...), "")
-		for _, field := range e.value.fields(e.gone) {
+		for _, field := range fields(e) {
 			lines = append(lines, p.wrap(field, p.width)...)
 		}
 	} else {

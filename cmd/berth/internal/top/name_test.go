@@ -18,7 +18,7 @@ import (
 func TestANameOpensIntoItsClaims(t *testing.T) {
 	p := atName(t, 80, 24)
 	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu"}, p.fake.looks[1])
-	p.shows("semaphore gpu", "full: 2 of 2 held, 2 waiting, the oldest for 1m00s; 0s ago", "All of it is held. Nothing ends by itself.",
+	p.shows("semaphore gpu", "full: 2 of 2 held, 2 waiting, the longest for 1m00s; 0s ago", "All of it is held. Nothing ends by itself.",
 		"Held by 2 claims", "In line 2 claims", "> holds 1m00s 8s host/n1.a", " waits 1m00s 8s host/n4.d",
 		"host/n1.a has held it for 1m00s, since 11:59:00 UTC; its process renews it")
 	p.keys("down down")
@@ -39,6 +39,15 @@ func TestANameOpensIntoItsClaims(t *testing.T) {
 	p.shows("The most contended")
 }
 
+func TestAllThatIsKnownOfAClaimIsInLines(t *testing.T) {
+	p := atName(t, 80, 24)
+	l := looked(contended("gpu", 2), []string{"n1.a"}, nil)
+	l.Holds[0].Meta = map[string]string{"b": "2\x1b[2J", "a": "1"}
+	p.reads(l)
+	p.keys("enter")
+	p.shows(`claim n1.a node n1 label host/n1.a weight 1 fence 0 lease 10s metadata a=1 metadata b="2\x1b[2J"`)
+}
+
 func TestOfAPoolTheResourcesAreShown(t *testing.T) {
 	p := begin(t, 80, 24)
 	pool := of(keyspace.Pool, contended("proxies", 1))
@@ -49,9 +58,10 @@ func TestOfAPoolTheResourcesAreShown(t *testing.T) {
 		inspect.Resource{Key: "p1", Claims: []string{"n1.a"}, Max: 1, RestsThen: time.Minute, Leaving: true},
 		inspect.Resource{Key: "p2\x1b[2J", Rests: berth.Forever, Reason: "banned\n"},
 		inspect.Resource{Key: "p3", Damaged: true}, inspect.Resource{Key: "p4", Absent: true}))
-	p.shows("0 free, 1 at rest, 1 leaving", "Resources that are held, waited for, at rest or leaving", " rests - forever ", `"p2\x1b[2J"`)
+	p.shows("0 free, 1 resting, 1 leaving", "Resources that are leased, waited for, resting or leaving",
+		" p1 leased, leaves then 1m00s then host/n1.a", ` "p2\x1b[2J" resting forever - "banned\n"`)
 	p.keys("G k k k")
-	p.shows("Resource p1 is held by 1 claim, of at most 1 at once. It then rests for 1m00s.", "It leaves the pool")
+	p.shows("Resource p1 is leased to 1 claim, of at most 1 at once. It then rests for 1m00s.", "It leaves the pool")
 	p.keys("j")
 	p.shows(`Resource "p2\x1b[2J" rests until somebody ends that. The reason: "banned\n".`)
 	p.keys("j")
@@ -108,7 +118,7 @@ func TestARowThatIsGoneSaysNothingOfWhatItWas(t *testing.T) {
 	for keys, ends := range map[string][]string{"": {"n2.b", "n3.c"}, "down down": {"n1.a", "n4.d"}} {
 		p := atName(t, 120, 24)
 		p.keys(keys)
-		require.Regexp(t, "8s host/n[13].*(renewing|waits)", p.row())
+		require.Regexp(t, "(holds|waits) 1m00s 8s host/n[13]", p.row())
 		p.reads(looked(gpu, ends[:1], ends[1:]))
 		require.Regexp(t, `^> ended 1m00s - host/(n[13]\.[ac]) - 1 - (n[13]\.[ac])$`, p.row())
 		p.keys("enter")
@@ -144,11 +154,11 @@ func TestAClaimThatWasOpenedIsSelected(t *testing.T) {
 	p.names(contended("gpu", 1))
 	p.open(&nodeScreen{node: "n3"})
 	p.reads(watch.Claims{At: noon, Items: []inspect.Claim{
-		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
+		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}, Paused: 1},
 		{Kind: keyspace.Lock, Name: "nightly", Hold: &berth.Holder{ID: "n3.x", Label: "host", Granted: noon.Add(-time.Hour), Held: time.Hour, Left: berth.Forever}},
 		{Kind: keyspace.Sem, Name: "gpu", Wait: &berth.Waiter{ID: "n3.c", Label: "host", Since: noon.Add(-time.Minute), Waited: time.Minute, Alive: time.Second}},
 	}})
-	p.shows("3 claims, 0s ago", "> lock nightly", "forever")
+	p.shows("3 claims, 0s ago", "> lock nightly", "forever", "waits, paused")
 	p.keys("down enter")
 	require.Equal(t, subject{topic: ofName, kind: keyspace.Sem, name: "gpu", claim: "n3.c"}, p.fake.looks[len(p.fake.looks)-1])
 	p.reads(looked(contended("gpu", 1), []string{"n1.a"}, []string{"n2.b", "n3.c"}))

@@ -1,11 +1,11 @@
 package top
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
@@ -17,13 +17,7 @@ import (
 
 // Documents are what berth top prints with --json, by command.
 func Documents() map[string]any {
-	return map[string]any{"top": app.Document[inspect.Page[standing]]{}}
-}
-
-// standing is a name, and how it stands.
-type standing struct {
-	berth.Name
-	State string `json:"state"`
+	return map[string]any{"top": app.Document[inspect.Page[berth.Name]]{}}
 }
 
 // onePage prints the list once.
@@ -40,17 +34,13 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspac
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(page.Items, orders[0].compare)
+	view.Orders[mostWaiting].Sort(page.Items)
 	return app.Listed(errors.Join(page.Problems...), len(page.Items), func() error { return printPage(a, page) })
 }
 
 func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 	if a.JSON {
-		names := inspect.Page[standing]{At: page.At, Replica: page.Replica, Partial: page.Partial, Moving: page.Moving, Problems: page.Problems}
-		for _, n := range page.Items {
-			names.Items = append(names.Items, standing{n, view.NameState(&n)})
-		}
-		return app.PrintJSON(a, "", names)
+		return app.PrintJSON(a, "", page)
 	}
 	if page.Partial {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
@@ -59,19 +49,14 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 		_, err := fmt.Fprintf(a.Out, "Nobody waits for anything in namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
-	var rows [][]string
-	for _, n := range page.Items {
-		by, long, oldest := "-", "-", "-"
-		if h := n.Longest; h != nil {
-			by, long = text.Plain(cmp.Or(h.Label, h.Owner, h.Node)), text.Human(n.Oldest)
-		}
-		if d := waited(n); d > 0 {
-			oldest = text.Human(d)
-		}
-		rows = append(rows, []string{
-			string(n.Kind), text.Plain(n.Name), fmt.Sprintf("%d/%d", n.Held, n.Capacity), fmt.Sprint(n.Waiting), oldest, by, long, view.NameState(&n),
-			age(page.At.Sub(n.At)),
-		})
-	}
-	return app.Table(a.Out, []string{"KIND", "NAME", "HELD", "WAITING", "OLDEST", "HELD BY", "FOR", "STATE", "AGE"}, rows)
+	columns := aged(page.At).Pick("KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "STATE", "AGE")
+	heading, rows := columns.Table(page.Items)
+	return app.Table(a.Out, heading, rows)
+}
+
+// aged are the columns of names, and how old a row is at a moment by the server's clock.
+func aged(at time.Time) view.Columns[berth.Name] {
+	return append(slices.Clip(view.Names), view.Column[berth.Name]{Head: "AGE", Width: 4, Right: true, Cell: func(n *berth.Name) view.Cell {
+		return view.Cell{{Says: age(at.Sub(n.At))}}
+	}})
 }

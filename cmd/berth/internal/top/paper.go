@@ -1,13 +1,15 @@
 package top
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 )
 
 // paper is what is drawn on. What is drawn is text without anything that commands a terminal; a style is put around
@@ -109,22 +111,11 @@ func (p paper) few(lines []string, most, columns int) []string {
 	return lines
 }
 
-// column is one of a table.
-type column struct {
-	head  string
-	width int  // 0: it shares what is left with the others of 0
-	share int  // of those, how much it takes of it
-	right bool // numbers
-	from  int  // the least width of the paper on which it is there
-}
-
-// table lays out the columns of a table for a width.
-type table struct {
-	paper  paper
-	shown  []int
-	widths []int
-	right  []bool
-	gap    string
+// table is a table of rows on a paper.
+type table[T any] struct {
+	paper   paper
+	columns view.Columns[T]
+	gap     string
 }
 
 // marker stands before the row with the cursor.
@@ -133,89 +124,76 @@ const marker = "> "
 // airy is from which width on two blanks are between columns.
 const airy = 100
 
-func (p paper) table(width int, columns []column) table {
-	t := table{paper: p, gap: " "}
+// tableOf lays out the columns for a width. from is the least width on which a column is there, by its head.
+func tableOf[T any](p paper, width int, columns view.Columns[T], from map[string]int) table[T] {
+	t := table[T]{paper: p, gap: " "}
 	if width >= airy {
 		t.gap = "  "
 	}
-	left, shares := width-len(marker), 0
-	for i, c := range columns {
-		if width < c.from {
-			continue
+	left, shares := width-len(marker)+len(t.gap), 0
+	for _, c := range columns {
+		if width >= from[c.Head] {
+			t.columns = append(t.columns, c)
+			left, shares = left-c.Width-len(t.gap), shares+c.Share
 		}
-		t.shown, t.widths = append(t.shown, i), append(t.widths, c.width)
-		t.right = append(t.right, c.right)
-		left, shares = left-c.width-len(t.gap), shares+c.share
 	}
-	left += len(t.gap)
-	for n, i := range t.shown {
-		if share := columns[i].share; share > 0 {
-			t.widths[n] = max(left*share/shares, 4)
-			left, shares = left-t.widths[n], shares-share
+	for i := range t.columns {
+		if c := &t.columns[i]; c.Share > 0 {
+			c.Width = max(left*c.Share/shares, 4)
+			left, shares = left-c.Width, shares-c.Share
 		}
 	}
 	return t
 }
 
-// line is a row of the table; cells has one for each column, also for those that are not shown.
-func (t table) line(mark string, cells []string) string {
-	parts := make([]string, len(t.shown))
-	for n, i := range t.shown {
-		switch cell := cells[i]; {
-		case t.right[n]:
-			cell = t.paper.cut(cell, t.widths[n])
-			parts[n] = strings.Repeat(" ", max(t.widths[n]-t.paper.method.StringWidth(cell), 0)) + cell
-		default:
-			parts[n] = t.paper.fill(cell, t.widths[n])
+func (t table[T]) line(mark string, cell func(c view.Column[T]) string) string {
+	parts := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		parts[i] = t.paper.fill(cell(c), c.Width)
+		if says := strings.TrimRight(parts[i], " "); c.Right {
+			parts[i] = parts[i][len(says):] + says
 		}
 	}
 	return mark + strings.Join(parts, t.gap)
 }
 
-// heading is the first line of the table.
-func (t table) heading(columns []column) string {
-	cells := make([]string, len(columns))
-	for i, c := range columns {
-		cells[i] = c.head
-	}
-	return t.paper.in(strong, t.line("  ", cells))
+// heading is the line of its heads.
+func (t table[T]) heading() string {
+	return t.paper.in(strong, t.line("  ", func(c view.Column[T]) string { return c.Head }))
 }
 
-// row is a row in its style, with a mark before the selected one.
-func (t table) row(cells []string, selected bool, s style) []string {
-	if selected {
-		return []string{t.paper.in(reversed, t.line(marker, cells))}
+// past are cells of a row that is gone: nothing is left of it, and no process stands behind it.
+var past = map[string]string{"DOES": "ended", "STATE": "left", "LEFT": "-", "PROCESS": "-", "LEASE": "-", "AHEAD": "-"}
+
+// row is a row in its style, with a mark before the selected one. instead are cells that say something other than their columns.
+func (t table[T]) row(row *T, selected, gone bool, s style, instead map[string]string) []string {
+	mark, was := "  ", map[string]string{}
+	if gone {
+		s, was = faint, past
 	}
-	return []string{t.paper.in(s, t.line("  ", cells))}
+	if selected {
+		mark, s = marker, reversed
+	}
+	return []string{t.paper.in(s, t.line(mark, func(c view.Column[T]) string {
+		return cmp.Or(was[c.Head], instead[c.Head], lively(c.Cell(row)))
+	}))}
+}
+
+// lively is a cell that changes while somebody looks: its lengths are to the second from ten seconds on.
+func lively(c view.Cell) string {
+	c = slices.Clone(c)
+	for i, p := range c {
+		if p.Span >= 10*time.Second && p.Span < time.Minute {
+			c[i].Says = p.Span.Truncate(time.Second).String()
+		}
+	}
+	return c.String()
 }
 
 // age is how old something is, in short.
 func age(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < 100*time.Second:
-		return d.Truncate(time.Second).String()
-	case d == berth.Forever:
-		return "forever"
+	if d < 100*time.Second {
+		return max(d, 0).Truncate(time.Second).String()
 	}
 	return text.Human(d)
-}
-
-// span is a duration for a cell: to the second from ten seconds on.
-func span(d time.Duration) string {
-	if d >= 10*time.Second && d < time.Minute {
-		return d.Truncate(time.Second).String()
-	}
-	return text.Human(d)
-}
-
-// moment is a time of the server, with the date if that is not of its day.
-func moment(t, now time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	t, now = t.UTC(), now.UTC()
-	if t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04:05")
-	}
-	return t.Format("Jan _2 15:04")
 }

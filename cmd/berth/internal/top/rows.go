@@ -1,5 +1,7 @@
 package top
 
+import tea "charm.land/bubbletea/v2"
+
 // entry is a row of a listing.
 type entry[T any] struct {
 	key   string // by which a row is known again, unique among them
@@ -53,14 +55,13 @@ func (r *rows[T]) set(all []entry[T], keep bool) {
 }
 
 // choose puts the cursor on a row, if it is there.
-func (r *rows[T]) choose(key string) bool {
+func (r *rows[T]) choose(key string) {
 	for i := range r.all {
 		if !r.all[i].head && r.all[i].key == key {
 			r.cursor, r.moved = i, true
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // move moves the cursor by so many rows.
@@ -158,4 +159,17 @@ func (r *rows[T]) draw(height int, line func(e entry[T], selected bool) []string
 		lines = append(append([]string{}, before...), lines...)
 	}
 	return lines[:min(len(lines), height)]
+}
+
+// listing is what screens of rows have alike.
+type listing[T any] struct {
+	seen
+	rows rows[T]
+}
+
+func (l *listing[T]) press(m *model, key string) tea.Cmd {
+	if l.rows.press(key, m.room()/2) {
+		return nil
+	}
+	return m.elsewhere(key)
 }

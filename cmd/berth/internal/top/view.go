@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 )
 
@@ -41,6 +42,7 @@ func (m *model) lines() []string {
 	var body []string
 	title, keys := m.top().title(m), m.top().keys(m)
 	foot, room := m.foot(), m.room()
+	_, names := m.top().(*list)
 	switch {
 	case m.form != nil:
 		title, keys = m.form.title(), m.form.keys()
@@ -48,6 +50,8 @@ func (m *model) lines() []string {
 	case m.help:
 		title, keys = "Keys", "any key goes back"
 		body = help(p, room)
+	case !names && m.top().fresh().at.IsZero():
+		body = p.wrap("Reading ...", p.width)
 	default:
 		body = m.top().draw(m, room)
 	}
@@ -70,7 +74,7 @@ func (m *model) room() int { return max(m.paper.height-2-len(m.foot()), 1) }
 func (m *model) header(title string) string {
 	p, right := m.paper, "namespace "+text.Plain(m.namespace)
 	if n := len(m.running); n > 0 {
-		right = fmt.Sprintf("%s under way, %s", count(n, "action"), right)
+		right = fmt.Sprintf("%s under way, %s", view.Count(n, "action"), right)
 	}
 	least := min(p.method.StringWidth(right), p.width/3) // of it, however long the title is
 	right = p.cut(right, max(p.width-p.method.StringWidth(title)-2, least))
@@ -124,12 +128,4 @@ func (m *model) trouble() string {
 // everyOf is how often each topic is read.
 var everyOf = map[topic]time.Duration{
 	overview: watch.OverviewEvery, ofName: watch.NameEvery, ofNode: watch.ClaimsEvery, cycles: watch.CyclesEvery,
-}
-
-// count is a number of things.
-func count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
 }

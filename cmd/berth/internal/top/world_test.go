@@ -165,7 +165,7 @@ func contended(name string, waiting int) berth.Name {
 	return berth.Name{
 		Kind: keyspace.Sem, Name: name, Capacity: 2, Held: 2, Holders: 2, Waiting: waiting, Oldest: 3 * time.Minute, At: noon,
 		Longest: &berth.Holder{ID: "n1.c1", Node: "n1", Label: "host-7/1", Owner: "order-7", Granted: noon.Add(-3 * time.Minute)},
-		First:   []berth.Waiter{{ID: "n9.w1", Waited: time.Minute, Alive: time.Second}},
+		First:   []berth.Waiter{{ID: "n9.w1", Waited: time.Minute, Since: noon.Add(-time.Minute), Alive: time.Second}},
 	}
 }
 
