@@ -90,7 +90,11 @@ var Claims = Columns[Claim]{
 		if c.Heard.At.IsZero() {
 			return nil
 		}
-		return lasted(c.Since().Add(c.For()).Sub(c.Heard.At), c.Heard.At)
+		cell := lasted(c.Since().Add(c.For()).Sub(c.Heard.At), c.Heard.At)
+		if !c.Heard.Exact {
+			cell = append(cell, Piece{Says: "or later"})
+		}
+		return cell
 	}},
 	{Head: "OWNER", Share: 2, Cell: func(c *Claim) Cell { return to("owner", c.Owner(), c.Owner()) }},
 	{Head: "LABEL", Share: 3, Cell: func(c *Claim) Cell { return to("label", c.Label(), c.Label()) }},

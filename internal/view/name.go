@@ -32,6 +32,12 @@ var Names = Columns[berth.Name]{
 	{Head: "CAPACITY", Right: true, Cell: func(n *berth.Name) Cell { return number(n.Capacity) }},
 	{Head: "FREE", Right: true, Cell: func(n *berth.Name) Cell { return number(Free(n)) }},
 	{Head: "RESTING", Right: true, Cell: func(n *berth.Name) Cell { return number(pool(n).Resting) }},
+	{Head: "LEAVING", Right: true, Maybe: true, Cell: func(n *berth.Name) Cell {
+		if pool(n).Leaving == 0 {
+			return nil
+		}
+		return number(n.Pool.Leaving)
+	}},
 	{Head: "HOLDERS", Right: true, Cell: func(n *berth.Name) Cell { return number(n.Holders) }},
 	{Head: "WAITING", Width: 7, Right: true, Cell: func(n *berth.Name) Cell { return number(n.Waiting) }},
 	{Head: "WAITED", Width: 6, Right: true, Cell: func(n *berth.Name) Cell {

@@ -83,21 +83,36 @@ func (c Columns[T]) Pick(heads ...string) (picked Columns[T]) {
 	return picked
 }
 
-// Table is a table of text: its heading, and a row for each.
-func (c Columns[T]) Table(all []T) (heading []string, rows [][]string) {
-	rows = make([][]string, len(all))
+// Cells are the cells of each row, and the columns that they are of: without those that may be left out, and are empty.
+func (c Columns[T]) Cells(all []T) (shown Columns[T], rows [][]Cell) {
+	rows = make([][]Cell, len(all))
 	for _, column := range c {
-		cells, some := make([]string, len(all)), !column.Maybe
+		cells, some := make([]Cell, len(all)), !column.Maybe
 		for i := range all {
-			cells[i] = column.Cell(&all[i]).String()
-			some = some || cells[i] != "-"
+			cells[i] = column.Cell(&all[i])
+			some = some || cells[i].String() != "-"
 		}
 		if !some {
 			continue
 		}
-		heading = append(heading, column.Head)
+		shown = append(shown, column)
 		for i := range rows {
 			rows[i] = append(rows[i], cells[i])
+		}
+	}
+	return shown, rows
+}
+
+// Table is a table of text: its heading, and a row for each.
+func (c Columns[T]) Table(all []T) (heading []string, rows [][]string) {
+	shown, cells := c.Cells(all)
+	for _, column := range shown {
+		heading = append(heading, column.Head)
+	}
+	rows = make([][]string, len(all))
+	for i := range cells {
+		for _, cell := range cells[i] {
+			rows[i] = append(rows[i], cell.String())
 		}
 	}
 	return heading, rows

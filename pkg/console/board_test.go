@@ -211,15 +211,44 @@ func TestAtMostTwoHundredRowsAreShown(t *testing.T) {
 	require.False(t, overviewOf(inspect.Page[berth.Name]{Items: names.Items[:2*rowsMost]}, keyspace.Sem).More)
 }
 
-func TestHowANameStandsInARow(t *testing.T) {
+func TestANameThatCannotBeReadSaysWhyInItsRow(t *testing.T) {
+	c := newConsole(t, Config{})
 	now := time.Now()
-	dead, live := berth.Waiter{Since: now.Add(-time.Hour)}, berth.Waiter{Since: now, Alive: time.Second}
-	require.Equal(t, now, rowOf(berth.Name{First: []berth.Waiter{dead, live}}).LongWait)
-	require.Zero(t, rowOf(berth.Name{First: []berth.Waiter{dead}}).LongWait)
+	names := []berth.Name{{Kind: keyspace.Sem, Name: "gpu", At: now, Err: errors.New("MOVED 3999 10.0.0.7:6379")}, {Kind: keyspace.Lock, Name: "night", At: now}}
+	render := func(names ...berth.Name) string {
+		page := inspect.Page[berth.Name]{Items: names, At: now}
+		return string(c.region(topic{page: overviewPage, query: url.Values{}}, "names", &reading{view: overviewOf(page, ""), clock: now}))
+	}
+	both := render(names...)
+	require.Contains(t, both, `<td role="cell" data-label="Problem">MOVED 3999 (a server)</td>`)
+	require.Contains(t, both, `<td role="cell" data-label="Problem">-</td>`)
+	require.NotContains(t, render(names[1:]...), "Problem", "a column that says nothing is left out")
+	again := names[1]
+	again.At = now.Add(-time.Second)
+	require.NotEqual(t, render(names[1]), render(again))
+	require.Equal(t, bones(c.boards.seed, render(names[1])), bones(c.boards.seed, render(again)), "when it was read is no change")
+}
+
+func TestOnlyWhoMayActHasActionsInRows(t *testing.T) {
+	c := newConsole(t, Config{})
+	now := time.Now()
 	var n watch.Name
-	n.Waits = []inspect.Wait{{Waiter: dead}, {Waiter: live}}
-	require.Equal(t, now, nameOf(n, "").LongWait())
-	require.Equal(t, state{"newer form", "bad"}, stateOf(&berth.Name{Err: fmt.Errorf("x: %w", berth.ErrIncompatible)}))
+	n.Kind, n.Look.Name.Name, n.At = keyspace.Pool, "proxies", now
+	n.Holds = []inspect.Hold{{Holder: berth.Holder{ID: "node-0123456789abcdef.claim-0001", Owner: "anna", Lease: time.Minute, Left: time.Minute, Granted: now}, Process: inspect.Overdue}}
+	n.Resources = []inspect.Resource{{Key: "a", Claims: []string{n.Holds[0].ID}}, {Key: "b", Rests: time.Minute}}
+	render := func(region string, act bool) string {
+		return string(c.region(topic{page: namePage, query: url.Values{}, act: act}, region, &reading{view: nameOf(n, ""), clock: now}))
+	}
+	for _, region := range []string{"holders", "resources"} {
+		require.NotContains(t, render(region, false), "Action")
+		require.NotContains(t, render(region, false), "act?")
+	}
+	require.Contains(t, render("holders", true), `aria-label="Release claim node-012…aim-0001">Release</a>`)
+	require.Contains(t, render("holders", true), `<a class="id" href="claim?id=node-0123456789abcdef.claim-0001&amp;kind=pool&amp;name=proxies">node-012…aim-0001</a>`)
+	require.Contains(t, render("holders", true), `<span class="state bad">overdue</span>`)
+	require.Contains(t, render("resources", true), `>anna</a>`, "whom it is held by, where its node has no label")
+	require.Contains(t, render("resources", true), `verb=rest" aria-label="Rest: a">Rest</a>`)
+	require.Contains(t, render("resources", true), `for=0&amp;kind=pool&amp;name=proxies&amp;resource=b&amp;verb=rest" aria-label="End rest: b">End rest</a>`)
 }
 
 func TestAProblemIsToldInPlainWordsAndNotWhereTheServerIs(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 )
 
@@ -148,7 +149,7 @@ func timelineOf(n *watch.Name) timeline {
 		t.Lanes[i].Y = float64(i) * (laneHigh + 4)
 	}
 	t.Height = max(laneHigh, float64(len(t.Lanes))*(laneHigh+4))
-	t.Says = fmt.Sprintf("%s between %s and %s UTC, as they were seen.", count(shown, "hold"), clock(t.From), clock(t.To))
+	t.Says = fmt.Sprintf("%s between %s and %s UTC, as they were seen.", view.Count(shown, "hold"), clock(t.From), clock(t.To))
 	return t
 }
 
@@ -168,7 +169,7 @@ func (t *timeline) lane(s watch.Span) *lane {
 
 func (t *timeline) bar(s watch.Span) bar {
 	from, to := share(t.From, t.To, s.Granted), share(t.From, t.To, s.To)
-	who := whoOf(s.Owner, s.Label, s.ID)
+	who := view.Who(s.Label, s.Owner, s.ID)
 	b := bar{X: from, Wide: max(2, to-from), Ended: s.Ended}
 	b.Says = fmt.Sprintf("%s, from %s UTC for %s", who, clock(s.Granted), text.Human(s.To.Sub(s.Granted)))
 	if s.Resource != "" {

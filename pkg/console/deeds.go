@@ -34,17 +34,6 @@ type deed struct {
 	begun   int // how many readings had begun when it ended
 }
 
-// State is how it stands.
-func (d deed) State() state {
-	switch {
-	case d.Running:
-		return state{"goes on", "busy"}
-	case d.Failed:
-		return state{"failed", "bad"}
-	}
-	return state{"done", "good"}
-}
-
 // What says what was done, without of what.
 func (d deed) What() string { what := d.Action; what.Reason = ""; return what.Told("") }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
@@ -52,7 +53,7 @@ func serveStatic(w http.ResponseWriter, r *http.Request) (ok bool) {
 func parsed() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"plain": text.Plain, "quoted": text.Quoted, "human": text.Human, "kind": kindWord, "age": age, "until": until, "readAt": readAt, "utc": utc,
-		"to": to, "row": row, "problem": problem, "short": short, "count": count, "clock": clock,
+		"to": to, "row": row, "problem": problem, "short": short, "count": view.Count, "clock": clock, "cycle": view.CycleSays,
 	}).ParseFS(files, "templates/*.html")
 }
 
@@ -149,14 +150,6 @@ func utc(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05 UTC")
-}
-
-// count is how many there are of something.
-func count(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprint(n, " ", what)
 }
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") }

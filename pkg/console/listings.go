@@ -8,9 +8,9 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 var nodePage = &page{
@@ -50,7 +50,7 @@ var cyclesPage = &page{
 
 // claimList is a listing of claims.
 type claimList struct {
-	Claims   []claimRow
+	Table    []line
 	More     int // how many more were read than are shown
 	Holds    int
 	Waits    int
@@ -58,12 +58,6 @@ type claimList struct {
 	Labels   []string // of the claims
 	Partial  bool
 	Problems []string
-}
-
-// claimRow is a claim as a row.
-type claimRow struct {
-	inspect.Claim
-	State state
 }
 
 func (c *Console) claims(f inspect.ClaimFilter) source {
@@ -74,45 +68,24 @@ func (c *Console) claims(f inspect.ClaimFilter) source {
 
 func claimListOf(found watch.Claims) claimList {
 	l := claimList{Partial: found.Partial, Problems: problemsOf(found.Problems)}
-	leases := shortest(found.Items)
-	for _, c := range found.Items {
-		r := claimRow{Claim: c}
-		if h := c.Hold; h != nil {
+	all := view.Listed(slices.SortedStableFunc(slices.Values(found.Items), view.Oldest))
+	for i := range all {
+		c := &all[i]
+		if c.Hold != nil {
 			l.Holds++
-			r.State = state{"holds", "good"}
-			if overdue(h, leases[c.Kind][c.Name]) {
-				r.State, l.Overdue = state{"holds, overdue", "bad"}, l.Overdue+1
-			}
 		} else {
 			l.Waits++
-			r.State = state{"waits", "busy"}
-			if c.Wait.Alive <= 0 {
-				r.State, l.Overdue = state{"waits, dead", "bad"}, l.Overdue+1
-			} else if c.Paused > 0 {
-				r.State = state{"waits, paused", "bad"}
-			}
+		}
+		if c.Suspicious() {
+			l.Overdue++
 		}
 		if label := c.Label(); label != "" && !slices.Contains(l.Labels, label) {
 			l.Labels = append(l.Labels, label)
 		}
-		l.Claims = append(l.Claims, r)
 	}
-	slices.SortStableFunc(l.Claims, func(a, b claimRow) int { return a.Since().Compare(b.Since()) })
-	l.Claims, l.More = first(l.Claims)
+	all, l.More = first(all)
+	l.Table = claimLines(found.At, all, "CLAIM", "DOES", "NAME", "RESOURCE", "KIND", "FOR", "LEFT", "OWNER", "LABEL", "NODE", "ACTION")
 	return l
-}
-
-// shortest are the shortest leases of the holds of each name.
-func shortest(all []inspect.Claim) map[keyspace.Kind]map[string]time.Duration {
-	leases := map[keyspace.Kind]map[string]time.Duration{keyspace.Sem: {}, keyspace.Lock: {}, keyspace.Pool: {}}
-	for _, c := range all {
-		if h := c.Hold; h != nil {
-			if least, ok := leases[c.Kind][c.Name]; !ok || h.Lease < least {
-				leases[c.Kind][c.Name] = h.Lease
-			}
-		}
-	}
-	return leases
 }
 
 // cycleList is what the page of cycles shows.
@@ -132,23 +105,6 @@ func cyclesOf(found inspect.Cycles) cycleList {
 		}
 	}
 	return l
-}
-
-// Rows are the first ones of a cycle.
-func (cycleList) Rows(c inspect.Cycle) []inspect.Link {
-	rows, _ := first(c.Links)
-	return rows
-}
-
-// Left is how many more there are.
-func (cycleList) Left(c inspect.Cycle) int { return max(0, len(c.Links)-rowsMost) }
-
-// Frees is the first end that comes by itself and frees a cycle, nil for none.
-func (cycleList) Frees(c inspect.Cycle) *inspect.End {
-	if i := slices.IndexFunc(c.Ends, func(e inspect.End) bool { return e.Frees }); i >= 0 {
-		return &c.Ends[i]
-	}
-	return nil
 }
 
 // search leads to what is searched for.

@@ -11,29 +11,21 @@ import (
 
 // nameList is a page of names in use.
 type nameList struct {
-	Names    []nameRow
+	Table    []line
 	Prefix   string
 	Kind     keyspace.Kind
-	Idle     bool
+	Idle     string // "" for none
 	Next     string // cursor
 	From     string // likewise, of this page
 	Partial  bool
 	Problems []string
 }
 
-// IdleValue is Idle as an address has it.
-func (l nameList) IdleValue() string {
-	if l.Idle {
-		return "1"
-	}
-	return ""
-}
-
 // names answers with a page of names in use, which is not live.
 func (c *Console) names(w http.ResponseWriter, r *http.Request, a Access) {
 	q := r.URL.Query()
-	l := nameList{Prefix: q.Get("prefix"), Kind: keyspace.Kind(q.Get("kind")), Idle: q.Get("idle") != "", From: q.Get("cursor")}
-	f := inspect.NameFilter{Prefix: l.Prefix, Idle: l.Idle}
+	l := nameList{Prefix: q.Get("prefix"), Kind: keyspace.Kind(q.Get("kind")), Idle: q.Get("idle"), From: q.Get("cursor")}
+	f := inspect.NameFilter{Prefix: l.Prefix, Idle: l.Idle != ""}
 	if l.Kind != "" {
 		f.Kinds = []keyspace.Kind{l.Kind}
 	}
@@ -47,12 +39,11 @@ func (c *Console) names(w http.ResponseWriter, r *http.Request, a Access) {
 		c.refuse(w, r, err)
 		return
 	}
-	for _, n := range p.Value.Items {
-		l.Names = append(l.Names, rowOf(n))
-	}
 	l.Next, l.Partial, l.Problems = p.Value.Next, p.Value.Partial, problemsOf(p.Value.Problems)
 	page := c.frame(a, "names", "Names in use")
-	page.View, page.Now, page.Read, page.Query = l, p.Value.At.Add(time.Since(p.At)), p.Value.At, q
+	page.Now, page.Read, page.Query = p.Value.At.Add(time.Since(p.At)), p.Value.At, q
+	l.Table = nameLines(page.Now, p.Value.Items, "NAME", "KIND", "STATE", "PROBLEM", "HELD", "WAITING", "HELD BY", "FOR", "READ")
+	page.View = l
 	page.Beat = beat{Now: page.Now.UnixMilli(), Read: page.Read.UnixMilli()}
 	c.render(w, http.StatusOK, "names", page)
 }

@@ -139,7 +139,7 @@ func TestResize(t *testing.T) {
 	l.asks(linked("main", "", "Resize"), "")
 	l.confirms("two more racks", `Set the capacity of semaphore "gpu" to 3`, "capacity", "3")
 	l.shows(holders, "gamma")
-	l.shows(".tiles", "3 of 3")
+	l.shows(".tiles", "3/3")
 	require.NoError(t, waits[0].Wait(s).Err())
 	require.NoError(t, waits[1].Wait(s).Err())
 	require.Equal(t, 3, s.read.Look(keyspace.Sem, "gpu").Capacity)

@@ -57,7 +57,7 @@ func TestAllWhoLookSeeTheHandOff(t *testing.T) {
 	for _, l := range pages[:2] {
 		l.shows(holders, "beta")
 	}
-	pages[2].shows("main", "Held for")
+	pages[2].shows(".tiles", "holds")
 	require.NoError(t, waits[0].Wait(s).Err())
 }
 
