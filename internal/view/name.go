@@ -166,7 +166,9 @@ type Order struct {
 // Orders are the orders. Names that are alike in one stand by name.
 var Orders = []Order{
 	{"name", "by name", func(*berth.Name, *berth.Name) int { return 0 }},
-	{"held", "most held first", func(a, b *berth.Name) int { return cmp.Compare(b.Holders, a.Holders) }},
+	{"held", "most held first", func(a, b *berth.Name) int {
+		return cmp.Compare(max(b.Held, b.Holders), max(a.Held, a.Holders)) // weights of a semaphore, sharers of a pool
+	}},
 	{"share", "largest share first", func(a, b *berth.Name) int { return cmp.Compare(b.Share(), a.Share()) }},
 	{"waiting", "most waiting first", func(a, b *berth.Name) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(Waited(b), Waited(a)))

@@ -104,6 +104,13 @@ var ResourceColumns = Columns[Resource]{
 	{Head: "REASON", Share: 3, Cell: func(r *Resource) Cell { return says(text.Plain(r.Reason)) }},
 }
 
+// Bindings are the columns of a binding.
+var Bindings = Columns[berth.Binding]{
+	{Head: "BINDING", Cell: func(b *berth.Binding) Cell { return says(Key(b.Name)) }},
+	{Head: "RESOURCE", Cell: func(b *berth.Binding) Cell { return says(Key(b.Resource)) }},
+	{Head: "LEFT", Cell: func(b *berth.Binding) Cell { return left(b.Left) }},
+}
+
 // Says explains a resource in sentences.
 func (r *Resource) Says() string {
 	var says []string

@@ -118,6 +118,14 @@ func (c Columns[T]) Table(all []T) (heading []string, rows [][]string) {
 	return heading, rows
 }
 
+// Part is these columns in a table of rows that have such a row in them.
+func Part[R, T any](c Columns[T], of func(*R) *T) (all Columns[R]) {
+	for _, c := range c {
+		all = append(all, Column[R]{c.Head, c.Width, c.Share, c.Right, c.Maybe, func(r *R) Cell { return c.Cell(of(r)) }})
+	}
+	return all
+}
+
 func says(word string) Cell { return Cell{{Says: word}} }
 
 func number[N int | int64](n N) Cell { return Cell{{Says: fmt.Sprint(n)}} }

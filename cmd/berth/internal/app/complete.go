@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+
+	"github.com/berth-go/berth/internal/view"
 )
 
 // listing lists names that begin with a prefix.
@@ -90,7 +92,7 @@ func offerable(found []string) []string {
 	found = slices.DeleteFunc(slices.Compact(found), func(text string) bool {
 		// No quotes make an argument of what looks like a flag, or a candidate of what the scripts take for a message. Fish
 		// does not quote a first ~.
-		return Key(text) != text || text[0] == '-' || text[0] == '~' || strings.HasPrefix(text, "_activeHelp_ ")
+		return view.Key(text) != text || text[0] == '-' || text[0] == '~' || strings.HasPrefix(text, "_activeHelp_ ")
 	})
 	if len(found) == 1 {
 		return found

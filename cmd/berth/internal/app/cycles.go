@@ -91,7 +91,7 @@ func (a *App) printCycles(found inspect.Cycles, loose bool, most int) error {
 		fmt.Fprintf(a.Out, "... and %d more\n", more)
 	}
 	if found.Skipped > 0 && !loose {
-		fmt.Fprintf(a.Out, "Left out: %s seen with several waits at once; --loose counts them, and may show what is none.\n", Count(found.Skipped, "owner"))
+		fmt.Fprintf(a.Out, "Left out: %s seen with several waits at once; --loose counts them, and may show what is none.\n", view.Count(found.Skipped, "owner"))
 	}
 	part := "."
 	if found.Partial {
@@ -114,7 +114,7 @@ func (a *App) printCycle(c inspect.Cycle) {
 	fmt.Fprintf(a.Out, "  %s\n", view.EndSays(c))
 	a.printRelease(c.Release)
 	if c.Behind > 0 {
-		fmt.Fprintf(a.Out, "  Behind it: %s more.\n", Count(c.Behind, "claim"))
+		fmt.Fprintf(a.Out, "  Behind it: %s more.\n", view.Count(c.Behind, "claim"))
 	}
 }
 

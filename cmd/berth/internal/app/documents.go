@@ -17,6 +17,7 @@ type ShowDocument struct {
 	Waiters   []berth.Waiter           `json:"waiters"`
 	Once      *once.Last               `json:"once,omitzero"` // where runs are known
 	GoesOn    bool                     `json:"goesOn,omitzero"`
+	Problems  []error                  `json:"problems,omitzero"` // of what is left out
 }
 
 // PrintShown prints a name as JSON, of each of its lists the first entries; 0 is all.

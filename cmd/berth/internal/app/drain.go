@@ -9,6 +9,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -73,7 +74,7 @@ func (a *App) drain(ctx context.Context, target berth.DrainTarget, within time.D
 	})
 	err := Listed(failed, d.Asked+d.Cancelled+d.Ended, func() error { return a.printDrained(drainDocument{target, stop, d}) })
 	if err == nil && d.Detached > 0 {
-		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", Count(d.Detached, "hold")))
+		err = Exit(ExitFailed, fmt.Errorf("%s detached: no process has them", view.Count(d.Detached, "hold")))
 	}
 	return err
 }
@@ -101,6 +102,6 @@ func (a *App) printDrained(d drainDocument) error {
 		matched = "; no hold or wait matched"
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left%s\n", who,
-		Count(d.Asked, "hold"), Count(d.Cancelled, "wait"), Count(d.Ended, "hold"), d.Left, matched)
+		view.Count(d.Asked, "hold"), view.Count(d.Cancelled, "wait"), view.Count(d.Ended, "hold"), d.Left, matched)
 	return err
 }

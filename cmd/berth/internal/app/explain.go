@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
-	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -26,7 +24,7 @@ comes next by itself. It reads only.
 
 A process that has died cannot be seen, only that its renewals have stopped: then it
 "has not been heard of". How long a caller is ready to wait is not stored. With more than
-one in the way a table shows the first ones to end: RENEWS says how the process of a hold
+one in the way a table shows the first ones to end: PROCESS says how that of a hold
 stands, HEARD how long ago it was heard of.
 
 Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
@@ -74,10 +72,7 @@ func explained(e inspect.Explanation) error {
 	return nil
 }
 
-// heard is how long ago the process of a claim was heard of, if anything tells it.
-func heard(c inspect.Claim) (ago time.Duration, known bool) {
-	return c.Since().Add(c.For()).Sub(c.Heard.At), !c.Heard.At.IsZero()
-}
+var blockers = view.Claims.Pick("RESOURCE", "DOES", "LABEL", "OWNER", "NODE", "FENCE", "FOR", "LEFT", "PROCESS", "HEARD", "CLAIM")
 
 func (a *App) printExplanation(e inspect.Explanation) error {
 	if a.JSON {
@@ -91,35 +86,9 @@ func (a *App) printExplanation(e inspect.Explanation) error {
 		return err
 	}
 	fmt.Fprintln(a.Out)
-	if err := a.printBlockers(e); err != nil || e.More == 0 {
+	if err := Limited(a.Out, blockers, view.Listed(e.Blockers), 0); err != nil || e.More == 0 {
 		return err
 	}
 	_, err = fmt.Fprintf(a.Out, "... and %d more\n", e.More)
 	return err
-}
-
-func (a *App) printBlockers(e inspect.Explanation) error {
-	heading := []string{"LABEL", "OWNER", "NODE", "FENCE", "HELD", "LEFT", "RENEWS", "HEARD", "CLAIM"}
-	if e.Kind == keyspace.Pool {
-		heading = append([]string{"RESOURCE"}, heading...)
-	}
-	var rows [][]string
-	for _, c := range e.Blockers {
-		fence, stands, ago := "-", "waits", "-"
-		if c.Hold != nil {
-			fence, stands = strconv.FormatInt(c.Hold.Fence, 10), string(c.Process)
-		}
-		if d, known := heard(c); known {
-			ago = text.Human(d)
-		}
-		row := []string{
-			text.Plain(c.Label()), text.Plain(c.Owner()), text.Plain(c.Node()), fence, text.Human(c.For()),
-			text.Human(c.Left()), stands, ago, text.Plain(c.ID()),
-		}
-		if e.Kind == keyspace.Pool {
-			row = append([]string{Key(c.Resource())}, row...)
-		}
-		rows = append(rows, row)
-	}
-	return Table(a.Out, heading, rows)
 }

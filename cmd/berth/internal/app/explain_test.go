@@ -47,9 +47,9 @@ func TestExplain(t *testing.T) {
 	held := `all 2 are held; alpha has held it for * and renews it (heard of * ago), and 1 other holds the rest.
 Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in *.
 
-LABEL OWNER NODE FENCE HELD LEFT RENEWS HEARD CLAIM
-alpha "order 66\x1b[2J" ITS_NODE * * * renewing * *
-alpha - ITS_NODE * * forever endless * *
+DOES LABEL OWNER NODE FENCE FOR LEFT PROCESS HEARD CLAIM
+holds alpha "order 66\x1b[2J" ITS_NODE * * * renewing * *
+holds alpha - ITS_NODE * * forever endless * *
 `
 	held = strings.ReplaceAll(held, "ITS_NODE", first.Node())
 	require.Equal(t, apptest.Outcome(0, `1 waits for semaphore "gpu", beta first (*): `+held, ""), explained(t, url, "sem", "explain", "gpu"))

@@ -105,9 +105,13 @@ func TestTable(t *testing.T) {
 func TestWhatIsHeldMostOfALockAndOfAPool(t *testing.T) {
 	for _, kind := range []keyspace.Kind{keyspace.Lock, keyspace.Pool} {
 		all := []berth.Name{
-			{Kind: kind, Name: "c", Oldest: 2, Holders: 2}, {Kind: kind, Name: "a", Held: 3}, {Kind: kind, Name: "b", Held: 2, Oldest: 1, Holders: 1},
+			{Kind: kind, Name: "c", Held: 1, Oldest: 2, Holders: 3},
+			{Kind: kind, Name: "a", Held: 1, Holders: 1},
+			{Kind: kind, Name: "b", Held: 1, Oldest: 1, Holders: 2},
 		}
-		sorted(all, "held")
+		order, err := orderOf(kind, "held")
+		require.NoError(t, err)
+		order.Sort(all)
 		require.Equal(t, []string{"c", "b", "a"}, []string{all[0].Name, all[1].Name, all[2].Name}, kind)
 	}
 }

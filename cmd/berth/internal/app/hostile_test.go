@@ -86,6 +86,7 @@ func TestWhatAHostileWriterStoredNeverReachesTheTerminal(t *testing.T) {
 	got := apptest.Call(t, s.URL(), "sem", "show", "gpu").Ends(t, 65)
 	require.Contains(t, got.Out, permit.ID(), "what can be read is shown beside")
 	require.Equal(t, `berth: claim "\x1b[2J\u009b2J\u202e" of "gpu" is damaged: its id is not one of Berth's`+"\n", got.Err)
+	require.Regexp(t, `"problems": \[\n +"berth: claim .* of \\"gpu\\" is damaged`, apptest.Call(t, s.URL(), "sem", "show", "gpu", "--json").Ends(t, 65).Out)
 	require.Equal(t, 65, apptest.Call(t, s.URL(), "lock", "show", "gpu").Code)
 	require.Equal(t, 65, apptest.Call(t, s.URL(), "lock", "show", "plain").Code)
 	require.Equal(t, 0, apptest.Call(t, s.URL(), "sem", "release", "gpu", evil, "--force").Code, "an operator can remove it")

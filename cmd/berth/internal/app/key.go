@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-
-	"github.com/berth-go/berth/internal/text"
 )
 
 // MaxKey is how long the key of a resource may be, in bytes.
@@ -27,14 +25,4 @@ func KeyOf(text string, quoted bool) (string, error) {
 		return "", fmt.Errorf("a key has %d bytes, at most %d are allowed", len(text), MaxKey)
 	}
 	return text, nil
-}
-
-// Key is how the key of a resource is printed: so that the terminal is not harmed,
-// and that --quoted reads the same key.
-func Key(key string) string {
-	edged := key != "" && (key[0] == '"' || key[0] == ' ' || key[len(key)-1] == ' ')
-	if edged || key == "-" { // "-" stands for nothing
-		return text.Quoted(key)
-	}
-	return text.Plain(key)
 }

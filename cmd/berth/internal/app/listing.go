@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -66,13 +68,23 @@ func First[E any](all []E, most int) (shown []E, more int) {
 }
 
 // Limited prints the first rows of a table, and how many there are beyond.
-func Limited(out io.Writer, heading []string, rows [][]string, most int) error {
-	rows, more := First(rows, most)
+func Limited[T any](out io.Writer, columns view.Columns[T], all []T, most int) error {
+	all, more := First(all, most)
+	heading, rows := columns.Table(all)
 	err := Table(out, heading, rows)
 	if err == nil && more > 0 {
 		_, err = fmt.Fprintf(out, "... and %d more\n", more)
 	}
 	return err
+}
+
+// Titled prints a table under a title, and nothing where it has no row.
+func Titled[T any](out io.Writer, title string, columns view.Columns[T], all []T, most int) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprintf(out, "\n%s\n", title)
+	return Limited(out, columns, all, most)
 }
 
 // PrintPage prints the first entries of a listing as JSON, 0 is all; the name is that of what is listed, if it has one.
@@ -81,65 +93,58 @@ func PrintPage[E any](a *App, name string, page inspect.Page[E], most int) error
 	return PrintJSON(a, name, page)
 }
 
-// orders are what --sort may be.
-var orders = []string{"name", "held", "share", "waiting"}
-
-// sorted sorts names by name, and then by an order.
-func sorted(all []berth.Name, order string) {
-	slices.SortFunc(all, func(x, y berth.Name) int { return strings.Compare(x.Name, y.Name) })
-	slices.SortStableFunc(all, func(x, y berth.Name) int {
-		switch order {
-		case "held":
-			return cmp.Compare(held(y), held(x))
-		case "share":
-			return cmp.Compare(y.Share(), x.Share())
-		case "waiting":
-			return cmp.Compare(y.Waiting, x.Waiting)
-		}
-		return 0
-	})
-}
-
-// held is how much is held of a name; of a lock how long.
-func held(n berth.Name) int {
-	switch n.Kind {
-	case keyspace.Lock:
-		return int(n.Oldest)
-	case keyspace.Pool:
-		return n.Holders
+// orderOf is the order that --sort asks for. A lock is held by one owner: the most held one is that which is held longest.
+func orderOf(kind keyspace.Kind, name string) (view.Order, error) {
+	if kind == keyspace.Lock && name == "held" {
+		name = "hold"
 	}
-	return n.Held
+	order, known := view.OrderOf(name)
+	if !known {
+		return order, berth.Invalid("--sort", "%q is none of %s", name, strings.Join(orders(), ", "))
+	}
+	return order, nil
 }
 
-// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused; show prints the table.
-func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, show func(all []berth.Name, most int) error) *cobra.Command {
-	var order string
+func orders() (names []string) {
+	for _, o := range view.Orders {
+		names = append(names, o.Name)
+	}
+	return names
+}
+
+// LsCommand completes a command that lists the names of a kind, of locks those that are held or paused, in these columns.
+// None says that there is none.
+func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, columns ...string) *cobra.Command {
+	var sort string
 	var page Paging
 	cmd.Use = "ls"
 	cmd.Args = Arguments()
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, _ []string) error {
-		if err := page.Check(); err != nil {
+		order, err := orderOf(kind, sort)
+		if err := cmp.Or(page.Check(), err); err != nil {
 			return err
-		}
-		if !slices.Contains(orders, order) {
-			return berth.Invalid("--sort", "%q is none of %s", order, strings.Join(orders, ", "))
 		}
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
 			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
 			if kind == keyspace.Lock {
 				all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
-			sorted(all.Items, order)
+			order.Sort(all.Items)
 			return Listed(err, len(all.Items), func() error {
-				if a.JSON {
+				switch {
+				case a.JSON:
 					return PrintPage(a, "", all, page.Of(a))
+				case len(all.Items) == 0:
+					_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
+					return err
 				}
-				return show(all.Items, page.Of(a))
+				return Limited(a.Out, view.Names.Pick(columns...), all.Items, page.Of(a))
 			})
 		})
 	})
 	page.Bind(cmd)
-	cmd.Flags().StringVar(&order, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting")
-	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	cmd.Flags().StringVar(&sort, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting, wait and hold (the longest)")
+	offers := cobra.FixedCompletions(orders(), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("sort", offers) // the flag exists
 	return cmd
 }

@@ -70,6 +70,9 @@ func AllWaiters(ctx context.Context, read *inspect.Reader, kind keyspace.Kind, n
 	return all, err
 }
 
+// Unused says that nothing is stored of a name but, at most, that it was forgotten: no operator has paused it alone.
+func Unused(n berth.Name) bool { return n.Pause == nil || n.Revision == 0 }
+
 // Names lists the names of a kind that are in use and begin with a prefix.
 func (a *App) Names(kind keyspace.Kind) func(ctx context.Context, prefix string) ([]string, error) {
 	return func(ctx context.Context, prefix string) (names []string, err error) {

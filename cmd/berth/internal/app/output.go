@@ -8,7 +8,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf16"
@@ -126,12 +125,4 @@ func Listed(failed error, found int, show func() error) error {
 func IsTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// Count is a number of things.
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return strconv.Itoa(n) + " " + thing + "s"
 }

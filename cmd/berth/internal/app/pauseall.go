@@ -10,6 +10,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/node"
 )
 
@@ -96,6 +97,6 @@ func (a *App) printPausedAll(p *berth.Pause, paused berth.PausedAll) error {
 	if p != nil {
 		counts = "in use"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s; %s: %s\n", pausedText(p), counts, Count(paused.Names, "name"))
+	_, err := fmt.Fprintf(a.Out, "%s; %s: %s\n", pausedText(p), counts, view.Count(paused.Names, "name"))
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -31,7 +32,8 @@ func (a *App) psCommand() *cobra.Command {
 		Short: "List who holds and who waits, over semaphores, locks and pools",
 		Long: `List holds and waits over semaphores, locks and pools, one a line, those that last longest
 first. FOR is how long a claim has held or waited; LEFT is what is left of a lease or, of a
-claim that waits, how long it stays in line if nothing is heard of its process. It reads only.
+claim that waits, how long it stays in line if nothing is heard of its process; PROCESS says
+how that of a hold stands. It reads only.
 
 All names of the namespace are gone through: of the most contended ones alone
 'berth sem|lock|pool ls --sort waiting' tells. What was not read --within the time is left
@@ -134,21 +136,20 @@ func allClaims(
 		}
 	}
 	found.Partial = found.Partial || len(found.Problems) > 0
-	slices.SortFunc(found.Items, func(a, b inspect.Claim) int {
-		return cmp.Or(a.Since().Compare(b.Since()), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID(), b.ID()))
-	})
+	slices.SortFunc(found.Items, view.Oldest)
 	return found, nil
 }
+
+var listed = view.Claims.Pick("KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "PROCESS", "OWNER", "LABEL", "NODE", "CLAIM")
 
 func (a *App) printProcesses(found inspect.Page[inspect.Claim], filtered bool, most int) error {
 	if a.JSON {
 		return PrintPage(a, "", found, most)
 	}
-	shown, more := First(found.Items, most)
 	if found.Partial {
 		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
 	}
-	if len(shown) == 0 {
+	if len(found.Items) == 0 {
 		claim := "claim"
 		if filtered {
 			claim += " that matches"
@@ -156,36 +157,5 @@ func (a *App) printProcesses(found inspect.Page[inspect.Claim], filtered bool, m
 		_, err := fmt.Fprintf(a.Out, "No %s was found in namespace %s.\n", claim, text.Plain(a.Namespace))
 		return err
 	}
-	resources := slices.ContainsFunc(shown, func(c inspect.Claim) bool { return c.Kind == keyspace.Pool })
-	heading := []string{"KIND", "NAME", "DOES", "FOR", "LEFT", "OWNER", "LABEL", "NODE", "CLAIM"}
-	if resources {
-		heading = slices.Insert(heading, 2, "RESOURCE")
-	}
-	rows := make([][]string, 0, len(shown))
-	for _, c := range shown {
-		does := "holds"
-		if c.Wait != nil {
-			does = "waits"
-		}
-		if c.Wait != nil && c.Paused > 0 {
-			does += ", paused"
-		}
-		row := []string{
-			string(c.Kind), text.Plain(c.Name), does, text.Human(c.For()), text.Human(c.Left()),
-			text.Plain(c.Owner()), text.Plain(c.Label()), text.Plain(c.Node()), text.Plain(c.ID()),
-		}
-		if resources {
-			resource := "-"
-			if c.Resource() != "" {
-				resource = Key(c.Resource())
-			}
-			row = slices.Insert(row, 2, resource)
-		}
-		rows = append(rows, row)
-	}
-	err := Table(a.Out, heading, rows)
-	if err == nil && more > 0 {
-		_, err = fmt.Fprintf(a.Out, "... and %d more\n", more)
-	}
-	return err
+	return Limited(a.Out, listed, view.Listed(found.Items), most)
 }

@@ -123,7 +123,9 @@ func TestListingsAreSortedAndLimited(t *testing.T) {
 			apptest.WaitingFor(t, s, keyspace.Sem, name)
 		}
 	}
-	for order, names := range map[string][]string{"name": {"a", "b", "c"}, "held": {"c", "a", "b"}, "share": {"c", "b", "a"}, "waiting": {"b", "a", "c"}} {
+	for order, names := range map[string][]string{
+		"name": {"a", "b", "c"}, "held": {"c", "a", "b"}, "share": {"c", "b", "a"}, "waiting": {"b", "a", "c"}, "wait": {"b", "a", "c"},
+	} {
 		require.Equal(t, names, firstColumn(apptest.Call(t, s.URL(), "sem", "ls", "--sort", order).Out), order)
 		got := apptest.Call(t, s.URL(), "sem", "ls", "--sort", order, "--limit", "2")
 		require.True(t, strings.HasSuffix(got.Out, "\n... and 1 more\n"), got.Out)

@@ -13,6 +13,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -196,7 +197,7 @@ func (a *App) nothingOf(r *Releasing) string {
 	case t.Claim != "":
 		return fmt.Sprintf("no claim %q of %s in namespace %q is of %s", t.Claim, what, a.Namespace, who)
 	case r.of != nil && r.of.key != "":
-		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", Key(r.of.key), what, a.Namespace)
+		return fmt.Sprintf("nobody holds resource %s of %s in namespace %q", view.Key(r.of.key), what, a.Namespace)
 	case who != "nobody" && t.Name == "":
 		return fmt.Sprintf("%s neither holds a %s in namespace %q nor waits for one", who, what, a.Namespace)
 	case who != "nobody":
@@ -222,9 +223,9 @@ func (a *App) printReleased(r *Releasing, ended int) error {
 	case t.Claim != "":
 		about += ": claim " + text.Plain(t.Claim)
 	case resource != "":
-		about += ": " + Count(ended, "claim") + " on " + Key(resource)
+		about += ": " + view.Count(ended, "claim") + " on " + view.Key(resource)
 	default:
-		about += ": " + Count(ended, "claim")
+		about += ": " + view.Count(ended, "claim")
 	}
 	_, err := fmt.Fprintln(a.Out, about+" released")
 	return err

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 )
 
@@ -47,7 +48,7 @@ func (a *App) Absent(name, resource string) error {
 
 // NotInPool says that a resource is not in a pool.
 func NotInPool(name, resource, namespace string) error {
-	return fmt.Errorf("resource %s is not in pool %q in namespace %q", Key(resource), name, namespace)
+	return fmt.Errorf("resource %s is not in pool %q in namespace %q", view.Key(resource), name, namespace)
 }
 
 // PresentResource reads a resource, which has to be in its pool.

@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
@@ -91,6 +92,6 @@ func (a *App) printWanted(t berth.Target, count int) error {
 	if t.Name != "" {
 		about = text.Plain(t.Name)
 	}
-	_, err := fmt.Fprintln(a.Out, about+": "+Count(count, "hold")+" wanted back")
+	_, err := fmt.Fprintln(a.Out, about+": "+view.Count(count, "hold")+" wanted back")
 	return err
 }

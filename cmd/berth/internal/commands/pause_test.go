@@ -58,7 +58,7 @@ func TestRunOfAPausedName(t *testing.T) {
 	apptest.Got(ops.PauseAll(ctx, 10*time.Hour, "migration", keyspace.Lock))(t)
 	apptest.Filled(t, s, "gpu", "a")
 	require.Zero(t, apptest.Call(t, s.URL(), "pool", "pause", "gpu", "--for", "10h", "--reason", "migration").Code)
-	const more = `, paused for (10h00m|9h59m|1h00m|59m\d\ds) more: migration`
+	const more = `, paused for (10h00m|9h59m|1h00m|59m\d\ds) more: "migration"`
 	for says, args := range map[string][]string{
 		`capacity 1, held 0, waiting \d` + more:                      {"--sem", "gpu", "--capacity", "1"},
 		`waiting \d` + more:                                          {"--lock", "nobody's"},

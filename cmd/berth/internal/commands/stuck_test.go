@@ -32,7 +32,7 @@ var nights = map[string]struct {
 	code int
 	says string
 }{
-	"berth sem ls --sort share":                             {0, `(?s)^NAME .*\ngpu +2 +2 +0 `},
+	"berth sem ls --sort share":                             {0, `(?s)^NAME .*\ngpu +2 +2/2 +0 `},
 	"berth sem show gpu":                                    {0, `(?s)held 2.*host-7/worker/1`},
 	"berth ps --waiting --limit 10":                         {0, `(?s)^KIND .*\nsem +gpu .*waits .*\nlock +nightly `},
 	"berth ps --label 'host-7/*'":                           {0, `(?s)sem +gpu .*holds .*lock +nightly .*waits`},

@@ -50,9 +50,9 @@ func lsCommand(a *app.App) *cobra.Command {
 	return a.LsCommand(keyspace.Lock, &cobra.Command{
 		Short: "List the locks that are held",
 		Long: `List the locks of the namespace that somebody holds, and those that are paused, by name. LEFT is how long a
-lock stays held if nothing renews it, ENTRIES how often its owner has taken it.`,
+lock stays held if nothing renews it, HOLDERS how often its owner has taken it.`,
 		Example: "  berth lock ls --sort held --limit 10",
-	}, func(all []berth.Name, most int) error { return printLocks(a, all, most) })
+	}, "No lock is held", "NAME", "FENCE", "FOR", "LEFT", "HOLDERS", "WAITING", "OWNER", "LABEL", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -61,7 +61,7 @@ func showCommand(a *app.App) *cobra.Command {
 		Short: "Show who holds a lock and who waits for it",
 		Long: `Show a lock: the entries of its owner, the outermost first, and its waiting claims
 in the order in which they will be granted, unless one comes that draws a place
-ahead of them. LEFT is what is left of the lease, ALIVE how long a waiting claim
+ahead of them. LEFT is what is left of the lease; of a waiting claim, how long it
 stays in line if nothing is heard of its process.
 
 Where 'berth run --once NAME' or package once runs the name, held or free, it also says
@@ -179,7 +179,8 @@ func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s
 	warnUnread(a, name, failed)
 	entries, failed := app.AllHolders(ctx, read, keyspace.Lock, name)
 	waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-	s.HeldBy, s.Waiters, s.unread = entries.Items, waiters.Items, errors.Join(failed, err)
+	s.HeldBy, s.Waiters, s.Problems = entries.Items, waiters.Items, append(entries.Problems, waiters.Problems...)
+	s.unread = errors.Join(failed, err)
 	return s, nil
 }
 

@@ -9,7 +9,9 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 type extendDocument struct {
@@ -18,53 +20,23 @@ type extendDocument struct {
 	Left  time.Duration `json:"leftMs"`
 }
 
-func printLocks(a *app.App, all []berth.Name, most int) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No lock is held in namespace %s.\n", text.Plain(a.Namespace))
-		return err
-	}
-	rows := make([][]string, 0, len(all))
-	for _, n := range all {
-		l := lockOf(n)
-		owner := l.Owner
-		if owner == l.Claim {
-			owner = "" // none was given
-		}
-		rows = append(rows, []string{
-			text.Plain(n.Name), strconv.FormatInt(n.Fence, 10), text.Human(n.Oldest), text.Human(l.Left),
-			strconv.Itoa(n.Holders), strconv.Itoa(n.Waiting), text.Plain(owner), text.Plain(l.Label),
-		})
-	}
-	heading, rows := app.PausedColumn(all, []string{"NAME", "FENCE", "HELD", "LEFT", "ENTRIES", "WAITING", "OWNER", "LABEL"}, rows)
-	return app.Limited(a.Out, heading, rows, most)
-}
-
-// lockOf is who has a lock: nobody, of one that is only paused.
-func lockOf(n berth.Name) berth.LockInfo {
-	if n.Lock == nil {
-		return berth.LockInfo{}
-	}
-	return *n.Lock
-}
-
 func printLock(a *app.App, s *shown, most int) error {
 	if a.JSON {
 		return app.PrintShown(a, s.ShowDocument, most)
 	}
-	l, says := lockOf(s.Name), "free"
+	says := "free"
 	if s.Lock != nil {
-		says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(l.Left))
+		says = fmt.Sprintf("held for %s, %s left", text.Human(s.Oldest), text.Human(s.Lock.Left))
 	}
-	fmt.Fprintf(a.Out, "%s: %s, waiting %d\n", text.Plain(s.Name.Name), says, len(s.Waiters))
-	fmt.Fprint(a.Out, app.PauseText(s.Pause))
-	if l.Reentries > 0 {
+	a.PrintHead(fmt.Sprintf("%s: %s, waiting %d", text.Plain(s.Name.Name), says, len(s.Waiters)), s.Pause)
+	if l := s.Lock; l != nil && l.Reentries > 0 {
 		fmt.Fprintf(a.Out, "re-entered %s", often(l.Reentries))
 		if l.Extended > 0 {
 			fmt.Fprintf(a.Out, ", extended by %s", text.Human(l.Extended))
 		}
 		fmt.Fprintln(a.Out)
 	}
-	return cmp.Or(a.PrintClaims(s.HeldBy, s.Waiters, false, most), s.printRuns(a))
+	return cmp.Or(a.PrintClaims(keyspace.Lock, s.Name.Name, s.HeldBy, s.Waiters, most), s.printRuns(a))
 }
 
 func often(n int) string {
@@ -82,7 +54,7 @@ func printQueue(a *app.App, name string, waiters inspect.Page[berth.Waiter], mos
 		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
-	return app.WaiterTable(a.Out, waiters.Items, false, most)
+	return app.Limited(a.Out, app.InLine, view.Waiters(keyspace.Lock, name, waiters.Items), most)
 }
 
 func printExtended(a *app.App, name string, by, left time.Duration, fence int64) error {

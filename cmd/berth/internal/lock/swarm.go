@@ -131,8 +131,7 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
 		return err
 	}
-	heading, rows := view.Nodes.Table(view.NodesAt(nodes, now))
-	if err := app.Table(a.Out, heading, rows); err != nil {
+	if err := app.Limited(a.Out, view.Nodes, view.NodesAt(nodes, now), 0); err != nil {
 		return err
 	}
 	if len(left.Names) == 0 && len(left.Waiters) == 0 {

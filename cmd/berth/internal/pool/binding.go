@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -46,18 +47,14 @@ func printBindings(a *app.App, name string, bindings []berth.Binding, most int) 
 		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
-	rows := make([][]string, len(bindings))
-	for i, b := range bindings {
-		rows[i] = []string{app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left)}
-	}
-	return app.Limited(a.Out, []string{"BINDING", "RESOURCE", "LEFT"}, rows, most)
+	return app.Limited(a.Out, view.Bindings, bindings, most)
 }
 
 func printBound(a *app.App, name string, b berth.Binding) error {
 	if a.JSON {
 		return app.PrintJSON(a, name, b)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), app.Key(b.Name), app.Key(b.Resource), text.Human(b.Left))
+	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), view.Key(b.Name), view.Key(b.Resource), text.Human(b.Left))
 	return err
 }
 
@@ -68,9 +65,9 @@ func printUnbound(a *app.App, name string, was berth.Binding) error {
 	}
 	says := "was not bound"
 	if removed {
-		says = "is bound to " + app.Key(was.Resource) + " no more"
+		says = "is bound to " + view.Key(was.Resource) + " no more"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), app.Key(was.Name), says)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), view.Key(was.Name), says)
 	return err
 }
 

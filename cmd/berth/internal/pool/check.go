@@ -19,6 +19,7 @@ import (
 	"github.com/berth-go/berth/internal/settings"
 	"github.com/berth-go/berth/internal/supervise"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -237,7 +238,7 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 	}
 	rows := make([][]string, len(failed))
 	for i, f := range failed {
-		rows[i] = []string{app.Key(f.Resource), text.Plain(f.Reason)}
+		rows[i] = []string{view.Key(f.Resource), text.Plain(f.Reason)}
 	}
 	fmt.Fprintln(a.Out)
 	return app.Table(a.Out, []string{"RESOURCE", "REASON"}, rows)

@@ -22,6 +22,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -287,7 +288,7 @@ func TestWhatIsPrintedIsReadAgain(t *testing.T) {
 	}
 	var printed bytes.Buffer
 	for _, k := range keys {
-		text := app.Key(k)
+		text := view.Key(k)
 		require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return !strconv.IsPrint(r) }), "%q", text)
 		printed.WriteString(text + "\n")
 	}

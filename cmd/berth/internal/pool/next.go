@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -71,12 +70,7 @@ func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo
 		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
-	sharers := sharersOf(resources)
-	rows := make([][]string, len(resources))
-	for i, info := range resources {
-		rows[i] = slices.Concat([]string{app.Key(info.Resource), stays(info)}, sharers.of(info))
-	}
-	err := app.Table(a.Out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading()), rows)
+	err := app.Limited(a.Out, staying, rowsOf(name, resources), 0)
 	if err == nil && more {
 		_, err = fmt.Fprintln(a.Out, "... and more")
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -42,10 +43,10 @@ func lsCommand(a *app.App) *cobra.Command {
 	return a.LsCommand(keyspace.Pool, &cobra.Command{
 		Short: "List the pools",
 		Long: `List the pools of the namespace, by name, with the number of their resources: free,
-leased and resting ones. HOLDERS are more than the leased ones only where several
+leased (HELD) and resting ones. HOLDERS are more than the leased ones only where several
 may hold one resource.`,
 		Example: "  berth pool ls --sort share --limit 10",
-	}, func(all []berth.Name, most int) error { return printPools(a, all, most) })
+	}, "There is no pool", "NAME", "CAPACITY", "FREE", "HELD", "RESTING", "HOLDERS", "WAITING", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -60,8 +61,8 @@ and the waiting claims: first those that take any resource, in the order in whic
 will be granted, then those that wait for one RESOURCE, resource by resource. ONLY is
 how long such a claim takes no other one, AHEAD how many stand before it of those that
 wait for the same. STAYS is how long
-a resource stays in the pool, LEFT what is left of the lease or of the rest, ALIVE
-how long a waiting claim stays in line if nothing is heard of its process. With --all
+a resource stays in the pool, LEFT what is left of the lease or of the rest; of a
+waiting claim, how long it stays in line if nothing is heard of its process. With --all
 the free resources are listed as well. What is set of the pool stands above.
 
 With RESOURCE show that one alone: its state, why it rests, how long it stays in the
@@ -180,19 +181,29 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	if err := unknown(a, n); err != nil && !set.ByOperator && app.Unused(n) {
 		return err
 	}
-	resources := []allocator.ResourceInfo{}
+	resources, damaged, free := []allocator.ResourceInfo{}, 0, 0
 	for info, err := range pools.Resources(ctx, name) {
 		if err != nil {
 			return err
+		}
+		switch leased := info.State == allocator.Leased; {
+		case info.State == allocator.Damaged:
+			damaged++
+		case info.State == allocator.Free, leased && !info.Leaving && len(info.Holders) < info.MaxSharers:
+			free++
 		}
 		if all || info.State != allocator.Free {
 			resources = append(resources, info)
 		}
 	}
+	if damaged > 0 && n.Pool != nil { // the server's count of the free ones has those that were free before
+		n.Pool.Free = min(n.Pool.Free, free)
+	}
 	slices.SortFunc(resources, func(a, b allocator.ResourceInfo) int { return strings.Compare(a.Resource, b.Resource) })
 	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	return app.Listed(failed, len(resources)+len(waiters.Items), func() error {
-		return printPool(a, n, set, resources, waiters.Items, all, most)
+		d := app.ShowDocument{Name: n, Settings: set, Resources: resources, Waiters: waiters.Items, Problems: waiters.Problems}
+		return printPool(a, d, damaged, most)
 	})
 }
 
@@ -210,7 +221,7 @@ func inspection(ctx context.Context, a *app.App, pools *allocator.Operator, name
 		return err
 	}
 	if n := len(found.Problems); n > 0 {
-		return app.Exit(app.ExitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.Namespace, app.Count(n, "problem")))
+		return app.Exit(app.ExitDamaged, fmt.Errorf("pool %q in namespace %q is not whole: %s", name, a.Namespace, view.Count(n, "problem")))
 	}
 	return nil
 }

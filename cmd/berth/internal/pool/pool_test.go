@@ -38,7 +38,7 @@ func TestLanesAreShown(t *testing.T) {
 	_, lanes, found := strings.Cut(apptest.Call(t, url, "pool", "show", "proxies").Out, "\nWaiting in line\n")
 	require.True(t, found)
 	lines := strings.Split(lanes, "\n")
-	require.Equal(t, []string{"RESOURCE", "ONLY", "AHEAD", "PRIORITY", "WAITED", "ALIVE", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[0]))
+	require.Equal(t, []string{"RESOURCE", "ONLY", "AHEAD", "PRIORITY", "FOR", "LEFT", "OWNER", "LABEL", "CLAIM"}, strings.Fields(lines[0]))
 	require.Regexp(t, `^- +- +0 +0 `, lines[1], "who takes any comes first")
 	require.Regexp(t, `^a +forever +0 +0 `, lines[2])
 	require.Regexp(t, `^a +(1h00m|59m\d\ds) +1 +0 `, lines[3])
@@ -118,6 +118,7 @@ func TestADamagedResourceIsListedAndMended(t *testing.T) {
 	require.NotContains(t, got.Out, "whole")
 	require.Regexp(t, `^berth: pool "proxies" in namespace "berth" is not whole: \d+ problems?\n$`, got.Err)
 	got = apptest.Call(t, s.URL(), "pool", "show", "proxies").Ends(t, 0)
+	require.Contains(t, got.Out, "proxies: 3 resources, 1 free, 0 leased, 0 resting, 2 damaged, waiting 0\n")
 	require.Contains(t, got.Out, "\nDamaged\nRESOURCE   STAYS\na          -\nb          -\n")
 	require.Equal(t, apptest.Outcome(0, "proxies: 1 removed\n", ""), apptest.Call(t, s.URL(), "pool", "remove", "proxies", "a"))
 	require.Equal(t, apptest.Outcome(0, "proxies: 0 added, 1 kept\n", ""), apptest.Call(t, s.URL(), "pool", "add", "proxies", "b"))
@@ -128,9 +129,9 @@ func TestAPoolThatMovesIsInspectedWithThatSaid(t *testing.T) {
 	var out strings.Builder
 	a := app.New(&out, nil)
 	require.NoError(t, printInspection(a, "proxies", allocator.Inspection{
-		Resources: 1, Leased: 1, Holders: 2, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
+		Resources: 3, Free: 1, Leased: 1, Holders: 2, Bindings: 1, Moving: true, Problems: []string{"b\x1b", "a"},
 	}))
-	require.Equal(t, "proxies: 1 resource, 0 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+
+	require.Equal(t, "proxies: 3 resources, 1 free, 1 leased, 0 resting, 2 holders, waiting 0, 1 binding\n"+
 		"It changed meanwhile: these counts are not those of one moment.\nproblem: a\nproblem: \"b\\x1b\"\n", out.String())
 }
 

@@ -4,147 +4,77 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
+	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// infoOf is what is counted of a pool, also of one that is not there.
-func infoOf(n berth.Name) berth.PoolInfo { return *cmp.Or(n.Pool, &berth.PoolInfo{}) }
-
-func printPools(a *app.App, all []berth.Name, most int) error {
-	if len(all) == 0 {
-		_, err := fmt.Fprintf(a.Out, "There is no pool in namespace %s.\n", text.Plain(a.Namespace))
-		return err
+// summary is a pool in one line; damaged are those of its resources that were seen to be.
+func summary(n berth.Name, damaged int) string {
+	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(n.Name), view.Count(n.Capacity, "resource"),
+		view.Free(&n), n.Held, cmp.Or(n.Pool, &berth.PoolInfo{}).Resting)
+	if damaged > 0 {
+		says += fmt.Sprintf(", %d damaged", damaged)
 	}
-	rows := make([][]string, 0, len(all))
-	for _, n := range all {
-		info := infoOf(n)
-		rows = append(rows, []string{
-			text.Plain(n.Name), strconv.Itoa(n.Capacity), strconv.Itoa(info.Free), strconv.Itoa(n.Held), strconv.Itoa(info.Resting), strconv.Itoa(n.Holders), strconv.Itoa(n.Waiting),
-		})
-	}
-	heading, rows := app.PausedColumn(all, []string{"NAME", "RESOURCES", "FREE", "LEASED", "RESTING", "HOLDERS", "WAITING"}, rows)
-	return app.Limited(a.Out, heading, rows, most)
-}
-
-// summary is a pool in one line.
-func summary(n berth.Name) string {
-	info := infoOf(n)
-	says := fmt.Sprintf("%s: %s, %d free, %d leased, %d resting", text.Plain(n.Name), app.Count(n.Capacity, "resource"), info.Free, n.Held, info.Resting)
 	if n.Holders != n.Held {
 		says += fmt.Sprintf(", %d holders", n.Holders)
 	}
 	return says + fmt.Sprintf(", waiting %d", n.Waiting)
 }
 
-func printPool(a *app.App, n berth.Name, set allocator.Settings, resources []allocator.ResourceInfo, waiters []berth.Waiter, all bool, most int) error {
-	if a.JSON {
-		return app.PrintShown(a, app.ShowDocument{Name: n, Settings: set, Resources: resources, Waiters: waiters}, most)
+// rowsOf is a row for each of the resources.
+func rowsOf(name string, all []allocator.ResourceInfo) (rows []view.Resource) {
+	for _, r := range all {
+		rows = append(rows, view.Resource{
+			Key: r.Resource, State: string(r.State), Holders: view.Holders(keyspace.Pool, name, r.Holders), Most: r.MaxSharers,
+			Left: r.Left, Stays: r.Expiry, Leaving: r.Leaving, Reason: r.Reason,
+		})
 	}
-	fmt.Fprintln(a.Out, summary(n))
-	fmt.Fprint(a.Out, app.PauseText(n.Pause))
-	if text := settingsText(set); text != "" {
+	return rows
+}
+
+// lease is a resource with one of those who hold it.
+type lease struct {
+	of *view.Resource
+	by *view.Claim
+}
+
+var (
+	staying = view.ResourceColumns.Pick("RESOURCE", "STAYS", "SHARERS")
+	rests   = view.ResourceColumns.Pick("RESOURCE", "STAYS", "SHARERS", "LEFT", "REASON")
+	leases  = slices.Concat(
+		view.Part(staying, func(l *lease) *view.Resource { return l.of }), view.Part(app.Held, func(l *lease) *view.Claim { return l.by }))
+)
+
+func printPool(a *app.App, d app.ShowDocument, damaged, most int) error {
+	if a.JSON {
+		return app.PrintShown(a, d, most)
+	}
+	a.PrintHead(summary(d.Name, damaged), d.Pause)
+	if text := settingsText(d.Settings); text != "" {
 		by := "by processes"
-		if set.ByOperator {
+		if d.Settings.ByOperator {
 			by = "by an operator"
 		}
 		fmt.Fprintf(a.Out, "set %s: %s\n", by, text)
 	}
-	if err := printLeased(a, resources, most); err != nil {
-		return err
-	}
-	if err := printState(a, resources, allocator.Resting, "Resting", true, most); err != nil {
-		return err
-	}
-	if err := printState(a, resources, allocator.Damaged, "Damaged", false, most); err != nil {
-		return err
-	}
-	if all {
-		if err := printState(a, resources, allocator.Free, "Free", false, most); err != nil {
-			return err
+	var leased []lease
+	in := map[string][]view.Resource{}
+	for _, r := range rowsOf(d.Name.Name, d.Resources) {
+		in[r.State] = append(in[r.State], r)
+		for i := range r.Holders {
+			leased = append(leased, lease{&r, &r.Holders[i]})
 		}
 	}
-	return a.PrintClaims(nil, waiters, false, most)
-}
-
-// stays is how long a resource stays in the pool.
-func stays(info allocator.ResourceInfo) string {
-	switch {
-	case info.Leaving:
-		return "leaves"
-	case info.Expiry == 0:
-		return "-"
-	}
-	return text.Human(info.Expiry)
-}
-
-// sharersColumn is how many hold a resource and how many may, where that is worth a
-// column.
-type sharersColumn bool
-
-func sharersOf(resources []allocator.ResourceInfo) sharersColumn {
-	return sharersColumn(slices.ContainsFunc(resources, func(info allocator.ResourceInfo) bool { return info.MaxSharers > 1 }))
-}
-
-func (c sharersColumn) heading() []string {
-	if !c {
-		return nil
-	}
-	return []string{"SHARERS"}
-}
-
-func (c sharersColumn) of(info allocator.ResourceInfo) []string {
-	if !c {
-		return nil
-	}
-	return []string{fmt.Sprintf("%d of %d", len(info.Holders), info.MaxSharers)}
-}
-
-// printLeased lists the holders of what is leased, one a line.
-func printLeased(a *app.App, resources []allocator.ResourceInfo, most int) error {
-	var rows [][]string
-	sharers := sharersOf(resources)
-	for _, info := range resources {
-		for _, h := range info.Holders {
-			rows = append(rows, slices.Concat([]string{app.Key(info.Resource), stays(info)}, sharers.of(info), app.HolderRow(h, false)))
-		}
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintln(a.Out, "\nLeased to")
-	return app.Limited(a.Out, slices.Concat([]string{"RESOURCE", "STAYS"}, sharers.heading(), app.HolderHeading(false)), rows, most)
-}
-
-// printState lists the resources in one state.
-func printState(a *app.App, resources []allocator.ResourceInfo, state allocator.State, title string, ends bool, most int) error {
-	var rows [][]string
-	sharers := sharersOf(resources)
-	heading := append([]string{"RESOURCE", "STAYS"}, sharers.heading()...)
-	if ends {
-		heading = append(heading, "LEFT", "REASON")
-	}
-	for _, info := range resources {
-		if info.State != state {
-			continue
-		}
-		row := append([]string{app.Key(info.Resource), stays(info)}, sharers.of(info)...)
-		if ends {
-			row = append(row, text.Human(info.Left), text.Plain(info.Reason))
-		}
-		rows = append(rows, row)
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	fmt.Fprintf(a.Out, "\n%s\n", title)
-	return app.Limited(a.Out, heading, rows, most)
+	return cmp.Or(app.Titled(a.Out, "Leased to", leases, leased, most), app.Titled(a.Out, "Resting", rests, in["resting"], most),
+		app.Titled(a.Out, "Damaged", staying, in["damaged"], most), app.Titled(a.Out, "Free", staying, in["free"], most),
+		a.PrintClaims(keyspace.Pool, d.Name.Name, nil, d.Waiters, most))
 }
 
 func printChange(a *app.App, name, verb string, sent int, change allocator.Change) error {
@@ -189,14 +119,14 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 	if d != 0 && info.State == allocator.Leased {
 		says = "is leased, and " + says + " when it comes back"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), app.Key(info.Resource), says)
+	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), view.Key(info.Resource), says)
 	return err
 }
 
 // nameOf is what was counted, as a reading of the pool has it.
 func nameOf(name string, s allocator.Inspection) berth.Name {
 	return berth.Name{
-		Name: name, Capacity: s.Resources, Held: s.Leased, Holders: s.Holders, Waiting: s.Waiting,
+		Kind: keyspace.Pool, Name: name, Capacity: s.Resources, Held: s.Leased, Holders: s.Holders, Waiting: s.Waiting,
 		Pool: &berth.PoolInfo{Free: s.Free, Resting: s.Resting},
 	}
 }
@@ -206,7 +136,7 @@ func printInspection(a *app.App, name string, found allocator.Inspection) error 
 		return app.PrintJSON(a, name, found)
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, summary(nameOf(name, found))+", "+app.Count(found.Bindings, "binding"))
+	fmt.Fprintln(&b, summary(nameOf(name, found), 0)+", "+view.Count(found.Bindings, "binding"))
 	if found.Moving {
 		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
 	}

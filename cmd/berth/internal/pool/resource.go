@@ -10,6 +10,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -23,7 +24,7 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 	all, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	waiters := slices.DeleteFunc(all.Items, func(w berth.Waiter) bool { return w.Resource != resource })
 	if !bound {
-		return cmp.Or(printResource(a, name, info, waiters, nil, most), failed)
+		return cmp.Or(printResource(a, name, resourceDocument{info, waiters, nil, all.Problems}, most), failed)
 	}
 	bindings := []berth.Binding{}
 	for b, err := range ops.Bindings(ctx, name) {
@@ -35,24 +36,25 @@ func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read
 		}
 	}
 	slices.SortFunc(bindings, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
-	return cmp.Or(printResource(a, name, info, waiters, bindings, most), failed)
+	return cmp.Or(printResource(a, name, resourceDocument{info, waiters, bindings, all.Problems}, most), failed)
 }
 
 type resourceDocument struct {
 	allocator.ResourceInfo
 	Waiters  []berth.Waiter  `json:"waiters"`           // for this one alone
 	Bindings []berth.Binding `json:"bindings,omitzero"` // only with --bindings
+	Problems []error         `json:"problems,omitzero"` // of what is left out
 }
 
 // printResource shows a resource; bindings are nil where they are not to be shown.
-func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters []berth.Waiter, bindings []berth.Binding, most int) error {
+func printResource(a *app.App, name string, info resourceDocument, most int) error {
 	if a.JSON {
 		info.Holders, _ = app.First(info.Holders, most)
-		waiters, _ = app.First(waiters, most)
-		bindings, _ = app.First(bindings, most)
-		return app.PrintJSON(a, name, resourceDocument{info, waiters, bindings})
+		info.Waiters, _ = app.First(info.Waiters, most)
+		info.Bindings, _ = app.First(info.Bindings, most)
+		return app.PrintJSON(a, name, info)
 	}
-	says := fmt.Sprintf("%s: %s is %s", text.Plain(name), app.Key(info.Resource), info.State)
+	says := fmt.Sprintf("%s: %s is %s", text.Plain(name), view.Key(info.Resource), info.State)
 	if info.State == allocator.Leased || info.State == allocator.Resting {
 		says += ", " + text.Human(info.Left) + " left"
 	}
@@ -76,10 +78,10 @@ func printResource(a *app.App, name string, info allocator.ResourceInfo, waiters
 	if says := settingsText(info.Own); says != "" {
 		fmt.Fprintln(a.Out, "of its own: "+says)
 	}
-	err := a.PrintClaims(info.Holders, waiters, false, most)
-	if bindings == nil || err != nil {
+	err := a.PrintClaims(keyspace.Pool, name, info.Holders, info.Waiters, most)
+	if info.Bindings == nil || err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Out)
-	return printBindings(a, name, bindings, most)
+	return printBindings(a, name, info.Bindings, most)
 }

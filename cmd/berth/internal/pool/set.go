@@ -14,6 +14,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -159,7 +160,7 @@ func printSet(a *app.App, name, resource string, now allocator.Settings) error {
 	}
 	about := text.Plain(name)
 	if resource != "" {
-		about += ": " + app.Key(resource)
+		about += ": " + view.Key(resource)
 	}
 	_, err := fmt.Fprintf(a.Out, "%s: %s\n", about, cmp.Or(settingsText(now), "nothing is set"))
 	return err
@@ -178,7 +179,7 @@ func settingsText(s allocator.Settings) string {
 		texts = append(texts, "no cooldown")
 	}
 	if s.MaxSharers != 0 {
-		texts = append(texts, app.Count(s.MaxSharers, "sharer"))
+		texts = append(texts, view.Count(s.MaxSharers, "sharer"))
 	}
 	for _, one := range []struct {
 		what string

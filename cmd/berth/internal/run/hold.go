@@ -17,6 +17,7 @@ import (
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/clock"
 	"github.com/berth-go/berth/internal/supervise"
+	"github.com/berth-go/berth/internal/view"
 )
 
 // start is one berth run from its first look to its exit code.
@@ -166,7 +167,7 @@ func (o *runOptions) environment(held []berth.Hold) ([]string, error) {
 	}
 	resource := allocation.Resource()
 	if strings.ContainsRune(resource, 0) {
-		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", app.Key(resource), one.Name())
+		return nil, fmt.Errorf("resource %s of %q has a NUL byte, which BERTH_RESOURCE cannot have", view.Key(resource), one.Name())
 	}
 	return append(environment, "BERTH_RESOURCE="+resource), nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/observe"
 )
@@ -64,7 +65,7 @@ func (n *notes) close() {
 // place is where a claim waits: for a name, or for one resource of it.
 func place(name, resource string) string {
 	if resource != "" {
-		return fmt.Sprintf("resource %s of %q", app.Key(resource), name)
+		return fmt.Sprintf("resource %s of %q", view.Key(resource), name)
 	}
 	return strconv.Quote(name)
 }

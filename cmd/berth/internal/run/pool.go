@@ -9,6 +9,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -86,7 +87,7 @@ func (o *runOptions) allocated(
 		return fmt.Sprintf("the pool is empty, waiting %d", n.Waiting) + paused(n), nil
 	}
 	text := fmt.Sprintf("%s, %d free, %d leased, %d resting, waiting %d",
-		app.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting) + paused(n)
+		view.Count(n.Capacity, "resource"), n.Pool.Free, n.Held, n.Pool.Resting, n.Waiting) + paused(n)
 	if bound.Resource == "" {
 		return text, nil
 	}
@@ -97,7 +98,7 @@ func (o *runOptions) allocated(
 // stateOf is the state of a resource in a line.
 func stateOf(ctx context.Context, viewer *allocator.Operator, pool, key string) (string, error) {
 	info, err := viewer.Resource(ctx, pool, key)
-	says := fmt.Sprintf("%s is %s", app.Key(key), info.State)
+	says := fmt.Sprintf("%s is %s", view.Key(key), info.State)
 	switch {
 	case info.State == allocator.Resting && info.Reason != "":
 		says += fmt.Sprintf(" for %s: %s", text.Human(info.Left), text.Plain(info.Reason))

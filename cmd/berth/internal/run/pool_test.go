@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -104,7 +104,7 @@ func TestARunWithAResourceGetsThatOneOrNone(t *testing.T) {
 
 	pool := apptest.Filled(t, s, "gpu", "a", "b", apptest.Wild)
 	require.Equal(t, apptest.Outcome(0, "b", ""), apptest.Spawn(t, s.URL(), says("--resource", "b")...))
-	require.Equal(t, apptest.Outcome(0, apptest.Wild, ""), apptest.Spawn(t, s.URL(), says("--resource", app.Key(apptest.Wild), "--quoted")...))
+	require.Equal(t, apptest.Outcome(0, apptest.Wild, ""), apptest.Spawn(t, s.URL(), says("--resource", view.Key(apptest.Wild), "--quoted")...))
 	for _, args := range [][]string{says("--resource", "z"), poolArgs("polite", "--resource", "z"), poolArgs("polite", "--resource", "z", "--wait", "2m")} {
 		require.Equal(t, apptest.Outcome(67, "", "berth: resource z is not in pool \"gpu\" in namespace \"berth\"\n"), apptest.Spawn(t, s.URL(), args...))
 	}

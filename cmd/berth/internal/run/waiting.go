@@ -11,6 +11,7 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 )
@@ -55,7 +56,7 @@ func paused(n berth.Name) string {
 	if n.Pause == nil {
 		return ""
 	}
-	return ", " + strings.TrimSuffix(app.PauseText(n.Pause), "\n")
+	return ", " + view.Paused(n.Pause)
 }
 
 // lookedAt are the first holders of a name.

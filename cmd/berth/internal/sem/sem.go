@@ -44,7 +44,7 @@ func lsCommand(a *app.App) *cobra.Command {
 		Long: `List the semaphores of the namespace in which anything is held or waits, by
 name. One that is idle is remembered for a minute, but not listed.`,
 		Example: "  berth sem ls --sort waiting --limit 10",
-	}, func(all []berth.Name, most int) error { return printList(a, all, most) })
+	}, "No semaphore is in use", "NAME", "CAPACITY", "HELD", "FREE", "HOLDERS", "WAITING", "PAUSED")
 }
 
 func showCommand(a *app.App) *cobra.Command {
@@ -53,8 +53,8 @@ func showCommand(a *app.App) *cobra.Command {
 		Use:   "show NAME",
 		Short: "Show who holds a semaphore and who waits for it",
 		Long: `Show a semaphore: its holders, the longest first, and its waiting claims in the
-order in which they will be granted. LEFT is what is left of the lease, ALIVE how
-long a waiting claim stays in line if nothing is heard of its process.
+order in which they will be granted. LEFT is what is left of the lease; of a waiting
+claim, how long it stays in line if nothing is heard of its process.
 
 Exit code 1: the semaphore is not known.`,
 		Example:           "  berth sem show gpu --limit 20",
@@ -121,7 +121,9 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 	waiters, errs := app.AllWaiters(ctx, read, keyspace.Sem, name)
 	return app.Listed(errors.Join(failed, errs), len(holders.Items)+len(waiters.Items), func() error {
 		if a.JSON {
-			return app.PrintShown(a, app.ShowDocument{Name: n, HeldBy: holders.Items, Waiters: waiters.Items}, most)
+			return app.PrintShown(a, app.ShowDocument{
+				Name: n, HeldBy: holders.Items, Waiters: waiters.Items, Problems: append(holders.Problems, waiters.Problems...),
+			}, most)
 		}
 		return printSemaphore(a, n, holders.Items, waiters.Items, most)
 	})
