@@ -97,7 +97,7 @@ func TestAnErrorCannotCommandTheTerminal(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, Table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
+	require.NoError(t, table(&out, []string{"NAME", "HELD"}, [][]string{{"größe", "1"}, {"x", "22"}}))
 	require.Equal(t, "NAME    HELD\ngröße   1\nx       22\n", out.String())
 }
 

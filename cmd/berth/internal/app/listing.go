@@ -71,7 +71,7 @@ func First[E any](all []E, most int) (shown []E, more int) {
 func Limited[T any](out io.Writer, columns view.Columns[T], all []T, most int) error {
 	all, more := First(all, most)
 	heading, rows := columns.Table(all)
-	err := Table(out, heading, rows)
+	err := table(out, heading, rows)
 	if err == nil && more > 0 {
 		_, err = fmt.Fprintf(out, "... and %d more\n", more)
 	}

@@ -87,8 +87,8 @@ func PrintJSON[T any](a *App, name string, value T) error {
 	return err
 }
 
-// Table prints rows in aligned columns under a heading.
-func Table(out io.Writer, heading []string, rows [][]string) error {
+// table prints rows in aligned columns under a heading.
+func table(out io.Writer, heading []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, strings.Join(heading, "\t"))
 	for _, row := range rows {

@@ -236,10 +236,10 @@ func printHealth(a *app.App, name string, rest time.Duration, report allocator.H
 	if len(failed) == 0 {
 		return nil
 	}
-	rows := make([][]string, len(failed))
+	rows := make([]view.Resource, len(failed))
 	for i, f := range failed {
-		rows[i] = []string{view.Key(f.Resource), text.Plain(f.Reason)}
+		rows[i] = view.Resource{Key: f.Resource, Reason: f.Reason}
 	}
 	fmt.Fprintln(a.Out)
-	return app.Table(a.Out, []string{"RESOURCE", "REASON"}, rows)
+	return app.Limited(a.Out, view.ResourceColumns.Pick("RESOURCE", "REASON"), rows, 0)
 }

@@ -50,8 +50,7 @@ func printPage(a *app.App, page inspect.Page[berth.Name]) error {
 		return err
 	}
 	columns := aged(page.At).Pick("KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "STATE", "AGE")
-	heading, rows := columns.Table(page.Items)
-	return app.Table(a.Out, heading, rows)
+	return app.Limited(a.Out, columns, page.Items, 0)
 }
 
 // aged are the columns of names, and how old a row is at a moment by the server's clock.
