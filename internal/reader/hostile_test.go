@@ -123,7 +123,7 @@ func TestAShortMemberOfASwarmIsDamaged(t *testing.T) {
 			}
 		}
 		w.Do("HSET", "berth:swarm:{nodes}:state", "n", "1", "n:", "1 2 3 x")
-		found, _, _, err := w.reader.NodesPage(ctx, "0")
+		found, _, err := w.reader.NodesPage(ctx, "0")
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		w.Do("HSET", "berth:swarm:{nodes}:state", "n:far", "1 9223372036854775807 3 x")

@@ -17,6 +17,7 @@ type Node struct {
 	ID, Label string
 	Ends      time.Time // when it is dead unless it probes before, or was
 	Limit     time.Duration
+	Zombie    bool // it was dead when it was read
 	Condemned bool
 }
 
@@ -58,7 +59,7 @@ func (t *turn) nodes(ids ...string) (found []Node, err error) {
 		if !ok || ends == absent {
 			continue
 		}
-		found = append(found, Node{id, stored.Label, time.UnixMilli(min(ends, state.Forever)), state.Millis(stored.Limit), condemned})
+		found = append(found, Node{id, stored.Label, time.UnixMilli(min(ends, state.Forever)), state.Millis(stored.Limit), ends <= t.now, condemned})
 	}
 	return found, p.err
 }
@@ -95,11 +96,11 @@ func (t *turn) probed(ids ...string) (map[string]Node, error) {
 	return found, err
 }
 
-// NodesPage reads some nodes of the swarm, in no order, and when that was (ms by the server's clock). A cursor of 0 is where
+// NodesPage reads some nodes of the swarm, in no order. A cursor of 0 is where
 // the first page begins, and what the last one returns. The pages promise what SCAN promises. The error is
 // berth.ErrIncompatible, state.ErrDamaged for a key of another type, or the server's.
-func (r *Reader) NodesPage(ctx context.Context, cursor string) (found []Node, next string, now int64, err error) {
-	now, err = r.swarm(ctx, func(t *turn) (err error) {
+func (r *Reader) NodesPage(ctx context.Context, cursor string) (found []Node, next string, err error) {
+	_, err = r.swarm(ctx, func(t *turn) (err error) {
 		var p trip
 		format := p.fields(t.key(keyspace.StatePart), "", "fmt")
 		scan := p.scan(t.key(keyspace.StatePart), cursor, "n:*", scannedFields)
@@ -120,7 +121,7 @@ func (r *Reader) NodesPage(ctx context.Context, cursor string) (found []Node, ne
 		found, err = t.nodes(ids...)
 		return err
 	})
-	return found, next, now, err
+	return found, next, err
 }
 
 // Dead are the nodes that are to be flushed, or may be.

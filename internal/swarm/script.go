@@ -140,11 +140,10 @@ func (c *calls) Expect(ctx context.Context, nodes []Node) (entered int, err erro
 
 // Nodes reads a page of nodes. The cursor is "0" to begin with, and when all have been seen.
 func (c *calls) Nodes(ctx context.Context, cursor string) (page []Node, next string, err error) {
-	found, next, now, err := c.look.NodesPage(ctx, cursor)
+	found, next, err := c.look.NodesPage(ctx, cursor)
 	for _, n := range found {
 		page = append(page, Node{
-			ID: n.ID, Label: n.Label, ProbedAt: n.Probed(), ZombieAfter: n.Limit, Zombie: n.Ends.UnixMilli() <= now,
-			Condemned: n.Condemned,
+			ID: n.ID, Label: n.Label, ProbedAt: n.Probed(), ZombieAfter: n.Limit, Zombie: n.Zombie, Condemned: n.Condemned,
 		})
 	}
 	return page, next, err

@@ -156,7 +156,7 @@ func lease(h *berth.Holder) Cell {
 // does is whether a claim holds or waits, and what is not as it should be.
 func (c *Claim) does() Cell {
 	switch {
-	case c.Hold != nil && (c.Process == inspect.Overdue || c.Process == inspect.Condemned):
+	case c.Hold != nil && looks[c.Process] == Bad:
 		return Cell{{Says: "holds", Look: Busy}, {Says: string(c.Process), Look: Bad}}
 	case c.Hold != nil:
 		return Cell{{Says: "holds", Look: Good}}
@@ -171,7 +171,7 @@ func (c *Claim) does() Cell {
 }
 
 var looks = map[inspect.Process]Look{
-	inspect.Renewing: Good, inspect.Overdue: Bad, inspect.Condemned: Bad, inspect.Unconfirmed: Busy, inspect.Detached: Busy,
+	inspect.Renewing: Good, inspect.Overdue: Bad, inspect.Condemned: Bad, inspect.Zombie: Bad, inspect.Unconfirmed: Busy, inspect.Detached: Busy,
 }
 
 // process is how the process of a claim stands.
@@ -190,7 +190,7 @@ func (c *Claim) process() (cell Cell) {
 
 // Suspicious says that nothing may be heard any more of a claim's process.
 func (c *Claim) Suspicious() bool {
-	return c.Process == inspect.Overdue || c.Process == inspect.Condemned || c.Wait != nil && c.Wait.Alive <= 0
+	return looks[c.Process] == Bad || c.Wait != nil && c.Wait.Alive <= 0
 }
 
 // Oldest has the claims that last longest come first.
@@ -208,6 +208,7 @@ var processes = map[inspect.Process]string{
 	inspect.Detached:    "nobody renews it until somebody resumes it",
 	inspect.Entry:       "the outermost entry of its owner renews for it",
 	inspect.Condemned:   "the swarm has declared its process dead",
+	inspect.Zombie:      "its node counts as dead for the swarm: the next flush ends it",
 }
 
 // Says explains a claim in sentences, "" where there is nothing to say of it.

@@ -186,7 +186,8 @@ func (x *explaining) ofLock() {
 
 func (x *explaining) ofPool() {
 	s, p := x.s, x.s.Pool
-	rest, reason := s.firstRest()
+	resting, rest := s.firstRest()
+	reason := s.Items[resting].Reason
 	switch {
 	case s.Capacity == 0:
 		x.reason(Reason{Code: Empty, Until: s.Refresh}, "the pool has no resources"+s.source())
@@ -206,7 +207,7 @@ func (x *explaining) ofPool() {
 		case !rest.IsZero():
 			until = " for " + text.Human(s.left(rest)) + " more"
 		}
-		x.reason(Reason{Code: Resting, Have: p.Resting, Of: s.Capacity, Until: rest, Text: reason}, subject+until+because(reason))
+		x.reason(Reason{Code: Resting, Resource: resting, Have: p.Resting, Of: s.Capacity, Until: rest, Text: reason}, subject+until+because(reason))
 		return
 	}
 	x.reason(Reason{Code: Taken, Have: s.Held, Of: s.Capacity}, s.counts()+x.heldBy("; "))
@@ -215,18 +216,16 @@ func (x *explaining) ofPool() {
 	}
 }
 
-// firstRest is the rest that ends first, zero for none, and why the resource rests.
-func (s *snapshot) firstRest() (end time.Time, reason string) {
-	for _, key := range slices.Sorted(maps.Keys(s.Items)) {
-		i := s.Items[key]
-		if i.Ends >= state.Forever && end.IsZero() && reason == "" {
-			reason = i.Reason
-		}
-		if rest := i.RestEnd(); !rest.IsZero() && (end.IsZero() || rest.Before(end)) {
-			end, reason = rest, i.Reason
+// firstRest is the resource whose rest ends first, and when. Where no rest has an end that is zero, and "" where none rests.
+func (s *snapshot) firstRest() (key string, end time.Time) {
+	for _, each := range slices.Sorted(maps.Keys(s.Items)) {
+		i := s.Items[each]
+		rest := i.RestEnd()
+		if i.Ends >= state.Forever && key == "" || !rest.IsZero() && (end.IsZero() || rest.Before(end)) {
+			key, end = each, rest
 		}
 	}
-	return end, reason
+	return key, end
 }
 
 // ofOne: it waits for one resource alone.
@@ -261,7 +260,8 @@ func (x *explaining) ofOne(w *reader.Place) {
 		say(Ready, "is free, and nobody has looked yet")
 	case known && i.Free() && len(x.e.Reasons) > 0: // it is paused, and that is all
 	case len(x.holds) > 0:
-		of.Until, of.Have, of.Of = x.holds[0].Deadline, len(i.Claims), int(i.Max)
+		first := slices.MinFunc(x.holds, func(a, b *reader.Held) int { return sooner(a.Deadline, b.Deadline) })
+		of.Until, of.Have, of.Of = first.Deadline, len(i.Claims), int(i.Max)
 		say(OneHeld, x.heldAs("", ""))
 	default:
 		say(OneHeld, "is held")
@@ -360,7 +360,7 @@ func (x *explaining) besides() {
 		x.also(Reason{Code: Moved}, "It changed while it was read.")
 	}
 	if s.HoldsLeft > 0 {
-		x.also(Reason{Code: Part, Have: len(s.Holds), Of: len(s.Holds) + s.HoldsLeft}, "%d of %s holds were read.",
+		x.also(Reason{Code: Part, Have: len(s.Holds), Of: len(s.Holds) + s.HoldsLeft}, "%d of %s holds were read, those that end first.",
 			len(s.Holds), number(len(s.Holds)+s.HoldsLeft))
 	}
 	if waits := len(s.Line) + len(s.Lanes); s.LineLeft+s.LanesLeft > 0 {

@@ -25,20 +25,23 @@ type Explanation struct {
 	Moving bool `json:"moving"`
 	// Reasons say why, the decisive one first. There is at least one.
 	Reasons []Reason `json:"reasons"`
-	// Blockers are who is in the way: those that end first, at most 10; More is how many were left out.
+	// Blockers are who is in the way: those that have held longest, at most 10; More is how many were left out.
 	Blockers []Claim `json:"blockers"`
 	More     int     `json:"more,omitzero"`
 	// Ahead is how many stand before the claim, of those who wait for the same.
 	Ahead int `json:"ahead"`
 	// Next is the next change by itself, under the conditions of its If; nil if none is known.
 	Next *Event `json:"next,omitzero"`
-	// IfSilent is the next change if the process that renews what ends first is not heard of again.
+	// IfSilent is the next change if one process is not heard of again: of those that renew the one that has held longest.
 	IfSilent *Event `json:"ifSilent,omitzero"`
 	// Horizon is until when Next is all that comes; zero: for ever.
 	Horizon time.Time `json:"horizon,omitzero"`
 	// Why says it all to a person, Then what comes next, "" for nothing.
 	Why  string `json:"why"`
 	Then string `json:"then,omitzero"`
+	// Mend are calls of an operator that end what is in the way, at most 3; none where nothing needs one, and none of what a
+	// replica tells, which may be over.
+	Mend []Mend `json:"mend"`
 }
 
 // String is the whole text, for a person.
@@ -89,7 +92,7 @@ func explain(s *snapshot, claim string) Explanation {
 		x.waiting()
 	}
 	x.besides()
-	e.Why = x.why()
+	e.Why, e.Mend = x.why(), x.mends()
 	return e
 }
 
@@ -213,11 +216,12 @@ func (x *explaining) watched(silent func(node string) bool) bool {
 	return slices.ContainsFunc(slices.Concat(x.s.Line, x.s.Lanes), looks) || x.renewing(silent) != nil
 }
 
-// renewing is the hold of the earliest deadline that its process renews, or is about to, nil for none.
+// renewing is the hold that its process renews, or is about to, nil for none. Of several it is the one held longest, which stays
+// the same while they renew.
 func (x *explaining) renewing(silent func(node string) bool) (first *reader.Held) {
 	for _, h := range x.s.Holds {
 		process := x.s.process(h)
-		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || h.Deadline.Before(first.Deadline)) {
+		if (process == Renewing || process == Unconfirmed) && !silent(h.Node) && (first == nil || oldest(h, first) < 0) {
 			first = h
 		}
 	}
@@ -241,8 +245,7 @@ func (x *explaining) first() *reader.Place {
 	return x.self
 }
 
-// inTheWay are the holds of what the first one waits for: those that end first by themselves are the
-// first; of a lock the outermost entry.
+// inTheWay are the holds of what the first one waits for: those held longest are the first; of a lock the outermost entry.
 func (x *explaining) inTheWay() []*reader.Held {
 	resource := ""
 	if x.head != nil {
@@ -265,16 +268,15 @@ func (x *explaining) holdsOf(resource string) (holds []*reader.Held) {
 			holds = append(holds, h)
 		}
 	}
-	if s.Kind == keyspace.Lock || len(holds) < 2 {
-		return holds
+	if s.Kind != keyspace.Lock {
+		slices.SortFunc(holds, oldest)
 	}
-	f := begin(s, "", x.silent)
-	slices.SortStableFunc(holds, func(a, b *reader.Held) int {
-		ends, _ := f.ends(a)
-		other, _ := f.ends(b)
-		return cmp.Or(sooner(ends, other), sooner(a.Deadline, b.Deadline))
-	})
 	return holds
+}
+
+// oldest has those come first that have held longest.
+func oldest(a, b *reader.Held) int {
+	return cmp.Or(a.Granted.Compare(b.Granted), cmp.Compare(a.ID, b.ID))
 }
 
 // sooner compares two moments, of which a zero one never comes.

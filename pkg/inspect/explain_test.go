@@ -200,15 +200,15 @@ var sentences = []struct {
 	},
 	{
 		Ready, semOf(3, holds("alpha")).in(waits("beta", heavy(2))), "",
-		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet.`, `Next: within 50ms, if a waiting process runs; "berth sem sweep gpu" does it now.`,
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet.`, `Next: within 50ms, if a waiting process runs; a sweep does it now.`,
 	},
 	{
 		Ready, semOf(3, holds("alpha")).in(waits("beta", quiet(7*time.Second))), "",
-		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`, `Next: once alpha next renews, within 3.3s; "berth sem sweep gpu" does it now.`,
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are free, and nobody has looked yet. beta, who is first, has not been heard of for 7s.`, `Next: once alpha next renews, within 3.3s; a sweep does it now.`,
 	},
 	{
 		Full, semOf(3, holds("alpha"), holds("delta", fixed(20*time.Second))).in(waits("beta", heavy(2))), "",
-		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are held and it asks for 2; delta has held it for 3m40s, for 20s more at most, and 1 other holds the rest.`,
+		`1 waits for semaphore "gpu", beta first (12s): 2 of 3 are held and it asks for 2; ` + alphaRenews + `, and 1 other holds the rest.`,
 		`Next: in 20s (00:01:00 UTC) the lease of delta ends, and beta gets it.`,
 	},
 	{
@@ -219,7 +219,8 @@ var sentences = []struct {
 	},
 	{
 		Full, semOf(2, holds("omega", endless), holds("alpha")).in(waits("beta")), "",
-		`1 waits for semaphore "gpu", beta first (12s): all 2 are held; ` + alphaRenews + `, and 1 other holds the rest.`,
+		`1 waits for semaphore "gpu", beta first (12s): all 2 are held; omega has held it for 3h00m without end ` +
+			`(nothing tells when its process was last heard of), and 1 other holds the rest.`,
 		`Nothing ends by itself: alpha renews. If it is not heard of again, beta gets it in 8.8s.`,
 	},
 	{
@@ -246,7 +247,7 @@ var sentences = []struct {
 	},
 	{
 		Full, semOf(101, holds("alpha")).in(waits("beta")).with(func(s *snapshot) { s.Held, s.HoldsLeft, s.Replica, s.Moving = 101, 4999, true, true }), "",
-		`1 waits for semaphore "gpu", beta first (12s): all 101 are held; ` + alphaRenews + `, and 4 999 others hold the rest. This is what the replica knows. It changed while it was read. 1 of 5 000 holds were read.`,
+		`1 waits for semaphore "gpu", beta first (12s): all 101 are held; ` + alphaRenews + `, and 4 999 others hold the rest. This is what the replica knows. It changed while it was read. 1 of 5 000 holds were read, those that end first.`,
 		`Next: not known; of 5 000 holds the first 1 to end were read, and none of them ends by itself.`,
 	},
 }
@@ -296,7 +297,9 @@ func guarded(t *testing.T, of *snapshot, claim string) {
 		w.Label, w.Owner, w.Wants.Bind = wild, wild, wild
 	}
 	e = explain(&s, claim)
-	require.Equal(t, -1, strings.IndexFunc(e.String(), text.Unreadable), "%q", e)
+	for _, m := range append(e.Mend, Mend{If: e.String()}) {
+		require.Equal(t, -1, strings.IndexFunc(m.If, text.Unreadable), "%q", m.If)
+	}
 	_, err := json.Marshal(e)
 	require.NoError(t, err)
 }

@@ -244,16 +244,21 @@ func (f *future) notice() *Event {
 	return e
 }
 
-// flush is the end of a hold of a node that the swarm has declared dead: nothing else ends by itself
-// before.
+// flush is the end of a hold whose node is dead for the swarm: nothing else ends by itself before.
 func (f *future) flush() *Event {
 	if len(f.line)+len(f.lanes) == 0 {
 		return nil
 	}
 	for _, h := range f.holds {
-		if n := f.s.nodes[h.Node]; n.Condemned && h.Deadline.IsZero() {
-			return &Event{What: SwarmFlush, At: n.Ends, In: f.s.left(n.Ends), Claim: h.ID}
+		n, process := f.s.nodes[h.Node], f.s.process(h)
+		if !h.Deadline.IsZero() || process != Condemned && process != Zombie {
+			continue
 		}
+		e := &Event{What: SwarmFlush, At: n.Ends, In: f.s.left(n.Ends), Claim: h.ID}
+		if process == Zombie {
+			e.If = []string{h.Node}
+		}
+		return e
 	}
 	return nil
 }

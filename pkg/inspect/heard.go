@@ -35,6 +35,7 @@ const (
 	Detached    Process = "detached"    // nobody renews the hold until somebody resumes it
 	Entry       Process = "entry"       // the outermost entry of its owner renews for it
 	Condemned   Process = "condemned"   // the swarm has declared it dead
+	Zombie      Process = "zombie"      // its node counts as dead for the swarm: the next flush ends the hold
 )
 
 // renews says whether a hold is renewed by its process.
@@ -209,11 +210,13 @@ func (s *snapshot) silent(id string) bool { return s.nodes[id].Condemned || s.ov
 
 // process says how the process of a hold stands.
 func (s *snapshot) process(h *reader.Held) Process {
-	switch {
-	case s.nodes[h.Node].Condemned:
-		return Condemned
-	case h.Record.Phase == 'd':
+	switch n := s.nodes[h.Node]; {
+	case h.Record.Phase == 'd': // a flush leaves it
 		return Detached
+	case n.Condemned:
+		return Condemned
+	case n.Zombie && !s.Replica:
+		return Zombie
 	case s.inner(h):
 		return Entry
 	case h.Record.Phase == 'g' && !s.overdue(h.Node):

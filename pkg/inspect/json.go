@@ -14,6 +14,9 @@ func (c *Claim) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, c
 func (e Explanation) MarshalJSON() ([]byte, error)     { return wire.Marshal(e) }
 func (e *Explanation) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, e) }
 
+func (m Mend) MarshalJSON() ([]byte, error)     { return wire.Marshal(m) }
+func (m *Mend) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, m) }
+
 func (r Reason) MarshalJSON() ([]byte, error)     { return wire.Marshal(r) }
 func (r *Reason) UnmarshalJSON(data []byte) error { return wire.Unmarshal(data, r) }
 

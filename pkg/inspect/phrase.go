@@ -113,7 +113,7 @@ func (x *explaining) whoWaits() string {
 		x.s.whose(x.head.Label, x.head.ID), text.Human(s.ago(x.head.Since)))
 }
 
-// heldBy says how the first of the holds in the way stands, and how many others there are.
+// heldBy says how the hold in the way stands that was held longest, and how many others there are.
 func (x *explaining) heldBy(before string) string {
 	if len(x.holds) == 0 {
 		return ""
@@ -148,6 +148,10 @@ func (s *snapshot) held(h *reader.Held, object, again string) string {
 	switch s.process(h) {
 	case Condemned:
 		return long + ", and the swarm has declared its process dead"
+	case Zombie:
+		n := s.nodes[h.Node]
+		return long + s.lasts(h, ", for ", " more", " without end") + fmt.Sprintf(
+			", and its node counts as dead for the swarm (silent for %s, with %s allowed): the next flush frees it", text.Human(s.ago(n.Probed())), text.Human(n.Limit))
 	case Detached:
 		return who + " has left" + object + " to whoever resumes it" + s.lasts(h, ", for ", " more", ", without end")
 	case Unconfirmed:
@@ -237,9 +241,10 @@ func (x *explaining) then() string {
 	case !e.Horizon.IsZero() && s.HoldsLeft > 0:
 		return fmt.Sprintf("Next: not known; of %s holds the first %d to end were read, and none of them ends by itself.",
 			number(len(s.Holds)+s.HoldsLeft), len(s.Holds))
-	case !e.Horizon.IsZero() && len(x.holds) > 0 && s.process(x.holds[0]) == Unconfirmed:
-		return "Next: not known: " + x.s.whose(x.holds[0].Label, x.holds[0].ID) + " has not taken it up yet."
 	case !e.Horizon.IsZero():
+		if i := slices.IndexFunc(x.holds, func(h *reader.Held) bool { return s.process(h) == Unconfirmed }); i >= 0 {
+			return "Next: not known: " + s.whose(x.holds[i].Label, x.holds[i].ID) + " has not taken it up yet."
+		}
 		return "Next: not known beyond " + s.moment(e.Horizon) + "."
 	}
 	says := "Nothing ends by itself" + x.noEnd()
@@ -379,15 +384,14 @@ func (x *explaining) ends(e *Event) string {
 
 // sweeps says who looks at what is free already.
 func (x *explaining) sweeps() string {
-	command := fmt.Sprintf("%q does it now.", "berth "+string(x.s.Kind)+" sweep "+text.Word(x.s.Name.Name))
 	for _, w := range slices.Concat(x.s.Line, x.s.Lanes) {
 		if x.s.alive(w) && !x.silent(w.Node) {
-			return "Next: within 50ms, if a waiting process runs; " + command
+			return "Next: within 50ms, if a waiting process runs; a sweep does it now."
 		}
 	}
 	h := x.renewing(x.silent)
 	if h == nil || h.Lease == berth.Forever {
-		return "Next: when somebody calls; " + command
+		return "Next: when somebody calls; a sweep does it now."
 	}
-	return fmt.Sprintf("Next: once %s next renews, within %s; %s", x.s.whose(h.Label, h.ID), text.Human(pace(&h.Holder)/3), command)
+	return fmt.Sprintf("Next: once %s next renews, within %s; a sweep does it now.", x.s.whose(h.Label, h.ID), text.Human(pace(&h.Holder)/3))
 }

@@ -186,7 +186,7 @@ var lockStates = map[string]state{
 		alpha.Die()
 		beta.Cut()
 		w.Advance(testkit.Lease - 500*ms)
-	}, codes(inspect.Ready, inspect.Silent), `1 waits for lock "nightly", beta first (5.5s): it is free, and nobody has looked yet. beta, who is first, has not been heard of for 5.5s. Next: when somebody calls; "berth lock sweep nightly" does it now.`},
+	}, codes(inspect.Ready, inspect.Silent), `1 waits for lock "nightly", beta first (5.5s): it is free, and nobody has looked yet. beta, who is first, has not been heard of for 5.5s. Next: when somebody calls; a sweep does it now.`},
 	"entries": {func(w *world) {
 		alpha := w.process("alpha")
 		alpha.lock("nightly", "order-7", nil)
@@ -270,6 +270,14 @@ var lockStates = map[string]state{
 		w.Do("ZADD", swarm+"probes", strconv.FormatInt(10_000_000_000_000+time.Now().UnixMilli(), 10), "c:"+node)
 		w.Do("HSET", swarm+"state", "n:"+node, "1 "+dead+" 15000 alpha")
 	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m00s): alpha has held it for 1m00s, and the swarm has declared its process dead. Next: with a next flush of the swarm the hold of alpha ends.`},
+	"a dead process that no flush has found": {func(w *world) {
+		alpha := w.swarmed("alpha")
+		alpha.lock("nightly", "", &qlock.LockOptions{Lease: berth.Forever})
+		w.process("beta").awaitLock("nightly", "", nil)
+		w.Advance(time.Minute)
+		alpha.Die()
+		w.Advance(20 * time.Second)
+	}, codes(inspect.Locked), `1 waits for lock "nightly", beta first (1m20s): alpha has held it for 1m20s without end, and its node counts as dead for the swarm (silent for 21s, with 15s allowed): the next flush frees it. Next: unless it is heard of, with a next flush of the swarm the hold of alpha ends.`},
 	"detached": {func(w *world) {
 		testkit.Must(w.process("alpha").lock("nightly", "", &qlock.LockOptions{Lease: 20 * time.Second}).Detach(ctx)).In(w.T)
 		w.process("beta").awaitLock("nightly", "", nil)
@@ -360,7 +368,7 @@ var semStates = map[string]state{
 			beta.awaitPermit("", "gpu", 101, nil)
 		}
 		w.Advance(time.Second)
-	}, codes(inspect.Full, inspect.Part, inspect.Part), `Up to 102 wait for semaphore "gpu", beta first (1s): all 101 are held; alpha has held it for 1s and renews it (heard of 1s ago), and 100 others hold the rest. 100 of 101 holds were read. 100 of 102 waiting claims were read. Next: not known; of 101 holds the first 100 to end were read, and none of them ends by itself.`},
+	}, codes(inspect.Full, inspect.Part, inspect.Part), `Up to 102 wait for semaphore "gpu", beta first (1s): all 101 are held; alpha has held it for 1s and renews it (heard of 1s ago), and 100 others hold the rest. 100 of 101 holds were read, those that end first. 100 of 102 waiting claims were read. Next: not known; of 101 holds the first 100 to end were read, and none of them ends by itself.`},
 }
 
 // taken is a pool of these resources that alpha holds, for which beta waits.
