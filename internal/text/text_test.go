@@ -41,3 +41,17 @@ func TestFits(t *testing.T) {
 		require.Equal(t, tt.fits, text.Fits(tt.pattern, tt.text), "%q %q", tt.pattern, tt.text)
 	}
 }
+
+func TestAShellReadsWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	for want, words := range map[string][]string{
+		"berth sem release gpu a.b --force": {"berth", "sem", "release", "gpu", "a.b", "--force"},
+		"''":                                {""},
+		"'a b' '$(rm)' '~' 'größe'":         {"a b", "$(rm)", "~", "größe"},
+		`'it'\''s' 'a\b' '"x"'`:             {"it's", `a\b`, `"x"`},
+		`$'\033[2J\342\200\256'`:            {"\x1b[2J\u202e"},
+		`$'\377\047\134 a1'`:                {"\xff'\\ a1"},
+	} {
+		require.Equal(t, want, text.Shell(words...))
+	}
+}

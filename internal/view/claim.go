@@ -171,7 +171,8 @@ func (c *Claim) does() Cell {
 }
 
 var looks = map[inspect.Process]Look{
-	inspect.Renewing: Good, inspect.Overdue: Bad, inspect.Condemned: Bad, inspect.Zombie: Bad, inspect.Unconfirmed: Busy, inspect.Detached: Busy,
+	inspect.Renewing: Good, inspect.Overdue: Bad, inspect.Condemned: Bad, inspect.Zombie: Bad,
+	inspect.Unconfirmed: Busy, inspect.Detached: Busy,
 }
 
 // process is how the process of a claim stands.

@@ -207,7 +207,8 @@ func (x *explaining) ofPool() {
 		case !rest.IsZero():
 			until = " for " + text.Human(s.left(rest)) + " more"
 		}
-		x.reason(Reason{Code: Resting, Resource: resting, Have: p.Resting, Of: s.Capacity, Until: rest, Text: reason}, subject+until+because(reason))
+		x.reason(Reason{Code: Resting, Resource: resting, Have: p.Resting, Of: s.Capacity, Until: rest, Text: reason},
+			subject+until+because(reason))
 		return
 	}
 	x.reason(Reason{Code: Taken, Have: s.Held, Of: s.Capacity}, s.counts()+x.heldBy("; "))

@@ -151,7 +151,8 @@ func (s *snapshot) held(h *reader.Held, object, again string) string {
 	case Zombie:
 		n := s.nodes[h.Node]
 		return long + s.lasts(h, ", for ", " more", " without end") + fmt.Sprintf(
-			", and its node counts as dead for the swarm (silent for %s, with %s allowed): the next flush frees it", text.Human(s.ago(n.Probed())), text.Human(n.Limit))
+			", and its node counts as dead for the swarm (silent for %s, with %s allowed): the next flush frees it",
+			text.Human(s.ago(n.Probed())), text.Human(n.Limit))
 	case Detached:
 		return who + " has left" + object + " to whoever resumes it" + s.lasts(h, ", for ", " more", ", without end")
 	case Unconfirmed:

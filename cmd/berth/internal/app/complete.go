@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 )
 
@@ -97,9 +98,9 @@ func offerable(found []string) []string {
 	if len(found) == 1 {
 		return found
 	}
-	return slices.DeleteFunc(found, func(text string) bool {
-		return text[0] == '%' || strings.ContainsFunc(text, func(r rune) bool {
-			return special(r) && !unicode.In(r, unicode.Letter, unicode.Mark)
+	return slices.DeleteFunc(found, func(word string) bool {
+		return word[0] == '%' || strings.ContainsFunc(word, func(r rune) bool {
+			return text.Special(r) && !unicode.In(r, unicode.Letter, unicode.Mark)
 		})
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // explainCommand is berth explain, which looks for cycles over all names.
@@ -132,18 +131,6 @@ func (a *App) printRelease(release []inspect.Claim) {
 	}
 	fmt.Fprintf(a.Out, "  To end it, "+says+":\n", strings.Join(holders, ", "))
 	for _, c := range release {
-		fmt.Fprintln(a.Out, "    "+a.releasing(c.Kind, c.Name, c.ID()))
+		fmt.Fprintln(a.Out, "    "+a.command(inspect.Mend{Verb: "release", Kind: c.Kind, Name: c.Name, Claim: c.ID()}))
 	}
-}
-
-// releasing is the command that ends a claim.
-func (a *App) releasing(kind keyspace.Kind, name, claim string) string {
-	words := []string{"berth", string(kind), "release"}
-	if a.given("namespace") {
-		words = append(words, "--namespace", a.Namespace)
-	}
-	if strings.HasPrefix(name, "-") || strings.HasPrefix(claim, "-") {
-		return Shell(append(words, "--force", "--", name, claim)...)
-	}
-	return Shell(append(words, name, claim, "--force")...)
 }

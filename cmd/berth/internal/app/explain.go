@@ -24,8 +24,9 @@ comes next by itself. It reads only.
 
 A process that has died cannot be seen, only that its renewals have stopped: then it
 "has not been heard of". How long a caller is ready to wait is not stored. With more than
-one in the way a table shows the first ones to end: PROCESS says how that of a hold
-stands, HEARD how long ago it was heard of.
+one in the way a table shows those that have held longest: PROCESS says how that of a hold
+stands, HEARD how long ago it was heard of. Where an operator can mend it, it ends with
+the command, for bash.
 
 Exit code 1: the %[1]s, or the claim, is not known; 65: what is stored is damaged or not
 Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
@@ -82,13 +83,35 @@ func (a *App) printExplanation(e inspect.Explanation) error {
 	if e.Then != "" {
 		_, err = fmt.Fprintln(a.Out, e.Then)
 	}
-	if len(e.Blockers) < 2 {
-		return err
+	if len(e.Blockers) > 1 {
+		fmt.Fprintln(a.Out)
+		if err := Limited(a.Out, blockers, view.Listed(e.Blockers), 0); err != nil {
+			return err
+		}
+		if e.More > 0 {
+			_, err = fmt.Fprintf(a.Out, "... and %d more\n", e.More)
+		}
+		if len(e.Mend) > 0 {
+			fmt.Fprintln(a.Out)
+		}
 	}
-	fmt.Fprintln(a.Out)
-	if err := Limited(a.Out, blockers, view.Listed(e.Blockers), 0); err != nil || e.More == 0 {
-		return err
+	for _, m := range e.Mend {
+		condition := ""
+		if m.If != "" {
+			condition = ", if " + m.If
+		}
+		if command := a.command(m); command != "" {
+			_, err = fmt.Fprintf(a.Out, "To mend it%s: %s\n", condition, command)
+		}
 	}
-	_, err = fmt.Fprintf(a.Out, "... and %d more\n", e.More)
 	return err
+}
+
+// command is what an operator types who has given the same namespace as this command was.
+func (a *App) command(m inspect.Mend) string {
+	namespace := ""
+	if a.given("namespace") {
+		namespace = a.Namespace
+	}
+	return view.Command(m, namespace)
 }

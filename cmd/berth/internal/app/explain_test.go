@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"context"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -9,13 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/cmd/berth/internal/apptest"
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/embedded"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
+	"github.com/berth-go/berth/pkg/qlock"
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
@@ -181,16 +182,35 @@ func TestExplainCyclesOfNothing(t *testing.T) {
 	require.Equal(t, 69, apptest.Call(t, apptest.Nobody, "explain", "--cycles").Code)
 }
 
-func TestAShellReadsWhatWasMeant(t *testing.T) {
+// TestExplainEndsWithTheCommandThatMends has bash read each command, and berth run what bash has read.
+func TestExplainEndsWithTheCommandThatMends(t *testing.T) {
 	t.Parallel()
-	for want, words := range map[string][]string{
-		"berth sem release gpu a.b --force": {"berth", "sem", "release", "gpu", "a.b", "--force"},
-		"''":                                {""},
-		"'a b' '$(rm)' '~' 'größe'":         {"a b", "$(rm)", "~", "größe"},
-		`'it'\''s' 'a\b' '"x"'`:             {"it's", `a\b`, `"x"`},
-		`$'\033[2J\342\200\256'`:            {"\x1b[2J\u202e"},
-		`$'\377\047\134 a1'`:                {"\xff'\\ a1"},
-	} {
-		require.Equal(t, want, app.Shell(words...))
+	ctx := context.Background()
+	s := apptest.Server(t)
+	mends := func(want string, args ...string) {
+		t.Helper()
+		explain := func() string { return apptest.Call(t, s.URL(), args...).Ends(t, 0).Out }
+		lines := strings.Split(strings.TrimSuffix(explain(), "\n"), "\n")
+		last := lines[len(lines)-1]
+		require.Equal(t, want, last)
+		_, command, _ := strings.Cut(last, ": ")
+		words := apptest.Got(exec.Command("bash", "-c", `berth() { printf '%s\0' "$@"; }; `+command).Output())(t)
+		apptest.Call(t, s.URL(), strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")...).Ends(t, 0, command)
+		require.NotContains(t, explain(), "To mend it")
 	}
+	locks := apptest.LocksOf(t, s, node.Config{Label: "alpha"})
+	hold := apptest.Got(locks.Lock(ctx, "-it's", &qlock.LockOptions{Lease: berth.Forever}))(t)
+	apptest.Call(t, s.URL(), "lock", "pause", "--for", "1h", "--", "-it's").Ends(t, 0)
+	mends(`To mend it: berth lock unpause -- '-it'\''s'`, "lock", "explain", "--", "-it's")
+	mends(`To mend it, if the process of alpha is dead: berth lock release --force -- '-it'\''s' `+hold.ID(), "lock", "explain", "--", "-it's", hold.ID())
+
+	pool := apptest.Filled(t, s, "proxies", apptest.Wild)
+	require.NoError(t, pool.Rest(ctx, apptest.Wild, berth.Forever, "banned", nil))
+	mends(`To mend it, if it is fit for use: berth pool rest proxies $'c\033[2J\377' --for 0`, "pool", "explain", "proxies")
+
+	waits := apptest.PoolOf(t, s, "new", node.Config{})
+	go func() { _, _ = waits.Allocate(ctx, &allocator.AllocateOptions{Resource: "-a\x00"}) }() // ends with the node
+	apptest.WaitingFor(t, s, keyspace.Pool, "new")
+	mends(`To mend it: berth pool add new '"-a\x00"' --quoted`, "pool", "explain", "new")
+	require.Contains(t, apptest.Call(t, s.URL(), "pool", "explain", "proxies", "--json").Out, `"mend": []`)
 }

@@ -136,7 +136,7 @@ func (m *model) last(to io.Writer, unsaid []outcome) {
 			line, bad := m.over(o)
 			if bad && stopped(o) {
 				fmt.Fprintf(to, "berth: the drain of node %s stays in force; 'berth drain --node %s --stop' ends it\n",
-					text.Plain(o.action.Node), app.Shell(o.action.Node))
+					text.Plain(o.action.Node), text.Shell(o.action.Node))
 				continue
 			}
 			fmt.Fprintln(to, app.OneLine(line))

@@ -1,10 +1,8 @@
-package app
+package text
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/berth-go/berth/internal/text"
 )
 
 // Shell is a command as a shell reads it. A word with anything else than letters, digits and harmless marks
@@ -13,9 +11,9 @@ func Shell(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
 		switch {
-		case word != "" && strings.IndexFunc(word, special) < 0:
+		case word != "" && strings.IndexFunc(word, Special) < 0:
 			quoted[i] = word
-		case text.Escaped(word) == word:
+		case Escaped(word) == word:
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		default:
 			quoted[i] = octal(word)
@@ -24,8 +22,8 @@ func Shell(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// special reports whether a character may mean something to a shell.
-func special(r rune) bool {
+// Special reports whether a character may mean something to a shell.
+func Special(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:/@%+,-", r)
 }
 
