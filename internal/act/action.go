@@ -1,8 +1,8 @@
 package act
 
 import (
-	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,38 +47,28 @@ const MaxPause = 8784 * time.Hour
 
 // Check says what is wrong with an action before it is told or done: a berth.ConfigError for the field.
 func (a *Action) Check() error {
-	if a.Verb == Drain || a.Verb == Undrain {
-		return cmp.Or(a.checkDrain(), settings.Text("reason", a.Reason))
+	drain := a.Verb == Drain || a.Verb == Undrain
+	if !drain && Nouns[a.Kind] == "" {
+		return berth.Invalid("kind", "%q is none of sem, lock and pool", string(a.Kind))
 	}
-	return cmp.Or(a.checkName(), a.checkVerb(), settings.Text("reason", a.Reason))
-}
-
-func (a *Action) checkName() error {
-	switch a.Kind {
-	case keyspace.Sem, keyspace.Lock, keyspace.Pool:
-		return keyspace.CheckName(a.Name)
+	if !drain {
+		if err := keyspace.CheckName(a.Name); err != nil {
+			return err
+		}
 	}
-	return berth.Invalid("kind", "%q is none of sem, lock and pool", string(a.Kind))
-}
-
-func (a *Action) checkVerb() error {
 	switch {
-	case a.Verb == Unpause:
-		return nil
+	case drain && (a.Node == "") == (a.Label == ""):
+		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
+	case drain && a.Within < 0:
+		return berth.Invalid("within", "%s is below 0", a.Within)
 	case a.Verb == Release && a.Claim == "":
 		return berth.Invalid("claim", "it is empty")
-	case a.Verb == Release:
-		return nil
 	case a.Verb == Pause && (a.For <= 0 || a.For > MaxPause):
 		return berth.Invalid("for", "a pause lasts above 0, at most %s", text.Human(MaxPause))
-	case a.Verb == Pause:
-		return nil
 	case a.Verb == Resize && a.Kind != keyspace.Sem:
 		return berth.Invalid("kind", "only a semaphore has a capacity that can be set")
 	case a.Verb == Resize && a.Capacity < 1:
 		return berth.Invalid("capacity", "%d is below 1", a.Capacity)
-	case a.Verb == Resize:
-		return nil
 	case a.Verb == Rest && a.Kind != keyspace.Pool:
 		return berth.Invalid("kind", "only a pool has resources")
 	case a.Verb == Rest && a.Resource == "":
@@ -87,20 +77,10 @@ func (a *Action) checkVerb() error {
 		return berth.Invalid("for", "%s is below 0; 0 ends a rest", a.For)
 	case a.Verb == Rest && a.For > 0 && a.Reason == "":
 		return berth.Invalid("reason", "a rest needs one: whoever looks at the pool sees it")
-	case a.Verb == Rest:
-		return nil
+	case !slices.Contains([]Verb{Release, Pause, Unpause, Resize, Rest, Drain, Undrain}, a.Verb):
+		return berth.Invalid("verb", "%q is none that there is", string(a.Verb))
 	}
-	return berth.Invalid("verb", "%q is none that there is", string(a.Verb))
-}
-
-func (a *Action) checkDrain() error {
-	switch {
-	case (a.Node == "") == (a.Label == ""):
-		return berth.Invalid("node", "a drain is of a node or of a label: give one of them")
-	case a.Within < 0:
-		return berth.Invalid("within", "%s is below 0", a.Within)
-	}
-	return nil
+	return settings.Text("reason", a.Reason)
 }
 
 // Nouns are what one of a kind is called.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -19,26 +18,16 @@ import (
 	"github.com/berth-go/berth/pkg/semaphore"
 )
 
-// Config is what an Actor works with.
-type Config struct {
-	Redis     rueidis.Client
-	Namespace string
-	// CallTimeout is that of its nodes, 0 for their default.
-	CallTimeout time.Duration
-	// Logger and Observer get the events: those of the calls, and those of kind observe.Acted.
-	Logger   *slog.Logger
-	Observer observe.Observer
-}
-
 // Actor does actions. It holds nothing between them, and is safe for concurrent use.
 type Actor struct {
-	cfg   Config
+	redis rueidis.Client
+	cfg   node.Config
 	event observe.Observer
 }
 
-// New returns an Actor.
-func New(cfg Config) *Actor {
-	return &Actor{cfg, observe.Multi(cfg.Observer, observe.Slog(cfg.Logger))}
+// New returns an Actor. cfg is that of its nodes: its Logger and Observer also get the events of kind observe.Acted.
+func New(redis rueidis.Client, cfg node.Config) *Actor {
+	return &Actor{redis, cfg, observe.Multi(cfg.Observer, observe.Slog(cfg.Logger))}
 }
 
 // closing bounds how long an action cleans up behind itself.
@@ -54,9 +43,7 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	if err := what.Check(); err != nil {
 		return "", err
 	}
-	n, err := node.New(a.cfg.Redis, node.Config{
-		Namespace: a.cfg.Namespace, CallTimeout: a.cfg.CallTimeout, Logger: a.cfg.Logger, Observer: a.cfg.Observer,
-	})
+	n, err := node.New(a.redis, a.cfg)
 	if err != nil {
 		return "", err
 	}
@@ -69,13 +56,8 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	if told {
 		a.told(ctx, &what, by, n.ID(), nil)
 	}
-	switch what.Verb {
-	case Drain, Undrain:
-		done, err = drain(ctx, &what, n.Operator())
-	default:
-		if done, err = one(ctx, &what, n); err != nil {
-			done = ""
-		}
+	if done, err = do(ctx, &what, n); err != nil && !told {
+		done = ""
 	}
 	if err != nil || !told {
 		a.told(ctx, &what, by, n.ID(), err)
@@ -83,25 +65,25 @@ func (a *Actor) Do(ctx context.Context, what Action, by string) (done string, er
 	return done, err
 }
 
-func drain(ctx context.Context, what *Action, ops *node.Operator) (done string, err error) {
-	target := berth.DrainTarget{Node: what.Node, Label: what.Label}
-	if what.Verb == Undrain {
-		return what.who() + ": the drain has ended", ops.StopDrain(ctx, target)
-	}
-	d, err := ops.Drain(ctx, target, what.Within)
-	return fmt.Sprintf("%s: %d holds asked for, %d waits cancelled, %d holds ended by force, %d left, %d detached",
-		what.who(), d.Asked, d.Cancelled, d.Ended, d.Left, d.Detached), err
-}
-
-// one does what is of one name.
-func one(ctx context.Context, what *Action, n *node.Node) (string, error) {
-	ops := n.Operator()
+// do does an action on a node.
+func do(ctx context.Context, what *Action, n *node.Node) (string, error) {
+	ops, target := n.Operator(), berth.DrainTarget{Node: what.Node, Label: what.Label}
 	switch what.Verb {
+	case Drain:
+		d, err := ops.Drain(ctx, target, what.Within)
+		return fmt.Sprintf("%s: %d holds asked for, %d waits cancelled, %d holds ended by force, %d left, %d detached",
+			what.who(), d.Asked, d.Cancelled, d.Ended, d.Left, d.Detached), err
+	case Undrain:
+		return what.who() + ": the drain has ended", ops.StopDrain(ctx, target)
 	case Resize:
 		err := semaphore.NewOperator(n).Resize(ctx, what.Name, what.Capacity, &semaphore.ResizeOptions{Keep: what.Keep})
 		return fmt.Sprintf("the capacity is %d", what.Capacity), err
 	case Rest:
-		return rest(ctx, what, n)
+		pool, done := allocator.New(n, what.Name, allocator.PoolConfig[string]{}), "rests"
+		if what.For == 0 {
+			done = "rests no more"
+		}
+		return done, pool.Rest(ctx, what.Resource, what.For, what.Reason, &allocator.RestOptions{Exactly: true})
 	case Release:
 		_, err := ops.Release(ctx, berth.Target{Kind: what.Kind, Name: what.Name, Claim: what.Claim})
 		if errors.Is(err, berth.ErrNotHeld) {
@@ -112,15 +94,6 @@ func one(ctx context.Context, what *Action, n *node.Node) (string, error) {
 		return "paused for " + text.Human(what.For), ops.Pause(ctx, what.Kind, what.Name, what.For, what.Reason)
 	}
 	return "no longer paused", ops.Unpause(ctx, what.Kind, what.Name)
-}
-
-func rest(ctx context.Context, what *Action, n *node.Node) (string, error) {
-	pool := allocator.New(n, what.Name, allocator.PoolConfig[string]{})
-	done := "rests"
-	if what.For == 0 {
-		done = "rests no more"
-	}
-	return done, pool.Rest(ctx, what.Resource, what.For, what.Reason, &allocator.RestOptions{Exactly: true})
 }
 
 // told leaves the event.

@@ -41,7 +41,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 		var err error
 		w.look, err = inspect.New(base.Redis, inspect.Config{})
 		require.NoError(t, err)
-		w.actor = act.New(act.Config{Redis: w.told.Redis, Observer: w.told.Observer(nil)})
+		w.actor = act.New(w.told.Redis, node.Config{Observer: w.told.Observer(nil)})
 
 		p := base.Process()
 		n, err := node.New(p.Redis, node.Config{Label: "worker/1", Lease: testkit.Lease})

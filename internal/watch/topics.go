@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -36,14 +35,8 @@ type Name struct {
 	Spans []Span
 }
 
-// Claims is a listing of claims.
-type Claims struct {
-	Items []inspect.Claim
-	// Partial says that not all was read.
-	Partial  bool
-	Problems []error
-	At       time.Time
-}
+// Claims is a listing of claims. Partial says that not all was read.
+type Claims = inspect.Page[inspect.Claim]
 
 // Name looks at a name and, if claim is not "", at one claim of it: Asked has that one, and others at which somebody looks. A
 // name is read once, however many of its claims are looked at. A feed has no reading before the first that has its claim.
@@ -143,22 +136,17 @@ func (k *walk) next(ctx context.Context) (Claims, error) {
 }
 
 // Names is a page of names in use, up to 200, behind a cursor: as it is being read or, without anew, was
-// read within NamesEvery.
-func (w *Watcher) Names(ctx context.Context, f inspect.NameFilter, from string, anew bool) (Reading[inspect.Page[berth.Name]], error) {
+// read within NamesEvery. It is read once.
+func (w *Watcher) Names(f inspect.NameFilter, from string, anew bool) *Feed[inspect.Page[berth.Name]] {
 	key := keyOf("names", f, from)
-	feed := func() *Feed[inspect.Page[berth.Name]] {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
-			w.yield(t)
-		}
-		return join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
-			return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
-		})
-	}()
-	defer feed.Close()
-	last, err := feed.First(ctx)
-	return last, cmp.Or(err, last.Err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
+		w.yield(t)
+	}
+	return join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
+		return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
+	})
 }
 
 // keyOf is a text that differs where the parts do: they are texts of any bytes, and what is made of them.

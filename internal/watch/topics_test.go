@@ -188,9 +188,10 @@ func TestAPageOfNamesIsReadOnceForAWhileOrAnew(t *testing.T) {
 		w := New(testkit.Must(inspect.New(reads.Redis, inspect.Config{})).In(t), nil)
 		defer w.Close()
 		turn := func(prefix, cursor string, anew bool) int {
-			last, err := w.Names(t.Context(), inspect.NameFilter{Prefix: prefix}, cursor, anew)
-			require.Equal(t, err, last.Err)
-			require.Equal(t, cursor != "", err != nil)
+			f := w.Names(inspect.NameFilter{Prefix: prefix}, cursor, anew)
+			defer f.Close()
+			last := testkit.Must(f.First(t.Context())).In(t)
+			require.Equal(t, cursor != "", last.Err != nil)
 			return last.Turn
 		}
 		require.Equal(t, []int{1, 1, 2, 2, 3, 3}, []int{
@@ -204,13 +205,15 @@ func TestAPageOfNamesIsReadOnceForAWhileOrAnew(t *testing.T) {
 		reads.Cut()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		require.ErrorIs(t, testkit.Second(w.Names(ctx, inspect.NameFilter{}, "", true)), context.DeadlineExceeded)
+		f := w.Names(inspect.NameFilter{}, "", true)
+		require.ErrorIs(t, testkit.Second(f.First(ctx)), context.DeadlineExceeded)
+		f.Close()
 		go func() {
 			advance(time.Second)
 			w.Close()
 		}()
-		last, err := w.Names(t.Context(), inspect.NameFilter{}, "", true)
-		require.ErrorIs(t, err, ErrClosed)
+		last := testkit.Must(w.Names(inspect.NameFilter{}, "", true).First(t.Context())).In(t)
+		require.ErrorIs(t, last.Err, ErrClosed)
 		require.Equal(t, 7, last.Turn, "the one that is under way")
 	})
 }

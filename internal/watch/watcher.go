@@ -289,6 +289,14 @@ func (f *Feed[T]) Last() (Reading[T], <-chan struct{}) {
 	return Reading[T]{value, last.At, last.Err, last.Seq, last.Turn}, f.topic.news
 }
 
+// Never is why nothing will ever be read, nil if something may be.
+func (f *Feed[T]) Never() error {
+	if f.topic.read != nil {
+		return nil
+	}
+	return f.topic.last.Err
+}
+
 // First waits for a reading. Its error is that of ctx.
 func (f *Feed[T]) First(ctx context.Context) (Reading[T], error) {
 	for {

@@ -24,7 +24,7 @@ const actWithin = 20 * time.Second
 var actionsPage = &page{
 	name: "actions", regions: []string{"deeds"},
 	title: func(url.Values) string { return "Actions" },
-	open:  func(c *Console, _ url.Values) (source, error) { return looked{c.deeds}, nil },
+	open:  func(c *Console, _ url.Values) (source, error) { return c.deeds, nil },
 }
 
 // deedForm is what asks whether an action is to be done.
@@ -48,21 +48,18 @@ func (f *deedForm) Title() string {
 	switch {
 	case f.Verb == act.Undrain:
 		return "Stop a drain"
-	case f.EndsRest():
+	case f.ends:
 		return "End a rest"
 	}
 	verb := string(f.Verb)
 	return strings.ToUpper(verb[:1]) + verb[1:]
 }
 
-// EndsRest says that it is about the end of a rest.
-func (f *deedForm) EndsRest() bool { return f.ends }
-
 // Asks says whether something is asked for.
 func (f *deedForm) Asks(what string) bool {
 	switch what {
 	case "for":
-		return f.Verb == act.Pause || f.Verb == act.Rest && !f.EndsRest()
+		return f.Verb == act.Pause || f.Verb == act.Rest && !f.ends
 	case "capacity":
 		return f.Verb == act.Resize
 	case "within":
@@ -204,7 +201,7 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 	f := deedOf(r.URL.Query(), values)
 	f.Number, _ = strconv.Atoi(values.Get("form")) // of another number there is another token
-	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(cookieOf(r), a.User, f))) {
+	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(sessionOf(r), a.User, f))) {
 		c.refuse(w, r, errOld)
 		return
 	}
@@ -225,13 +222,6 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
 	c.once(w, r, a, f)
 }
 
-func cookieOf(r *http.Request) string {
-	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == 64 {
-		return c.Value
-	}
-	return "none" // of which there is no token
-}
-
 // done does it, and says where its outcome is seen. A drain goes on behind it. Close waits for its caller.
 func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	defer close(p.ended)
@@ -242,8 +232,13 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 		return
 	}
 	if f.Verb == act.Drain {
-		if !c.behind(func() { _ = c.work(c.ctx, id, f.Action, a.User) }) {
-			c.deeds.end(id, "", errClosed, c.watch.Begun())
+		if err := c.enter(); err != nil {
+			c.deeds.end(id, "", err, c.watch.Begun())
+		} else {
+			go func() {
+				defer c.running.Done()
+				_ = c.work(c.ctx, id, f.Action, a.User)
+			}()
 		}
 		p.leads, p.wrong = to("actions", "done", id), ""
 		return
@@ -265,17 +260,6 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	q.Set("done", id)
 	address.RawQuery = q.Encode()
 	p.leads, p.wrong = address.String(), ""
-}
-
-// behind runs what goes on when a request has ended, unless the console is closed.
-func (c *Console) behind(f func()) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
-		return false
-	}
-	c.running.Go(f)
-	return true
 }
 
 func (c *Console) work(ctx context.Context, id string, what act.Action, by string) error {

@@ -17,10 +17,10 @@ type source interface {
 	// last is the last reading, without its view if its number is the one that is known, and what is closed when there is
 	// another one.
 	last(known int) (reading, <-chan struct{})
-	// anew asks for a reading that begins after as many as had begun.
-	anew(begun int)
-	// never is why nothing will ever be read, nil if something may be.
-	never() error
+	// Anew asks for a reading that begins after as many as had begun.
+	Anew(begun int)
+	// Never is why nothing will ever be read, nil if something may be.
+	Never() error
 	Close()
 }
 
@@ -103,7 +103,7 @@ func (b *boards) look(t topic) (*board, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := from.never(); err != nil {
+	if err := from.Never(); err != nil {
 		from.Close()
 		return nil, err
 	}
@@ -122,41 +122,30 @@ func (b *board) Close() {
 	}
 }
 
-// last is what is shown, rendered anew if there is a newer reading, and what is closed when there is another one.
+// last is what is shown, rendered anew if there is a newer reading, and what is closed when there is another one. A reading
+// that has failed renders nothing: the page keeps what it has.
 func (b *board) last() (shown, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	r, news := b.source.last(b.shown.reading.seq)
-	if r.seq != b.shown.reading.seq {
-		b.shown = b.shown.with(&r, b.pieces)
+	before := b.shown
+	r, news := b.source.last(before.reading.seq)
+	if r.seq == before.reading.seq {
+		return before, news
+	}
+	b.shown = shown{reading: r, seq: before.seq + 1, pieces: before.pieces}
+	if r.view == nil || before.seq > 0 && r.at.Equal(before.reading.at) {
+		return b.shown, news
+	}
+	b.shown.pieces = map[string]piece{}
+	for _, name := range b.topic.page.regions {
+		html := b.all.console.region(b.topic, name, &r)
+		p := piece{html, bones(b.all.seed, string(html)), b.shown.seq}
+		if was := before.pieces[name]; was.bones == p.bones && was.since > 0 {
+			p.since = was.since
+		}
+		b.shown.pieces[name] = p
 	}
 	return b.shown, news
-}
-
-// with is what is shown with a newer reading. One that has failed renders nothing: the page keeps what it has.
-func (s *shown) with(r *reading, render func(*reading) map[string]piece) shown {
-	next := shown{reading: *r, seq: s.seq + 1, pieces: s.pieces}
-	if r.view == nil || s.seq > 0 && r.at.Equal(s.reading.at) {
-		return next
-	}
-	next.pieces = render(r)
-	for name, p := range next.pieces {
-		if p.since = next.seq; s.pieces[name].bones == p.bones && s.pieces[name].since > 0 {
-			p.since = s.pieces[name].since
-		}
-		next.pieces[name] = p
-	}
-	return next
-}
-
-// pieces renders the regions of a page.
-func (b *board) pieces(r *reading) map[string]piece {
-	all := map[string]piece{}
-	for _, name := range b.topic.page.regions {
-		html := b.all.console.region(b.topic, name, r)
-		all[name] = piece{html: html, bones: bones(b.all.seed, string(html))}
-	}
-	return all
 }
 
 // bones is a hash of what counts as a change: without how long ago something was, which a script moves on, and without

@@ -101,8 +101,8 @@ func (s *told) last(known int) (reading, <-chan struct{}) {
 	}
 	return s.reading, nil
 }
-func (s *told) anew(int)     {}
-func (s *told) never() error { return s.refused }
+func (s *told) Anew(int)     {}
+func (s *told) Never() error { return s.refused }
 func (s *told) Close()       { s.closed = true }
 
 func (s *told) topic() topic {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"hash/maphash"
@@ -17,6 +18,8 @@ import (
 	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
+	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 	"github.com/berth-go/berth/pkg/observe"
 )
 
@@ -101,14 +104,14 @@ func New(cfg Config) (*Console, error) {
 	case len(cfg.Hosts) == 0:
 		cfg.Hosts = []string{origin.Any}
 	}
-	actor := act.New(act.Config{
-		Redis: cfg.Redis, Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
+	actor := act.New(cfg.Redis, node.Config{
+		Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
 	})
 	pages, err := parsed()
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{cfg: cfg, space: namespaceOf(cfg.Namespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)), pages: pages, health: &health{redis: cfg.Redis}}
+	c := &Console{cfg: cfg, space: cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)), pages: pages, health: &health{redis: cfg.Redis}}
 	c.watch = watch.New(read, c.tell)
 	c.actor, c.deeds, c.forms, c.shares = actor, newDeeds(), &forms{posts: map[int]*post{}}, map[string]int{}
 	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}

@@ -65,11 +65,11 @@ func (d deed) of(page string, q url.Values) bool {
 	return page == actionsPage.name
 }
 
-// deeds are the last actions, and a source of the page that shows them.
+// deeds are the last actions, and the source of the page that shows them.
 type deeds struct {
 	mu   sync.Mutex
 	all  []deed // the oldest first; guarded by mu
-	last int    // the number of the last one; guarded by mu
+	made int    // the number of the last one; guarded by mu
 	seq  int    // of the last change; guarded by mu
 	news chan struct{}
 }
@@ -89,23 +89,19 @@ func (d *deeds) begin(what act.Action, by string) (id string, err error) {
 	if what.Verb == act.Drain && drains >= drainsMost {
 		return "", errDrains
 	}
-	d.last++
-	id = strconv.Itoa(d.last)
+	d.made++
+	id = strconv.Itoa(d.made)
 	d.all = append(d.all, deed{Action: what, ID: id, By: by, At: time.Now(), Running: true})
-	d.trim()
+	over := len(d.all) - deedsMost // the oldest that have ended are forgotten
+	d.all = slices.DeleteFunc(d.all, func(old deed) bool {
+		forget := over > 0 && !old.Running
+		if forget {
+			over--
+		}
+		return forget
+	})
 	d.changed()
 	return id, nil
-}
-
-// trim forgets the oldest that have ended; mu is held.
-func (d *deeds) trim() {
-	for i := 0; len(d.all) > deedsMost && i < len(d.all); {
-		if d.all[i].Running {
-			i++
-		} else {
-			d.all = slices.Delete(d.all, i, i+1)
-		}
-	}
 }
 
 // end notes what has come of it, and how many readings have begun by now.
@@ -144,23 +140,20 @@ func (d *deeds) about(id, page string, q url.Values) *deed {
 	return nil
 }
 
-// deedList is what the page of actions shows.
-type deedList struct{ Deeds []deed }
+// Close ends a look.
+func (*deeds) Close() {}
 
-// looked is one look at the actions.
-type looked struct{ *deeds }
+// Anew needs to do nothing: it has always the newest.
+func (*deeds) Anew(int) {}
 
-func (l looked) Close() {}
+// Never is nil: something may always come.
+func (*deeds) Never() error { return nil }
 
-func (looked) anew(int) {} // it has always the newest
-
-func (looked) never() error { return nil }
-
-func (l looked) last(int) (reading, <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := slices.Clone(l.all)
+func (d *deeds) last(int) (reading, <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := slices.Clone(d.all)
 	slices.Reverse(all)
 	now := time.Now()
-	return reading{view: deedList{all}, clock: now, at: now, seq: l.seq, turn: math.MaxInt}, l.news
+	return reading{view: all, clock: now, at: now, seq: d.seq, turn: math.MaxInt}, d.news
 }

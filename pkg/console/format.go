@@ -113,26 +113,20 @@ func ages(d time.Duration) string {
 	}
 }
 
-func stamped(how string, at time.Time, shown string) template.HTML {
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" %s="%d">%s</time>`,
-		at.UTC().Format("2006-01-02T15:04:05.000Z"), how, at.UnixMilli(), shown))
-}
-
-// age is for how long something has been so.
-func age(now, since time.Time) template.HTML {
-	if since.IsZero() {
-		return "-"
-	}
-	return stamped("data-age", since, ages(now.Sub(since)))
-}
-
-// readAt is how long ago a row was read.
-func readAt(now, at time.Time) template.HTML {
+// stamped is how long ago something was, or will be.
+func stamped(how string, at time.Time, span time.Duration) template.HTML {
 	if at.IsZero() {
 		return "-"
 	}
-	return stamped("data-read", at, ages(now.Sub(at)))
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" %s="%d">%s</time>`,
+		at.UTC().Format("2006-01-02T15:04:05.000Z"), how, at.UnixMilli(), ages(span)))
 }
+
+// age is for how long something has been so.
+func age(now, since time.Time) template.HTML { return stamped("data-age", since, now.Sub(since)) }
+
+// readAt is how long ago a row was read.
+func readAt(now, at time.Time) template.HTML { return stamped("data-read", at, now.Sub(at)) }
 
 // until is how long something lasts yet.
 func until(now time.Time, left time.Duration) template.HTML {
@@ -142,7 +136,7 @@ func until(now time.Time, left time.Duration) template.HTML {
 	case berth.Forever:
 		return "forever"
 	}
-	return stamped("data-left", now.Add(left).Round(100*time.Millisecond), ages(left))
+	return stamped("data-left", now.Add(left).Round(100*time.Millisecond), left)
 }
 
 func utc(t time.Time) string {

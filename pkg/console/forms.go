@@ -1,7 +1,9 @@
 package console
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -45,12 +47,8 @@ func (f *forms) post(number int) (p *post, first bool, err error) {
 	p = &post{ended: make(chan struct{})}
 	f.posts[number] = p
 	if len(f.posts) > postsMost {
-		oldest := number
-		for n := range f.posts {
-			oldest = min(oldest, n)
-		}
-		f.old = oldest
-		delete(f.posts, oldest)
+		f.old = slices.Min(slices.Collect(maps.Keys(f.posts)))
+		delete(f.posts, f.old)
 	}
 	return p, true, nil
 }

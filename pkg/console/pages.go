@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,18 +13,18 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// page is a page that is live.
+// page is a page that shows what was read.
 type page struct {
 	name    string        // of its address, and of its templates
 	asks    []string      // what of its query counts
-	regions []string      // what of it changes
+	regions []string      // what of it changes; without any it is not live
 	every   time.Duration // how often it is read at the most, 0: it is never old
 	title   func(q url.Values) string
 	open    func(c *Console, q url.Values) (source, error)
 }
 
-// pages are those that are live.
-var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, cyclesPage, actionsPage}
+// pages are those that show what was read.
+var pages = []*page{overviewPage, namePage, claimPage, nodePage, searchPage, cyclesPage, actionsPage, namesPage}
 
 var overviewPage = &page{
 	name: "overview", asks: []string{"kind"}, regions: []string{"names"}, every: watch.OverviewEvery,
@@ -87,15 +86,6 @@ func (f fed[T]) last(known int) (reading, <-chan struct{}) {
 	return r, news
 }
 
-func (f fed[T]) anew(begun int) { f.Anew(begun) }
-
-func (f fed[T]) never() error {
-	if last, _ := f.Last(); errors.Is(last.Err, watch.ErrMany) || errors.Is(last.Err, watch.ErrClosed) {
-		return last.Err
-	}
-	return nil
-}
-
 // topicOf is what a request for a page asks for.
 func (c *Console) topicOf(name string, r *http.Request, a Access) (topic, error) {
 	i := slices.IndexFunc(pages, func(p *page) bool { return p.name == name })
@@ -115,13 +105,4 @@ func (c *Console) topicOf(name string, r *http.Request, a Access) (topic, error)
 		}
 	}
 	return t, nil
-}
-
-// withPage is a query that says of which page it is.
-func withPage(name string, q url.Values) url.Values {
-	with := url.Values{"page": {name}}
-	for key, values := range q {
-		with[key] = values
-	}
-	return with
 }

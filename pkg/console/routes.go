@@ -1,10 +1,10 @@
 package console
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"html/template"
+	"maps"
 	"net/http"
 	"path"
 	"strings"
@@ -13,7 +13,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/origin"
 	"github.com/berth-go/berth/internal/watch"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // firstWithin is how long a page waits for its first reading.
@@ -22,8 +21,6 @@ const firstWithin = 5 * time.Second
 // policy is what a page may do: nothing but its own files.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
-
-func namespaceOf(ns string) string { return cmp.Or(ns, keyspace.DefaultNamespace) }
 
 // routes are the addresses.
 func (c *Console) routes() *http.ServeMux {
@@ -46,7 +43,6 @@ func (c *Console) routes() *http.ServeMux {
 		}
 		mux.HandleFunc(address, c.asked(answer))
 	}
-	mux.HandleFunc("GET /names", c.asked(c.names))
 	mux.HandleFunc("GET /act", c.asked(c.ask))
 	mux.HandleFunc("POST /act", c.asked(c.do))
 	mux.HandleFunc("/", c.asked(func(w http.ResponseWriter, r *http.Request, _ Access) { c.refuse(w, r, errNoPage) }))
@@ -127,7 +123,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	}
 	if done != nil && !done.Running {
 		begun = done.begun
-		b.source.anew(begun)
+		b.source.Anew(begun)
 	}
 	s, err := b.first(ctx, begun)
 	switch {
@@ -150,7 +146,11 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 	for name, piece := range s.pieces {
 		f.Live[name] = piece.html
 	}
-	f.Events = "events?" + withPage(p.name, t.query).Encode()
+	if len(p.regions) > 0 {
+		of := maps.Clone(t.query)
+		of.Set("page", p.name)
+		f.Events = "events?" + of.Encode()
+	}
 	c.render(w, http.StatusOK, p.name, f)
 }
 

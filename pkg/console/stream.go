@@ -110,6 +110,9 @@ func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	t, err := c.topicOf(r.URL.Query().Get("page"), r, a)
+	if err == nil && len(t.page.regions) == 0 {
+		err = errNoPage
+	}
 	if err != nil {
 		c.refuse(w, r, err)
 		return

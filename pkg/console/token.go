@@ -26,11 +26,18 @@ func secure(r *http.Request) bool {
 	return strings.HasPrefix(r.Header.Get("Origin"), "https://") || strings.HasPrefix(r.Referer(), "https://")
 }
 
-// session is that of a request. A new one is given to a browser that has none: for the folder of the page, as no path is
-// set.
-func session(w http.ResponseWriter, r *http.Request) string {
+// sessionOf is that of a request, "" for none: of that there is no token.
+func sessionOf(r *http.Request) string {
 	if c, err := r.Cookie(cookieName); err == nil && len(c.Value) == 64 {
 		return c.Value
+	}
+	return ""
+}
+
+// session gives a new one to a browser that has none: for the folder of the page, as no path is set.
+func session(w http.ResponseWriter, r *http.Request) string {
+	if id := sessionOf(r); id != "" {
+		return id
 	}
 	id := make([]byte, 32)
 	_, _ = rand.Read(id) // it never fails

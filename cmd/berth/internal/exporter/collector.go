@@ -69,26 +69,26 @@ func (collector) Describe(chan<- *prometheus.Desc) {}
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	t := c.look()
 	o := out{to}
-	o.count(readings, t.readings-t.silent, "answered")
-	o.count(readings, t.silent, "silent")
+	o.tell(readings, t.readings-t.silent, "answered")
+	o.tell(readings, t.silent, "silent")
 	r := t.reading
-	o.bool(up, r != nil && r.up())
+	o.tell(up, r != nil && r.up())
 	if r == nil {
 		return
 	}
-	o.seconds(age, time.Since(r.began))
-	o.seconds(took, r.took)
-	o.value(problems, len(r.problems))
+	o.tell(age, time.Since(r.began))
+	o.tell(took, r.took)
+	o.tell(problems, len(r.problems))
 	for i := range r.servers {
 		o.server(&r.servers[i])
 	}
 	if s := r.swarm; s != nil {
-		o.gauge(swarmNodes, float64(s.Alive), "alive")
-		o.gauge(swarmNodes, float64(s.Zombie), "zombie")
-		o.gauge(swarmNodes, float64(s.Condemned), "condemned")
+		o.tell(swarmNodes, s.Alive, "alive")
+		o.tell(swarmNodes, s.Zombie, "zombie")
+		o.tell(swarmNodes, s.Condemned, "condemned")
 	}
 	if r.up() {
-		o.bool(complete, r.whole)
+		o.tell(complete, r.whole)
 		o.names(r)
 	}
 }
@@ -96,44 +96,37 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 // out is where metrics go.
 type out struct{ to chan<- prometheus.Metric }
 
-func (o out) tell(of *prometheus.Desc, sort prometheus.ValueType, v float64, labels ...string) {
+// tell tells a number, 1 of what is so, a length or a moment in seconds; and nothing of a moment that is none.
+func (o out) tell(of *prometheus.Desc, what any, labels ...string) {
+	v, sort := 0.0, prometheus.GaugeValue
+	switch what := what.(type) {
+	case int:
+		v = float64(what)
+	case int64:
+		v = float64(what)
+	case bool:
+		if what {
+			v = 1
+		}
+	case time.Duration:
+		v = what.Seconds()
+	case time.Time:
+		if what.IsZero() {
+			return
+		}
+		v = float64(what.UnixMilli()) / 1000
+	}
+	if of == readings {
+		sort = prometheus.CounterValue
+	}
 	for i := range labels {
 		labels[i] = strings.ToValidUTF8(labels[i], string(utf8.RuneError))
 	}
 	o.to <- prometheus.MustNewConstMetric(of, sort, v, labels...)
 }
 
-func (o out) gauge(of *prometheus.Desc, v float64, labels ...string) {
-	o.tell(of, prometheus.GaugeValue, v, labels...)
-}
-
-func (o out) count(of *prometheus.Desc, n int, labels ...string) {
-	o.tell(of, prometheus.CounterValue, float64(n), labels...)
-}
-
-func (o out) value(of *prometheus.Desc, n int, labels ...string) { o.gauge(of, float64(n), labels...) }
-
-func (o out) seconds(of *prometheus.Desc, d time.Duration, labels ...string) {
-	o.gauge(of, d.Seconds(), labels...)
-}
-
-// moment tells none if there is none.
-func (o out) moment(of *prometheus.Desc, t time.Time, labels ...string) {
-	if !t.IsZero() {
-		o.gauge(of, float64(t.UnixMilli())/1000, labels...)
-	}
-}
-
-func (o out) bool(of *prometheus.Desc, yes bool, labels ...string) {
-	v := 0.0
-	if yes {
-		v = 1
-	}
-	o.gauge(of, v, labels...)
-}
-
 func (o out) server(s *server) {
-	o.bool(serverUp, s.answered(), s.address)
+	o.tell(serverUp, s.answered(), s.address)
 	if s.err != nil {
 		return
 	}
@@ -141,21 +134,21 @@ func (o out) server(s *server) {
 	if s.Replica {
 		role = "replica"
 	}
-	o.gauge(serverInfo, 1, s.address, s.Software, s.Version, role)
+	o.tell(serverInfo, 1, s.address, s.Software, s.Version, role)
 	if s.Server == nil { // the user may not ask
 		return
 	}
-	o.gauge(serverUsed, float64(s.Used), s.address)
-	o.gauge(serverMost, float64(s.Most), s.address)
-	o.bool(serverFull, s.Server.Full, s.address)
-	o.bool(serverRefuse, s.Server.Refuses, s.address)
+	o.tell(serverUsed, s.Used, s.address)
+	o.tell(serverMost, s.Most, s.address)
+	o.tell(serverFull, s.Server.Full, s.address)
+	o.tell(serverRefuse, s.Server.Refuses, s.address)
 }
 
 // names tells of names. Of a class that the walk has met and nobody waits for, nobody waits.
 func (o out) names(r *reading) {
 	if r.names != nil {
-		o.seconds(walkAge, time.Since(r.names.began))
-		o.value(part, r.names.part)
+		o.tell(walkAge, time.Since(r.names.began))
+		o.tell(part, r.names.part)
 		for of, f := range r.names.of {
 			o.uses(of, f)
 			if r.waits != nil && r.waits[of] == nil {
@@ -164,7 +157,7 @@ func (o out) names(r *reading) {
 		}
 	}
 	if r.waits != nil {
-		o.bool(left, r.left)
+		o.tell(left, r.left)
 		for of, f := range r.waits {
 			o.waits(of, f)
 		}
@@ -172,31 +165,31 @@ func (o out) names(r *reading) {
 }
 
 func (o out) uses(of class, f *figures) {
-	labels := func() []string { return []string{string(of.kind), of.name} }
-	o.value(names, f.names, labels()...)
-	o.value(namesBad, f.unreadable, labels()...)
+	labels := []string{string(of.kind), of.name}
+	o.tell(names, f.names, labels...)
+	o.tell(namesBad, f.unreadable, labels...)
 	if of.kind == keyspace.Once {
 		o.runs(of.name, f)
 		return
 	}
-	o.value(namesPaused, f.paused, labels()...)
-	o.value(namesFull, f.full, labels()...)
-	o.value(capacity, f.capacity, labels()...)
-	o.value(held, f.held, labels()...)
-	o.seconds(longestHold, f.longestHold, labels()...)
+	o.tell(namesPaused, f.paused, labels...)
+	o.tell(namesFull, f.full, labels...)
+	o.tell(capacity, f.capacity, labels...)
+	o.tell(held, f.held, labels...)
+	o.tell(longestHold, f.longestHold, labels...)
 	if of.kind == keyspace.Pool {
-		o.value(resources, f.free, of.name, "free")
-		o.value(resources, f.held, of.name, "leased")
-		o.value(resources, f.resting, of.name, "resting")
+		o.tell(resources, f.free, of.name, "free")
+		o.tell(resources, f.held, of.name, "leased")
+		o.tell(resources, f.resting, of.name, "resting")
 	}
 }
 
 func (o out) runs(class string, f *figures) {
-	o.value(onceFailed, f.failed, class)
-	o.moment(onceSuccess, f.success, class)
-	o.moment(onceDue, f.due, class)
+	o.tell(onceFailed, f.failed, class)
+	o.tell(onceSuccess, f.success, class)
+	o.tell(onceDue, f.due, class)
 	if f.period > 0 {
-		o.seconds(oncePeriod, f.period, class)
+		o.tell(oncePeriod, f.period, class)
 	}
 }
 
@@ -204,6 +197,6 @@ func (o out) waits(of class, f *figures) {
 	if of.kind == keyspace.Once {
 		return // whoever waits does so for the lock of the name
 	}
-	o.value(waiting, f.waiting, string(of.kind), of.name)
-	o.seconds(oldestWait, f.oldestWait, string(of.kind), of.name)
+	o.tell(waiting, f.waiting, string(of.kind), of.name)
+	o.tell(oldestWait, f.oldestWait, string(of.kind), of.name)
 }

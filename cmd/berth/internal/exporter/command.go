@@ -110,7 +110,9 @@ func export(ctx context.Context, a *app.App, o *options) error {
 	return app.UntilInterrupted(ctx, func(ctx context.Context) error {
 		l := &late{app: a, within: o.within, classes: newClasses(waysOf[o.class], o.most)}
 		defer l.close()
-		if err := l.first(ctx); err != nil {
+		first, cancel := context.WithTimeout(ctx, o.within)
+		defer cancel()
+		if err := l.connect(first); err != nil && !app.Unavailable(err) { // as a wrong flag has it
 			return err
 		}
 		listener, err := net.Listen("tcp", o.listen)

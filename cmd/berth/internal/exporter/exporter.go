@@ -58,14 +58,11 @@ func (e *exporter) look() told {
 	return told{a.found, e.readings, e.silent} // not e.last, which somebody else may have begun since
 }
 
-// old says that a reading is to be followed by another one.
-func (e *exporter) old(r *reading) bool { return time.Since(r.began) >= e.every }
-
 // begin returns a reading that will do. It begins one if there is none.
 func (e *exporter) begin() *asked {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.last != nil && (e.last.found == nil || !e.old(e.last.found)) {
+	if e.last != nil && (e.last.found == nil || time.Since(e.last.found.began) < e.every) {
 		return e.last
 	}
 	a := &asked{ended: make(chan struct{})}

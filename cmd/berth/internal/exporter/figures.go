@@ -56,30 +56,24 @@ func (c *census) add(of class, n *berth.Name) {
 		f.paused++
 	}
 	if n.Runs != nil {
-		f.runs(n.Runs)
+		if n.Runs.Failed {
+			f.failed++
+		}
+		f.success, f.due = first(f.success, n.Runs.Success), first(f.due, n.Runs.Due)
+		f.period = max(f.period, n.Runs.Every)
 		return
 	}
-	free := n.Capacity - n.Held
 	if n.Pool != nil {
-		free = n.Pool.Free
 		f.free += n.Pool.Free
 		f.resting += n.Pool.Resting
 	}
-	if free <= 0 {
+	if view.Free(n) == 0 {
 		f.full++
 	}
 	f.capacity += n.Capacity
 	f.held += n.Held
 	f.longestHold = max(f.longestHold, n.Oldest)
 	f.waits(n)
-}
-
-// runs adds the runs of a name.
-func (f *figures) runs(r *berth.RunsInfo) {
-	if r.Failed {
-		f.failed++
-	}
-	f.success, f.due, f.period = first(f.success, r.Success), first(f.due, r.Due), max(f.period, r.Every)
 }
 
 // first is the earlier of two moments, of which each may be none.
@@ -93,7 +87,5 @@ func first(a, b time.Time) time.Time {
 // waits adds who waits for a name.
 func (f *figures) waits(n *berth.Name) {
 	f.waiting += n.Waiting
-	if w := view.Waits(n); w != nil {
-		f.oldestWait = max(f.oldestWait, w.Waited)
-	}
+	f.oldestWait = max(f.oldestWait, view.Waited(n))
 }

@@ -18,16 +18,6 @@ type late struct {
 	source *source
 }
 
-// first tries to connect. A server that does not answer is no error; a wrong flag is.
-func (l *late) first(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, l.within)
-	defer cancel()
-	if err := l.connect(ctx); err != nil && !app.Unavailable(err) {
-		return err
-	}
-	return nil
-}
-
 func (l *late) connect(ctx context.Context) error {
 	c, err := l.app.ConnectWithin(ctx, 0)
 	if err != nil {

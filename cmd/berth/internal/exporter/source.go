@@ -144,7 +144,15 @@ func (s *source) read(ctx context.Context) *reading {
 		}
 	}
 	if r.up() {
-		swarm := s.swarm(ctx)
+		var found reader.Census
+		var failed error
+		var swarm sync.WaitGroup // beside the names: its server may be the silent one
+		swarm.Go(func() {
+			failed = guard.Run("the reading of the swarm", nil, func() (err error) {
+				found, err = s.about.Census(ctx, condemnedFor)
+				return err
+			})
+		})
 		s.step(ctx, r)
 		for _, c := range []*census{s.walked, s.walk} {
 			if c != nil {
@@ -156,7 +164,10 @@ func (s *source) read(ctx context.Context) *reading {
 		} else {
 			s.contended(ctx, r)
 		}
-		swarm(r)
+		swarm.Wait()
+		if r.failed("the swarm", failed); failed == nil {
+			r.swarm = &found
+		}
 	}
 	r.took = time.Since(r.began)
 	return r
@@ -183,28 +194,6 @@ func (s *source) ask(ctx context.Context) []server {
 	return servers
 }
 
-// swarm begins to read the swarm, beside the names: its server may be the silent one. The returned function waits for what
-// was found.
-func (s *source) swarm(ctx context.Context) (note func(r *reading)) {
-	var found reader.Census
-	var err error
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err = guard.Run("the reading of the swarm", nil, func() (err error) {
-			found, err = s.about.Census(ctx, condemnedFor)
-			return err
-		})
-	}()
-	return func(r *reading) {
-		if <-ended; err != nil {
-			r.failed("the swarm", err)
-			return
-		}
-		r.swarm = &found
-	}
-}
-
 // step goes on with the walk over all names that are in use, and those of which runs are kept, until it comes to its end.
 func (s *source) step(ctx context.Context, r *reading) {
 	if s.walk == nil {
@@ -213,8 +202,12 @@ func (s *source) step(ctx context.Context, r *reading) {
 	for range pages {
 		page, err := s.names.Names(ctx, inspect.NameFilter{Once: true}, s.cursor, reader.Most)
 		if err != nil {
-			if s.tries++; s.tries == triesMost {
-				s.gaveUp(err)
+			if s.tries++; s.tries == triesMost { // the walk ends with what it has found, if that is anything
+				if s.cursor != "" {
+					s.walk.bad = append(s.walk.bad, err)
+					s.walked = s.walk
+				}
+				s.walk, s.tries = nil, 0
 			}
 			r.failed("the names", err)
 			return
@@ -236,15 +229,6 @@ func (s *source) step(ctx context.Context, r *reading) {
 			return
 		}
 	}
-}
-
-// gaveUp ends a walk that gets no further: with what it has found, if that is anything.
-func (s *source) gaveUp(err error) {
-	if s.cursor != "" {
-		s.walk.bad = append(s.walk.bad, err)
-		s.walked = s.walk
-	}
-	s.walk, s.tries = nil, 0
 }
 
 // contended reads the names that somebody waits for.

@@ -25,6 +25,7 @@ import (
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // kindWords are what --kind may be.
@@ -90,7 +91,7 @@ func show(ctx context.Context, cmd *cobra.Command, a *app.App, c *app.Connection
 		return err
 	}
 	var acts bytes.Buffer // the lines of what was done: the terminal is taken until the end
-	actor := act.New(act.Config{Redis: c.Redis, Namespace: c.Namespace, CallTimeout: app.Times.Call, Observer: app.Acts(&acts)})
+	actor := act.New(c.Redis, node.Config{Namespace: c.Namespace, CallTimeout: app.Times.Call, Observer: app.Acts(&acts)})
 	watcher := watch.New(read, nil)
 	defer watcher.Close()
 	inner, cancel := context.WithCancel(ctx)

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -91,8 +92,10 @@ func follow[T any](l *live, feed *watch.Feed[T], at subject) {
 
 func (l *live) names(ask namesAsk) tea.Cmd {
 	return func() tea.Msg {
-		last, err := l.watcher.Names(l.ctx, ask.filter, ask.cursor, true)
-		return namesPage{ask, last.Value, err, last.At}
+		feed := l.watcher.Names(ask.filter, ask.cursor, true)
+		defer feed.Close()
+		last, err := feed.First(l.ctx)
+		return namesPage{ask, last.Value, cmp.Or(err, last.Err), last.At}
 	}
 }
 
