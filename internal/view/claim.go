@@ -19,28 +19,22 @@ type Claim struct {
 	Why string // why it waits, where that is known
 }
 
-// Held is a row for each of the holds of a name, Waiting one for each of its waits.
-func Held(kind keyspace.Kind, name string, all []inspect.Hold) []Claim {
-	return rows(all, func(h *inspect.Hold) Claim {
-		return Claim{Claim: inspect.Claim{Kind: kind, Name: name, Hold: &h.Holder, Process: h.Process, Heard: h.Heard}}
+// ClaimsOf is a row for each of those who hold a name, or wait for it. A listing knows less of them than a look.
+func ClaimsOf[T berth.Holder | berth.Waiter | inspect.Hold | inspect.Wait](kind keyspace.Kind, name string, all []T) []Claim {
+	return rows(all, func(of *T) Claim {
+		c := Claim{Claim: inspect.Claim{Kind: kind, Name: name}}
+		switch of := any(of).(type) {
+		case *berth.Holder:
+			c.Hold = of
+		case *berth.Waiter:
+			c.Wait = of
+		case *inspect.Hold:
+			c.Hold, c.Process, c.Heard = &of.Holder, of.Process, of.Heard
+		case *inspect.Wait:
+			c.Wait, c.Why = &of.Waiter, of.Explanation.String()
+		}
+		return c
 	})
-}
-
-// Waiting is a row for each of the waits of a name.
-func Waiting(kind keyspace.Kind, name string, all []inspect.Wait) []Claim {
-	return rows(all, func(w *inspect.Wait) Claim {
-		return Claim{inspect.Claim{Kind: kind, Name: name, Wait: &w.Waiter}, w.Explanation.String()}
-	})
-}
-
-// Holders is a row for each of the holders that a listing of a name has, Waiters one for each of those who wait.
-func Holders(kind keyspace.Kind, name string, all []berth.Holder) []Claim {
-	return rows(all, func(h *berth.Holder) Claim { return Claim{Claim: inspect.Claim{Kind: kind, Name: name, Hold: h}} })
-}
-
-// Waiters is a row for each of those who wait.
-func Waiters(kind keyspace.Kind, name string, all []berth.Waiter) []Claim {
-	return rows(all, func(w *berth.Waiter) Claim { return Claim{Claim: inspect.Claim{Kind: kind, Name: name, Wait: w}} })
 }
 
 // Listed is a row for each claim.

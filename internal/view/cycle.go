@@ -55,8 +55,24 @@ func EndSays(c inspect.Cycle) string {
 		return "What of it ends by itself does not free it."
 	}
 	e, unless := c.Ends[i], ""
+	// Whose end it is, and who must not be heard of before it comes: "it" is whose end that is.
+	whose, own, other := text.Word(e.Claim), false, ""
+	for _, l := range c.Links {
+		for _, claim := range append([]inspect.Claim{l.Wait}, l.Holds...) {
+			unheard := slices.Contains(e.If, claim.Node())
+			switch {
+			case claim.ID() == e.Claim:
+				whose, own = text.Word(l.Actor), own || unheard
+			case unheard:
+				other = cmp.Or(other, text.Word(cmp.Or(claim.Label(), claim.ID())))
+			}
+		}
+	}
+	if own {
+		other = ""
+	}
 	if len(e.If) > 0 {
-		unless = "unless " + unheard(c, e) + " is heard of, "
+		unless = "unless " + cmp.Or(other, "it") + " is heard of, "
 	}
 	what := "the lease of %s on %s ends"
 	switch e.What {
@@ -66,32 +82,5 @@ func EndSays(c inspect.Cycle) string {
 		what = "the claim of %s leaves the line of %s"
 	}
 	return fmt.Sprintf("By itself: %sin %s (%s) "+what+", which frees it.",
-		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), of(c, e.Claim), act.Nouns[e.Kind]+" "+text.Quoted(e.Name))
-}
-
-// unheard is who must not be heard of before an end comes: "it" is whose end that is.
-func unheard(c inspect.Cycle, e inspect.End) string {
-	other := ""
-	for _, l := range c.Links {
-		for _, c := range append([]inspect.Claim{l.Wait}, l.Holds...) {
-			switch {
-			case !slices.Contains(e.If, c.Node()):
-			case c.ID() == e.Claim:
-				return "it"
-			case other == "":
-				other = text.Word(cmp.Or(c.Label(), c.ID()))
-			}
-		}
-	}
-	return cmp.Or(other, "it")
-}
-
-// of is whose claim of a cycle one is.
-func of(c inspect.Cycle, claim string) string {
-	for _, l := range c.Links {
-		if l.Wait.ID() == claim || slices.ContainsFunc(l.Holds, func(c inspect.Claim) bool { return c.ID() == claim }) {
-			return text.Word(l.Actor)
-		}
-	}
-	return text.Word(claim)
+		unless, text.Human(e.In), e.At.UTC().Format("15:04:05 UTC"), whose, act.Nouns[e.Kind]+" "+text.Quoted(e.Name))
 }

@@ -27,7 +27,7 @@ type Resource struct {
 // Resources is a row for each of the resources of a pool. holds are those that were read of it.
 func Resources(name string, all []inspect.Resource, holds []inspect.Hold) []Resource {
 	by := map[string]Claim{}
-	for _, c := range Held(keyspace.Pool, name, holds) {
+	for _, c := range ClaimsOf(keyspace.Pool, name, holds) {
 		by[c.ID()] = c
 	}
 	return rows(all, func(r *inspect.Resource) Resource {

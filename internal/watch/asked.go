@@ -20,25 +20,6 @@ type asked struct {
 	turn    int                 // of that reading
 }
 
-// join has the topic of a name read a claim.
-func (t *topic) join(claim string) {
-	if t.claims == nil {
-		t.claims = map[string]*asked{}
-	}
-	if t.claims[claim] == nil {
-		t.claims[claim] = &asked{}
-	}
-	t.claims[claim].looking++
-}
-
-// leave ends the looking at a claim, "" for none.
-func (t *topic) leave(claim string) {
-	if a := t.claims[claim]; a != nil {
-		a.looking--
-		a.left = time.Now()
-	}
-}
-
 // claims are those that the next reading of a name asks for: of which nothing was read yet, or the longest ago.
 func (w *Watcher) claims(key string) []string {
 	w.mu.Lock()

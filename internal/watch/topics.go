@@ -44,23 +44,21 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 	key := keyOf("name", kind, name)
 	w.mu.Lock() // nothing is read before the claim is known
 	defer w.mu.Unlock()
-	f := join(w, key, sort{every: NameEvery}, func() (func(context.Context) (Name, error), error) {
-		view, err := w.read.View(kind, name)
+	view, err := w.read.View(kind, name)
+	var seen seen
+	f := join(w, key, sort{every: NameEvery}, err, func(ctx context.Context) (Name, error) {
+		l, err := view.Read(ctx, w.claims(key)...)
 		if err != nil {
-			return nil, err
+			return Name{}, err
 		}
-		var seen seen
-		return func(ctx context.Context) (Name, error) {
-			l, err := view.Read(ctx, w.claims(key)...)
-			if err != nil {
-				return Name{}, err
-			}
-			w.recall(key, l.Asked)
-			return seen.add(&l), nil
-		}, nil
+		w.recall(key, l.Asked)
+		return seen.add(&l), nil
 	})
 	if claim != "" {
-		f.topic.join(claim)
+		if f.topic.claims[claim] == nil {
+			f.topic.claims[claim] = &asked{}
+		}
+		f.topic.claims[claim].looking++
 		f.claim, f.has = claim, func(n Name) bool {
 			_, asked := n.Asked[claim]
 			return asked
@@ -71,33 +69,26 @@ func (w *Watcher) Name(kind keyspace.Kind, name, claim string) *Feed[Name] {
 
 // Overview looks at the names that contend most.
 func (w *Watcher) Overview() *Feed[inspect.Page[berth.Name]] {
-	return look(w, "overview", sort{every: OverviewEvery, shared: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
-		o, err := w.read.Overview(inspect.NameFilter{})
-		if err != nil {
-			return nil, err
-		}
-		return o.Read, nil
+	o, err := w.read.Overview(inspect.NameFilter{})
+	return look(w, "overview", sort{every: OverviewEvery, shared: true}, err, func(ctx context.Context) (inspect.Page[berth.Name], error) {
+		return o.Read(ctx)
 	})
 }
 
 // Cycles looks for claims that wait for each other.
 func (w *Watcher) Cycles() *Feed[inspect.Cycles] {
-	return look(w, "cycles", sort{every: CyclesEvery, walks: true, shared: true}, func() (func(context.Context) (inspect.Cycles, error), error) {
-		return func(ctx context.Context) (inspect.Cycles, error) {
-			return w.read.Cycles(ctx, inspect.CycleOptions{Within: CyclesEvery / 2})
-		}, nil
+	return look(w, "cycles", sort{every: CyclesEvery, walks: true, shared: true}, nil, func(ctx context.Context) (inspect.Cycles, error) {
+		return w.read.Cycles(ctx, inspect.CycleOptions{Within: CyclesEvery / 2})
 	})
 }
 
 // Claims looks at the claims of all names that a filter means: of a node, an owner, a label. Where there are many names
 // it takes several readings to come upon all: until then those are told that were found.
 func (w *Watcher) Claims(f inspect.ClaimFilter) *Feed[Claims] {
-	return look(w, keyOf("claims", f), sort{every: ClaimsEvery, walks: true}, func() (func(context.Context) (Claims, error), error) {
-		k := walk{page: func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error) {
-			return w.read.Claims(ctx, f, cursor, most)
-		}}
-		return k.next, nil
-	})
+	k := walk{page: func(ctx context.Context, cursor string, most int) (inspect.Page[inspect.Claim], error) {
+		return w.read.Claims(ctx, f, cursor, most)
+	}}
+	return look(w, keyOf("claims", f), sort{every: ClaimsEvery, walks: true}, nil, k.next)
 }
 
 // walk looks for claims. It belongs to the loop of its topic.
@@ -144,8 +135,8 @@ func (w *Watcher) Names(f inspect.NameFilter, from string, anew bool) *Feed[insp
 	if t := w.topics[key]; t != nil && anew && t.last.Seq > 0 {
 		w.yield(t)
 	}
-	return join(w, key, sort{every: NamesEvery, walks: true, once: true}, func() (func(context.Context) (inspect.Page[berth.Name], error), error) {
-		return func(ctx context.Context) (inspect.Page[berth.Name], error) { return w.read.Names(ctx, f, from, 200) }, nil
+	return join(w, key, sort{every: NamesEvery, walks: true, once: true}, nil, func(ctx context.Context) (inspect.Page[berth.Name], error) {
+		return w.read.Names(ctx, f, from, 200)
 	})
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"time"
 
+	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/guard"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/observe"
@@ -108,19 +110,18 @@ type Feed[T any] struct {
 	claim   string       // of a name: at which it looks, "" for none
 }
 
-// look returns a feed of a topic. If there is none, begin makes what reads it.
-func look[T any](w *Watcher, key string, of sort, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
+// look returns a feed of a topic, which it begins if there is none; err is why nothing can be read.
+func look[T any](w *Watcher, key string, of sort, err error, read func(context.Context) (T, error)) *Feed[T] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return join(w, key, of, begin)
+	return join(w, key, of, err, read)
 }
 
 // join is look with mu held.
-func join[T any](w *Watcher, key string, of sort, begin func() (func(ctx context.Context) (T, error), error)) *Feed[T] {
+func join[T any](w *Watcher, key string, of sort, err error, read func(context.Context) (T, error)) *Feed[T] {
 	t := w.topics[key]
 	if t == nil {
-		t = &topic{key: key, sort: of, news: make(chan struct{}), gone: make(chan struct{}), anew: make(chan struct{}, 1)}
-		read, err := begin()
+		t = &topic{key: key, sort: of, claims: map[string]*asked{}, news: make(chan struct{}), gone: make(chan struct{}), anew: make(chan struct{}, 1)}
 		switch {
 		case w.ctx.Err() != nil:
 			err = ErrClosed
@@ -185,7 +186,7 @@ func (w *Watcher) run(t *topic) {
 			return
 		}
 		w.begins(t)
-		next := time.NewTimer(t.every)
+		next := time.After(t.every)
 		var value any
 		err := guard.Run("the reading of "+t.key, w.tells, func() (err error) {
 			value, err = t.read(w.ctx)
@@ -198,14 +199,11 @@ func (w *Watcher) run(t *topic) {
 		w.tell(t, value, err)
 		failed = err != nil
 		select {
-		case <-next.C:
+		case <-next:
 		case <-t.anew:
-			next.Stop()
 		case <-t.gone:
-			next.Stop()
 			return
 		case <-w.ctx.Done():
-			next.Stop()
 			w.tell(t, nil, ErrClosed)
 			return
 		}
@@ -317,9 +315,19 @@ func (f *Feed[T]) Close() {
 	f.closed.Do(func() {
 		f.watcher.mu.Lock()
 		defer f.watcher.mu.Unlock()
-		f.topic.leave(f.claim)
+		if a := f.topic.claims[f.claim]; a != nil {
+			a.looking--
+			a.left = time.Now()
+		}
 		if f.topic.looking--; f.topic.looking == 0 {
 			f.topic.left = time.Now()
 		}
 	})
+}
+
+// Silent says whether an error is that of a server that does not answer, or refuses for now.
+func Silent(err error) bool {
+	var broken net.Error
+	var link *net.OpError // also one that has lasted too long
+	return errors.Is(err, berth.ErrUnavailable) || errors.As(err, &link) || errors.As(err, &broken) && !errors.Is(err, context.DeadlineExceeded)
 }

@@ -41,18 +41,16 @@ func (s *source) count() int {
 	return s.reads
 }
 
-func (s *source) begin() (func(context.Context) (int, error), error) {
-	return func(ctx context.Context) (int, error) {
-		s.mu.Lock()
-		s.reads++
-		reads, takes, err := s.reads, s.takes, s.err
-		s.mu.Unlock()
-		select {
-		case <-time.After(takes):
-		case <-ctx.Done():
-		}
-		return reads, err
-	}, nil
+func (s *source) read(ctx context.Context) (int, error) {
+	s.mu.Lock()
+	s.reads++
+	reads, takes, err := s.reads, s.takes, s.err
+	s.mu.Unlock()
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+	}
+	return reads, err
 }
 
 // inBubble runs a test in virtual time.
@@ -74,7 +72,7 @@ func advance(d time.Duration) {
 func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: 700 * time.Millisecond}
-		f := look(w, "a", sort{every: time.Second}, s.begin)
+		f := look(w, "a", sort{every: time.Second}, nil, s.read)
 		defer f.Close()
 		advance(2800 * time.Millisecond)
 		require.Equal(t, 3, s.count())
@@ -92,7 +90,7 @@ func TestTheNextReadingBeginsAPeriodAfterTheLastOneBeganAndNeverBesideIt(t *test
 func TestWhatIsAskedForAnewBeginsAtOnceButNeverBesideAnotherReading(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: 100 * time.Millisecond}
-		f := look(w, "a", sort{every: time.Minute}, s.begin)
+		f := look(w, "a", sort{every: time.Minute}, nil, s.read)
 		defer f.Close()
 		advance(time.Second)
 		begun := w.Begun()
@@ -125,7 +123,7 @@ func TestWhatIsReadOnceIsRememberedForAPeriod(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: 100 * time.Millisecond, err: errors.New("it is away")}
 		read := func() int {
-			f := look(w, "a", sort{every: 2 * time.Second, once: true}, s.begin)
+			f := look(w, "a", sort{every: 2 * time.Second, once: true}, nil, s.read)
 			defer f.Close()
 			last := testkit.Must(f.First(t.Context())).In(t)
 			require.Equal(t, s.err, last.Err)
@@ -137,7 +135,7 @@ func TestWhatIsReadOnceIsRememberedForAPeriod(t *testing.T) {
 		advance(2 * time.Second)
 		require.Empty(t, w.topics)
 		s.set(100*time.Millisecond, nil)
-		looks := look(w, "a", sort{every: 2 * time.Second, once: true}, s.begin)
+		looks := look(w, "a", sort{every: 2 * time.Second, once: true}, nil, s.read)
 		defer looks.Close()
 		require.Equal(t, 2, read())
 		advance(time.Minute)
@@ -150,7 +148,7 @@ func TestWhatIsReadOnceIsRememberedForAPeriod(t *testing.T) {
 func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		f, g := look(w, "a", sort{every: time.Second}, s.begin), look(w, "a", sort{every: time.Second}, s.begin)
+		f, g := look(w, "a", sort{every: time.Second}, nil, s.read), look(w, "a", sort{every: time.Second}, nil, s.read)
 		f.Close()
 		f.Close()
 		advance(20 * time.Second)
@@ -168,12 +166,12 @@ func TestWhatNobodyLooksAtIsReadNoMore(t *testing.T) {
 func TestAPageThatIsOpenedLooksTwiceAndGoesOnWithTheSameTopic(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		f := look(w, "a", sort{every: time.Second}, s.begin)
+		f := look(w, "a", sort{every: time.Second}, nil, s.read)
 		first := testkit.Must(f.First(t.Context())).In(t)
 		require.Equal(t, 1, first.Value)
 		f.Close()
 		advance(unlooked - time.Second)
-		defer look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { panic("a second topic") }).Close()
+		defer look(w, "a", sort{every: time.Second}, nil, func(context.Context) (int, error) { panic("a second topic") }).Close()
 		n := s.count()
 		advance(3 * time.Second)
 		require.Equal(t, n+3, s.count())
@@ -190,13 +188,11 @@ func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
 				var told []any
 				w.tells = func(e observe.Event) { told = append(told, e.Kind, e.Detail) }
 				reads := 0
-				f := look(w, "gpu", sort{every: time.Second}, func() (func(context.Context) (int, error), error) {
-					return func(context.Context) (int, error) {
-						if reads++; reads == 2 {
-							return 0, fails()
-						}
-						return reads, nil
-					}, nil
+				f := look(w, "gpu", sort{every: time.Second}, nil, func(context.Context) (int, error) {
+					if reads++; reads == 2 {
+						return 0, fails()
+					}
+					return reads, nil
 				})
 				defer f.Close()
 				advance(500 * time.Millisecond)
@@ -222,28 +218,28 @@ func TestAReadingThatFailsLeavesTheLastOneStanding(t *testing.T) {
 func TestThereAreOnlySoManyTopics(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s source
-		first := func(key string, of sort, begin func() (func(context.Context) (int, error), error)) error {
-			f := look(w, key, of, begin)
+		first := func(key string, of sort, read func(context.Context) (int, error)) error {
+			f := look(w, key, of, nil, read)
 			t.Cleanup(f.Close)
 			last := testkit.Must(f.First(t.Context())).In(t)
 			return last.Err
 		}
-		never := func() (func(context.Context) (int, error), error) {
-			return func(context.Context) (int, error) { panic("it is read") }, nil
+		never := func(context.Context) (int, error) {
+			panic("it is read")
 		}
 		for i := range walksMost {
-			require.NoError(t, first(strconv.Itoa(-1-i), sort{every: time.Second, walks: true}, s.begin))
+			require.NoError(t, first(strconv.Itoa(-1-i), sort{every: time.Second, walks: true}, s.read))
 		}
 		require.ErrorIs(t, first("one more walk", sort{every: time.Second, walks: true}, never), ErrMany)
 		for i := range walksMost {
-			require.NoError(t, first("a page "+strconv.Itoa(i), sort{every: time.Second, walks: true, once: true}, s.begin))
+			require.NoError(t, first("a page "+strconv.Itoa(i), sort{every: time.Second, walks: true, once: true}, s.read))
 		}
 		require.ErrorIs(t, first("one more page", sort{every: time.Second, walks: true, once: true}, never), ErrMany)
 		for i := range most {
-			require.NoError(t, first(strconv.Itoa(i), sort{every: time.Second}, s.begin))
+			require.NoError(t, first(strconv.Itoa(i), sort{every: time.Second}, s.read))
 		}
 		require.ErrorIs(t, first("one more", sort{every: time.Second}, never), ErrMany)
-		require.NoError(t, first("overview", sort{every: time.Second, shared: true}, s.begin))
+		require.NoError(t, first("overview", sort{every: time.Second, shared: true}, s.read))
 		advance(5 * time.Second)
 	})
 }
@@ -253,13 +249,13 @@ func TestATopicAtWhichNobodyLooksGivesWay(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		var s [2 * most]source
 		for i := range s {
-			f := look(w, strconv.Itoa(i), sort{every: time.Hour}, s[i].begin)
+			f := look(w, strconv.Itoa(i), sort{every: time.Hour}, nil, s[i].read)
 			advance(time.Millisecond)
 			f.Close()
 		}
 		require.Len(t, w.topics, most)
 		require.Nil(t, w.topics["0"], "the one that was left longest ago")
-		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, s[0].begin)
+		f := look(w, strconv.Itoa(most), sort{every: time.Hour}, nil, s[0].read)
 		defer f.Close()
 		last := testkit.Must(f.First(t.Context())).In(t)
 		require.NoError(t, last.Err)
@@ -273,11 +269,11 @@ func TestWhatTakesLongHoldsUpNoName(t *testing.T) {
 		away := errors.New("it is away")
 		for i := range s {
 			s[i].set(10*time.Second, away)
-			defer look(w, strconv.Itoa(i), sort{every: time.Second, walks: i%2 == 0}, s[i].begin).Close()
+			defer look(w, strconv.Itoa(i), sort{every: time.Second, walks: i%2 == 0}, nil, s[i].read).Close()
 		}
 		advance(time.Minute) // by now all have failed
 		var name source
-		defer look(w, "gpu", sort{every: time.Second}, name.begin).Close()
+		defer look(w, "gpu", sort{every: time.Second}, nil, name.read).Close()
 		advance(10*time.Second + 500*time.Millisecond)
 		require.Equal(t, 11, name.count())
 	})
@@ -288,7 +284,7 @@ func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
 		var s [3 * atOnce]source
 		for i := range s {
 			s[i].takes = time.Second
-			defer look(w, strconv.Itoa(i), sort{every: time.Minute}, s[i].begin).Close()
+			defer look(w, strconv.Itoa(i), sort{every: time.Minute}, nil, s[i].read).Close()
 		}
 		for n := 1; n <= 3; n++ {
 			advance(500 * time.Millisecond)
@@ -305,14 +301,14 @@ func TestOnlySoManyAreReadAtTheSameTime(t *testing.T) {
 func TestWhoWaitsIsEndedByItsContextAndByClose(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		s := source{takes: time.Hour}
-		f := look(w, "a", sort{every: time.Second}, s.begin)
+		f := look(w, "a", sort{every: time.Second}, nil, s.read)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		require.ErrorIs(t, testkit.Second(f.First(ctx)), context.DeadlineExceeded)
 		w.Close()
 		last := testkit.Must(f.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
-		late := look(w, "b", sort{every: time.Second}, s.begin)
+		late := look(w, "b", sort{every: time.Second}, nil, s.read)
 		last = testkit.Must(late.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, ErrClosed)
 		f.Close()
@@ -324,7 +320,7 @@ func TestWhoWaitsIsEndedByItsContextAndByClose(t *testing.T) {
 func TestATopicThatCannotBeHasItsErrorAtOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *Watcher) {
 		no := errors.New("there is none of this kind")
-		f := look(w, "a", sort{every: time.Second}, func() (func(context.Context) (int, error), error) { return nil, no })
+		f := look(w, "a", sort{every: time.Second}, no, (&source{}).read)
 		defer f.Close()
 		last := testkit.Must(f.First(t.Context())).In(t)
 		require.ErrorIs(t, last.Err, no)

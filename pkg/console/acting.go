@@ -68,41 +68,33 @@ func (f *deedForm) Asks(what string) bool {
 	return false
 }
 
-// about are the fields of an action's address.
-var about = []string{"verb", "kind", "name", "claim", "resource", "node", "label"}
-
 // deedOf is the form of an action: what it is about stands in the address, the rest in values.
 func deedOf(q, values url.Values) *deedForm {
 	f := &deedForm{Action: act.Action{
 		Verb: act.Verb(q.Get("verb")), Kind: keyspace.Kind(q.Get("kind")), Name: q.Get("name"), Claim: q.Get("claim"),
 		Resource: q.Get("resource"), Node: q.Get("node"), Label: q.Get("label"),
 	}}
-	address := url.Values{}
-	for _, key := range about {
-		if v := q.Get(key); v != "" {
-			address.Set(key, v)
-		}
-	}
+	none := ""
 	if f.For = values.Get("for"); q.Get("for") == "0" && f.Verb == act.Rest {
-		f.ends = true // which asks for nothing
-		address.Set("for", "0")
+		f.ends, none = true, "0" // which asks for nothing
 	}
-	f.Address, f.Back = "act?"+address.Encode(), f.back()
+	f.Address, f.Back = to("act", "verb", f.Verb, "kind", f.Kind, "name", f.Name, "claim", f.Claim, "resource", f.Resource, "node", f.Node,
+		"label", f.Label, "for", none), f.back("")
 	f.Capacity, f.Within, f.Reason, f.Keep = values.Get("capacity"), values.Get("within"), values.Get("reason"), values.Get("keep") != ""
 	return f
 }
 
-// back is the page of what the action is about.
-func (f *deedForm) back() string {
+// back is the page of what the action is about; done is that of which it says what has come of it, "" for nothing.
+func (f *deedForm) back(done string) string {
 	switch {
 	case f.Node != "":
-		return to("node", "id", f.Node)
+		return to("node", "id", f.Node, "done", done)
 	case f.Label != "":
-		return to("search", "by", "label", "q", f.Label)
+		return to("search", "by", "label", "q", f.Label, "done", done)
 	case f.Name != "":
-		return to("name", "kind", f.Kind, "name", f.Name)
+		return to("name", "kind", f.Kind, "name", f.Name, "done", done)
 	}
-	return "./"
+	return to("./", "done", done)
 }
 
 // filled takes what was entered into the action. Its errors are *berth.ConfigError.
@@ -114,20 +106,19 @@ func (f *deedForm) filled() (err error) {
 		}
 		return d, nil
 	}
-	if f.Asks("for") && strings.EqualFold(strings.TrimSpace(f.For), "forever") && f.Verb == act.Rest {
+	switch {
+	case f.Asks("for") && f.Verb == act.Rest && strings.EqualFold(strings.TrimSpace(f.For), "forever"):
 		f.Action.For = berth.Forever
-	} else if f.Asks("for") {
+	case f.Asks("for"):
 		if f.Action.For, err = span("for", f.For); err == nil && f.Action.For <= 0 {
 			err = berth.Invalid("for", "it is not above 0")
 		}
-	}
-	if err == nil && f.Asks("capacity") {
+	case f.Asks("capacity"):
 		if f.Action.Capacity, err = strconv.Atoi(strings.TrimSpace(f.Capacity)); err != nil {
 			err = berth.Invalid("capacity", "%q is no whole number", f.Capacity)
 		}
 		f.Action.Keep = f.Keep
-	}
-	if err == nil && f.Asks("within") && strings.TrimSpace(f.Within) != "" {
+	case f.Asks("within") && strings.TrimSpace(f.Within) != "":
 		f.Action.Within, err = span("within", f.Within)
 	}
 	return err
@@ -135,23 +126,22 @@ func (f *deedForm) filled() (err error) {
 
 // told makes the form say what the action will do. The reason is no part of that.
 func (f *deedForm) told() error {
-	err := f.filled()
-	if err == nil {
-		check := f.Action
-		check.Reason = "-"
-		err = check.Check()
+	if err := f.filled(); err != nil {
+		return err
 	}
-	if err == nil {
-		f.Will = f.Action.Will()
+	check := f.Action
+	check.Reason = "-"
+	if err := check.Check(); err != nil {
+		return err
 	}
-	return err
+	f.Will = f.Action.Will()
+	return nil
 }
 
 // ask answers with the page that asks whether an action is to be done.
-func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) {
+func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) error {
 	if err := c.mayAct(a); err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	q := r.URL.Query()
 	f := deedOf(q, q)
@@ -160,13 +150,13 @@ func (c *Console) ask(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 	err := f.told()
 	if err != nil && !f.Asks("capacity") && !f.Asks("for") && !f.Asks("within") {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	if err != nil && f.Capacity != "" {
 		f.Wrong = problem(err)
 	}
 	c.form(w, r, a, http.StatusOK, f)
+	return nil
 }
 
 // mayAct says why somebody may not.
@@ -189,21 +179,19 @@ func (c *Console) form(w http.ResponseWriter, r *http.Request, a Access, code in
 }
 
 // do does what a form asks for.
-func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
+func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) error {
 	err := cmp.Or(c.mayAct(a), sameSite(r))
 	var values url.Values
 	if err == nil {
 		values, err = form(w, r)
 	}
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	f := deedOf(r.URL.Query(), values)
 	f.Number, _ = strconv.Atoi(values.Get("form")) // of another number there is another token
 	if !hmac.Equal([]byte(values.Get("token")), []byte(c.token(sessionOf(r), a.User, f))) {
-		c.refuse(w, r, errOld)
-		return
+		return errOld
 	}
 	f.Action.Reason = strings.TrimSpace(strings.ToValidUTF8(f.Reason, "�"))
 	if err = f.told(); err == nil && f.Action.Reason == "" {
@@ -212,14 +200,14 @@ func (c *Console) do(w http.ResponseWriter, r *http.Request, a Access) {
 	if err = cmp.Or(err, f.Check()); err != nil {
 		f.Wrong = problem(err)
 		c.form(w, r, a, http.StatusBadRequest, f)
-		return
+		return nil
 	}
 	if values.Get("will") != f.Will {
 		f.Changed = true
 		c.form(w, r, a, http.StatusOK, f)
-		return
+		return nil
 	}
-	c.once(w, r, a, f)
+	return c.once(w, r, a, f)
 }
 
 // done does it, and says where its outcome is seen. A drain goes on behind it. Close waits for its caller.
@@ -246,7 +234,7 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), actWithin)
 	defer cancel()
 	if err := c.work(ctx, id, f.Action, a.User); err != nil {
-		p.wrong = "It was not done. " + problem(err)
+		p.wrong += " " + problem(err)
 		if codeOf(err) == http.StatusServiceUnavailable || ctx.Err() != nil { // the answer may have been lost
 			p.wrong, p.code = "Nobody knows whether it was done. "+problem(err), http.StatusServiceUnavailable
 		}
@@ -255,11 +243,7 @@ func (c *Console) done(r *http.Request, a Access, f *deedForm, p *post) {
 		}
 		return
 	}
-	address, _ := url.Parse(f.Back)
-	q := address.Query()
-	q.Set("done", id)
-	address.RawQuery = q.Encode()
-	p.leads, p.wrong = address.String(), ""
+	p.leads, p.wrong = f.back(id), ""
 }
 
 func (c *Console) work(ctx context.Context, id string, what act.Action, by string) error {

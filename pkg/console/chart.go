@@ -29,7 +29,6 @@ type chart struct {
 	Top                     int    // what the upper edge means
 	From, To                time.Time
 	Says                    string
-	Any                     bool
 }
 
 // window is the time that a drawing shows.
@@ -42,9 +41,9 @@ func window(n *watch.Name, least time.Duration) (from, to time.Time) {
 }
 
 func chartOf(n *watch.Name) chart {
-	c := chart{Any: len(n.History) > 0}
+	c := chart{}
 	c.From, c.To = window(n, chartShown)
-	if !c.Any {
+	if len(n.History) == 0 {
 		return c
 	}
 	least, most, waited := n.History[0].Held, 0, 0

@@ -104,17 +104,15 @@ func New(cfg Config) (*Console, error) {
 	case len(cfg.Hosts) == 0:
 		cfg.Hosts = []string{origin.Any}
 	}
-	actor := act.New(cfg.Redis, node.Config{
+	c := &Console{
+		cfg: cfg, space: cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)),
+		deeds: newDeeds(), health: &health{redis: cfg.Redis}, forms: &forms{posts: map[int]*post{}}, pages: parsed(), shares: map[string]int{},
+	}
+	c.watch = watch.New(read, c.tell)
+	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}
+	c.actor = act.New(cfg.Redis, node.Config{
 		Namespace: cfg.Namespace, CallTimeout: cfg.CallTimeout, Logger: cfg.Logger, Observer: cfg.Observer,
 	})
-	pages, err := parsed()
-	if err != nil {
-		return nil, err
-	}
-	c := &Console{cfg: cfg, space: cmp.Or(cfg.Namespace, keyspace.DefaultNamespace), observer: observe.Multi(cfg.Observer, observe.Slog(cfg.Logger)), pages: pages, health: &health{redis: cfg.Redis}}
-	c.watch = watch.New(read, c.tell)
-	c.actor, c.deeds, c.forms, c.shares = actor, newDeeds(), &forms{posts: map[int]*post{}}, map[string]int{}
-	c.boards = &boards{console: c, seed: maphash.MakeSeed(), open: map[string]*board{}}
 	c.ctx, c.end = context.WithCancel(context.Background())
 	_, _ = rand.Read(c.secret[:]) // it never fails
 	c.mux = c.routes()

@@ -140,13 +140,9 @@ func (d *deeds) about(id, page string, q url.Values) *deed {
 	return nil
 }
 
-// Close ends a look.
-func (*deeds) Close() {}
-
-// Anew needs to do nothing: it has always the newest.
-func (*deeds) Anew(int) {}
-
-// Never is nil: something may always come.
+// Of a source: who looks has always the newest, and nothing is read for it.
+func (*deeds) Close()       {}
+func (*deeds) Anew(int)     {}
 func (*deeds) Never() error { return nil }
 
 func (d *deeds) last(int) (reading, <-chan struct{}) {

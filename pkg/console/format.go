@@ -26,35 +26,33 @@ var files embed.FS
 // version changes with the files.
 var version = func() string {
 	sum := sha256.New()
-	_ = fs.WalkDir(files, "static", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			b, _ := files.ReadFile(path)
-			sum.Write(b)
-		}
-		return err
-	})
+	all, _ := fs.Glob(files, "static/*")
+	for _, path := range all {
+		b, _ := files.ReadFile(path)
+		sum.Write(b)
+	}
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }()
 
-// serveStatic serves a file beside the pages; ok is false where there is none of this name. Its address changes with
-// what is in the files. http.FileServer would list them, and lead elsewhere.
-func serveStatic(w http.ResponseWriter, r *http.Request) (ok bool) {
+// static serves a file beside the pages. Its address changes with what is in the files. http.FileServer would list them,
+// and lead elsewhere.
+func (c *Console) static(w http.ResponseWriter, r *http.Request) {
 	name := "static/" + r.PathValue("file")
 	if f, err := fs.Stat(files, name); err != nil || f.IsDir() {
-		return false
+		c.refuse(w, r, errNoPage)
+		return
 	}
 	if r.URL.Query().Get("v") == version {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
 	http.ServeFileFS(w, r, files, name)
-	return true
 }
 
-func parsed() (*template.Template, error) {
-	return template.New("").Funcs(template.FuncMap{
-		"plain": text.Plain, "quoted": text.Quoted, "human": text.Human, "kind": kindWord, "age": age, "until": until, "readAt": readAt, "utc": utc,
+func parsed() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"plain": text.Plain, "quoted": text.Quoted, "kind": kindWord, "age": age, "until": until, "readAt": readAt, "utc": utc,
 		"to": to, "row": row, "problem": problem, "short": short, "count": view.Count, "clock": clock, "cycle": view.CycleSays,
-	}).ParseFS(files, "templates/*.html")
+	}).ParseFS(files, "templates/*.html"))
 }
 
 // frame is what the templates of whole pages get.
@@ -63,7 +61,6 @@ type frame struct {
 	Page, Title, Namespace, Version string
 	Root                            string // the way from here to the console's folder, "" if it is this one
 	User                            string
-	Actions                         bool // they are allowed to some
 	Beat                            beat
 	Read                            time.Time                // when it was read, by the server's clock
 	Live                            map[string]template.HTML // the regions
@@ -76,7 +73,7 @@ type frame struct {
 func (c *Console) frame(a Access, page, title string) *frame {
 	return &frame{
 		scene: scene{Act: a.Act, Now: time.Now()}, Page: page, Title: title, Namespace: text.Plain(c.space), Version: version,
-		User: a.User, Actions: c.cfg.AllowActions,
+		User: a.User,
 	}
 }
 

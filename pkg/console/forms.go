@@ -54,16 +54,14 @@ func (f *forms) post(number int) (p *post, first bool, err error) {
 }
 
 // once does what a form asks for, or waits for the outcome of whoever was first to send the same form.
-func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) {
+func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deedForm) error {
 	if err := c.enter(); err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	defer c.running.Done()
 	p, first, err := c.forms.post(f.Number)
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	if first {
 		c.done(r, a, f, p)
@@ -71,11 +69,12 @@ func (c *Console) once(w http.ResponseWriter, r *http.Request, a Access, f *deed
 	select {
 	case <-p.ended:
 	case <-r.Context().Done():
-		return
+		return nil
 	}
 	if f.Wrong = p.wrong; f.Wrong != "" {
 		c.form(w, r, a, p.code, f)
-		return
+		return nil
 	}
 	seeOther(w, p.leads)
+	return nil
 }

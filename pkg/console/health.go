@@ -42,10 +42,8 @@ func (h *health) check() error {
 	ctx, cancel := context.WithTimeout(context.Background(), healthWithin)
 	defer cancel()
 	err := h.redis.Do(ctx, h.redis.B().Ping().Build()).Error()
-	if _, answered := rueidis.IsRedisErr(err); answered {
-		err = nil // a refusal is an answer
-	}
-	if h.err = nil; err != nil {
+	_, refused := rueidis.IsRedisErr(err) // which is an answer
+	if h.err = nil; err != nil && !refused {
 		h.err = errSilent // and not where it is
 	}
 	h.asked = time.Now()

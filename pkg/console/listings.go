@@ -108,7 +108,7 @@ func cyclesOf(found inspect.Cycles) cycleList {
 }
 
 // search leads to what is searched for.
-func (c *Console) search(w http.ResponseWriter, r *http.Request, a Access) {
+func (c *Console) search(w http.ResponseWriter, r *http.Request, a Access) error {
 	q := r.URL.Query()
 	of := q.Get("q")
 	switch by := q.Get("by"); {
@@ -119,8 +119,9 @@ func (c *Console) search(w http.ResponseWriter, r *http.Request, a Access) {
 	case by == "node":
 		seeOther(w, to("node", "id", of))
 	default:
-		c.live(w, r, a, searchPage)
+		return c.live(w, r, a, searchPage)
 	}
+	return nil
 }
 
 // seeOther leads to an address that is relative to this one.

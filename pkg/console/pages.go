@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/berth-go/berth"
+	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/watch"
 	"github.com/berth-go/berth/pkg/inspect"
@@ -31,7 +32,7 @@ var overviewPage = &page{
 	title: func(url.Values) string { return "Overview" },
 	open: func(c *Console, q url.Values) (source, error) {
 		kind := q.Get("kind")
-		if kind != "" && !slices.Contains(kinds, keyspace.Kind(kind)) {
+		if kind != "" && act.Nouns[keyspace.Kind(kind)] == "" {
 			return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", kind)
 		}
 		return fed[inspect.Page[berth.Name]]{
@@ -54,12 +55,9 @@ var claimPage = &page{
 	open:  openName,
 }
 
-// kinds are those of names.
-var kinds = []keyspace.Kind{keyspace.Sem, keyspace.Lock, keyspace.Pool}
-
 func openName(c *Console, q url.Values) (source, error) {
 	kind, name := keyspace.Kind(q.Get("kind")), q.Get("name")
-	if !slices.Contains(kinds, kind) {
+	if act.Nouns[kind] == "" {
 		return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", string(kind))
 	}
 	if err := keyspace.CheckName(name); err != nil {

@@ -25,15 +25,11 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // routes are the addresses.
 func (c *Console) routes() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /static/{file}", func(w http.ResponseWriter, r *http.Request) {
-		if !serveStatic(w, r) {
-			c.refuse(w, r, errNoPage)
-		}
-	})
+	mux.HandleFunc("GET /static/{file}", c.static)
 	mux.HandleFunc("GET /healthz", c.healthz)
 	mux.HandleFunc("GET /events", c.asked(c.events))
 	for _, p := range pages {
-		answer := func(w http.ResponseWriter, r *http.Request, a Access) { c.live(w, r, a, p) }
+		answer := func(w http.ResponseWriter, r *http.Request, a Access) error { return c.live(w, r, a, p) }
 		address := "GET /" + p.name
 		switch p {
 		case overviewPage:
@@ -45,7 +41,7 @@ func (c *Console) routes() *http.ServeMux {
 	}
 	mux.HandleFunc("GET /act", c.asked(c.ask))
 	mux.HandleFunc("POST /act", c.asked(c.do))
-	mux.HandleFunc("/", c.asked(func(w http.ResponseWriter, r *http.Request, _ Access) { c.refuse(w, r, errNoPage) }))
+	mux.HandleFunc("/", c.asked(func(http.ResponseWriter, *http.Request, Access) error { return errNoPage }))
 	return mux
 }
 
@@ -85,33 +81,33 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// asked gives a handler who asks, if that one may look.
-func (c *Console) asked(handle func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
+// asked gives a handler who asks, if that one may look. An error of the handler is why it refuses.
+func (c *Console) asked(handle func(http.ResponseWriter, *http.Request, Access) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := Access{Look: true, Act: true}
 		if c.cfg.Access != nil {
 			a = c.cfg.Access(r)
 		}
 		a.Act = a.Act && a.Look && c.cfg.AllowActions
-		if !a.Look {
-			c.refuse(w, r, errNoLook)
-			return
+		err := errNoLook
+		if a.Look {
+			err = handle(w, r, a)
 		}
-		handle(w, r, a)
+		if err != nil {
+			c.refuse(w, r, err)
+		}
 	}
 }
 
 // live answers with a page that shows how things stand.
-func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page) {
+func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page) error {
 	t, err := c.topicOf(p.name, r, a)
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	b, err := c.boards.look(t)
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	defer b.Close()
 	ctx, cancel := context.WithTimeout(r.Context(), firstWithin)
@@ -135,8 +131,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 		err = s.reading.err
 	}
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	f := c.frame(a, p.name, p.title(t.query))
 	f.Query, f.View, f.Now, f.Beat = t.query, s.reading.view, s.reading.now(), s.beat(p)
@@ -152,6 +147,7 @@ func (c *Console) live(w http.ResponseWriter, r *http.Request, a Access, p *page
 		f.Events = "events?" + of.Encode()
 	}
 	c.render(w, http.StatusOK, p.name, f)
+	return nil
 }
 
 // What is refused.

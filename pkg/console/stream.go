@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/berth-go/berth/internal/origin"
@@ -38,9 +39,6 @@ type beat struct {
 	Error string  `json:"error,omitempty"`
 }
 
-// rows is a view whose rows were read at moments of their own.
-type rows interface{ readAt() []time.Time }
-
 func (s *shown) beat(p *page) beat {
 	r := &s.reading
 	b := beat{Now: r.now().UnixMilli(), Error: problem(r.err)}
@@ -50,13 +48,11 @@ func (s *shown) beat(p *page) beat {
 			b.Old = max(oldAfter, oldReadings*p.every).Milliseconds()
 		}
 	}
-	if of, ok := r.view.(rows); ok {
-		differ := false
-		for _, at := range of.readAt() {
-			b.Reads = append(b.Reads, at.UnixMilli())
-			differ = differ || at.UnixMilli() != b.Read
+	if o, ok := r.view.(overview); ok { // its rows were read at moments of their own
+		for i := range o.names {
+			b.Reads = append(b.Reads, o.names[i].At.UnixMilli())
 		}
-		if !differ {
+		if !slices.ContainsFunc(b.Reads, func(at int64) bool { return at != b.Read }) {
 			b.Reads = nil
 		}
 	}
@@ -75,98 +71,88 @@ func looker(r *http.Request, a Access) string {
 	return "address " + host
 }
 
-// begin counts a stream, if one more may be.
-func (c *Console) begin(who string) error {
+// begin counts a stream, if one more may be. over is for its end.
+func (c *Console) begin(who string) (over func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.ctx.Err() != nil:
-		return errClosed
+		return nil, errClosed
 	case c.streams >= c.cfg.MaxStreams:
-		return errStreams
+		return nil, errStreams
 	case c.shares[who] >= max(1, c.cfg.MaxStreams/4):
-		return errShare
+		return nil, errShare
 	}
 	c.streams++
 	c.shares[who]++
 	c.running.Add(1)
-	return nil
-}
-
-func (c *Console) over(who string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.streams--
-	if c.shares[who]--; c.shares[who] == 0 {
-		delete(c.shares, who)
-	}
-	c.running.Done()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.streams--
+		if c.shares[who]--; c.shares[who] == 0 {
+			delete(c.shares, who)
+		}
+		c.running.Done()
+	}, nil
 }
 
 // events is the stream of a page.
-func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) {
+func (c *Console) events(w http.ResponseWriter, r *http.Request, a Access) error {
 	if origin.Foreign(r) { // of no use to who visits it
-		c.refuse(w, r, refusal("another site has asked for this"))
-		return
+		return refusal("another site has asked for this")
 	}
 	t, err := c.topicOf(r.URL.Query().Get("page"), r, a)
 	if err == nil && len(t.page.regions) == 0 {
 		err = errNoPage
 	}
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
-	who := looker(r, a)
-	if err := c.begin(who); err != nil {
-		c.refuse(w, r, err)
-		return
+	over, err := c.begin(looker(r, a))
+	if err != nil {
+		return err
 	}
-	defer c.over(who)
+	defer over()
 	b, err := c.boards.look(t)
 	if err != nil {
-		c.refuse(w, r, err)
-		return
+		return err
 	}
 	defer b.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	if r.Method == http.MethodHead {
-		return
+		return nil
 	}
-	c.follow(w, r, b)
+	return c.follow(w, r, b)
 }
 
 // follow sends what is new until the page, the stream or the console ends.
-func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) {
+func (c *Console) follow(w http.ResponseWriter, r *http.Request, b *board) error {
 	out := http.NewResponseController(w)
 	if err := errors.Join(out.SetReadDeadline(time.Time{}), out.SetWriteDeadline(time.Now().Add(writeWithin))); err != nil {
-		c.refuse(w, r, errors.New("this server's connections have no deadlines: nothing is live"))
-		return
+		return errors.New("this server's connections have no deadlines: nothing is live")
 	}
 	defer func() { _ = out.SetWriteDeadline(time.Time{}) }()
-	beats := time.NewTicker(beatEvery)
-	defer beats.Stop()
-	end := time.NewTimer(streamFor)
-	defer end.Stop()
+	beats, end := time.Tick(beatEvery), time.After(streamFor)
 	if !sent(w, out, []byte("retry: 1000\n\n")) { // ms, after which a browser connects again
-		return
+		return nil
 	}
 	for seq := 0; ; {
 		s, news := b.last()
 		if !sent(w, out, s.since(seq, b.topic.page)) {
-			return
+			return nil
 		}
 		seq = s.seq
 		select {
 		case <-news:
-		case <-beats.C:
-		case <-end.C:
-			return
+		case <-beats:
+		case <-end:
+			return nil
 		case <-r.Context().Done():
-			return
+			return nil
 		case <-c.ctx.Done():
-			return
+			return nil
 		}
 	}
 }

@@ -58,10 +58,8 @@ func refusal(why string) error { return fmt.Errorf("%w: %s", errRefused, why) }
 
 // sameSite refuses what another site sends. Each check alone would do, where the browser is a new one.
 func sameSite(r *http.Request) error {
-	if http.NewCrossOriginProtection().Check(r) != nil {
-		return refusal("another site has sent this")
-	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
+	site := r.Header.Get("Sec-Fetch-Site")
+	if http.NewCrossOriginProtection().Check(r) != nil || site != "" && site != "same-origin" {
 		return refusal("another site has sent this")
 	}
 	if r.Header.Get("Origin") == "" {

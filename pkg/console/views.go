@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
@@ -42,13 +41,6 @@ func overviewOf(p inspect.Page[berth.Name], kind keyspace.Kind) overview {
 	return o
 }
 
-func (o overview) readAt() (all []time.Time) {
-	for i := range o.names {
-		all = append(all, o.names[i].At)
-	}
-	return all
-}
-
 func problemsOf(errs []error) (all []string) {
 	shown, more := first(errs)
 	for _, err := range shown {
@@ -81,9 +73,9 @@ func nameOf(n watch.Name, claim string) *name {
 		v.Why = &asked.Explanation
 		var found []view.Claim
 		if asked.Hold != nil {
-			found = view.Held(n.Kind, of, []inspect.Hold{*asked.Hold})
+			found = view.ClaimsOf(n.Kind, of, []inspect.Hold{*asked.Hold})
 		} else if asked.Wait != nil {
-			found = view.Waiting(n.Kind, of, []inspect.Wait{*asked.Wait})
+			found = view.ClaimsOf(n.Kind, of, []inspect.Wait{*asked.Wait})
 		}
 		v.Tiles = claimLines(n.At, found, "DOES", "PROCESS", "FOR", "LEFT", "HEARD", "AHEAD", "PRIORITY", "WEIGHT", "FENCE", "RESOURCE", "LEASE",
 			"OWNER", "LABEL", "NODE", "METADATA")
@@ -109,9 +101,9 @@ func nameOf(n watch.Name, claim string) *name {
 	v.Damaged, v.MoreDamaged = first(n.Damaged)
 	v.Resources, v.MoreResources = first(n.Resources)
 	v.Items = resourceLines(n.At, of, v.Resources, n.Holds)
-	v.Holders = claimLines(n.At, view.Held(n.Kind, of, n.Holds), "CLAIM", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT", "FOR", "LEFT",
+	v.Holders = claimLines(n.At, view.ClaimsOf(n.Kind, of, n.Holds), "CLAIM", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT", "FOR", "LEFT",
 		"PROCESS", "HEARD", "METADATA", "ACTION")
-	v.Line = claimLines(n.At, view.Waiting(n.Kind, of, n.Waits), "CLAIM", "AHEAD", "DOES", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT",
+	v.Line = claimLines(n.At, view.ClaimsOf(n.Kind, of, n.Waits), "CLAIM", "AHEAD", "DOES", "OWNER", "LABEL", "NODE", "RESOURCE", "WEIGHT",
 		"PRIORITY", "FOR", "WHY", "METADATA", "ACTION")
 	return v
 }

@@ -26,6 +26,6 @@ func (a *App) PrintHead(says string, p *berth.Pause) {
 
 // PrintClaims shows who holds a name and who waits for it.
 func (a *App) PrintClaims(kind keyspace.Kind, name string, holders []berth.Holder, waiters []berth.Waiter, most int) error {
-	return cmp.Or(Titled(a.Out, "Held by", Held, view.Holders(kind, name, holders), most),
-		Titled(a.Out, "Waiting in line", InLine, view.Waiters(kind, name, waiters), most))
+	return cmp.Or(Titled(a.Out, "Held by", Held, view.ClaimsOf(kind, name, holders), most),
+		Titled(a.Out, "Waiting in line", InLine, view.ClaimsOf(kind, name, waiters), most))
 }

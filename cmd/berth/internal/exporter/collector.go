@@ -10,9 +10,6 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 )
 
-// collector tells what an exporter reads.
-type collector struct{ *exporter }
-
 var (
 	byName   = []string{"primitive", "name_class"}
 	byClass  = []string{"name_class"}
@@ -63,11 +60,11 @@ var (
 )
 
 // Describe describes nothing: which metrics there are depends on what is read.
-func (collector) Describe(chan<- *prometheus.Desc) {}
+func (*exporter) Describe(chan<- *prometheus.Desc) {}
 
 // Collect tells a reading, which it makes if the last one is too old.
-func (c collector) Collect(to chan<- prometheus.Metric) {
-	t := c.look()
+func (e *exporter) Collect(to chan<- prometheus.Metric) {
+	t := e.look()
 	o := out{to}
 	o.tell(readings, t.readings-t.silent, "answered")
 	o.tell(readings, t.silent, "silent")
@@ -169,7 +166,12 @@ func (o out) uses(of class, f *figures) {
 	o.tell(names, f.names, labels...)
 	o.tell(namesBad, f.unreadable, labels...)
 	if of.kind == keyspace.Once {
-		o.runs(of.name, f)
+		o.tell(onceFailed, f.failed, of.name)
+		o.tell(onceSuccess, f.success, of.name)
+		o.tell(onceDue, f.due, of.name)
+		if f.period > 0 {
+			o.tell(oncePeriod, f.period, of.name)
+		}
 		return
 	}
 	o.tell(namesPaused, f.paused, labels...)
@@ -181,15 +183,6 @@ func (o out) uses(of class, f *figures) {
 		o.tell(resources, f.free, of.name, "free")
 		o.tell(resources, f.held, of.name, "leased")
 		o.tell(resources, f.resting, of.name, "resting")
-	}
-}
-
-func (o out) runs(class string, f *figures) {
-	o.tell(onceFailed, f.failed, class)
-	o.tell(onceSuccess, f.success, class)
-	o.tell(onceDue, f.due, class)
-	if f.period > 0 {
-		o.tell(oncePeriod, f.period, class)
 	}
 }
 

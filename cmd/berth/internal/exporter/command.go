@@ -132,7 +132,7 @@ const askedMost = 20
 
 func (e *exporter) handler() http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{e})
+	registry.MustRegister(e)
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: askedMost})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {

@@ -47,11 +47,9 @@ type told struct {
 // look returns a reading that is not too old. If need be it begins one, and waits for it no longer than a reading may take.
 func (e *exporter) look() told {
 	a := e.begin()
-	limit := time.NewTimer(e.within)
-	defer limit.Stop()
 	select {
 	case <-a.ended:
-	case <-limit.C:
+	case <-time.After(e.within):
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -74,30 +72,25 @@ func (e *exporter) begin() *asked {
 		ctx, cancel := context.WithTimeoutCause(e.ctx, limit, fmt.Errorf("the reading took longer than %s", limit))
 		defer cancel()
 		r := &reading{began: time.Now()}
-		r.failed("the reading", guard.Run("the reading", nil, func() error { // note tells of it
+		r.failed("the reading", guard.Run("the reading", nil, func() error { // it is said below
 			r = e.read(ctx)
 			return nil
 		}))
-		e.note(a, r)
+		problem := r.problem()
+		e.mu.Lock()
+		a.found = r
+		e.readings++
+		if !r.up() {
+			e.silent++
+		}
+		news := problem != e.said // what is wrong is said when it changes
+		e.said = problem
+		e.mu.Unlock()
+		if news && problem != "" && e.ctx.Err() == nil {
+			e.say(problem)
+		}
 	})
 	return a
-}
-
-// note notes a reading that has ended, and says what is wrong when that changes.
-func (e *exporter) note(a *asked, r *reading) {
-	problem := r.problem()
-	e.mu.Lock()
-	a.found = r
-	e.readings++
-	if !r.up() {
-		e.silent++
-	}
-	news := problem != e.said
-	e.said = problem
-	e.mu.Unlock()
-	if news && problem != "" && e.ctx.Err() == nil {
-		e.say(problem)
-	}
 }
 
 // close ends the reading that is under way.

@@ -54,7 +54,7 @@ func printQueue(a *app.App, name string, waiters inspect.Page[berth.Waiter], mos
 		_, err := fmt.Fprintf(a.Out, "Nobody waits for lock %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
 		return err
 	}
-	return app.Limited(a.Out, app.InLine, view.Waiters(keyspace.Lock, name, waiters.Items), most)
+	return app.Limited(a.Out, app.InLine, view.ClaimsOf(keyspace.Lock, name, waiters.Items), most)
 }
 
 func printExtended(a *app.App, name string, by, left time.Duration, fence int64) error {

@@ -32,7 +32,7 @@ func summary(n berth.Name, damaged int) string {
 func rowsOf(name string, all []allocator.ResourceInfo) (rows []view.Resource) {
 	for _, r := range all {
 		rows = append(rows, view.Resource{
-			Key: r.Resource, State: string(r.State), Holders: view.Holders(keyspace.Pool, name, r.Holders), Most: r.MaxSharers,
+			Key: r.Resource, State: string(r.State), Holders: view.ClaimsOf(keyspace.Pool, name, r.Holders), Most: r.MaxSharers,
 			Left: r.Left, Stays: r.Expiry, Leaving: r.Leaving, Reason: r.Reason,
 		})
 	}

@@ -39,20 +39,20 @@ func items(l *inspect.Look, claim string) (all []entry[item]) {
 		}
 	}
 	head(heading("Held by", "Nobody holds it", len(l.Holds), l.HoldsLeft))
-	holds := view.Held(l.Kind, l.Name.Name, l.Holds)
+	holds := view.ClaimsOf(l.Kind, l.Name.Name, l.Holds)
 	slices.SortStableFunc(holds, func(a, b view.Claim) int { return view.Oldest(a.Claim, b.Claim) })
 	add(holds)
 	head(heading("In line", "Nobody waits", len(l.Waits), l.WaitsLeft))
-	add(view.Waiting(l.Kind, l.Name.Name, l.Waits))
+	add(view.ClaimsOf(l.Kind, l.Name.Name, l.Waits))
 	read := l.Holds
 	if asked, ok := l.Asked[claim]; ok && !found {
 		head("The claim that you came from")
 		switch {
 		case asked.Hold != nil:
 			read = append(slices.Clip(read), *asked.Hold)
-			add(view.Held(l.Kind, l.Name.Name, read[len(l.Holds):]))
+			add(view.ClaimsOf(l.Kind, l.Name.Name, read[len(l.Holds):]))
 		case asked.Wait != nil:
-			add(view.Waiting(l.Kind, l.Name.Name, []inspect.Wait{*asked.Wait}))
+			add(view.ClaimsOf(l.Kind, l.Name.Name, []inspect.Wait{*asked.Wait}))
 		default:
 			all = append(all, entry[item]{key: keyOfClaim(claim), value: item{claim: &view.Claim{Why: asked.String()}, asked: claim}})
 		}
