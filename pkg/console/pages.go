@@ -56,16 +56,10 @@ var claimPage = &page{
 }
 
 func openName(c *Console, q url.Values) (source, error) {
-	kind, name := keyspace.Kind(q.Get("kind")), q.Get("name")
-	if act.Nouns[kind] == "" {
-		return nil, berth.Invalid("kind", "%q is none of sem, lock and pool", string(kind))
-	}
-	if err := keyspace.CheckName(name); err != nil {
-		return nil, err
-	}
+	claim := q.Get("id")
 	return fed[watch.Name]{
-		c.watch.Name(kind, name, q.Get("id")),
-		func(n watch.Name) (any, time.Time) { return nameOf(n, q.Get("id")), n.At },
+		c.watch.Name(keyspace.Kind(q.Get("kind")), q.Get("name"), claim),
+		func(n watch.Name) (any, time.Time) { return nameOf(n, claim), n.At },
 	}, nil
 }
 

@@ -17,7 +17,6 @@ type overview struct {
 	Kind     keyspace.Kind // "" for all
 	InUse    bool          // some are names for which nobody waits
 	More     bool          // there are more than are shown
-	Partial  bool
 	Problems []string
 	Replica  bool
 	names    []berth.Name
@@ -33,10 +32,10 @@ func first[T any](all []T) (shown []T, more int) {
 }
 
 func overviewOf(p inspect.Page[berth.Name], kind keyspace.Kind) overview {
-	o := overview{Kind: kind, Partial: p.Partial, Replica: p.Replica, Problems: problemsOf(p.Problems)}
+	o := overview{Kind: kind, Replica: p.Replica, Problems: problemsOf(p.Problems)}
 	more := 0
 	o.names, more = first(slices.DeleteFunc(slices.Clone(p.Items), func(n berth.Name) bool { return kind != "" && n.Kind != kind }))
-	o.More, o.InUse = more > 0, slices.ContainsFunc(o.names, func(n berth.Name) bool { return n.Waiting == 0 })
+	o.More, o.InUse = more > 0 || p.Partial, slices.ContainsFunc(o.names, func(n berth.Name) bool { return n.Waiting == 0 })
 	o.Table = nameLines(p.At, o.names, "NAME", "KIND", "STATE", "PROBLEM", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "READ")
 	return o
 }
