@@ -170,6 +170,7 @@ func TestWhatCannotBeAskedFor(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, s.get("name?kind=node&name=x").code)
 		require.Equal(t, http.StatusBadRequest, s.get("?kind=x").code)
 		require.Equal(t, http.StatusNotFound, s.get("nowhere").code)
+		require.Equal(t, http.StatusNotFound, s.get("events?page=names").code, "it is not live")
 		deep := s.get("a/b")
 		require.Equal(t, http.StatusNotFound, deep.code)
 		require.NotEmpty(t, linksOf(t, deep.body, "../static/console.css"))
