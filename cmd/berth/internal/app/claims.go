@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
@@ -15,14 +14,6 @@ var (
 	Held   = view.Claims.Pick("FENCE", "WEIGHT", "FOR", "LEASE", "LEFT", "OWNER", "LABEL", "CLAIM")
 	InLine = view.Claims.Pick("RESOURCE", "ONLY", "AHEAD", "WEIGHT", "PRIORITY", "FOR", "LEFT", "OWNER", "LABEL", "CLAIM")
 )
-
-// PrintHead shows a name in a line, and that it is paused.
-func (a *App) PrintHead(says string, p *berth.Pause) {
-	fmt.Fprintln(a.Out, says)
-	if p != nil {
-		fmt.Fprintln(a.Out, view.Paused(p))
-	}
-}
 
 // PrintClaims shows who holds a name and who waits for it.
 func (a *App) PrintClaims(kind keyspace.Kind, name string, holders []berth.Holder, waiters []berth.Waiter, most int) error {

@@ -50,23 +50,15 @@ func completingAll(names listing) cobra.CompletionFunc {
 // of the name, each once.
 func CompletingMany(names listing, of listingOf) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 {
-			return Completing(names)(cmd, args, prefix)
-		}
-		found, directive := completingNext(of)(cmd, args, prefix)
-		return slices.DeleteFunc(found, func(text string) bool { return slices.Contains(args[1:], text) }), directive
+		first := args[:min(len(args), 1)]
+		found, directive := Completing(names, of)(cmd, first, prefix)
+		return slices.DeleteFunc(found, func(text string) bool { return slices.Contains(args[len(first):], text) }), directive
 	}
 }
 
-// completingNext completes with what there is of the
-// first argument.
-func completingNext(of listingOf) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if len(args) == 0 || CheckName(args[0]) != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return complete(cmd.Context(), prefix, func(ctx context.Context) ([]string, error) { return of(ctx, args[0]) })
-	}
+// completeFlag completes a flag, which exists, with words.
+func completeFlag(cmd *cobra.Command, flag string, words []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // complete returns the candidates of a listing that begin with a prefix and that a shell

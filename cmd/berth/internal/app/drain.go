@@ -89,19 +89,13 @@ func (a *App) tellDraining(within time.Duration) {
 }
 
 func (a *App) printDrained(d drainDocument) error {
-	if a.JSON {
-		return PrintJSON(a, "", d)
+	says := "drains no more; processes hear of it within 5 s"
+	if !d.Stopped {
+		says = fmt.Sprintf("%s asked for, %s cancelled, %s ended by force, %d left",
+			view.Count(d.Asked, "hold"), view.Count(d.Cancelled, "wait"), view.Count(d.Ended, "hold"), d.Left)
+		if d.Drained == (berth.Drained{}) {
+			says += "; no hold or wait matched"
+		}
 	}
-	who := text.Plain(d.Node + d.Label)
-	if d.Stopped {
-		_, err := fmt.Fprintf(a.Out, "%s: drains no more; processes hear of it within 5 s\n", who)
-		return err
-	}
-	matched := ""
-	if d.Drained == (berth.Drained{}) {
-		matched = "; no hold or wait matched"
-	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s asked for, %s cancelled, %s ended by force, %d left%s\n", who,
-		view.Count(d.Asked, "hold"), view.Count(d.Cancelled, "wait"), view.Count(d.Ended, "hold"), d.Left, matched)
-	return err
+	return Told(a, "", d, text.Plain(d.Node+d.Label)+": "+says)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
 // screen is how many lines a table has at most where nobody said how many.
@@ -87,10 +88,40 @@ func Titled[T any](out io.Writer, title string, columns view.Columns[T], all []T
 	return Limited(out, columns, all, most)
 }
 
-// PrintPage prints the first entries of a listing as JSON, 0 is all; the name is that of what is listed, if it has one.
-func PrintPage[E any](a *App, name string, page inspect.Page[E], most int) error {
-	page.Items, _ = First(page.Items, most)
-	return PrintJSON(a, name, page)
+// List prints the first entries of a listing, 0 is all: as JSON, or as a table of their rows. The name is that of what is
+// listed, if it has one. None says that there is none.
+func List[E, R any](a *App, name string, page inspect.Page[E], none string, columns view.Columns[R], rows []R, most int) error {
+	if a.JSON {
+		page.Items, _ = First(page.Items, most)
+		return PrintJSON(a, name, page)
+	}
+	if page.Partial {
+		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
+	}
+	if len(rows) == 0 {
+		_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
+		return err
+	}
+	return Limited(a.Out, columns, rows, most)
+}
+
+// OfName completes a command that lists what there is of one name.
+func (a *App) OfName(
+	kind keyspace.Kind, cmd *cobra.Command, f func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error,
+) *cobra.Command {
+	var page Paging
+	cmd.Args = Arguments("NAME")
+	cmd.ValidArgsFunction = Completing(a.Names(kind))
+	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
+		if err := cmp.Or(CheckName(args[0]), page.Check()); err != nil {
+			return err
+		}
+		return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+			return f(ctx, n, read, args[0], page.Of(a))
+		})
+	})
+	page.Bind(cmd)
+	return cmd
 }
 
 // orderOf is the order that --sort asks for. A lock is held by one owner: the most held one is that which is held longest.
@@ -131,20 +162,12 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, col
 			}
 			order.Sort(all.Items)
 			return Listed(err, len(all.Items), func() error {
-				switch {
-				case a.JSON:
-					return PrintPage(a, "", all, page.Of(a))
-				case len(all.Items) == 0:
-					_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
-					return err
-				}
-				return Limited(a.Out, view.Names.Pick(columns...), all.Items, page.Of(a))
+				return List(a, "", all, none, view.Names.Pick(columns...), all.Items, page.Of(a))
 			})
 		})
 	})
 	page.Bind(cmd)
 	cmd.Flags().StringVar(&sort, "sort", "name", "`ORDER`: name, or most first: held, share (of what there is), waiting, wait and hold (the longest)")
-	offers := cobra.FixedCompletions(orders(), cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("sort", offers) // the flag exists
+	completeFlag(cmd, "sort", orders())
 	return cmd
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/berth-go/berth"
@@ -116,23 +117,21 @@ func (a *App) claims(kind keyspace.Kind) listingOf {
 }
 
 // ResourcesOf lists the resources of a pool.
-func (a *App) ResourcesOf(ctx context.Context, name string) (keys []string, err error) {
-	err = a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
-		for info, err := range allocator.NewOperator(n).Resources(ctx, name) {
-			if keys = append(keys, info.Resource); err != nil || len(keys) == offered {
-				return err
-			}
-		}
-		return nil
-	})
-	return keys, err
+func (a *App) ResourcesOf(ctx context.Context, name string) ([]string, error) {
+	return keysOf(ctx, a, name, (*allocator.Operator).Resources, func(info allocator.ResourceInfo) string { return info.Resource })
 }
 
 // BindingsOf lists the bindings of a pool.
-func (a *App) BindingsOf(ctx context.Context, name string) (keys []string, err error) {
+func (a *App) BindingsOf(ctx context.Context, name string) ([]string, error) {
+	return keysOf(ctx, a, name, (*allocator.Operator).Bindings, func(b berth.Binding) string { return b.Name })
+}
+
+func keysOf[E any](
+	ctx context.Context, a *App, name string, list func(*allocator.Operator, context.Context, string) iter.Seq2[E, error], key func(E) string,
+) (keys []string, err error) {
 	err = a.WithNode(ctx, node.Config{}, func(ctx context.Context, n *node.Node) error {
-		for b, err := range allocator.NewOperator(n).Bindings(ctx, name) {
-			if keys = append(keys, b.Name); err != nil || len(keys) == offered {
+		for e, err := range list(allocator.NewOperator(n), ctx, name) {
+			if keys = append(keys, key(e)); err != nil || len(keys) == offered {
 				return err
 			}
 		}

@@ -87,6 +87,15 @@ func PrintJSON[T any](a *App, name string, value T) error {
 	return err
 }
 
+// Told prints what has come of a command: a document as JSON, or else what it says.
+func Told[T any](a *App, name string, document T, says string) error {
+	if a.JSON {
+		return PrintJSON(a, name, document)
+	}
+	_, err := fmt.Fprintln(a.Out, says)
+	return err
+}
+
 // table prints rows in aligned columns under a heading.
 func table(out io.Writer, heading []string, rows [][]string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

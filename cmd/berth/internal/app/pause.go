@@ -84,11 +84,7 @@ type pauseDocument struct {
 }
 
 func (a *App) printPaused(name string, p *berth.Pause) error {
-	if a.JSON {
-		return PrintJSON(a, name, pauseDocument{Pause: p})
-	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s\n", text.Plain(name), pausedText(p))
-	return err
+	return Told(a, name, pauseDocument{Pause: p}, text.Plain(name)+": "+pausedText(p))
 }
 
 func pausedText(p *berth.Pause) string {

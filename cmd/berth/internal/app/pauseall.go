@@ -86,17 +86,12 @@ func (a *App) pauseAll(ctx context.Context, p *berth.Pause) error {
 		}
 		return InFlags(err, "lasts", "--for")
 	})
-	return Listed(failed, paused.Names, func() error { return a.printPausedAll(p, paused) })
-}
-
-func (a *App) printPausedAll(p *berth.Pause, paused berth.PausedAll) error {
-	if a.JSON {
-		return PrintJSON(a, "", pauseDocument{p, &paused.Names, &paused.Unread})
-	}
-	counts := "pauses that were ended"
-	if p != nil {
-		counts = "in use"
-	}
-	_, err := fmt.Fprintf(a.Out, "%s; %s: %s\n", pausedText(p), counts, view.Count(paused.Names, "name"))
-	return err
+	return Listed(failed, paused.Names, func() error {
+		counts := "pauses that were ended"
+		if p != nil {
+			counts = "in use"
+		}
+		says := fmt.Sprintf("%s; %s: %s", pausedText(p), counts, view.Count(paused.Names, "name"))
+		return Told(a, "", pauseDocument{p, &paused.Names, &paused.Unread}, says)
+	})
 }

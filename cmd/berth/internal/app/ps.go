@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
-	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -20,6 +19,20 @@ import (
 
 // kindWords are what --kind may be.
 var kindWords = []string{"sem", "lock", "pool"}
+
+// KindsOf are the kinds that --kind names.
+func KindsOf(words ...string) (kinds []keyspace.Kind, err error) {
+	for _, word := range words {
+		if !slices.Contains(kindWords, word) {
+			return nil, berth.Invalid("--kind", "%q is none of %s", word, strings.Join(kindWords, ", "))
+		}
+		kinds = append(kinds, keyspace.Kind(word))
+	}
+	return kinds, nil
+}
+
+// CompleteKind completes --kind.
+func CompleteKind(cmd *cobra.Command) { completeFlag(cmd, "kind", kindWords) }
 
 // psCommand is berth ps, which lists claims over all kinds.
 func (a *App) psCommand() *cobra.Command {
@@ -41,11 +54,8 @@ out, and the output is said to be partial.`,
 		Example: "  berth ps --waiting --limit 10\n  berth ps --label 'host-7/*'\n  berth ps --kind lock --meta job=42 --json",
 		Args:    cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) (err error) {
-			for _, kind := range kinds {
-				if !slices.Contains(kindWords, kind) {
-					return berth.Invalid("--kind", "%q is none of %s", kind, strings.Join(kindWords, ", "))
-				}
-				f.Kinds = append(f.Kinds, keyspace.Kind(kind))
+			if f.Kinds, err = KindsOf(kinds...); err != nil {
+				return err
 			}
 			f.Meta, err = pairs(metas)
 			if within <= 0 {
@@ -67,7 +77,7 @@ out, and the output is said to be partial.`,
 	flags.BoolVar(&f.Waiting, "waiting", false, "only waits")
 	TimeVar(flags, &within, "within", 10*time.Second, "leave out what is not read by then")
 	page.Bind(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	CompleteKind(cmd)
 	return cmd
 }
 
@@ -91,7 +101,13 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 			return err
 		}
 		filtered := len(f.Kinds) > 0 || len(f.Meta) > 0 || f.Node+f.Owner+f.Label != "" || f.Holding || f.Waiting
-		return Listed(errors.Join(found.Problems...), len(found.Items), func() error { return a.printProcesses(found, filtered, most) })
+		none := "No claim was found"
+		if filtered {
+			none = "No claim that matches was found"
+		}
+		return Listed(errors.Join(found.Problems...), len(found.Items), func() error {
+			return List(a, "", found, none, listed, view.Listed(found.Items), most)
+		})
 	})
 }
 
@@ -141,21 +157,3 @@ func allClaims(
 }
 
 var listed = view.Claims.Pick("KIND", "NAME", "RESOURCE", "DOES", "FOR", "LEFT", "PROCESS", "OWNER", "LABEL", "NODE", "CLAIM")
-
-func (a *App) printProcesses(found inspect.Page[inspect.Claim], filtered bool, most int) error {
-	if a.JSON {
-		return PrintPage(a, "", found, most)
-	}
-	if found.Partial {
-		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
-	}
-	if len(found.Items) == 0 {
-		claim := "claim"
-		if filtered {
-			claim += " that matches"
-		}
-		_, err := fmt.Fprintf(a.Out, "No %s was found in namespace %s.\n", claim, text.Plain(a.Namespace))
-		return err
-	}
-	return Limited(a.Out, listed, view.Listed(found.Items), most)
-}

@@ -202,6 +202,21 @@ func (c *Connection) Reader() (*inspect.Reader, error) {
 	return inspect.New(c.Redis, inspect.Config{Namespace: c.Namespace, CallTimeout: Times.Call, Retry: berth.Retry{Within: Times.Call}})
 }
 
+// Looking connects, and calls f with a node and with what reads names of all kinds.
+func (a *App) Looking(ctx context.Context, f func(context.Context, *node.Node, *inspect.Reader) error) error {
+	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {
+		n, err := c.Node(node.Config{})
+		if err != nil {
+			return err
+		}
+		read, err := c.Reader()
+		if err != nil {
+			return err
+		}
+		return f(ctx, n, read)
+	})
+}
+
 // WithReader connects, and calls f with what reads names of all kinds.
 func (a *App) WithReader(ctx context.Context, f func(context.Context, *inspect.Reader) error) error {
 	return a.WithServer(ctx, func(ctx context.Context, c *Connection) error {

@@ -69,7 +69,8 @@ func (a *App) ReleaseCommand(r *Releasing, cmd *cobra.Command) *cobra.Command {
 		keys, err := a.ResourcesOf(ctx, name)
 		return append(claims, keys...), cmp.Or(failed, err)
 	})
-	_ = cmd.RegisterFlagCompletionFunc("resource", completingNext(a.ResourcesOf)) // the flag exists
+	none := func(context.Context, string) ([]string, error) { return nil, nil } // no name: the flag is not for it
+	_ = cmd.RegisterFlagCompletionFunc("resource", CompletingMany(none, a.ResourcesOf))
 	return cmd
 }
 
@@ -142,9 +143,7 @@ func (a *App) release(ctx context.Context, r *Releasing, n *node.Node) error {
 		ended == 0 && err == nil && !r.target.All:
 		return Exit(ExitFailed, errors.New(a.nothingOf(r)))
 	case err == nil || ended > 0:
-		if err := a.printReleased(r, ended); err != nil {
-			return err
-		}
+		return cmp.Or(a.printReleased(r, ended), err)
 	}
 	return err
 }
@@ -212,21 +211,12 @@ func (a *App) printReleased(r *Releasing, ended int) error {
 	if r.of != nil {
 		resource = r.of.key
 	}
-	if a.JSON {
-		return PrintJSON(a, "", targetDocument{Target: t, Resource: resource, Released: &ended})
-	}
-	about := "namespace " + text.Plain(a.Namespace)
-	if t.Name != "" {
-		about = text.Plain(t.Name)
-	}
+	what := view.Count(ended, "claim")
 	switch {
 	case t.Claim != "":
-		about += ": claim " + text.Plain(t.Claim)
+		what = "claim " + text.Plain(t.Claim)
 	case resource != "":
-		about += ": " + view.Count(ended, "claim") + " on " + view.Key(resource)
-	default:
-		about += ": " + view.Count(ended, "claim")
+		what += " on " + view.Key(resource)
 	}
-	_, err := fmt.Fprintln(a.Out, about+" released")
-	return err
+	return Told(a, "", targetDocument{Target: t, Resource: resource, Released: &ended}, a.whole(t)+": "+what+" released")
 }

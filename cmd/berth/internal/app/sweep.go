@@ -31,7 +31,9 @@ wants all of it gone now. What has not expired stays as it is.`, what),
 			}
 			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
 				dropped, failed := n.Operator().Sweep(ctx, kind, names...)
-				return Listed(failed, dropped, func() error { return a.printSwept(names, dropped) })
+				return Listed(failed, dropped, func() error {
+					return Told(a, "", sweepDocument{names, dropped}, fmt.Sprintf("%d dropped", dropped))
+				})
 			})
 		}),
 	}
@@ -40,12 +42,4 @@ wants all of it gone now. What has not expired stays as it is.`, what),
 type sweepDocument struct {
 	Names   []string `json:"names"` // none is all
 	Dropped int      `json:"dropped"`
-}
-
-func (a *App) printSwept(names []string, dropped int) error {
-	if a.JSON {
-		return PrintJSON(a, "", sweepDocument{names, dropped})
-	}
-	_, err := fmt.Fprintf(a.Out, "%d dropped\n", dropped)
-	return err
 }

@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"fmt"
 	"runtime"
 	"runtime/debug"
 
@@ -35,11 +34,7 @@ type versionDocument struct {
 func (a *App) version(*cobra.Command, []string) error {
 	info, _ := debug.ReadBuildInfo()
 	document := versionOf(info)
-	if a.JSON {
-		return PrintJSON(a, "", document)
-	}
-	_, err := fmt.Fprintln(a.Out, document)
-	return err
+	return Told(a, "", document, document.String())
 }
 
 // versionOf reads what a build says of itself, nil for one that says nothing.

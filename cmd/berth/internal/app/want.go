@@ -46,7 +46,8 @@ Exit code 1: nothing of what was named is held, or its time was over.`, act.Noun
 				return Exit(ExitFailed, fmt.Errorf("nothing of what was named holds a %s in namespace %q", act.Nouns[kind], a.Namespace))
 			}
 			if count > 0 {
-				err = cmp.Or(a.printWanted(target, count), err)
+				says := a.whole(target) + ": " + view.Count(count, "hold") + " wanted back"
+				err = cmp.Or(Told(a, "", targetDocument{Target: target, Wanted: &count}, says), err)
 			}
 			return err
 		})
@@ -84,14 +85,7 @@ type targetDocument struct {
 	Released *int   `json:"released,omitzero"`
 }
 
-func (a *App) printWanted(t berth.Target, count int) error {
-	if a.JSON {
-		return PrintJSON(a, "", targetDocument{Target: t, Wanted: &count})
-	}
-	about := "namespace " + text.Plain(a.Namespace)
-	if t.Name != "" {
-		about = text.Plain(t.Name)
-	}
-	_, err := fmt.Fprintln(a.Out, about+": "+view.Count(count, "hold")+" wanted back")
-	return err
+// whole is the name that is meant, or else the namespace.
+func (a *App) whole(t berth.Target) string {
+	return cmp.Or(text.Plain(t.Name), "namespace "+text.Plain(a.Namespace))
 }

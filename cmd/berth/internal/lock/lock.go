@@ -13,6 +13,8 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/settings"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -56,7 +58,7 @@ lock stays held if nothing renews it, HOLDERS how often its owner has taken it.`
 }
 
 func showCommand(a *app.App) *cobra.Command {
-	return ofLock(a, &cobra.Command{
+	return a.OfName(keyspace.Lock, &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show who holds a lock and who waits for it",
 		Long: `Show a lock: the entries of its owner, the outermost first, and its waiting claims
@@ -70,43 +72,25 @@ what became of the newest run and which success is the newest.
 Exit code 1: nobody holds the lock, and nobody waits for it, and no runs of the name are
 known. With --json the document of a free lock is printed all the same.`,
 		Example: "  berth lock show nightly",
-	}, func(ctx context.Context, conn *app.Connection, name string, most int) error {
-		return show(ctx, a, conn, name, most)
+	}, func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error {
+		return show(ctx, a, n, read, name, most)
 	})
 }
 
 func queueCommand(a *app.App) *cobra.Command {
-	return ofLock(a, &cobra.Command{
+	return a.OfName(keyspace.Lock, &cobra.Command{
 		Use:   "queue NAME",
 		Short: "Show who waits for a lock",
 		Long: `Show the claims that wait for a lock, in the order in which they will be granted,
 unless one comes that draws a place ahead of them.`,
 		Example: "  berth lock queue nightly --limit 5",
-	}, func(ctx context.Context, conn *app.Connection, name string, most int) error {
-		read, err := conn.Reader()
-		if err != nil {
-			return err
-		}
+	}, func(ctx context.Context, _ *node.Node, read *inspect.Reader, name string, most int) error {
 		waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-		return app.Listed(err, len(waiters.Items), func() error { return printQueue(a, name, waiters, most) })
-	})
-}
-
-// ofLock completes a command about one lock.
-func ofLock(a *app.App, cmd *cobra.Command, f func(ctx context.Context, conn *app.Connection, name string, most int) error) *cobra.Command {
-	var page app.Paging
-	cmd.Args = app.Arguments("NAME")
-	cmd.ValidArgsFunction = app.Completing(a.Names(keyspace.Lock))
-	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
-			return err
-		}
-		return a.WithServer(cmd.Context(), func(ctx context.Context, conn *app.Connection) error {
-			return f(ctx, conn, args[0], page.Of(a))
+		return app.Listed(err, len(waiters.Items), func() error {
+			rows := view.ClaimsOf(keyspace.Lock, name, waiters.Items)
+			return app.List(a, name, waiters, "Nobody waits for lock "+text.Plain(name), app.InLine, rows, most)
 		})
 	})
-	page.Bind(cmd)
-	return cmd
 }
 
 func extendCommand(a *app.App) *cobra.Command {
@@ -156,15 +140,7 @@ type shown struct {
 func (s *shown) free() bool { return s.Lock == nil && len(s.Waiters) == 0 && app.Unused(s.Name) }
 
 // look reads a lock, and what is kept of the runs of its name.
-func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s shown, err error) {
-	read, err := conn.Reader()
-	if err != nil {
-		return s, err
-	}
-	n, err := conn.Node(node.Config{})
-	if err != nil {
-		return s, err
-	}
+func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string) (s shown, err error) {
 	job := once.New(n, name, once.Config{Every: time.Hour}) // Last goes by the name alone
 	last, failed := job.Last(ctx)
 	if silent(failed) {
@@ -177,15 +153,12 @@ func look(ctx context.Context, a *app.App, conn *app.Connection, name string) (s
 		failed = s.settle(ctx, job, last)
 	}
 	warnUnread(a, name, failed)
-	entries, failed := app.AllHolders(ctx, read, keyspace.Lock, name)
-	waiters, err := app.AllWaiters(ctx, read, keyspace.Lock, name)
-	s.HeldBy, s.Waiters, s.Problems = entries.Items, waiters.Items, append(entries.Problems, waiters.Problems...)
-	s.unread = errors.Join(failed, err)
+	s.unread = s.ReadClaims(ctx, read)
 	return s, nil
 }
 
-func show(ctx context.Context, a *app.App, conn *app.Connection, name string, most int) error {
-	s, err := look(ctx, a, conn, name)
+func show(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string, most int) error {
+	s, err := look(ctx, a, n, read, name)
 	if err != nil {
 		return err
 	}
@@ -217,7 +190,8 @@ func extend(ctx context.Context, a *app.App, name string, by time.Duration) erro
 		if err != nil {
 			return err
 		}
-		return printExtended(a, name, by, sent.Left, sent.Fence)
+		says := fmt.Sprintf("%s: extended by %s, %s left", text.Plain(name), text.Human(by), text.Human(sent.Left))
+		return app.Told(a, name, extendDocument{sent.Fence, by, sent.Left}, says)
 	})
 }
 

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -56,10 +57,8 @@ of nodes that were never in the swarm, stay. A node that holds without end, and 
 the server has lost, is entered again: flush once more after its limit.`,
 	}, func(ctx context.Context, swarm *node.Swarm, _ time.Duration) error {
 		done, failed := swarm.FlushNow(ctx) // what was done counts beside an error
-		if err := printFlushed(a, done); err != nil {
-			return err
-		}
-		return failed
+		says := fmt.Sprintf("nodes condemned: %d, holds ended: %d, waiting claims removed: %d", done.Nodes, done.Holds, done.Waiters)
+		return cmp.Or(app.Told(a, "", done, says), failed)
 	})
 }
 
@@ -104,16 +103,10 @@ func swarmStatus(ctx context.Context, a *app.App, swarm *node.Swarm, ahead time.
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b node.SwarmNode) int {
-		if order := b.ProbedAt.Compare(a.ProbedAt); order != 0 {
-			return order
-		}
-		return strings.Compare(a.Node, b.Node)
+		return cmp.Or(b.ProbedAt.Compare(a.ProbedAt), strings.Compare(a.Node, b.Node))
 	})
 	left, failed := swarm.Zombies(ctx) // the nodes are shown beside an error
-	if err := printSwarm(a, nodes, left, time.Now().Add(ahead)); err != nil {
-		return err
-	}
-	return failed
+	return cmp.Or(printSwarm(a, nodes, left, time.Now().Add(ahead)), failed)
 }
 
 // swarmDocument is the nodes of the swarm, the one heard of last first.
@@ -137,23 +130,11 @@ func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.
 	if len(left.Names) == 0 && len(left.Waiters) == 0 {
 		return nil
 	}
-	if len(left.Names) == 0 {
-		_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting\n", len(left.Waiters))
-		return err
+	says := fmt.Sprintf("\nDead nodes have left behind: %d waiting", len(left.Waiters))
+	held := ", held: "
+	for _, n := range left.Names {
+		says, held = says+held+string(n.Kind)+" "+text.Plain(n.Name), ", "
 	}
-	names := make([]string, len(left.Names))
-	for i, n := range left.Names {
-		names[i] = string(n.Kind) + " " + text.Plain(n.Name)
-	}
-	_, err := fmt.Fprintf(a.Out, "\nDead nodes have left behind: %d waiting, held: %s\n",
-		len(left.Waiters), strings.Join(names, ", "))
-	return err
-}
-
-func printFlushed(a *app.App, done node.Flushed) error {
-	if a.JSON {
-		return app.PrintJSON(a, "", done)
-	}
-	_, err := fmt.Fprintf(a.Out, "nodes condemned: %d, holds ended: %d, waiting claims removed: %d\n", done.Nodes, done.Holds, done.Waiters)
+	_, err := fmt.Fprintln(a.Out, says)
 	return err
 }

@@ -30,45 +30,21 @@ type unboundDocument struct {
 	Removed bool `json:"removed"`
 }
 
-// printBoundOf lists the bindings of a pool, not all of them where some have failed.
-func printBoundOf(a *app.App, name string, bindings []berth.Binding, failed error, most int) error {
-	if a.JSON {
-		listed := inspect.Page[berth.Binding]{Items: bindings}
-		if failed != nil {
-			listed.Partial, listed.Problems = true, []error{failed}
-		}
-		return app.PrintPage(a, name, listed, most)
+// printBindings lists the bindings of a pool, not all of them where some have failed.
+func printBindings(a *app.App, name string, bindings []berth.Binding, failed error, most int) error {
+	listed := inspect.Page[berth.Binding]{Items: bindings}
+	if failed != nil {
+		listed.Partial, listed.Problems = true, []error{failed}
 	}
-	return printBindings(a, name, bindings, most)
-}
-
-func printBindings(a *app.App, name string, bindings []berth.Binding, most int) error {
-	if len(bindings) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nothing is bound in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
-		return err
-	}
-	return app.Limited(a.Out, view.Bindings, bindings, most)
-}
-
-func printBound(a *app.App, name string, b berth.Binding) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, b)
-	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s is bound to %s, %s left\n", text.Plain(name), view.Key(b.Name), view.Key(b.Resource), text.Human(b.Left))
-	return err
+	return app.List(a, name, listed, "Nothing is bound in pool "+text.Plain(name), view.Bindings, bindings, most)
 }
 
 func printUnbound(a *app.App, name string, was berth.Binding) error {
-	removed := was.Resource != ""
-	if a.JSON {
-		return app.PrintJSON(a, name, unboundDocument{was, removed})
-	}
-	says := "was not bound"
+	says, removed := "was not bound", was.Resource != ""
 	if removed {
 		says = "is bound to " + view.Key(was.Resource) + " no more"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), view.Key(was.Name), says)
-	return err
+	return app.Told(a, name, unboundDocument{was, removed}, text.Plain(name)+": "+view.Key(was.Name)+" "+says)
 }
 
 func bindingCommand(a *app.App) *cobra.Command {
@@ -99,7 +75,7 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
 				all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, args[0]))
 				slices.SortFunc(all, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
-				return app.Listed(err, len(all), func() error { return printBoundOf(a, args[0], all, err, page.Of(a)) })
+				return app.Listed(err, len(all), func() error { return printBindings(a, args[0], all, err, page.Of(a)) })
 			})
 		}),
 	}
@@ -140,7 +116,9 @@ Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 				if err != nil {
 					return app.InFlags(err, "name", "BINDING", "resource", "RESOURCE", "BindFor", "--for")
 				}
-				return printBound(a, args[0], berth.Binding{Name: binding, Resource: resource, Left: opts.BindFor})
+				b := berth.Binding{Name: binding, Resource: resource, Left: opts.BindFor}
+				return app.Told(a, args[0], b, fmt.Sprintf("%s: %s is bound to %s, %s left",
+					text.Plain(args[0]), view.Key(binding), view.Key(resource), text.Human(b.Left)))
 			})
 		}),
 	}

@@ -1,7 +1,6 @@
 package pool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +18,7 @@ import (
 )
 
 func nextCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	cmd := &cobra.Command{
+	return a.OfName(keyspace.Pool, &cobra.Command{
 		Use:   "next NAME",
 		Short: "List the free resources in the order in which they will be handed out",
 		Long: `List the resources that the next claims get, the first one first. A claim that names its
@@ -28,23 +26,13 @@ RESOURCE, or is bound to one, gets that out of turn. No more is read than --limi
 
 Exit code 1: the pool has no resources, or hands them out at random, so that there is no
 order.`,
-		Example:           "  berth pool next proxies --limit 10",
-		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
-		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
-				return err
-			}
-			return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
-				if err := counted(ctx, a, read, args[0]); err != nil {
-					return err
-				}
-				return printNext(a, args[0], poolOf(n, args[0]).FreeInOrder(ctx), page.Of(a))
-			})
-		}),
-	}
-	page.Bind(cmd)
-	return cmd
+		Example: "  berth pool next proxies --limit 10",
+	}, func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error {
+		if err := counted(ctx, a, read, name); err != nil {
+			return err
+		}
+		return printNext(a, name, poolOf(n, name).FreeInOrder(ctx), most)
+	})
 }
 
 // printNext shows the first of a listing, 0 for all of it, and whether there are more.
@@ -63,15 +51,9 @@ func printNext(a *app.App, name string, listing iter.Seq2[allocator.ResourceInfo
 		}
 		resources = append(resources, info)
 	}
-	if a.JSON {
-		return app.PrintJSON(a, name, inspect.Page[allocator.ResourceInfo]{Items: resources})
-	}
-	if len(resources) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nothing is free in pool %s in namespace %s.\n", text.Plain(name), text.Plain(a.Namespace))
-		return err
-	}
-	err := app.Limited(a.Out, staying, rowsOf(name, resources), 0)
-	if err == nil && more {
+	listed := inspect.Page[allocator.ResourceInfo]{Items: resources}
+	err := app.List(a, name, listed, "Nothing is free in pool "+text.Plain(name), staying, rowsOf(name, resources), 0)
+	if err == nil && more && !a.JSON {
 		_, err = fmt.Fprintln(a.Out, "... and more")
 	}
 	return err

@@ -85,7 +85,7 @@ RESOURCE is not in the pool.`,
 				return berth.Invalid("--bindings", "it is for one RESOURCE; 'berth pool binding ls' lists those of a pool")
 			}
 			if len(args) == 1 {
-				return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+				return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
 					return show(ctx, a, allocator.NewOperator(n), read, args[0], all, page.Of(a))
 				})
 			}
@@ -96,7 +96,7 @@ RESOURCE is not in the pool.`,
 			case all:
 				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
 			}
-			return with(cmd.Context(), a, func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
+			return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
 				return resourceShow(ctx, a, allocator.NewOperator(n), read, args[0], resource, bindings, page.Of(a))
 			})
 		}),
@@ -141,21 +141,6 @@ func unknown(a *app.App, n berth.Name) error {
 	}
 	return app.Exit(app.ExitFailed, fmt.Errorf(
 		"pool %q in namespace %q has no resources, and nobody waits for one; 'berth pool add' gives it some", n.Name, a.Namespace))
-}
-
-// with connects, and calls f with a node and what reads claims.
-func with(ctx context.Context, a *app.App, f func(context.Context, *node.Node, *inspect.Reader) error) error {
-	return a.WithServer(ctx, func(ctx context.Context, c *app.Connection) error {
-		n, err := c.Node(node.Config{})
-		if err != nil {
-			return err
-		}
-		read, err := c.Reader()
-		if err != nil {
-			return err
-		}
-		return f(ctx, n, read)
-	})
 }
 
 // poolOf is the pool of a name. Its values are the keys.
@@ -203,7 +188,7 @@ func show(ctx context.Context, a *app.App, pools *allocator.Operator, read *insp
 	waiters, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	return app.Listed(failed, len(resources)+len(waiters.Items), func() error {
 		d := app.ShowDocument{Name: n, Settings: set, Resources: resources, Waiters: waiters.Items, Problems: waiters.Problems}
-		return printPool(a, d, damaged, most)
+		return app.PrintShown(a, d, summary(n, damaged), most, func() error { return printLists(a, d, most) })
 	})
 }
 

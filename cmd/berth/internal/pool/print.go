@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/berth-go/berth"
@@ -52,11 +51,8 @@ var (
 		view.Part(staying, func(l *lease) *view.Resource { return l.of }), view.Part(app.Held, func(l *lease) *view.Claim { return l.by }))
 )
 
-func printPool(a *app.App, d app.ShowDocument, damaged, most int) error {
-	if a.JSON {
-		return app.PrintShown(a, d, most)
-	}
-	a.PrintHead(summary(d.Name, damaged), d.Pause)
+// printLists shows what is set of a pool, and what there is of it.
+func printLists(a *app.App, d app.ShowDocument, most int) error {
 	if text := settingsText(d.Settings); text != "" {
 		by := "by processes"
 		if d.Settings.ByOperator {
@@ -78,9 +74,6 @@ func printPool(a *app.App, d app.ShowDocument, damaged, most int) error {
 }
 
 func printChange(a *app.App, name, verb string, sent int, change allocator.Change) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, change)
-	}
 	var says string
 	switch verb {
 	case "added":
@@ -93,15 +86,11 @@ func printChange(a *app.App, name, verb string, sent int, change allocator.Chang
 	default:
 		says = fmt.Sprintf("%d added, %d kept, %d removed", change.Added, change.Kept, change.Removed)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s\n", text.Plain(name), says)
-	return err
+	return app.Told(a, name, change, text.Plain(name)+": "+says)
 }
 
 // printRest says what became of a rest; what the resource is, was read after it.
 func printRest(a *app.App, name string, d time.Duration, info allocator.ResourceInfo) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, info)
-	}
 	longer := d > 0 && info.State == allocator.Resting && info.Left > d
 	if longer {
 		d = info.Left
@@ -119,8 +108,7 @@ func printRest(a *app.App, name string, d time.Duration, info allocator.Resource
 	if d != 0 && info.State == allocator.Leased {
 		says = "is leased, and " + says + " when it comes back"
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s %s\n", text.Plain(name), view.Key(info.Resource), says)
-	return err
+	return app.Told(a, name, info, text.Plain(name)+": "+view.Key(info.Resource)+" "+says)
 }
 
 // nameOf is what was counted, as a reading of the pool has it.
@@ -132,20 +120,15 @@ func nameOf(name string, s allocator.Inspection) berth.Name {
 }
 
 func printInspection(a *app.App, name string, found allocator.Inspection) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, found)
-	}
-	var b strings.Builder
-	fmt.Fprintln(&b, summary(nameOf(name, found), 0)+", "+view.Count(found.Bindings, "binding"))
+	says := summary(nameOf(name, found), 0) + ", " + view.Count(found.Bindings, "binding")
 	if found.Moving {
-		fmt.Fprintln(&b, "It changed meanwhile: these counts are not those of one moment.")
+		says += "\nIt changed meanwhile: these counts are not those of one moment."
 	}
 	for _, problem := range slices.Sorted(slices.Values(found.Problems)) {
-		fmt.Fprintln(&b, "problem: "+text.Plain(problem))
+		says += "\nproblem: " + text.Plain(problem)
 	}
 	if len(found.Problems) == 0 {
-		fmt.Fprintln(&b, "The pool is whole.")
+		says += "\nThe pool is whole."
 	}
-	_, err := a.Out.Write([]byte(b.String()))
-	return err
+	return app.Told(a, name, found, says)
 }

@@ -83,5 +83,5 @@ func printResource(a *app.App, name string, info resourceDocument, most int) err
 		return err
 	}
 	fmt.Fprintln(a.Out)
-	return printBindings(a, name, info.Bindings, most)
+	return printBindings(a, name, info.Bindings, nil, most)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -155,15 +154,11 @@ type setDocument struct {
 }
 
 func printSet(a *app.App, name, resource string, now allocator.Settings) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, setDocument{resource, now})
-	}
 	about := text.Plain(name)
 	if resource != "" {
 		about += ": " + view.Key(resource)
 	}
-	_, err := fmt.Fprintf(a.Out, "%s: %s\n", about, cmp.Or(settingsText(now), "nothing is set"))
-	return err
+	return app.Told(a, name, setDocument{resource, now}, about+": "+cmp.Or(settingsText(now), "nothing is set"))
 }
 
 // settingsText is what is set, in a line; "" for nothing.

@@ -7,8 +7,6 @@ import (
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/text"
-	"github.com/berth-go/berth/internal/view"
-	"github.com/berth-go/berth/pkg/keyspace"
 )
 
 // Documents are what the commands of this package alone print with --json, by command.
@@ -23,19 +21,10 @@ type resizeDocument struct {
 	Idle     time.Duration `json:"idleMs"` // how long it stays when the semaphore is idle
 }
 
-func printSemaphore(a *app.App, s berth.Name, holders []berth.Holder, waiters []berth.Waiter, most int) error {
-	a.PrintHead(fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d",
-		text.Plain(s.Name), s.Capacity, s.Held, view.Free(&s), s.Waiting), s.Pause)
-	return a.PrintClaims(keyspace.Sem, s.Name, holders, waiters, most)
-}
-
 func printResized(a *app.App, name string, before, capacity int, kept bool) error {
-	idle := resizeLinger
+	idle, stay := resizeLinger, "forgotten when idle for "+text.Human(resizeLinger)+", unless --keep is given"
 	if kept {
-		idle = berth.Forever
-	}
-	if a.JSON {
-		return app.PrintJSON(a, name, resizeDocument{capacity, before, kept, idle})
+		idle, stay = berth.Forever, "kept for good"
 	}
 	says := fmt.Sprintf("%s: capacity %d", text.Plain(name), capacity)
 	switch {
@@ -44,10 +33,5 @@ func printResized(a *app.App, name string, before, capacity int, kept bool) erro
 	case before != capacity:
 		says += fmt.Sprintf(", was %d", before)
 	}
-	stay := "kept for good"
-	if !kept {
-		stay = "forgotten when idle for " + text.Human(idle) + ", unless --keep is given"
-	}
-	_, err := fmt.Fprintf(a.Out, "%s; %s\n", says, stay)
-	return err
+	return app.Told(a, name, resizeDocument{capacity, before, kept, idle}, says+"; "+stay)
 }

@@ -2,7 +2,6 @@
 package sem
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
+	"github.com/berth-go/berth/internal/text"
+	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
@@ -48,8 +49,7 @@ name. One that is idle is remembered for a minute, but not listed.`,
 }
 
 func showCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	cmd := &cobra.Command{
+	return a.OfName(keyspace.Sem, &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show who holds a semaphore and who waits for it",
 		Long: `Show a semaphore: its holders, the longest first, and its waiting claims in the
@@ -57,20 +57,10 @@ order in which they will be granted. LEFT is what is left of the lease; of a wai
 claim, how long it stays in line if nothing is heard of its process.
 
 Exit code 1: the semaphore is not known.`,
-		Example:           "  berth sem show gpu --limit 20",
-		Args:              app.Arguments("NAME"),
-		ValidArgsFunction: app.Completing(a.Names(keyspace.Sem)),
-		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(app.CheckName(args[0]), page.Check()); err != nil {
-				return err
-			}
-			return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-				return show(ctx, a, read, args[0], page.Of(a))
-			})
-		}),
-	}
-	page.Bind(cmd)
-	return cmd
+		Example: "  berth sem show gpu --limit 20",
+	}, func(ctx context.Context, _ *node.Node, read *inspect.Reader, name string, most int) error {
+		return show(ctx, a, read, name, most)
+	})
 }
 
 func resizeCommand(a *app.App) *cobra.Command {
@@ -116,16 +106,12 @@ func show(ctx context.Context, a *app.App, read *inspect.Reader, name string, mo
 		return app.Exit(app.ExitFailed, fmt.Errorf(
 			"no semaphore %q in namespace %q: it has not been used, or not for a minute", name, a.Namespace))
 	}
-	holders, failed := app.AllHolders(ctx, read, keyspace.Sem, name)
-	slices.SortFunc(holders.Items, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
-	waiters, errs := app.AllWaiters(ctx, read, keyspace.Sem, name)
-	return app.Listed(errors.Join(failed, errs), len(holders.Items)+len(waiters.Items), func() error {
-		if a.JSON {
-			return app.PrintShown(a, app.ShowDocument{
-				Name: n, HeldBy: holders.Items, Waiters: waiters.Items, Problems: append(holders.Problems, waiters.Problems...),
-			}, most)
-		}
-		return printSemaphore(a, n, holders.Items, waiters.Items, most)
+	d := app.ShowDocument{Name: n}
+	failed := d.ReadClaims(ctx, read)
+	slices.SortFunc(d.HeldBy, func(a, b berth.Holder) int { return int(a.Fence - b.Fence) })
+	return app.Listed(failed, len(d.HeldBy)+len(d.Waiters), func() error {
+		says := fmt.Sprintf("%s: capacity %d, held %d, free %d, waiting %d", text.Plain(name), n.Capacity, n.Held, view.Free(&n), n.Waiting)
+		return app.PrintShown(a, d, says, most, func() error { return a.PrintClaims(keyspace.Sem, name, d.HeldBy, d.Waiters, most) })
 	})
 }
 

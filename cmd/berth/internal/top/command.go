@@ -12,13 +12,11 @@ import (
 	"os/user"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
 	"github.com/berth-go/berth/internal/act"
 	"github.com/berth-go/berth/internal/text"
@@ -27,9 +25,6 @@ import (
 	"github.com/berth-go/berth/pkg/keyspace"
 	"github.com/berth-go/berth/pkg/node"
 )
-
-// kindWords are what --kind may be.
-var kindWords = []string{"sem", "lock", "pool"}
 
 // Command is berth top.
 func Command(a *app.App) *cobra.Command {
@@ -52,19 +47,23 @@ list and once a second for a name that is open.`,
 		Example: "  berth top\n  berth top --kind lock\n  berth top --json",
 		Args:    app.Arguments(),
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
-			if kind != "" && !slices.Contains(kindWords, kind) {
-				return berth.Invalid("--kind", "%q is none of %s", kind, strings.Join(kindWords, ", "))
+			var kinds []keyspace.Kind
+			if kind != "" {
+				var err error
+				if kinds, err = app.KindsOf(kind); err != nil {
+					return err
+				}
 			}
 			if a.JSON || !terminal(a, cmd) {
 				return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-					return onePage(ctx, a, read, keyspace.Kind(kind))
+					return onePage(ctx, a, read, kinds)
 				})
 			}
 			return watching(cmd, a, keyspace.Kind(kind))
 		}),
 	}
 	cmd.Flags().StringVar(&kind, "kind", "", "only of `KIND`: sem, lock or pool")
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindWords, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	app.CompleteKind(cmd)
 	return cmd
 }
 

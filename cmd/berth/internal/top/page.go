@@ -3,13 +3,11 @@ package top
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
-	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
@@ -21,12 +19,8 @@ func Documents() map[string]any {
 }
 
 // onePage prints the list once.
-func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspace.Kind) error {
-	filter := inspect.NameFilter{}
-	if kind != "" {
-		filter.Kinds = []keyspace.Kind{kind}
-	}
-	o, err := read.Overview(filter)
+func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kinds []keyspace.Kind) error {
+	o, err := read.Overview(inspect.NameFilter{Kinds: kinds})
 	if err != nil {
 		return err
 	}
@@ -35,22 +29,10 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kind keyspac
 		return err
 	}
 	view.Orders[mostWaiting].Sort(page.Items)
-	return app.Listed(errors.Join(page.Problems...), len(page.Items), func() error { return printPage(a, page) })
-}
-
-func printPage(a *app.App, page inspect.Page[berth.Name]) error {
-	if a.JSON {
-		return app.PrintJSON(a, "", page)
-	}
-	if page.Partial {
-		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
-	}
-	if len(page.Items) == 0 {
-		_, err := fmt.Fprintf(a.Out, "Nobody waits for anything in namespace %s.\n", text.Plain(a.Namespace))
-		return err
-	}
 	columns := aged(page.At).Pick("KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "STATE", "AGE")
-	return app.Limited(a.Out, columns, page.Items, 0)
+	return app.Listed(errors.Join(page.Problems...), len(page.Items), func() error {
+		return app.List(a, "", page, "Nobody waits for anything", columns, page.Items, 0)
+	})
 }
 
 // aged are the columns of names, and how old a row is at a moment by the server's clock.
