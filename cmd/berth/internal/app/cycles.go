@@ -96,11 +96,7 @@ func (a *App) printCycles(found inspect.Cycles, loose bool, most int) error {
 	if found.Partial {
 		part = "; partial: there is more that was not read."
 	}
-	names := "name that somebody waits for"
-	if found.Names != 1 {
-		names = "names that somebody waits for"
-	}
-	_, err := fmt.Fprintf(a.Out, "Read: %d %s%s\n", found.Names, names, part)
+	_, err := fmt.Fprintf(a.Out, "Read: %s that somebody waits for%s\n", view.Count(found.Names, "name"), part)
 	return err
 }
 

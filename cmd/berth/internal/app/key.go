@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/berth-go/berth"
 )
 
 // MaxKey is how long the key of a resource may be, in bytes.
@@ -25,4 +27,13 @@ func KeyOf(text string, quoted bool) (string, error) {
 		return "", fmt.Errorf("a key has %d bytes, at most %d are allowed", len(text), MaxKey)
 	}
 	return text, nil
+}
+
+// KeyArgument is the key that an argument or a flag stands for.
+func KeyArgument(what, text string, quoted bool) (string, error) {
+	key, err := KeyOf(text, quoted)
+	if err != nil {
+		return "", berth.Invalid(what, "%s", err)
+	}
+	return key, nil
 }

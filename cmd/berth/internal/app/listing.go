@@ -105,15 +105,16 @@ func List[E, R any](a *App, name string, page inspect.Page[E], none string, colu
 	return Limited(a.Out, columns, rows, most)
 }
 
-// OfName completes a command that lists what there is of one name.
+// OfName completes a command that lists what there is of one name, which is its argument.
 func (a *App) OfName(
 	kind keyspace.Kind, cmd *cobra.Command, f func(ctx context.Context, n *node.Node, read *inspect.Reader, name string, most int) error,
 ) *cobra.Command {
 	var page Paging
-	cmd.Args = Arguments("NAME")
+	_, argument, _ := strings.Cut(cmd.Use, " ")
+	cmd.Args = Arguments(argument)
 	cmd.ValidArgsFunction = Completing(a.Names(kind))
 	cmd.RunE = a.Runs(func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(CheckName(args[0]), page.Check()); err != nil {
+		if err := cmp.Or(InFlags(CheckName(args[0]), "NAME", argument), page.Check()); err != nil {
 			return err
 		}
 		return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {

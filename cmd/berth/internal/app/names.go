@@ -14,11 +14,11 @@ import (
 	"github.com/berth-go/berth/pkg/node"
 )
 
-// pages makes one of the pages of a listing, until it has so many entries, 0 for all, each once. What it left out is in its
-// problems, and in the error.
+// pages makes one of the pages of a listing, until it has so many entries, 0 for all: each once, as it was read last, as a
+// claim that was granted meanwhile. What it left out is in its problems, and in the error.
 func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), id func(E) string) (all inspect.Page[E], failed error) {
 	all.Items = []E{}
-	seen := make(map[string]bool)
+	places := make(map[string]int)
 	for cursor := ""; ; {
 		page, err := read(cursor)
 		if err != nil {
@@ -28,10 +28,12 @@ func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), i
 		all.At, all.Replica, all.Moving = page.At, all.Replica || page.Replica, all.Moving || page.Moving
 		all.Problems = append(all.Problems, page.Problems...)
 		for _, e := range page.Items {
-			if key := id(e); !seen[key] {
-				seen[key] = true
-				all.Items = append(all.Items, e)
+			if i, there := places[id(e)]; there {
+				all.Items[i] = e
+				continue
 			}
+			places[id(e)] = len(all.Items)
+			all.Items = append(all.Items, e)
 		}
 		if cursor = page.Next; cursor == "" || most > 0 && len(all.Items) >= most {
 			return all, errors.Join(all.Problems...)

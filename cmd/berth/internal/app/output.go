@@ -108,6 +108,7 @@ func table(out io.Writer, heading []string, rows [][]string) error {
 
 // Collect returns all of a listing, and the errors that came between.
 func Collect[T any](listing iter.Seq2[T, error]) (all []T, failed error) {
+	all = []T{}
 	var errs []error
 	for one, err := range listing {
 		if err != nil {

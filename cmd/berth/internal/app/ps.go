@@ -115,43 +115,28 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 func allClaims(
 	ctx context.Context, read *inspect.Reader, f inspect.ClaimFilter, within time.Duration,
 ) (found inspect.Page[inspect.Claim], _ error) {
-	byID := map[string]int{}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	deadline, _ := limited.Deadline()
 	ranOut := func(err error) bool { // a call may notice before the context does
 		return ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(deadline)
 	}
-	for cursor := ""; ; {
-		page, err := read.Claims(limited, f, cursor, 1000)
-		switch over := err != nil && ctx.Err() == nil && limited.Err() != nil || ranOut(err); {
+	var failed error
+	found, _ = pages(0, func(cursor string) (page inspect.Page[inspect.Claim], err error) {
+		page, failed = read.Claims(limited, f, cursor, 1000)
+		return page, failed
+	}, func(c inspect.Claim) string { return string(c.Kind) + c.ID() })
+	if failed != nil {
+		switch over := ctx.Err() == nil && limited.Err() != nil || ranOut(failed); {
 		case over && found.At.IsZero(): // that nothing was read is not that there is nothing
-			return found, Exit(exitUnavailable, fmt.Errorf("nothing was read within %s: %s", within, strings.TrimPrefix(err.Error(), "berth: ")))
-		case over:
-			found.Partial = true
-		case err != nil:
-			return found, err
+			return found, Exit(exitUnavailable, fmt.Errorf("nothing was read within %s: %s", within, strings.TrimPrefix(failed.Error(), "berth: ")))
+		case !over:
+			return found, failed
 		}
-		found.Partial = found.Partial || slices.ContainsFunc(page.Problems, ranOut)
-		found.Replica, found.Moving = found.Replica || page.Replica, found.Moving || page.Moving
-		found.Problems = append(found.Problems, slices.DeleteFunc(page.Problems, ranOut)...)
-		if found.At.IsZero() {
-			found.At = page.At
-		}
-		for _, c := range page.Items {
-			key := string(c.Kind) + c.ID()
-			if i, there := byID[key]; !there {
-				byID[key] = len(found.Items)
-				found.Items = append(found.Items, c)
-			} else if c.Hold != nil {
-				found.Items[i] = c // it was granted meanwhile
-			}
-		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
+		found.Problems = found.Problems[:len(found.Problems)-1] // the last one is that
 	}
 	found.Partial = found.Partial || len(found.Problems) > 0
+	found.Problems = slices.DeleteFunc(found.Problems, ranOut)
 	slices.SortFunc(found.Items, view.Oldest)
 	return found, nil
 }

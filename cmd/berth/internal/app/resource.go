@@ -1,14 +1,12 @@
 package app
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/internal/view"
-	"github.com/berth-go/berth/pkg/allocator"
 )
 
 // resourceArgument is a resource that a command may be given, as its second argument or
@@ -35,10 +33,8 @@ func (r *resourceArgument) read(cmd *cobra.Command, args []string) (err error) {
 	case !r.given(cmd):
 		text, where = args[0], "RESOURCE"
 	}
-	if r.key, err = KeyOf(text, r.quoted); err != nil {
-		return berth.Invalid(where, "%s", err)
-	}
-	return nil
+	r.key, err = KeyArgument(where, text, r.quoted)
+	return err
 }
 
 // Absent is the error for a resource that is not in its pool.
@@ -49,13 +45,4 @@ func (a *App) Absent(name, resource string) error {
 // NotInPool says that a resource is not in a pool.
 func NotInPool(name, resource, namespace string) error {
 	return fmt.Errorf("resource %s is not in pool %q in namespace %q", view.Key(resource), name, namespace)
-}
-
-// PresentResource reads a resource, which has to be in its pool.
-func (a *App) PresentResource(ctx context.Context, ops *allocator.Operator, name, resource string) (allocator.ResourceInfo, error) {
-	info, err := ops.Resource(ctx, name, resource)
-	if err == nil && info.State == allocator.Absent {
-		err = a.Absent(name, resource)
-	}
-	return info, err
 }

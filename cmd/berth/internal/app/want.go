@@ -87,5 +87,8 @@ type targetDocument struct {
 
 // whole is the name that is meant, or else the namespace.
 func (a *App) whole(t berth.Target) string {
-	return cmp.Or(text.Plain(t.Name), "namespace "+text.Plain(a.Namespace))
+	if t.Name == "" {
+		return "namespace " + text.Plain(a.Namespace)
+	}
+	return text.Plain(t.Name)
 }

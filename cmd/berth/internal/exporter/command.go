@@ -2,6 +2,7 @@
 package exporter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -86,10 +87,7 @@ func Command(a *app.App) *cobra.Command {
 			"  berth exporter --name-class none",
 		Args: cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
-			if err := a.NoJSON(cmd); err != nil {
-				return err
-			}
-			if err := o.check(); err != nil {
+			if err := cmp.Or(a.NoJSON(cmd), o.check()); err != nil {
 				return err
 			}
 			return export(cmd.Context(), a, &o)

@@ -143,7 +143,7 @@ func (s *shown) free() bool { return s.Lock == nil && len(s.Waiters) == 0 && app
 func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name string) (s shown, err error) {
 	job := once.New(n, name, once.Config{Every: time.Hour}) // Last goes by the name alone
 	last, failed := job.Last(ctx)
-	if silent(failed) {
+	if errors.Is(failed, berth.ErrUnavailable) { // there is no use in asking it for the lock
 		return s, failed
 	}
 	if s.Name, err = read.Name(ctx, keyspace.Lock, name); err != nil {
@@ -152,7 +152,9 @@ func look(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, n
 	if failed == nil {
 		failed = s.settle(ctx, job, last)
 	}
-	warnUnread(a, name, failed)
+	if failed != nil { // the lock could be read
+		fmt.Fprintln(a.Err, app.OneLine(fmt.Sprintf("warning: what is kept of the runs of %s cannot be read: %v", text.Word(name), failed)))
+	}
 	s.unread = s.ReadClaims(ctx, read)
 	return s, nil
 }

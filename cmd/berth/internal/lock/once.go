@@ -2,12 +2,9 @@ package lock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
-	"github.com/berth-go/berth/internal/text"
 	"github.com/berth-go/berth/internal/view"
 	"github.com/berth-go/berth/pkg/once"
 )
@@ -27,16 +24,6 @@ func (s *shown) settle(ctx context.Context, job *once.Job, last once.Last) (err 
 	}
 	return err
 }
-
-// warnUnread says that the runs could not be read where the lock could be.
-func warnUnread(a *app.App, name string, err error) {
-	if err != nil {
-		fmt.Fprintln(a.Err, app.OneLine(fmt.Sprintf("warning: what is kept of the runs of %s cannot be read: %v", text.Word(name), err)))
-	}
-}
-
-// silent reports whether the server did not answer: then there is no use in asking it for the lock.
-func silent(err error) bool { return errors.Is(err, berth.ErrUnavailable) }
 
 // printRuns shows the runs under what is shown of the lock.
 func (s *shown) printRuns(a *app.App) error {

@@ -95,12 +95,9 @@ func ahead(ctx context.Context, c *app.Connection) (time.Duration, error) {
 }
 
 func swarmStatus(ctx context.Context, a *app.App, swarm *node.Swarm, ahead time.Duration) error {
-	var nodes []node.SwarmNode
-	for n, err := range swarm.Info(ctx) {
-		if err != nil {
-			return err
-		}
-		nodes = append(nodes, n)
+	nodes, err := app.Collect(swarm.Info(ctx))
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(nodes, func(a, b node.SwarmNode) int {
 		return cmp.Or(b.ProbedAt.Compare(a.ProbedAt), strings.Compare(a.Node, b.Node))

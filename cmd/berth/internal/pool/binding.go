@@ -60,27 +60,22 @@ func bindingCommand(a *app.App) *cobra.Command {
 }
 
 func bindingLsCommand(a *app.App) *cobra.Command {
-	var page app.Paging
-	cmd := &cobra.Command{
-		Use:               "ls POOL",
-		Short:             "List the bindings of a pool",
-		Long:              "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
-		Example:           "  berth pool binding ls proxies",
-		Args:              app.Arguments("POOL"),
-		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool)),
-		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			if err := cmp.Or(checkPool(args[0]), page.Check()); err != nil {
-				return err
-			}
-			return a.WithNode(cmd.Context(), node.Config{}, func(ctx context.Context, n *node.Node) error {
-				all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, args[0]))
-				slices.SortFunc(all, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
-				return app.Listed(err, len(all), func() error { return printBindings(a, args[0], all, err, page.Of(a)) })
-			})
-		}),
-	}
-	page.Bind(cmd)
-	return cmd
+	return a.OfName(keyspace.Pool, &cobra.Command{
+		Use:     "ls POOL",
+		Short:   "List the bindings of a pool",
+		Long:    "List the bindings of a pool, by name. LEFT is how long a binding lasts.",
+		Example: "  berth pool binding ls proxies",
+	}, func(ctx context.Context, n *node.Node, _ *inspect.Reader, name string, most int) error {
+		all, err := bindingsOf(ctx, n, name)
+		return app.Listed(err, len(all), func() error { return printBindings(a, name, all, err, most) })
+	})
+}
+
+// bindingsOf are the bindings of a pool, by name.
+func bindingsOf(ctx context.Context, n *node.Node, name string) ([]berth.Binding, error) {
+	all, err := app.Collect(allocator.NewOperator(n).Bindings(ctx, name))
+	slices.SortFunc(all, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
+	return all, err
 }
 
 func bindingSetCommand(a *app.App) *cobra.Command {
@@ -97,16 +92,13 @@ Exit code 1: the resource is not in the pool, leaves it, or is damaged.`,
 		Args:              app.Arguments("POOL", "BINDING", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf, a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			binding, err := bindingOf(args[1], quoted)
-			if err != nil {
-				return err
+			binding, failed := app.KeyArgument("BINDING", args[1], quoted)
+			resource, err := app.KeyArgument("RESOURCE", args[2], quoted)
+			if opts.BindFor <= 0 {
+				err = cmp.Or(err, berth.Invalid("--for", "%s is not above 0; 'berth pool binding rm' ends a binding", opts.BindFor))
 			}
-			resource, err := app.KeyOf(args[2], quoted)
-			switch {
-			case err != nil:
-				return berth.Invalid("RESOURCE", "%s", err)
-			case opts.BindFor <= 0:
-				return berth.Invalid("--for", "%s is not above 0; 'berth pool binding rm' ends a binding", opts.BindFor)
+			if err := cmp.Or(failed, err); err != nil {
+				return err
 			}
 			return withBound(cmd.Context(), a, args[0], func(ctx context.Context, pool *allocator.Pool[string]) error {
 				err := pool.Bind(ctx, binding, resource, &opts)
@@ -138,7 +130,7 @@ many: the exit code is 0.`,
 		Args:              app.Arguments("POOL", "BINDING"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.BindingsOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			binding, err := bindingOf(args[1], quoted)
+			binding, err := app.KeyArgument("BINDING", args[1], quoted)
 			if err != nil {
 				return err
 			}
@@ -159,15 +151,6 @@ many: the exit code is 0.`,
 }
 
 func checkPool(name string) error { return app.InFlags(app.CheckName(name), "NAME", "POOL") }
-
-// bindingOf is the name of a binding that a text stands for.
-func bindingOf(text string, quoted bool) (string, error) {
-	binding, err := app.KeyOf(text, quoted)
-	if err != nil {
-		return "", berth.Invalid("BINDING", "%s", err)
-	}
-	return binding, nil
-}
 
 // withBound connects, and calls f with a pool, for a command whose argument is POOL.
 func withBound(ctx context.Context, a *app.App, name string, f func(context.Context, *allocator.Pool[string]) error) error {

@@ -89,15 +89,15 @@ RESOURCE is not in the pool.`,
 					return show(ctx, a, allocator.NewOperator(n), read, args[0], all, page.Of(a))
 				})
 			}
-			resource, err := app.KeyOf(args[1], quoted)
+			resource, err := app.KeyArgument("RESOURCE", args[1], quoted)
 			switch {
 			case err != nil:
-				return berth.Invalid("RESOURCE", "%s", err)
+				return err
 			case all:
 				return berth.Invalid("--all", "with RESOURCE one is shown; leave one of them out")
 			}
 			return a.Looking(cmd.Context(), func(ctx context.Context, n *node.Node, read *inspect.Reader) error {
-				return resourceShow(ctx, a, allocator.NewOperator(n), read, args[0], resource, bindings, page.Of(a))
+				return resourceShow(ctx, a, n, read, args[0], resource, bindings, page.Of(a))
 			})
 		}),
 	}

@@ -69,17 +69,15 @@ func (in *input) keys(cmd *cobra.Command, args []string) ([]string, error) {
 	return in.read(f, in.file)
 }
 
-func (in *input) arguments(args []string) ([]string, error) {
-	keys := make([]string, len(args))
+func (in *input) arguments(args []string) (keys []string, err error) {
+	keys = make([]string, len(args))
 	for i, arg := range args {
 		if arg == "-" && !in.quoted {
 			return nil, berth.Invalid("RESOURCE", `to read standard input say --file -, for a key that is "-" --quoted`)
 		}
-		key, err := app.KeyOf(arg, in.quoted)
-		if err != nil {
-			return nil, berth.Invalid("RESOURCE", "%s", err)
+		if keys[i], err = app.KeyArgument("RESOURCE", arg, in.quoted); err != nil {
+			return nil, err
 		}
-		keys[i] = key
 	}
 	return keys, nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/berth-go/berth"
 	"github.com/berth-go/berth/cmd/berth/internal/app"
@@ -14,29 +13,28 @@ import (
 	"github.com/berth-go/berth/pkg/allocator"
 	"github.com/berth-go/berth/pkg/inspect"
 	"github.com/berth-go/berth/pkg/keyspace"
+	"github.com/berth-go/berth/pkg/node"
 )
 
-func resourceShow(ctx context.Context, a *app.App, ops *allocator.Operator, read *inspect.Reader, name, resource string, bound bool, most int) error {
-	info, err := a.PresentResource(ctx, ops, name, resource)
+func resourceShow(ctx context.Context, a *app.App, n *node.Node, read *inspect.Reader, name, resource string, bound bool, most int) error {
+	info, err := allocator.NewOperator(n).Resource(ctx, name, resource)
+	if err == nil && info.State == allocator.Absent {
+		err = a.Absent(name, resource)
+	}
 	if err != nil {
 		return err
 	}
 	all, failed := app.AllWaiters(ctx, read, keyspace.Pool, name)
 	waiters := slices.DeleteFunc(all.Items, func(w berth.Waiter) bool { return w.Resource != resource })
-	if !bound {
-		return cmp.Or(printResource(a, name, resourceDocument{info, waiters, nil, all.Problems}, most), failed)
-	}
-	bindings := []berth.Binding{}
-	for b, err := range ops.Bindings(ctx, name) {
+	d := resourceDocument{info, waiters, nil, all.Problems}
+	if bound {
+		bindings, err := bindingsOf(ctx, n, name)
 		if err != nil {
 			return err
 		}
-		if b.Resource == resource {
-			bindings = append(bindings, b)
-		}
+		d.Bindings = slices.DeleteFunc(bindings, func(b berth.Binding) bool { return b.Resource != resource })
 	}
-	slices.SortFunc(bindings, func(x, y berth.Binding) int { return strings.Compare(x.Name, y.Name) })
-	return cmp.Or(printResource(a, name, resourceDocument{info, waiters, bindings, all.Problems}, most), failed)
+	return cmp.Or(printResource(a, name, d, most), failed)
 }
 
 type resourceDocument struct {

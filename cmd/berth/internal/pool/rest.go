@@ -38,12 +38,9 @@ meanwhile; then nothing is changed.`,
 		Args:              app.Arguments("NAME", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			resource, err := app.KeyOf(args[1], quoted)
-			if err != nil {
-				return berth.Invalid("RESOURCE", "%s", err)
-			}
+			resource, err := app.KeyArgument("RESOURCE", args[1], quoted)
 			given := cmd.Flags().Changed
-			if err := cmp.Or(app.CheckName(args[0]), checkRest(span, reason, given("for"))); err != nil {
+			if err := cmp.Or(err, app.CheckName(args[0]), checkRest(span, reason, given("for"))); err != nil {
 				return err
 			}
 			return rest(cmd.Context(), a, args[0], resource, span, reason, exactly)

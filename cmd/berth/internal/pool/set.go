@@ -53,15 +53,13 @@ meanwhile; then nothing is changed.`,
 		Args:              app.ArgumentsFrom(1, "NAME", "RESOURCE"),
 		ValidArgsFunction: app.Completing(a.Names(keyspace.Pool), a.ResourcesOf),
 		RunE: a.Runs(func(cmd *cobra.Command, args []string) error {
-			resource := ""
+			var resource string
+			var err error
 			if len(args) > 1 {
-				var err error
-				if resource, err = app.KeyOf(args[1], quoted); err != nil {
-					return berth.Invalid("RESOURCE", "%s", err)
-				}
+				resource, err = app.KeyArgument("RESOURCE", args[1], quoted)
 			}
 			given := cmd.Flags().Changed
-			if err := cmp.Or(app.CheckName(args[0]), checkSet(&s, policy, len(args) > 1, given)); err != nil {
+			if err := cmp.Or(err, app.CheckName(args[0]), checkSet(&s, policy, len(args) > 1, given)); err != nil {
 				return err
 			}
 			return set(cmd.Context(), a, args[0], resource, s)

@@ -165,10 +165,10 @@ func (o *runOptions) validateClaim(flags *pflag.FlagSet) error {
 
 // validatePool looks at what only a pool has.
 func (o *runOptions) validatePool(flags *pflag.FlagSet) error {
-	if named := flags.Changed("resource"); named {
+	if flags.Changed("resource") {
 		var err error
-		if o.key, err = app.KeyOf(o.resource, o.quoted); err != nil {
-			return berth.Invalid("--resource", "%s", err)
+		if o.key, err = app.KeyArgument("--resource", o.resource, o.quoted); err != nil {
+			return err
 		}
 	}
 	switch {

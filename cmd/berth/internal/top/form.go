@@ -126,21 +126,14 @@ func asksOf(verb act.Verb, t target) []ask {
 	switch verb {
 	case act.Pause:
 		why.says = "Why? (whoever looks at it sees it; enter alone gives none)"
-		return []ask{{"for", "For how long? (" + lasts + ")", inFor(false)}, why}
+		return []ask{{"for", "For how long? (" + lasts + ")", length(inFor, nil, "")}, why}
 	case act.Rest:
 		why.says = "Why? (whoever looks at the pool sees it; not needed to end a rest)"
-		return []ask{{"for", "For how long? (" + lasts + "; forever; 0 ends its rest)", inFor(true)}, why}
+		words := map[string]time.Duration{"forever": berth.Forever, "0": 0}
+		return []ask{{"for", "For how long? (" + lasts + "; forever; 0 ends its rest)", length(inFor, words, "")}, why}
 	case act.Drain:
-		return []ask{{"within", "After how long is the rest ended by force? (" + lasts + "; enter alone: never)", func(a *act.Action, typed string) (err error) {
-			if typed == "" {
-				a.Within = 0
-				return nil
-			}
-			if a.Within, err = duration(typed); err == nil && a.Within <= 0 {
-				err = errors.New("it is above 0; enter alone is never")
-			}
-			return err
-		}}, why}
+		within := length(func(a *act.Action) *time.Duration { return &a.Within }, map[string]time.Duration{"": 0}, "; enter alone is never")
+		return []ask{{"within", "After how long is the rest ended by force? (" + lasts + "; enter alone: never)", within}, why}
 	case act.Resize:
 		return []ask{{"capacity", fmt.Sprintf("Which capacity? (now %d)", t.capacity), func(a *act.Action, typed string) (err error) {
 			if a.Capacity, err = strconv.Atoi(typed); err != nil {
@@ -158,29 +151,24 @@ func asksOf(verb act.Verb, t target) []ask {
 	return []ask{why}
 }
 
-func inFor(endless bool) func(a *act.Action, typed string) error {
-	return func(a *act.Action, typed string) (err error) {
-		switch {
-		case endless && typed == "forever":
-			a.For = berth.Forever
-			return nil
-		case endless && typed == "0":
-			a.For = 0
-			return nil
-		}
-		if a.For, err = duration(typed); err == nil && a.For <= 0 {
-			err = errors.New("it is above 0")
-		}
-		return err
-	}
-}
+func inFor(a *act.Action) *time.Duration { return &a.For }
 
-func duration(typed string) (time.Duration, error) {
-	d, err := app.ParseTime(typed)
-	if err != nil {
-		return 0, errors.New("this is not a time " + lasts)
+// length takes a length of time above 0, or one of these words; hint is for whoever typed another.
+func length(of func(*act.Action) *time.Duration, words map[string]time.Duration, hint string) func(*act.Action, string) error {
+	return func(a *act.Action, typed string) error {
+		d, known := words[typed]
+		if !known {
+			var err error
+			if d, err = app.ParseTime(typed); err != nil {
+				return errors.New("this is not a time " + lasts)
+			}
+			if d <= 0 {
+				return errors.New("it is above 0" + hint)
+			}
+		}
+		*of(a) = d
+		return nil
 	}
-	return d, nil
 }
 
 // press takes in a key.

@@ -17,13 +17,12 @@ import (
 
 // list shows names: those that contend most or, page by page, all that are in use.
 type list struct {
-	seen
+	listing[berth.Name]
 	kind   keyspace.Kind // "" for all
 	filter string        // what a row has, or, of all names, what they begin with
 	typing bool          // the filter is being typed
 	order  int           // of view.Orders
 	got    inspect.Page[berth.Name]
-	rows   rows[berth.Name]
 
 	all     bool // all names
 	ask     namesAsk
@@ -87,15 +86,9 @@ func (l *list) page(m *model, p namesPage) tea.Cmd {
 
 // arrange makes the rows of what was read.
 func (l *list) arrange(keep bool) {
-	names := slices.Clone(l.got.Items)
+	names := slices.DeleteFunc(slices.Clone(l.got.Items), func(n berth.Name) bool { return !l.fits(n) })
 	view.Orders[l.order].Sort(names)
-	all, there := make([]entry[berth.Name], 0, len(names)), map[string]bool{}
-	for _, n := range names {
-		if key := string(n.Kind) + " " + n.Name; l.fits(n) && !there[key] { // a name may be there twice
-			there[key] = true
-			all = append(all, entry[berth.Name]{key: key, value: n})
-		}
-	}
+	all := entries(names, func(n berth.Name) string { return string(n.Kind) + " " + n.Name }) // a name may be there twice
 	e, ok := l.rows.selected()
 	l.rows.set(all, keep && ok && l.rows.moved && l.fits(e.value))
 }
@@ -269,11 +262,7 @@ func (l *list) draw(m *model, height int) []string {
 	if len(drawn) == 0 {
 		drawn = p.wrap(l.none(), p.width)
 	}
-	lines = append(lines, drawn...)
-	for len(lines) < height-len(foot) {
-		lines = append(lines, "")
-	}
-	return append(lines, foot...)
+	return append(tall(append(lines, drawn...), height-len(foot)), foot...)
 }
 
 // about says what of it is shown.

@@ -3,6 +3,7 @@ package top
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -72,7 +73,10 @@ func (s *nameScreen) target() target {
 
 func (s *nameScreen) press(m *model, key string) tea.Cmd {
 	if s.full != ofNobody {
-		s.scroll(key, m.room())
+		s.down += steps(key, m.room())
+		if slices.Contains([]string{"esc", "backspace", "left", "h", "enter", "x"}, key) {
+			s.full = ofNobody
+		}
 		return nil
 	}
 	switch key {
@@ -86,26 +90,6 @@ func (s *nameScreen) press(m *model, key string) tea.Cmd {
 		return s.listing.press(m, key)
 	}
 	return nil
-}
-
-// scroll moves the whole text.
-func (s *nameScreen) scroll(key string, page int) {
-	switch key {
-	case "up", "k":
-		s.down--
-	case "down", "j":
-		s.down++
-	case "pgup", "ctrl+b":
-		s.down -= page
-	case "pgdown", "ctrl+f", "space":
-		s.down += page
-	case "home", "g":
-		s.down = 0
-	case "end", "G":
-		s.down = 1 << 30
-	case "esc", "backspace", "left", "h", "enter", "x":
-		s.full = ofNobody
-	}
 }
 
 func (s *nameScreen) title(*model) string { return act.Nouns[s.kind] + " " + text.Plain(s.name) }
@@ -165,25 +149,15 @@ func (s *nameScreen) draw(m *model, height int) []string {
 	}
 	under := s.detail(p, p.width, max(min(room/3, 6), 0))
 	body := s.drawRows(p, p.width, room-len(under))
-	for len(body) < room-len(under) {
-		body = append(body, "")
-	}
-	return append(append(top, body...), under...)
+	return append(append(top, tall(body, room-len(under))...), under...)
 }
 
 // twoColumns has the rows, and beside them the explanation of the selected one.
 func (s *nameScreen) twoColumns(p paper, height int) []string {
 	left := p.width * 3 / 5
-	body, side := s.drawRows(p, left, height), s.detail(p, p.width-left-3, height)
-	lines := make([]string, 0, height)
-	for i := range height {
-		parts := [2]string{}
-		for n, part := range [][]string{body, side} {
-			if i < len(part) {
-				parts[n] = part[i]
-			}
-		}
-		lines = append(lines, p.fill(parts[0], left)+" | "+parts[1])
+	lines, side := tall(s.drawRows(p, left, height), height), tall(s.detail(p, p.width-left-3, height), height)
+	for i := range lines {
+		lines[i] = p.fill(lines[i], left) + " | " + side[i]
 	}
 	return lines
 }

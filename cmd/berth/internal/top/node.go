@@ -22,14 +22,8 @@ func (s *nodeScreen) read(_ *model, r reading) {
 	s.claims, _ = r.value.(watch.Claims)
 	sorted := slices.Clone(s.claims.Items)
 	slices.SortStableFunc(sorted, view.Oldest)
-	all, there := make([]entry[view.Claim], 0, len(sorted)), map[string]bool{}
-	for _, c := range view.Listed(sorted) {
-		if key := string(c.Kind) + " " + c.ID(); !there[key] { // one that was granted meanwhile is there twice
-			there[key] = true
-			all = append(all, entry[view.Claim]{key: key, value: c})
-		}
-	}
-	s.rows.set(all, true)
+	all := entries(view.Listed(sorted), func(c view.Claim) string { return string(c.Kind) + " " + c.ID() })
+	s.rows.set(all, true) // one that was granted meanwhile was there twice
 }
 
 func (s *nodeScreen) target() target {

@@ -111,6 +111,11 @@ func (p paper) few(lines []string, most, columns int) []string {
 	return lines
 }
 
+// tall are these lines in just so many.
+func tall(lines []string, height int) []string {
+	return append(lines, make([]string, max(height-len(lines), 0))...)[:max(height, 0)]
+}
+
 // table is a table of rows on a paper.
 type table[T any] struct {
 	paper   paper

@@ -1,6 +1,10 @@
 package top
 
-import tea "charm.land/bubbletea/v2"
+import (
+	"slices"
+
+	tea "charm.land/bubbletea/v2"
+)
 
 // entry is a row of a listing.
 type entry[T any] struct {
@@ -19,6 +23,18 @@ type rows[T any] struct {
 	moved  bool // somebody has chosen a row: until then the cursor stays at the first one
 }
 
+// entries are a row for each value, and for the first one of those that have the same key.
+func entries[T any](values []T, key func(T) string) []entry[T] {
+	all, there := make([]entry[T], 0, len(values)), map[string]bool{}
+	for _, v := range values {
+		if key := key(v); !there[key] {
+			there[key] = true
+			all = append(all, entry[T]{key: key, value: v})
+		}
+	}
+	return all
+}
+
 // selected is the row with the cursor.
 func (r *rows[T]) selected() (entry[T], bool) {
 	if r.cursor < 0 || r.cursor >= len(r.all) || r.all[r.cursor].head {
@@ -33,17 +49,13 @@ func (r *rows[T]) set(all []entry[T], keep bool) {
 	at := r.cursor
 	r.all, r.cursor = all, -1
 	if some && (r.moved || keep) {
-		for i := range all {
-			if !all[i].head && all[i].key == was.key {
-				r.cursor = i
-				return
-			}
+		if r.cursor = r.of(was.key); r.cursor >= 0 {
+			return
 		}
 		if keep {
 			was.gone = true
-			at = min(at, len(all))
-			r.all = append(append(append(make([]entry[T], 0, len(all)+1), all[:at]...), was), all[at:]...)
-			r.cursor = at
+			r.cursor = min(at, len(all))
+			r.all = slices.Insert(slices.Clip(all), r.cursor, was)
 			return
 		}
 	}
@@ -54,13 +66,15 @@ func (r *rows[T]) set(all []entry[T], keep bool) {
 	r.settle(1)
 }
 
+// of is where the row with a key is, -1 for nowhere.
+func (r *rows[T]) of(key string) int {
+	return slices.IndexFunc(r.all, func(e entry[T]) bool { return !e.head && e.key == key })
+}
+
 // choose puts the cursor on a row, if it is there.
 func (r *rows[T]) choose(key string) {
-	for i := range r.all {
-		if !r.all[i].head && r.all[i].key == key {
-			r.cursor, r.moved = i, true
-			return
-		}
+	if i := r.of(key); i >= 0 {
+		r.cursor, r.moved = i, true
 	}
 }
 
@@ -89,7 +103,7 @@ func (r *rows[T]) move(by int) {
 // forget drops the row with the cursor if it is gone.
 func (r *rows[T]) forget() {
 	if e, ok := r.selected(); ok && e.gone {
-		r.all = append(append(make([]entry[T], 0, len(r.all)-1), r.all[:r.cursor]...), r.all[r.cursor+1:]...)
+		r.all = slices.Delete(slices.Clone(r.all), r.cursor, r.cursor+1)
 		r.cursor = -1
 	}
 }
@@ -107,25 +121,35 @@ func (r *rows[T]) settle(step int) {
 	r.cursor = -1
 }
 
-// press moves the cursor by a key, if that is what the key does. page is how many rows are seen.
-func (r *rows[T]) press(key string, page int) bool {
+// endless is more than anything has rows.
+const endless = 1 << 20
+
+// steps is by how much a key moves, 0 for a key that moves nothing. page is by how much one moves that turns the page.
+func steps(key string, page int) int {
 	switch key {
 	case "up", "k":
-		r.move(-1)
+		return -1
 	case "down", "j":
-		r.move(1)
+		return 1
 	case "pgup", "ctrl+b":
-		r.move(-max(page-1, 1))
+		return -page
 	case "pgdown", "ctrl+f", "space":
-		r.move(max(page-1, 1))
+		return page
 	case "home", "g":
-		r.move(-len(r.all))
+		return -endless
 	case "end", "G":
-		r.move(len(r.all))
-	default:
-		return false
+		return endless
 	}
-	return true
+	return 0
+}
+
+// press moves the cursor by a key, if that is what the key does. page is how many rows are seen.
+func (r *rows[T]) press(key string, page int) bool {
+	by := steps(key, max(page-1, 1))
+	if by != 0 {
+		r.move(by)
+	}
+	return by != 0
 }
 
 // draw draws the rows that are to be seen in so many lines, the one with the cursor among them. line draws one row.

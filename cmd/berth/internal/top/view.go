@@ -35,9 +35,8 @@ func (m *model) lines() []string {
 	case p.width < 1 || p.height < 1:
 		return make([]string, max(p.height, 0))
 	case m.tiny():
-		lines := p.few(p.wrap(fmt.Sprintf("The window is too small: it has %dx%d of at least %dx%d. q ends.", p.width, p.height, leastWidth, leastHeight), p.width),
-			p.height, p.width)
-		return append(lines, make([]string, p.height-len(lines))...)
+		return tall(p.few(p.wrap(fmt.Sprintf("The window is too small: it has %dx%d of at least %dx%d. q ends.",
+			p.width, p.height, leastWidth, leastHeight), p.width), p.height, p.width), p.height)
 	}
 	var body []string
 	title, keys := m.top().title(m), m.top().keys(m)
@@ -55,14 +54,7 @@ func (m *model) lines() []string {
 	default:
 		body = m.top().draw(m, room)
 	}
-	lines := []string{m.header(title)}
-	for i := range room {
-		line := ""
-		if i < len(body) {
-			line = body[i]
-		}
-		lines = append(lines, line)
-	}
+	lines := append([]string{m.header(title)}, tall(body, room)...)
 	lines = append(lines, foot...)
 	return append(lines, p.in(faint, p.cut(keys, p.width)))
 }

@@ -2,6 +2,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ func Command(a *app.App) *cobra.Command {
 			"  berth web --listen 10.0.0.5:8080 --host ops.example.org --user-header X-Forwarded-User --trusted-proxy 10.0.0.2",
 		Args: cobra.NoArgs,
 		RunE: a.Runs(func(cmd *cobra.Command, _ []string) error {
-			if err := a.NoJSON(cmd); err != nil {
-				return err
-			}
-			if err := o.check(); err != nil {
+			if err := cmp.Or(a.NoJSON(cmd), o.check()); err != nil {
 				return err
 			}
 			return web(cmd.Context(), a, &o)
