@@ -104,18 +104,12 @@ func (c Columns[T]) Cells(all []T) (shown Columns[T], rows [][]Cell) {
 }
 
 // Table is a table of text: its heading, and a row for each.
-func (c Columns[T]) Table(all []T) (heading []string, rows [][]string) {
+func (c Columns[T]) Table(all []T) (heading []string, table [][]string) {
 	shown, cells := c.Cells(all)
-	for _, column := range shown {
-		heading = append(heading, column.Head)
+	for _, row := range cells {
+		table = append(table, rows(row, func(cell *Cell) string { return cell.String() }))
 	}
-	rows = make([][]string, len(all))
-	for i := range cells {
-		for _, cell := range cells[i] {
-			rows[i] = append(rows[i], cell.String())
-		}
-	}
-	return heading, rows
+	return rows(shown, func(column *Column[T]) string { return column.Head }), table
 }
 
 // Part is these columns in a table of rows that have such a row in them.

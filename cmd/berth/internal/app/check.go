@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,20 +84,16 @@ func (a *App) check(ctx context.Context, c *Connection, cfg node.Config, show fu
 		err = Exit(ExitFailed, err)
 	}
 	if a.JSON {
-		return errors.Join(a.checkJSON(c, report, err), err)
+		document := checkDocument{OK: err == nil, Address: c.Address, Report: report}
+		if err != nil {
+			document.Problem = err.Error()
+		}
+		return errors.Join(PrintJSON(a, "", document), err)
 	}
 	if err != nil {
 		return err
 	}
 	return show(c, report)
-}
-
-func (a *App) checkJSON(c *Connection, report berth.Report, problem error) error {
-	document := checkDocument{OK: problem == nil, Address: c.Address, Report: report}
-	if problem != nil {
-		document.Problem = problem.Error()
-	}
-	return PrintJSON(a, "", document)
 }
 
 func (a *App) printReport(c *Connection, report berth.Report) error {
@@ -112,11 +109,7 @@ func (a *App) printReport(c *Connection, report berth.Report) error {
 		{"eviction", report.Eviction},
 		{"latency", text.Human(report.Latency)},
 	} {
-		value := line[1]
-		if value == "" {
-			value = "not told"
-		}
-		fmt.Fprintf(w, "%s\t%s\n", line[0], text.Plain(value))
+		fmt.Fprintf(w, "%s\t%s\n", line[0], text.Plain(cmp.Or(line[1], "not told")))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -43,19 +43,15 @@ Berth's; 69: a newer Berth has written it.`, act.Nouns[kind]),
 					return berth.Invalid("CLAIM", "it is empty")
 				}
 			}
-			return a.explain(cmd.Context(), kind, args[0], claim)
+			return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
+				e, err := read.Explain(ctx, kind, args[0], claim)
+				if err != nil {
+					return err
+				}
+				return cmp.Or(a.printExplanation(e), explained(e))
+			})
 		}),
 	}
-}
-
-func (a *App) explain(ctx context.Context, kind keyspace.Kind, name, claim string) error {
-	return a.WithReader(ctx, func(ctx context.Context, read *inspect.Reader) error {
-		e, err := read.Explain(ctx, kind, name, claim)
-		if err != nil {
-			return err
-		}
-		return cmp.Or(a.printExplanation(e), explained(e))
-	})
 }
 
 // explained gives what is wrong with the name or claim itself an exit code. It is said already.

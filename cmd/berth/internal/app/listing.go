@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -89,20 +90,22 @@ func Titled[T any](out io.Writer, title string, columns view.Columns[T], all []T
 }
 
 // List prints the first entries of a listing, 0 is all: as JSON, or as a table of their rows. The name is that of what is
-// listed, if it has one. None says that there is none.
+// listed, if it has one. None says that there is none. Its error is also what the listing left out, as that of Listed.
 func List[E, R any](a *App, name string, page inspect.Page[E], none string, columns view.Columns[R], rows []R, most int) error {
-	if a.JSON {
-		page.Items, _ = First(page.Items, most)
-		return PrintJSON(a, name, page)
-	}
-	if page.Partial {
-		fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
-	}
-	if len(rows) == 0 {
-		_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
-		return err
-	}
-	return Limited(a.Out, columns, rows, most)
+	return Listed(errors.Join(page.Problems...), len(page.Items), func() error {
+		if a.JSON {
+			page.Items, _ = First(page.Items, most)
+			return PrintJSON(a, name, page)
+		}
+		if page.Partial {
+			fmt.Fprintln(a.Err, "berth: partial: there is more that was not read")
+		}
+		if len(rows) == 0 {
+			_, err := fmt.Fprintf(a.Out, "%s in namespace %s.\n", none, text.Plain(a.Namespace))
+			return err
+		}
+		return Limited(a.Out, columns, rows, most)
+	})
 }
 
 // OfName completes a command that lists what there is of one name, which is its argument.
@@ -157,14 +160,12 @@ func (a *App) LsCommand(kind keyspace.Kind, cmd *cobra.Command, none string, col
 			return err
 		}
 		return a.WithReader(cmd.Context(), func(ctx context.Context, read *inspect.Reader) error {
-			all, err := AllNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
+			all := allNames(ctx, read, inspect.NameFilter{Kinds: []keyspace.Kind{kind}})
 			if kind == keyspace.Lock {
 				all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool { return n.Held == 0 && n.Pause == nil })
 			}
 			order.Sort(all.Items)
-			return Listed(err, len(all.Items), func() error {
-				return List(a, "", all, none, view.Names.Pick(columns...), all.Items, page.Of(a))
-			})
+			return List(a, "", all, none, view.Names.Pick(columns...), all.Items, page.Of(a))
 		})
 	})
 	page.Bind(cmd)

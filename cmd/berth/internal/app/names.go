@@ -41,18 +41,18 @@ func pages[E any](most int, read func(cursor string) (inspect.Page[E], error), i
 	}
 }
 
-// AllNames are the names that a filter means, in no order. Those that cannot be read are in the error.
-func AllNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) (inspect.Page[berth.Name], error) {
-	all, failed := pages(0, func(cursor string) (inspect.Page[berth.Name], error) {
+// allNames are the names that a filter means, in no order. Those that cannot be read are in its problems.
+func allNames(ctx context.Context, read *inspect.Reader, f inspect.NameFilter) inspect.Page[berth.Name] {
+	all, _ := pages(0, func(cursor string) (inspect.Page[berth.Name], error) {
 		return read.Names(ctx, f, cursor, 1000)
 	}, func(n berth.Name) string { return string(n.Kind) + n.Name })
 	all.Items = slices.DeleteFunc(all.Items, func(n berth.Name) bool {
 		if n.Err != nil {
-			all.Problems, failed = append(all.Problems, n.Err), errors.Join(failed, n.Err)
+			all.Problems = append(all.Problems, n.Err)
 		}
 		return n.Err != nil
 	})
-	return all, failed
+	return all
 }
 
 // AllHolders are the holds of a name. Damaged ones are in the error.

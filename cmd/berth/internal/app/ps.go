@@ -105,9 +105,7 @@ func (a *App) ps(ctx context.Context, f inspect.ClaimFilter, within time.Duratio
 		if filtered {
 			none = "No claim that matches was found"
 		}
-		return Listed(errors.Join(found.Problems...), len(found.Items), func() error {
-			return List(a, "", found, none, listed, view.Listed(found.Items), most)
-		})
+		return List(a, "", found, none, listed, view.Listed(found.Items), most)
 	})
 }
 

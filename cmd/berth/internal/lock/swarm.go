@@ -114,12 +114,8 @@ type swarmDocument struct {
 }
 
 func printSwarm(a *app.App, nodes []node.SwarmNode, left node.Zombies, now time.Time) error {
-	if a.JSON {
-		return app.PrintJSON(a, "", swarmDocument{now, nodes, left})
-	}
-	if len(nodes) == 0 {
-		_, err := fmt.Fprintf(a.Out, "No node is in the swarm of namespace %s.\n", text.Plain(a.Namespace))
-		return err
+	if a.JSON || len(nodes) == 0 {
+		return app.Told(a, "", swarmDocument{now, nodes, left}, "No node is in the swarm of namespace "+text.Plain(a.Namespace)+".")
 	}
 	if err := app.Limited(a.Out, view.Nodes, view.NodesAt(nodes, now), 0); err != nil {
 		return err

@@ -67,7 +67,7 @@ func bindingLsCommand(a *app.App) *cobra.Command {
 		Example: "  berth pool binding ls proxies",
 	}, func(ctx context.Context, n *node.Node, _ *inspect.Reader, name string, most int) error {
 		all, err := bindingsOf(ctx, n, name)
-		return app.Listed(err, len(all), func() error { return printBindings(a, name, all, err, most) })
+		return printBindings(a, name, all, err, most)
 	})
 }
 

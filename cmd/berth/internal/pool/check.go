@@ -228,13 +228,10 @@ type healthDocument struct {
 }
 
 func printHealth(a *app.App, name string, rest time.Duration, report allocator.HealthReport, failed []failure) error {
-	if a.JSON {
-		return app.PrintJSON(a, name, healthDocument{report, rest, failed})
-	}
-	fmt.Fprintf(a.Out, "%s: %d checked, %d healthy, %d failed, %d skipped\n",
+	says := fmt.Sprintf("%s: %d checked, %d healthy, %d failed, %d skipped",
 		text.Plain(name), report.Checked, report.Healthy, report.Unhealthy, report.Skipped)
-	if len(failed) == 0 {
-		return nil
+	if err := app.Told(a, name, healthDocument{report, rest, failed}, says); err != nil || a.JSON || len(failed) == 0 {
+		return err
 	}
 	rows := make([]view.Resource, len(failed))
 	for i, f := range failed {

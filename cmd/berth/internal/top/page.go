@@ -2,7 +2,6 @@ package top
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -30,9 +29,7 @@ func onePage(ctx context.Context, a *app.App, read *inspect.Reader, kinds []keys
 	}
 	view.Orders[mostWaiting].Sort(page.Items)
 	columns := aged(page.At).Pick("KIND", "NAME", "HELD", "WAITING", "WAITED", "HELD BY", "FOR", "STATE", "AGE")
-	return app.Listed(errors.Join(page.Problems...), len(page.Items), func() error {
-		return app.List(a, "", page, "Nobody waits for anything", columns, page.Items, 0)
-	})
+	return app.List(a, "", page, "Nobody waits for anything", columns, page.Items, 0)
 }
 
 // aged are the columns of names, and how old a row is at a moment by the server's clock.
