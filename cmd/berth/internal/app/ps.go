@@ -120,8 +120,11 @@ func allClaims(
 		return ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !time.Now().Before(deadline)
 	}
 	var failed error
+	partial := false
 	found, _ = pages(0, func(cursor string) (page inspect.Page[inspect.Claim], err error) {
 		page, failed = read.Claims(limited, f, cursor, 1000)
+		partial = partial || slices.ContainsFunc(page.Problems, ranOut)
+		page.Problems = slices.DeleteFunc(page.Problems, ranOut)
 		return page, failed
 	}, func(c inspect.Claim) string { return string(c.Kind) + c.ID() })
 	if failed != nil {
@@ -133,8 +136,7 @@ func allClaims(
 		}
 		found.Problems = found.Problems[:len(found.Problems)-1] // the last one is that
 	}
-	found.Partial = found.Partial || len(found.Problems) > 0
-	found.Problems = slices.DeleteFunc(found.Problems, ranOut)
+	found.Partial = found.Partial || partial || len(found.Problems) > 0
 	slices.SortFunc(found.Items, view.Oldest)
 	return found, nil
 }
