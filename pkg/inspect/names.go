@@ -82,10 +82,7 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	page = Page[berth.Name]{
 		Next: found.Next, Partial: found.Partial || err != nil, At: found.Now, Replica: found.Replica, Problems: append(found.Problems, problems(err)...),
 	}
-	for i := range found.Names {
-		n := &found.Names[i]
-		page.Items = append(page.Items, n.Under(noticed[n.Kind]))
-	}
+	r.tell(ctx, &page, found.Names, noticed)
 	return page, nil
 }
 
@@ -150,13 +147,13 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		mu      sync.Mutex
 	)
 	beside.Go(func() { noticed, silent = r.notices(ctx, kindsOf) })
-	read := map[berth.Ref]*reader.Row{}
+	read := map[berth.Ref]reader.Row{}
 	failed := r.batches(ctx, refs, func(ref berth.Ref) int { return costs[ref] }, func(node rueidis.Client, refs []berth.Ref) error {
 		some, err := r.read.Rows(ctx, node, k, refs...)
 		mu.Lock()
 		defer mu.Unlock()
 		for i := range some {
-			read[refs[i]] = &some[i]
+			read[refs[i]] = some[i]
 		}
 		return err
 	})
@@ -165,11 +162,13 @@ func (r *Reader) rows(ctx context.Context, sizes []reader.Size, page *Page[berth
 		return context.Cause(ctx)
 	}
 	page.Problems = append(page.Problems, problems(silent)...)
+	var found []reader.Row
 	for _, ref := range refs {
 		if n, ok := read[ref]; ok {
-			page.Items = append(page.Items, n.Under(noticed[ref.Kind]))
+			found = append(found, n)
 		}
 	}
+	r.tell(ctx, page, found, noticed)
 	if failed != nil {
 		page.Partial, page.Problems = true, append(page.Problems, failed)
 	}

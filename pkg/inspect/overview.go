@@ -236,7 +236,7 @@ func (o *Overview) take(ctx context.Context, refs []berth.Ref) (read int, err er
 
 // note notes how a name was found. One that is in use is shown while few are waited for.
 func (o *Overview) note(n *reader.Row) {
-	s, row := o.know(berth.Ref{Kind: n.Kind, Name: n.Name.Name}), n.Under(o.notices[n.Kind])
+	s, row := o.know(berth.Ref{Kind: n.Kind, Name: n.Name.Name}), named(n, o.notices[n.Kind], nil)
 	s.row, s.waiting, s.read = &row, row.Waiting, o.passes
 	o.quiets(s, n.Used() && o.few && (s.quiet || o.quiet < quietNames))
 }
