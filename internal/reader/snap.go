@@ -13,6 +13,7 @@ type snap struct {
 	*fat
 	s      *Snapshot
 	claims []string       // that are asked for
+	most   int            // how many who wait are read of the line, and of its lanes
 	places map[string]int // of the answers
 
 	live, line, apart []member

@@ -35,7 +35,7 @@ func (r *Reader) Explain(ctx context.Context, kind keyspace.Kind, name, claim st
 
 // snapshot reads all that an explanation goes by.
 func (r *Reader) snapshot(ctx context.Context, kind keyspace.Kind, name, claim string) (*snapshot, error) {
-	found, err := r.read.Snapshots(ctx, nil, tries, claimed(claim), berth.Ref{Kind: kind, Name: name})
+	found, err := r.read.Snapshots(ctx, nil, tries, reader.SnapLine, claimed(claim), berth.Ref{Kind: kind, Name: name})
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func (r *Reader) Name(ctx context.Context, kind keyspace.Kind, name string) (ber
 	if err != nil {
 		return n.Name, err
 	}
-	dead, _ := r.dead(ctx, &n) // without the right to ask, no node counts as dead
+	dead, _ := r.dead(ctx, probable(&n)) // without the right to ask, no node counts as dead
 	all, err := r.read.Notice(ctx, kind)
 	return named(&n, all, dead), err
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,11 @@ func (f NameFilter) kinds() []keyspace.Kind {
 		return kindsOf
 	}
 	return f.Kinds
+}
+
+// means says whether the filter is about a name.
+func (f NameFilter) means(ref berth.Ref) bool {
+	return slices.Contains(f.kinds(), ref.Kind) && strings.HasPrefix(ref.Name, f.Prefix)
 }
 
 func checkKinds(kinds []keyspace.Kind) error {
@@ -86,17 +92,18 @@ func (r *Reader) Names(ctx context.Context, f NameFilter, from string, most int)
 	return page, nil
 }
 
-// rank is the place of a name among those that somebody waits for.
+// rank is the place of a name among others: by how bad its state is, in an Overview alone, and by how many claims wait.
 type rank struct {
+	Level   berth.Level   `json:"-"`
 	Waiting int           `json:"w"`
 	Kind    keyspace.Kind `json:"k"`
 	Name    string        `json:"n"`
 }
 
-func rankOf(s reader.Size) rank { return rank{s.Waiting, s.Kind, s.Name} }
+func rankOf(s reader.Size) rank { return rank{Waiting: s.Waiting, Kind: s.Kind, Name: s.Name} }
 
 func (a rank) compare(b rank) int {
-	return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(a.Level.Compare(b.Level), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
 // cursor says that a page begins behind a name.

@@ -108,7 +108,7 @@ func (r *Reader) tell(ctx context.Context, page *Page[berth.Name], rows []reader
 	for i := range rows {
 		all[i] = &rows[i]
 	}
-	dead, err := r.dead(ctx, all...)
+	dead, err := r.dead(ctx, probable(all...))
 	if err != nil {
 		page.Partial, page.Problems = true, append(page.Problems, err)
 	}
@@ -120,9 +120,8 @@ func (r *Reader) tell(ctx context.Context, page *Page[berth.Name], rows []reader
 	}
 }
 
-// dead says of the nodes whose holds have no end whether they count as dead.
-func (r *Reader) dead(ctx context.Context, rows ...*reader.Row) (map[string]bool, error) {
-	nodes := probable(rows...)
+// dead says of nodes whether they count as dead for the swarm.
+func (r *Reader) dead(ctx context.Context, nodes []string) (map[string]bool, error) {
 	if len(nodes) == 0 {
 		return nil, nil
 	}
@@ -137,6 +136,43 @@ func deadOf(nodes map[string]reader.Node, now time.Time) map[string]bool {
 		dead[id] = !n.Ends.After(now)
 	}
 	return dead
+}
+
+// troubles are those of the names that cycles go through; a certain one comes before others. Without cycles there are none.
+func (c *Cycles) troubles() map[berth.Ref]berth.Trouble {
+	found := map[berth.Ref]berth.Trouble{}
+	if c == nil {
+		return found
+	}
+	for _, cycle := range slices.Backward(c.Cycles) {
+		for _, l := range cycle.Links {
+			found[berth.Ref{Kind: l.Wait.Kind, Name: l.Wait.Name}] = berth.Trouble{
+				Level: berth.LevelStuck, Why: string(InCycle), Claim: l.Wait.ID(), Node: l.Wait.Node(), Possible: !cycle.Certain,
+			}
+		}
+	}
+	return found
+}
+
+// mark has a name be in a cycle if it is in one, and can be read.
+func mark(n *berth.Name, cycles map[berth.Ref]berth.Trouble) {
+	if t, in := cycles[berth.Ref{Kind: n.Kind, Name: n.Name}]; in && n.Err == nil {
+		n.Trouble = t
+	}
+}
+
+// Marked tells of the names of a page which of them are in a cycle, as a search has found it that was made beside: no reading of
+// a name sees that. nil is for no search.
+//
+// An Overview has Mark for that.
+func Marked(page *Page[berth.Name], c *Cycles) {
+	cycles := c.troubles()
+	for i := range page.Items {
+		n, was := &page.Items[i], page.Items[i].Trouble.Level
+		if mark(n, cycles); n.Trouble.Level != was {
+			page.Stuck++
+		}
+	}
 }
 
 // trouble is that of the name, by all that a snapshot tells.
